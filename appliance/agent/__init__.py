@@ -1,0 +1,1 @@
+"""The policy model at work: turns, tool calls and the message graph of a rollout."""

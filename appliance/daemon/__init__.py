@@ -1,0 +1,1 @@
+"""`assay serve`: the core process, its worker and the control API."""

@@ -1,0 +1,1 @@
+"""Work that people submit, and the bundles they get back."""

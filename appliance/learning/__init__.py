@@ -1,0 +1,1 @@
+"""From verified rollouts to a better checkpoint: GRPO-RoC, objectives, checkpoints, evaluation."""

@@ -1,0 +1,1 @@
+"""The one store: every record is here before the next step acts on it."""

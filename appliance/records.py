@@ -1,0 +1,298 @@
+"""The records that travel between the parts, each written to the ledger before the next step acts on it.
+
+All are frozen. What a model or a guest wrote is in them as data (`ToolCall.code`, `ToolCall.output`, `Rollout.answer`):
+hostile text, to be escaped wherever it is shown. Times are UTC in ISO 8601 and come in as arguments.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from enum import StrEnum
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from runtime.sandbox import Tier
+from verifiers.spec import Spec
+from verifiers.verdict import Verdict
+
+
+class Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    def digest(self) -> str:
+        """SHA-256 over the record's JSON; field order is declaration order, so equal records have equal digests."""
+        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
+
+
+class Role(StrEnum):
+    USER = "user"
+    ASSISTANT = "assistant"
+    TOOL = "tool"
+
+
+class ToolStatus(StrEnum):
+    """How a tool call ended: the runtime's statuses, and two for calls that never reached a sandbox."""
+
+    OK = "ok"
+    EXCEPTION = "exception"
+    TIMEOUT = "timeout"
+    MEMORY = "memory"
+    OUTPUT = "output"
+    DIED = "died"
+    PARSE_ERROR = "parse_error"
+    LIMIT = "limit"
+
+    @property
+    def failed(self) -> bool:
+        """Whether GRPO-RoC counts the call as failed (2508.20722, section 2.2.3)."""
+        return self is not ToolStatus.OK
+
+
+class ToolCall(Record):
+    code: str
+    status: ToolStatus
+    output: str = ""
+    error: str = ""
+    seconds: float = 0.0
+    tier: Tier | None = None
+    sandbox: str = ""
+    """Identity of the sandbox that ran it; empty only for a call that was never run (`parse_error`, `limit`)."""
+
+
+class Message(Record):
+    """A node of the message graph: a run of tokens that was either sampled by the policy model or forced on it."""
+
+    parent: int | None
+    """Index of the node before it; None for the first. A path from the root is one conversation."""
+    role: Role
+    ids: tuple[int, ...]
+    sampled: bool
+    """True for the policy model's own tokens: the only ones that are trained on."""
+    logprobs: tuple[float, ...] = ()
+    """One for each token of a sampled node, under the distribution it was drawn from."""
+    call: ToolCall | None = None
+    """On tool nodes: the call whose result these tokens show."""
+
+
+class Ended(StrEnum):
+    ANSWERED = "answered"
+    """The last turn called no tool. Whether it holds an answer is another matter."""
+    TOKENS = "tokens"
+    TURNS = "turns"
+    INFRA_ERROR = "infra_error"
+
+
+class Purpose(StrEnum):
+    TRAIN = "train"
+    VALIDATION = "validation"
+    EVALUATION = "evaluation"
+    JOB = "job"
+
+
+class Rollout(Record):
+    id: str
+    """Unique for (cycle, purpose, step, task, sample): the ledger refuses to count one twice."""
+    cycle: str
+    step: int
+    task: str
+    sample: int
+    purpose: Purpose
+    weights: str
+    """Digest of the weights that sampled it."""
+    temperature: float
+    nodes: tuple[Message, ...]
+    ended: Ended
+    answer: str | None
+    """The final answer's text when the last turn holds exactly one."""
+    answers: int
+    """How many final answers the last turn holds; anything but one earns nothing."""
+    seconds: float
+
+    @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        return tuple(node.call for node in self.nodes if node.call is not None)
+
+    @property
+    def failed_calls(self) -> int:
+        return sum(call.status.failed for call in self.calls)
+
+    @property
+    def turns(self) -> int:
+        return sum(node.role is Role.ASSISTANT for node in self.nodes)
+
+    @property
+    def tokens(self) -> int:
+        return sum(len(node.ids) for node in self.nodes)
+
+
+class Judged(Record):
+    """A rollout with its verdict: what learning works on."""
+
+    rollout: Rollout
+    verdict: Verdict
+    family: str
+
+
+class Group(Record):
+    """One task's rollouts at one step: which were kept, and their advantages."""
+
+    id: str
+    cycle: str
+    step: int
+    task: str
+    rollouts: tuple[str, ...]
+    rewards: tuple[float, ...]
+    """One for each rollout; rollouts with `infra_error` are masked and not listed."""
+    kept: tuple[int, ...]
+    """Indices into `rollouts`; empty when the group carries no signal."""
+    advantages: tuple[float, ...]
+    """One for each kept rollout."""
+    selector: str
+    reason: str
+
+
+class StepRecord(Record):
+    """Everything one training step rests on, written in one transaction: it is there whole or not at all."""
+
+    cycle: str
+    step: int
+    """The step that this material trains: weights of `step` become weights of `step + 1`."""
+    tasks: tuple[dict[str, Any], ...]
+    """`Task.model_dump(mode="json")` with the id under `id`."""
+    judged: tuple[Judged, ...]
+    groups: tuple[Group, ...]
+    metrics: dict[str, float]
+
+
+class Checkpoint(Record):
+    """A complete, verified folder of weights. Its name is the SHA-256 of its manifest file."""
+
+    manifest: str
+    parent: str | None
+    cycle: str
+    stage: Literal["warm_start", "training", "imported"]
+    step: int
+    recipe: str
+    """Digest of the configuration that made it."""
+    metrics: dict[str, float]
+    folder: str
+    """Relative to the data folder."""
+    created: str
+
+
+class ItemResult(Record):
+    task: str
+    family: str
+    passed: bool | None
+    """None when the verdict was `infra_error`: such an item counts for neither side."""
+    calls: int
+    failed_calls: int
+
+
+class ModelResults(Record):
+    """One model on one sealed set."""
+
+    weights: str
+    temperature: float
+    """1.0 sampled, 0.0 greedy."""
+    items: tuple[ItemResult, ...]
+    tokens: int
+    seconds: float
+
+
+class Evaluation(Record):
+    """Candidate and champion on the same sealed items, sampled (decides) and greedy (stated beside it)."""
+
+    id: str
+    cycle: str
+    sealed_set: str
+    """Digest of the sealed set's task ids."""
+    candidate: ModelResults
+    champion: ModelResults
+    candidate_greedy: ModelResults
+    champion_greedy: ModelResults
+    created: str
+
+
+class Approval(Record):
+    """A person's word on one decision."""
+
+    decision: str
+    """Digest of the decision that the person was shown."""
+    candidate: str
+    verdict: Literal["approve", "reject"]
+    person: str
+    created: str
+
+
+class CycleState(StrEnum):
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+
+
+class Cycle(Record):
+    """One night: from the champion to a decision about a candidate."""
+
+    id: str
+    kind: Literal["demo", "night"]
+    seed: int
+    plan: dict[str, Any]
+    """The settings in force, so that a resumed cycle goes on as it began."""
+    phase: str
+    """prepare, warm_start, training, evaluation, decision, done."""
+    state: CycleState
+    created: str
+    updated: str
+    seconds: dict[str, float] = {}
+    """Wall seconds by phase, summed over restarts."""
+    failure: str = ""
+
+
+class JobState(StrEnum):
+    QUEUED = "queued"
+    RUNNING = "running"
+    SOLVED = "solved"
+    UNSOLVED = "unsolved"
+    FAILED = "failed"
+    """The infrastructure failed, not the agent."""
+
+
+class Job(Record):
+    id: str
+    question: str
+    spec: Spec
+    attempts: int = Field(default=16, ge=1, le=1024)
+    seed: int = 0
+    state: JobState
+    reason: str = ""
+    tried: tuple[str, ...] = ()
+    """For an unsolved job: the distinct answers that were tried and why each failed."""
+    artifact: str | None = None
+    created: str
+    updated: str
+
+
+class Artifact(Record):
+    """A bundle on disk: what came out of a job, with the evidence."""
+
+    id: str
+    job: str
+    folder: str
+    """Relative to the data folder."""
+    manifest: str
+    """SHA-256 of the bundle's manifest file."""
+    answer: str
+    weights: str
+    verdict: Verdict
+    created: str
+
+
+class Event(Record):
+    """One line of progress, for people and for the TUI; never acted on."""
+
+    kind: str
+    text: str
+    figures: dict[str, float] = {}
+    created: str

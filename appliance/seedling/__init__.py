@@ -1,0 +1,1 @@
+"""The embedded default policy model: a small standard architecture and its own tokenizer, made from nothing."""

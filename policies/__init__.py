@@ -1,0 +1,1 @@
+"""What may happen: gates, statistics, decisions and approvals. Pure, and imports nothing else of this project."""

@@ -1,0 +1,1 @@
+"""Where untrusted code runs: sandboxes, limits, sessions and the pool. Imports nothing else of this project."""

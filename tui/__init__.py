@@ -1,0 +1,1 @@
+"""The terminal program: a client of the control API and of nothing else."""
