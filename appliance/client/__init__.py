@@ -1,0 +1,96 @@
+"""The control API as a program sees it: a typed client and the messages. The CLI and the TUI use nothing else.
+
+with ApiClient(socket_path) as api:
+    status = api.status()
+"""
+
+from __future__ import annotations
+
+from appliance.client.api_client import ApiClient
+from appliance.client.failures import ApiError, DaemonNotRunning, DaemonSilent
+from appliance.client.messages import (
+    Approved,
+    CheckpointView,
+    Comparison,
+    CycleDetail,
+    Failure,
+    FamilyComparison,
+    JobDetail,
+    Judgement,
+    NumberedEvent,
+    Rollback,
+    RolloutView,
+    StartCycle,
+    Status,
+    SubmitJob,
+    WorkerStatus,
+)
+from appliance.records import (
+    Approval,
+    Artifact,
+    Checkpoint,
+    Cycle,
+    CycleState,
+    Ended,
+    Evaluation,
+    Event,
+    ItemResult,
+    Job,
+    JobState,
+    ModelResults,
+    Purpose,
+    ToolCall,
+    ToolStatus,
+)
+from policies.decision import Decision, DecisionOutcome, Finding, GateOutcome
+from verifiers.spec import SPEC, ExactSpec, ExpressionSpec, IntegerSpec, PredicateSpec, Spec
+from verifiers.verdict import Outcome, Verdict
+
+__all__ = [
+    "SPEC",
+    "ApiClient",
+    "ApiError",
+    "Approval",
+    "Approved",
+    "Artifact",
+    "Checkpoint",
+    "CheckpointView",
+    "Comparison",
+    "Cycle",
+    "CycleDetail",
+    "CycleState",
+    "DaemonNotRunning",
+    "DaemonSilent",
+    "Decision",
+    "DecisionOutcome",
+    "Ended",
+    "Evaluation",
+    "Event",
+    "ExactSpec",
+    "ExpressionSpec",
+    "Failure",
+    "FamilyComparison",
+    "Finding",
+    "GateOutcome",
+    "IntegerSpec",
+    "ItemResult",
+    "Job",
+    "JobDetail",
+    "JobState",
+    "Judgement",
+    "ModelResults",
+    "NumberedEvent",
+    "Outcome",
+    "PredicateSpec",
+    "Purpose",
+    "Rollback",
+    "RolloutView",
+    "Spec",
+    "StartCycle",
+    "Status",
+    "SubmitJob",
+    "ToolCall",
+    "ToolStatus",
+    "Verdict",
+    "WorkerStatus",
+]

@@ -1,0 +1,36 @@
+"""What a client of the control API meets, with the exit code that a command ends with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class ApiError(Exception):
+    """The daemon refused or failed; `hint` is what to do, `exit_code` as in docs/cli.md."""
+
+    def __init__(self, message: str, *, hint: str = "", exit_code: int = 5) -> None:
+        super().__init__(message)
+        self.hint = hint
+        self.exit_code = exit_code
+
+
+class DaemonNotRunning(ApiError):
+    """Nobody listens on the socket."""
+
+    def __init__(self, socket_path: Path) -> None:
+        super().__init__(
+            f"the daemon is not running: nobody listens on {socket_path}",
+            hint="start it with `assay serve` on the same data folder, or name that folder with --data",
+            exit_code=3,
+        )
+
+
+class DaemonSilent(ApiError):
+    """Somebody listens on the socket, and nothing comes back."""
+
+    def __init__(self, socket_path: Path, seconds: float) -> None:
+        super().__init__(
+            f"the daemon did not answer within {seconds:g} s on {socket_path}",
+            hint="see its log; if it hangs, stop it and start `assay serve` again: nothing is lost",
+            exit_code=3,
+        )

@@ -1,0 +1,218 @@
+"""What goes over the control API's socket: requests, and the answers that are more than one ledger record.
+
+Everything else is answered with the records themselves (`appliance.records`, `policies.decision`). Text that a policy
+model or a guest wrote travels as data and has to be escaped by whoever shows it.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from appliance.records import (
+    Approval,
+    Artifact,
+    Checkpoint,
+    Cycle,
+    Ended,
+    Evaluation,
+    Event,
+    Job,
+    Judged,
+    Purpose,
+    ToolCall,
+)
+from policies.decision import Decision
+from verifiers.spec import Spec
+from verifiers.verdict import Verdict
+
+
+class Message(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class WorkerStatus(Message):
+    """The process that trains, evaluates and works on jobs; there is at most one."""
+
+    state: Literal["idle", "running", "backing_off"]
+    pid: int | None = None
+    doing: str = ""
+    """`cycle <id>` or `jobs`; empty when idle."""
+    since: str | None = None
+    """When it started what it is doing; UTC, ISO 8601."""
+    failures: int = 0
+    """Crashes in a row without progress."""
+    last_failure: str = ""
+
+
+class Status(Message):
+    version: str
+    pid: int
+    data: str
+    """The data folder."""
+    started: str
+    uptime_seconds: float
+    worker: WorkerStatus
+    cycle: Cycle | None
+    """The unfinished cycle; otherwise the newest; None before the first."""
+    step_metrics: dict[str, float] = {}
+    """Of the newest training step of that cycle."""
+    aliases: dict[str, str | None]
+    """`champion`, `candidate` and `previous`: manifest digests, or None."""
+    decision: Decision | None
+    """The newest decision about the candidate; about anything when there is no candidate."""
+    jobs: dict[str, int]
+    """Jobs by state, among the newest 1000."""
+    next_cycle: str | None
+    """When the schedule starts the next cycle; UTC, ISO 8601."""
+    policy: str
+    """Digest of the policy file in force."""
+    last_event: int
+    """Number of the newest event."""
+
+
+class CycleDetail(Message):
+    cycle: Cycle
+    rollouts: dict[str, int]
+    """By purpose."""
+    steps: tuple[dict[str, float], ...]
+    """Metrics of the training steps, ascending, with `step` among them."""
+    checkpoints: tuple[Checkpoint, ...]
+    evaluations: tuple[Evaluation, ...]
+    decisions: tuple[Decision, ...]
+
+
+class RolloutView(Message):
+    """A judged rollout without its tokens."""
+
+    id: str
+    cycle: str
+    step: int
+    task: str
+    question: str
+    """Empty when the ledger does not keep the task's text."""
+    sample: int
+    purpose: Purpose
+    family: str
+    weights: str
+    ended: Ended
+    answer: str | None
+    answers: int
+    calls: tuple[ToolCall, ...]
+    turns: int
+    tokens: int
+    seconds: float
+    verdict: Verdict
+
+    @classmethod
+    def of(cls, judged: Judged, question: str = "") -> RolloutView:
+        rollout = judged.rollout
+        return cls(
+            id=rollout.id,
+            cycle=rollout.cycle,
+            step=rollout.step,
+            task=rollout.task,
+            question=question,
+            sample=rollout.sample,
+            purpose=rollout.purpose,
+            family=judged.family,
+            weights=rollout.weights,
+            ended=rollout.ended,
+            answer=rollout.answer,
+            answers=rollout.answers,
+            calls=rollout.calls,
+            turns=rollout.turns,
+            tokens=rollout.tokens,
+            seconds=rollout.seconds,
+            verdict=judged.verdict,
+        )
+
+
+class CheckpointView(Message):
+    checkpoint: Checkpoint
+    aliases: tuple[str, ...]
+    """The names that stand for it now."""
+    decision: Decision | None
+    """The newest about it."""
+
+
+class FamilyComparison(Message):
+    family: str
+    items: int
+    """Those that both models answered without an infrastructure error."""
+    passed_a: int
+    passed_b: int
+
+
+class Comparison(Message):
+    """Two models on the same sealed items, from an evaluation in the ledger."""
+
+    a: str
+    b: str
+    evaluation: str
+    sealed_set: str
+    items: int
+    passed_a: int
+    passed_b: int
+    gained: int
+    """Wrong with a, right with b."""
+    lost: int
+    """Right with a, wrong with b."""
+    greedy_a: float
+    """Success from 0 to 1."""
+    greedy_b: float
+    families: tuple[FamilyComparison, ...]
+
+
+class JobDetail(Message):
+    job: Job
+    artifact: Artifact | None
+
+
+class NumberedEvent(Message):
+    number: int
+    event: Event
+
+
+class Approved(Message):
+    """What a person's word led to."""
+
+    approval: Approval
+    decision: Decision
+    """Made anew with that word as evidence."""
+    aliases: dict[str, str | None]
+
+
+class StartCycle(Message):
+    kind: Literal["demo", "night"] = "night"
+    seed: int | None = None
+    """None takes the next one."""
+
+
+class SubmitJob(Message):
+    question: str = Field(min_length=1, max_length=20_000)
+    spec: Spec | None = None
+    """A question without one is refused with what to add: nothing is called verified that was not."""
+    attempts: int | None = Field(default=None, ge=1, le=1024)
+    """None takes the configuration's."""
+    seed: int = 0
+
+
+class Judgement(Message):
+    person: str = Field(min_length=1, max_length=200)
+    decision: str = ""
+    """Digest of the decision that the person was shown; empty for the newest. Any but the newest is refused."""
+
+
+class Rollback(Message):
+    person: str = Field(min_length=1, max_length=200)
+    reason: str = Field(default="", max_length=1000)
+
+
+class Failure(Message):
+    """How every error is answered."""
+
+    message: str
+    hint: str
+    exit_code: int
