@@ -19,6 +19,7 @@ from appliance.records import (
     Event,
     Job,
     Judged,
+    Purpose,
     StepRecord,
 )
 from policies.decision import Decision
@@ -66,7 +67,15 @@ class Ledger(Protocol):
         """One transaction; a rollout whose id is there is left as it is."""
         ...
 
-    def rollouts(self, *, cycle: str | None = None, job: str | None = None, limit: int = 50) -> list[Judged]:
+    def rollouts(
+        self,
+        *,
+        cycle: str | None = None,
+        job: str | None = None,
+        purpose: Purpose | None = None,
+        step: int | None = None,
+        limit: int = 50,
+    ) -> list[Judged]:
         """Newest first. A job's rollouts carry the job's id as their cycle."""
         ...
 
