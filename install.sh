@@ -1,0 +1,619 @@
+#!/usr/bin/env bash
+# Installs Assay into a virtual environment of its own, beside this file.
+#
+# What always holds: nothing outside the environment is changed except by apt, and by apt only for packages that are
+# missing; the system's package sources are only read; no driver is touched; a rerun of a sound installation changes
+# nothing. Bash, because arguments with spaces travel in arrays. Exit codes: 0 ok, 2 usage, 5 infrastructure; with
+# --demo and --test those of what was run.
+set -euo pipefail
+
+# The only addresses in this file, each a vendor's own and each with a variable that replaces it.
+RUNSC_URL="${ASSAY_RUNSC_URL:-https://storage.googleapis.com/gvisor/releases/release/latest}"
+TORCH_INDEX="${ASSAY_TORCH_INDEX:-https://download.pytorch.org/whl/cpu}"
+
+# The Debian build of runsc that was measured (docs/decisions.md), and what its package must hash to.
+readonly PINNED_SUITE=trixie
+readonly PINNED_RUNSC=0.0~20240729.0-4+b7
+readonly PINNED_SHA256=3c25a5130dfac2f71237d5baad56ac86a255de87a0400f11b36a555156dc325a
+readonly OLDEST_RUNSC=20230901 # before that date runsc does not know the platform systrap
+readonly DISK_MIB=3000
+
+ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)"
+readonly ROOT
+VENV="$ROOT/.venv"
+MODE=install
+DRY=0
+PURGE=0
+WITH_CUDA=0
+EXTRA=()
+SCRATCH=""
+PY=""
+ADMIN=() # how a command gets the rights of root: nothing, or sudo
+
+usage() {
+    cat <<'TEXT'
+Usage: ./install.sh [flags] [-- arguments]
+
+Installs what is missing and ends with `assay doctor`.
+
+  --demo          then run `assay demo`; what follows -- goes to it, for example: --demo -- --fresh
+  --test          install the developers' tools too, then check style and types and run every test; what follows --
+                  goes to pytest
+  --dry-run       say what would be done and why; change nothing
+  --uninstall     remove the environment, the runsc in it and what was recorded; never your data
+  --purge         with --uninstall: remove the data folder as well (models, ledger, artifacts)
+  --prefix DIR    the folder of the environment (default: .venv beside this file)
+  --with-cuda     take the ordinary build of torch although no NVIDIA GPU was found (several GB)
+  --help          this text
+
+  ASSAY_PYTHON        the interpreter to use: Python 3.11 or newer that can make virtual environments
+  ASSAY_TORCH_INDEX   a package index with CPU builds of torch
+  ASSAY_RUNSC_URL     a folder with releases of runsc: <it>/<architecture>/runsc and runsc.sha512
+TEXT
+}
+
+say() { printf '%s\n' "==> $*"; }
+detail() { printf '%s\n' "    $*"; }
+
+fail() { # fail CODE MESSAGE HINT
+    printf '%s\n' "install.sh: $2" >&2
+    if [ -n "${3:-}" ]; then printf '%s\n' "  what to do: $3" >&2; fi
+    exit "$1"
+}
+
+# Says what a step does and why, and whether it should be done now: `plan "..." && do it`.
+plan() {
+    if [ "$DRY" = 1 ]; then
+        printf '%s\n' "would: $*"
+        return 1
+    fi
+    say "$*"
+}
+
+clean_up() {
+    if [ -n "$SCRATCH" ]; then rm -rf "$SCRATCH"; fi
+}
+
+scratch() {
+    if [ -z "$SCRATCH" ]; then
+        SCRATCH="$(mktemp -d "${TMPDIR:-/tmp}/assay-install.XXXXXX")"
+        trap clean_up EXIT
+        trap 'exit 130' INT
+        trap 'exit 143' TERM
+    fi
+}
+
+parse() {
+    while [ $# -gt 0 ]; do
+        case "$1" in
+        --demo | --test | --uninstall)
+            [ "$MODE" = install ] || fail 2 "--$MODE and $1 exclude each other" "give one of them"
+            MODE="${1#--}"
+            ;;
+        --dry-run) DRY=1 ;;
+        --purge) PURGE=1 ;;
+        --with-cuda) WITH_CUDA=1 ;;
+        --prefix)
+            [ $# -ge 2 ] && [ -n "$2" ] || fail 2 "--prefix needs a folder" "./install.sh --prefix /opt/assay"
+            case "$2" in
+            /*) VENV="${2%/}" ;;
+            *) VENV="$PWD/${2%/}" ;;
+            esac
+            [ -n "$VENV" ] || fail 2 "--prefix / is not a folder for an environment" "name a folder of its own"
+            shift
+            ;;
+        --help | -h)
+            usage
+            exit 0
+            ;;
+        --)
+            shift
+            EXTRA=("$@")
+            break
+            ;;
+        *) fail 2 "unknown argument: $1" "./install.sh --help lists the flags; arguments for the demo or the tests follow --" ;;
+        esac
+        shift
+    done
+    [ "$PURGE" = 0 ] || [ "$MODE" = uninstall ] || fail 2 "--purge works with --uninstall only" ""
+    [ ${#EXTRA[@]} = 0 ] || [ "$MODE" = demo ] || [ "$MODE" = test ] ||
+        fail 2 "arguments after -- need --demo or --test" ""
+}
+
+# --- 1. system packages -----------------------------------------------------------------------------------------------
+
+can_make_environments() {
+    "$1" -c 'import sys; assert sys.version_info >= (3, 11); import ensurepip, venv' >/dev/null 2>&1
+}
+
+# The machine's own `python3` when it will do, since that is what its people know; else the newest named one.
+find_python() {
+    local name path
+    PY=""
+    for name in ${ASSAY_PYTHON:+"$ASSAY_PYTHON"} python3 python3.14 python3.13 python3.12 python3.11 /usr/bin/python3; do
+        path="$(command -v "$name" 2>/dev/null || true)"
+        if [ -n "$path" ] && can_make_environments "$path"; then
+            PY="$path"
+            return 0
+        fi
+        if [ "$name" = "${ASSAY_PYTHON:-}" ]; then
+            fail 5 "ASSAY_PYTHON=$name is not Python 3.11 or newer with venv and ensurepip" "name another one, or unset it"
+        fi
+    done
+    return 1
+}
+
+find_rights() {
+    if [ "$(id -u)" = 0 ]; then
+        ADMIN=()
+    elif command -v sudo >/dev/null 2>&1; then
+        ADMIN=(sudo)
+    else
+        return 1
+    fi
+}
+
+system_packages() {
+    local missing=() why=""
+    if ! find_python; then
+        missing+=(python3 python3-venv)
+        why="no Python 3.11 or newer that can make a virtual environment"
+    fi
+    if [ ! -s /etc/ssl/certs/ca-certificates.crt ] && [ -z "${SSL_CERT_FILE:-}" ]; then
+        missing+=(ca-certificates)
+        why="${why:+$why; }no certificates to check downloads with"
+    fi
+    if [ ${#missing[@]} = 0 ]; then
+        say "system packages: nothing is missing ($PY, $("$PY" -c 'import platform; print(platform.python_version())'))"
+        return 0
+    fi
+    plan "system packages: apt-get install ${missing[*]} ($why)" || return 0
+    command -v apt-get >/dev/null 2>&1 ||
+        fail 5 "apt-get is missing" "install the equivalents of ${missing[*]} by hand and run this again"
+    find_rights || fail 5 "installing system packages needs root, and there is no sudo" \
+        "as root: apt-get update && apt-get install -y --no-install-recommends ${missing[*]}"
+    # A fresh image has no lists, and old lists name packages that are gone: an update is cheap beside either.
+    "${ADMIN[@]}" apt-get update -qq || fail 5 "apt-get update failed" "read its message above; a mirror may be down"
+    "${ADMIN[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" ||
+        fail 5 "apt-get could not install ${missing[*]}" "read its message above"
+    find_python || fail 5 "this system has no Python 3.11 or newer" \
+        "Debian 12 and Ubuntu 24.04 have one; elsewhere install one and set ASSAY_PYTHON"
+    APT_INSTALLED="${missing[*]}"
+}
+
+# --- 2. the virtual environment ---------------------------------------------------------------------------------------
+
+# Exit 0 when every file that the installed packages recorded is there in its size: about a quarter of a second, and
+# what a full disk, a killed pip or a careless rm leaves behind shows.
+environment_is_sound() {
+    [ -x "$VENV/bin/python" ] || return 1
+    "$VENV/bin/python" -IB - "$ROOT" <<'PYTHON'
+import csv, importlib.util, os, sys, sysconfig
+
+site = sysconfig.get_path("purelib")
+for entry in os.listdir(site):
+    if not entry.endswith(".dist-info"):
+        continue
+    record = os.path.join(site, entry, "RECORD")
+    if not os.path.exists(record):
+        sys.exit(f"{entry} is half installed")
+    with open(record, newline="", encoding="utf-8") as file:
+        for path, _, size in csv.reader(file):
+            if not size:
+                continue
+            try:
+                found = os.stat(os.path.join(site, path)).st_size
+            except OSError:
+                sys.exit(f"{path} is missing")
+            if found != int(size):
+                sys.exit(f"{path} was changed")
+for needed in ("pip", "appliance"):
+    if importlib.util.find_spec(needed) is None:
+        sys.exit(f"{needed} cannot be imported")
+origin = importlib.util.find_spec("appliance").origin or ""
+if os.path.realpath(os.path.dirname(os.path.dirname(origin))) != os.path.realpath(sys.argv[1]):
+    sys.exit("it belongs to another checkout")
+PYTHON
+}
+
+# What the environment was made from: the interpreter and the dependencies.
+fingerprint() {
+    {
+        cat "$ROOT/pyproject.toml"
+        readlink -f "$PY"
+        "$PY" -c 'import sys; print(sys.version)'
+    } | sha256sum | cut -d' ' -f1
+}
+
+torch_wanted() {
+    if [ "$WITH_CUDA" = 1 ] || has_gpu; then echo cuda; else echo cpu; fi
+}
+
+has_gpu() {
+    [ -n "$(ls -A /proc/driver/nvidia/gpus 2>/dev/null || true)" ] ||
+        { command -v nvidia-smi >/dev/null 2>&1 && nvidia-smi -L 2>/dev/null | grep -q '^GPU '; }
+}
+
+recorded() { cat "$VENV/.assay/$1" 2>/dev/null || true; }
+
+record() {
+    mkdir -p "$VENV/.assay"
+    printf '%s\n' "$2" >"$VENV/.assay/$1"
+}
+
+environment_is_current() { # environment_is_current EXTRA
+    [ -n "$PY" ] && [ "$(recorded fingerprint)" = "$(fingerprint)" ] || return 1
+    [ "$(recorded torch)" = "$(torch_wanted)" ] || return 1
+    [ "$(recorded extra)" = dev ] || [ "$(recorded extra)" = "$1" ] || return 1
+    WHY="$(environment_is_sound 2>&1)" || return 1
+}
+
+make_environment() { # an empty one; a damaged one of ours is made anew
+    local free
+    if [ -e "$VENV" ] && [ ! -e "$VENV/.assay/made" ] && [ -n "$(ls -A "$VENV")" ]; then
+        if [ -x "$VENV/bin/python" ] && can_make_environments "$VENV/bin/python" && "$VENV/bin/python" -m pip --version >/dev/null 2>&1; then
+            detail "$VENV was made by someone else: it is used, and --uninstall will leave it where it is"
+            return 0
+        fi
+        fail 5 "$VENV is there, is not ours and is no sound environment" "move it away, or choose another one with --prefix"
+    fi
+    mkdir -p "$VENV/.assay" || fail 5 "cannot write to $VENV" "choose another folder with --prefix"
+    free="$(df -Pm "$VENV" | awk 'NR == 2 { print $4 }')"
+    [ "$free" -ge "$DISK_MIB" ] ||
+        fail 5 "$free MiB are free at $VENV, and $DISK_MIB are needed" "make room, or choose another disk with --prefix"
+    record made "install.sh"
+    # Everything but our own record and a runsc that was fetched before.
+    find "$VENV" -mindepth 1 -maxdepth 1 ! -name .assay -exec rm -rf {} +
+    "$PY" -m venv "$VENV" || fail 5 "$PY could not make a virtual environment" "read its message above"
+    if [ -n "${APT_INSTALLED:-}" ]; then record packages "$APT_INSTALLED"; fi
+}
+
+pip() { "$VENV/bin/python" -m pip --disable-pip-version-check --no-input "$@"; }
+
+# What `pip install ARGS` would take for torch: `cpu VERSION` or `cuda VERSION`, nothing where it finds none.
+torch_offered() {
+    pip install --quiet --dry-run --no-deps --ignore-installed --report - "$@" 2>/dev/null | "$VENV/bin/python" -c '
+import json, re, sys
+text = sys.stdin.read()
+for item in json.loads(text)["install"] if text.strip() else []:
+    needs = item["metadata"].get("requires_dist", [])
+    heavy = any(re.match(r"(nvidia|cuda|triton|pytorch-triton)\b", need) and "extra ==" not in need for need in needs)
+    print("cuda" if heavy else "cpu", item["metadata"]["version"])'
+}
+
+install_torch() {
+    local want offer
+    want="$("$VENV/bin/python" -c '
+import sys, tomllib
+with open(sys.argv[1], "rb") as file:
+    print(next(d for d in tomllib.load(file)["project"]["dependencies"] if d.startswith("torch")))' "$ROOT/pyproject.toml")"
+    if [ "$(torch_wanted)" = cuda ]; then
+        say "torch: the ordinary build, with CUDA (an NVIDIA GPU, or --with-cuda)"
+        pip install --quiet "$want" || fail 5 "torch could not be installed" "read pip's message above"
+        return
+    fi
+    # The files that this machine keeps, its configured index, the vendor's CPU index: the first that has a CPU build.
+    local -a places=("--no-index" "" "--index-url=$TORCH_INDEX")
+    local -a names=("this machine's own files" "this machine's package index" "the vendor's index of CPU builds")
+    local i
+    for i in 0 1 2; do
+        offer="$(torch_offered ${places[i]:+"${places[i]}"} "$want" || true)"
+        case "$offer" in
+        cpu\ *)
+            say "torch: ${offer#cpu } from ${names[i]} (no NVIDIA GPU, so no CUDA packages)"
+            pip install --quiet --no-deps ${places[i]:+"${places[i]}"} "torch==${offer#cpu }" ||
+                fail 5 "torch could not be installed" "read pip's message above"
+            return
+            ;;
+        esac
+    done
+    fail 5 "no CPU build of torch was found, and the ordinary one brings several GB of CUDA packages" \
+        "set ASSAY_TORCH_INDEX to an index with CPU builds, or PIP_FIND_LINKS to a folder with one, or take CUDA with --with-cuda"
+}
+
+environment() {
+    local extra=base project="$ROOT"
+    WHY=""
+    if [ "$MODE" = test ]; then extra=dev; fi
+    if environment_is_current "$extra"; then
+        say "environment: $VENV is sound and up to date"
+        return 0
+    fi
+    # Installing the smaller set over the larger would only make the next --test slower.
+    if [ "$(recorded extra)" = dev ]; then extra=dev; fi
+    if [ "$extra" = dev ]; then project="${ROOT}[dev]"; fi
+    if [ "$DRY" = 1 ]; then
+        plan "environment: make $VENV with ${PY:-the python3 that apt brings}${WHY:+ (damaged: $WHY)}" || true
+        plan "torch: install the $(torch_wanted) build ($(has_gpu && echo 'an NVIDIA GPU was found' || echo 'no NVIDIA GPU was found'))" || true
+        plan "packages: pip install --editable $project (what pyproject.toml asks for)" || true
+        return 0
+    fi
+    if [ -n "$WHY" ]; then
+        say "environment: making $VENV anew, because it is damaged: $WHY"
+        rm -f "$VENV/.assay/fingerprint"
+    else
+        say "environment: $VENV with $PY (the system's own packages stay as they are)"
+    fi
+    if [ -n "$WHY" ] || ! can_be_updated; then make_environment; fi
+    rm -f "$VENV/.assay/fingerprint"
+    install_torch
+    say "packages: pip install --editable $project (about a minute)"
+    pip install --quiet --editable "$project" || fail 5 "pip could not install Assay's dependencies" "read its message above"
+    WHY="$(environment_is_sound 2>&1)" || fail 5 "the environment is not sound after its installation: $WHY" \
+        "remove $VENV and run this again; if it stays so, check the disk"
+    record extra "$extra"
+    record torch "$(torch_wanted)"
+    record fingerprint "$(fingerprint)"
+}
+
+# Whether pip can bring it up to date in place: finished once, by this interpreter, for the same kind of torch.
+can_be_updated() {
+    [ -n "$(recorded fingerprint)" ] && [ "$(recorded torch)" = "$(torch_wanted)" ] &&
+        [ "$("$VENV/bin/python" -c 'import sys; print(sys.version)' 2>/dev/null)" = "$("$PY" -c 'import sys; print(sys.version)')" ]
+}
+
+# --- 3. runsc ---------------------------------------------------------------------------------------------------------
+
+# Starts a real sandbox as the product does and has it print a word. PROBE_ERROR says why not.
+probe_runsc() { # probe_runsc BINARY STARTS
+    local binary="$1" starts="$2" bundle i got
+    PROBE_ERROR=""
+    find_rights || {
+        PROBE_ERROR="starting a sandbox needs root, and there is no sudo"
+        return 1
+    }
+    scratch
+    bundle="$SCRATCH/bundle"
+    rm -rf "$bundle"
+    mkdir -p "$bundle/rootfs/usr" "$bundle/rootfs/proc" "$bundle/state"
+    for i in bin lib lib64; do
+        if [ -L "/$i" ]; then ln -s "usr/$i" "$bundle/rootfs/$i"; fi
+    done
+    cat >"$bundle/config.json" <<'JSON'
+{"ociVersion": "1.0.0", "hostname": "probe",
+ "process": {"user": {"uid": 65534, "gid": 65534}, "args": ["/usr/bin/printf", "inside"], "env": ["PATH=/usr/bin"],
+             "cwd": "/", "noNewPrivileges": true},
+ "root": {"path": "rootfs", "readonly": true},
+ "mounts": [{"destination": "/proc", "type": "proc", "source": "proc"},
+            {"destination": "/usr", "type": "bind", "source": "/usr", "options": ["ro", "bind"]}],
+ "linux": {"namespaces": [{"type": "pid"}, {"type": "ipc"}, {"type": "uts"}, {"type": "mount"}, {"type": "network"}]}}
+JSON
+    for ((i = 1; i <= starts; i++)); do
+        got="$("${ADMIN[@]}" timeout -k 2 20 "$binary" --root "$bundle/state" --network=none --platform=systrap \
+            --overlay2=none run --bundle "$bundle" "assay-probe-$$-$i" 2>"$bundle/errors" </dev/null || true)"
+        if [ "$got" != inside ]; then
+            "${ADMIN[@]}" "$binary" --root "$bundle/state" delete --force "assay-probe-$$-$i" >/dev/null 2>&1 || true
+            PROBE_ERROR="start $i of $starts failed: $(grep -v '^[[:space:]]*$' "$bundle/errors" | tail -n 1 | tr -cd '[:print:]' | cut -c1-160)"
+            "${ADMIN[@]}" rm -rf "$bundle"
+            return 1
+        fi
+    done
+    "${ADMIN[@]}" rm -rf "$bundle"
+}
+
+# Whether a Debian version of runsc may be tried at all. Rebuilds of 20240729 after revision 4 panic at start.
+version_is_fit() {
+    local date revision
+    date="$(printf '%s' "$1" | sed -n 's/^[^~]*~\([0-9]\{8\}\).*/\1/p')"
+    revision="${1##*-}"
+    [ -n "$date" ] && [ "$date" -ge "$OLDEST_RUNSC" ] || return 1
+    [ "$date" != 20240729 ] || [ "${revision%%+*}" -le 4 ] 2>/dev/null
+}
+
+# The Debian version of an installed binary; nothing when no package owns it.
+package_version() {
+    local owner
+    owner="$(dpkg -S "$(readlink -f "$1")" 2>/dev/null | head -n 1 | cut -d: -f1 || true)"
+    if [ -n "$owner" ]; then dpkg-query -W -f '${Version}' "$owner" 2>/dev/null || true; fi
+}
+
+keep_runsc() { # keep_runsc FILE ORIGIN
+    install -m 0755 "$1" "$VENV/bin/.runsc.new"
+    mv -f "$VENV/bin/.runsc.new" "$VENV/bin/runsc"
+    record runsc "$2"
+    say "runsc: $("$VENV/bin/runsc" --version | head -n 1), $2, in $VENV/bin; it started a sandbox"
+}
+
+runsc_from_upstream() {
+    local file="$SCRATCH/upstream"
+    mkdir -p "$file"
+    timeout 180 "$PY" - "$RUNSC_URL/$(uname -m)" "$file" <<'PYTHON' >"$file/log" 2>&1 || return 1
+import hashlib, pathlib, sys, urllib.request
+
+base, folder = sys.argv[1], pathlib.Path(sys.argv[2])
+with urllib.request.urlopen(f"{base}/runsc.sha512", timeout=6) as answer:
+    wanted = answer.read(4096).decode().split()[0]
+with urllib.request.urlopen(f"{base}/runsc", timeout=20) as answer:
+    data = answer.read(512 << 20)
+if hashlib.sha512(data).hexdigest() != wanted:
+    sys.exit("the checksum of the download is not the published one")
+(folder / "runsc").write_bytes(data)
+PYTHON
+    chmod 0755 "$file/runsc"
+    probe_runsc "$file/runsc" 5 && keep_runsc "$file/runsc" "an upstream release"
+}
+
+# Fetches a package without installing it, through the machine's own sources.
+runsc_from_distribution() {
+    local candidate folder="$SCRATCH/distribution"
+    command -v apt-cache >/dev/null 2>&1 || return 1
+    candidate="$(apt-cache policy runsc 2>/dev/null | sed -n 's/^ *Candidate: *//p')"
+    if [ -z "$candidate" ] || [ "$candidate" = "(none)" ]; then
+        PROBE_ERROR="the distribution has none"
+        return 1
+    fi
+    version_is_fit "$candidate" || {
+        PROBE_ERROR="the distribution's $candidate is too old, or a build that panics"
+        return 1
+    }
+    mkdir -p "$folder"
+    (cd "$folder" && apt-get -qq -o APT::Sandbox::User=root download "runsc=$candidate") >/dev/null 2>&1 || return 1
+    dpkg -x "$folder"/runsc_*.deb "$folder/root" || return 1
+    probe_runsc "$folder/root/usr/bin/runsc" 5 && keep_runsc "$folder/root/usr/bin/runsc" "the distribution's $candidate"
+}
+
+os_release() { sed -n "s/^$1=\"\?\([^\"]*\)\"\?\$/\1/p" /etc/os-release; }
+
+# The address of the Debian mirror that this machine is configured to use; nothing where there is none.
+debian_mirror() {
+    local codename
+    [ "$(os_release ID)" = debian ] || return 0
+    codename="$(os_release VERSION_CODENAME)"
+    apt-get -o Debug::NoLocking=1 update --print-uris 2>/dev/null |
+        sed -n "s|^'\(.*\)/dists/$codename/\(In\)\?Release'.*|\1|p" | head -n 1
+}
+
+# The measured build from the machine's own mirror, with lists and sources of its own in a temporary folder.
+runsc_pinned() {
+    local mirror folder="$SCRATCH/pinned" keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+    if [ "$(dpkg --print-architecture 2>/dev/null)" != amd64 ]; then
+        PROBE_ERROR="the measured build is for amd64 only"
+        return 1
+    fi
+    mirror="$(debian_mirror)"
+    if [ -z "$mirror" ] || [ ! -s "$keyring" ]; then
+        PROBE_ERROR="no Debian mirror is configured on this machine"
+        return 1
+    fi
+    mkdir -p "$folder/sources" "$folder/lists/partial" "$folder/cache/archives/partial" "$folder/root"
+    printf 'Types: deb\nURIs: %s\nSuites: %s\nComponents: main\nArchitectures: amd64\nSigned-By: %s\n' \
+        "$mirror" "$PINNED_SUITE" "$keyring" >"$folder/sources/pinned.sources"
+    local -a apt=(apt-get -qq -o Dir::Etc::sourcelist=/dev/null -o "Dir::Etc::sourceparts=$folder/sources"
+        -o "Dir::State::lists=$folder/lists" -o "Dir::Cache=$folder/cache" -o APT::Sandbox::User=root
+        -o APT::Update::Post-Invoke-Success::= -o Acquire::Languages=none -o Acquire::http::Timeout=20)
+    if ! "${apt[@]}" update >"$folder/log" 2>&1 ||
+        ! (cd "$folder" && "${apt[@]}" download "runsc=$PINNED_RUNSC") >>"$folder/log" 2>&1; then
+        PROBE_ERROR="apt: $(grep -E '^[EW]:' "$folder/log" | tail -n 1 | cut -c1-160)"
+        return 1
+    fi
+    echo "$PINNED_SHA256  $(echo "$folder"/runsc_*.deb)" | sha256sum --check --status || {
+        PROBE_ERROR="the package from the mirror is not the measured one (sha256)"
+        return 1
+    }
+    dpkg -x "$folder"/runsc_*.deb "$folder/root"
+    probe_runsc "$folder/root/usr/bin/runsc" 5 &&
+        keep_runsc "$folder/root/usr/bin/runsc" "Debian's $PINNED_RUNSC, the measured build"
+}
+
+runsc() {
+    local place version attempt tried=()
+    for place in "$VENV/bin/runsc" "$(command -v runsc 2>/dev/null || true)" /usr/local/bin/runsc; do
+        [ -n "$place" ] && [ -x "$place" ] || continue
+        if [ "$DRY" = 1 ]; then
+            plan "runsc: start a sandbox with $place to see that it works; fetch another one only if it does not" || true
+            return 0
+        fi
+        version="$(package_version "$place")"
+        if [ -n "$version" ] && ! version_is_fit "$version"; then
+            PROBE_ERROR="Debian's $version is too old, or a build that panics"
+        elif probe_runsc "$place" 2; then
+            say "runsc: $place works ($("$place" --version | head -n 1)); it started a sandbox"
+            return 0
+        fi
+        detail "$place does not do: $PROBE_ERROR"
+    done
+    plan "runsc: fetching one into $VENV/bin (no model code runs outside gVisor): an upstream release, the distribution's, or Debian's $PINNED_RUNSC" ||
+        return 0
+    find_rights || fail 5 "starting a sandbox needs root, and there is no sudo" "run this as root"
+    scratch
+    for attempt in runsc_from_upstream runsc_from_distribution runsc_pinned; do
+        PROBE_ERROR="it could not be fetched"
+        if "$attempt"; then return 0; fi
+        tried+=("${attempt#runsc_}: $PROBE_ERROR")
+        detail "${tried[-1]}"
+    done
+    fail 5 "no runsc that can start a sandbox here was found" \
+        "download a release from gvisor.dev, put it on PATH and run this again; inside a container, allow ptrace, mount and namespaces"
+}
+
+# --- uninstall --------------------------------------------------------------------------------------------------------
+
+uninstall() {
+    local data="" packages
+    if [ "$PURGE" = 1 ]; then
+        # The product itself says where its data is, from its own configuration.
+        data="$("$VENV/bin/assay" config show --json 2>/dev/null | "$VENV/bin/python" -c '
+import json, sys
+print(json.load(sys.stdin)["data"]["value"])' 2>/dev/null || true)"
+        [ -n "$data" ] || fail 5 "the data folder is not known, because this installation cannot say it" \
+            "remove it by hand, and run --uninstall without --purge"
+        if [ -S "$data/run/assay.sock" ] && "$VENV/bin/assay" status >/dev/null 2>&1; then
+            fail 5 "a daemon works on $data" "stop it first"
+        fi
+        case "$data" in
+        / | "$HOME" | "$ROOT" | "") fail 5 "$data is not a folder to remove" "remove the data by hand" ;;
+        esac
+    fi
+    packages="$(recorded packages)"
+    if [ ! -e "$VENV" ]; then
+        say "there is no environment at $VENV"
+    elif [ -e "$VENV/.assay/made" ]; then
+        if plan "remove $VENV (the environment, with the runsc that was fetched)"; then rm -rf "$VENV"; fi
+    elif plan "leave $VENV where it is, because this script did not make it; remove its own records and runsc"; then
+        if [ -n "$(recorded runsc)" ]; then rm -f "$VENV/bin/runsc"; fi
+        rm -rf "$VENV/.assay"
+    fi
+    if [ -d "$ROOT/assay.egg-info" ] && plan "remove $ROOT/assay.egg-info (pip wrote it)"; then
+        rm -rf "$ROOT/assay.egg-info"
+    fi
+    if [ -n "$data" ] && [ -d "$data" ]; then
+        if plan "remove your data in $data (--purge)"; then rm -rf "$data"; fi
+    elif [ "$PURGE" = 0 ]; then
+        say "your data stays where it is (--purge removes it)"
+    fi
+    if [ -n "$packages" ]; then say "these system packages stay, others may use them by now: $packages"; fi
+}
+
+# --- what comes after -------------------------------------------------------------------------------------------------
+
+doctor() {
+    if ! plan "assay doctor: what this machine can do"; then return 0; fi
+    "$VENV/bin/assay" doctor
+}
+
+run_tests() {
+    local failed=() workers
+    workers="$(nproc)"
+    if ! plan "ruff, mypy, lint-imports, then pytest on $workers processes"; then return 0; fi
+    cd "$ROOT"
+    "$VENV/bin/ruff" check || failed+=("ruff check")
+    "$VENV/bin/ruff" format --check --quiet || failed+=("ruff format")
+    "$VENV/bin/mypy" || failed+=("mypy")
+    "$VENV/bin/lint-imports" || failed+=("lint-imports")
+    if [ ${#failed[@]} -gt 0 ]; then
+        printf -v failed[0] '%s' "$(IFS=,; echo "${failed[*]}")"
+        say "failed: ${failed[0]}; the tests follow all the same"
+    fi
+    # The last line of all is pytest's count.
+    "$VENV/bin/pytest" -q -n "$workers" ${EXTRA[@]+"${EXTRA[@]}"} || failed+=(pytest)
+    [ ${#failed[@]} = 0 ] || exit 1
+}
+
+main() {
+    parse "$@"
+    unset PYTHONPATH PYTHONHOME VIRTUAL_ENV
+    if [ "$MODE" = uninstall ]; then
+        uninstall
+        return 0
+    fi
+    exec 9<"$ROOT"
+    if command -v flock >/dev/null 2>&1 && ! flock -n 9; then
+        fail 5 "another install.sh works on this checkout" "wait until it is done"
+    fi
+    system_packages
+    environment
+    runsc
+    exec 9<&- # the installation is done: what follows may take long, and needs no lock
+    doctor
+    case "$MODE" in
+    demo)
+        if plan "assay demo ${EXTRA[*]-}: the product's main job, from end to end"; then
+            "$VENV/bin/assay" demo ${EXTRA[@]+"${EXTRA[@]}"}
+        fi
+        ;;
+    test) run_tests ;;
+    *) if [ "$DRY" = 0 ]; then say "done. Next: $VENV/bin/assay demo"; fi ;;
+    esac
+}
+
+main "$@"
