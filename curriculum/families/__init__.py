@@ -1,1 +1,1 @@
-"""The task families, one module each."""
+"""Task families, one file each. `curriculum.registry` names those that are in use."""

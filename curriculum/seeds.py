@@ -1,0 +1,49 @@
+"""Which seeds belong to which split. A seed belongs to exactly one, whoever asks and on every machine.
+
+Seeds are whole numbers from 0 to 2**63 - 1, so that every store holds them. The remainder modulo four names the split:
+no configuration can move a seed, and a task made from a sealed seed is never made from a training seed. Two seeds may
+still give the same question by chance; `curriculum.sealed` sees to that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+
+from curriculum.errors import SeedError
+from curriculum.task import Split
+
+LIMIT = 2**63
+"""Seeds lie below it."""
+
+_RESIDUE = {Split.TRAIN: 0, Split.VALIDATION: 1, Split.SEALED: 2, Split.JOB: 3}
+_SPLIT = {residue: split for split, residue in _RESIDUE.items()}
+
+
+def split_of(seed: int) -> Split:
+    """The split that owns the seed. Raises SeedError when it is out of range."""
+    if not 0 <= seed < LIMIT:
+        raise SeedError(f"{seed} is no seed", hint="use a whole number from 0 to 2**63 - 1")
+    return _SPLIT[seed % len(_SPLIT)]
+
+
+def require(seed: int, split: Split) -> None:
+    """Raises SeedError unless the seed belongs to the split."""
+    owner = split_of(seed)
+    if owner is not split:
+        raise SeedError(
+            f"seed {seed} belongs to the split {owner.value}, not to {split.value}",
+            hint=f"take seeds from curriculum.seeds.seeds(Split.{split.name})",
+        )
+
+
+def seeds(split: Split, start: int = 0) -> Iterator[int]:
+    """All seeds of the split, ascending, from the `start`-th on."""
+    if start < 0:
+        raise SeedError(f"cannot start at seed number {start}", hint="count from 0")
+    return iter(range(_RESIDUE[split] + start * len(_SPLIT), LIMIT, len(_SPLIT)))
+
+
+def draw(split: Split, rng: Random) -> int:
+    """Some seed of the split, uniformly."""
+    return rng.randrange(_RESIDUE[split], LIMIT, len(_SPLIT))

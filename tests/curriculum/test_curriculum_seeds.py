@@ -1,0 +1,102 @@
+"""A seed belongs to one split, and a task to its seed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from itertools import islice
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from curriculum import seeds
+from curriculum.errors import LevelError, SeedError, UnknownFamilyError
+from curriculum.registry import FAMILIES, OPERATIONS, make_task, operation_of, problem_of
+from curriculum.task import Split
+
+any_seed = st.integers(0, seeds.LIMIT - 1)
+
+
+@given(any_seed)
+def test_every_seed_has_exactly_one_owner_and_nobody_else_may_use_it(seed: int) -> None:
+    owner = seeds.split_of(seed)
+    seeds.require(seed, owner)
+    for other in set(Split) - {owner}:
+        with pytest.raises(SeedError, match=owner.value):
+            make_task("powers", 0, seed, other)
+    assert make_task("powers", 0, seed, owner).split is owner
+
+
+@given(st.integers(0, 10**15), st.integers(0, 10**15))
+def test_seeds_of_different_splits_never_meet(first: int, second: int) -> None:
+    for one in Split:
+        for other in set(Split) - {one}:
+            assert next(seeds.seeds(one, first)) != next(seeds.seeds(other, second))
+
+
+@given(st.integers(0, 2**64))
+def test_drawn_seeds_stay_inside_their_split(source: int) -> None:
+    for split in Split:
+        assert seeds.split_of(seeds.draw(split, Random(source))) is split
+
+
+def test_seeds_are_enumerated_without_a_gap_and_from_anywhere() -> None:
+    assert sorted(seed for split in Split for seed in islice(seeds.seeds(split), 25)) == list(range(100))
+    for split in Split:
+        assert list(islice(seeds.seeds(split, 7), 3)) == list(islice(seeds.seeds(split), 7, 10))
+
+
+@pytest.mark.parametrize("seed", [-1, seeds.LIMIT])
+def test_a_number_out_of_range_is_no_seed(seed: int) -> None:
+    with pytest.raises(SeedError, match="no seed"):
+        make_task("powers", 0, seed, Split.TRAIN)
+
+
+def test_the_same_seed_gives_the_same_task_in_another_process() -> None:
+    here = [make_task(name, 1, 4 * 10**17 + 2, Split.SEALED).model_dump_json() for name in FAMILIES]
+    code = (
+        "from curriculum.registry import *\n"
+        "for name in FAMILIES: print(make_task(name, 1, 4 * 10**17 + 2, Split.SEALED).model_dump_json())"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.splitlines() == here
+
+
+GOLDEN = {
+    "arithmetic": "whole quotient of 2056 by 32?",
+    "divisors": "what do the divisors of 86 add up to?",
+    "powers": "20 to the 5 mod 675?",
+    "counting": "ways to choose 3 of 41?",
+    "sequences": "integer square root of 36289?",
+    "digits": "digit sum of 19805?",
+    "linear": "find x with 19x+5=575",
+}
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_a_task_stays_what_it_was_until_its_family_changes_its_version(name: str) -> None:
+    assert make_task(name, 1, 40, Split.TRAIN).prompt == GOLDEN[name]
+
+
+@given(st.sampled_from(sorted(FAMILIES)), st.integers(0, 1), any_seed)
+def test_a_task_leads_back_to_its_problem(name: str, level: int, seed: int) -> None:
+    task = make_task(name, level, seed, seeds.split_of(seed))
+    problem = problem_of(task)
+    assert (problem.prompt, problem.spec) == (task.prompt, task.spec)
+    assert operation_of(task) in FAMILIES[name].operations
+    assert task.provenance == f"{name}@{FAMILIES[name].version}"
+
+
+def test_names_in_the_table_are_the_families_own_and_operations_are_unique() -> None:
+    assert all(family.name == name for name, family in FAMILIES.items())
+    assert len(OPERATIONS) == sum(len(family.operations) for family in FAMILIES.values()) == 16
+
+
+def test_an_unknown_family_is_named_with_those_that_exist() -> None:
+    with pytest.raises(UnknownFamilyError) as refused:
+        make_task("alchemy", 0, 0, Split.TRAIN)
+    assert "arithmetic" in refused.value.hint
+    with pytest.raises(LevelError):
+        make_task("digits", 2, 0, Split.TRAIN)
