@@ -272,7 +272,7 @@ pip() { "$VENV/bin/python" -m pip --disable-pip-version-check --no-input "$@"; }
 
 # What `pip install ARGS` would take for torch: `cpu VERSION` or `cuda VERSION`, nothing where it finds none.
 torch_offered() {
-    pip install --quiet --dry-run --no-deps --ignore-installed --report - "$@" 2>/dev/null | "$VENV/bin/python" -c '
+    pip install -qq --dry-run --no-deps --ignore-installed --report - "$@" 2>/dev/null | "$VENV/bin/python" -c '
 import json, re, sys
 text = sys.stdin.read()
 for item in json.loads(text)["install"] if text.strip() else []:
@@ -289,7 +289,7 @@ with open(sys.argv[1], "rb") as file:
     print(next(d for d in tomllib.load(file)["project"]["dependencies"] if d.startswith("torch")))' "$ROOT/pyproject.toml")"
     if [ "$(torch_wanted)" = cuda ]; then
         say "torch: the ordinary build, with CUDA (an NVIDIA GPU, or --with-cuda)"
-        pip install --quiet "$want" || fail 5 "torch could not be installed" "read pip's message above"
+        pip install -qq "$want" || fail 5 "torch could not be installed" "read pip's message above"
         return
     fi
     # The files that this machine keeps, its configured index, the vendor's CPU index: the first that has a CPU build.
@@ -301,7 +301,7 @@ with open(sys.argv[1], "rb") as file:
         case "$offer" in
         cpu\ *)
             say "torch: ${offer#cpu } from ${names[i]} (no NVIDIA GPU, so no CUDA packages)"
-            pip install --quiet --no-deps ${places[i]:+"${places[i]}"} "torch==${offer#cpu }" ||
+            pip install -qq --no-deps ${places[i]:+"${places[i]}"} "torch==${offer#cpu }" ||
                 fail 5 "torch could not be installed" "read pip's message above"
             return
             ;;
@@ -338,7 +338,7 @@ environment() {
     rm -f "$VENV/.assay/fingerprint"
     install_torch
     say "packages: pip install --editable $project (about a minute)"
-    pip install --quiet --editable "$project" || fail 5 "pip could not install Assay's dependencies" "read its message above"
+    pip install -qq --editable "$project" || fail 5 "pip could not install Assay's dependencies" "read its message above"
     WHY="$(environment_is_sound 2>&1)" || fail 5 "the environment is not sound after its installation: $WHY" \
         "remove $VENV and run this again; if it stays so, check the disk"
     record extra "$extra"
@@ -417,7 +417,7 @@ keep_runsc() { # keep_runsc FILE ORIGIN
 runsc_from_upstream() {
     local file="$SCRATCH/upstream"
     mkdir -p "$file"
-    timeout 180 "$PY" - "$RUNSC_URL/$(uname -m)" "$file" <<'PYTHON' >"$file/log" 2>&1 || return 1
+    timeout 180 "$PY" - "$RUNSC_URL/$(uname -m)" "$file" <<'PYTHON' >"$file/log" 2>&1 || { PROBE_ERROR="$(tail -n 1 "$file/log" | cut -c1-120)"; return 1; }
 import hashlib, pathlib, sys, urllib.request
 
 base, folder = sys.argv[1], pathlib.Path(sys.argv[2])
@@ -464,7 +464,7 @@ debian_mirror() {
 }
 
 # The measured build from the machine's own mirror, with lists and sources of its own in a temporary folder.
-runsc_pinned() {
+runsc_from_pinned() {
     local mirror folder="$SCRATCH/pinned" keyring=/usr/share/keyrings/debian-archive-keyring.gpg
     if [ "$(dpkg --print-architecture 2>/dev/null)" != amd64 ]; then
         PROBE_ERROR="the measured build is for amd64 only"
@@ -496,8 +496,8 @@ runsc_pinned() {
 }
 
 runsc() {
-    local place version attempt tried=()
-    for place in "$VENV/bin/runsc" "$(command -v runsc 2>/dev/null || true)" /usr/local/bin/runsc; do
+    local place version source
+    for place in "$VENV/bin/runsc" "$(command -v runsc 2>/dev/null || true)"; do
         [ -n "$place" ] && [ -x "$place" ] || continue
         if [ "$DRY" = 1 ]; then
             plan "runsc: start a sandbox with $place to see that it works; fetch another one only if it does not" || true
@@ -516,11 +516,10 @@ runsc() {
         return 0
     find_rights || fail 5 "starting a sandbox needs root, and there is no sudo" "run this as root"
     scratch
-    for attempt in runsc_from_upstream runsc_from_distribution runsc_pinned; do
+    for source in upstream distribution pinned; do
         PROBE_ERROR="it could not be fetched"
-        if "$attempt"; then return 0; fi
-        tried+=("${attempt#runsc_}: $PROBE_ERROR")
-        detail "${tried[-1]}"
+        if "runsc_from_$source"; then return 0; fi
+        detail "$source: $PROBE_ERROR"
     done
     fail 5 "no runsc that can start a sandbox here was found" \
         "download a release from gvisor.dev, put it on PATH and run this again; inside a container, allow ptrace, mount and namespaces"
