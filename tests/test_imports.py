@@ -1,0 +1,91 @@
+"""The import picture of docs/architecture.md, and where the heavy parts may come in."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("appliance", "curriculum", "policies", "runtime", "tui", "verifiers")
+
+HEAVY = {
+    "torch": ("appliance/inference/", "appliance/learning/", "appliance/seedling/", "appliance/worker/"),
+    "transformers": ("appliance/inference/", "appliance/learning/", "appliance/seedling/", "appliance/worker/"),
+    "tokenizers": ("appliance/inference/", "appliance/learning/", "appliance/seedling/", "appliance/worker/"),
+    "sympy": ("verifiers/",),
+    "textual": ("tui/",),
+    "vllm": ("appliance/inference/",),
+    "ray": ("appliance/placement/",),
+}
+"""Which folders may name which heavy part; anywhere else even a delayed import is a mistake."""
+
+LIGHT = ("appliance/daemon", "appliance/client", "appliance/ledger", "policies", "runtime", "tui")
+"""What the core, its clients and the sandboxes are made of: processes that live long and have to stay small."""
+
+
+def sources(*folders: str) -> list[Path]:
+    return [path for folder in folders for path in sorted((ROOT / folder).rglob("*.py"))]
+
+
+def imported(path: Path) -> set[str]:
+    """The first names of everything that a module imports, also inside its functions."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            names.add(node.module.split(".")[0])
+    return names
+
+
+def test_each_layer_knows_only_what_lies_below_it() -> None:
+    lint = Path(sys.executable).with_name("lint-imports")
+    result = subprocess.run([str(lint), "--no-cache"], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+@pytest.mark.parametrize("part", sorted(HEAVY))
+def test_a_heavy_part_is_named_only_in_the_folders_that_adapt_it(part: str) -> None:
+    elsewhere = [
+        str(path.relative_to(ROOT))
+        for path in sources(*PACKAGES)
+        if part in imported(path) and not str(path.relative_to(ROOT)).startswith(HEAVY[part])
+    ]
+    assert elsewhere == []
+
+
+def test_the_core_and_its_clients_load_neither_torch_nor_sympy() -> None:
+    modules = [
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        for path in sources(*LIGHT)
+        if path.name != "__main__.py" and "guest" not in path.parts and "migrations" not in path.parts
+    ]
+    modules.append("appliance.cli.main")
+    script = (
+        "import importlib, json, sys\n"
+        "for name in json.loads(sys.argv[1]): importlib.import_module(name)\n"
+        "print(json.dumps(sorted({'torch', 'transformers', 'sympy', 'numpy', 'scipy'} & set(sys.modules))))\n"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", script, json.dumps(modules)], cwd=ROOT, capture_output=True, text=True, timeout=60
+    )
+    assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout) == []
+
+
+def test_what_runs_inside_a_sandbox_needs_nothing_but_the_standard_library() -> None:
+    guests = sources("runtime/guest")
+    assert guests
+    foreign = {
+        (path.name, name)
+        for path in guests
+        for name in imported(path)
+        if name not in sys.stdlib_module_names and name not in {"__future__", "runtime"}
+    }
+    # Inside, the files lie beside each other, so they may name each other.
+    assert {pair for pair in foreign if pair[1] not in {path.stem for path in guests}} == set()

@@ -1,0 +1,113 @@
+"""What every file of this project owes its reader, checked where a machine can."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("appliance", "curriculum", "policies", "runtime", "tui", "verifiers")
+TEXT = {".py", ".md", ".toml", ".sh", ".tcss", ".service", ".json", ""}
+
+
+def product() -> list[Path]:
+    return [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
+
+
+def tracked() -> list[Path]:
+    """Every text file that git knows, or every one below the root where there is no git."""
+    try:
+        names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True, timeout=30).stdout
+        paths = [ROOT / name for name in names.decode().split("\0") if name]
+    except (OSError, subprocess.CalledProcessError):
+        paths = [path for path in ROOT.rglob("*") if ".venv" not in path.parts]
+    return [path for path in paths if path.is_file() and path.suffix in TEXT and path.name != "LICENSE"]
+
+
+def found(pattern: str, paths: list[Path], flags: int = 0) -> list[str]:
+    """`file:line` of every match; this file names the patterns and is left out."""
+    expression = re.compile(pattern, flags)
+    return [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()[:100]}"
+        for path in paths
+        if path != Path(__file__)
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if expression.search(line)
+    ]
+
+
+def test_every_module_says_in_its_first_lines_what_it_is() -> None:
+    silent = [
+        str(path.relative_to(ROOT))
+        for path in product()
+        if path.read_text(encoding="utf-8").strip()
+        and not ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+    ]
+    assert silent == []
+
+
+def test_nothing_is_left_for_later() -> None:
+    assert found(r"\b(TODO|FIXME|XXX|HACK)\b|NotImplementedError|pragma: no cover", tracked()) == []
+
+
+def test_no_module_has_a_name_that_says_nothing() -> None:
+    empty = {"utils", "util", "helpers", "helper", "manager", "base", "common", "misc"}
+    assert [str(path.relative_to(ROOT)) for path in product() if path.stem in empty] == []
+
+
+def test_no_file_knows_where_it_was_written() -> None:
+    places = [re.escape(str(ROOT)), r"/home/[a-z]+/", r"/Users/[A-Za-z]+/", r"(?<![\w\"$/])/root/\w"]
+    assert found("|".join(places), tracked()) == []
+
+
+def test_text_speaks_of_the_project_and_not_of_the_work_on_it() -> None:
+    assert found(r"\b(issue|ticket|pull request) ?#?\d+\b|\bas (you|the user) asked\b", tracked(), re.IGNORECASE) == []
+
+
+def test_nothing_names_a_package_registry() -> None:
+    registries = r"pypi\.org|pythonhosted\.org|deb\.debian\.org|archive\.ubuntu\.com|registry\.npmjs|ghcr\.io"
+    inside = [path for path in tracked() if path.name != "test_install_script.py"]
+    assert found(registries, inside) == []
+
+
+def test_nothing_is_praised() -> None:
+    praise = (
+        "blazing",
+        "seamless",
+        "powerful",
+        "cutting[- ]edge",
+        "state[- ]of[- ]the[- ]art",
+        "effortless",
+        "game[- ]chang",
+    )
+    assert found(rf"\b({'|'.join(praise)})", tracked(), re.IGNORECASE) == []
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        r"\bpickle\.(load|loads|Unpickler)\b",
+        r"(?<![\w.])eval\(",
+        r"(?<!safetensors\.)\btorch\.load\(",
+        r"\byaml\.(load|unsafe_load)\(",
+    ],
+)
+def test_nothing_that_a_model_wrote_could_run_on_the_host(call: str) -> None:
+    outside = [path for path in product() if "guest" not in path.parts]
+    assert found(call, outside) == []
+
+
+def test_no_exception_is_swallowed_without_a_word() -> None:
+    swallowed = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in product()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ExceptHandler)
+        and (node.type is None or (isinstance(node.type, ast.Name) and node.type.id in {"Exception", "BaseException"}))
+        and all(isinstance(item, ast.Pass) for item in node.body)
+    ]
+    assert swallowed == []
