@@ -1,0 +1,104 @@
+"""From rollouts to padded tensors: what is trained on, exactly as it was sampled.
+
+Token ids and log-probabilities come from the message graph and are never made again from text. Tensors are padded on
+the right; with causal attention no real token sees padding, so there is no attention mask. Forced tokens after the last
+sampled one (a result that nobody read) are cut: nothing that is trained on depends on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import torch
+from torch import Tensor
+
+from appliance.learning.errors import LearningError
+from appliance.records import Group, Judged, Rollout
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One conversation to train on; the three tuples are of equal length."""
+
+    rollout: str
+    ids: tuple[int, ...]
+    mask: tuple[bool, ...]
+    """True for the policy model's own tokens."""
+    logprobs: tuple[float, ...]
+    """As sampled; 0 where the mask is off."""
+    advantage: float
+
+    @property
+    def trained_tokens(self) -> int:
+        return sum(self.mask)
+
+
+@dataclass(frozen=True)
+class Batch:
+    ids: Tensor
+    """[B, T], int64, padded with 0."""
+    mask: Tensor
+    """[B, T], bool."""
+    logprobs: Tensor
+    """[B, T], float32, as sampled."""
+    advantages: Tensor
+    """[B], float32."""
+
+    def to(self, device: torch.device) -> Batch:
+        return Batch(*(tensor.to(device) for tensor in (self.ids, self.mask, self.logprobs, self.advantages)))
+
+
+def sample(rollout: Rollout, advantage: float) -> Sample:
+    """Raises LearningError when the message graph branches or a sampled token has no log-probability."""
+    ids: list[int] = []
+    mask: list[bool] = []
+    logprobs: list[float] = []
+    for index, node in enumerate(rollout.nodes):
+        if node.parent != (index - 1 if index else None):
+            raise LearningError(f"rollout {rollout.id} branches at node {index}; one conversation was expected")
+        if node.sampled and len(node.logprobs) != len(node.ids):
+            raise LearningError(f"rollout {rollout.id}: {len(node.ids)} tokens, {len(node.logprobs)} log-probabilities")
+        ids += node.ids
+        mask += [node.sampled] * len(node.ids)
+        logprobs += node.logprobs if node.sampled else [0.0] * len(node.ids)
+    end = max((i + 1 for i, own in enumerate(mask) if own), default=0)
+    return Sample(rollout.id, tuple(ids[:end]), tuple(mask[:end]), tuple(logprobs[:end]), advantage)
+
+
+def samples(judged: Sequence[Judged], groups: Sequence[Group]) -> list[Sample]:
+    """What the groups kept, in the order of rollout ids: equal records give equal batches however they are listed.
+
+    Rollouts without a sampled token are left out. Raises LearningError when a kept rollout is not among `judged`.
+    """
+    rollouts = {one.rollout.id: one.rollout for one in judged}
+    kept = {
+        group.rollouts[index]: advantage
+        for group in groups
+        for index, advantage in zip(group.kept, group.advantages, strict=True)
+    }
+    missing = sorted(kept.keys() - rollouts.keys())
+    if missing:
+        raise LearningError(f"{len(missing)} kept rollouts have no record, the first is {missing[0]}")
+    made = (sample(rollouts[name], kept[name]) for name in sorted(kept))
+    return [one for one in made if one.ids]
+
+
+def micro_batches(chosen: Sequence[Sample], size: int) -> list[list[Sample]]:
+    """Slices of at most `size` samples of similar length, so that little is padded."""
+    by_length = sorted(chosen, key=lambda one: (len(one.ids), one.rollout))
+    bounds = [*range(0, len(by_length), size), len(by_length)]
+    return [by_length[start:end] for start, end in pairwise(bounds)]
+
+
+def collate(chosen: Sequence[Sample]) -> Batch:
+    """Pads on the right to the longest of `chosen`, of which there is at least one."""
+    width = max(len(one.ids) for one in chosen)
+    pads = [width - len(one.ids) for one in chosen]
+    return Batch(
+        ids=torch.tensor([[*one.ids, *[0] * pad] for one, pad in zip(chosen, pads, strict=True)]),
+        mask=torch.tensor([[*one.mask, *[False] * pad] for one, pad in zip(chosen, pads, strict=True)]),
+        logprobs=torch.tensor([[*one.logprobs, *[0.0] * pad] for one, pad in zip(chosen, pads, strict=True)]),
+        advantages=torch.tensor([one.advantage for one in chosen]),
+    )

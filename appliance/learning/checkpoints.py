@@ -1,0 +1,163 @@
+"""Checkpoints on disk: which there are, which are whole, which may go, and how weights get into service.
+
+    <cycle>/checkpoints/step-000010/    the model's files, training.safetensors, state.json, manifest.json
+    <data>/models/<digest>/             a published model: the model's files and their manifest
+
+Every checkpoint folder is a complete model folder as well, so an engine can load it where it lies. Nothing is ever
+pickled: tensors are safetensors, the rest is JSON. Folders are atomic (`folders`). No tensor library is imported here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from appliance.learning.errors import CheckpointError
+from appliance.learning.folders import MANIFEST, remove_folder, sweep, verify, write_by_digest, write_folder
+
+__all__ = [
+    "Broken",
+    "Newest",
+    "model_files",
+    "newest_valid",
+    "prune",
+    "publish",
+    "save",
+    "step_folder",
+    "sweep",
+    "verify",
+]
+
+TRAINING = "training.safetensors"
+"""Optimizer moments and random state; not part of a model."""
+STATE = "state.json"
+WEIGHTS = "model.safetensors"
+
+_COMPANIONS = (
+    "config.json",
+    "generation_config.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "tokenizer.model",
+    "vocab.json",
+    "merges.txt",
+    "chat_template.jinja",
+    "dialect.json",
+)
+"""What a model folder may hold beside weights. Code and pickles are not taken along."""
+
+_REQUIRED = ("config.json", "tokenizer.json")
+_WEIGHT_FILE = re.compile(r"model(-\d{5}-of-\d{5})?\.safetensors|model\.safetensors\.index\.json")
+_STEP = re.compile(r"step-(\d{6,})")
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A checkpoint that was passed over."""
+
+    folder: Path
+    reason: str
+
+
+@dataclass(frozen=True)
+class Newest:
+    folder: Path | None
+    """None when there is no whole checkpoint."""
+    digest: str
+    step: int
+    """-1 when there is none."""
+    broken: tuple[Broken, ...]
+    """Newer ones that are not whole, newest first: say so to the person."""
+
+
+def step_folder(parent: Path, step: int) -> Path:
+    return parent / f"step-{step:06d}"
+
+
+def save(folder: Path, files: Mapping[str, bytes | Path], companions: Path | None = None) -> str:
+    """Writes a checkpoint and returns its digest; `companions` is the model folder whose other files are taken along.
+
+    Raises CheckpointError when the disk is full or the folder cannot be written; older checkpoints are untouched.
+    """
+    beside = {name: companions / name for name in _COMPANIONS if (companions / name).is_file()} if companions else {}
+    return write_folder(folder, {**beside, **files})
+
+
+def newest_valid(parent: Path) -> Newest:
+    """The checkpoint to go on from: the highest step whose every byte is as it was written."""
+    broken: list[Broken] = []
+    for step, folder in reversed(_steps(parent)):
+        try:
+            return Newest(folder, verify(folder), step, tuple(broken))
+        except CheckpointError as error:
+            broken.append(Broken(folder, str(error)))
+    return Newest(None, "", -1, tuple(broken))
+
+
+def prune(parent: Path, keep: int, spare: Collection[Path] = ()) -> list[Path]:
+    """Removes what is older than the newest `keep` whole checkpoints, except `spare`; returns what went.
+
+    Broken ones do not count among those kept. Raises ValueError when `keep` is below 1.
+    """
+    if keep < 1:
+        raise ValueError("at least the newest checkpoint stays")
+    whole = 0
+    gone: list[Path] = []
+    for _, folder in reversed(_steps(parent)):
+        if whole < keep:
+            whole += _is_whole(folder)
+        elif folder not in spare:
+            remove_folder(folder)
+            gone.append(folder)
+    return gone
+
+
+def model_files(source: Path) -> dict[str, Path]:
+    """The files of a model folder that are taken into service, by name.
+
+    Links are followed (a downloaded model's files often are links into a cache). Raises CheckpointError when the folder
+    lacks what a model needs.
+    """
+    if not source.is_dir():
+        raise CheckpointError(f"{source} is not a model folder", hint="name a folder with config.json and safetensors")
+    names = {entry.name for entry in source.iterdir() if entry.is_file()}
+    taken = {name: source / name for name in sorted(names) if name in _COMPANIONS or _WEIGHT_FILE.fullmatch(name)}
+    missing = [name for name in _REQUIRED if name not in taken]
+    if not any(name.endswith(".safetensors") for name in taken):
+        missing.append(WEIGHTS)
+    if missing:
+        raise CheckpointError(
+            f"{source} lacks {', '.join(missing)}",
+            hint="a model folder holds config.json, tokenizer.json and its weights as safetensors",
+        )
+    return taken
+
+
+def publish(source: Path, models: Path) -> str:
+    """Puts a model into `models/<digest>/` and returns the digest: that of the published folder's manifest.
+
+    Publishing the same weights again changes nothing. A source with a manifest is verified first. Raises
+    CheckpointError when the source is broken or incomplete, or the disk is full.
+    """
+    if (source / MANIFEST).exists():
+        verify(source)
+    return write_by_digest(models, model_files(source))
+
+
+def _steps(parent: Path) -> list[tuple[int, Path]]:
+    """(step, folder), ascending."""
+    if not parent.is_dir():
+        return []
+    named = ((_STEP.fullmatch(entry.name), entry) for entry in parent.iterdir())
+    return sorted((int(match[1]), entry) for match, entry in named if match)
+
+
+def _is_whole(folder: Path) -> bool:
+    try:
+        verify(folder)
+    except CheckpointError:
+        return False
+    return True

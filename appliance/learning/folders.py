@@ -1,0 +1,236 @@
+"""Folders that are there whole or not at all.
+
+A folder is written under a temporary name beside its target, every file and the folder are synced to disk, a manifest
+with size and SHA-256 of every file is written last, and only then is it renamed. So a power cut, a kill or a full disk
+leaves the old state and at most a leftover, which `sweep` removes at the next start. The digest of a folder is the
+SHA-256 of its manifest file. One process writes below a parent at a time: the one that holds the data folder's lock.
+
+Not promised: protection against somebody who can rewrite a file together with its manifest. The digest in the ledger is
+what shows that.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import shutil
+import stat
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from appliance.learning.errors import CheckpointError
+
+MANIFEST = "manifest.json"
+FORMAT = "assay-folder-1"
+_LEFTOVER = ".unfinished-"
+_CHUNK = 1 << 20
+_MAX_MANIFEST_BYTES = 1 << 20
+_RESTORE = "use an older checkpoint, or make it again; the folder can be removed"
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+
+def write_folder(target: Path, files: Mapping[str, bytes | Path]) -> str:
+    """Writes `files` (name: content, or the file to copy) as the folder `target` and returns its digest.
+
+    A folder that is already there with the same digest is left alone; any other is replaced. Raises CheckpointError
+    when something cannot be read or written; what was there before is then untouched.
+    """
+    return _write(target.parent, files, lambda digest: target)
+
+
+def write_by_digest(parent: Path, files: Mapping[str, bytes | Path]) -> str:
+    """The same for a folder that is named by its own digest."""
+    return _write(parent, files, lambda digest: parent / digest)
+
+
+def verify(folder: Path) -> str:
+    """Reads every byte, and returns the folder's digest when all is as the manifest says.
+
+    Raises CheckpointError for a file that is missing, truncated, changed, not listed, or no regular file.
+    """
+    recorded, digest = _read_manifest(folder)
+    try:
+        present = {entry.name for entry in os.scandir(folder)} - {MANIFEST}
+    except OSError as error:
+        raise CheckpointError(f"{folder} cannot be read: {error.strerror}", hint=_RESTORE) from error
+    if missing := sorted(recorded.keys() - present):
+        raise CheckpointError(f"{folder} lacks {', '.join(missing)}", hint=_RESTORE)
+    if extra := sorted(present - recorded.keys()):
+        raise CheckpointError(f"{folder} holds {', '.join(map(repr, extra))}, not in its manifest", hint=_RESTORE)
+    for name in sorted(recorded):
+        _check(folder / name, recorded[name])
+    return digest
+
+
+def read_verified(folder: Path) -> dict[str, bytes]:
+    """All files of a folder, each checked against the manifest as it is read."""
+    verify(folder)
+    recorded, _ = _read_manifest(folder)
+    return {name: _check(folder / name, recorded[name], keep=True) for name in sorted(recorded)}
+
+
+def sweep(parent: Path) -> list[str]:
+    """Removes what interrupted writes and removals left below `parent`; returns their names. Call it at each start."""
+    if not parent.is_dir():
+        return []
+    left = sorted(entry for entry in parent.iterdir() if entry.name.startswith(_LEFTOVER))
+    for entry in left:
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry)
+        else:
+            entry.unlink()
+    return [entry.name for entry in left]
+
+
+def remove_folder(folder: Path) -> None:
+    """Removes a folder so that a kill in the middle leaves a leftover, never half a checkpoint."""
+    aside = folder.with_name(f"{_LEFTOVER}removed-{folder.name}")
+    if aside.exists():
+        shutil.rmtree(aside)
+    folder.rename(aside)
+    _sync_folder(folder.parent)
+    shutil.rmtree(aside)
+
+
+def _write(parent: Path, files: Mapping[str, bytes | Path], name: Callable[[str], Path]) -> str:
+    if not files or any(not _is_plain(file) or file == MANIFEST for file in files):
+        raise ValueError(f"a folder holds plainly named files beside its manifest, not {sorted(files)}")
+    # A name of fixed length: what it is for is not known before the digest is. Only one process writes here.
+    temporary = parent / f"{_LEFTOVER}{os.getpid()}"
+    at = parent
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+        if temporary.exists():
+            shutil.rmtree(temporary)
+        temporary.mkdir()
+        recorded: dict[str, dict[str, Any]] = {}
+        for file in sorted(files):
+            at = temporary / file
+            recorded[file] = _put(at, files[file])
+        at = temporary / MANIFEST
+        manifest = json.dumps({"format": FORMAT, "files": recorded}, indent=1, sort_keys=True).encode() + b"\n"
+        _put(at, manifest)
+        _sync_folder(temporary)
+        digest = hashlib.sha256(manifest).hexdigest()
+        _put_in_place(temporary, name(digest), digest)
+    except OSError as error:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise _explained(error, at, parent) from error
+    return digest
+
+
+def _put_in_place(temporary: Path, target: Path, digest: str) -> None:
+    if os.path.lexists(target):
+        try:
+            same = verify(target) == digest
+        except CheckpointError:
+            same = False
+        if same:
+            shutil.rmtree(temporary)
+            return
+        if target.is_symlink() or not target.is_dir():
+            raise FileExistsError(errno.EEXIST, "there is something else than a folder", str(target))
+        remove_folder(target)
+    temporary.rename(target)
+    _sync_folder(target.parent)
+
+
+def _put(path: Path, content: bytes | Path) -> dict[str, Any]:
+    """Writes one file, syncs it, and returns its line of the manifest."""
+    digest, size = hashlib.sha256(), 0
+    with path.open("xb") as out:
+        if isinstance(content, bytes):
+            out.write(content)
+            digest.update(content)
+            size = len(content)
+        else:
+            with content.open("rb") as source:
+                while chunk := source.read(_CHUNK):
+                    out.write(chunk)
+                    digest.update(chunk)
+                    size += len(chunk)
+        out.flush()
+        os.fsync(out.fileno())
+    return {"bytes": size, "sha256": digest.hexdigest()}
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _read_manifest(folder: Path) -> tuple[dict[str, dict[str, Any]], str]:
+    if folder.is_symlink() or not folder.is_dir():
+        raise CheckpointError(f"{folder} is not a folder", hint="check the path; a link in its place is not followed")
+    try:
+        raw = _read(folder / MANIFEST, _MAX_MANIFEST_BYTES)
+        content = json.loads(raw)
+    except FileNotFoundError as error:
+        raise CheckpointError(f"{folder} has no manifest: it was never finished", hint=_RESTORE) from error
+    except (ValueError, RecursionError) as error:
+        raise CheckpointError(f"the manifest of {folder} is not readable JSON", hint=_RESTORE) from error
+    files = content.get("files") if isinstance(content, dict) and content.get("format") == FORMAT else None
+    if not isinstance(files, dict) or not all(
+        _is_plain(name)
+        and isinstance(line, dict)
+        and isinstance(line.get("bytes"), int)
+        and isinstance(line.get("sha256"), str)
+        for name, line in files.items()
+    ):
+        raise CheckpointError(f"the manifest of {folder} is not of the form {FORMAT}", hint=_RESTORE)
+    return files, hashlib.sha256(raw).hexdigest()
+
+
+def _read(path: Path, limit: int) -> bytes:
+    """The content of a regular file of at most `limit` bytes; links are not followed."""
+    try:
+        # O_NONBLOCK: a pipe put in a file's place must not make the caller wait for ever.
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        reason = "is a link" if error.errno == errno.ELOOP else f"cannot be read: {error.strerror}"
+        raise CheckpointError(f"{path} {reason}", hint=_RESTORE) from error
+    with os.fdopen(handle, "rb") as source:
+        found = os.fstat(source.fileno())
+        if not stat.S_ISREG(found.st_mode):
+            raise CheckpointError(f"{path} is no regular file", hint=_RESTORE)
+        if found.st_size > limit:
+            raise CheckpointError(f"{path} has {found.st_size} bytes where {limit} were expected", hint=_RESTORE)
+        return source.read()
+
+
+def _check(path: Path, recorded: dict[str, Any], *, keep: bool = False) -> bytes:
+    """Compares a file with its line of the manifest; returns its content when asked to keep it."""
+    try:
+        content = _read(path, recorded["bytes"])
+    except FileNotFoundError as error:
+        raise CheckpointError(f"{path} is missing", hint=_RESTORE) from error
+    if len(content) != recorded["bytes"]:
+        raise CheckpointError(f"{path} has {len(content)} bytes of {recorded['bytes']}: cut short", hint=_RESTORE)
+    if hashlib.sha256(content).hexdigest() != recorded["sha256"]:
+        raise CheckpointError(f"{path} was changed after it was written", hint=_RESTORE)
+    return content if keep else b""
+
+
+def _is_plain(name: str) -> bool:
+    return bool(name) and name not in (".", "..") and "/" not in name and "\0" not in name
+
+
+def _explained(error: OSError, at: Path, parent: Path) -> CheckpointError:
+    if error.errno in _FULL:
+        return CheckpointError(
+            f"no room to write {at.name} below {parent}: {error.strerror}",
+            hint=f"free space on the disk that holds {parent}; what was saved before is untouched",
+        )
+    where = error.filename or at
+    return CheckpointError(
+        f"cannot write {where}: {error.strerror}",
+        hint=f"check that {parent} is a folder that this user may write to; what was saved before is untouched",
+    )

@@ -1,0 +1,100 @@
+"""From judged rollouts to groups: what is masked, what is kept, and what each kept rollout is worth.
+
+Pure and deterministic: the choice is a function of (seed, step, task) and of the rollouts, not of the order in which
+they arrived. A rollout that met an infrastructure failure is masked before anything is chosen: it is neither a success
+nor a failure. What is left of its group keeps the recipe's share (half, by default), so that selection stays as strict
+as in a whole group; a group that lost more than half of its rollouts is dropped, because what is left was chosen by
+what broke. Every group says in `reason` what became of it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from random import Random
+
+from appliance.learning.recipe import TrainingRecipe
+from appliance.learning.roc import SELECTORS, Outcome
+from appliance.records import Ended, Group, Judged
+from verifiers.verdict import Outcome as VerdictOutcome
+
+
+def make_groups(judged: Sequence[Judged], recipe: TrainingRecipe, seed: int) -> tuple[Group, ...]:
+    """One group for each task, in the order in which the tasks first occur."""
+    by_task: dict[str, list[Judged]] = {}
+    for one in judged:
+        by_task.setdefault(one.rollout.task, []).append(one)
+    return tuple(make_group(members, recipe, seed) for members in by_task.values())
+
+
+def make_group(judged: Sequence[Judged], recipe: TrainingRecipe, seed: int) -> Group:
+    """The group of one task at one step. Raises ValueError when the rollouts are of several tasks, steps or cycles."""
+    origins = {(one.rollout.cycle, one.rollout.step, one.rollout.task) for one in judged}
+    if len(origins) != 1:
+        raise ValueError(f"a group is made of one task at one step, not of {len(origins)}")
+    ((cycle, step, task),) = origins
+    alive = sorted((one for one in judged if not is_masked(one)), key=lambda one: one.rollout.sample)
+    kept, reason = _choose(alive, len(judged), recipe, Random(f"{seed}/{step}/{task}"))
+    rewards = tuple(float(one.verdict.passed) for one in alive)
+    return Group(
+        id=f"{cycle}/{step}/{task}",
+        cycle=cycle,
+        step=step,
+        task=task,
+        rollouts=tuple(one.rollout.id for one in alive),
+        rewards=rewards,
+        kept=tuple(kept),
+        advantages=advantages([rewards[i] for i in kept]),
+        selector=recipe.selector,
+        reason=reason,
+    )
+
+
+def is_masked(judged: Judged) -> bool:
+    """Whether the rollout is about us and not about the policy model."""
+    return judged.rollout.ended is Ended.INFRA_ERROR or judged.verdict.outcome is VerdictOutcome.INFRA_ERROR
+
+
+def outcome(judged: Judged) -> Outcome:
+    """What a selector needs to know of a judged rollout."""
+    rollout = judged.rollout
+    return Outcome(
+        correct=judged.verdict.passed,
+        calls=len(rollout.calls),
+        failed_calls=rollout.failed_calls,
+        answers=rollout.answers,
+        turns=rollout.turns,
+    )
+
+
+def advantages(rewards: Sequence[float]) -> tuple[float, ...]:
+    """(r - mean) / std over the kept rollouts, with the population's std (GRPO, 2402.03300, section 4.1.2).
+
+    Nothing in, nothing out. Raises ValueError when all rewards are equal.
+    """
+    if not rewards:
+        return ()
+    mean = math.fsum(rewards) / len(rewards)
+    spread = math.sqrt(math.fsum((reward - mean) ** 2 for reward in rewards) / len(rewards))
+    if len(set(rewards)) == 1:
+        raise ValueError("equal rewards have no advantages; the selector should have dropped the group")
+    return tuple((reward - mean) / spread for reward in rewards)
+
+
+def _choose(alive: Sequence[Judged], sampled: int, recipe: TrainingRecipe, rng: Random) -> tuple[list[int], str]:
+    """Indices into `alive`, and the sentence that explains them."""
+    lost = sampled - len(alive)
+    note = f"; {lost} of {sampled} masked after infrastructure failures" if lost else ""
+    if len(alive) < max(2, math.ceil(sampled / 2)):
+        return [], f"dropped: {len(alive)} of {sampled} rollouts left, too few to compare{note}"
+    outcomes = [outcome(one) for one in alive]
+    right = sum(one.correct for one in outcomes)
+    if right in (0, len(alive)):
+        return [], f"dropped: all {len(alive)} are {'right' if right else 'wrong'}, nothing to compare{note}"
+    keep = max(2, min(len(alive), len(alive) * recipe.keep // recipe.rollouts_per_task))
+    kept = SELECTORS[recipe.selector](outcomes, keep, rng)
+    if not kept:
+        return [], f"dropped: the {keep} drawn of {len(alive)} are all alike, nothing to compare{note}"
+    good = sum(outcomes[i].correct for i in kept)
+    wrong = len(alive) - right
+    return kept, f"kept {keep} of {len(alive)}: {good} of {right} right, {keep - good} of {wrong} wrong{note}"

@@ -1,0 +1,115 @@
+"""Which rollouts of a group are trained on: Resample-on-Correct (GRPO-RoC, 2508.20722, section 2.2.3) and its rivals.
+
+A reward for the outcome praises a right answer however it was reached. RoC leaves the reward alone and chooses instead:
+of an oversampled group it keeps a uniform share of the failures, for variety, and fills up with successes, preferring
+those whose tool calls worked and whose form is clean.
+
+Pure: outcomes in, indices out; the caller brings the random generator. Every selector returns ascending, distinct
+indices, exactly `keep` of them with both kinds among them, or none at all when the rewards would be equal: such a group
+carries no signal for a group-relative objective. Rollouts with `infra_error` never come here (`grouping`).
+
+Deviations from the paper: it weights by the inverse of the penalty, which a flawless rollout does not have, so
+`CLEAN_OFFSET` is added first; and where its floor would leave no failure, one is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+
+CLEAN_OFFSET = 0.05
+"""Added to the penalty before it is inverted: a flawless success is 21 times as likely as one with penalty 1."""
+
+NO_CALL_PENALTY = 0.5
+"""Error penalty of a rollout that called no tool: between a working call and a failing one (paper)."""
+
+RELEASE_FLOOR = 2
+"""Of each kind, as far as there are so many, in the released code (its `min_*_reward_trace_num`)."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a selector needs to know of one rollout."""
+
+    correct: bool
+    calls: int
+    failed_calls: int
+    """By structured status, never by what the output says."""
+    answers: int
+    turns: int
+
+    @property
+    def penalty(self) -> float:
+        """p_total = p_err + p_format, in [0, 2]."""
+        errors = self.failed_calls / self.calls if self.calls else NO_CALL_PENALTY
+        form = min(1.0, (self.answers - 1) / self.turns) if self.answers and self.turns else 1.0
+        return errors + form
+
+    @property
+    def weight(self) -> float:
+        """How strongly a success is preferred; relative to the other successes of its group."""
+        return 1 / (self.penalty + CLEAN_OFFSET)
+
+
+def roc(outcomes: Sequence[Outcome], keep: int, rng: Random) -> list[int]:
+    """The paper's rule. Of n rollouts it keeps floor(failures * keep / n) failures, half of them when keep is n / 2.
+
+    Raises ValueError when `keep` is below 2 or above the size of the group.
+    """
+    right, wrong = _kinds(outcomes, keep)
+    if not right or not wrong:
+        return []
+    failures = max(1, len(wrong) * keep // len(outcomes))
+    weights = [outcomes[i].weight for i in right]
+    return sorted([*rng.sample(wrong, failures), *draw(right, weights, keep - failures, rng)])
+
+
+def roc_sorted(outcomes: Sequence[Outcome], keep: int, rng: Random) -> list[int]:
+    """The rule of the released code: the successes with the least penalty, the first failures, at least two of each.
+
+    Deterministic; `rng` is not used. Ties go to the earlier rollout. Raises ValueError as `roc` does.
+    """
+    right, wrong = _kinds(outcomes, keep)
+    if not right or not wrong:
+        return []
+    floor = min(RELEASE_FLOOR, keep // 2)
+    least, most = min(floor, len(wrong)), keep - min(floor, len(right))
+    failures = min(max(round(len(wrong) * keep / len(outcomes)), least), most, len(wrong))
+    failures = max(failures, keep - len(right))
+    cleanest = sorted(right, key=lambda i: outcomes[i].penalty)
+    return sorted([*wrong[:failures], *cleanest[: keep - failures]])
+
+
+def uniform(outcomes: Sequence[Outcome], keep: int, rng: Random) -> list[int]:
+    """Plain GRPO with the same compute: as many are sampled and as many trained on, but chosen blindly.
+
+    Raises ValueError as `roc` does.
+    """
+    _kinds(outcomes, keep)
+    kept = sorted(rng.sample(range(len(outcomes)), keep))
+    return kept if len({outcomes[i].correct for i in kept}) == 2 else []
+
+
+Selector = Callable[[Sequence[Outcome], int, Random], list[int]]
+
+SELECTORS: Mapping[str, Selector] = {"roc": roc, "roc_sorted": roc_sorted, "uniform": uniform}
+"""By their name in the recipe."""
+
+
+def draw(items: Sequence[int], weights: Sequence[float], count: int, rng: Random) -> list[int]:
+    """`count` distinct items, each next one in proportion to its weight among those left.
+
+    A race: every item arrives after an exponential time with its weight as rate, and the first ones win
+    (Efraimidis & Spirakis 2006, in logarithms).
+    """
+    arrival = {item: rng.expovariate(weight) for item, weight in zip(items, weights, strict=True)}
+    return sorted(arrival, key=arrival.__getitem__)[:count]
+
+
+def _kinds(outcomes: Sequence[Outcome], keep: int) -> tuple[list[int], list[int]]:
+    if not 2 <= keep <= len(outcomes):
+        raise ValueError(f"cannot keep {keep} of {len(outcomes)} rollouts: at least 2, at most all")
+    right = [i for i, outcome in enumerate(outcomes) if outcome.correct]
+    wrong = [i for i, outcome in enumerate(outcomes) if not outcome.correct]
+    return right, wrong
