@@ -159,6 +159,10 @@ system_packages() {
         missing+=(python3 python3-venv)
         why="no Python 3.11 or newer that can make a virtual environment"
     fi
+    if [ ! -x /usr/bin/python3 ] && [ ${#missing[@]} = 0 ]; then
+        missing+=(python3)
+        why="sandboxes get the distribution's interpreter, and it is not there"
+    fi
     if [ ! -s /etc/ssl/certs/ca-certificates.crt ] && [ -z "${SSL_CERT_FILE:-}" ]; then
         missing+=(ca-certificates)
         why="${why:+$why; }no certificates to check downloads with"

@@ -16,7 +16,6 @@ PACKAGES = ("appliance", "curriculum", "policies", "runtime", "tui", "verifiers"
 HEAVY = {
     "torch": ("appliance/inference/", "appliance/learning/", "appliance/seedling/", "appliance/worker/"),
     "transformers": ("appliance/inference/", "appliance/learning/", "appliance/seedling/", "appliance/worker/"),
-    "tokenizers": ("appliance/inference/", "appliance/learning/", "appliance/seedling/", "appliance/worker/"),
     "sympy": ("verifiers/",),
     "textual": ("tui/",),
     "vllm": ("appliance/inference/",),
