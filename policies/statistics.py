@@ -12,7 +12,6 @@ One proportion: Wilson 1927.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from statistics import NormalDist
 
 _NORMAL = NormalDist()
@@ -25,16 +24,16 @@ def mcnemar_exact(gained: int, lost: int) -> float:
     _require_counts(gained, lost)
     discordant = gained + lost
     tail = sum(math.comb(discordant, k) for k in range(min(gained, lost) + 1))
-    return min(1.0, 2 * tail / 2**discordant)
+    return min(1.0, 2 * tail / (1 << discordant))
 
 
 def mcnemar_mid_p(gained: int, lost: int) -> float:
     """The same with half the probability of what was seen (Fagerland et al. 2013): the p-value that the gates use."""
     _require_counts(gained, lost)
-    if gained == lost:
-        # Both tails hold the observed point; half of it is taken off once, so that the p-value stays at most 1.
-        return 1.0 - math.comb(gained + lost, gained) / 2 ** (gained + lost) / 2
-    return mcnemar_exact(gained, lost) - math.comb(gained + lost, gained) / 2 ** (gained + lost)
+    if gained + lost == 0:
+        return 1.0
+    observed = math.comb(gained + lost, gained) / (1 << gained + lost)
+    return 1.0 - observed / 2 if gained == lost else mcnemar_exact(gained, lost) - observed
 
 
 def paired_difference(gained: int, lost: int, items: int, *, alpha: float) -> tuple[float, float]:
@@ -85,11 +84,13 @@ def score(gained: int, lost: int, items: int, difference: float) -> float:
 
 def _score_end(gained: int, lost: int, items: int, z: float) -> float:
     """The difference at which the score is `z`."""
-    above: Callable[[float], bool] = lambda difference: score(gained, lost, items, difference) > z  # noqa: E731
     low, high = -1.0, 1.0
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2
-        low, high = (middle, high) if above(middle) else (low, middle)
+        if score(gained, lost, items, middle) > z:
+            low = middle
+        else:
+            high = middle
     return (low + high) / 2
 
 
