@@ -1,0 +1,134 @@
+"""From an evaluation in the ledger to a decision, and from a decision to what is in service.
+
+Pure: records in, records out. The caller reads the ledger, writes the decision there, and only then moves the aliases
+named here. `policies` does the judging; this module only says what the evidence is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+from appliance.records import Approval, Evaluation, ItemResult, ModelResults
+from policies.decide import decide
+from policies.decision import Decision, DecisionOutcome
+from policies.evidence import Evidence, PairedItem, Word
+from policies.policy import Policy
+
+CHAMPION, PREVIOUS, CANDIDATE = "champion", "previous", "candidate"
+"""The aliases: what is in service, what was before it, and what waits for a decision."""
+
+
+class PromotionError(Exception):
+    """What is asked for may not happen; `hint` says what would have to come first."""
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+def decision_on(
+    evaluation: Evaluation,
+    policy: Policy,
+    *,
+    in_service: str | None,
+    approvals: Sequence[Approval] = (),
+    decisions: Sequence[Decision] = (),
+    id: str,  # noqa: A002 - the record's own word
+    made_at: str,
+) -> Decision:
+    """What the policy says about the evaluation's candidate.
+
+    `in_service` is the champion now, None before there is one. `approvals` and `decisions` are those recorded about
+    the candidate, in any order: a word counts when it is on a decision about this evaluation under this policy.
+    `made_at` is UTC in ISO 8601.
+    """
+    evidence = evidence_of(
+        evaluation, in_service=in_service, approvals=approvals, decisions=decisions, policy_digest=policy.digest
+    )
+    return decide(evidence, policy, policy_digest=policy.digest, id=id, made_at=made_at)
+
+
+def evidence_of(
+    evaluation: Evaluation,
+    *,
+    in_service: str | None,
+    approvals: Sequence[Approval],
+    decisions: Sequence[Decision],
+    policy_digest: str,
+) -> Evidence:
+    """The evidence that the gates are shown. Only the sampled results count; greedy ones are stated elsewhere."""
+    candidate, champion = evaluation.candidate, evaluation.champion
+    return Evidence(
+        evaluation=evaluation.id,
+        candidate=candidate.weights,
+        champion=champion.weights,
+        in_service=in_service,
+        sealed_set=evaluation.sealed_set,
+        candidate_asked=_asked(candidate),
+        champion_asked=_asked(champion),
+        candidate_temperature=candidate.temperature,
+        champion_temperature=champion.temperature,
+        items=_paired(champion.items, candidate.items),
+        evaluated_at=evaluation.created,
+        words=tuple(
+            Word(person=approval.person, verdict=approval.verdict, decision=approval.decision, at=approval.created)
+            for approval in sorted(approvals, key=lambda approval: approval.created)
+            if approval.candidate == candidate.weights
+        ),
+        shown=tuple(
+            decision.digest()
+            for decision in decisions
+            if (decision.evaluation, decision.candidate, decision.policy)
+            == (evaluation.id, candidate.weights, policy_digest)
+        ),
+    )
+
+
+def aliases_on_promotion(decision: Decision, *, in_service: str | None) -> dict[str, str | None]:
+    """Which aliases move when the decision is carried out, for `Ledger.set_aliases`.
+
+    Raises PromotionError unless the decision promotes, and unless it was made against what is in service.
+    """
+    if decision.outcome is not DecisionOutcome.PROMOTE:
+        raise PromotionError(
+            f"the decision about {decision.candidate[:12]} is to {decision.outcome.value}: {decision.reason}",
+            hint=decision.would_change or "evaluate the candidate again",
+        )
+    if in_service not in (None, decision.champion):
+        raise PromotionError(
+            f"the decision about {decision.candidate[:12]} was made against another champion",
+            hint="evaluate the candidate against the champion that is in service",
+        )
+    return {CHAMPION: decision.candidate, PREVIOUS: in_service, CANDIDATE: None}
+
+
+def aliases_on_rollback(*, in_service: str | None, previous: str | None) -> dict[str, str | None]:
+    """Which aliases move when the champion before comes back. Raises PromotionError when there is none.
+
+    `previous` is then empty: a second rollback must not put back, past every gate, what the first one took away.
+    """
+    if previous is None:
+        raise PromotionError(
+            "there is no earlier champion to go back to",
+            hint="promote another candidate instead; `assay model ls` shows what there is",
+        )
+    if previous == in_service:
+        raise PromotionError("the earlier champion is in service already", hint="nothing has to be done")
+    return {CHAMPION: previous, PREVIOUS: None}
+
+
+def _asked(results: ModelResults) -> str:
+    """Digest of the questions in the order asked, as a sealed set's own."""
+    return hashlib.sha256("\n".join(item.task for item in results.items).encode()).hexdigest()
+
+
+def _paired(champion: Sequence[ItemResult], candidate: Sequence[ItemResult]) -> tuple[PairedItem, ...]:
+    """The champion's items with the candidate's result beside each; an answer that is not there counts as lost."""
+    answers = {item.task: item.passed for item in candidate}
+    return tuple(
+        PairedItem(
+            task=item.task, family=item.family, champion_passed=item.passed, candidate_passed=answers.get(item.task)
+        )
+        for item in champion
+    )
