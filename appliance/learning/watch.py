@@ -5,9 +5,10 @@ after night needs a judge that is not its own reward. A pure state machine: it i
 and answers whether to go on. Its state is a plain record that survives a restart, and a look that it has already seen
 (a step replayed after a kill) changes nothing.
 
-A look at a hundred items is off by about five points (one standard error), and the best of several looks is a lucky
-one. So one bad look stops nothing unless it lies two drops below the best; two in a row do. With the default of 96
-items and 15 points, a model that stays at its best is stopped by chance in under one training of a hundred (test).
+A look at a hundred items is off by five points (one standard error), and the best of several looks is a lucky one. So
+a look is low only when it lies the recipe's drop below the best *and* more than noise explains (`NOISE` standard errors
+of a difference), and one low look stops nothing unless it lies twice as deep; two in a row do. With the default of 96
+items, a model that stays at its best is stopped by chance in under one training of a hundred (tested).
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ PATIENCE = 2
 """Looks in a row below the line that end training."""
 
 CRASH = 2.0
-"""A single look this many drops below the best ends training at once."""
+"""A single look this many times as far below the best as a low one ends training at once."""
+
+NOISE = 2.5
+"""Standard errors of the difference of two looks that count as noise."""
 
 
 class Advice(BaseModel):
@@ -40,6 +44,8 @@ class Watch(BaseModel):
 
     drop: float
     """`watch_drop` of the recipe: how far success may fall below its best, of 1."""
+    items: int
+    """How many held-out items each look is at."""
     best_step: int = -1
     best_success: float = -1.0
     last_step: int = -1
@@ -63,10 +69,16 @@ class Watch(BaseModel):
             )
             return better, better.advice(f"best so far: {success:.3f}")
         fall = self.best_success - success
-        low = self.low_looks + 1 if _reaches(fall, self.drop) else 0
-        stop = low >= PATIENCE or _reaches(fall, CRASH * self.drop)
+        line = max(self.drop, NOISE * self._standard_error(success))
+        low = self.low_looks + 1 if _reaches(fall, line) else 0
+        stop = low >= PATIENCE or _reaches(fall, CRASH * line)
         after = self.model_copy(update={"last_step": step, "low_looks": low, "stopped": self.stopped or stop})
         return after, after.advice(f"{success:.3f}, {100 * fall:.1f} points below the best, {low} low looks in a row")
+
+    def _standard_error(self, success: float) -> float:
+        """Of the difference between this look and the best one, as if both had the same true success."""
+        pooled = (self.best_success + success) / 2
+        return math.sqrt(2 * pooled * (1 - pooled) / self.items)
 
     def advice(self, reason: str) -> Advice:
         """What to do as things stand. Once stopped, it stays so."""

@@ -1,0 +1,85 @@
+"""Batches hold what was sampled, as it was sampled."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from learning_builders import judged
+
+from appliance.learning.batches import collate, micro_batches, sample, samples
+from appliance.learning.errors import LearningError
+from appliance.learning.grouping import make_groups
+from appliance.learning.recipe import TrainingRecipe
+from appliance.records import Message, Role
+
+
+def test_ids_and_log_probabilities_are_those_of_the_graph_and_only_own_tokens_are_on() -> None:
+    rollout = judged(calls=(True, False)).rollout
+    made = sample(rollout, 0.5)
+    at = 0
+    for node in rollout.nodes:
+        piece = slice(at, at + len(node.ids))
+        assert made.ids[piece] == node.ids
+        assert set(made.mask[piece]) == {node.sampled}
+        assert made.logprobs[piece] == (node.logprobs if node.sampled else (0.0,) * len(node.ids))
+        at += len(node.ids)
+    assert at == len(made.ids)
+    assert made.trained_tokens == sum(len(node.ids) for node in rollout.nodes if node.role is Role.ASSISTANT)
+
+
+def test_a_result_that_nobody_read_is_cut() -> None:
+    rollout = judged(calls=()).rollout
+    unread = Message(parent=len(rollout.nodes) - 1, role=Role.TOOL, ids=(7, 8), sampled=False)
+    longer = rollout.model_copy(update={"nodes": (*rollout.nodes, unread)})
+    assert sample(longer, 1.0) == sample(rollout, 1.0)
+
+
+def test_a_sampled_node_without_its_log_probabilities_is_refused() -> None:
+    rollout = judged(calls=()).rollout
+    bare = rollout.nodes[-1].model_copy(update={"logprobs": ()})
+    with pytest.raises(LearningError, match="0 log-probabilities"):
+        sample(rollout.model_copy(update={"nodes": (*rollout.nodes[:-1], bare)}), 1.0)
+
+
+def test_a_graph_that_branches_is_refused() -> None:
+    rollout = judged().rollout
+    branch = rollout.nodes[-1].model_copy(update={"parent": 0})
+    with pytest.raises(LearningError, match="branches at node"):
+        sample(rollout.model_copy(update={"nodes": (*rollout.nodes, branch)}), 1.0)
+
+
+def test_a_kept_rollout_without_a_record_is_named() -> None:
+    rollouts = [judged(sample=i, correct=i < 2) for i in range(4)]
+    groups = make_groups(rollouts, TrainingRecipe(rollouts_per_task=4, keep=4), 0)
+    with pytest.raises(LearningError, match="c/train/0/t/3"):
+        samples(rollouts[:3], groups)
+
+
+@given(st.permutations(range(8)))
+def test_how_the_records_are_listed_does_not_matter(order: list[int]) -> None:
+    rollouts = [judged("ab"[i % 2], i // 2, correct=i < 4) for i in range(8)]
+    groups = make_groups(rollouts, TrainingRecipe(rollouts_per_task=4, keep=2), 0)
+    assert samples([rollouts[i] for i in order], groups[::-1]) == samples(rollouts, groups)
+
+
+@given(st.integers(1, 20), st.integers(1, 25))
+def test_micro_batches_hold_everything_once_sorted_by_length(count: int, size: int) -> None:
+    chosen = [sample(judged(sample=i, calls=(True,) * (i % 4)).rollout, 1.0) for i in range(count)]
+    parts = micro_batches(chosen, size)
+    flat = [one for part in parts for one in part]
+    assert sorted(one.rollout for one in flat) == sorted(one.rollout for one in chosen)
+    assert [len(one.ids) for one in flat] == sorted(len(one.ids) for one in chosen)
+    assert all(1 <= len(part) <= size for part in parts)
+
+
+def test_rows_are_padded_on_the_right_and_padding_is_never_trained_on() -> None:
+    chosen = [sample(judged(sample=i, calls=(True,) * i).rollout, float(i)) for i in range(3)]
+    batch = collate(chosen)
+    width = max(len(one.ids) for one in chosen)
+    assert batch.ids.shape == batch.mask.shape == batch.logprobs.shape == (3, width)
+    assert batch.advantages.tolist() == [0.0, 1.0, 2.0]
+    for row, one in enumerate(chosen):
+        assert batch.ids[row, : len(one.ids)].tolist() == list(one.ids)
+        assert batch.mask[row].tolist() == [*one.mask, *[False] * (width - len(one.ids))]
+        assert not batch.logprobs[row, len(one.ids) :].any()

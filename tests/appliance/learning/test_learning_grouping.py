@@ -1,0 +1,102 @@
+"""A group says what was kept, what it is worth, and why; infrastructure failures are in none."""
+
+from __future__ import annotations
+
+import statistics
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from learning_builders import judged
+
+from appliance.learning.grouping import advantages, make_group, make_groups
+from appliance.learning.recipe import TrainingRecipe
+from appliance.records import Judged
+from verifiers.verdict import Outcome
+
+RECIPE = TrainingRecipe(rollouts_per_task=16, keep=8)
+
+
+def members(right: int, wrong: int, broken: int = 0, task: str = "t") -> list[Judged]:
+    outcomes = [Outcome.PASS] * right + [Outcome.FAIL] * wrong + [Outcome.INFRA_ERROR] * broken
+    return [judged(task, i, outcome=outcome) for i, outcome in enumerate(outcomes)]
+
+
+def test_the_kept_half_has_advantages_of_mean_0_and_spread_1() -> None:
+    group = make_group(members(6, 10), RECIPE, seed=1)
+    kept = [group.rewards[i] for i in group.kept]
+    assert len(kept) == len(group.advantages) == 8
+    assert kept.count(0.0) == 5
+    assert statistics.fmean(group.advantages) == pytest.approx(0)
+    assert statistics.pstdev(group.advantages) == pytest.approx(1)
+    assert all((advantage > 0) == (reward == 1) for reward, advantage in zip(kept, group.advantages, strict=True))
+    assert group.reason == "kept 8 of 16: 3 of 6 right, 5 of 10 wrong"
+
+
+@given(st.permutations(range(16)), st.integers(0, 2**32))
+def test_the_order_in_which_rollouts_arrive_changes_nothing(order: list[int], seed: int) -> None:
+    whole = members(7, 9)
+    assert make_group([whole[i] for i in order], RECIPE, seed) == make_group(whole, RECIPE, seed)
+
+
+def test_seed_and_step_and_task_each_choose_anew() -> None:
+    base = make_group(members(8, 8), RECIPE, seed=1)
+    other_seed = make_group(members(8, 8), RECIPE, seed=2)
+    other_task = make_group(members(8, 8, task="u"), RECIPE, seed=1)
+    step = [judged("t", i, correct=i < 8, step=1) for i in range(16)]
+    assert len({base.kept, other_seed.kept, other_task.kept, make_group(step, RECIPE, 1).kept}) == 4
+
+
+def test_a_broken_rollout_is_neither_a_success_nor_a_failure_and_never_listed() -> None:
+    group = make_group(members(6, 6, broken=4), RECIPE, seed=0)
+    assert len(group.rollouts) == len(group.rewards) == 12
+    assert len(group.kept) == 6
+    assert "4 of 16 masked after infrastructure failures" in group.reason
+
+
+def test_a_group_that_lost_more_than_half_is_dropped_and_says_so() -> None:
+    group = make_group(members(4, 3, broken=9), RECIPE, seed=0)
+    assert group.kept == group.advantages == ()
+    assert group.reason.startswith("dropped: 7 of 16 rollouts left, too few to compare")
+
+
+def test_a_group_of_broken_rollouts_only_is_dropped_without_a_reward() -> None:
+    group = make_group(members(0, 0, broken=16), RECIPE, seed=0)
+    assert (group.rollouts, group.rewards, group.kept) == ((), (), ())
+
+
+@pytest.mark.parametrize(("right", "word"), [(16, "right"), (0, "wrong")])
+def test_equal_rewards_carry_no_signal(right: int, word: str) -> None:
+    group = make_group(members(right, 16 - right), RECIPE, seed=0)
+    assert group.kept == ()
+    assert group.reason == f"dropped: all 16 are {word}, nothing to compare"
+
+
+def test_a_suspected_hack_earns_nothing() -> None:
+    group = make_group([*members(8, 7), judged("t", 15, outcome=Outcome.HACK_SUSPECTED)], RECIPE, seed=0)
+    assert group.rewards[15] == 0.0
+
+
+def test_plain_grpo_with_an_unlucky_draw_says_what_it_drew() -> None:
+    recipe = TrainingRecipe(rollouts_per_task=16, keep=2, selector="uniform")
+    reasons = {make_group(members(1, 15), recipe, seed).reason for seed in range(40)}
+    assert "dropped: the 2 drawn of 16 are all alike, nothing to compare" in reasons
+
+
+def test_tasks_are_grouped_in_the_order_in_which_they_came() -> None:
+    rollouts = [one for task in "bca" for one in members(3, 3, task=task)]
+    Random(0).shuffle(rollouts)
+    groups = make_groups(rollouts, TrainingRecipe(rollouts_per_task=6, keep=3), seed=0)
+    assert [group.task for group in groups] == list(dict.fromkeys(one.rollout.task for one in rollouts))
+    assert len({group.id for group in groups}) == 3
+
+
+def test_rollouts_of_several_tasks_are_no_group() -> None:
+    with pytest.raises(ValueError, match="one task at one step"):
+        make_group([judged("a"), judged("b")], RECIPE, seed=0)
+
+
+def test_equal_rewards_have_no_advantages() -> None:
+    with pytest.raises(ValueError, match="equal rewards"):
+        advantages([1.0, 1.0])
