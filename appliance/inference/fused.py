@@ -1,0 +1,157 @@
+"""A decoder of our own for the Llama family (Llama, Mistral, Qwen2, Qwen3): few, large operations for each token.
+
+The weights of queries, keys and values are one matrix, those of gate and up another, and the weight of a norm is folded
+into the matrix behind it. Dimensions of queries and keys are reordered so that a rotary pair lies side by side and is
+turned by one complex product; scores do not change when both are reordered alike. Key/value heads are shared without
+being repeated. On CPU two batched matrix products are two to three times as fast as fused attention with one query.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F  # noqa: N812
+from torch import Tensor
+
+from appliance.inference.decoder import Prefilled
+from appliance.inference.slots import SlotCache
+
+ARCHITECTURES = ("LlamaForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM")
+FIXED_ROTARY = ("default", "linear", "llama3", "yarn")
+"""Rotary tables that depend on the position alone, not on the length seen so far."""
+
+
+@dataclass(frozen=True)
+class _Layer:
+    qkv: Tensor
+    qkv_bias: Tensor | None
+    q_norm: Tensor | None
+    k_norm: Tensor | None
+    out: Tensor
+    out_bias: Tensor | None
+    gate_up: Tensor
+    gate_up_bias: Tensor | None
+    down: Tensor
+    down_bias: Tensor | None
+
+
+def can_fuse(model: Any) -> bool:
+    """Whether this transformers model is computed exactly by `FusedDecoder`."""
+    config = model.config
+    if type(model).__name__ not in ARCHITECTURES or getattr(config, "quantization_config", None):
+        return False
+    if any(kind != "full_attention" for kind in getattr(config, "layer_types", None) or ()):
+        return False
+    if type(model).__name__ == "MistralForCausalLM" and getattr(config, "sliding_window", None):
+        return False
+    rotary = getattr(model.model, "rotary_emb", None)
+    return config.hidden_act == "silu" and getattr(rotary, "rope_type", None) in FIXED_ROTARY
+
+
+class FusedDecoder:
+    """Copies what it needs of a transformers model; later changes of the model do not reach it."""
+
+    @torch.inference_mode()
+    def __init__(self, model: Any, positions: int) -> None:
+        """`positions`: how many tokens a row can hold."""
+        config = model.config
+        self._heads: int = config.num_attention_heads
+        self._kv: int = config.num_key_value_heads
+        attention = model.model.layers[0].self_attn
+        self._size: int = attention.head_dim
+        self._scale: float = attention.scaling
+        self._eps: float = config.rms_norm_eps
+        self._pairs = torch.arange(self._size).view(2, -1).t().flatten()
+        self._layers = [self._layer(layer) for layer in model.model.layers]
+        self._embedding: Tensor = model.model.embed_tokens.weight.detach().float().clone()
+        self._head: Tensor = model.lm_head.weight.detach().float() * model.model.norm.weight.float()
+        cos, sin = model.model.rotary_emb(self._embedding[:1, None], torch.arange(positions)[None])
+        half = self._size // 2
+        self._turns = torch.complex(cos[0, :, :half].float(), sin[0, :, :half].float())[:, None]
+
+    @property
+    def vocabulary(self) -> int:
+        return self._head.shape[0]
+
+    def _layer(self, layer: Any) -> _Layer:
+        a, mlp = layer.self_attn, layer.mlp
+        before, after = layer.input_layernorm.weight.float(), layer.post_attention_layernorm.weight.float()
+        q, k = self._reorder(a.q_proj.weight), self._reorder(a.k_proj.weight)
+        q_norm, k_norm = getattr(a, "q_norm", None), getattr(a, "k_norm", None)
+        return _Layer(
+            qkv=torch.cat([q, k, a.v_proj.weight.float()]) * before,
+            qkv_bias=None
+            if a.q_proj.bias is None
+            else torch.cat([self._reorder(a.q_proj.bias), self._reorder(a.k_proj.bias), a.v_proj.bias.float()]),
+            q_norm=None if q_norm is None else self._reorder(q_norm.weight),
+            k_norm=None if k_norm is None else self._reorder(k_norm.weight),
+            out=_own(a.o_proj.weight),
+            out_bias=_optional(a.o_proj.bias),
+            gate_up=torch.cat([mlp.gate_proj.weight, mlp.up_proj.weight]).float() * after,
+            gate_up_bias=None
+            if mlp.gate_proj.bias is None
+            else torch.cat([mlp.gate_proj.bias, mlp.up_proj.bias]).float(),
+            down=_own(mlp.down_proj.weight),
+            down_bias=_optional(mlp.down_proj.bias),
+        )
+
+    def _reorder(self, weight: Tensor) -> Tensor:
+        """Dimensions 0..size-1 of each head as 0, size/2, 1, size/2 + 1, ..."""
+        return weight.detach().float().view(-1, self._size, *weight.shape[1:])[:, self._pairs].flatten(0, 1)
+
+    def _norm(self, x: Tensor) -> Tensor:
+        return F.rms_norm(x, (x.shape[-1],), eps=self._eps)
+
+    def _project(self, layer: _Layer, x: Tensor, turns: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys, values `[..., heads, size]`, queries and keys turned to their positions."""
+        h, k = self._heads, self._kv
+        y = F.linear(self._norm(x), layer.qkv, layer.qkv_bias)
+        y = y.view(*x.shape[:-1], h + 2 * k, self._size)
+        qk = y[..., : h + k, :]
+        if layer.q_norm is not None and layer.k_norm is not None:
+            normed = self._norm(qk)
+            qk = torch.cat([normed[..., :h, :] * layer.q_norm, normed[..., h:, :] * layer.k_norm], -2)
+        turned = torch.view_as_real(torch.view_as_complex(qk.view(*qk.shape[:-1], -1, 2)) * turns).flatten(-2)
+        return turned[..., :h, :], turned[..., h:, :], y[..., h + k :, :]
+
+    def _mlp(self, layer: _Layer, x: Tensor) -> Tensor:
+        gate, up = F.linear(self._norm(x), layer.gate_up, layer.gate_up_bias).chunk(2, -1)
+        return x + F.linear(F.silu(gate).mul_(up), layer.down, layer.down_bias)
+
+    def prefill(self, ids: Tensor, lengths: Tensor) -> Prefilled:
+        n, s = ids.shape
+        x, turns = F.embedding(ids, self._embedding), self._turns[:s]
+        keys, values = [], []
+        for layer in self._layers:
+            q, k, v = (part.transpose(1, 2) for part in self._project(layer, x, turns))
+            seen = F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=self._scale, enable_gqa=True)
+            x = x + F.linear(seen.transpose(1, 2).reshape(n, s, -1), layer.out, layer.out_bias)
+            x = self._mlp(layer, x)
+            keys.append(k)
+            values.append(v)
+        last = x[torch.arange(n), lengths - 1]
+        return Prefilled(F.linear(self._norm(last), self._head), keys, values)
+
+    def advance(self, ids: Tensor, cache: SlotCache) -> Tensor:
+        n = len(ids)
+        x, turns = F.embedding(ids, self._embedding), self._turns[cache.positions[:n]]
+        bias = cache.window[:, None, None]
+        for i, layer in enumerate(self._layers):
+            q, k, v = self._project(layer, x, turns)
+            keys, values = cache.write(i, k, v)
+            grouped = (q * self._scale).view(n, self._kv, -1, self._size)
+            scores = torch.matmul(grouped, keys.transpose(2, 3)).add_(bias)
+            seen = torch.matmul(scores.softmax(-1), values)
+            x = x + F.linear(seen.view(n, -1), layer.out, layer.out_bias)
+            x = self._mlp(layer, x)
+        return F.linear(self._norm(x), self._head)
+
+
+def _own(weight: Tensor) -> Tensor:
+    return weight.detach().float().clone()
+
+
+def _optional(bias: Tensor | None) -> Tensor | None:
+    return None if bias is None else _own(bias)
