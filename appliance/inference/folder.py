@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -31,15 +33,16 @@ def open_model(folder: Path) -> Any:
             hint="only architectures of the installed transformers are loaded; code inside a model folder is never run",
         ) from error
     try:
-        model, report = AutoModelForCausalLM.from_pretrained(
-            folder,
-            config=config,
-            local_files_only=True,
-            trust_remote_code=False,
-            use_safetensors=True,
-            dtype=torch.float32,
-            output_loading_info=True,
-        )
+        with without_progress_bars():
+            model, report = AutoModelForCausalLM.from_pretrained(
+                folder,
+                config=config,
+                local_files_only=True,
+                trust_remote_code=False,
+                use_safetensors=True,
+                dtype=torch.float32,
+                output_loading_info=True,
+            )
     except (ValueError, KeyError, OSError, TypeError, AttributeError, RuntimeError, SafetensorError) as error:
         raise ModelError(f"{folder} cannot be loaded: {_first_line(error)}", hint=COMPLETE) from error
     lacking = sorted(report["missing_keys"])
@@ -50,6 +53,20 @@ def open_model(folder: Path) -> Any:
             hint="config.json and the weights come from two different models, or a part was not copied",
         )
     return model.eval()
+
+
+@contextmanager
+def without_progress_bars() -> Iterator[None]:
+    """transformers draws bars on stderr for every file; the caller's own progress is the only one."""
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()
 
 
 def check_files(folder: Path) -> None:

@@ -1,0 +1,64 @@
+"""The embedded default policy model: a small Qwen2, and the folder in which it and every checkpoint of it is kept.
+
+A folder is a normal Hugging Face model folder (`config.json`, `generation_config.json`, `tokenizer.json`,
+`tokenizer_config.json`, `model.safetensors`) with `dialect.json` beside it. Writing one is not atomic; who publishes
+folders writes into a temporary one and renames it.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from tokenizers import Tokenizer
+from transformers import Qwen2Config, Qwen2ForCausalLM
+
+from appliance.agent.dialect import SEEDLING, Dialect, write_dialect
+from appliance.inference.folder import open_model, without_progress_bars
+
+POSITIONS = 256
+
+
+def new_seedling(tokenizer: Tokenizer, seed: int, dialect: Dialect = SEEDLING) -> Any:
+    """A freshly initialised model of 0.66 M parameters; equal seeds give equal weights, and no global state changes."""
+    config = Qwen2Config(
+        vocab_size=tokenizer.get_vocab_size(),
+        hidden_size=128,
+        intermediate_size=384,
+        num_hidden_layers=3,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=POSITIONS,
+        tie_word_embeddings=True,
+        bos_token_id=None,
+        eos_token_id=tokenizer.token_to_id(dialect.end),
+        pad_token_id=tokenizer.token_to_id(dialect.pad),
+        initializer_range=0.02,
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return Qwen2ForCausalLM(config)
+
+
+def save_model_folder(model: Any, tokenizer: Tokenizer, dialect: Dialect, folder: Path) -> None:
+    """Writes a complete model folder; `folder` is made when it is missing. Raises OSError when the disk refuses."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with without_progress_bars():
+        model.save_pretrained(folder)
+    tokenizer.save(str(folder / "tokenizer.json"))
+    settings = {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "eos_token": dialect.end,
+        "pad_token": dialect.pad,
+        "model_max_length": model.config.max_position_embeddings,
+        "clean_up_tokenization_spaces": False,
+    }
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings, indent=1) + "\n")
+    write_dialect(folder, dialect)
+
+
+def load_model(folder: Path) -> Any:
+    """The transformers model of a folder, in float32. Raises ModelError when the folder cannot be used."""
+    return open_model(folder)
