@@ -23,7 +23,10 @@ def mcnemar_exact(gained: int, lost: int) -> float:
     """Two-sided exact p-value of "neither model is better", from the binomial distribution of the discordant items."""
     _require_counts(gained, lost)
     discordant = gained + lost
-    tail = sum(math.comb(discordant, k) for k in range(min(gained, lost) + 1))
+    term = tail = 1
+    for k in range(min(gained, lost)):
+        term = term * (discordant - k) // (k + 1)
+        tail += term
     return min(1.0, 2 * tail / (1 << discordant))
 
 
@@ -75,7 +78,8 @@ def score(gained: int, lost: int, items: int, difference: float) -> float:
     # The likeliest probability of a loss under this difference: the larger root of 2n q² + b q + c = 0.
     b = -gained - lost + (2 * items - gained + lost) * difference
     c = -lost * difference * (1 - difference)
-    losing = (math.sqrt(max(0.0, b * b - 8 * items * c)) - b) / (4 * items)
+    root = (math.sqrt(max(0.0, b * b - 8 * items * c)) - b) / (4 * items)
+    losing = max(root, 0.0, -difference)  # rounding may leave the room in which all three probabilities are positive
     variance = items * (2 * losing + difference * (1 - difference))
     if variance > 0:
         return excess / math.sqrt(variance)

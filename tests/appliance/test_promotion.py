@@ -1,0 +1,142 @@
+"""From an evaluation to a decision, and from a decision to what is in service."""
+
+from __future__ import annotations
+
+import pytest
+
+from appliance.promotion import PromotionError, aliases_on_promotion, aliases_on_rollback, decision_on
+from appliance.records import Approval, Evaluation, ItemResult, ModelResults
+from curriculum.sealed import sealed_set
+from policies.decision import Decision, DecisionOutcome, GateOutcome
+from policies.policy import load
+
+POLICY = load()
+SEALED = sealed_set(512, seed=4)
+CHAMPION, CANDIDATE = "a" * 64, "c" * 64
+
+
+def results(weights: str, passes: int, *, temperature: float = 1.0, skip: int = 0) -> ModelResults:
+    """Passes `passes` of every ten questions."""
+    return ModelResults(
+        weights=weights,
+        temperature=temperature,
+        items=tuple(
+            ItemResult(task=task.id, family=task.family, passed=n * 7 % 10 < passes, calls=1, failed_calls=0)
+            for n, task in enumerate(SEALED.tasks[skip:])
+        ),
+        tokens=512 * 60,
+        seconds=9.0,
+    )
+
+
+def evaluation(before: int = 4, after: int = 8, skip: int = 0) -> Evaluation:
+    return Evaluation(
+        id="evaluation-1",
+        cycle="cycle-1",
+        sealed_set=SEALED.digest,
+        candidate=results(CANDIDATE, after, skip=skip),
+        champion=results(CHAMPION, before),
+        candidate_greedy=results(CANDIDATE, after, temperature=0.0),
+        champion_greedy=results(CHAMPION, before, temperature=0.0),
+        created="2025-03-02T02:00:00+00:00",
+    )
+
+
+def decide(
+    evaluated: Evaluation,
+    approvals: list[Approval] | None = None,
+    decisions: list[Decision] | None = None,
+    *,
+    in_service: str | None = CHAMPION,
+) -> Decision:
+    return decision_on(
+        evaluated,
+        POLICY,
+        in_service=in_service,
+        approvals=approvals or [],
+        decisions=decisions or [],
+        id="decision",
+        made_at="2025-03-02T08:00:00+00:00",
+    )
+
+
+def said(verdict: str, about: Decision, at: str = "09", candidate: str = CANDIDATE) -> Approval:
+    return Approval.model_validate(
+        {
+            "decision": about.digest(),
+            "candidate": candidate,
+            "verdict": verdict,
+            "person": "ada",
+            "created": f"2025-03-02T{at}:00:00+00:00",
+        }
+    )
+
+
+def test_a_better_candidate_is_held_for_a_person_and_promoted_on_their_word() -> None:
+    held = decide(evaluation())
+    assert held.outcome is DecisionOutcome.HOLD
+    assert [finding.gate for finding in held.findings if finding.outcome is not GateOutcome.PASSED] == ["approval"]
+    assert sum(finding.gate.startswith("non_regression/") for finding in held.findings) == 7
+    promoted = decide(evaluation(), [said("approve", held)], [held])
+    assert promoted.outcome is DecisionOutcome.PROMOTE
+
+
+def test_a_word_on_another_decision_or_candidate_does_not_count() -> None:
+    held = decide(evaluation())
+    elsewhere = held.model_copy(update={"evaluation": "evaluation-0"})
+    assert decide(evaluation(), [said("approve", elsewhere)], [elsewhere]).outcome is DecisionOutcome.HOLD
+    older_policy = held.model_copy(update={"policy": "0" * 64})
+    assert decide(evaluation(), [said("approve", older_policy)], [older_policy]).outcome is DecisionOutcome.HOLD
+    assert decide(evaluation(), [said("approve", held)], []).outcome is DecisionOutcome.HOLD
+    other = said("approve", held, candidate="e" * 64)
+    assert decide(evaluation(), [other], [held]).outcome is DecisionOutcome.HOLD
+
+
+def test_the_latest_word_counts_in_whatever_order_the_words_come() -> None:
+    held = decide(evaluation())
+    yes, no = said("approve", held, at="09"), said("reject", held, at="10")
+    assert decide(evaluation(), [no, yes], [held]).outcome is DecisionOutcome.REJECT
+    assert decide(evaluation(), [yes, no], [held]).outcome is DecisionOutcome.REJECT
+
+
+def test_a_worse_candidate_is_rejected() -> None:
+    assert decide(evaluation(before=8, after=4)).outcome is DecisionOutcome.REJECT
+
+
+def test_a_candidate_that_was_asked_fewer_questions_is_quarantined() -> None:
+    assert decide(evaluation(skip=1)).outcome is DecisionOutcome.QUARANTINE
+
+
+def test_promotion_moves_the_champion_and_keeps_the_one_before() -> None:
+    held = decide(evaluation())
+    promoted = decide(evaluation(), [said("approve", held)], [held])
+    assert aliases_on_promotion(promoted, in_service=CHAMPION) == {
+        "champion": CANDIDATE,
+        "previous": CHAMPION,
+        "candidate": None,
+    }
+    assert aliases_on_promotion(promoted, in_service=None)["previous"] is None
+
+
+def test_nothing_moves_without_a_decision_to_promote() -> None:
+    with pytest.raises(PromotionError, match="hold") as refused:
+        aliases_on_promotion(decide(evaluation()), in_service=CHAMPION)
+    assert "approval" in refused.value.hint
+
+
+def test_nothing_moves_when_the_champion_changed_meanwhile() -> None:
+    held = decide(evaluation())
+    promoted = decide(evaluation(), [said("approve", held)], [held])
+    with pytest.raises(PromotionError, match="another champion"):
+        aliases_on_promotion(promoted, in_service="e" * 64)
+    assert decide(evaluation(), [said("approve", held)], [held], in_service="e" * 64).outcome is DecisionOutcome.HOLD
+
+
+def test_rollback_brings_the_previous_champion_back_and_only_once() -> None:
+    moved = aliases_on_rollback(in_service=CANDIDATE, previous=CHAMPION)
+    assert moved == {"champion": CHAMPION, "previous": None}
+    with pytest.raises(PromotionError) as refused:
+        aliases_on_rollback(in_service=CHAMPION, previous=moved["previous"])
+    assert refused.value.hint
+    with pytest.raises(PromotionError, match="already"):
+        aliases_on_rollback(in_service=CHAMPION, previous=CHAMPION)

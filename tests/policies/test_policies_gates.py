@@ -1,0 +1,305 @@
+"""Gates pass on what is shown, fail on what is excluded, and hold back in between."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from policies.decide import REQUIRED, decide, outcome_of
+from policies.decision import DecisionOutcome, Finding, GateOutcome
+from policies.evidence import Evidence, PairedItem, Word, pairs
+from policies.gates import approval, freshness, improvement, integrity, non_regression
+from policies.policy import Policy, load
+
+POLICY = load()
+NOW = "2025-03-02T12:00:00+00:00"
+SHOWN = "5" * 64
+
+
+def items(both: int, gained: int, lost: int, neither: int, *, family: str = "gcd", infra: int = 0) -> list[PairedItem]:
+    results = [
+        *[(True, True)] * both,
+        *[(False, True)] * gained,
+        *[(True, False)] * lost,
+        *[(False, False)] * neither,
+        *[(None, True)] * infra,
+    ]
+    return [
+        PairedItem(task=f"{family}-{n}", family=family, champion_passed=before, candidate_passed=after)
+        for n, (before, after) in enumerate(results)
+    ]
+
+
+def evidence(paired: Sequence[PairedItem], **changes: object) -> Evidence:
+    fields: dict[str, object] = {
+        "evaluation": "evaluation-1",
+        "candidate": "c" * 64,
+        "champion": "a" * 64,
+        "in_service": "a" * 64,
+        "sealed_set": "d" * 64,
+        "candidate_asked": "d" * 64,
+        "champion_asked": "d" * 64,
+        "candidate_temperature": 1.0,
+        "champion_temperature": 1.0,
+        "items": tuple(paired),
+        "evaluated_at": "2025-03-02T10:00:00+00:00",
+    }
+    return Evidence.model_validate({**fields, **changes})
+
+
+def word(verdict: str, person: str = "ada", decision: str = SHOWN) -> Word:
+    return Word.model_validate({"person": person, "verdict": verdict, "decision": decision, "at": NOW})
+
+
+def decided(material: Evidence, policy: Policy = POLICY):
+    return decide(material, policy, policy_digest=policy.digest, id="decision-1", made_at=NOW)
+
+
+GOOD = [*items(150, 90, 5, 55), *items(150, 60, 5, 35, family="lcm")]
+APPROVED = {"words": (word("approve"),), "shown": (SHOWN,)}
+
+
+# improvement
+
+
+def test_a_clear_gain_passes_with_its_figures() -> None:
+    finding = improvement(evidence(GOOD), POLICY.improvement)
+    assert finding.outcome is GateOutcome.PASSED
+    assert finding.figure == pytest.approx(100 * 140 / 550)
+    assert finding.low is not None
+    assert finding.low >= 1.0
+    assert "150 gained, 10 lost" in finding.reason
+    assert finding.would_change == ""
+
+
+def test_a_clear_loss_fails() -> None:
+    finding = improvement(evidence(items(100, 5, 80, 200)), POLICY.improvement)
+    assert finding.outcome is GateOutcome.FAILED
+    assert "gains more than 1 points" in finding.would_change
+
+
+def test_a_small_gain_is_undecided_and_says_how_many_questions_would_decide() -> None:
+    finding = improvement(evidence(items(200, 40, 25, 135)), POLICY.improvement)
+    assert finding.outcome is GateOutcome.UNDECIDED
+    assert "questions would decide" in finding.would_change
+    needed = int(finding.would_change.split("about ")[1].split()[0])
+    grown = needed / 400
+    enough = improvement(
+        evidence(items(round(200 * grown), round(40 * grown), round(25 * grown), round(135 * grown))),
+        POLICY.improvement,
+    )
+    assert enough.low == pytest.approx(POLICY.improvement.min_gain, abs=0.3)
+
+
+def test_too_few_questions_never_decide_however_good() -> None:
+    finding = improvement(evidence(items(0, POLICY.improvement.min_items - 1, 0, 0)), POLICY.improvement)
+    assert finding.outcome is GateOutcome.UNDECIDED
+    assert "200" in finding.would_change
+
+
+def test_lost_answers_count_for_neither_side() -> None:
+    seen = pairs(tuple(items(10, 5, 2, 3, infra=50)))
+    assert (seen.items, seen.gained, seen.lost) == (20, 5, 2)
+
+
+def test_without_any_answer_nothing_is_shown() -> None:
+    assert improvement(evidence([]), POLICY.improvement).outcome is GateOutcome.UNDECIDED
+    assert improvement(evidence(items(0, 0, 0, 0, infra=300)), POLICY.improvement).outcome is GateOutcome.UNDECIDED
+
+
+def test_the_champion_is_no_improvement_on_itself() -> None:
+    finding = improvement(evidence(GOOD, candidate="a" * 64), POLICY.improvement)
+    assert finding.outcome is GateOutcome.FAILED
+
+
+@given(st.integers(0, 150), st.integers(0, 150), st.integers(0, 150), st.integers(0, 150))
+def test_improvement_never_passes_where_the_interval_does_not(both: int, gained: int, lost: int, neither: int) -> None:
+    finding = improvement(evidence(items(both, gained, lost, neither)), POLICY.improvement)
+    if finding.outcome is GateOutcome.PASSED:
+        assert finding.low is not None
+        assert finding.low >= POLICY.improvement.min_gain
+        assert gained > lost
+        assert both + gained + lost + neither >= POLICY.improvement.min_items
+    else:
+        assert finding.would_change
+
+
+# non-regression
+
+
+def test_every_family_is_judged_on_its_own() -> None:
+    mixed = [*items(100, 100, 0, 100), *items(10, 0, 40, 10, family="lcm"), *items(3, 1, 0, 1, family="rare")]
+    findings = {finding.gate: finding for finding in non_regression(evidence(mixed), POLICY.non_regression)}
+    assert findings["non_regression/gcd"].outcome is GateOutcome.PASSED
+    assert findings["non_regression/lcm"].outcome is GateOutcome.FAILED
+    assert findings["non_regression/rare"].outcome is GateOutcome.UNDECIDED
+    assert "20 are the least" in findings["non_regression/rare"].reason
+    assert "20 questions of rare" in findings["non_regression/rare"].would_change
+
+
+def test_a_family_that_may_be_worse_than_the_margin_is_undecided() -> None:
+    (finding,) = non_regression(evidence(items(20, 3, 4, 5)), POLICY.non_regression)
+    assert finding.outcome is GateOutcome.UNDECIDED
+    assert "questions of gcd would decide" in finding.would_change
+
+
+def test_a_family_without_any_change_passes_once_it_is_large_enough() -> None:
+    (finding,) = non_regression(evidence(items(16, 0, 0, 16)), POLICY.non_regression)
+    assert finding.outcome is GateOutcome.PASSED
+    assert finding.figure == 0
+
+
+# integrity and freshness
+
+
+def test_the_same_questions_on_both_sides_pass() -> None:
+    assert integrity(evidence(GOOD), POLICY.integrity).outcome is GateOutcome.PASSED
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"candidate_asked": "e" * 64}, "candidate was not asked"),
+        ({"champion_asked": "e" * 64}, "champion was not asked"),
+        ({"items": tuple(GOOD + GOOD[:1])}, "more than once"),
+        ({"candidate_temperature": 0.0}, "temperatures"),
+    ],
+)
+def test_an_evaluation_that_contradicts_itself_is_quarantined(changes: dict[str, object], said: str) -> None:
+    material = evidence(GOOD, **{**APPROVED, **changes})
+    finding = integrity(material, POLICY.integrity)
+    assert finding.outcome is GateOutcome.FAILED
+    assert said in finding.reason
+    assert decided(material).outcome is DecisionOutcome.QUARANTINE
+
+
+def test_broken_infrastructure_holds_and_never_accuses() -> None:
+    material = evidence([*GOOD, *items(0, 0, 0, 0, family="gcd2", infra=60)], **APPROVED)
+    finding = integrity(material, POLICY.integrity)
+    assert finding.outcome is GateOutcome.UNDECIDED
+    assert finding.figure == pytest.approx(100 * 60 / (2 * 610))
+    assert decided(material).outcome is DecisionOutcome.HOLD
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"in_service": "b" * 64}, "another champion"),
+        ({"evaluated_at": "2025-02-20T10:00:00+00:00"}, "hours old"),
+        ({"evaluated_at": "2025-03-02T13:00:00+00:00"}, "future"),
+    ],
+)
+def test_evidence_about_the_past_or_the_future_is_undecided(changes: dict[str, object], said: str) -> None:
+    finding = freshness(evidence(GOOD, **changes), POLICY.integrity, now=NOW)
+    assert finding.outcome is GateOutcome.UNDECIDED
+    assert said in finding.reason
+
+
+def test_the_first_champion_needs_none_in_service() -> None:
+    assert freshness(evidence(GOOD, in_service=None), POLICY.integrity, now=NOW).outcome is GateOutcome.PASSED
+
+
+def test_times_without_a_zone_are_utc() -> None:
+    finding = freshness(evidence(GOOD, evaluated_at="2025-03-02T10:00:00Z"), POLICY.integrity, now=NOW[:19])
+    assert finding.figure == pytest.approx(2.0)
+
+
+# approval
+
+
+@pytest.mark.parametrize(
+    ("words", "outcome"),
+    [
+        ((), GateOutcome.UNDECIDED),
+        ((word("approve"),), GateOutcome.PASSED),
+        ((word("reject"),), GateOutcome.FAILED),
+        ((word("reject"), word("approve")), GateOutcome.PASSED),
+        ((word("approve"), word("reject")), GateOutcome.FAILED),
+        ((word("approve"), word("reject", "bob")), GateOutcome.FAILED),
+        ((word("approve", decision="6" * 64),), GateOutcome.UNDECIDED),
+        ((word("approve"), word("reject", decision="6" * 64)), GateOutcome.PASSED),
+    ],
+)
+def test_last_words_on_what_was_shown_count(words: tuple[Word, ...], outcome: GateOutcome) -> None:
+    assert approval(evidence(GOOD, words=words, shown=(SHOWN,)), POLICY.approval).outcome is outcome
+
+
+def test_two_people_means_two_different_people() -> None:
+    rules = POLICY.approval.model_copy(update={"people": 2})
+    twice = evidence(GOOD, words=(word("approve"), word("approve")), shown=(SHOWN,))
+    finding = approval(twice, rules)
+    assert finding.outcome is GateOutcome.UNDECIDED
+    assert "1 more person" in finding.would_change
+    both = evidence(GOOD, words=(word("approve"), word("approve", "bob")), shown=(SHOWN,))
+    assert approval(both, rules).outcome is GateOutcome.PASSED
+
+
+def test_a_policy_without_approval_still_listens_to_a_rejection() -> None:
+    rules = POLICY.approval.model_copy(update={"required": False})
+    assert approval(evidence(GOOD), rules).outcome is GateOutcome.PASSED
+    said_no = evidence(GOOD, words=(word("reject"),), shown=(SHOWN,))
+    assert approval(said_no, rules).outcome is GateOutcome.FAILED
+
+
+# the decision
+
+
+def test_a_good_candidate_waits_for_a_person_and_is_then_promoted() -> None:
+    waiting = decided(evidence(GOOD))
+    assert waiting.outcome is DecisionOutcome.HOLD
+    assert waiting.reason == "approval: 0 of 1 people approved"
+    assert waiting.would_change == "the approval of 1 more person"
+    approved = decided(evidence(GOOD, words=(word("approve", decision=waiting.digest()),), shown=(waiting.digest(),)))
+    assert approved.outcome is DecisionOutcome.PROMOTE
+    assert approved.would_change == ""
+    assert approved.policy == POLICY.digest
+
+
+def test_a_person_can_reject_what_every_figure_praises() -> None:
+    no = decided(evidence(GOOD, words=(word("reject"),), shown=(SHOWN,)))
+    assert no.outcome is DecisionOutcome.REJECT
+    assert "rejected by ada" in no.reason
+
+
+def test_a_regression_in_one_family_rejects_an_approved_gain() -> None:
+    mixed = [*items(100, 200, 0, 100), *items(10, 0, 40, 10, family="lcm")]
+    no = decided(evidence(mixed, **APPROVED))
+    assert no.outcome is DecisionOutcome.REJECT
+    assert no.reason.startswith("non_regression/lcm")
+
+
+def test_empty_evidence_is_held() -> None:
+    assert decided(evidence([], **APPROVED)).outcome is DecisionOutcome.HOLD
+
+
+def test_equal_evidence_gives_an_equal_decision_and_digest() -> None:
+    assert decided(evidence(GOOD)).digest() == decided(evidence(GOOD)).digest()
+
+
+def finding(gate: str, outcome: GateOutcome) -> Finding:
+    return Finding(gate=gate, outcome=outcome, figure=None, reason="")
+
+
+GATES = [*REQUIRED, "non_regression/gcd", "non_regression/lcm"]
+
+
+@given(st.lists(st.tuples(st.sampled_from(GATES), st.sampled_from(GateOutcome)), max_size=8))
+def test_nothing_is_promoted_unless_all_was_asked_and_all_passed(given_: list[tuple[str, GateOutcome]]) -> None:
+    findings = [finding(gate, outcome) for gate, outcome in given_]
+    outcome = outcome_of(findings)
+    every = all(one is GateOutcome.PASSED for _, one in given_)
+    asked = {gate for gate, _ in given_}
+    complete = asked >= set(REQUIRED) and any("/" in gate for gate in asked)
+    assert (outcome is DecisionOutcome.PROMOTE) == (every and complete)
+    if any(one is GateOutcome.FAILED for _, one in given_):
+        assert outcome in (DecisionOutcome.REJECT, DecisionOutcome.QUARANTINE)
+
+
+@pytest.mark.parametrize("missing", REQUIRED)
+def test_a_gate_that_was_not_asked_holds(missing: str) -> None:
+    findings = [finding(gate, GateOutcome.PASSED) for gate in GATES if gate != missing]
+    assert outcome_of(findings) is DecisionOutcome.HOLD
+    assert outcome_of([*findings, finding(missing, GateOutcome.PASSED)]) is DecisionOutcome.PROMOTE

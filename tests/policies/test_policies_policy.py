@@ -1,0 +1,124 @@
+"""The policy file is read whole or refused with the line and the cure."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+import policies
+from policies.policy import PolicyError, load, parse
+
+DEFAULT = (Path(policies.__file__).parent / "default_policy.toml").read_text()
+
+
+def refused(text: str) -> PolicyError:
+    with pytest.raises(PolicyError) as caught:
+        parse(text.encode(), "policy.toml")
+    assert caught.value.hint
+    return caught.value
+
+
+def test_the_packaged_policy_asks_for_evidence_and_for_a_person() -> None:
+    policy = load()
+    assert policy.approval.required
+    assert policy.sandbox.allow_unsandboxed is False
+    assert 0 < policy.improvement.alpha <= 0.05
+    assert policy.digest == hashlib.sha256(DEFAULT.encode()).hexdigest()
+
+
+def test_the_digest_is_that_of_the_bytes_and_follows_every_change(tmp_path: Path) -> None:
+    path = tmp_path / "policy.toml"
+    path.write_text(DEFAULT + "# a word more\n")
+    assert load(path).digest == hashlib.sha256(path.read_bytes()).hexdigest() != load().digest
+    assert load(path).improvement == load().improvement
+
+
+def test_a_policy_made_in_memory_has_a_digest_of_its_content() -> None:
+    policy = load().model_copy(update={"_digest": ""})
+    other = type(policy)(**{**dict(policy), "approval": policy.approval.model_copy(update={"people": 2})})
+    assert len(other.digest) == 64
+    assert other.digest != type(policy)(**dict(policy)).digest
+
+
+def test_an_unknown_key_is_named_with_its_line() -> None:
+    error = refused(DEFAULT.replace("min_gain = 1.0", "min_gian = 1.0"))
+    line = next(n for n, text in enumerate(DEFAULT.splitlines(), 1) if text.startswith("min_gain"))
+    assert f"line {line}: improvement.min_gian: there is no such key" in str(error)
+    assert "improvement.min_gain: this key is missing" in str(error)
+
+
+def test_an_unknown_section_is_named() -> None:
+    assert "promotoin: there is no such key" in str(refused(DEFAULT + "\n[promotoin]\nx = 1\n"))
+
+
+@pytest.mark.parametrize("key", ["min_items", "required", "allow_unsandboxed", "version", "max_age_hours"])
+def test_a_missing_key_is_asked_for_and_never_guessed(key: str) -> None:
+    without = "\n".join(line for line in DEFAULT.splitlines() if not line.startswith(f"{key} ="))
+    error = refused(without)
+    assert f"{key}: this key is missing" in str(error)
+    assert error.hint.startswith("add ")
+
+
+def test_a_missing_section_is_asked_for() -> None:
+    error = refused(DEFAULT[: DEFAULT.index("[sandbox]")])
+    assert "sandbox: this key is missing" in str(error)
+
+
+def test_isolation_cannot_be_switched_off() -> None:
+    error = refused(DEFAULT.replace("allow_unsandboxed = false", "allow_unsandboxed = true"))
+    assert "without isolation" in error.hint
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("alpha", "0.9"),
+        ("alpha", "0"),
+        ("alpha", "nan"),
+        ("min_gain", '"1"'),
+        ("min_gain", "-1"),
+        ("required", "1"),
+        ("required", '"true"'),
+        ("people", "0"),
+        ("people", "1.5"),
+        ("margin", "inf"),
+        ("max_infra_errors", "-0.1"),
+        ("version", "2"),
+    ],
+)
+def test_values_out_of_bounds_or_of_another_type_are_refused(key: str, value: str) -> None:
+    changed = "\n".join(f"{key} = {value}" if line.startswith(f"{key} =") else line for line in DEFAULT.splitlines())
+    assert f"{key}: " in str(refused(changed))
+
+
+def test_broken_toml_is_refused_with_its_line() -> None:
+    assert "line 2" in str(refused("version = 1\nmin_items = = 3\n"))
+
+
+def test_a_file_that_is_not_text_is_refused() -> None:
+    with pytest.raises(PolicyError, match="not UTF-8"):
+        parse(b"\xff\xfe\x00", "policy.toml")
+
+
+def test_a_file_that_is_not_there_is_said_to_be_so(tmp_path: Path) -> None:
+    with pytest.raises(PolicyError, match="No such file") as caught:
+        load(tmp_path / "policy.toml")
+    assert "packaged policy" in caught.value.hint
+    with pytest.raises(PolicyError, match="directory"):
+        load(tmp_path)
+
+
+@given(st.binary(max_size=200))
+def test_whatever_the_bytes_they_are_refused_and_never_crash(content: bytes) -> None:
+    with pytest.raises(PolicyError):
+        parse(content, "policy.toml")
+
+
+def test_rules_in_force_cannot_be_changed() -> None:
+    with pytest.raises(ValidationError, match="frozen"):
+        load().approval.required = False  # type: ignore[misc]
