@@ -1,0 +1,120 @@
+"""The SQLite file: one connection that writes, a few that read, every failure explained.
+
+What always holds: a `writing` block is one transaction, on disk when the block has ended (WAL, synchronous=FULL) and
+not there at all when it raised. Only one thread writes at a time. Readers see what was committed before they began, and
+never wait for the writer. Readers do not checkpoint: SQLite before 3.51.3 can damage a WAL that two connections
+checkpoint at once.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event
+from sqlalchemy.pool import QueuePool, StaticPool
+
+from appliance.ledger.failures import explained
+from appliance.ledger.ledger import LedgerError
+from appliance.ledger.schema import SCRIPTS, bring_up_to_date
+
+READERS = 4
+BUSY_MILLISECONDS = 5_000
+
+
+class Database:
+    """An open ledger file, made when there is none. Raises LedgerError for a file that is something else."""
+
+    def __init__(self, path: Path, scripts: Path = SCRIPTS) -> None:
+        self.path = path
+        self._lock = threading.Lock()
+        self._closed = False
+        with explained(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        self._writer = _engine(path, writes=True)
+        self._readers = _engine(path, writes=False)
+        try:
+            with explained(path), self._writer.connect() as connection:
+                bring_up_to_date(connection, path, scripts)
+                _use_wal(connection, path)
+        except BaseException:
+            self.close()
+            raise
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        self._check_open()
+        with explained(self.path), self._readers.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        with self._lock:
+            self._check_open()
+            with explained(self.path), self._writer.begin() as connection:
+                yield connection
+
+    def close(self) -> None:
+        """The writer goes last: the connection that closes last empties the WAL."""
+        with self._lock:
+            self._closed = True
+            self._readers.dispose()
+            self._writer.dispose()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise LedgerError(f"the ledger {self.path} is closed", hint="the daemon is stopping: start it again")
+
+
+def _engine(path: Path, *, writes: bool) -> Engine:
+    url = URL.create("sqlite", database=str(path))
+    threads = {"check_same_thread": False}
+    if writes:
+        engine = create_engine(url, connect_args=threads, poolclass=StaticPool)
+    else:
+        engine = create_engine(url, connect_args=threads, poolclass=QueuePool, pool_size=READERS, max_overflow=0)
+    event.listen(engine, "connect", _set_up_writer if writes else _set_up_reader)
+    # sqlite3 begins transactions late and never around DDL; said explicitly, a migration is one transaction too.
+    event.listen(engine, "begin", _begin_writing if writes else _begin_reading)
+    return engine
+
+
+def _set_up_writer(connection: Any, _record: object) -> None:
+    connection.isolation_level = None
+    for pragma in (
+        f"busy_timeout={BUSY_MILLISECONDS}",
+        "synchronous=FULL",
+        "foreign_keys=ON",
+        f"journal_size_limit={64 << 20}",
+    ):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _set_up_reader(connection: Any, _record: object) -> None:
+    connection.isolation_level = None
+    for pragma in (f"busy_timeout={BUSY_MILLISECONDS}", "query_only=ON", "wal_autocheckpoint=0"):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin_writing(connection: Connection) -> None:
+    connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+
+def _begin_reading(connection: Connection) -> None:
+    connection.exec_driver_sql("BEGIN")
+
+
+def _use_wal(connection: Connection, path: Path) -> None:
+    connection.rollback()
+    raw = connection.connection.driver_connection
+    mode = raw.execute("PRAGMA journal_mode=WAL").fetchone()[0] if raw is not None else ""
+    if mode != "wal":
+        raise LedgerError(
+            f"the file system of {path} cannot hold a ledger: no shared memory for SQLite's WAL",
+            hint="put the data folder on a local disk (--data), not on a network share",
+        )

@@ -1,0 +1,64 @@
+"""What SQLite's failures mean for a person: each becomes a LedgerError that says what to do."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+
+from appliance.ledger.ledger import LedgerError
+
+_DAMAGED = "stop the daemon, keep the file for inspection, and put back a backup of it (and remove its -wal and -shm)"
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Turns what SQLite raises inside into LedgerError; everything else passes."""
+    try:
+        yield
+    except DBAPIError as error:
+        raise _explain(path, error.orig if error.orig is not None else error) from error
+    except SQLAlchemyError as error:
+        raise LedgerError(f"the ledger {path} failed: {error}", hint="start the daemon again") from error
+    except (sqlite3.Error, OSError) as error:
+        raise _explain(path, error) from error
+
+
+def _explain(path: Path, error: BaseException) -> LedgerError:
+    if isinstance(error, OSError):
+        reason = error.strerror or type(error).__name__
+        return LedgerError(f"the ledger {path} cannot be used: {reason}", hint=f"make {path.parent} writable and retry")
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    match code:
+        case sqlite3.SQLITE_FULL:
+            return LedgerError(
+                f"the disk that holds {path} is full; nothing of this record was written",
+                hint="free some space there and try again: what was recorded before is intact",
+            )
+        case sqlite3.SQLITE_IOERR:
+            return LedgerError(
+                f"the disk failed while the ledger {path} was used ({error}); nothing of this record was written",
+                hint="see to the disk (full, quota, broken?) and try again: what was recorded before is intact",
+            )
+        case sqlite3.SQLITE_NOTADB:
+            return LedgerError(
+                f"{path} is not a ledger: SQLite cannot read it",
+                hint="move the file away if it is something else; if it was the ledger, put back a backup of it",
+            )
+        case sqlite3.SQLITE_CORRUPT:
+            return LedgerError(f"the ledger {path} is damaged: {error}", hint=_DAMAGED)
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+            return LedgerError(
+                f"another program holds the ledger {path}",
+                hint="close whatever else has it open (a SQLite browser, a backup) and try again",
+            )
+        case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM:
+            return LedgerError(
+                f"the ledger {path} cannot be opened for writing: {error}",
+                hint=f"{path.parent} must belong to the user that runs the daemon, on a disk mounted for writing",
+            )
+        case _:
+            return LedgerError(f"the ledger {path} failed: {error}", hint=_DAMAGED)

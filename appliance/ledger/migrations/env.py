@@ -1,0 +1,11 @@
+"""Alembic's entry: runs the migrations on the connection that it is given, inside the caller's transaction."""
+
+from __future__ import annotations
+
+from alembic import context
+
+context.configure(
+    connection=context.config.attributes["connection"],
+    transactional_ddl=True,
+)
+context.run_migrations()

@@ -1,0 +1,188 @@
+"""The ledger through a connected socket: a worker has the protocol, and only the core has the file.
+
+What always holds: the calls that exist are the methods of the `Ledger` protocol and no others; arguments and results
+are checked against its type hints on both sides; a call returns when the record is on disk. A frame is four bytes of
+length (big-endian) and that much JSON. A frame that was not sent to its end is dropped, so a worker may be killed at
+any moment. A call that was interrupted makes its line unusable: the next reply could be another call's.
+"""
+
+from __future__ import annotations
+
+import inspect
+import socket
+import struct
+import threading
+from collections.abc import Callable
+from functools import cache
+from typing import Annotated, Any, Literal, Union, cast, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
+from pydantic_core import PydanticSerializationError
+
+from appliance.ledger.ledger import Ledger, LedgerError
+
+MAX_FRAME = 256 << 20
+_LENGTH = struct.Struct(">I")
+_GONE = "the daemon has ended; start it again with `assay serve`: what was recorded is intact"
+
+
+class _Shape(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class _Refusal(_Shape):
+    message: str
+    hint: str
+
+
+class _Call:
+    """One method of the protocol: its signature, and the shapes of a request and of a reply."""
+
+    def __init__(self, name: str, method: Callable[..., Any]) -> None:
+        hints = get_type_hints(method)
+        self.name = name
+        self.signature = inspect.signature(method)
+        self.parameters = [parameter for parameter in self.signature.parameters if parameter != "self"]
+        request: dict[str, Any] = {"call": Literal[name]}
+        for parameter in self.parameters:
+            default = self.signature.parameters[parameter].default
+            request[parameter] = (hints[parameter], ... if default is inspect.Parameter.empty else default)
+        reply: dict[str, Any] = {"value": (hints["return"] | None, None), "refused": (_Refusal | None, None)}
+        self.request: type[BaseModel] = create_model(f"{name}_request", __base__=_Shape, **request)
+        self.reply: type[BaseModel] = create_model(f"{name}_reply", __base__=_Shape, **reply)
+
+
+@cache
+def _calls() -> dict[str, _Call]:
+    methods = inspect.getmembers(Ledger, inspect.isfunction)
+    return {name: _Call(name, method) for name, method in methods if not name.startswith("_")}
+
+
+@cache
+def _requests() -> TypeAdapter[Any]:
+    shapes: Any = Union[tuple(call.request for call in _calls().values())]  # noqa: UP007 - made at run time
+    return TypeAdapter(Annotated[shapes, Field(discriminator="call")])
+
+
+class _Line:
+    """The worker's end. One call at a time; its threads may share it."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._socket = sock
+        self._lock = threading.Lock()
+        self._usable = True
+
+    def _ask(self, call: _Call, arguments: dict[str, Any]) -> Any:
+        try:
+            frame = call.request(call=call.name, **arguments).model_dump_json().encode()
+        except (ValidationError, PydanticSerializationError) as error:
+            raise LedgerError(
+                f"{call.name} was asked for what JSON cannot hold: {error}",
+                hint="a figure is not finite, a text is not Unicode, or an argument has another type",
+            ) from error
+        if len(frame) > MAX_FRAME:
+            raise LedgerError(f"a call of {len(frame)} bytes is too long", hint="write fewer rollouts at a time")
+        reply = call.reply.model_validate_json(self._exchange(frame)).__dict__
+        if reply["refused"] is not None:
+            raise LedgerError(reply["refused"].message, hint=reply["refused"].hint)
+        return reply["value"]
+
+    def _exchange(self, frame: bytes) -> bytes:
+        with self._lock:
+            if not self._usable:
+                raise LedgerError("an earlier call to the ledger was interrupted", hint="start the worker again")
+            self._usable = False
+            try:
+                _send(self._socket, frame)
+                answer = _receive(self._socket)
+            except OSError as error:
+                raise LedgerError(f"the line to the ledger broke: {error.strerror}", hint=_GONE) from error
+            if answer is None:
+                raise LedgerError("the ledger's process has closed the line", hint=_GONE)
+            self._usable = True
+            return answer
+
+
+def _method(call: _Call) -> Callable[..., Any]:
+    def ask(self: _Line, *args: Any, **kwargs: Any) -> Any:
+        bound = call.signature.bind(self, *args, **kwargs).arguments
+        return self._ask(call, {name: bound[name] for name in call.parameters if name in bound})
+
+    ask.__name__ = call.name
+    return ask
+
+
+RemoteLedger = cast(
+    Callable[[socket.socket], Ledger],
+    type("RemoteLedger", (_Line,), {name: _method(call) for name, call in _calls().items()}),
+)
+"""A Ledger over a connected socket. Every method may raise LedgerError: the core's own, or that the core has gone."""
+
+
+def serve_ledger(sock: socket.socket, ledger: Ledger) -> None:
+    """Answers calls until the other side closes or dies; blocks. Shuts the socket down; closing it is its owner's.
+
+    A request that is no call of the protocol is refused and ends the line.
+    """
+    try:
+        while (frame := _receive(sock)) is not None:
+            try:
+                request = _requests().validate_json(frame)
+            except ValidationError as error:
+                refusal = _Refusal(
+                    message=f"this is no call to a ledger: {error.errors(include_input=False)[0]['msg']}",
+                    hint="worker and daemon are of different versions: start the daemon again",
+                )
+                _send(sock, b'{"refused":%s}' % refusal.model_dump_json().encode())
+                return
+            _send(sock, _answer(ledger, _calls()[request.call], request))
+    except (BrokenPipeError, ConnectionResetError):
+        return
+    finally:
+        _shut_down(sock)
+
+
+def _answer(ledger: Ledger, call: _Call, request: BaseModel) -> bytes:
+    arguments = {name: getattr(request, name) for name in call.parameters}
+    try:
+        reply = call.reply(value=getattr(ledger, call.name)(**arguments))
+    except LedgerError as error:
+        reply = call.reply(refused=_Refusal(message=str(error), hint=error.hint))
+    frame = reply.model_dump_json().encode()
+    if len(frame) > MAX_FRAME:
+        refused = _Refusal(message=f"an answer of {len(frame)} bytes is too long", hint="ask for fewer records")
+        return call.reply(refused=refused).model_dump_json().encode()
+    return frame
+
+
+def _send(sock: socket.socket, frame: bytes) -> None:
+    sock.sendall(_LENGTH.pack(len(frame)))
+    sock.sendall(frame)
+
+
+def _receive(sock: socket.socket) -> bytes | None:
+    """One frame; None at the end, also when it comes in the middle of a frame."""
+    header = _exactly(sock, _LENGTH.size)
+    if header is None:
+        return None
+    (length,) = _LENGTH.unpack(header)
+    return None if length > MAX_FRAME else _exactly(sock, length)
+
+
+def _exactly(sock: socket.socket, count: int) -> bytes | None:
+    buffer = bytearray(count)
+    view = memoryview(buffer)
+    filled = 0
+    while filled < count:
+        got = sock.recv_into(view[filled:])
+        if got == 0:
+            return None
+        filled += got
+    return bytes(buffer)
+
+
+def _shut_down(sock: socket.socket) -> None:
+    try:
+        sock.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        return  # the other side, or the owner, was first
