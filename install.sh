@@ -167,6 +167,10 @@ system_packages() {
         missing+=(ca-certificates)
         why="${why:+$why; }no certificates to check downloads with"
     fi
+    if ! command -v setpriv >/dev/null 2>&1; then
+        missing+=(util-linux)
+        why="${why:+$why; }no setpriv, which ties a sandbox's life to its parent's"
+    fi
     if [ ${#missing[@]} = 0 ]; then
         say "system packages: nothing is missing ($PY, $("$PY" -c 'import platform; print(platform.python_version())'))"
         return 0
@@ -174,8 +178,10 @@ system_packages() {
     plan "system packages: apt-get install ${missing[*]} ($why)" || return 0
     command -v apt-get >/dev/null 2>&1 ||
         fail 5 "apt-get is missing" "install the equivalents of ${missing[*]} by hand and run this again"
-    find_rights || fail 5 "installing system packages needs root, and there is no sudo" \
-        "as root: apt-get update && apt-get install -y --no-install-recommends ${missing[*]}"
+    if ! find_rights; then
+        fail 5 "installing system packages needs root, and there is no sudo" \
+            "as root: apt-get update && apt-get install -y --no-install-recommends ${missing[*]}"
+    fi
     # A fresh image has no lists, and old lists name packages that are gone: an update is cheap beside either.
     "${ADMIN[@]}" apt-get update -qq || fail 5 "apt-get update failed" "read its message above; a mirror may be down"
     "${ADMIN[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" ||
@@ -362,10 +368,6 @@ can_be_updated() {
 probe_runsc() { # probe_runsc BINARY STARTS
     local binary="$1" starts="$2" bundle i got
     PROBE_ERROR=""
-    find_rights || {
-        PROBE_ERROR="starting a sandbox needs root, and there is no sudo"
-        return 1
-    }
     scratch
     bundle="$SCRATCH/bundle"
     rm -rf "$bundle"
@@ -384,7 +386,7 @@ probe_runsc() { # probe_runsc BINARY STARTS
 JSON
     for ((i = 1; i <= starts; i++)); do
         got="$("${ADMIN[@]}" timeout -k 2 20 "$binary" --root "$bundle/state" --network=none --platform=systrap \
-            --overlay2=none run --bundle "$bundle" "assay-probe-$$-$i" 2>"$bundle/errors" </dev/null || true)"
+            --overlay2=none --ignore-cgroups run --bundle "$bundle" "assay-probe-$$-$i" 2>"$bundle/errors" </dev/null || true)"
         if [ "$got" != inside ]; then
             "${ADMIN[@]}" "$binary" --root "$bundle/state" delete --force "assay-probe-$$-$i" >/dev/null 2>&1 || true
             PROBE_ERROR="start $i of $starts failed: $(grep -v '^[[:space:]]*$' "$bundle/errors" | tail -n 1 | tr -cd '[:print:]' | cut -c1-160)"
@@ -518,7 +520,6 @@ runsc() {
     done
     plan "runsc: fetching one into $VENV/bin (no model code runs outside gVisor): an upstream release, the distribution's, or Debian's $PINNED_RUNSC" ||
         return 0
-    find_rights || fail 5 "starting a sandbox needs root, and there is no sudo" "run this as root"
     scratch
     for source in upstream distribution pinned; do
         PROBE_ERROR="it could not be fetched"
@@ -535,12 +536,10 @@ uninstall() {
     local data="" packages
     if [ "$PURGE" = 1 ]; then
         # The product itself says where its data is, from its own configuration.
-        data="$("$VENV/bin/assay" config show --json 2>/dev/null | "$VENV/bin/python" -c '
-import json, sys
-print(json.load(sys.stdin)["data"]["value"])' 2>/dev/null || true)"
+        data="$("$VENV/bin/python" -c 'from appliance.config import load_settings; print(load_settings().data)' 2>/dev/null || true)"
         [ -n "$data" ] || fail 5 "the data folder is not known, because this installation cannot say it" \
             "remove it by hand, and run --uninstall without --purge"
-        if [ -S "$data/run/assay.sock" ] && "$VENV/bin/assay" status >/dev/null 2>&1; then
+        if [ -S "$data/run/assay.sock" ] && "$VENV/bin/assay" status --data "$data" >/dev/null 2>&1; then
             fail 5 "a daemon works on $data" "stop it first"
         fi
         case "$data" in
@@ -571,7 +570,8 @@ print(json.load(sys.stdin)["data"]["value"])' 2>/dev/null || true)"
 
 doctor() {
     if ! plan "assay doctor: what this machine can do"; then return 0; fi
-    "$VENV/bin/assay" doctor
+    if [ ${#ADMIN[@]} -gt 0 ]; then detail "through sudo, like everything that starts sandboxes: they need root"; fi
+    "${ADMIN[@]}" "$VENV/bin/assay" doctor
 }
 
 run_tests() {
@@ -588,7 +588,7 @@ run_tests() {
         say "failed: ${failed[0]}; the tests follow all the same"
     fi
     # The last line of all is pytest's count.
-    "$VENV/bin/pytest" -q -n "$workers" ${EXTRA[@]+"${EXTRA[@]}"} || failed+=(pytest)
+    "${ADMIN[@]}" "$VENV/bin/pytest" -q -n "$workers" ${EXTRA[@]+"${EXTRA[@]}"} || failed+=(pytest)
     [ ${#failed[@]} = 0 ] || exit 1
 }
 
@@ -603,6 +603,9 @@ main() {
     if command -v flock >/dev/null 2>&1 && ! flock -n 9; then
         fail 5 "another install.sh works on this checkout" "wait until it is done"
     fi
+    if ! find_rights && [ "$DRY" = 0 ]; then
+        fail 5 "starting sandboxes needs root, and there is no sudo" "run this as root"
+    fi
     system_packages
     environment
     runsc
@@ -611,7 +614,7 @@ main() {
     case "$MODE" in
     demo)
         if plan "assay demo ${EXTRA[*]-}: the product's main job, from end to end"; then
-            "$VENV/bin/assay" demo ${EXTRA[@]+"${EXTRA[@]}"}
+            "${ADMIN[@]}" "$VENV/bin/assay" demo ${EXTRA[@]+"${EXTRA[@]}"}
         fi
         ;;
     test) run_tests ;;
