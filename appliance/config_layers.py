@@ -1,0 +1,143 @@
+"""The layers under the configuration: reading each, laying one over the other, and saying what is wrong with which.
+
+Every key is checked against the shape before anything is validated, so that an unknown one is reported with the layer
+that it stands in and the key that was probably meant.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+PREFIX = "ASSAY_"
+INSTALLER = frozenset({"ASSAY_PYTHON", "ASSAY_TORCH_INDEX", "ASSAY_RUNSC_URL"})
+"""Variables that belong to install.sh, and may still be set when it calls this program."""
+
+Origins = dict[str, str]
+"""Dotted key: the place that set it."""
+
+
+class ConfigError(Exception):
+    """The configuration cannot be used; the message names the place and the key, `hint` what to do."""
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+@dataclass(frozen=True)
+class Layer:
+    name: str
+    values: Mapping[str, Any]
+    spelling: str = ""
+    """How a key is written in this layer, for people; empty to name the layer itself."""
+
+    def place(self, key: str) -> str:
+        if self.spelling == "--{}":
+            return f"--{key.replace('.', '-').replace('_', '-')}"
+        if self.spelling:
+            return self.spelling.format(key.replace(".", "__").upper())
+        return self.name
+
+
+def file_layer(path: Path) -> Layer:
+    """A TOML file; empty when there is none. Raises ConfigError when it cannot be read."""
+    try:
+        return Layer(str(path), tomllib.loads(path.read_text(encoding="utf-8")))
+    except (FileNotFoundError, NotADirectoryError):
+        return Layer(str(path), {})
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(
+            f"{path} is not TOML: {error}", hint="correct that line; text needs quotes, sections are [in brackets]"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} is not text in UTF-8", hint="save it as UTF-8") from error
+    except OSError as error:
+        raise ConfigError(
+            f"{path} cannot be read: {error.strerror}", hint="make it readable for the user that runs Assay"
+        ) from error
+
+
+def environment_layer(environ: Mapping[str, str]) -> Layer:
+    """ASSAY_* variables; an empty one counts as not set."""
+    tree: dict[str, Any] = {}
+    for name in sorted(environ):
+        if not name.startswith(PREFIX) or name in INSTALLER or not environ[name]:
+            continue
+        *sections, last = name.removeprefix(PREFIX).lower().split("__")
+        place = tree
+        for section in sections:
+            place = place.setdefault(section, {})
+            if not isinstance(place, dict):
+                raise ConfigError(
+                    f"{name} contradicts another variable", hint="one of the two is not a section: unset it"
+                )
+        place[last] = environ[name]
+    return Layer("environment", tree, PREFIX + "{}")
+
+
+def merged(layers: Iterable[Layer], shape: type[BaseModel]) -> tuple[dict[str, Any], Origins]:
+    """The values of all layers, later ones over earlier ones, and the place of each. Raises ConfigError."""
+    values: dict[str, Any] = {}
+    origins: Origins = {}
+    for layer in layers:
+        _lay(layer, layer.values, shape, values, origins, "")
+    return values, origins
+
+
+def refused(error: ValidationError, origins: Origins) -> ConfigError:
+    """The first thing that is wrong with the merged values, as a person needs it."""
+    first = error.errors()[0]
+    key = ".".join(str(part) for part in first["loc"])
+    reason = str(first["msg"]).removeprefix("Value error, ")
+    place = origins.get(key, "the configuration")
+    said = key if place.startswith(("--", PREFIX)) else f"{key} = {first['input']!r}"
+    given = f" (it is {first['input']!r})" if said == key else ""
+    return ConfigError(
+        f"{place}: {said}: {reason}{given}", hint=f"correct {key} there; `assay config show` lists all keys"
+    )
+
+
+def _lay(
+    layer: Layer,
+    given: Mapping[str, Any],
+    shape: type[BaseModel],
+    values: dict[str, Any],
+    origins: Origins,
+    prefix: str,
+) -> None:
+    for key, value in given.items():
+        dotted = f"{prefix}{key}"
+        field = shape.model_fields.get(key)
+        if field is None:
+            raise _unknown(layer, dotted, key, shape, prefix)
+        section = field.annotation
+        if not (isinstance(section, type) and issubclass(section, BaseModel)):
+            if isinstance(value, Mapping):
+                raise ConfigError(
+                    f"{layer.place(dotted)}: {dotted} is a value and no section", hint=f"write {dotted} = ... instead"
+                )
+            values[key] = value
+            origins[dotted] = layer.place(dotted)
+        elif isinstance(value, Mapping):
+            _lay(layer, value, section, values.setdefault(key, {}), origins, f"{dotted}.")
+        else:
+            raise ConfigError(
+                f"{layer.place(dotted)}: {dotted} is a section and no value",
+                hint=f"it has the keys {', '.join(section.model_fields)}",
+            )
+
+
+def _unknown(layer: Layer, dotted: str, key: str, shape: type[BaseModel], prefix: str) -> ConfigError:
+    near = difflib.get_close_matches(key, shape.model_fields, n=1, cutoff=0.5)
+    where = f"section {prefix.rstrip('.')}" if prefix else "the top level"
+    meant = (
+        f"did you mean {prefix}{near[0]}?" if near else f"{where} has the keys {', '.join(sorted(shape.model_fields))}"
+    )
+    return ConfigError(f"{layer.place(dotted)}: there is no key {dotted}", hint=meant)
