@@ -81,7 +81,7 @@ DIVISORS = PhrasedFamily(
                 "divisor_sum",
                 1,
                 "print(sum(d for d in range(1,{a}+1) if {a}%d==0))",
-                ("print(sum(d for d in range({a}) if {a}%d==0))", "print(divisors({a}))"),
+                ("print(sum(divisors({a})))", "print(divisors({a}))"),
             ),
             ("sum of all divisors of {a}?", "what do the divisors of {a} add up to?"),
             _one_number,
