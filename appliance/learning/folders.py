@@ -18,6 +18,7 @@ import os
 import shutil
 import stat
 from collections.abc import Callable, Mapping
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
@@ -51,24 +52,15 @@ def verify(folder: Path) -> str:
 
     Raises CheckpointError for a file that is missing, truncated, changed, not listed, or no regular file.
     """
-    recorded, digest = _read_manifest(folder)
-    try:
-        present = {entry.name for entry in os.scandir(folder)} - {MANIFEST}
-    except OSError as error:
-        raise CheckpointError(f"{folder} cannot be read: {error.strerror}", hint=_RESTORE) from error
-    if missing := sorted(recorded.keys() - present):
-        raise CheckpointError(f"{folder} lacks {', '.join(missing)}", hint=_RESTORE)
-    if extra := sorted(present - recorded.keys()):
-        raise CheckpointError(f"{folder} holds {', '.join(map(repr, extra))}, not in its manifest", hint=_RESTORE)
+    recorded, digest = _listed(folder)
     for name in sorted(recorded):
         _check(folder / name, recorded[name])
     return digest
 
 
 def read_verified(folder: Path) -> dict[str, bytes]:
-    """All files of a folder, each checked against the manifest as it is read."""
-    verify(folder)
-    recorded, _ = _read_manifest(folder)
+    """All files of a folder, each checked against the manifest as it is read. Raises CheckpointError as `verify`."""
+    recorded, _ = _listed(folder)
     return {name: _check(folder / name, recorded[name], keep=True) for name in sorted(recorded)}
 
 
@@ -165,14 +157,29 @@ def _sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
+def _listed(folder: Path) -> tuple[dict[str, dict[str, Any]], str]:
+    """The manifest's lines and its digest, when the folder holds exactly the files that it lists."""
+    recorded, digest = _read_manifest(folder)
+    try:
+        present = {entry.name for entry in os.scandir(folder)} - {MANIFEST}
+    except OSError as error:
+        raise CheckpointError(f"{folder} cannot be read: {error.strerror}", hint=_RESTORE) from error
+    if missing := sorted(recorded.keys() - present):
+        raise CheckpointError(f"{folder} lacks {', '.join(missing)}", hint=_RESTORE)
+    if extra := sorted(present - recorded.keys()):
+        raise CheckpointError(f"{folder} holds {', '.join(map(repr, extra))}, not in its manifest", hint=_RESTORE)
+    return recorded, digest
+
+
 def _read_manifest(folder: Path) -> tuple[dict[str, dict[str, Any]], str]:
     if folder.is_symlink() or not folder.is_dir():
         raise CheckpointError(f"{folder} is not a folder", hint="check the path; a link in its place is not followed")
+    if not (folder / MANIFEST).exists():
+        raise CheckpointError(f"{folder} has no manifest: it was never finished", hint=_RESTORE)
+    with _open(folder / MANIFEST) as source:
+        raw = source.read(_MAX_MANIFEST_BYTES)
     try:
-        raw = _read(folder / MANIFEST, _MAX_MANIFEST_BYTES)
         content = json.loads(raw)
-    except FileNotFoundError as error:
-        raise CheckpointError(f"{folder} has no manifest: it was never finished", hint=_RESTORE) from error
     except (ValueError, RecursionError) as error:
         raise CheckpointError(f"the manifest of {folder} is not readable JSON", hint=_RESTORE) from error
     files = content.get("files") if isinstance(content, dict) and content.get("format") == FORMAT else None
@@ -187,36 +194,34 @@ def _read_manifest(folder: Path) -> tuple[dict[str, dict[str, Any]], str]:
     return files, hashlib.sha256(raw).hexdigest()
 
 
-def _read(path: Path, limit: int) -> bytes:
-    """The content of a regular file of at most `limit` bytes; links are not followed."""
+def _open(path: Path) -> BufferedReader:
+    """Opens a regular file for reading; links are not followed."""
     try:
         # O_NONBLOCK: a pipe put in a file's place must not make the caller wait for ever.
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except FileNotFoundError:
-        raise
     except OSError as error:
         reason = "is a link" if error.errno == errno.ELOOP else f"cannot be read: {error.strerror}"
         raise CheckpointError(f"{path} {reason}", hint=_RESTORE) from error
-    with os.fdopen(handle, "rb") as source:
-        found = os.fstat(source.fileno())
-        if not stat.S_ISREG(found.st_mode):
-            raise CheckpointError(f"{path} is no regular file", hint=_RESTORE)
-        if found.st_size > limit:
-            raise CheckpointError(f"{path} has {found.st_size} bytes where {limit} were expected", hint=_RESTORE)
-        return source.read()
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise CheckpointError(f"{path} is no regular file", hint=_RESTORE)
+    return os.fdopen(handle, "rb")
 
 
 def _check(path: Path, recorded: dict[str, Any], *, keep: bool = False) -> bytes:
     """Compares a file with its line of the manifest; returns its content when asked to keep it."""
-    try:
-        content = _read(path, recorded["bytes"])
-    except FileNotFoundError as error:
-        raise CheckpointError(f"{path} is missing", hint=_RESTORE) from error
-    if len(content) != recorded["bytes"]:
-        raise CheckpointError(f"{path} has {len(content)} bytes of {recorded['bytes']}: cut short", hint=_RESTORE)
-    if hashlib.sha256(content).hexdigest() != recorded["sha256"]:
+    with _open(path) as source:
+        size = os.fstat(source.fileno()).st_size
+        if size != recorded["bytes"]:
+            raise CheckpointError(f"{path} has {size} bytes, not {recorded['bytes']}", hint=_RESTORE)
+        try:
+            content = source.read() if keep else b""
+            digest = hashlib.sha256(content) if keep else hashlib.file_digest(source, "sha256")
+        except OSError as error:
+            raise CheckpointError(f"{path} cannot be read: {error.strerror}", hint=_RESTORE) from error
+    if digest.hexdigest() != recorded["sha256"]:
         raise CheckpointError(f"{path} was changed after it was written", hint=_RESTORE)
-    return content if keep else b""
+    return content
 
 
 def _is_plain(name: str) -> bool:
@@ -231,6 +236,6 @@ def _explained(error: OSError, at: Path, parent: Path) -> CheckpointError:
         )
     where = error.filename or at
     return CheckpointError(
-        f"cannot write {where}: {error.strerror}",
+        f"cannot save below {parent}: {where}: {error.strerror}",
         hint=f"check that {parent} is a folder that this user may write to; what was saved before is untouched",
     )

@@ -8,7 +8,7 @@ and answers whether to go on. Its state is a plain record that survives a restar
 A look at a hundred items is off by five points (one standard error), and the best of several looks is a lucky one. So
 a look is low only when it lies the recipe's drop below the best *and* more than noise explains (`NOISE` standard errors
 of a difference), and one low look stops nothing unless it lies twice as deep; two in a row do. With the default of 96
-items, a model that stays at its best is stopped by chance in under one training of a hundred (tested).
+items, a model that stays at its best is stopped by chance in about one training of a hundred (tested).
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 import torch
 from learning_builders import VOCABULARY, tiny_model
-from tokenizers import Tokenizer, models, pre_tokenizers
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
 from appliance.agent.dialect import SEEDLING, Codec
 from appliance.learning.errors import CheckpointError, LearningError
@@ -24,6 +24,7 @@ def codec() -> Codec:
     letters = sorted(pre_tokenizers.ByteLevel.alphabet())
     tokenizer = Tokenizer(models.BPE({token: i for i, token in enumerate(markers + letters)}, []))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
     tokenizer.add_special_tokens(markers)
     return Codec(tokenizer, SEEDLING)
 
@@ -48,7 +49,7 @@ def test_only_calls_and_the_answer_are_trained_on() -> None:
     own = tuple(token for token, on in zip(made.ids, made.mask, strict=True) if on)
     assert own == (*speaks.call("print(gcd(12,18))"), *speaks.call("print(6)"), *speaks.final("6"))
     expected = "<|user|>gcd of 12 and 18?<|end|><|assistant|><|tool|>print(gcd(12,18))<|end|><|result|>NameError<|end|>"
-    assert speaks.text(made.ids).replace("Ġ", " ").startswith(expected)
+    assert speaks.text(made.ids).startswith(expected)
 
 
 def test_a_marker_in_a_tool_result_stays_text() -> None:
