@@ -1,0 +1,203 @@
+"""Exact values of trees over the rational numbers, with the size of every result known before it is computed.
+
+Never a float. `rational` gives None for what is not known to be rational (pi, sqrt(2)); that is no error.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+
+from verifiers.grammar.errors import GrammarError, TooLargeError, UndefinedError
+from verifiers.grammar.nodes import (
+    Call,
+    Constant,
+    Expression,
+    Negation,
+    Number,
+    Power,
+    Product,
+    Quotient,
+    Sum,
+    Symbol,
+)
+
+MAX_BITS = 1 << 16
+"""Of a numerator or a denominator: about 19,700 decimal digits."""
+MAX_ROOT = 1_000
+
+NOTHING: Mapping[str, Fraction] = {}
+
+
+def rational(node: Expression, values: Mapping[str, Fraction] = NOTHING) -> Fraction | None:
+    """The exact value, or None where it is not rational or not known to be.
+
+    Raises UndefinedError where there is no value, TooLargeError where it would have more than MAX_BITS bits.
+    """
+    match node:
+        case Number(value):
+            return value
+        case Symbol(name):
+            return values.get(name)
+        case Constant():
+            return None
+        case Negation(of):
+            inside = rational(of, values)
+            return None if inside is None else -inside
+    parts = [rational(part, values) for part in _operands(node)]
+    known = [part for part in parts if part is not None]
+    if isinstance(node, Quotient) and parts[1] == 0:
+        raise UndefinedError("a division by zero")
+    if len(known) < len(parts):
+        return None
+    match node:
+        case Sum():
+            return _fold(known, lambda a, b: a + b)
+        case Product():
+            return _fold(known, lambda a, b: a * b)
+        case Quotient():
+            return bounded(known[0] / known[1])
+        case Power():
+            return power(known[0], known[1])
+        case Call(name):
+            return call(name, known)
+
+
+def _operands(node: Expression) -> tuple[Expression, ...]:
+    match node:
+        case Sum(parts) | Product(parts) | Call(_, parts):
+            return parts
+        case Quotient(first, second) | Power(first, second):
+            return (first, second)
+        case _:
+            return ()
+
+
+def bounded(value: Fraction) -> Fraction:
+    if max(value.numerator.bit_length(), value.denominator.bit_length()) > MAX_BITS:
+        raise TooLargeError(f"a value of more than {MAX_BITS} bits")
+    return value
+
+
+def _fold(values: list[Fraction], combine: Callable[[Fraction, Fraction], Fraction]) -> Fraction:
+    total = values[0]
+    for value in values[1:]:
+        total = bounded(combine(total, value))
+    return total
+
+
+def power(base: Fraction, exponent: Fraction) -> Fraction | None:
+    """base ** exponent; None for a root that is not rational. 0^0 has no value here."""
+    if base == 0:
+        if exponent <= 0:
+            raise UndefinedError("zero to the power of zero or less")
+        return base
+    if exponent.denominator != 1:
+        root = rational_root(base, exponent.denominator)
+        return None if root is None else power(root, Fraction(exponent.numerator))
+    if abs(base) == 1:
+        return base if exponent.numerator % 2 else Fraction(1)
+    bits = max(base.numerator.bit_length(), base.denominator.bit_length()) - 1
+    if abs(exponent) > MAX_BITS or bits * abs(exponent.numerator) > MAX_BITS:
+        raise TooLargeError(f"a power of more than {MAX_BITS} bits")
+    return bounded(base**exponent.numerator)
+
+
+def rational_root(value: Fraction, degree: int) -> Fraction | None:
+    """The root of a value >= 0 where it is rational. Of a negative value None: its principal root is not real."""
+    if value < 0 or degree > MAX_ROOT:
+        return None
+    above, below = integer_root(value.numerator, degree), integer_root(value.denominator, degree)
+    return Fraction(above, below) if above**degree == value.numerator and below**degree == value.denominator else None
+
+
+def integer_root(value: int, degree: int) -> int:
+    """The largest r with r**degree <= value, for value >= 0, by Newton's method from above."""
+    if degree == 2 or value < 2:
+        return math.isqrt(value) if degree == 2 else value
+    guess = 1 << -(-value.bit_length() // degree)
+    while True:
+        smaller = ((degree - 1) * guess + value // guess ** (degree - 1)) // degree
+        if smaller >= guess:
+            return guess
+        guess = smaller
+
+
+def root(value: Fraction, degree: Fraction) -> Fraction | None:
+    """The root as `\\sqrt[n]{a}` means it: the real one of a negative number where the degree is odd."""
+    if degree.denominator != 1 or degree <= 0:
+        raise UndefinedError("a root whose degree is not 1, 2, 3, ...")
+    if value < 0 and degree % 2 == 1:
+        positive = rational_root(-value, degree.numerator)
+        return None if positive is None else -positive
+    return rational_root(value, degree.numerator)
+
+
+def _whole(name: str, values: list[Fraction]) -> list[int]:
+    if any(value.denominator != 1 for value in values):
+        raise GrammarError(f"{name} of a number that is not whole")
+    return [value.numerator for value in values]
+
+
+def factorial(value: int) -> Fraction:
+    if value < 0:
+        raise UndefinedError("the factorial of a negative number")
+    if value > MAX_BITS or math.lgamma(value + 1) / math.log(2) > MAX_BITS:
+        raise TooLargeError(f"a factorial of more than {MAX_BITS} bits")
+    return Fraction(math.factorial(value))
+
+
+def binomial(of: int, chosen: int) -> Fraction:
+    if of < 0 or chosen < 0:
+        raise UndefinedError("a binomial coefficient of a negative number")
+    smaller = min(chosen, of - chosen)
+    if smaller > 0 and (smaller > MAX_BITS or smaller * (of.bit_length() - smaller.bit_length() + 3) > 4 * MAX_BITS):
+        raise TooLargeError(f"a binomial coefficient of more than {MAX_BITS} bits")
+    return bounded(Fraction(math.comb(of, chosen)))
+
+
+def call(name: str, values: list[Fraction]) -> Fraction | None:
+    """A function of rational numbers; None where its value is not known to be rational."""
+    first = values[0]
+    match name:
+        case "sqrt":
+            return rational_root(first, 2)
+        case "cbrt":
+            return root(first, Fraction(3))
+        case "root":
+            return root(first, values[1])
+        case "abs":
+            return abs(first)
+        case "floor":
+            return Fraction(math.floor(first))
+        case "ceil":
+            return Fraction(math.ceil(first))
+        case "min":
+            return min(values)
+        case "max":
+            return max(values)
+        case "gcd":
+            return Fraction(math.gcd(*_whole(name, values)))
+        case "lcm":
+            return bounded(Fraction(math.lcm(*_whole(name, values))))
+        case "factorial":
+            return factorial(_whole("a factorial", values)[0])
+        case "binomial":
+            return binomial(*_whole("a binomial coefficient", values))
+        case "mod" | "floordiv" if values[1] == 0:
+            raise UndefinedError("a division by zero")
+        case "mod":
+            return first % values[1]
+        case "floordiv":
+            return Fraction(first // values[1])
+        case "exp" | "sin" | "tan" | "sinh" | "tanh" | "asin" | "atan" if first == 0:
+            return Fraction(1 if name == "exp" else 0)
+        case "cos" | "cosh" | "sec" if first == 0:
+            return Fraction(1)
+        case "ln" if first == 0:
+            raise UndefinedError("the logarithm of zero")
+        case "ln" if first == 1:
+            return Fraction(0)
+        case _:
+            return None

@@ -1,0 +1,252 @@
+"""Enclosures: an interval that is certain to hold a tree's value, by interval arithmetic (mpmath's `iv`).
+
+Two enclosures that do not touch prove two values different; an enclosure that does not touch zero proves a sign. That
+is all they are used for: nothing is ever called equal because it is close. Rational parts are computed exactly first,
+so 10^600 + pi - 10^600 keeps its pi or is left undecided, but is never decided wrongly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+from mpmath.ctx_iv import MPIntervalContext
+
+from verifiers.grammar.errors import GrammarError
+from verifiers.grammar.nodes import (
+    Call,
+    Constant,
+    Expression,
+    Negation,
+    Number,
+    Power,
+    Product,
+    Quotient,
+    Sum,
+    Symbol,
+)
+from verifiers.grammar.rational import NOTHING, rational
+
+MAX_EXPONENT = 1 << 16
+"""Of two, in any intermediate value that is not rational."""
+DIGITS = (40, 300)
+"""Decimal digits of the working precision: the second only where the first left the question open."""
+
+Interval = Any
+"""An `iv.mpf` (real) or `iv.mpc` (complex); mpmath has no types."""
+
+
+class OpenError(Exception):
+    """No useful enclosure: it would hold a pole, a branch point or infinity, or the function is not covered."""
+
+
+class Enclosure:
+    """Evaluates trees at one precision. Not shared between threads: the precision belongs to the context."""
+
+    def __init__(self, digits: int) -> None:
+        self.iv: Any = MPIntervalContext()
+        self.iv.dps = digits
+
+    def value(self, node: Expression, point: Mapping[str, Fraction] = NOTHING) -> Interval:
+        """Raises OpenError where nothing useful is known, GrammarError where the value is undefined or too large."""
+        try:
+            return self._checked(self._value(node, point))
+        except (ZeroDivisionError, OverflowError, ValueError, TypeError, NotImplementedError) as error:
+            if isinstance(error, GrammarError):
+                raise
+            # mpmath's way of saying that an interval operation has no result here.
+            raise OpenError(str(error)) from error
+
+    def real(self, node: Expression, point: Mapping[str, Fraction] = NOTHING) -> Interval:
+        """The enclosure of a value that is certainly real. Raises OpenError where that is not known."""
+        found = self.value(node, point)
+        if isinstance(found, self.iv.mpc):
+            if found.imag.a == 0 == found.imag.b:
+                return found.real
+            raise OpenError("not known to be real")
+        return found
+
+    def _exact(self, value: Fraction) -> Interval:
+        return self.iv.mpf(value.numerator) / self.iv.mpf(value.denominator)
+
+    def _checked(self, found: Interval) -> Interval:
+        """Refuses infinite and astronomically large values before anything is built on them."""
+        parts = (found.real, found.imag) if isinstance(found, self.iv.mpc) else (found,)
+        for part in parts:
+            for end in (part.a, part.b):
+                if not -self.iv.inf < end < self.iv.inf:
+                    raise OpenError("unbounded")
+            if abs(part).b > self.iv.mpf(2) ** MAX_EXPONENT:
+                raise OpenError("too large to enclose")
+        return found
+
+    def _value(self, node: Expression, point: Mapping[str, Fraction]) -> Interval:
+        exact = rational(node, point)
+        if exact is not None:
+            return self._exact(exact)
+        match node:
+            case Symbol(name):
+                raise OpenError(f"{name} has no value")
+            case Constant("pi"):
+                return +self.iv.pi
+            case Constant("e"):
+                return +self.iv.e
+            case Constant("i"):
+                return self.iv.mpc(0, 1)
+            case Negation(of):
+                return -self._value(of, point)
+            case Sum(parts):
+                total = self.iv.mpf(0)
+                for part in parts:
+                    total = total + self._value(part, point)
+                return total
+            case Product(parts):
+                total = self.iv.mpf(1)
+                for part in parts:
+                    total = self._checked(total * self._value(part, point))
+                return total
+            case Quotient(above, below):
+                return self._value(above, point) / self._nonzero(self._value(below, point))
+            case Power(base, exponent):
+                return self._power(base, exponent, point)
+            case Call(name, arguments):
+                return self._call(name, arguments, point)
+            case Number():
+                raise AssertionError("numbers are rational")
+
+    def _nonzero(self, found: Interval) -> Interval:
+        parts = (found.real, found.imag) if isinstance(found, self.iv.mpc) else (found,)
+        if all(part.a <= 0 <= part.b for part in parts):
+            raise OpenError("not known to differ from zero")
+        return found
+
+    def _power(self, base: Expression, exponent: Expression, point: Mapping[str, Fraction]) -> Interval:
+        whole = rational(exponent, point)
+        if isinstance(base, Constant) and base.name == "e":
+            return self._exp(self._value(exponent, point))
+        under = self._value(base, point)
+        if whole is not None and whole.denominator == 1:
+            if abs(whole) > MAX_EXPONENT:
+                raise OpenError("too large to enclose")
+            if whole < 0:
+                self._nonzero(under)
+            return under**whole.numerator
+        if whole == Fraction(1, 2):
+            return self._sqrt(under)
+        return self._exp(self._value(exponent, point) * self._log(under))
+
+    def _exp(self, found: Interval) -> Interval:
+        size = found.real if isinstance(found, self.iv.mpc) else found
+        if abs(size).b > MAX_EXPONENT:
+            raise OpenError("too large to enclose")
+        return self.iv.exp(found)
+
+    def _log(self, found: Interval) -> Interval:
+        """The principal logarithm, away from its cut."""
+        self._nonzero(found)
+        if isinstance(found, self.iv.mpc):
+            if found.imag.a <= 0 <= found.imag.b and found.real.a <= 0:
+                if found.imag.a == 0 == found.imag.b and found.real.b < 0:
+                    return self._log(found.real)
+                raise OpenError("too close to the cut of the logarithm")
+            return self.iv.log(found)
+        if found.b < 0:
+            return self.iv.mpc(self.iv.log(-found), self.iv.pi)
+        return self.iv.log(found)
+
+    def _sqrt(self, found: Interval) -> Interval:
+        if isinstance(found, self.iv.mpc):
+            return self._exp(self._log(found) / 2)
+        if found.b < 0:
+            return self.iv.mpc(0, self.iv.sqrt(-found))
+        return self.iv.sqrt(found)
+
+    def _call(self, name: str, arguments: tuple[Expression, ...], point: Mapping[str, Fraction]) -> Interval:
+        values = [self._value(argument, point) for argument in arguments]
+        first = values[0]
+        match name:
+            case "sqrt":
+                return self._sqrt(first)
+            case "cbrt" | "root":
+                degree = values[1] if name == "root" else self.iv.mpf(3)
+                rooted = rational(arguments[1], point) if name == "root" else Fraction(3)
+                if rooted is None or rooted.denominator != 1 or rooted <= 0:
+                    raise GrammarError("a root whose degree is not 1, 2, 3, ...")
+                if not isinstance(first, self.iv.mpc) and first.b < 0 and rooted % 2 == 1:
+                    return -self._exp(self._log(-first) / degree)
+                return self._exp(self._log(first) / degree)
+            case "exp":
+                return self._exp(first)
+            case "ln":
+                return self._log(first)
+            case "log":
+                return self._log(first) / self._nonzero(self._log(values[1]))
+            case "sin" | "cos":
+                return self._circular(name, first)
+            case "tan" | "cot" | "sec" | "csc":
+                sine, cosine = self._circular("sin", first), self._circular("cos", first)
+                one = self.iv.mpf(1)
+                above = {"tan": sine, "cot": cosine}.get(name, one)
+                return above / self._nonzero(sine if name in ("cot", "csc") else cosine)
+            case "sinh" | "cosh" | "tanh":
+                up, down = self._exp(first), self._exp(-first)
+                if name == "tanh":
+                    return (up - down) / self._nonzero(up + down)
+                return (up - down if name == "sinh" else up + down) / 2
+        if any(isinstance(value, self.iv.mpc) for value in values) and name != "abs":
+            raise OpenError(f"{name} of a number that is not real")
+        match name:
+            case "abs":
+                return abs(first)
+            case "atan":
+                return self.iv.atan2(first, self.iv.mpf(1))
+            case "asin":
+                return self.iv.atan2(first, self.iv.sqrt(1 - first * first))
+            case "acos":
+                return self.iv.atan2(self.iv.sqrt(1 - first * first), first)
+            case "floor" | "ceil":
+                return self._rounded(name, first)
+            case _:
+                raise OpenError(f"{name} is only computed for rational numbers")
+
+    def _circular(self, name: str, found: Interval) -> Interval:
+        if isinstance(found, self.iv.mpc) and abs(found.imag).b > MAX_EXPONENT:
+            raise OpenError("too large to enclose")
+        return getattr(self.iv, name)(found)
+
+    def _rounded(self, name: str, found: Interval) -> Interval:
+        shift = 0 if name == "floor" else 1
+        low, high = (_floor(end) for end in (found.a, found.b))
+        touches = any(_is_whole(end) for end in (found.a, found.b))
+        if low != high or touches:
+            raise OpenError("too close to a whole number")
+        return self.iv.mpf(low + shift)
+
+
+def _fraction(end: Any) -> Fraction:
+    """An endpoint, which is a binary float, exactly."""
+    sign, mantissa, exponent, _ = end._mpi_[0]
+    value = Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
+    return -value if sign else value
+
+
+def _floor(end: Any) -> int:
+    value = _fraction(end)
+    return value.numerator // value.denominator
+
+
+def _is_whole(end: Any) -> bool:
+    return _fraction(end).denominator == 1
+
+
+def apart(first: Interval, second: Interval) -> bool:
+    """Whether two enclosures do not touch: then the values differ."""
+
+    def disjoint(a: Any, b: Any) -> bool:
+        return bool(a.b < b.a or b.b < a.a)
+
+    def part(value: Interval, name: str) -> Any:
+        return getattr(value, name) if hasattr(value, "_mpci_") else (value if name == "real" else value * 0)
+
+    return any(disjoint(part(first, name), part(second, name)) for name in ("real", "imag"))

@@ -1,0 +1,86 @@
+"""Answers that must be mathematically equal to an expected expression.
+
+Equality has three values, and only "proved equal" passes. Refused before that: what is not in the language, what has no
+value, symbols that the spec does not list, and answers that leave the work to the verifier: where the expected answer
+is a written number, so must the answer be (`sqrt(9)`, `17 + 25` and `gcd(12, 18)` only restate a question), and a
+constant may use no function that the expected answer does not use, apart from roots and powers.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import version as installed
+
+from verifiers.equality import Truth, compare
+from verifiers.errors import SpecError
+from verifiers.exact import judged
+from verifiers.grammar.errors import GrammarError
+from verifiers.grammar.nodes import Call, Expression, symbols, walk
+from verifiers.grammar.parser import FUNCTIONS, parse_expression
+from verifiers.grammar.rational import rational
+from verifiers.reading import clipped, is_written_number, shown
+from verifiers.spec import ExpressionSpec
+from verifiers.verdict import Verdict
+
+FREE_FUNCTIONS = frozenset({"sqrt", "cbrt", "root", "exp"})
+SAME_FUNCTION = {"log": "ln"}
+
+
+def functions(node: Expression) -> frozenset[str]:
+    names = {part.function for part in walk(node) if isinstance(part, Call)}
+    return frozenset(SAME_FUNCTION.get(name, name) for name in names)
+
+
+class ExpressionVerifier:
+    name = "expression"
+    version = f"1+sympy{installed('sympy')}"
+
+    def check(self, spec: ExpressionSpec) -> None:
+        """Raises SpecError where the expected answer cannot be read, has no value, or uses a symbol not listed."""
+        for variable in spec.variables:
+            if not (variable.isascii() and variable.isalpha()) or variable in {"and", "or", "not", *FUNCTIONS, "pi"}:
+                raise SpecError(
+                    f"{clipped(variable)!r} cannot be a variable", hint="Name variables with plain letters."
+                )
+        try:
+            rational(parse_expression(spec.expected, spec.variables))
+        except GrammarError as error:
+            raise SpecError(
+                f"the expected answer cannot be used: {error}",
+                hint="Write it in plain mathematics or simple LaTeX and list its symbols in `variables`.",
+            ) from error
+
+    def verify(self, spec: ExpressionSpec, submission: str) -> Verdict:
+        expected = parse_expression(spec.expected, spec.variables)
+        try:
+            answer = parse_expression(submission, spec.variables)
+            refusal = unfinished(answer, expected)
+            if refusal:
+                return self._judged(False, refusal, {"submitted": clipped(submission)})
+            finding = compare(answer, expected)
+        except GrammarError as error:
+            return self._judged(False, f"cannot be read: {error}", {"submitted": clipped(submission)})
+        evidence: dict[str, object] = {"submitted": clipped(submission), "because": finding.because}
+        value = rational(answer)
+        if value is not None:
+            evidence["value"] = shown(value)
+        if finding.witness:
+            evidence["witness"] = finding.witness
+        reason = {
+            Truth.EQUAL: "equal to the expected answer",
+            Truth.DIFFERENT: "not equal to the expected answer",
+            Truth.OPEN: "not decided whether it equals the expected answer",
+        }[finding.truth]
+        return self._judged(finding.truth is Truth.EQUAL, reason, evidence)
+
+    def _judged(self, passed: bool, reason: str, evidence: dict[str, object]) -> Verdict:
+        return judged(passed, reason, evidence, self.name, self.version)
+
+
+def unfinished(answer: Expression, expected: Expression) -> str:
+    """Why an answer leaves the work to whoever checks it; empty where it does not."""
+    if symbols(expected):
+        return ""
+    if is_written_number(expected):
+        return "" if is_written_number(answer) else "not worked out: the answer is a number, write the number"
+    extra = functions(answer) - functions(expected) - FREE_FUNCTIONS
+    return f"not worked out: {', '.join(sorted(extra))} is left to be computed" if extra else ""
