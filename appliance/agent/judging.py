@@ -1,0 +1,53 @@
+"""From rollouts to verdicts: what needs no verifier is decided here, the rest is asked in one batch.
+
+An infrastructure failure stays one: it never becomes a reward. A policy model that ran out of tokens or turns, or gave
+no answer or several, did fail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from appliance.records import Ended, Judged, Rollout
+from curriculum.task import Task
+from verifiers.spec import Spec
+from verifiers.verdict import Outcome, Verdict
+
+VERIFIER = "agent"
+VERSION = "1"
+
+
+class Verifies(Protocol):
+    def verify_many(self, pairs: Sequence[tuple[Spec, str]]) -> list[Verdict]: ...
+
+
+def judge(rollouts: Sequence[Rollout], tasks: Mapping[str, Task], verifier: Verifies) -> list[Judged]:
+    """One verdict for each rollout, in order. `tasks` is by task id."""
+    decided = [without_verifier(rollout) for rollout in rollouts]
+    open_ = [i for i, verdict in enumerate(decided) if verdict is None]
+    pairs = [(tasks[rollouts[i].task].spec, rollouts[i].answer or "") for i in open_]
+    for i, verdict in zip(open_, verifier.verify_many(pairs) if pairs else [], strict=True):
+        decided[i] = verdict
+    return [
+        Judged(rollout=rollout, verdict=verdict, family=tasks[rollout.task].family)
+        for rollout, verdict in zip(rollouts, decided, strict=True)
+        if verdict is not None
+    ]
+
+
+def without_verifier(rollout: Rollout) -> Verdict | None:
+    """The verdict of a rollout that holds nothing to verify; None when there is an answer to look at."""
+    if rollout.ended is Ended.INFRA_ERROR:
+        return _verdict(Outcome.INFRA_ERROR, "the sandbox failed on its own account")
+    if rollout.ended is Ended.TOKENS:
+        return _verdict(Outcome.FAIL, f"ran out of tokens after {rollout.tokens}")
+    if rollout.ended is Ended.TURNS:
+        return _verdict(Outcome.FAIL, f"asked for more than the {len(rollout.calls)} tool calls allowed")
+    if rollout.answer is None:
+        return _verdict(Outcome.FAIL, f"{rollout.answers} final answers where exactly one is asked for")
+    return None
+
+
+def _verdict(outcome: Outcome, reason: str) -> Verdict:
+    return Verdict(outcome=outcome, score=0.0, reason=reason, verifier=VERIFIER, version=VERSION, seconds=0.0)

@@ -1,0 +1,152 @@
+"""Work on one job: independent attempts by the champion, each verified; the first verified one becomes a bundle.
+
+What always holds. The spec never reaches the agent. Nothing is called solved without a `pass` of the spec's verifier on
+the very text that goes into the bundle. Attempts do not see each other. A job whose infrastructure failed is `failed`,
+not `unsolved`: nothing is said about the question then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from appliance.agent.dialect import Codec
+from appliance.agent.judging import Verifies, judge
+from appliance.agent.loop import Agent, Assignment
+from appliance.agent.transcript import transcript
+from appliance.jobs.bundle import write_bundle
+from appliance.ledger.ledger import Ledger
+from appliance.records import Artifact, Ended, Job, JobState, Judged, Purpose, Rollout
+from curriculum.task import Split, Task
+from verifiers.verdict import Outcome
+
+SHOWN_ATTEMPTS = 12
+"""Distinct failures that an unsolved job lists."""
+
+
+def task_of(job: Job) -> Task:
+    """The job as the agent meets it: the question alone."""
+    return Task(
+        family="job",
+        level=0,
+        seed=job.seed,
+        split=Split.JOB,
+        prompt=job.question,
+        spec=job.spec,
+        provenance=f"job:{job.id}",
+    )
+
+
+def attempts(job: Job, *, temperature: float, derive: Callable[..., int]) -> list[Assignment]:
+    task = task_of(job)
+    return [
+        Assignment(
+            id=f"{job.id}.{sample}",
+            task=task.id,
+            prompt=job.question,
+            cycle=job.id,
+            step=0,
+            sample=sample,
+            purpose=Purpose.JOB,
+            temperature=temperature,
+            seed=derive("job", job.id, job.seed, sample),
+        )
+        for sample in range(job.attempts)
+    ]
+
+
+class Solver:
+    """Works on jobs with one loaded champion."""
+
+    def __init__(
+        self,
+        agent: Agent,
+        codec: Codec,
+        verifier: Verifies,
+        ledger: Ledger,
+        data: Path,
+        versions: dict[str, Any],
+        now: Callable[[], str],
+    ) -> None:
+        self._agent = agent
+        self._codec = codec
+        self._verifier = verifier
+        self._ledger = ledger
+        self._data = data
+        self._versions = versions
+        self._now = now
+
+    def solve(self, job: Job, assignments: Sequence[Assignment]) -> Job:
+        """Tries, verifies, records. Returns the job as it ended."""
+        tasks = {task.id: task for task in [task_of(job)]}
+        judged: list[Judged] = []
+
+        def verify(rollout: Rollout) -> bool:
+            judged.extend(judge([rollout], tasks, self._verifier))
+            return judged[-1].verdict.passed
+
+        self._agent.roll(assignments, verify)
+        self._ledger.put_rollouts(judged)
+        solved = next((one for one in judged if one.verdict.passed), None)
+        if solved is not None:
+            artifact = self._bundle(job, solved, judged)
+            return self._end(job, JobState.SOLVED, f"verified on attempt {len(judged)}", artifact=artifact.id)
+        broken = sum(one.verdict.outcome is Outcome.INFRA_ERROR for one in judged)
+        if broken == len(judged):
+            return self._end(job, JobState.FAILED, "every attempt met a failure of the infrastructure: `assay doctor`")
+        reason = f"none of {len(judged) - broken} attempts was verified"
+        return self._end(job, JobState.UNSOLVED, reason, tried=tried(judged))
+
+    def _bundle(self, job: Job, solved: Judged, judged: Sequence[Judged]) -> Artifact:
+        """The bundle on disk first, then its record: a kill in between leaves a bundle that the next try finds."""
+        folder = self._data / "artifacts" / job.id
+        answer = solved.rollout.answer
+        assert answer is not None
+        manifest = write_bundle(
+            folder,
+            answer=answer,
+            question=job.question,
+            spec=job.spec,
+            verdict=solved.verdict,
+            transcript=transcript(solved.rollout, self._codec),
+            versions={**self._versions, "attempts": len(judged), "weights": solved.rollout.weights},
+        )
+        artifact = Artifact(
+            id=job.id,
+            job=job.id,
+            folder=f"artifacts/{job.id}",
+            manifest=manifest,
+            answer=answer,
+            weights=solved.rollout.weights,
+            verdict=solved.verdict,
+            created=self._now(),
+        )
+        self._ledger.put_artifact(artifact)
+        return artifact
+
+    def _end(
+        self, job: Job, state: JobState, reason: str, *, tried: Sequence[str] = (), artifact: str | None = None
+    ) -> Job:
+        ended = job.model_copy(
+            update={
+                "state": state,
+                "reason": reason,
+                "tried": tuple(tried),
+                "artifact": artifact,
+                "updated": self._now(),
+            }
+        )
+        self._ledger.put_job(ended)
+        return ended
+
+
+def tried(judged: Sequence[Judged]) -> list[str]:
+    """The distinct ways in which attempts failed, the commonest first, with counts. Holds hostile text."""
+    counts: dict[str, int] = {}
+    for one in judged:
+        answer = f"{one.rollout.answer!r}: " if one.rollout.ended is Ended.ANSWERED and one.rollout.answer else ""
+        line = f"{answer}{one.verdict.reason}"
+        counts[line] = counts.get(line, 0) + 1
+    ranked = sorted(counts.items(), key=lambda item: -item[1])
+    return [f"{count}x {line}" for line, count in ranked[:SHOWN_ATTEMPTS]]

@@ -1,0 +1,63 @@
+"""The worker's entry. It is started by the core, never by a person.
+
+    python -m appliance.worker cycle <id> --ledger-fd N --data DIR --settings FILE
+    python -m appliance.worker jobs       --ledger-fd N --data DIR --settings FILE
+
+Exit status: 0 the work is on record; 2 it cannot be done as asked, so trying again is useless; 5 the infrastructure
+failed, so trying again may help. The last line on standard error says why.
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import socket
+import sys
+from pathlib import Path
+from types import FrameType
+
+from appliance.config import Settings
+from appliance.errors import ExitCode, explain
+from appliance.ledger.ledger import Ledger
+from appliance.ledger.remote import RemoteLedger
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m appliance.worker", description=__doc__)
+    parser.add_argument("work", choices=("cycle", "jobs"))
+    parser.add_argument("id", nargs="?", default="")
+    parser.add_argument("--ledger-fd", type=int, required=True)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--settings", type=Path, required=True)
+    arguments = parser.parse_args(argv)
+    # The core asks with SIGTERM: an exception closes what is open, on the way out.
+    signal.signal(signal.SIGTERM, _stop)
+    settings = Settings.model_validate_json(arguments.settings.read_text())
+    try:
+        with socket.socket(fileno=arguments.ledger_fd) as connection:
+            work(arguments.work, arguments.id, arguments.data, settings, RemoteLedger(connection))
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except Exception as error:  # noqa: BLE001 - the outermost frame: said in one line, with the exit status
+        explained = explain(error)
+        sys.stderr.write(f"{explained.message}; {explained.hint}\n" if explained.hint else f"{explained.message}\n")
+        return 2 if explained.code in (ExitCode.USAGE, ExitCode.REFUSED) else int(ExitCode.INFRASTRUCTURE)
+    return 0
+
+
+def work(kind: str, name: str, data: Path, settings: Settings, ledger: Ledger) -> None:
+    """Does it. Heavy imports come first here, after everything that can be refused without them."""
+    from appliance.worker.tasks import run_cycle, run_jobs
+
+    if kind == "cycle":
+        run_cycle(name, data, settings, ledger)
+    else:
+        run_jobs(data, settings, ledger)
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    raise SystemExit(128 + number)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,57 @@
+"""Demonstrations acted out: every call runs in a sandbox session, and what is shown is what came back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from appliance.agent.turns import shown
+from curriculum.demonstrations import Demonstration
+from runtime.errors import InfrastructureError
+from runtime.sandbox import CallStatus, SessionPool, Tier
+
+TOGETHER = 128
+"""Demonstrations under way at once."""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A demonstration with the results that its calls gave."""
+
+    question: str
+    calls: tuple[str, ...]
+    results: tuple[str, ...]
+    """As the policy model is shown them."""
+
+    @property
+    def answer(self) -> str:
+        """Whatever the last call printed."""
+        return self.results[-1]
+
+
+def perform(demonstrations: Sequence[Demonstration], sessions: SessionPool, max_result_chars: int) -> list[Scene]:
+    """Acts out each one in a session of its own. A demonstration whose last call fails or prints nothing is left out:
+    an operation shown for the wrong question may divide by zero, and teaches nothing then.
+
+    Raises RefusedError without isolation and InfrastructureError when sandboxes break.
+    """
+    scenes: list[Scene] = []
+    for start in range(0, len(demonstrations), TOGETHER):
+        some = demonstrations[start : start + TOGETHER]
+        held = [sessions.open(tier=Tier.SHARED) for _ in some]
+        try:
+            running = [
+                [session.start(code) for code in demonstration.calls]
+                for session, demonstration in zip(held, some, strict=True)
+            ]
+            for demonstration, futures in zip(some, running, strict=True):
+                results = [future.result() for future in futures]
+                if results[-1].status is CallStatus.OK and results[-1].output.strip():
+                    texts = tuple(shown(result, max_result_chars) for result in results)
+                    scenes.append(Scene(demonstration.task.prompt, demonstration.calls, texts))
+        finally:
+            for session in held:
+                session.close()
+    if demonstrations and not scenes:
+        raise InfrastructureError("not one demonstration could be acted out", hint="run `assay doctor`")
+    return scenes

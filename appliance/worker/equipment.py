@@ -1,0 +1,55 @@
+"""What a worker works with: one engine, one session pool, one verifier service, one codec; closed together."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from runtime.pool import GVisorSessions
+
+from appliance.agent.dialect import Codec
+from appliance.agent.loop import Agent
+from appliance.inference.torch_engine import TorchEngine
+from appliance.learning.recipe import AgentBudget
+from appliance.ledger.ledger import Ledger
+from runtime.sandbox import SessionPool
+from runtime.settings import RuntimeSettings
+from verifiers.service import VerifierService
+
+
+class Equipment:
+    """Context manager. The pool and the verifier start their processes when they are first used."""
+
+    def __init__(
+        self,
+        data: Path,
+        ledger: Ledger,
+        runtime: RuntimeSettings,
+        budget: AgentBudget,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.data = data
+        self.ledger = ledger
+        self.budget = budget
+        self.clock = clock
+        self.engine = TorchEngine(rows=budget.concurrent, slots=budget.max_tokens)
+        self.sessions: SessionPool = GVisorSessions(runtime)
+        self.verifier = VerifierService()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self.sessions.close()
+        self.verifier.close()
+
+    def agent(self, codec: Codec) -> Agent:
+        return Agent(self.engine, self.sessions, codec, self.budget, self.clock)

@@ -1,0 +1,107 @@
+"""Candidate and champion on the same sealed items, sampled and greedy.
+
+What is decided on is sampled success; greedy is stated beside it. The results of each run are in the ledger before the
+next run starts, and a run that is there whole is not made again after a restart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from appliance.agent.dialect import Codec
+from appliance.agent.judging import judge
+from appliance.agent.loop import Assignment
+from appliance.records import Ended, ItemResult, Judged, ModelResults, Purpose
+from appliance.worker.equipment import Equipment
+from appliance.worker.seeds import derive
+from curriculum.task import Task
+from verifiers.verdict import Outcome
+
+
+@dataclass(frozen=True)
+class Sitting:
+    """One model, one way of decoding, one sealed set."""
+
+    cycle: str
+    weights: str
+    temperature: float
+    number: int
+    """Of the sittings of one evaluation; part of the rollouts' ids."""
+    seed: int
+
+
+def sit(sitting: Sitting, tasks: Sequence[Task], equipment: Equipment, codec: Codec) -> ModelResults:
+    """Answers every item once. The engine must hold the sitting's weights."""
+    recorded = recorded_sitting(sitting, tasks, equipment)
+    if recorded is not None:
+        return results(sitting, recorded, seconds=sum(judged.rollout.seconds for judged in recorded))
+    started = equipment.clock()
+    # Candidate and champion meet the same item with the same seed: what differs is the weights.
+    assignments = [
+        Assignment(
+            id=rollout_id(sitting, task),
+            task=task.id,
+            prompt=task.prompt,
+            cycle=sitting.cycle,
+            step=sitting.number,
+            sample=0,
+            purpose=Purpose.EVALUATION,
+            temperature=sitting.temperature,
+            seed=derive("exam", sitting.seed, task.id),
+        )
+        for task in tasks
+    ]
+    rollouts = equipment.agent(codec).roll(assignments)
+    judged = judge(rollouts, {task.id: task for task in tasks}, equipment.verifier)
+    equipment.ledger.put_rollouts(judged)
+    return results(sitting, judged, seconds=equipment.clock() - started)
+
+
+def rollout_id(sitting: Sitting, task: Task) -> str:
+    return f"{sitting.cycle}.{Purpose.EVALUATION.value}.{sitting.number}.{task.id}.0"
+
+
+def recorded_sitting(sitting: Sitting, tasks: Sequence[Task], equipment: Equipment) -> list[Judged] | None:
+    """The judged rollouts of this sitting when the ledger has all of them, in the order of the tasks."""
+    found = {
+        judged.rollout.id: judged
+        for judged in equipment.ledger.rollouts(
+            cycle=sitting.cycle, purpose=Purpose.EVALUATION, step=sitting.number, limit=len(tasks)
+        )
+        if judged.rollout.weights == sitting.weights
+    }
+    ids = [rollout_id(sitting, task) for task in tasks]
+    return [found[name] for name in ids] if all(name in found for name in ids) else None
+
+
+def results(sitting: Sitting, judged: Sequence[Judged], *, seconds: float) -> ModelResults:
+    return ModelResults(
+        weights=sitting.weights,
+        temperature=sitting.temperature,
+        items=tuple(
+            ItemResult(
+                task=one.rollout.task,
+                family=one.family,
+                passed=None if one.verdict.outcome is Outcome.INFRA_ERROR else one.verdict.passed,
+                calls=len(one.rollout.calls),
+                failed_calls=one.rollout.failed_calls,
+            )
+            for one in judged
+        ),
+        tokens=sum(len(node.ids) for one in judged for node in one.rollout.nodes if node.sampled),
+        seconds=seconds,
+    )
+
+
+def success(judged: Sequence[Judged]) -> float:
+    """Share passed among those without an infrastructure failure; 0 when there is none."""
+    counted = [one for one in judged if one.rollout.ended is not Ended.INFRA_ERROR]
+    return sum(one.verdict.passed for one in counted) / len(counted) if counted else 0.0
+
+
+def tool_error_rate(judged: Sequence[Judged]) -> float:
+    """Failed calls among all calls of the rollouts that passed: what RoC lowers without touching the reward."""
+    passed = [one.rollout for one in judged if one.verdict.passed]
+    calls = sum(len(rollout.calls) for rollout in passed)
+    return sum(rollout.failed_calls for rollout in passed) / calls if calls else 0.0

@@ -1,0 +1,68 @@
+"""What a cycle tells people while it runs: events in the ledger, and where its time went.
+
+Nothing is ever decided on an event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+from appliance.ledger.ledger import Ledger
+from appliance.records import Cycle, CycleState, Event
+
+
+def utc_now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+class Progress:
+    """Keeps the cycle's record current: phase, state and wall seconds by phase, summed over restarts."""
+
+    def __init__(
+        self, cycle: Cycle, ledger: Ledger, clock: Callable[[], float], now: Callable[[], str] = utc_now
+    ) -> None:
+        self.cycle = cycle
+        self._ledger = ledger
+        self._clock = clock
+        self._now = now
+        self._mark = clock()
+
+    def say(self, kind: str, text: str, **figures: float) -> None:
+        self._ledger.put_event(Event(kind=kind, text=text, figures=figures, created=self._now()))
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Names the phase while it runs and adds up its time, also when it is cut short."""
+        self._mark = self._clock()
+        self._update(phase=name)
+        self.say("phase", name)
+        try:
+            yield
+        finally:
+            self.save()
+
+    def save(self) -> None:
+        """Puts the time spent so far on record, so that a kill loses little of it."""
+        now = self._clock()
+        seconds = dict(self.cycle.seconds)
+        seconds[self.cycle.phase] = seconds.get(self.cycle.phase, 0.0) + now - self._mark
+        self._mark = now
+        self._update(seconds=seconds)
+
+    def plan(self, **entries: object) -> None:
+        """Adds to the cycle's plan what later phases must not decide anew."""
+        self._update(plan={**self.cycle.plan, **entries})
+
+    def done(self) -> None:
+        self._update(phase="done", state=CycleState.DONE)
+        self.say("phase", "done")
+
+    def failed(self, reason: str) -> None:
+        self._update(state=CycleState.FAILED, failure=reason)
+        self.say("failure", reason)
+
+    def _update(self, **changes: object) -> None:
+        self.cycle = self.cycle.model_copy(update={**changes, "updated": self._now()})
+        self._ledger.put_cycle(self.cycle)

@@ -1,0 +1,72 @@
+"""What a worker is started for: one cycle, or all queued jobs."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import torch
+
+from appliance.agent.dialect import Codec
+from appliance.config import Settings
+from appliance.jobs.solve import Solver, attempts
+from appliance.jobs.versions import versions
+from appliance.learning.checkpoints import verify
+from appliance.learning.recipe import Recipe
+from appliance.ledger.ledger import Ledger
+from appliance.places import policy_file, runtime_settings
+from appliance.promotion import CHAMPION
+from appliance.records import JobState
+from appliance.worker.equipment import Equipment
+from appliance.worker.night import Night
+from appliance.worker.progress import Progress, utc_now
+from appliance.worker.seeds import derive
+from policies.policy import load
+
+
+def run_cycle(name: str, data: Path, settings: Settings, ledger: Ledger) -> None:
+    """Runs one cycle to its end. Raises LookupError when there is no such cycle."""
+    _use_threads(settings)
+    cycle = ledger.cycle(name)
+    if cycle is None:
+        raise LookupError(f"there is no cycle {name}")
+    recipe = Recipe.model_validate(cycle.plan["recipe"])
+    progress = Progress(cycle, ledger, time.monotonic)
+    with Equipment(data, ledger, runtime_settings(settings, data), recipe.agent) as equipment:
+        Night(cycle, equipment, load(policy_file(data)), progress, settings.model.path).run()
+
+
+def run_jobs(data: Path, settings: Settings, ledger: Ledger) -> None:
+    """Works on queued jobs until none is left; each by the champion of its moment."""
+    _use_threads(settings)
+    recipe = settings.recipe
+    with Equipment(data, ledger, runtime_settings(settings, data), recipe.agent) as equipment:
+        while (job := ledger.next_job()) is not None:
+            champion = ledger.alias(CHAMPION)
+            known = ledger.checkpoint(champion) if champion else None
+            if known is None:
+                return
+            folder = data / known.folder
+            if equipment.engine.weights != known.manifest:
+                # Loaded by digest: what was approved is what answers.
+                verify(folder)
+                equipment.engine.load(folder, known.manifest)
+            ledger.put_job(job.model_copy(update={"state": JobState.RUNNING, "updated": utc_now()}))
+            codec = Codec.load(folder)
+            solver = Solver(
+                equipment.agent(codec),
+                codec,
+                equipment.verifier,
+                ledger,
+                data,
+                versions(known, load(policy_file(data)).digest),
+                utc_now,
+            )
+            solver.solve(job, attempts(job, temperature=recipe.training.temperature, derive=derive))
+
+
+def _use_threads(settings: Settings) -> None:
+    """Sampling and training give the same bits only under the same number of threads."""
+    if settings.threads is not None:
+        torch.set_num_threads(settings.threads)
+
