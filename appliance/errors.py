@@ -1,0 +1,93 @@
+"""Every typed error of the parts, as the person at the command line meets it: a message, what to do, an exit code.
+
+The exit codes are the product's contract with scripts; docs/cli.md lists them. Nothing here imports torch or sympy.
+"""
+
+from __future__ import annotations
+
+import errno
+from enum import IntEnum
+
+from appliance.config import ConfigError
+from appliance.inference.engine import ModelError
+from appliance.learning.errors import LearningError
+from appliance.ledger.ledger import LedgerError
+from appliance.promotion import PromotionError
+from curriculum.errors import CurriculumError
+from policies.policy import PolicyError
+from runtime.errors import BadRequestError, SandboxError
+from verifiers.errors import SpecError
+
+
+class ExitCode(IntEnum):
+    OK = 0
+    FAILED_VERDICT = 1
+    USAGE = 2
+    NOT_RUNNING = 3
+    REFUSED = 4
+    INFRASTRUCTURE = 5
+
+
+class AssayError(Exception):
+    """What a command ends with: `message` says what happened, `hint` what to do about it."""
+
+    def __init__(self, message: str, hint: str, code: ExitCode) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.code = code
+
+
+_CODES: tuple[tuple[type[Exception], ExitCode], ...] = (
+    (ConfigError, ExitCode.USAGE),
+    (BadRequestError, ExitCode.USAGE),
+    (CurriculumError, ExitCode.USAGE),
+    (PolicyError, ExitCode.USAGE),
+    (SpecError, ExitCode.USAGE),
+    (PromotionError, ExitCode.REFUSED),
+    (SandboxError, ExitCode.INFRASTRUCTURE),
+    (LearningError, ExitCode.INFRASTRUCTURE),
+    (LedgerError, ExitCode.INFRASTRUCTURE),
+    (ModelError, ExitCode.INFRASTRUCTURE),
+)
+"""The first that fits counts."""
+
+_SYSTEM = {
+    errno.ENOSPC: "free some space on that disk and try again: what was recorded before is intact",
+    errno.EDQUOT: "the quota is used up: free some space and try again",
+    errno.EACCES: "give the user that runs Assay the right to it, or choose another folder with --data",
+    errno.EPERM: "give the user that runs Assay the right to it, or choose another folder with --data",
+    errno.EROFS: "that disk is mounted for reading only: choose another data folder with --data",
+    errno.ENOMEM: "the machine has no memory left: end other programs, or lower the recipe's batch sizes",
+    errno.EMFILE: "too many open files: raise the limit (ulimit -n)",
+}
+
+
+def explain(error: BaseException) -> AssayError:
+    """The error for a person. An error that nobody foresaw says so, and is never hidden behind a friendly word."""
+    if isinstance(error, AssayError):
+        return error
+    hint = getattr(error, "hint", None)
+    if isinstance(hint, str):
+        return AssayError(str(error), hint, exit_code(error))
+    if isinstance(error, OSError):
+        subject = f"{error.filename}: " if error.filename is not None else ""
+        message = f"{subject}{error.strerror or type(error).__name__}"
+        return AssayError(message, _SYSTEM.get(error.errno or 0, "see `assay doctor`"), ExitCode.INFRASTRUCTURE)
+    if isinstance(error, MemoryError):
+        return AssayError("the memory of this machine ran out", _SYSTEM[errno.ENOMEM], ExitCode.INFRASTRUCTURE)
+    return AssayError(
+        f"unexpected {type(error).__name__}: {error}",
+        "this is a fault of the program: run it again with ASSAY_LOG__LEVEL=debug, and report what it says",
+        ExitCode.INFRASTRUCTURE,
+    )
+
+
+def exit_code(error: BaseException) -> ExitCode:
+    """An error may carry its own as `exit_code` (those of the control API do)."""
+    own = getattr(error, "exit_code", None)
+    if isinstance(error, AssayError):
+        return error.code
+    if isinstance(own, int):
+        return ExitCode(own)
+    return next((code for kind, code in _CODES if isinstance(error, kind)), ExitCode.INFRASTRUCTURE)
