@@ -1,0 +1,93 @@
+"""The OCI bundle of one sandbox, as data: what a guest may have is decided here and nowhere else.
+
+(Open Container Initiative runtime specification 1.0.2.)
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+Mode = Literal["shared", "process", "sandbox"]
+UID = 1000
+FILE_MIB = 32
+OPEN_FILES = 1024
+
+
+class Profile(NamedTuple):
+    """What one sandbox is for and what it may use."""
+
+    mode: Mode
+    memory_mib: int
+    """Of the whole sandbox, gVisor's own part (about 30 MiB) included."""
+    process_memory_mib: int
+    """Address space of one process inside."""
+    pids: int
+    cpus: float
+    tmp_mib: int
+    work_mib: int
+    output_bytes: int
+    slice_seconds: float
+    ahead: int
+
+
+def worker_limits(profile: Profile) -> str:
+    """The limits that the worker enforces itself, as its second argument."""
+    return json.dumps(
+        {
+            "output_bytes": profile.output_bytes,
+            "memory_bytes": profile.process_memory_mib << 20,
+            "slice_seconds": profile.slice_seconds,
+            "ahead": profile.ahead,
+        }
+    )
+
+
+def _tmpfs(path: str, mib: int) -> dict[str, Any]:
+    options = ["nosuid", "nodev", f"size={mib}m", "mode=1777"]
+    return {"destination": path, "type": "tmpfs", "source": "tmpfs", "options": options}
+
+
+def config(profile: Profile, root: Path) -> dict[str, Any]:
+    """A read-only root, two small tmpfs, no network, no capability, an ordinary user."""
+    address_space = (4 * profile.memory_mib) << 20
+    limits = {
+        "RLIMIT_AS": address_space,
+        "RLIMIT_NOFILE": OPEN_FILES,
+        "RLIMIT_FSIZE": FILE_MIB << 20,
+        "RLIMIT_NPROC": profile.pids,
+        "RLIMIT_CORE": 0,
+    }
+    command = ["/usr/bin/python3", "-I", "-S", "-B", "-u", "-W", "ignore", "/opt/runtime/guest/worker.py"]
+    return {
+        "ociVersion": "1.0.2",
+        "process": {
+            "terminal": False,
+            "user": {"uid": UID, "gid": UID},
+            "args": [*command, profile.mode, worker_limits(profile)],
+            "env": [
+                "PATH=/usr/bin:/bin",
+                "HOME=/work",
+                "TMPDIR=/tmp",
+                "LANG=C.UTF-8",
+                "TZ=UTC0",
+                "PYTHONHASHSEED=0",
+                "PYTHONDONTWRITEBYTECODE=1",
+            ],
+            "cwd": "/work",
+            "capabilities": {kind: [] for kind in ("bounding", "effective", "inheritable", "permitted", "ambient")},
+            "rlimits": [{"type": name, "hard": value, "soft": value} for name, value in limits.items()],
+            "noNewPrivileges": True,
+        },
+        "root": {"path": str(root), "readonly": True},
+        "hostname": "sandbox",
+        "mounts": [
+            {"destination": "/proc", "type": "proc", "source": "proc"},
+            {"destination": "/dev", "type": "tmpfs", "source": "tmpfs"},
+            {"destination": "/sys", "type": "sysfs", "source": "sysfs", "options": ["ro"]},
+            _tmpfs("/tmp", profile.tmp_mib),  # noqa: S108
+            _tmpfs("/work", profile.work_mib),
+        ],
+        "linux": {"namespaces": [{"type": kind} for kind in ("pid", "ipc", "uts", "mount", "network")]},
+    }

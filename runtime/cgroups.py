@@ -1,0 +1,191 @@
+"""Control groups that the host makes, limits, reads and removes itself; both versions of the kernel's interface.
+
+What always holds: a sandbox is in its group before it runs a single instruction of runsc, and the limits are read back
+from the kernel's own files by name, so a limit that could not be set is an error and not a silence.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from runtime.errors import InfrastructureError, RefusedError
+
+NEEDED = ("memory", "pids", "cpu")
+PERIOD_US = 100_000
+HINT = "Run as root where the cgroup controllers memory, pids and cpu are mounted (in a systemd unit: Delegate=yes)."
+
+
+class Parents(NamedTuple):
+    """Folders below which groups may be made: one for all in version 2, one for each controller in version 1."""
+
+    version: int
+    folders: dict[str, Path]
+
+
+class Mount(NamedTuple):
+    root: str
+    point: Path
+    kind: str
+    options: frozenset[str]
+
+
+def read_mounts(mountinfo: str) -> list[Mount]:
+    """The cgroup mounts in the text of /proc/self/mountinfo (proc(5))."""
+    found = []
+    for line in mountinfo.splitlines():
+        left, _, right = line.partition(" - ")
+        fields, kind = left.split(), right.split()
+        if len(fields) >= 5 and len(kind) >= 3 and kind[0] in ("cgroup", "cgroup2"):
+            found.append(Mount(fields[3], Path(fields[4]), kind[0], frozenset(kind[2].split(","))))
+    return found
+
+
+def own_folder(mount: Mount, path: str) -> Path:
+    """Where a group that the kernel calls `path` is seen below a mount, which may show a part of the tree only."""
+    root = mount.root.rstrip("/")
+    if ".." not in path and (path == root or path.startswith(root + "/")):
+        return mount.point / path[len(root) :].strip("/")
+    return mount.point
+
+
+def locate(mountinfo: str, membership: str) -> list[Parents]:
+    """Candidates from the texts of /proc/self/mountinfo and /proc/self/cgroup, the nearest to the process first."""
+    mounts = read_mounts(mountinfo)
+    paths: dict[str, str] = {}
+    for line in membership.splitlines():
+        _, controllers, path = line.split(":", 2)
+        paths.update(dict.fromkeys(controllers.split(","), path))
+    folders = {
+        controller: own_folder(mount, paths.get(controller, "/"))
+        for controller in NEEDED
+        for mount in mounts
+        if mount.kind == "cgroup" and controller in mount.options
+    }
+    candidates = [Parents(1, folders)] if set(folders) == set(NEEDED) else []
+    for mount in mounts:
+        if mount.kind == "cgroup2" and not folders:
+            folder = own_folder(mount, paths.get("", "/"))
+            above = [folder, *(parent for parent in folder.parents if parent.is_relative_to(mount.point))]
+            candidates += [Parents(2, dict.fromkeys(NEEDED, each)) for each in above]
+    return candidates
+
+
+def find_parents(mountinfo: str, membership: str, name: str) -> Parents:
+    """The first candidate in which a group with all three controllers can be made; `name` is free for the trial.
+
+    In version 2 a group that holds processes cannot have limited groups below it, so the search goes up the tree.
+    Raises RefusedError when there is none: without limits nothing runs.
+    """
+    reasons = []
+    for parents in locate(mountinfo, membership):
+        try:
+            if parents.version == 2:
+                control = parents.folders["memory"] / "cgroup.subtree_control"
+                missing = set(NEEDED) - set(control.read_text().split())
+                if missing:
+                    control.write_text(" ".join(f"+{controller}" for controller in sorted(missing)))
+            Group(parents, name, memory_mib=64, pids=16, cpus=1.0).remove()
+        except (OSError, InfrastructureError) as error:
+            reasons.append(str(error))
+            continue
+        return parents
+    why = "; ".join(reasons[:3]) or "no cgroup hierarchy with the controllers memory, pids and cpu is mounted"
+    raise RefusedError(f"sandboxes cannot be limited: {why}", hint=HINT)
+
+
+def limit_files(version: int, *, memory_mib: int, pids: int, cpus: float) -> list[tuple[str, str, str, bool]]:
+    """What to write where: controller, file, text, and whether a kernel may lack the file."""
+    memory, quota = str(memory_mib << 20), int(cpus * PERIOD_US)
+    if version == 1:
+        return [
+            ("memory", "memory.limit_in_bytes", memory, False),
+            ("memory", "memory.memsw.limit_in_bytes", memory, True),
+            ("pids", "pids.max", str(pids), False),
+            ("cpu", "cpu.cfs_period_us", str(PERIOD_US), False),
+            ("cpu", "cpu.cfs_quota_us", str(quota), False),
+        ]
+    return [
+        ("memory", "memory.max", memory, False),
+        ("memory", "memory.swap.max", "0", True),
+        ("memory", "memory.oom.group", "1", True),
+        ("pids", "pids.max", str(pids), False),
+        ("cpu", "cpu.max", f"{quota} {PERIOD_US}", False),
+    ]
+
+
+class Group:
+    """One sandbox's group, limited from its first moment."""
+
+    def __init__(self, parents: Parents, name: str, *, memory_mib: int, pids: int, cpus: float) -> None:
+        """Raises InfrastructureError when the kernel does not take a limit."""
+        self._version = parents.version
+        self._of = {controller: folder / name for controller, folder in parents.folders.items()}
+        self.folders = sorted(set(self._of.values()))
+        try:
+            for folder in self.folders:
+                folder.mkdir()
+            for controller, file, text, optional in limit_files(
+                parents.version, memory_mib=memory_mib, pids=pids, cpus=cpus
+            ):
+                path = self._of[controller] / file
+                if path.exists() or not optional:
+                    path.write_text(text)
+        except OSError as error:
+            self.remove()
+            raise InfrastructureError(f"the cgroup {name} could not be limited: {error}", hint=HINT) from error
+
+    @property
+    def entrances(self) -> list[str]:
+        """The files into which a process writes its number to enter."""
+        return [str(folder / "cgroup.procs") for folder in self.folders]
+
+    def oom_kills(self) -> int:
+        """How many processes of the group the kernel killed for memory."""
+        file = "memory.oom_control" if self._version == 1 else "memory.events"
+        text = (self._of["memory"] / file).read_text()
+        return sum(int(value) for key, value in (line.split() for line in text.splitlines()) if key == "oom_kill")
+
+    def kill(self) -> None:
+        kill_folders(self.folders)
+
+    def remove(self) -> None:
+        """Kills what is left inside and removes the folders. Raises InfrastructureError when something will not go."""
+        remove_folders(self.folders)
+
+
+def members(folder: Path) -> list[int]:
+    """The processes in a group; none when the group is gone."""
+    try:
+        return [int(line) for line in (folder / "cgroup.procs").read_text().split()]
+    except FileNotFoundError:
+        return []
+
+
+def kill_folders(folders: list[Path]) -> None:
+    for folder in folders:
+        for pid in members(folder):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def remove_folders(folders: list[Path], *, seconds: float = 5.0) -> None:
+    """A killed process leaves its group a moment after it is dead, so removing may have to be tried again."""
+    deadline = time.monotonic() + seconds
+    for folder in folders:
+        while True:
+            try:
+                folder.rmdir()
+            except FileNotFoundError:
+                pass
+            except OSError as error:
+                if time.monotonic() > deadline:
+                    raise InfrastructureError(f"{folder} cannot be removed: {error}") from error
+                kill_folders([folder])
+                time.sleep(0.002)
+                continue
+            break

@@ -1,0 +1,220 @@
+"""The parent of the processes that run user code; runs none itself.
+
+It forks children ahead of need, hands each the requests of its session, gathers what the child printed, and tells the
+host how each call ended. What always holds: a child speaks only for the call it was given, once; a child that says
+anything else, or that ended, is replaced by nothing: its session is told so, and the host decides.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import select
+import signal
+from collections import deque
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from runtime.guest import child, confine, files, wire
+from runtime.guest.wire import Kind, Op
+
+POLLERR = select.POLLERR | select.POLLHUP | select.POLLNVAL
+
+
+@dataclass
+class Process:
+    """One child as its supervisor sees it."""
+
+    pid: int
+    requests: int
+    replies: int
+    output: int
+    nonce: bytes = b""
+    """Of the call in progress; empty between calls."""
+    said: bytearray = field(default_factory=bytearray)
+    printed: bytearray = field(default_factory=bytearray)
+    kill_kind: Kind = Kind.DIED
+
+
+class Supervisor:
+    def __init__(
+        self,
+        source: int,
+        sink: int,
+        *,
+        confined: bool,
+        ahead: int,
+        output_bytes: int,
+        memory_bytes: int,
+        machine: str,
+    ) -> None:
+        self._source, self._sink = source, sink
+        self._confined, self._ahead = confined, ahead
+        self._output_bytes, self._memory_bytes, self._machine = output_bytes, memory_bytes, machine
+        self._idle: deque[Process] = deque()
+        self._sessions: dict[int, Process] = {}
+        self._by_descriptor: dict[int, tuple[int, Process]] = {}
+        self._poll = select.poll()
+
+    def serve(self) -> None:
+        """Answers until the host closes the pipe."""
+        requests = wire.Requests()
+        self._poll.register(self._source, select.POLLIN)
+        while True:
+            hungry = len(self._idle) < self._ahead
+            ready = self._poll.poll(0 if hungry else None)
+            if not ready and hungry:
+                self._idle.append(self._fork())
+            for descriptor, events in ready:
+                if descriptor == self._source:
+                    data = os.read(self._source, 1 << 16)
+                    if not data:
+                        return
+                    for request in requests.feed(data):
+                        self._handle(request)
+                elif descriptor in self._by_descriptor:
+                    session, process = self._by_descriptor[descriptor]
+                    if descriptor == process.output:
+                        self._gather(session, process)
+                    else:
+                        self._listen(session, process, events)
+
+    def _answer(self, nonce: bytes, kind: Kind, output: bytes = b"", report: bytes = b"") -> None:
+        view = memoryview(wire.pack_reply(nonce, kind, output, report))
+        while view:
+            view = view[os.write(self._sink, view) :]
+
+    def _handle(self, request: wire.Request) -> None:
+        session = request.session
+        if request.op == Op.OPEN:
+            process = self._idle.popleft() if self._idle else self._fork()
+            if not self._confined:
+                self._ahead = 0
+            self._sessions[session] = process
+            for descriptor in (process.replies, process.output):
+                self._by_descriptor[descriptor] = (session, process)
+                self._poll.register(descriptor, select.POLLIN)
+            self._answer(request.nonce, Kind.READY)
+        elif request.op == Op.RUN:
+            self._run(session, request)
+        elif request.op in (Op.DROP, Op.KILL):
+            if session in self._sessions:
+                self._end(session, Kind.KILLED)
+        else:
+            kind, output, report = files.answer(request)
+            self._answer(request.nonce, kind, output, report)
+
+    def _run(self, session: int, request: wire.Request) -> None:
+        process = self._sessions.get(session)
+        if process is None:
+            self._answer(request.nonce, Kind.DIED)
+            return
+        process.nonce = request.nonce
+        view = memoryview(child.HEADER.pack(len(request.body), request.nonce, 0) + request.body)
+        try:
+            while view:
+                view = view[os.write(process.requests, view) :]
+        except BrokenPipeError:
+            self._end(session, Kind.DIED)
+
+    def _gather(self, session: int, process: Process) -> None:
+        """Takes what was printed, up to the cap; one byte more ends the process."""
+        while True:
+            try:
+                data = os.read(process.output, 1 << 16)
+            except BlockingIOError:
+                return
+            if not data:
+                self._forget_descriptor(process.output)
+                return
+            process.printed += data
+            if len(process.printed) > self._output_bytes:
+                del process.printed[self._output_bytes :]
+                self._end(session, Kind.OUTPUT)
+                return
+
+    def _listen(self, session: int, process: Process, events: int) -> None:
+        try:
+            data = os.read(process.replies, 1 << 16)
+        except BlockingIOError:
+            return
+        if not data:
+            self._gather(session, process)
+            if self._sessions.get(session) is process:
+                self._end(session, Kind.DIED)
+            return
+        process.said += data
+        if len(process.said) < child.HEADER.size:
+            return
+        size, nonce, kind = child.HEADER.unpack_from(process.said)
+        end = child.HEADER.size + size
+        if nonce != process.nonce or not process.nonce or kind not in wire.FROM_USER_PROCESS or size > 1 << 14:
+            self._end(session, Kind.DIED)
+            return
+        if len(process.said) < end:
+            return
+        if len(process.said) > end:
+            self._end(session, Kind.DIED)
+            return
+        report = bytes(process.said[child.HEADER.size : end])
+        process.said.clear()
+        self._gather(session, process)
+        if self._sessions.get(session) is not process:
+            return
+        output = bytes(process.printed)
+        process.printed.clear()
+        process.nonce = b""
+        self._answer(nonce, Kind(kind), output, report)
+
+    def _forget_descriptor(self, descriptor: int) -> None:
+        if self._by_descriptor.pop(descriptor, None) is not None:
+            self._poll.unregister(descriptor)
+            os.close(descriptor)
+
+    def _end(self, session: int, kind: Kind) -> None:
+        """Kills the process, answers its call in progress, and frees what it had."""
+        process = self._sessions.pop(session)
+        os.kill(process.pid, signal.SIGKILL)
+        _, status = os.waitpid(process.pid, 0)
+        if kind == Kind.DIED and os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGSYS:
+            kind = Kind.DENIED
+        os.close(process.requests)
+        for descriptor in (process.replies, process.output):
+            self._forget_descriptor(descriptor)
+        if process.nonce:
+            self._answer(process.nonce, kind, bytes(process.printed))
+
+    def _fork(self) -> Process:
+        (request_in, request_out), (reply_in, reply_out), (output_in, output_out) = os.pipe(), os.pipe(), os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            self._become_child(child.Pipes(request_in, reply_out, output_out))
+        for descriptor in (request_in, reply_out, output_out):
+            os.close(descriptor)
+        for descriptor in (reply_in, output_in):
+            os.set_blocking(descriptor, False)
+        return Process(pid, request_out, reply_in, output_in)
+
+    def _become_child(self, pipes: child.Pipes) -> NoReturn:
+        try:
+            child.live(pipes, confined=self._confined, memory_bytes=self._memory_bytes, machine=self._machine)
+        finally:
+            os._exit(70)
+
+
+def run(
+    source: int, sink: int, *, confined: bool, ahead: int, output_bytes: int, memory_bytes: int, machine: str
+) -> None:
+    """Hides itself from the processes it will start, says that it is ready, and serves."""
+    confine.hide()
+    gc.freeze()
+    supervisor = Supervisor(
+        source,
+        sink,
+        confined=confined,
+        ahead=ahead,
+        output_bytes=output_bytes,
+        memory_bytes=memory_bytes,
+        machine=machine,
+    )
+    supervisor.serve()

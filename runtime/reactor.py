@@ -1,0 +1,112 @@
+"""One thread that waits for pipes and clocks, and calls back. Everything that sessions and workers know lives on it.
+
+What always holds: callbacks run one at a time on the reactor's thread, in the order in which they became due; so the
+state they share needs no locks. A callback must not block.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import logging
+import os
+import selectors
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+
+Callback = Callable[[], None]
+log = logging.getLogger(__name__)
+
+
+class Timer:
+    """Something due at a moment; `cancel` is enough to forget it."""
+
+    __slots__ = ("callback", "cancelled")
+
+    def __init__(self, callback: Callback) -> None:
+        self.callback = callback
+        self.cancelled = False
+
+    def cancel(self) -> None:
+        self.cancelled = True
+
+
+class Reactor:
+    def __init__(self) -> None:
+        self._selector = selectors.DefaultSelector()
+        self._wake_out, self._wake_in = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._selector.register(self._wake_out, selectors.EVENT_READ, None)
+        self._soon: deque[Callback] = deque()
+        self._timers: list[tuple[float, int, Timer]] = []
+        self._numbers = itertools.count()
+        self._asleep = False
+        self._stopping = False
+        self._thread = threading.Thread(target=self._loop, name="sandbox-reactor", daemon=True)
+        self._thread.start()
+
+    def call(self, callback: Callback) -> None:
+        """Has the callback run on the reactor's thread. From any thread; returns at once."""
+        self._soon.append(callback)
+        if self._asleep:
+            self._asleep = False
+            os.write(self._wake_in, b"x")
+
+    def after(self, seconds: float, callback: Callback) -> Timer:
+        """From the reactor's thread only."""
+        timer = Timer(callback)
+        heapq.heappush(self._timers, (time.monotonic() + seconds, next(self._numbers), timer))
+        return timer
+
+    def watch(self, descriptor: int, events: int, callback: Callback) -> None:
+        """From the reactor's thread only; `events` is of `selectors`, 0 stops watching."""
+        known = descriptor in self._selector.get_map()
+        if not events:
+            if known:
+                self._selector.unregister(descriptor)
+        elif known:
+            self._selector.modify(descriptor, events, callback)
+        else:
+            self._selector.register(descriptor, events, callback)
+
+    def stop(self) -> None:
+        """Ends the thread after what is due now; callbacks that come later never run."""
+        self.call(self._end)
+        self._thread.join()
+        self._selector.close()
+        os.close(self._wake_out)
+        os.close(self._wake_in)
+
+    def _end(self) -> None:
+        self._stopping = True
+
+    def _loop(self) -> None:
+        while not self._stopping:
+            self._asleep = True
+            wait = 0.0 if self._soon else self._until_next()
+            ready = self._selector.select(wait)
+            self._asleep = False
+            for key, _ in ready:
+                if key.data is None:
+                    os.read(self._wake_out, 4096)
+                else:
+                    self._run(key.data)
+            for _ in range(len(self._soon)):
+                self._run(self._soon.popleft())
+            now = time.monotonic()
+            while self._timers and self._timers[0][0] <= now:
+                timer = heapq.heappop(self._timers)[2]
+                if not timer.cancelled:
+                    self._run(timer.callback)
+
+    def _run(self, callback: Callback) -> None:
+        try:
+            callback()
+        except Exception:  # one session's trouble must not stop the others
+            log.exception("a callback of the sandbox reactor failed")
+
+    def _until_next(self) -> float | None:
+        while self._timers and self._timers[0][2].cancelled:
+            heapq.heappop(self._timers)
+        return max(0.0, self._timers[0][0] - time.monotonic()) if self._timers else None

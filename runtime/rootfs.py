@@ -1,0 +1,153 @@
+"""The guest's root folder: the distribution's Python, its standard library, what both link to, and the worker.
+
+What always holds: a root is named by the digest of what goes into it and appears by one rename, so it is complete or
+absent; several processes may build at once and all get the same one. It is mounted read-only and holds no secret, no
+setuid file and no shell.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+from runtime.errors import InfrastructureError, RefusedError
+
+FORMAT = "1"
+GUEST = Path(__file__).parent / "guest"
+DEFAULT_PYTHON = "/usr/bin/python3"
+UNWANTED = (
+    "test tests idlelib ensurepip lib2to3 tkinter turtledemo pydoc_data dist-packages site-packages venv distutils"
+    " LICENSE.txt EXTERNALLY-MANAGED sitecustomize.py"
+)
+WITHOUT = frozenset(UNWANTED.split())
+"""Not needed by a guest, or (`dist-packages`, `sitecustomize`) able to run code of the host's at start."""
+WITHOUT_PREFIXES = ("config-", "_test", "_ctypes_test", "_tkinter")
+ASK = """import json, os, sys, sysconfig
+print(json.dumps({"executable": os.path.realpath(sys.executable), "stdlib": sysconfig.get_path("stdlib"),
+    "dynload": sysconfig.get_config_var("DESTSHARED"), "version": sys.version, "prefix": sys.base_prefix}))"""
+
+
+class Python(NamedTuple):
+    """An interpreter of the host, as it describes itself."""
+
+    executable: Path
+    stdlib: Path
+    version: str
+
+
+def inspect_python(path: str | None) -> Python:
+    """Asks the interpreter where its parts are. Raises RefusedError when there is none, or it is older than 3.11."""
+    wanted = path or DEFAULT_PYTHON
+    hint = "Install the distribution's python3 (apt install python3), or set the path of a Python 3.11 or newer."
+    try:
+        answer = subprocess.run([wanted, "-I", "-S", "-c", ASK], capture_output=True, timeout=30, check=True, cwd="/")
+        told = json.loads(answer.stdout)
+    except (OSError, subprocess.SubprocessError, ValueError) as error:
+        raise RefusedError(f"{wanted} is no usable Python for guests: {error}", hint=hint) from error
+    found = re.match(r"(\d+)\.(\d+)", told["version"])
+    if found is None or (int(found[1]), int(found[2])) < (3, 11):
+        raise RefusedError(f"{wanted} is Python {told['version'].split()[0]}; guests need 3.11", hint=hint)
+    return Python(Path(told["executable"]), Path(told["stdlib"]), told["version"])
+
+
+def linked_libraries(files: list[Path]) -> set[Path]:
+    """Every shared library that the loader would take for these files, by the path it is asked for."""
+    answer = subprocess.run(["ldd", *map(str, files)], capture_output=True, text=True, timeout=60, check=False)
+    return {Path(path) for path in re.findall(r"(?:=> |^\t)(/\S+) \(0x", answer.stdout, flags=re.MULTILINE)}
+
+
+def digest(python: Python) -> str:
+    """The name of the root that this interpreter and this worker give."""
+    state = hashlib.sha256(FORMAT.encode())
+    found = python.executable.stat()
+    state.update(f"{python.executable}|{python.stdlib}|{python.version}|{found.st_size}|{found.st_mtime_ns}".encode())
+    for file in sorted(GUEST.glob("*.py")):
+        state.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
+    return state.hexdigest()[:16]
+
+
+def ensure_root(root_dir: Path, python_path: str | None = None) -> Path:
+    """The finished root folder, built when it is not there yet (about a second).
+
+    Raises RefusedError without a usable Python, InfrastructureError when the disk does not take it.
+    """
+    python = inspect_python(python_path)
+    target = root_dir / f"root-{digest(python)}"
+    if target.is_dir():
+        return target
+    try:
+        root_dir.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(prefix="building-", dir=root_dir))
+        try:
+            _build(temporary, python)
+            temporary.chmod(0o755)
+            try:
+                temporary.rename(target)
+            except OSError:
+                if not target.is_dir():
+                    raise
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise InfrastructureError(
+            f"the guest's root could not be built in {root_dir}: {error}",
+            hint="Free some disk space (a root takes about 50 MB) or choose another folder.",
+        ) from error
+    return target
+
+
+def _unwanted(_folder: str, names: list[str]) -> set[str]:
+    return {name for name in names if name in WITHOUT or name.startswith(WITHOUT_PREFIXES)}
+
+
+def _build(root: Path, python: Python) -> None:
+    for folder in ("usr/bin", "proc", "dev", "sys", "tmp", "work", "etc", "opt/runtime/guest"):
+        (root / folder).mkdir(parents=True, exist_ok=True)
+    _copy(python.executable, root, python.executable)
+    link = root / "usr/bin/python3"
+    if not link.exists():
+        link.symlink_to(python.executable)
+    inside = root / python.stdlib.relative_to("/")
+    shutil.copytree(python.stdlib, inside, symlinks=False, ignore=_unwanted, ignore_dangling_symlinks=True)
+    extensions = sorted(inside.glob("lib-dynload/*.so"))
+    for library in linked_libraries([python.executable, *extensions]):
+        _copy(library.resolve(), root, library)
+    for extension in extensions:
+        if _misses_a_library(extension):
+            extension.unlink()
+    (root / "opt/runtime/__init__.py").write_text("")
+    for file in GUEST.glob("*.py"):
+        shutil.copyfile(file, root / "opt/runtime/guest" / file.name)
+    (root / "etc/passwd").write_text("guest:x:1000:1000::/work:/usr/bin/python3\n")
+    (root / "etc/group").write_text("guest:x:1000:\n")
+    compile_all = [str(python.executable), "-I", "-S", "-m", "compileall", "-q"]
+    subprocess.run([*compile_all, str(inside)], stdout=subprocess.DEVNULL, timeout=300, check=False)
+    subprocess.run(
+        [*compile_all, "--invalidation-mode", "unchecked-hash", str(root / "opt")],
+        stdout=subprocess.DEVNULL,
+        timeout=60,
+        check=True,
+    )
+    for path in [root, *root.rglob("*")]:
+        if not path.is_symlink():
+            path.chmod(0o755 if path.is_dir() or os.access(path, os.X_OK) else 0o644)
+
+
+def _misses_a_library(extension: Path) -> bool:
+    answer = subprocess.run(["ldd", str(extension)], capture_output=True, text=True, timeout=60, check=False)
+    return "not found" in answer.stdout
+
+
+def _copy(source: Path, root: Path, inside: Path) -> None:
+    """Copies a file to where the guest's loader looks for it; merged /usr makes `/lib` a folder of its own here."""
+    target = root / inside.relative_to("/")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if not target.exists():
+        shutil.copy2(source, target, follow_symlinks=True)
