@@ -25,6 +25,7 @@ from appliance.client.messages import (
     SubmitJob,
     WorkerStatus,
 )
+from appliance.client.printable import printable
 from appliance.records import (
     Approval,
     Artifact,
@@ -93,4 +94,5 @@ __all__ = [
     "ToolStatus",
     "Verdict",
     "WorkerStatus",
+    "printable",
 ]

@@ -168,6 +168,8 @@ class Comparison(Message):
 class JobDetail(Message):
     job: Job
     artifact: Artifact | None
+    bundle: str | None = None
+    """The folder of the artifact's bundle, as an absolute path on the daemon's machine."""
 
 
 class NumberedEvent(Message):

@@ -1,0 +1,82 @@
+"""The command `assay`: what a person types becomes one call of the control API or of the module that does it.
+
+What always holds: an error that was foreseen is a message and a hint on standard error and a documented exit code,
+never a traceback; what a model wrote cannot steer the terminal; nothing heavy is imported before a command needs it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from typing import Annotated
+
+import typer
+
+from appliance import __version__
+from appliance.cli import cycles, jobs, models, service
+from appliance.cli.options import Data
+
+app = typer.Typer(
+    name="assay",
+    help="Keeps an agent honest and makes it better every night.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    rich_markup_mode=None,
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"assay {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    context: typer.Context,
+    data: Data = None,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    context.obj = data
+
+
+service.add_to(app)
+jobs.add_to(app)
+app.add_typer(models.app, name="model")
+app.add_typer(cycles.app, name="cycle")
+
+
+def main() -> None:
+    """Runs the command line and exits."""
+    command = typer.main.get_command(app)
+    try:
+        command(prog_name="assay")
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:
+        # Whoever read the output (head, less) has seen enough.
+        sys.stderr.close()
+        sys.exit(141)
+    except Exception as error:  # noqa: BLE001 - the outermost frame: said to the person, never swallowed
+        sys.exit(complain(error))
+
+
+def complain(error: Exception) -> int:
+    """Prints what happened and what to do on standard error; returns the exit code.
+
+    The traceback of an error that nobody foresaw is shown with ASSAY_LOG__LEVEL=debug.
+    """
+    from appliance.client.printable import printable
+    from appliance.errors import explain
+
+    if os.environ.get("ASSAY_LOG__LEVEL") == "debug":
+        traceback.print_exception(error)
+    explained = explain(error)
+    typer.echo(f"assay: {printable(explained.message, lines=True)}", err=True)
+    if explained.hint:
+        typer.echo(f"  {printable(explained.hint, lines=True)}", err=True)
+    return int(explained.code)

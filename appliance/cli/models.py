@@ -1,0 +1,162 @@
+"""`assay model`: what is in service, what could be, and a person's word on it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from appliance.cli.options import Data, Json, Limit, Person, client_of, person_of
+
+if TYPE_CHECKING:
+    from appliance.client import Approved, Decision
+
+app = typer.Typer(help="List, compare, approve, reject and roll back models.", no_args_is_help=True)
+
+Model = Annotated[
+    str, typer.Argument(help="champion, candidate, previous, or the first digits of a digest (6 or more).")
+]
+Confirm = Annotated[
+    str, typer.Option("--decision", metavar="DIGEST", help="Refuse unless this is still the newest decision.")
+]
+
+
+@app.command("ls")
+def ls(context: typer.Context, limit: Limit = 20, data: Data = None, as_json: Json = False) -> None:
+    """The checkpoints, newest first, with the decision about each."""
+    from appliance.cli.show import short, show_json, show_table
+
+    with client_of(context, data) as api:
+        views = api.checkpoints(limit=limit)
+    if as_json:
+        show_json(views)
+        return
+    show_table(
+        ("model", "in service as", "stage", "step", "cycle", "decision", "reason"),
+        [
+            (
+                short(view.checkpoint.manifest),
+                ", ".join(view.aliases),
+                view.checkpoint.stage,
+                view.checkpoint.step,
+                view.checkpoint.cycle,
+                view.decision.outcome.value if view.decision else "",
+                view.decision.reason if view.decision else "",
+            )
+            for view in views
+        ],
+        empty="no model yet: `assay cycle start` makes the first one",
+    )
+
+
+@app.command("compare")
+def compare(
+    context: typer.Context,
+    a: Model = "champion",
+    b: Model = "candidate",
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Two models on the same sealed items."""
+    from appliance.cli.show import points, short, show_fields, show_json, show_table
+
+    with client_of(context, data) as api:
+        found = api.compare(a, b)
+    if as_json:
+        show_json(found)
+        return
+    items = max(found.items, 1)
+    show_fields(
+        [
+            ("a", f"{short(found.a)}  {points(found.passed_a / items)} sampled, {points(found.greedy_a)} greedy"),
+            ("b", f"{short(found.b)}  {points(found.passed_b / items)} sampled, {points(found.greedy_b)} greedy"),
+            ("items", f"{found.items} of sealed set {short(found.sealed_set)}"),
+            ("b against a", f"{found.gained} gained, {found.lost} lost"),
+            ("evaluation", found.evaluation),
+        ]
+    )
+    show_table(
+        ("family", "items", "a", "b"),
+        [(f.family, f.items, f.passed_a, f.passed_b) for f in found.families],
+        empty="no family has an item that both answered",
+    )
+
+
+@app.command("approve")
+def approve(
+    context: typer.Context,
+    model: Model,
+    person: Person = None,
+    decision: Confirm = "",
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Put a candidate into service, if the policy then admits it (exit code 4 if not)."""
+    with client_of(context, data) as api:
+        _show_approved(api.approve(model, person_of(person), decision=decision), as_json=as_json)
+
+
+@app.command("reject")
+def reject(
+    context: typer.Context,
+    model: Model,
+    person: Person = None,
+    decision: Confirm = "",
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Put on record that a candidate must not go into service."""
+    with client_of(context, data) as api:
+        _show_approved(api.reject(model, person_of(person), decision=decision), as_json=as_json)
+
+
+@app.command("rollback")
+def rollback(
+    context: typer.Context,
+    reason: Annotated[str, typer.Option("--reason", help="Kept in the history.")] = "",
+    person: Person = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Put the previous champion back into service."""
+    from appliance.cli.show import short, show_json, show_line
+
+    with client_of(context, data) as api:
+        names = api.rollback(person_of(person), reason)
+    if as_json:
+        show_json(dict(names))
+    else:
+        show_line(f"champion is {short(names['champion'])}; previous is {short(names['previous'])}")
+
+
+def show_decision(decision: Decision) -> None:
+    """Every gate's figure and reason, then what follows."""
+    from appliance.cli.show import show_fields, show_table
+
+    show_table(
+        ("gate", "outcome", "figure", "interval", "reason"),
+        [
+            (
+                finding.gate,
+                finding.outcome.value,
+                "" if finding.figure is None else f"{finding.figure:.2f}",
+                "" if finding.low is None or finding.high is None else f"{finding.low:.2f} to {finding.high:.2f}",
+                finding.reason,
+            )
+            for finding in decision.findings
+        ],
+        empty="no gate was asked",
+    )
+    show_fields(
+        [("decision", decision.outcome.value), ("reason", decision.reason), ("would change it", decision.would_change)]
+    )
+
+
+def _show_approved(approved: Approved, *, as_json: bool) -> None:
+    from appliance.cli.show import short, show_json, show_line
+
+    if as_json:
+        show_json(approved)
+        return
+    show_decision(approved.decision)
+    show_line(f"champion is {short(approved.aliases['champion'])}")

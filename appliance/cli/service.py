@@ -1,0 +1,119 @@
+"""`assay serve`, `status`, `tui`, `config`, `doctor` and `demo`: the appliance itself."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from appliance.cli.options import Data, Json, client_of, settings_of
+
+if TYPE_CHECKING:
+    from appliance.client import Status
+
+config = typer.Typer(help="What is configured, and where it comes from.", no_args_is_help=True)
+
+
+def add_to(root: typer.Typer) -> None:
+    """Adds the commands of this module."""
+    root.command("serve")(serve)
+    root.command("status")(status)
+    root.command("tui")(tui)
+    root.command("stop")(stop)
+    root.command("doctor")(doctor)
+    root.command("demo")(demo)
+    root.add_typer(config, name="config")
+
+
+def serve(context: typer.Context, data: Data = None) -> None:
+    """Run the daemon in the foreground, until Ctrl-C or SIGTERM."""
+    from appliance.daemon.serve import serve as run_daemon
+
+    run_daemon(settings_of(context, data))
+
+
+def status(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
+    """What the daemon is doing, what is in service, what waits for a person."""
+    from appliance.cli.show import show_json
+
+    with client_of(context, data) as api:
+        found = api.status()
+    if as_json:
+        show_json(found)
+    else:
+        _show_status(found)
+
+
+def stop(context: typer.Context, data: Data = None) -> None:
+    """Ask the daemon to stop; what is unfinished goes on with the next start."""
+    from appliance.cli.show import show_line
+
+    with client_of(context, data) as api:
+        api.shutdown()
+    show_line("the daemon is stopping")
+
+
+def tui(context: typer.Context, data: Data = None) -> None:
+    """Open the terminal program."""
+    socket_path = settings_of(context, data).socket_path
+    sys.stdout.flush()
+    os.execv(sys.executable, [sys.executable, "-m", "tui", "--socket", str(socket_path)])  # noqa: S606
+
+
+def doctor(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
+    """Check this machine: what is missing, and what to do about it."""
+    from appliance.cli.doctor import run
+
+    raise typer.Exit(run(settings_of(context, data), as_json))
+
+
+def demo(
+    context: typer.Context,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Everything random follows from it.")] = 0,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Begin anew instead of going on.")] = False,
+    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the result there.")] = None,
+    data: Data = None,
+) -> None:
+    """One night in miniature: the whole loop, in minutes, on this machine."""
+    from appliance.cli.demo import demo as run_demo
+
+    raise typer.Exit(run_demo(settings_of(context, data), seed=seed, fresh=fresh, json_file=json_file))
+
+
+@config.command("show")
+def show(
+    context: typer.Context,
+    origin: Annotated[bool, typer.Option("--origin", help="Say where each value comes from.")] = False,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Every value in force; --json always says where each comes from."""
+    settings = settings_of(context, data)
+    typer.echo(settings.render_json() if as_json else settings.render(origins=origin))
+
+
+def _show_status(found: Status) -> None:
+    from appliance.cli.show import short, show_fields
+
+    cycle, worker = found.cycle, found.worker
+    waiting = sum(count for state, count in found.jobs.items() if state in ("queued", "running"))
+    show_fields(
+        [
+            ("daemon", f"{found.version}, pid {found.pid}, up {found.uptime_seconds:.0f} s"),
+            ("data", found.data),
+            ("worker", f"{worker.state}" + (f": {worker.doing} (pid {worker.pid})" if worker.doing else "")),
+            ("last failure", worker.last_failure),
+            ("cycle", f"{cycle.id} {cycle.state.value}, {cycle.phase}" if cycle else "none yet"),
+            ("failure", cycle.failure if cycle else ""),
+            ("step", int(found.step_metrics["step"]) if "step" in found.step_metrics else None),
+            ("champion", short(found.aliases["champion"])),
+            ("candidate", short(found.aliases["candidate"])),
+            ("previous", short(found.aliases["previous"])),
+            ("decision", f"{found.decision.outcome.value}: {found.decision.reason}" if found.decision else None),
+            ("jobs waiting", waiting),
+            ("next cycle", found.next_cycle or "not scheduled"),
+        ]
+    )

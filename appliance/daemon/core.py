@@ -1,0 +1,255 @@
+"""The core: the one owner of a data folder and of its ledger, without a model and without a network.
+
+What always holds: between `__enter__` and `__exit__` no other process writes here (a lock that the kernel drops with
+the process), the ledger has one writer, at most one cycle is unfinished, and at most one worker runs. Torch,
+transformers and sympy are never imported here: child processes do what needs them. Killed at any moment, the next core
+goes on.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from runtime.sweep import sweep
+
+from appliance import __version__
+from appliance.client.messages import Approved, Comparison, Status
+from appliance.config import Settings
+from appliance.daemon import views
+from appliance.daemon.crew import Crew, Patience
+from appliance.daemon.errors import BrokenError, NotThereError, RequestError
+from appliance.daemon.governance import Governance
+from appliance.daemon.worker_log import WorkerLog
+from appliance.daemon.worker_process import WORKER, WorkerProcess
+from appliance.learning import folders
+from appliance.ledger.ledger import Ledger
+from appliance.ledger.sqlite import SqliteLedger
+from appliance.lock import DataLock
+from appliance.places import policy_file, sandboxes
+from appliance.records import Cycle, CycleState, Event, Job, JobState
+from policies.policy import Policy, load
+from verifiers.registry import check_spec
+from verifiers.spec import Spec
+
+NO_SPEC = (
+    'add what the answer is checked against: --check "7*x+3 == 45" (no known answer needed), --expect ANSWER '
+    "(never shown to the agent) or --family NAME"
+)
+
+
+def utc_now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+class Core:
+    """Context manager. Every method may be called from any thread; `run_cycle_worker` and `run_jobs_worker` block.
+
+    `now` gives UTC in ISO 8601; `worker` is the command line of the worker, for tests of what is around it.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        now: Callable[[], str] = utc_now,
+        worker: Sequence[str] = WORKER,
+        patience: Patience | None = None,
+    ) -> None:
+        self.settings = settings
+        self.data = settings.data
+        self._now = now
+        self._worker = worker
+        self._patience = patience or Patience()
+        self._open = ExitStack()
+        self._starting = threading.Lock()
+        self._newest_event = 0
+
+    def __enter__(self) -> Self:
+        with ExitStack() as opening:
+            self.data.mkdir(parents=True, exist_ok=True, mode=0o700)
+            opening.enter_context(DataLock(self.data))
+            # Under the lock: whatever is there was left by a process that is gone.
+            self._sweep()
+            _drop_unfinished(self.data)
+            self.policy = self._load_policy()
+            self.ledger: Ledger = opening.enter_context(SqliteLedger(self.data / "ledger.sqlite3"))
+            process = WorkerProcess(
+                self.ledger,
+                self.data,
+                self._write_settings(),
+                WorkerLog(self.data / "logs" / "worker.log"),
+                command=self._worker,
+            )
+            self.crew = Crew(self.ledger, process, self._sweep, self._now, self._patience)
+            opening.callback(self.crew.close)
+            self.governance = Governance(self.ledger, self.policy, self.data, self._now)
+            self.questions = views.Questions(self.ledger)
+            self.started = self._now()
+            self._open = opening.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._open.close()
+
+    # cycles
+    def unfinished_cycle(self) -> Cycle | None:
+        return views.unfinished_cycle(self.ledger)
+
+    def start_cycle(
+        self, kind: Literal["demo", "night"], seed: int | None = None, plan: Mapping[str, Any] | None = None
+    ) -> Cycle:
+        """A new cycle, on record and not yet run; the unfinished one when there is one. Seed None takes the next."""
+        with self._starting:
+            unfinished = self.unfinished_cycle()
+            if unfinished is not None:
+                return unfinished
+            now = self._now()
+            cycle = Cycle(
+                id=f"{kind}-{now[:19].replace(':', '').replace('-', '')}-{secrets.token_hex(2)}".lower(),
+                kind=kind,
+                seed=self._next_seed() if seed is None else seed,
+                plan=dict(plan) if plan is not None else self.default_plan(),
+                phase="prepare",
+                state=CycleState.RUNNING,
+                created=now,
+                updated=now,
+            )
+            self.ledger.put_cycle(cycle)
+        self.say("cycle", f"{cycle.id} begins with seed {cycle.seed}")
+        return cycle
+
+    def run_cycle_worker(self, cycle: str) -> Cycle:
+        """Runs workers until the cycle is done or has failed; see `appliance.daemon.crew`."""
+        if self.ledger.cycle(cycle) is None:
+            raise NotThereError(f"there is no cycle {cycle!r}", hint="`assay cycle ls` lists them")
+        return self.crew.run_cycle(cycle)
+
+    def start_due_cycle(self) -> None:
+        """What the clock does: a new cycle, unless the last one is still unfinished."""
+        unfinished = self.unfinished_cycle()
+        if unfinished is not None:
+            self.say("schedule", f"a cycle is due and {unfinished.id} is not finished: none is started")
+            return
+        self.start_cycle("night")
+
+    def default_plan(self) -> dict[str, Any]:
+        """The settings in force that make a model, to be kept with a cycle."""
+        return {"recipe": self.settings.recipe.model_dump(mode="json")}
+
+    # jobs
+    def submit_job(self, question: str, spec: Spec | None, *, attempts: int | None = None, seed: int = 0) -> Job:
+        """Queues a job. Raises RequestError for a question without a spec, or with one that decides nothing."""
+        if spec is None:
+            raise RequestError("a question without a check cannot be answered with evidence", hint=NO_SPEC)
+        check_spec(spec)
+        now = self._now()
+        waits = "" if self.ledger.alias("champion") else "waits for the first model in service: `assay cycle start`"
+        job = Job(
+            id=f"job-{secrets.token_hex(6)}",
+            question=question,
+            spec=spec,
+            attempts=attempts if attempts is not None else self.settings.jobs.attempts,
+            seed=seed,
+            state=JobState.QUEUED,
+            reason=waits,
+            created=now,
+            updated=now,
+        )
+        self.ledger.put_job(job)
+        return job
+
+    def run_jobs_worker(self) -> None:
+        """Runs workers until no job is queued."""
+        self.crew.run_jobs()
+
+    # governance
+    def approve(self, candidate: str, person: str, confirm_digest: str = "") -> Approved:
+        return self.governance.judge(candidate, "approve", person, confirm_digest)
+
+    def reject(self, candidate: str, person: str, confirm_digest: str = "") -> Approved:
+        return self.governance.judge(candidate, "reject", person, confirm_digest)
+
+    def rollback(self, person: str, reason: str = "") -> dict[str, str | None]:
+        return self.governance.rollback(person, reason)
+
+    def compare(self, a: str, b: str) -> Comparison:
+        return self.governance.compare(a, b)
+
+    # what people see
+    def status(self, next_cycle: str | None = None) -> Status:
+        cycle = self.unfinished_cycle() or next(iter(self.ledger.cycles(limit=1)), None)
+        names = views.aliases(self.ledger)
+        decisions = self.ledger.decisions(candidate=names["candidate"], limit=1)
+        metrics = self.ledger.step_metrics(cycle.id) if cycle is not None else []
+        return Status(
+            version=__version__,
+            pid=os.getpid(),
+            data=str(self.data),
+            started=self.started,
+            uptime_seconds=_seconds_between(self.started, self._now()),
+            worker=self.crew.status,
+            cycle=cycle,
+            step_metrics=metrics[-1] if metrics else {},
+            aliases=names,
+            decision=decisions[0] if decisions else None,
+            jobs=dict(Counter(job.state.value for job in self.ledger.jobs(limit=1000))),
+            next_cycle=next_cycle,
+            policy=self.policy.digest,
+            last_event=self._last_event(),
+        )
+
+    def say(self, kind: str, text: str, **figures: float) -> None:
+        """Puts a line of progress on record."""
+        self.ledger.put_event(Event(kind=kind, text=text, figures=figures, created=self._now()))
+
+    def _last_event(self) -> int:
+        with self._starting:
+            self._newest_event = views.newest_event(self.ledger, self._newest_event)
+            return self._newest_event
+
+    def _next_seed(self) -> int:
+        """One more than any cycle had."""
+        return max((cycle.seed for cycle in self.ledger.cycles(limit=10_000)), default=-1) + 1
+
+    def _load_policy(self) -> Policy:
+        return load(policy_file(self.data))
+
+    def _write_settings(self) -> Path:
+        """The settings in force, for the worker to read."""
+        path = self.data / "run" / "worker.json"
+        try:
+            path.write_text(self.settings.model_dump_json(indent=1))
+        except OSError as error:
+            raise BrokenError(
+                f"{path} cannot be written: {error.strerror}", hint="free some space on the disk that holds it"
+            ) from error
+        return path
+
+    def _sweep(self) -> None:
+        """Removes the sandboxes of workers that are gone."""
+        sweep(sandboxes(self.data))
+
+
+def _drop_unfinished(data: Path) -> None:
+    """What an interrupted write left behind: whole folders are renamed into place, so these are never needed."""
+    folders.sweep(data / "models")
+    folders.sweep(data / "artifacts")
+    cycles = data / "cycles"
+    if cycles.is_dir():
+        for cycle in sorted(cycles.iterdir()):
+            folders.sweep(cycle / "checkpoints")
+
+
+def _seconds_between(start: str, end: str) -> float:
+    return max(0.0, (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds())

@@ -1,0 +1,169 @@
+"""Runs the worker until the work is done: again after a crash, with back-off, and not for ever.
+
+What always holds: one worker at a time; every failure is an event with its reason; after every worker its sandboxes
+are swept. A cycle that fails `attempts` times in a row without progress is marked failed, and so is a job: the next
+one gets its turn. A worker that ends with status 2 says that its work cannot be done as asked: it is not tried again.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from appliance.client.messages import WorkerStatus
+from appliance.daemon.worker_process import WorkerEnd, WorkerProcess
+from appliance.ledger.ledger import Ledger
+from appliance.records import Cycle, CycleState, Event, Job, JobState
+
+CANNOT = 2
+"""Exit status of a worker whose work cannot be done as asked."""
+
+
+@dataclass(frozen=True)
+class Patience:
+    attempts: int = 4
+    """Failures in a row without progress before the work is given up."""
+    first_seconds: float = 1.0
+    factor: float = 5.0
+
+    def seconds(self, failures: int) -> float:
+        """The pause after that many failures in a row: 1, 5, 25 seconds."""
+        return float(self.first_seconds * self.factor ** (failures - 1))
+
+
+class Crew:
+    """`run_cycle` and `run_jobs` block; they share one worker and wait for each other. `close` ends both."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        process: WorkerProcess,
+        sweep: Callable[[], object],
+        now: Callable[[], str],
+        patience: Patience,
+    ) -> None:
+        self._ledger = ledger
+        self._process = process
+        self._sweep = sweep
+        self._now = now
+        self._patience = patience
+        self._turn = threading.Lock()
+        self._closing = threading.Event()
+        self._state: Literal["idle", "running", "backing_off"] = "idle"
+        self._doing = ""
+        self._since: str | None = None
+        self._failures = 0
+        self._last_failure = ""
+
+    @property
+    def status(self) -> WorkerStatus:
+        return WorkerStatus(
+            state=self._state,
+            pid=self._process.pid,
+            doing=self._doing,
+            since=self._since,
+            failures=self._failures,
+            last_failure=self._last_failure,
+        )
+
+    def run_cycle(self, cycle: str) -> Cycle:
+        """Until the cycle is done or has failed; returns it as it then is, still running only after `close`."""
+        with self._turn:
+            self._begin(f"cycle {cycle}")
+            try:
+                while not self._closing.is_set():
+                    before = self._cycle_progress(cycle)
+                    end = self._run(("cycle", cycle))
+                    found = self._found(cycle)
+                    if found.state is not CycleState.RUNNING or end.stopped:
+                        break
+                    reason = end.reason if end.failed else "the worker ended before the cycle did"
+                    if self._is_hopeless(end, reason, progress=self._cycle_progress(cycle) != before):
+                        self._fail_cycle(found, reason)
+                        break
+                return self._found(cycle)
+            finally:
+                self._end()
+
+    def run_jobs(self) -> None:
+        """Until no job is queued. A job whose worker keeps dying is marked failed."""
+        with self._turn:
+            self._begin("jobs")
+            try:
+                while not self._closing.is_set() and (job := self._ledger.next_job()) is not None:
+                    end = self._run(("jobs",))
+                    if end.stopped:
+                        break
+                    left = self._ledger.next_job()
+                    if not end.failed and (left is None or left.id != job.id):
+                        self._failures = 0
+                        continue
+                    reason = end.reason if end.failed else "the worker ended before the job did"
+                    if self._is_hopeless(end, reason, progress=left is None or left.id != job.id):
+                        self._fail_job(left or job, reason)
+                        self._failures = 0
+            finally:
+                self._end()
+
+    def close(self) -> None:
+        """Stops the worker and every wait, and returns when both have ended."""
+        self._closing.set()
+        self._process.close()
+        with self._turn:
+            return
+
+    def _run(self, work: Sequence[str]) -> WorkerEnd:
+        self._state = "running"
+        try:
+            return self._process.run(work)
+        finally:
+            self._sweep()
+
+    def _is_hopeless(self, end: WorkerEnd, reason: str, *, progress: bool) -> bool:
+        """Counts and records a failure; waits before the next attempt unless there is none."""
+        self._failures = 1 if progress else self._failures + 1
+        self._last_failure = reason
+        hopeless = end.code == CANNOT or self._failures >= self._patience.attempts
+        pause = 0.0 if hopeless else self._patience.seconds(self._failures)
+        self._say(f"{self._doing}: {reason}", failures=float(self._failures), retry_seconds=pause)
+        if not hopeless:
+            self._state = "backing_off"
+            self._closing.wait(pause)
+        return hopeless
+
+    def _fail_cycle(self, cycle: Cycle, reason: str) -> None:
+        update = {"state": CycleState.FAILED, "failure": reason, "updated": self._now()}
+        self._ledger.put_cycle(cycle.model_copy(update=update))
+        self._say(f"cycle {cycle.id} was given up: {reason}")
+
+    def _fail_job(self, job: Job, reason: str) -> None:
+        update = {"state": JobState.FAILED, "reason": reason, "updated": self._now()}
+        self._ledger.put_job(job.model_copy(update=update))
+        self._say(f"job {job.id} was given up: {reason}")
+
+    def _found(self, cycle: str) -> Cycle:
+        found = self._ledger.cycle(cycle)
+        if found is None:
+            raise LookupError(f"no cycle {cycle} in the ledger")
+        return found
+
+    def _cycle_progress(self, cycle: str) -> tuple[object, ...]:
+        """Differs when a worker got anywhere: a phase, a training step, a checkpoint, a rollout."""
+        return (
+            self._found(cycle).phase,
+            len(self._ledger.recorded_steps(cycle)),
+            len(self._ledger.checkpoints(cycle=cycle)),
+            sorted(self._ledger.rollout_counts(cycle).items()),
+        )
+
+    def _begin(self, doing: str) -> None:
+        self._doing, self._since = doing, self._now()
+        self._failures, self._last_failure = 0, ""
+
+    def _end(self) -> None:
+        self._state, self._doing, self._since = "idle", "", None
+
+    def _say(self, text: str, **figures: float) -> None:
+        self._ledger.put_event(Event(kind="worker", text=text, figures=figures, created=self._now()))

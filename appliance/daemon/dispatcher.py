@@ -1,0 +1,63 @@
+"""The thread that gives the worker its work: whatever the ledger says is unfinished, one thing at a time.
+
+Order: queued jobs first, because people wait for them; then the unfinished cycle. A job that is queued while a cycle
+runs waits for the cycle's end: two workers would share the cores and the memory that one is sized for. Jobs wait for
+the first champion, since there is nobody to do them before.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from appliance.daemon.crew import Crew
+from appliance.daemon.views import unfinished_cycle
+from appliance.ledger.ledger import Ledger
+
+
+class Dispatcher:
+    """`start` once, `wake` when there may be work, `close` to end; `on_error` hears of what ended it unasked."""
+
+    def __init__(self, ledger: Ledger, crew: Crew, on_error: Callable[[Exception], None]) -> None:
+        self._ledger = ledger
+        self._crew = crew
+        self._on_error = on_error
+        self._wake = threading.Event()
+        self._closing = False
+        self._thread = threading.Thread(target=self._run, name="dispatcher")
+
+    def start(self) -> None:
+        self._wake.set()
+        self._thread.start()
+
+    def wake(self) -> None:
+        self._wake.set()
+
+    def close(self) -> None:
+        """Ends the running worker and the thread."""
+        self._closing = True
+        self._wake.set()
+        self._crew.close()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            while not self._closing:
+                self._wake.wait()
+                self._wake.clear()
+                while not self._closing and self._do_next():
+                    pass
+        except Exception as error:  # noqa: BLE001 - the thread's outermost frame: handed on, never lost
+            self._on_error(error)
+
+    def _do_next(self) -> bool:
+        """One piece of work; False when there is none."""
+        if self._ledger.alias("champion") is not None and self._ledger.next_job() is not None:
+            self._crew.run_jobs()
+            return True
+        cycle = unfinished_cycle(self._ledger)
+        if cycle is not None:
+            self._crew.run_cycle(cycle.id)
+            return True
+        return False

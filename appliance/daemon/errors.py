@@ -1,0 +1,34 @@
+"""What the daemon refuses, with the exit code that a command then ends with (docs/cli.md).
+
+DaemonError                 carries `hint`, a sentence for the person, and `exit_code`
+├── RequestError        2   what was asked for cannot be: the request has to change
+│   └── NotThereError   2   nothing of that name
+├── RefusedByPolicyError 4  the written policy, or the order of things, forbids it
+└── BrokenError         5   something of ours does not work
+"""
+
+from __future__ import annotations
+
+
+class DaemonError(Exception):
+    exit_code = 5
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class RequestError(DaemonError):
+    exit_code = 2
+
+
+class NotThereError(RequestError):
+    pass
+
+
+class RefusedByPolicyError(DaemonError):
+    exit_code = 4
+
+
+class BrokenError(DaemonError):
+    exit_code = 5

@@ -1,0 +1,106 @@
+"""`assay serve`: the core, the dispatcher, the clock and the control API in one foreground process.
+
+What always holds: SIGTERM and Ctrl-C stop it cleanly, a second one at once; the socket is answered only after the
+ledger is open, and is gone when the process has ended well. A dispatcher that fails ends the daemon with that
+error: a daemon that answers and never works would be worse.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+from collections.abc import Iterator, Sequence
+
+import structlog
+import uvicorn
+from starlette.applications import Starlette
+
+from appliance import __version__
+from appliance.config import Settings
+from appliance.daemon.api import make_app
+from appliance.daemon.core import Core
+from appliance.daemon.dispatcher import Dispatcher
+from appliance.daemon.listening import OwnerOnlyProtocol, listen
+from appliance.daemon.schedule import Clock
+from appliance.daemon.worker_process import WORKER
+
+log = structlog.get_logger("assay")
+
+
+class _Server(uvicorn.Server):
+    """Leaves signals to us."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def serve(settings: Settings, *, worker: Sequence[str] = WORKER) -> None:
+    """Runs until a signal or a client ends it. Raises what the core and the socket raise when they cannot start."""
+    path = settings.socket_path
+    failed: list[Exception] = []
+    with Core(settings, worker=worker) as core, listen(path) as sock:
+
+        def stop() -> None:
+            server.should_exit = True
+
+        def fail(error: Exception) -> None:
+            failed.append(error)
+            stop()
+
+        def due() -> None:
+            core.start_due_cycle()
+            dispatcher.wake()
+
+        dispatcher = Dispatcher(core.ledger, core.crew, fail)
+
+        clock = Clock(settings.schedule, due)
+        app = make_app(core, wake=dispatcher.wake, next_cycle=lambda: clock.next_time, stop=stop)
+        server = _Server(_uvicorn(app))
+        try:
+            clock.start()
+            dispatcher.start()
+            core.say("daemon", f"started, version {__version__}")
+            log.info("serving", data=str(core.data), socket=str(path), pid=os.getpid())
+            asyncio.run(_until_stopped(server, sock))
+            log.info("stopping")
+        finally:
+            path.unlink(missing_ok=True)
+            clock.close()
+            dispatcher.close()
+        core.say("daemon", "stopped")
+    if failed:
+        raise failed[0]
+
+
+async def _until_stopped(server: _Server, sock: socket.socket) -> None:
+    loop = asyncio.get_running_loop()
+
+    def stop() -> None:
+        server.force_exit = server.should_exit
+        server.should_exit = True
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop)
+    await server.serve(sockets=[sock])
+
+
+def _uvicorn(app: Starlette) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        http=OwnerOnlyProtocol,
+        loop="asyncio",
+        ws="none",
+        lifespan="off",
+        interface="asgi3",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        date_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=3,
+        h11_max_incomplete_event_size=65_536,
+    )

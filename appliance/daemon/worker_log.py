@@ -1,0 +1,58 @@
+"""Where a worker's standard error goes: a file that cannot grow without end, and its last lines in memory.
+
+What is written there is untrusted (a library may print what a guest wrote); it is kept byte by byte and never shown
+without being escaped.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from pathlib import Path
+from typing import BinaryIO
+
+
+class WorkerLog:
+    """Appends to `path`; at `max_bytes` the file becomes `path.1`, the one before `path.2`, the rest is dropped."""
+
+    def __init__(self, path: Path, *, max_bytes: int = 1_000_000, keep: int = 3) -> None:
+        self.path = path
+        self._max_bytes = max_bytes
+        self._keep = keep
+        self._tail: deque[bytes] = deque(maxlen=40)
+        self.trouble = ""
+
+    def drain(self, pipe: BinaryIO) -> None:
+        """Copies lines until the pipe's end; a line longer than 8 KiB is cut into several.
+
+        A file that cannot be written (a full disk) is said in `trouble`, and the pipe is still emptied: a worker must
+        not stand still because nobody reads what it says.
+        """
+        self._tail.clear()
+        self.trouble = ""
+        while line := pipe.readline(8192):
+            self._tail.append(line)
+            try:
+                self._append(line)
+            except OSError as error:
+                self.trouble = f"{self.path} cannot be written: {error.strerror}"
+
+    def last_words(self) -> str:
+        """The last line that says something, at most 300 characters: for Python programs the exception itself."""
+        for line in reversed(self._tail):
+            text = line.decode(errors="replace").strip()
+            if text:
+                return text[:300]
+        return ""
+
+    def _append(self, line: bytes) -> None:
+        if self.path.exists() and self.path.stat().st_size + len(line) > self._max_bytes:
+            self._rotate()
+        with self.path.open("ab") as file:
+            file.write(line)
+
+    def _rotate(self) -> None:
+        for number in range(self._keep - 1, 0, -1):
+            older = self.path.with_name(f"{self.path.name}.{number}")
+            if older.exists():
+                older.replace(self.path.with_name(f"{self.path.name}.{number + 1}"))
+        self.path.replace(self.path.with_name(f"{self.path.name}.1"))
