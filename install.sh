@@ -183,9 +183,13 @@ system_packages() {
             "as root: apt-get update && apt-get install -y --no-install-recommends ${missing[*]}"
     fi
     # A fresh image has no lists, and old lists name packages that are gone: an update is cheap beside either.
-    "${ADMIN[@]}" apt-get update -qq || fail 5 "apt-get update failed" "read its message above; a mirror may be down"
-    "${ADMIN[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" ||
-        fail 5 "apt-get could not install ${missing[*]}" "read its message above"
+    scratch
+    if ! "${ADMIN[@]}" apt-get update -qq >"$SCRATCH/apt.log" 2>&1 ||
+        ! "${ADMIN[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+            "${missing[@]}" >>"$SCRATCH/apt.log" 2>&1 </dev/null; then
+        tail -n 20 "$SCRATCH/apt.log" >&2
+        fail 5 "apt-get could not install ${missing[*]}" "read its message above; a mirror may be down"
+    fi
     find_python || fail 5 "this system has no Python 3.11 or newer" \
         "Debian 12 and Ubuntu 24.04 have one; elsewhere install one and set ASSAY_PYTHON"
     APT_INSTALLED="${missing[*]}"
@@ -536,7 +540,7 @@ uninstall() {
     local data="" packages
     if [ "$PURGE" = 1 ]; then
         # The product itself says where its data is, from its own configuration.
-        data="$("$VENV/bin/python" -c 'from appliance.config import load_settings; print(load_settings().data)' 2>/dev/null || true)"
+        data="$("$VENV/bin/python" -c 'from appliance.config import Settings; print(Settings.load().data)' 2>/dev/null || true)"
         [ -n "$data" ] || fail 5 "the data folder is not known, because this installation cannot say it" \
             "remove it by hand, and run --uninstall without --purge"
         if [ -S "$data/run/assay.sock" ] && "$VENV/bin/assay" status --data "$data" >/dev/null 2>&1; then

@@ -24,13 +24,14 @@ from typing import TYPE_CHECKING
 
 import typer
 from pydantic import BaseModel, ConfigDict
-from runtime.pool import GVisorSessions
 
+from appliance import places
 from appliance.cli.show import show_json, show_line
 from policies.policy import PolicyError
 from policies.policy import load as load_policy
 from runtime.errors import SandboxError
 from runtime.gvisor import describe
+from runtime.pool import GVisorSessions
 from runtime.sandbox import CallStatus, Tier
 from runtime.settings import RuntimeSettings
 
@@ -76,7 +77,7 @@ def failed(name: str, figure: str, advice: str) -> Check:
 def run(settings: Settings, json_out: bool) -> int:
     """Prints every check, and returns the exit code: 0, or 5 when one of them failed."""
     checks: list[Check] = []
-    for check in examine(settings.data, settings.api.socket_path, settings.runtime):
+    for check in examine(settings.data, settings.socket_path, places.runtime_settings(settings, settings.data)):
         checks.append(check)
         if not json_out:
             _show(check)
@@ -100,12 +101,11 @@ def _show(check: Check) -> None:
 
 def examine(data: Path, socket: Path, runtime: RuntimeSettings) -> Iterator[Check]:
     """Every check in the order in which a person would repair things; the slow one (a sandbox) last."""
-    own_policy = data / "policy.toml"
     yield python(sys.version_info[:3])
     yield sqlite(sqlite3.sqlite_version_info)
     yield torch()
     yield ok("config", f"valid; data in {data}")
-    yield policy_file(own_policy if own_policy.exists() else None)
+    yield policy(places.policy_file(data))
     yield disk(data)
     yield memory(Path("/proc/meminfo").read_text())
     yield socket_path(socket)
@@ -146,12 +146,12 @@ def _gpus(folder: Path) -> int:
     return len(list(folder.iterdir())) if folder.is_dir() else 0
 
 
-def policy_file(path: Path | None) -> Check:
+def policy(path: Path | None) -> Check:
     try:
-        policy = load_policy(path)
+        loaded = load_policy(path)
     except PolicyError as error:
         return failed("policy", str(error), error.hint)
-    return ok("policy", f"{path or 'the packaged default'}, {policy.digest[:12]}")
+    return ok("policy", f"{path or 'the packaged default'}, {loaded.digest[:12]}")
 
 
 def disk(folder: Path) -> Check:
@@ -223,9 +223,9 @@ def isolation(settings: RuntimeSettings) -> Iterator[Check]:
 def sandbox(settings: RuntimeSettings) -> Check:
     """Starts one in folders of its own, so that a daemon at work is not disturbed."""
     with tempfile.TemporaryDirectory(prefix="assay-doctor-") as name:
-        places = {"state_dir": Path(name) / "state", "root_dir": Path(name) / "root"}
+        folders = {"state_dir": Path(name) / "state", "root_dir": Path(name) / "root"}
         try:
-            pool = GVisorSessions(settings.model_copy(update=places))
+            pool = GVisorSessions(settings.model_copy(update=folders))
             try:
                 started = time.monotonic()
                 with pool.open(tier=Tier.SANDBOX) as session:
