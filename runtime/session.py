@@ -2,9 +2,9 @@
 
 A session starts among others in a shared interpreter and moves down when its code asks for more: the history is
 repeated in the new place, each call has to end exactly as it did the first time, and only then the new call runs.
-So a move can never change what a session has seen. What always holds: calls of one session run in order, each is answered
-once, and a call that had to be killed leaves the session as it was before that call, or, in a sandbox of its own, empty;
-its error says which.
+So a move can never change what a session has seen. What always holds: calls of one session run in order, each is
+answered once, and a call that had to be killed leaves the session as it was before that call, or, in a sandbox of its
+own, empty; its error says which.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ class LiveSession:
         broken = call.need is Need.BROKEN and not call.refuted
         if not broken:
             wanted = Tier.PROCESS if call.refuted else call.need.tier
-            self._tier = max(self._tier, wanted, key=ORDER.index)
+            self._raise_to(wanted)
         if broken or self._tier is Tier.SHARED:
             self._places.shared(self._number, lambda place: self._in_shared(call, place))
         elif self._seat is not None and self._seat.worker.state == "ready":
@@ -200,6 +200,11 @@ class LiveSession:
         else:
             self._leave()
             self._places.seat(self._tier, self._number, lambda place: self._seated(call, place))
+
+    def _raise_to(self, tier: Tier) -> None:
+        if ORDER.index(tier) > ORDER.index(self._tier):
+            self._leave()
+            self._tier = tier
 
     # shared
 
@@ -264,8 +269,8 @@ class LiveSession:
         if isinstance(ending.kind, Lost) and not ending.blamed:
             self._go_again(call)
             return
+        self._raise_to(tier)
         self._leave()
-        self._tier = max(self._tier, tier, key=ORDER.index)
         self._go(call)
 
     def _go_again(self, call: Call) -> None:

@@ -1,0 +1,116 @@
+"""Removes what a killed process left behind: processes, cgroups, folders of sandboxes.
+
+What always holds: only what carries the name of a dead owner of this very state folder is touched; an owner is alive
+while a process with its number *and* its start time exists. Sweeping twice is fine, also at the same time.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import time
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from runtime.cgroups import members, remove_folders
+from runtime.errors import InfrastructureError
+from runtime.owner import Owner, state_mark, working_folder
+
+HINT = "Stop the processes named, then start again; nothing of a live owner is ever removed."
+
+
+class SweepReport(BaseModel):
+    """What was found of dead owners and is gone now."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    owners: int = 0
+    processes: int = 0
+    cgroups: int = 0
+    folders: int = 0
+
+
+def sweep(state_dir: Path) -> SweepReport:
+    """Removes what dead owners of this state folder left. Cheap when there is nothing.
+
+    Raises InfrastructureError when something will not go.
+    """
+    working = working_folder(state_dir)
+    report = SweepReport()
+    if not working.is_dir():
+        return report
+    mark = state_mark(state_dir)
+    for folder in sorted(working.iterdir()):
+        owner = Owner.parse(folder.name)
+        if owner is None or owner.alive():
+            continue
+        try:
+            processes, cgroups = _remove_cgroups(folder / "cgroups", f"assay-{mark}.{owner}.")
+            processes += _kill_strays(folder)
+            sandboxes = sum(1 for entry in folder.iterdir() if entry.is_dir())
+            shutil.rmtree(folder)
+        except FileNotFoundError:
+            continue  # somebody else sweeps here too
+        except OSError as error:
+            raise InfrastructureError(f"{folder} cannot be swept: {error}", hint=HINT) from error
+        report = SweepReport(
+            owners=report.owners + 1,
+            processes=report.processes + processes,
+            cgroups=report.cgroups + cgroups,
+            folders=report.folders + sandboxes,
+        )
+    return report
+
+
+def _remove_cgroups(places: Path, prefix: str) -> tuple[int, int]:
+    """How many processes were still inside, and how many groups there were."""
+    parents = [Path(line) for line in places.read_text().splitlines()] if places.is_file() else []
+    inside: set[int] = set()
+    groups: set[str] = set()
+    for parent in parents:
+        if not parent.is_dir():
+            continue
+        found = [entry for entry in parent.iterdir() if entry.name.startswith(prefix)]
+        for entry in found:
+            inside.update(members(entry))
+            groups.add(entry.name)
+        remove_folders(found)
+    return len(inside), len(groups)
+
+
+def _kill_strays(folder: Path) -> int:
+    """Kills what names a folder of a dead owner in its command line: a runsc that had not entered its cgroup yet."""
+    wanted = os.fsencode(folder) + b"/"
+    found = [
+        int(entry.name)
+        for entry in Path("/proc").iterdir()
+        if entry.name.isdigit() and int(entry.name) != os.getpid() and wanted in _command_line(entry)
+    ]
+    killed = [pid for pid in found if _is_ours(pid, wanted)]
+    for pid in killed:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+    deadline = time.monotonic() + 2.0
+    while any(_is_ours(pid, wanted) for pid in killed) and time.monotonic() < deadline:
+        time.sleep(0.005)
+    return len(killed)
+
+
+def _is_ours(pid: int, wanted: bytes) -> bool:
+    """Programs that we start, and only those: somebody may well be looking at the folder with another."""
+    words = _command_line(Path(f"/proc/{pid}")).split(b"\0")
+    name = os.path.basename(words[0])  # noqa: PTH119 - bytes, as the kernel has them
+    return name in (b"runsc", b"runsc-sandbox", b"runsc-gofer", b"setpriv", b"sh", b"exe") and any(
+        wanted in word for word in words
+    )
+
+
+def _command_line(process: Path) -> bytes:
+    try:
+        return (process / "cmdline").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return b""
