@@ -51,7 +51,7 @@ def test_every_module_says_in_its_first_lines_what_it_is() -> None:
 
 
 def test_nothing_is_left_for_later() -> None:
-    assert found(r"\b(TODO|FIXME|XXX|HACK)\b|NotImplementedError|pragma: no cover", tracked()) == []
+    assert found(r"\b(TODO|FIXME|XXX|HACK)\b|raise NotImplementedError|pragma: no cover", tracked()) == []
 
 
 def test_no_module_has_a_name_that_says_nothing() -> None:

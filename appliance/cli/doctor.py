@@ -32,6 +32,7 @@ from policies.policy import load as load_policy
 from runtime.errors import SandboxError
 from runtime.gvisor import describe
 from runtime.pool import GVisorSessions
+from runtime.rootfs import ensure_root
 from runtime.sandbox import CallStatus, Tier
 from runtime.settings import RuntimeSettings
 
@@ -221,10 +222,12 @@ def isolation(settings: RuntimeSettings) -> Iterator[Check]:
 
 
 def sandbox(settings: RuntimeSettings) -> Check:
-    """Starts one in folders of its own, so that a daemon at work is not disturbed."""
+    """Starts one in a folder of its own, so that a daemon at work is not disturbed; a guest root there is used."""
     with tempfile.TemporaryDirectory(prefix="assay-doctor-") as name:
-        folders = {"state_dir": Path(name) / "state", "root_dir": Path(name) / "root"}
+        roots = settings.root_dir if settings.root_dir.exists() else Path(name) / "root"
+        folders = {"state_dir": Path(name) / "state", "root_dir": roots, "ready_sandboxes": 0}
         try:
+            ensure_root(roots, settings.python)
             pool = GVisorSessions(settings.model_copy(update=folders))
             try:
                 started = time.monotonic()
