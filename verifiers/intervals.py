@@ -52,7 +52,7 @@ class Enclosure:
         """Raises OpenError where nothing useful is known, GrammarError where the value is undefined or too large."""
         try:
             return self._checked(self._value(node, point))
-        except (ZeroDivisionError, OverflowError, ValueError, TypeError, NotImplementedError) as error:
+        except (ArithmeticError, ValueError, TypeError) as error:
             if isinstance(error, GrammarError):
                 raise
             # mpmath's way of saying that an interval operation has no result here.
