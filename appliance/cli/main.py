@@ -80,3 +80,7 @@ def complain(error: Exception) -> int:
     if explained.hint:
         typer.echo(f"  {printable(explained.hint, lines=True)}", err=True)
     return int(explained.code)
+
+
+if __name__ == "__main__":
+    main()

@@ -19,8 +19,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from runtime.sweep import sweep
-
 from appliance import __version__
 from appliance.client.messages import Approved, Comparison, Status
 from appliance.config import Settings
@@ -37,6 +35,7 @@ from appliance.lock import DataLock
 from appliance.places import policy_file, sandboxes
 from appliance.records import Cycle, CycleState, Event, Job, JobState
 from policies.policy import Policy, load
+from runtime.sweep import sweep
 from verifiers.registry import check_spec
 from verifiers.spec import Spec
 
@@ -92,6 +91,7 @@ class Core:
             self.crew = Crew(self.ledger, process, self._sweep, self._now, self._patience)
             opening.callback(self.crew.close)
             self.governance = Governance(self.ledger, self.policy, self.data, self._now)
+            self.governance.settle()
             self.questions = views.Questions(self.ledger)
             self.started = self._now()
             self._open = opening.pop_all()
@@ -133,7 +133,9 @@ class Core:
         """Runs workers until the cycle is done or has failed; see `appliance.daemon.crew`."""
         if self.ledger.cycle(cycle) is None:
             raise NotThereError(f"there is no cycle {cycle!r}", hint="`assay cycle ls` lists them")
-        return self.crew.run_cycle(cycle)
+        ended = self.crew.run_cycle(cycle)
+        self.governance.settle()
+        return ended
 
     def start_due_cycle(self) -> None:
         """What the clock does: a new cycle, unless the last one is still unfinished."""

@@ -16,6 +16,7 @@ from appliance.client.messages import WorkerStatus
 from appliance.daemon.worker_process import WorkerEnd, WorkerProcess
 from appliance.ledger.ledger import Ledger
 from appliance.records import Cycle, CycleState, Event, Job, JobState
+from runtime.errors import SandboxError
 
 CANNOT = 2
 """Exit status of a worker whose work cannot be done as asked."""
@@ -119,7 +120,14 @@ class Crew:
         try:
             return self._process.run(work)
         finally:
+            self._sweep_up()
+
+    def _sweep_up(self) -> None:
+        try:
             self._sweep()
+        except SandboxError as error:
+            # The next worker has sandboxes of its own; what will not go is tried again after it.
+            self._say(f"what the worker left could not be removed: {error}")
 
     def _is_hopeless(self, end: WorkerEnd, reason: str, *, progress: bool) -> bool:
         """Counts and records a failure; waits before the next attempt unless there is none."""

@@ -10,17 +10,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from appliance.daemon.crew import Crew
-from appliance.daemon.views import unfinished_cycle
-from appliance.ledger.ledger import Ledger
+from appliance.daemon.core import Core
 
 
 class Dispatcher:
     """`start` once, `wake` when there may be work, `close` to end; `on_error` hears of what ended it unasked."""
 
-    def __init__(self, ledger: Ledger, crew: Crew, on_error: Callable[[Exception], None]) -> None:
-        self._ledger = ledger
-        self._crew = crew
+    def __init__(self, core: Core, on_error: Callable[[Exception], None]) -> None:
+        self._core = core
         self._on_error = on_error
         self._wake = threading.Event()
         self._closing = False
@@ -37,7 +34,7 @@ class Dispatcher:
         """Ends the running worker and the thread."""
         self._closing = True
         self._wake.set()
-        self._crew.close()
+        self._core.crew.close()
         if self._thread.is_alive():
             self._thread.join()
 
@@ -53,11 +50,12 @@ class Dispatcher:
 
     def _do_next(self) -> bool:
         """One piece of work; False when there is none."""
-        if self._ledger.alias("champion") is not None and self._ledger.next_job() is not None:
-            self._crew.run_jobs()
+        ledger = self._core.ledger
+        if ledger.alias("champion") is not None and ledger.next_job() is not None:
+            self._core.run_jobs_worker()
             return True
-        cycle = unfinished_cycle(self._ledger)
+        cycle = self._core.unfinished_cycle()
         if cycle is not None:
-            self._crew.run_cycle(cycle.id)
+            self._core.run_cycle_worker(cycle.id)
             return True
         return False

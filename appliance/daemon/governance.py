@@ -19,7 +19,15 @@ from appliance.daemon.errors import NotThereError, RefusedByPolicyError
 from appliance.learning.errors import CheckpointError
 from appliance.learning.folders import verify
 from appliance.ledger.ledger import Ledger
-from appliance.promotion import CANDIDATE, CHAMPION, PREVIOUS, aliases_on_promotion, aliases_on_rollback, decision_on
+from appliance.promotion import (
+    CANDIDATE,
+    CHAMPION,
+    PREVIOUS,
+    PromotionError,
+    aliases_on_promotion,
+    aliases_on_rollback,
+    decision_on,
+)
 from appliance.records import Approval, Event
 from policies.decision import Decision, DecisionOutcome
 from policies.policy import Policy
@@ -72,6 +80,24 @@ class Governance:
             self._say(f"{person}: {verdict} {digest[:12]}; the decision is to {decision.outcome.value}")
             self._carry_out(decision, verdict, person, in_service)
             return Approved(approval=approval, decision=decision, aliases=views.aliases(self._ledger))
+
+    def settle(self) -> None:
+        """Carries out a decision to promote the candidate that has not been: the policy asked for nobody's approval, or
+        the daemon was killed between a decision and its effect. What forbids it is put on record."""
+        with self._lock:
+            candidate, in_service = self._ledger.alias(CANDIDATE), self._ledger.alias(CHAMPION)
+            newest = self._ledger.decisions(candidate=candidate, limit=1) if candidate else []
+            if not newest or newest[0].outcome is not DecisionOutcome.PROMOTE:
+                return
+            decision = newest[0]
+            try:
+                moves = aliases_on_promotion(decision, in_service=in_service)
+                self._check_folder(decision.candidate)
+            except (PromotionError, CheckpointError) as error:
+                self._say(f"{decision.candidate[:12]} was decided on and cannot go into service: {error}")
+                return
+            self._ledger.set_aliases(moves, f"decision {decision.id}", self._now())
+            self._say(f"{decision.candidate[:12]} is in service: {decision.reason}")
 
     def rollback(self, person: str, reason: str) -> dict[str, str | None]:
         """Puts the previous champion back. Raises PromotionError when there is none."""

@@ -18,7 +18,7 @@ import structlog
 import uvicorn
 from starlette.applications import Starlette
 
-from appliance import __version__
+from appliance import __version__, logs
 from appliance.config import Settings
 from appliance.daemon.api import make_app
 from appliance.daemon.core import Core
@@ -40,6 +40,7 @@ class _Server(uvicorn.Server):
 
 def serve(settings: Settings, *, worker: Sequence[str] = WORKER) -> None:
     """Runs until a signal or a client ends it. Raises what the core and the socket raise when they cannot start."""
+    logs.configure(settings.log.level, settings.log.format)
     path = settings.socket_path
     failed: list[Exception] = []
     with Core(settings, worker=worker) as core, listen(path) as sock:
@@ -55,7 +56,7 @@ def serve(settings: Settings, *, worker: Sequence[str] = WORKER) -> None:
             core.start_due_cycle()
             dispatcher.wake()
 
-        dispatcher = Dispatcher(core.ledger, core.crew, fail)
+        dispatcher = Dispatcher(core, fail)
 
         clock = Clock(settings.schedule, due)
         app = make_app(core, wake=dispatcher.wake, next_cycle=lambda: clock.next_time, stop=stop)
