@@ -22,6 +22,7 @@ from appliance.worker.night import Night
 from appliance.worker.progress import Progress, utc_now
 from appliance.worker.seeds import derive
 from policies.policy import load
+from runtime.gvisor import describe
 
 
 def run_cycle(name: str, data: Path, settings: Settings, ledger: Ledger) -> None:
@@ -59,7 +60,7 @@ def run_jobs(data: Path, settings: Settings, ledger: Ledger) -> None:
                 equipment.verifier,
                 ledger,
                 data,
-                versions(known, load(policy_file(data)).digest),
+                versions(known, load(policy_file(data)).digest, f"gVisor runsc {describe(_runsc(settings)).version}"),
                 utc_now,
             )
             solver.solve(job, attempts(job, temperature=recipe.training.temperature, derive=derive))
@@ -70,3 +71,7 @@ def _use_threads(settings: Settings) -> None:
     if settings.threads is not None:
         torch.set_num_threads(settings.threads)
 
+
+
+def _runsc(settings: Settings) -> str | None:
+    return str(settings.sandbox.runsc) if settings.sandbox.runsc else None

@@ -1,0 +1,200 @@
+"""`assay demo`: one night in miniature, from nothing to a re-checked artifact, with real parts.
+
+It is the daemon's own core that runs here, with the same worker and the same ledger; only the clock is left out. So a
+demonstration that was interrupted, by Ctrl-C or by kill -9, goes on where it was, and `assay serve` on the same data
+folder goes on from where the demonstration ended.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+from rich.console import Console
+
+from appliance.cli.demo_report import DemoReport, report
+from appliance.cli.demo_screen import DemoProgress, screen
+from appliance.config import Settings
+from appliance.daemon.core import Core
+from appliance.errors import AssayError, ExitCode
+from appliance.ledger.ledger import Ledger
+from appliance.lock import DataLock
+from appliance.records import Cycle, CycleState, Job, JobState, Judged, Purpose
+from verifiers.spec import PredicateSpec
+
+QUESTION = "find x with 7x+3=45"
+SPEC = PredicateSpec(predicate="7*x + 3 == 45", variable="x", domain="integer")
+"""What the answer is checked against. Nobody has to know the answer."""
+
+POLL_SECONDS = 0.2
+KEPT_ASIDE = "before"
+
+
+def demo(settings: Settings, *, seed: int, fresh: bool, json_file: Path | None) -> int:
+    """Runs it, or goes on with it, or shows how it ended; returns the exit code. Raises what the core raises."""
+    console = Console()
+    started = time.monotonic()
+    if fresh:
+        _set_aside(settings.data, console)
+    with Core(settings) as core:
+        cycle = _cycle(core, seed, console)
+        spent_before = sum(cycle.seconds.values())
+        with DemoProgress(console) as progress:
+            cycle = _run_cycle(core, cycle, progress)
+            if cycle.state is CycleState.FAILED:
+                raise AssayError(
+                    f"the night could not be finished: {cycle.failure}",
+                    hint=f"see {settings.data / 'logs' / 'worker.log'}; `assay doctor` checks the machine",
+                    code=ExitCode.INFRASTRUCTURE,
+                )
+            progress.begin("job")
+            job = _run_job(core, cycle)
+            progress.begin("verify")
+            bundle = settings.data / "artifacts" / job.id if job.artifact else None
+            verified = bundle is not None and _verify(bundle)
+            progress.begin("")
+        spent_here = sum(cycle.seconds.values()) - spent_before
+        seconds = spent_before + max(time.monotonic() - started, spent_here)
+        found = _report(core.ledger, cycle, job, str(bundle or ""), verified, seconds)
+    console.print(screen(found, _commands(settings, found)))
+    if json_file is not None:
+        _write_json(json_file, found)
+    return int(ExitCode.OK) if verified else int(ExitCode.FAILED_VERDICT)
+
+
+def _cycle(core: Core, seed: int, console: Console) -> Cycle:
+    """The night to run: an unfinished one, the finished demonstration, or a new one."""
+    unfinished = core.unfinished_cycle()
+    if unfinished is not None:
+        console.print(f"going on with {unfinished.id}, which stopped in: {unfinished.phase}", markup=False)
+        return unfinished
+    earlier = [cycle for cycle in core.ledger.cycles(limit=1000) if cycle.kind == "demo"]
+    done = [cycle for cycle in earlier if cycle.state is CycleState.DONE]
+    if done:
+        console.print(
+            f"the demonstration already ran here ({done[0].id}, finished {done[0].updated[:19]}); "
+            "this is how it ended. `assay demo --fresh` begins anew.",
+            markup=False,
+        )
+        return done[0]
+    return core.start_cycle("demo", seed)
+
+
+def _run_cycle(core: Core, cycle: Cycle, progress: DemoProgress) -> Cycle:
+    """Runs the worker and shows the ledger's events meanwhile."""
+    if cycle.state is not CycleState.RUNNING:
+        return cycle
+    seen = _last_event(core.ledger)
+    outcome: list[Cycle | BaseException] = []
+
+    def run() -> None:
+        try:
+            outcome.append(core.run_cycle_worker(cycle.id))
+        except BaseException as error:  # noqa: BLE001 - the thread's outermost frame: raised again below
+            outcome.append(error)
+
+    runner = threading.Thread(target=run, name="demo-cycle")
+    runner.start()
+    try:
+        while runner.is_alive():
+            runner.join(POLL_SECONDS)
+            for number, event in core.ledger.events(after=seen):
+                progress.see(event)
+                seen = number
+    except KeyboardInterrupt:
+        core.crew.close()
+        runner.join()
+        raise
+    ended = outcome[0]
+    if isinstance(ended, BaseException):
+        raise ended
+    return ended
+
+
+def _last_event(ledger: Ledger) -> int:
+    last = 0
+    while events := ledger.events(after=last, limit=1000):
+        last = events[-1][0]
+    return last
+
+
+def _run_job(core: Core, cycle: Cycle) -> Job:
+    """The demonstration's job: the one on record, or a new one."""
+    known = [job for job in core.ledger.jobs(limit=1000) if job.question == QUESTION and job.seed == cycle.seed]
+    job = known[0] if known else core.submit_job(QUESTION, SPEC, seed=cycle.seed)
+    if job.state in (JobState.QUEUED, JobState.RUNNING):
+        core.run_jobs_worker()
+    found = core.ledger.job(job.id)
+    assert found is not None
+    return found
+
+
+def _verify(bundle: Path) -> bool:
+    """Re-checks the bundle as a stranger would: in a process of its own, which knows nothing of this one."""
+    command = [sys.executable, "-m", "appliance.cli.main", "verify", str(bundle), "--json"]
+    return subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode == ExitCode.OK
+
+
+def _report(ledger: Ledger, cycle: Cycle, job: Job, bundle: str, verified: bool, seconds: float) -> DemoReport:
+    evaluation = ledger.evaluation(f"{cycle.id}.evaluation")
+    assert evaluation is not None
+    decision = next(
+        one for one in ledger.decisions(candidate=evaluation.candidate.weights) if one.evaluation == evaluation.id
+    )
+    examined: list[Judged] = []
+    for purpose in (Purpose.EVALUATION, Purpose.VALIDATION):
+        examined += ledger.rollouts(cycle=cycle.id, purpose=purpose, limit=1_000_000)
+    examined += ledger.rollouts(job=job.id, limit=1_000_000)
+    return report(
+        cycle=cycle,
+        evaluation=evaluation,
+        decision=decision,
+        steps=ledger.step_metrics(cycle.id),
+        examined=examined,
+        rollouts=ledger.rollout_counts(cycle.id),
+        job=job,
+        artifact=ledger.artifact(job.artifact) if job.artifact else None,
+        bundle=bundle,
+        verified=verified,
+        seconds=seconds,
+    )
+
+
+def _commands(settings: Settings, found: DemoReport) -> list[str]:
+    where = f" --data {settings.data}" if settings.origins()["data"] != "default" else ""
+    return [
+        f"assay serve{where} &                  the daemon, on this data folder; then, beside it:",
+        f"assay tui{where}                      the night, its rollouts and its decision on one screen",
+        f"assay model approve {found.candidate[:12]}{where}   put the candidate into service; it waits for your word",
+    ]
+
+
+def _set_aside(data: Path, console: Console) -> None:
+    """Moves an earlier data folder out of the way: beginning anew loses nothing."""
+    if not data.exists() or not any(data.iterdir()):
+        return
+    with DataLock(data):
+        stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
+        aside = data.with_name(f"{data.name}.{KEPT_ASIDE}-{stamp}")
+        data.rename(aside)
+    console.print(f"what was in {data} is now in {aside}", markup=False)
+
+
+def _write_json(path: Path, found: DemoReport) -> None:
+    text = json.dumps(found.model_dump(mode="json"), indent=1) + "\n"
+    try:
+        path.write_text(text)
+    except OSError as error:
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
+        raise AssayError(
+            f"{path} cannot be written: {error.strerror}",
+            hint="choose another file with --json; run the same command again, nothing is repeated",
+            code=ExitCode.USAGE,
+        ) from error
