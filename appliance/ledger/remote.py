@@ -122,37 +122,38 @@ RemoteLedger = cast(
 def serve_ledger(sock: socket.socket, ledger: Ledger) -> None:
     """Answers calls until the other side closes or dies; blocks. Shuts the socket down; closing it is its owner's.
 
-    A request that is no call of the protocol is refused and ends the line.
+    A request that is no call of the protocol is refused with a LedgerError on the other side.
     """
     try:
         while (frame := _receive(sock)) is not None:
-            try:
-                request = _requests().validate_json(frame)
-            except ValidationError as error:
-                refusal = _Refusal(
-                    message=f"this is no call to a ledger: {error.errors(include_input=False)[0]['msg']}",
-                    hint="worker and daemon are of different versions: start the daemon again",
-                )
-                _send(sock, b'{"refused":%s}' % refusal.model_dump_json().encode())
-                return
-            _send(sock, _answer(ledger, _calls()[request.call], request))
+            _send(sock, _answer(ledger, frame))
     except (BrokenPipeError, ConnectionResetError):
         return
     finally:
         _shut_down(sock)
 
 
-def _answer(ledger: Ledger, call: _Call, request: BaseModel) -> bytes:
-    arguments = {name: getattr(request, name) for name in call.parameters}
+def _answer(ledger: Ledger, frame: bytes) -> bytes:
     try:
-        reply = call.reply(value=getattr(ledger, call.name)(**arguments))
+        request = _requests().validate_json(frame)
+    except ValidationError as error:
+        first = error.errors(include_input=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        return _refusal(
+            f"this is no call to a ledger: {where}: {first['msg']}",
+            "a figure in it is not finite, or worker and daemon are of different versions: start the daemon again",
+        )
+    call = _calls()[request.call]
+    try:
+        value = getattr(ledger, call.name)(**{name: getattr(request, name) for name in call.parameters})
     except LedgerError as error:
-        reply = call.reply(refused=_Refusal(message=str(error), hint=error.hint))
-    frame = reply.model_dump_json().encode()
-    if len(frame) > MAX_FRAME:
-        refused = _Refusal(message=f"an answer of {len(frame)} bytes is too long", hint="ask for fewer records")
-        return call.reply(refused=refused).model_dump_json().encode()
-    return frame
+        return _refusal(str(error), error.hint)
+    answer = call.reply(value=value).model_dump_json().encode()
+    return answer if len(answer) <= MAX_FRAME else _refusal("that answer is too long", "ask for fewer records")
+
+
+def _refusal(message: str, hint: str) -> bytes:
+    return b'{"refused":%s}' % _Refusal(message=message, hint=hint).model_dump_json().encode()
 
 
 def _send(sock: socket.socket, frame: bytes) -> None:

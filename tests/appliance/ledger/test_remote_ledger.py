@@ -1,0 +1,257 @@
+"""The ledger through a socket: the same protocol, the same errors, and a worker that may die at any moment."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import ledger_records as made
+import pytest
+
+from appliance.ledger.ledger import Ledger, LedgerError
+from appliance.ledger.remote import RemoteLedger, serve_ledger
+from appliance.ledger.sqlite import SqliteLedger
+from appliance.records import Event, Purpose
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[SqliteLedger]:
+    with SqliteLedger(tmp_path / "ledger.sqlite3") as opened:
+        yield opened
+
+
+@contextmanager
+def served(ledger: Ledger) -> Iterator[socket.socket]:
+    """The worker's end of a line to `ledger`; afterwards the serving thread has ended of itself."""
+    ours, theirs = socket.socketpair()
+    thread = threading.Thread(target=serve_ledger, args=(ours, ledger))
+    thread.start()
+    try:
+        with theirs:
+            yield theirs
+    finally:
+        thread.join(timeout=10)
+        ours.close()
+        assert not thread.is_alive()
+
+
+def test_a_remote_ledger_answers_as_the_ledger_itself_does(ledger: SqliteLedger) -> None:
+    with served(ledger) as line:
+        remote = RemoteLedger(line)
+        remote.put_cycle(made.cycle())
+        remote.commit_step(made.step_record())
+        looked = made.judged("v", purpose=Purpose.VALIDATION, step=3)
+        remote.put_rollouts([looked])
+        remote.put_sealed_set("s", {"items": 4, "share": 1.0, "name": "first"})
+        remote.put_checkpoint(made.checkpoint())
+        remote.put_evaluation(made.evaluation())
+        remote.put_decision(made.decision())
+        remote.put_approval(made.approval())
+        remote.set_aliases({"champion": made.digest(1), "candidate": None}, "first", at=made.AT)
+        remote.put_job(made.job())
+        remote.put_artifact(made.artifact())
+        remote.put_event(Event(kind="note", text="\x1b]0;x\x07", created=made.AT))
+        for asked in (remote, ledger):
+            assert asked.cycle("night-1") == made.cycle()
+            assert asked.cycle("none") is None
+            assert asked.cycles(5) == [made.cycle()]
+            assert asked.step("night-1", 0) == made.step_record()
+            assert asked.step("night-1", 1) is None
+            assert asked.recorded_steps("night-1") == [0]
+            assert asked.rollouts(purpose=Purpose.VALIDATION, step=3) == [looked]
+            assert asked.rollout_counts("night-1") == {"train": 4, "validation": 1}
+            assert asked.sealed_sets() == {"s": {"items": 4, "share": 1.0, "name": "first"}}
+            assert asked.checkpoint(made.digest(1)[:8]) == made.checkpoint()
+            assert asked.decisions(candidate=made.digest(2)) == [made.decision()]
+            assert asked.approvals() == [made.approval()]
+            assert asked.alias("champion") == made.digest(1)
+            assert asked.alias("candidate") is None
+            assert asked.next_job() == made.job()
+            assert asked.events() == [(1, Event(kind="note", text="\x1b]0;x\x07", created=made.AT))]
+
+
+def test_it_has_every_method_of_the_protocol_and_no_other(ledger: SqliteLedger) -> None:
+    expected = {name for name, _ in inspect.getmembers(Ledger, inspect.isfunction) if not name.startswith("_")}
+    with served(ledger) as line:
+        found = {
+            name for name, _ in inspect.getmembers(RemoteLedger(line), inspect.ismethod) if not name.startswith("_")
+        }
+    assert found == expected
+    assert "close" not in found
+
+
+def test_an_error_of_the_ledger_arrives_with_its_hint_and_the_line_goes_on(ledger: SqliteLedger) -> None:
+    with served(ledger) as line:
+        remote = RemoteLedger(line)
+        with pytest.raises(LedgerError, match="no such checkpoint") as caught:
+            remote.set_aliases({"champion": "nothing"}, "wrong", made.AT)
+        assert "assay model ls" in caught.value.hint
+        assert remote.alias("champion") is None
+
+
+def test_what_json_cannot_hold_is_refused_and_the_line_goes_on(ledger: SqliteLedger) -> None:
+    with served(ledger) as line:
+        remote = RemoteLedger(line)
+        with pytest.raises(LedgerError):
+            remote.put_rollouts([made.judged("h", answer="\ud800")])
+        with pytest.raises(LedgerError, match="valid number"):
+            remote.put_event(Event(kind="note", text="x", figures={"loss": float("inf")}, created=made.AT))
+        remote.put_event(Event(kind="note", text="fine", created=made.AT))
+    assert [event.text for _, event in ledger.events()] == ["fine"]
+
+
+def test_threads_of_a_worker_share_one_line(ledger: SqliteLedger) -> None:
+    with served(ledger) as line:
+        remote = RemoteLedger(line)
+        failures: list[str] = []
+
+        def work(number: int) -> None:
+            for i in range(20):
+                remote.put_cycle(made.cycle(f"{number}-{i}"))
+                if (found := remote.cycle(f"{number}-{i}")) is None or found.id != f"{number}-{i}":
+                    failures.append(f"{number}-{i}")
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert failures == []
+    assert len(ledger.cycles(limit=1000)) == 80
+
+
+# what a line may carry
+def frame(content: bytes) -> bytes:
+    return struct.pack(">I", len(content)) + content
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'{"call":"close"}',
+        b'{"call":"__init__","path":"/etc/passwd"}',
+        b'{"call":"_database"}',
+        b'{"call":"cycle"}',
+        b'{"call":"cycle","cycle":7}',
+        b'{"call":"cycle","cycle":"a","and":"b"}',
+        b'{"call":"put_job","job":{"id":"x"}}',
+        b"\x80\x04\x95pickle",
+        b"",
+    ],
+)
+def test_what_is_no_call_of_the_protocol_is_refused_and_reaches_nothing(ledger: SqliteLedger, content: bytes) -> None:
+    with served(ledger) as line:
+        line.sendall(frame(content))
+        line.shutdown(socket.SHUT_WR)
+        reply = line.makefile("rb").read()
+    refused = json.loads(reply[4:])["refused"]
+    assert "no call" in refused["message"]
+    assert refused["hint"]
+
+
+def test_a_length_that_nobody_would_send_ends_the_line_without_taking_memory(ledger: SqliteLedger) -> None:
+    with served(ledger) as line:
+        line.sendall(b"\xff\xff\xff\xff")
+        assert line.recv(1) == b""
+
+
+def test_a_core_that_has_gone_is_reported(ledger: SqliteLedger) -> None:
+    ours, theirs = socket.socketpair()
+    with theirs:
+        ours.close()
+        with pytest.raises(LedgerError, match="line") as caught:
+            RemoteLedger(theirs).cycles()
+        assert "assay serve" in caught.value.hint
+
+
+def test_after_a_call_that_was_interrupted_no_answer_is_taken_for_another(ledger: SqliteLedger) -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.settimeout(0.05)
+        remote = RemoteLedger(theirs)
+        with pytest.raises(LedgerError):
+            remote.cycle("a")
+        ours.sendall(frame(b'{"value":null,"refused":null}'))
+        with pytest.raises(LedgerError, match="interrupted"):
+            remote.cycle("b")
+
+
+# a real worker
+WORKER = """
+import os, socket, sys
+import ledger_records as made
+from appliance.ledger.remote import RemoteLedger
+line = socket.socket(fileno=int(sys.argv[1]))
+ledger = RemoteLedger(line)
+for step in range(int(sys.argv[2])):
+    ledger.commit_step(made.step_record(step, rollouts=8))
+    print(step, flush=True)
+if sys.argv[3] == "half":
+    line.sendall((1000).to_bytes(4, "big") + b'{"call":"put_cycle",')
+    print("half", flush=True)
+    sys.stdin.read()
+"""
+
+
+def start(line: socket.socket, steps: int, end: str) -> subprocess.Popen[str]:
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), str(HERE.parents[2])])}
+    return subprocess.Popen(
+        [sys.executable, "-c", WORKER, str(line.fileno()), str(steps), end],
+        pass_fds=(line.fileno(),),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environ,
+    )
+
+
+def test_a_worker_process_writes_through_its_inherited_socket(ledger: SqliteLedger) -> None:
+    with served(ledger) as line, start(line, 3, "clean") as worker:
+        said, _ = worker.communicate(timeout=60)
+    assert (said, worker.returncode) == ("0\n1\n2\n", 0)
+    assert [ledger.step("night-1", step) for step in range(3)] == [
+        made.step_record(step, rollouts=8) for step in range(3)
+    ]
+
+
+def test_a_worker_killed_in_the_middle_of_a_frame_leaves_nothing_of_it(ledger: SqliteLedger) -> None:
+    with served(ledger) as line, start(line, 2, "half") as worker:
+        assert worker.stdout is not None
+        assert [worker.stdout.readline() for _ in range(3)] == ["0\n", "1\n", "half\n"]
+        worker.send_signal(signal.SIGKILL)
+    assert ledger.recorded_steps("night-1") == [0, 1]
+    assert ledger.cycles() == []
+    with served(ledger) as line, start(line, 4, "clean") as worker:
+        worker.communicate(timeout=60)
+    assert ledger.recorded_steps("night-1") == [0, 1, 2, 3]
+    assert ledger.rollout_counts("night-1") == {"train": 32}
+
+
+def test_a_ledger_that_fails_unforeseen_ends_the_line_instead_of_leaving_the_worker_waiting() -> None:
+    ours, theirs = socket.socketpair()
+    seen: list[BaseException] = []
+
+    def serve() -> None:
+        try:
+            serve_ledger(ours, object())  # type: ignore[arg-type]
+        except AttributeError as error:
+            seen.append(error)
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    with ours, theirs, pytest.raises(LedgerError, match="closed the line"):
+        RemoteLedger(theirs).cycles()
+    thread.join(timeout=10)
+    assert len(seen) == 1

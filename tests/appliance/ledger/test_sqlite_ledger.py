@@ -1,0 +1,312 @@
+"""The ledger keeps what it is given, exactly once, and gives it back as it was."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import ledger_records as made
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from appliance.ledger.ledger import LedgerError
+from appliance.ledger.sqlite import SqliteLedger
+from appliance.records import CycleState, Event, JobState, Purpose
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[SqliteLedger]:
+    with SqliteLedger(tmp_path / "ledger.sqlite3") as opened:
+        yield opened
+
+
+def test_everything_that_was_written_is_read_again_after_opening_anew(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "ledger.sqlite3"
+    with SqliteLedger(path) as ledger:
+        ledger.put_cycle(made.cycle())
+        ledger.commit_step(made.step_record())
+        ledger.put_sealed_set(made.digest(99), {"items": 512, "seed": 3, "share": 0.5, "families": "all"})
+        for seed in (1, 2):
+            ledger.put_checkpoint(made.checkpoint(seed))
+        ledger.put_evaluation(made.evaluation())
+        ledger.put_decision(made.decision())
+        ledger.put_approval(made.approval())
+        ledger.set_aliases({"champion": made.digest(2), "previous": made.digest(1)}, "approved by ada", made.AT)
+        ledger.put_job(made.job())
+        ledger.put_artifact(made.artifact())
+        ledger.put_event(Event(kind="phase", text="training", figures={"step": 1.0}, created=made.AT))
+    with SqliteLedger(path) as ledger:
+        assert ledger.cycles() == [made.cycle()]
+        assert ledger.cycle("night-1") == made.cycle()
+        assert ledger.step("night-1", 0) == made.step_record()
+        assert ledger.step_metrics("night-1") == [{"success": 0.5, "tokens_per_second": 900.0, "step": 0}]
+        assert ledger.sealed_sets() == {made.digest(99): {"items": 512, "seed": 3, "share": 0.5, "families": "all"}}
+        assert ledger.checkpoints() == [made.checkpoint(2), made.checkpoint(1)]
+        assert ledger.evaluation("evaluation-2") == made.evaluation()
+        assert ledger.evaluations(candidate=made.digest(2)) == [made.evaluation()]
+        assert ledger.evaluations(candidate=made.digest(1)) == []
+        assert ledger.decisions(candidate=made.digest(2)) == [made.decision()]
+        assert ledger.approvals(candidate=made.digest(2)) == [made.approval()]
+        assert ledger.alias("champion") == made.digest(2)
+        assert ledger.alias("previous") == made.digest(1)
+        assert ledger.alias("candidate") is None
+        assert ledger.job("job-1") == made.job()
+        assert ledger.artifact("artifact-1") == made.artifact()
+        assert ledger.artifacts() == [made.artifact()]
+        assert [event.text for _, event in ledger.events()] == ["training"]
+
+
+def test_what_is_not_there_is_none_or_nothing(ledger: SqliteLedger) -> None:
+    assert ledger.cycle("x") is None
+    assert ledger.step("x", 0) is None
+    assert ledger.checkpoint("abcdef") is None
+    assert ledger.evaluation("x") is None
+    assert ledger.alias("champion") is None
+    assert ledger.job("x") is None
+    assert ledger.next_job() is None
+    assert ledger.artifact("x") is None
+    assert ledger.rollouts() == []
+    assert ledger.rollout_counts("x") == {}
+    ledger.put_rollouts([])
+    assert ledger.rollouts() == []
+
+
+# exactly once
+deliveries = st.lists(st.integers(0, 3), min_size=1, max_size=12)
+
+
+@settings(max_examples=15, deadline=None)
+@given(deliveries)
+def test_however_often_steps_are_sent_each_rollout_counts_once(
+    tmp_path_factory: pytest.TempPathFactory, sent: list[int]
+) -> None:
+    with SqliteLedger(tmp_path_factory.mktemp("ledger") / "ledger.sqlite3") as ledger:
+        for step in sent:
+            ledger.commit_step(made.step_record(step, rollouts=3))
+        steps = sorted(set(sent))
+        assert ledger.recorded_steps("night-1") == steps
+        assert ledger.rollout_counts("night-1") == {"train": 3 * len(steps)}
+        assert all(ledger.step("night-1", step) == made.step_record(step, rollouts=3) for step in steps)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.lists(st.lists(st.integers(0, 9), max_size=6), max_size=6))
+def test_however_often_rollouts_are_sent_and_in_whatever_batches_each_counts_once(
+    tmp_path_factory: pytest.TempPathFactory, batches: list[list[int]]
+) -> None:
+    with SqliteLedger(tmp_path_factory.mktemp("ledger") / "ledger.sqlite3") as ledger:
+        for batch in batches:
+            ledger.put_rollouts([made.judged(f"r{i}", purpose=Purpose.EVALUATION) for i in batch])
+        distinct = {f"r{i}" for batch in batches for i in batch}
+        kept = ledger.rollouts(limit=1000)
+        assert sorted(one.rollout.id for one in kept) == sorted(distinct)
+
+
+def test_a_step_that_is_sampled_again_after_a_restart_leaves_the_first_as_it_is(ledger: SqliteLedger) -> None:
+    ledger.commit_step(made.step_record())
+    ledger.commit_step(made.step_record(prefix="again/", rollouts=9))
+    assert ledger.step("night-1", 0) == made.step_record()
+    assert ledger.rollout_counts("night-1") == {"train": 4}
+
+
+def test_a_step_with_a_rollout_that_is_counted_elsewhere_is_refused_whole(ledger: SqliteLedger) -> None:
+    record = made.step_record()
+    ledger.put_rollouts([record.judged[2]])
+    with pytest.raises(LedgerError, match="outside this step"):
+        ledger.commit_step(record)
+    assert ledger.recorded_steps("night-1") == []
+    assert len(ledger.rollouts()) == 1
+
+
+def test_a_step_that_holds_one_rollout_twice_is_refused(ledger: SqliteLedger) -> None:
+    record = made.step_record()
+    twice = record.model_copy(update={"judged": (*record.judged, record.judged[0])})
+    with pytest.raises(LedgerError, match="twice"):
+        ledger.commit_step(twice)
+    assert ledger.rollouts() == []
+
+
+def test_the_same_record_again_changes_nothing_and_another_under_its_key_is_refused(ledger: SqliteLedger) -> None:
+    evaluation, decision, artifact = made.evaluation(), made.decision(), made.artifact()
+    for _ in range(2):
+        ledger.put_checkpoint(made.checkpoint())
+        ledger.put_evaluation(evaluation)
+        ledger.put_decision(decision)
+        ledger.put_approval(made.approval())
+        ledger.put_artifact(artifact)
+        ledger.put_sealed_set("s", {"items": 4})
+    assert len(ledger.checkpoints()) == len(ledger.decisions()) == len(ledger.approvals()) == 1
+    refused = [
+        lambda: ledger.put_checkpoint(made.checkpoint(step=11)),
+        lambda: ledger.put_evaluation(evaluation.model_copy(update={"sealed_set": "other"})),
+        lambda: ledger.put_decision(decision.model_copy(update={"reason": "because"})),
+        lambda: ledger.put_artifact(artifact.model_copy(update={"answer": "7"})),
+        lambda: ledger.put_sealed_set("s", {"items": 5}),
+    ]
+    for put in refused:
+        with pytest.raises(LedgerError, match="another record") as caught:
+            put()
+        assert caught.value.hint
+    assert ledger.checkpoint(made.digest(1)) == made.checkpoint()
+    assert ledger.sealed_sets() == {"s": {"items": 4}}
+
+
+def test_two_people_and_two_words_of_one_person_are_all_kept(ledger: SqliteLedger) -> None:
+    words = [made.approval(), made.approval("grace"), made.approval().model_copy(update={"verdict": "reject"})]
+    for word in words:
+        ledger.put_approval(word)
+    assert ledger.approvals(candidate=made.digest(2)) == words[::-1]
+
+
+# order and filters
+def test_updates_keep_a_cycle_and_a_job_in_their_place(ledger: SqliteLedger) -> None:
+    for name in ("a", "b"):
+        ledger.put_cycle(made.cycle(name))
+        ledger.put_job(made.job(name))
+    ledger.put_cycle(made.cycle("a", state=CycleState.DONE))
+    ledger.put_job(made.job("a", JobState.RUNNING))
+    assert [cycle.id for cycle in ledger.cycles()] == ["b", "a"]
+    assert ledger.cycle("a") == made.cycle("a", state=CycleState.DONE)
+    assert [job.id for job in ledger.jobs()] == ["b", "a"]
+
+
+def test_the_next_job_is_the_oldest_that_waits_or_was_running_when_the_daemon_died(ledger: SqliteLedger) -> None:
+    for name, state in (("a", JobState.SOLVED), ("b", JobState.RUNNING), ("c", JobState.QUEUED)):
+        ledger.put_job(made.job(name, state))
+    assert ledger.next_job() == made.job("b", JobState.RUNNING)
+    ledger.put_job(made.job("b", JobState.UNSOLVED))
+    assert ledger.next_job() == made.job("c")
+    ledger.put_job(made.job("c", JobState.FAILED))
+    assert ledger.next_job() is None
+
+
+def test_rollouts_are_found_by_cycle_job_purpose_and_step_newest_first(ledger: SqliteLedger) -> None:
+    ledger.commit_step(made.step_record(0, rollouts=2))
+    ledger.commit_step(made.step_record(1, rollouts=2))
+    ledger.put_rollouts(
+        [made.judged("v", purpose=Purpose.VALIDATION, step=1), made.judged("j", in_cycle="job-1", purpose=Purpose.JOB)]
+    )
+
+    def names(**filters: object) -> list[str]:
+        return [one.rollout.id for one in ledger.rollouts(**filters)]  # type: ignore[arg-type]
+
+    assert names() == ["j", "v", "night-1/1/1", "night-1/1/0", "night-1/0/1", "night-1/0/0"]
+    assert names(limit=2) == ["j", "v"]
+    assert names(job="job-1") == ["j"]
+    assert names(job="night-1") == []
+    assert names(cycle="night-1", step=1) == ["v", "night-1/1/1", "night-1/1/0"]
+    assert names(cycle="night-1", purpose=Purpose.TRAIN, step=0) == ["night-1/0/1", "night-1/0/0"]
+    assert ledger.rollout_counts("night-1") == {"train": 4, "validation": 1}
+
+
+def test_events_are_numbered_and_read_on_from_where_one_was(ledger: SqliteLedger) -> None:
+    for text in ("one", "two", "three"):
+        ledger.put_event(Event(kind="note", text=text, created=made.AT))
+    first = ledger.events(limit=1)
+    assert [event.text for _, event in first] == ["one"]
+    assert [event.text for _, event in ledger.events(after=first[-1][0])] == ["two", "three"]
+
+
+def test_a_checkpoint_is_found_by_six_digits_unless_two_begin_so(ledger: SqliteLedger) -> None:
+    twin = made.checkpoint(manifest=made.digest(1)[:8] + made.digest(2)[8:])
+    ledger.put_checkpoint(made.checkpoint())
+    assert ledger.checkpoint(made.digest(1)[:6].upper()) == made.checkpoint()
+    assert ledger.checkpoint(made.digest(1)[:5]) is None
+    assert ledger.checkpoint("%" * 6) is None
+    ledger.put_checkpoint(twin)
+    with pytest.raises(LedgerError, match="more than one") as caught:
+        ledger.checkpoint(made.digest(1)[:7])
+    assert "more digits" in caught.value.hint
+    assert ledger.checkpoint(twin.manifest) == twin
+
+
+# what is in service
+def test_aliases_move_together_and_leave_their_history(ledger: SqliteLedger) -> None:
+    for seed in (1, 2):
+        ledger.put_checkpoint(made.checkpoint(seed))
+    ledger.set_aliases({"champion": made.digest(1)}, "first", "t1")
+    ledger.set_aliases({"champion": made.digest(2), "previous": made.digest(1)}, "better", "t2")
+    ledger.set_aliases({"candidate": None}, "rejected", "t3")
+    assert ledger.alias_history() == [
+        {"candidate": None, "reason": "rejected", "at": "t3"},
+        {"champion": made.digest(2), "previous": made.digest(1), "reason": "better", "at": "t2"},
+        {"champion": made.digest(1), "reason": "first", "at": "t1"},
+    ]
+    assert len(ledger.alias_history(limit=1)) == 1
+
+
+def test_nothing_that_the_ledger_does_not_know_can_be_put_into_service(ledger: SqliteLedger) -> None:
+    ledger.put_checkpoint(made.checkpoint(1))
+    ledger.set_aliases({"champion": made.digest(1)}, "first", "t1")
+    with pytest.raises(LedgerError, match="no such checkpoint"):
+        ledger.set_aliases({"previous": made.digest(1), "champion": made.digest(2)}, "wrong", "t2")
+    assert ledger.alias("champion") == made.digest(1)
+    assert ledger.alias("previous") is None
+    assert len(ledger.alias_history()) == 1
+
+
+# what JSON cannot hold
+def test_a_figure_that_is_not_finite_is_refused_before_anything_is_written(ledger: SqliteLedger) -> None:
+    record = made.step_record().model_copy(update={"metrics": {"loss": float("nan")}})
+    with pytest.raises(LedgerError, match="JSON cannot hold"):
+        ledger.commit_step(record)
+    assert ledger.recorded_steps("night-1") == []
+
+
+def test_hostile_text_comes_back_as_it_was(ledger: SqliteLedger) -> None:
+    text = "\x00\x1b[2J'; DROP TABLE rollouts; --\u202e\U0001f600\n"
+    ledger.put_rollouts([made.judged("h", answer=text)])
+    assert ledger.rollouts()[0].rollout.answer == text
+
+
+def test_text_that_is_not_unicode_is_refused(ledger: SqliteLedger) -> None:
+    with pytest.raises(LedgerError, match="JSON cannot hold"):
+        ledger.put_rollouts([made.judged("fine"), made.judged("h", answer="\ud800")])
+    assert ledger.rollouts() == []
+
+
+# threads and time
+def test_many_threads_write_and_read_at_once_and_nothing_is_lost(ledger: SqliteLedger) -> None:
+    failures: list[Exception] = []
+
+    def work(number: int) -> None:
+        try:
+            for i in range(10):
+                ledger.put_event(Event(kind="note", text=f"{number}/{i}", created=made.AT))
+                assert any(event.text == f"{number}/{i}" for _, event in ledger.events(limit=1000))
+        except Exception as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    numbers = [number for number, _ in ledger.events(limit=1000)]
+    assert numbers == list(range(1, 81))
+
+
+def test_a_step_of_384_rollouts_of_60_tokens_is_committed_in_well_under_a_tenth_of_a_second(
+    ledger: SqliteLedger,
+) -> None:
+    records = [made.step_record(step, rollouts=384, tokens=60) for step in range(5)]
+    seconds = []
+    for record in records:
+        began = time.perf_counter()
+        ledger.commit_step(record)
+        seconds.append(time.perf_counter() - began)
+    assert min(seconds) < 0.1
+    assert ledger.step("night-1", 4) == records[4]
+
+
+def test_a_closed_ledger_says_so(tmp_path: Path) -> None:
+    ledger = SqliteLedger(tmp_path / "ledger.sqlite3")
+    ledger.close()
+    with pytest.raises(LedgerError, match="closed"):
+        ledger.put_cycle(made.cycle())
+    with pytest.raises(LedgerError, match="closed"):
+        ledger.cycles()
