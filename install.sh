@@ -586,7 +586,7 @@ run_tests() {
     "$VENV/bin/ruff" check || failed+=("ruff check")
     "$VENV/bin/ruff" format --check --quiet || failed+=("ruff format")
     "$VENV/bin/mypy" || failed+=("mypy")
-    "$VENV/bin/lint-imports" || failed+=("lint-imports")
+    "$VENV/bin/lint-imports" --no-logo || failed+=("lint-imports")
     if [ ${#failed[@]} -gt 0 ]; then
         printf -v failed[0] '%s' "$(IFS=,; echo "${failed[*]}")"
         say "failed: ${failed[0]}; the tests follow all the same"

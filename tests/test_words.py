@@ -19,12 +19,14 @@ def product() -> list[Path]:
 
 
 def tracked() -> list[Path]:
-    """Every text file that git knows, or every one below the root where there is no git."""
+    """Every text file that git knows, or every one below the root where git does not answer."""
     try:
         names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True, timeout=30).stdout
         paths = [ROOT / name for name in names.decode().split("\0") if name]
     except (OSError, subprocess.CalledProcessError):
-        paths = [path for path in ROOT.rglob("*") if ".venv" not in path.parts]
+        below = [path for path in ROOT.rglob("*") if path.suffix != ".pyc"]
+        hidden = {".git", ".venv", "assay.egg-info"} | {path.name for path in ROOT.glob(".*_cache")}
+        paths = [path for path in below if hidden.isdisjoint(path.relative_to(ROOT).parts)]
     return [path for path in paths if path.is_file() and path.suffix in TEXT and path.name != "LICENSE"]
 
 
