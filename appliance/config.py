@@ -214,6 +214,8 @@ def _nested(flags: Mapping[str, Any]) -> dict[str, Any]:
         place = tree
         for section in sections:
             place = place.setdefault(section, {})
+            if not isinstance(place, dict):
+                raise ConfigError(f"--{key} contradicts another flag", hint="leave one of the two out")
         place[last] = _nested(value) if isinstance(value, Mapping) else value
     return tree
 

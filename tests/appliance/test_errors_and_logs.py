@@ -1,0 +1,130 @@
+"""What a person reads when something fails, and what a log line can never do."""
+
+from __future__ import annotations
+
+import errno
+import io
+import json
+import subprocess
+import sys
+import unicodedata
+from pathlib import Path
+
+import pytest
+import structlog
+from hypothesis import given
+from hypothesis import strategies as st
+
+from appliance import logs
+from appliance.client import ApiError, DaemonNotRunning
+from appliance.config import ConfigError
+from appliance.errors import AssayError, ExitCode, exit_code, explain
+from appliance.inference.engine import ModelError
+from appliance.learning.errors import CheckpointError
+from appliance.ledger.ledger import LedgerError
+from appliance.promotion import PromotionError
+from curriculum.errors import UnknownFamilyError
+from runtime.errors import BadRequestError, InfrastructureError, RefusedError
+from verifiers.errors import SpecError
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (ConfigError("m", hint="h"), ExitCode.USAGE),
+        (BadRequestError("m", hint="h"), ExitCode.USAGE),
+        (UnknownFamilyError("m", hint="h"), ExitCode.USAGE),
+        (SpecError("m", hint="h"), ExitCode.USAGE),
+        (DaemonNotRunning(Path("/s")), ExitCode.NOT_RUNNING),
+        (ApiError("m", hint="h", exit_code=4), ExitCode.REFUSED),
+        (PromotionError("m", hint="h"), ExitCode.REFUSED),
+        (RefusedError("m", hint="h"), ExitCode.INFRASTRUCTURE),
+        (InfrastructureError("m", hint="h"), ExitCode.INFRASTRUCTURE),
+        (ModelError("m", hint="h"), ExitCode.INFRASTRUCTURE),
+        (CheckpointError("m", hint="h"), ExitCode.INFRASTRUCTURE),
+        (LedgerError("m", hint="h"), ExitCode.INFRASTRUCTURE),
+    ],
+)
+def test_every_typed_error_keeps_its_words_and_gets_its_exit_code(error: Exception, code: ExitCode) -> None:
+    explained = explain(error)
+    assert (explained.message, explained.code) == (str(error), code)
+    assert explained.hint == error.hint  # type: ignore[attr-defined]
+    assert exit_code(error) == code
+
+
+@pytest.mark.parametrize(
+    ("number", "hint"), [(errno.ENOSPC, "free some space"), (errno.EACCES, "right"), (errno.EROFS, "--data")]
+)
+def test_what_the_system_says_comes_with_what_to_do(number: int, hint: str) -> None:
+    explained = explain(OSError(number, "as the system says it", "/some/file"))
+    assert explained.message == "/some/file: as the system says it"
+    assert hint in explained.hint
+    assert explained.code == ExitCode.INFRASTRUCTURE
+
+
+def test_an_error_that_nobody_foresaw_says_so() -> None:
+    explained = explain(KeyError("x"))
+    assert "unexpected KeyError" in explained.message
+    assert "report" in explained.hint
+
+
+def test_explaining_twice_changes_nothing() -> None:
+    error = AssayError("m", "h", ExitCode.REFUSED)
+    assert explain(error) is error
+    assert exit_code(error) == 4
+
+
+def test_errors_are_explained_without_loading_anything_heavy() -> None:
+    program = (
+        "import sys, appliance.errors; print(sorted({'torch', 'sympy', 'transformers', 'httpx'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+# the log
+def said(form: str, **values: object) -> str:
+    stream = io.StringIO()
+    logs.configure("info", form, stream)  # type: ignore[arg-type]
+    structlog.get_logger("assay").info("event", **values)
+    return stream.getvalue()
+
+
+@given(st.text(), st.text())
+def test_no_value_can_begin_a_line_or_move_the_cursor(text: str, inner: str) -> None:
+    for form in ("console", "json"):
+        line = said(form, text=text, deep={"a": [inner]})
+        assert line.endswith("\n")
+        assert not {unicodedata.category(character) for character in line[:-1]} & {"Cc", "Cf", "Cs", "Zl", "Zp"}
+
+
+def test_json_lines_can_be_read_by_a_program() -> None:
+    entry = json.loads(said("json", step=3, success=0.5, nothing=None, text="\x1b[31m"))
+    assert entry["step"] == 3
+    assert entry["success"] == 0.5
+    assert entry["nothing"] is None
+    assert entry["text"] == "\\x1b[31m"
+    assert entry["level"] == "info"
+
+
+def test_a_traceback_stays_behind_its_event_whatever_its_message_says() -> None:
+    stream = io.StringIO()
+    logs.configure("info", "console", stream)
+    try:
+        raise ValueError("broken\n2026-01-01 [info] forged\x1b[2J")
+    except ValueError:
+        structlog.get_logger("assay").exception("failed")
+    first, *rest = stream.getvalue().rstrip("\n").split("\n")
+    assert "failed" in first
+    assert any("ValueError: broken" in line for line in rest)
+    assert all(line.startswith("  ") for line in rest)
+    assert "\x1b" not in stream.getvalue()
+
+
+def test_what_is_below_the_level_is_not_said() -> None:
+    stream = io.StringIO()
+    logs.configure("warning", "json", stream)
+    log = structlog.get_logger("assay")
+    log.info("quiet")
+    log.warning("loud")
+    assert [json.loads(line)["event"] for line in stream.getvalue().splitlines()] == ["loud"]
