@@ -537,19 +537,19 @@ runsc() {
 # --- uninstall --------------------------------------------------------------------------------------------------------
 
 uninstall() {
-    local data="" packages
-    if [ "$PURGE" = 1 ]; then
-        # The product itself says where its data is, from its own configuration.
-        data="$("$VENV/bin/python" -c 'from appliance.config import Settings; print(Settings.load().data)' 2>/dev/null || true)"
-        [ -n "$data" ] || fail 5 "the data folder is not known, because this installation cannot say it" \
+    local data packages
+    # The product itself says where its data is, from its own configuration.
+    data="$("$VENV/bin/python" -c 'from appliance.config import Settings; print(Settings.load().data)' 2>/dev/null || true)"
+    if [ "$PURGE" = 1 ] && [ -z "$data" ]; then
+        fail 5 "the data folder is not known, because this installation cannot say it" \
             "remove it by hand, and run --uninstall without --purge"
-        if [ -S "$data/run/assay.sock" ] && "$VENV/bin/assay" status --data "$data" >/dev/null 2>&1; then
-            fail 5 "a daemon works on $data" "stop it first"
-        fi
-        case "$data" in
-        / | "$HOME" | "$ROOT" | "") fail 5 "$data is not a folder to remove" "remove the data by hand" ;;
-        esac
     fi
+    if [ -e "$data/run/lock" ] && ! flock -n "$data/run/lock" true; then
+        fail 5 "a daemon works on $data" "stop it first: $VENV/bin/assay stop"
+    fi
+    case "$PURGE,$data" in
+    "1,/" | "1,$HOME" | "1,$ROOT") fail 5 "$data is not a folder to remove" "remove the data by hand" ;;
+    esac
     packages="$(recorded packages)"
     if [ ! -e "$VENV" ]; then
         say "there is no environment at $VENV"
@@ -562,9 +562,9 @@ uninstall() {
     if [ -d "$ROOT/assay.egg-info" ] && plan "remove $ROOT/assay.egg-info (pip wrote it)"; then
         rm -rf "$ROOT/assay.egg-info"
     fi
-    if [ -n "$data" ] && [ -d "$data" ]; then
-        if plan "remove your data in $data (--purge)"; then rm -rf "$data"; fi
-    elif [ "$PURGE" = 0 ]; then
+    if [ "$PURGE" = 1 ]; then
+        if [ -d "$data" ] && plan "remove your data in $data (--purge)"; then rm -rf "$data"; fi
+    else
         say "your data stays where it is (--purge removes it)"
     fi
     if [ -n "$packages" ]; then say "these system packages stay, others may use them by now: $packages"; fi

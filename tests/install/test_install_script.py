@@ -9,10 +9,13 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import zipfile
 from pathlib import Path
 
 import pytest
+
+from appliance.lock import DataLock
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "install.sh"
@@ -193,6 +196,47 @@ def test_purge_refuses_when_nobody_can_say_where_the_data_is(checkout: Path) -> 
     assert result.returncode == 5
     assert "by hand" in result.stderr
     assert tree(checkout) == before
+
+
+def able_environment(checkout: Path) -> Path:
+    """As `make_environment`, and it can import the product."""
+    venv = make_environment(checkout)
+    site = next(venv.glob("lib/python3*/site-packages"))
+    (site / "product.pth").write_text(f"{ROOT}\n{sysconfig.get_path('purelib')}\n")
+    shutil.rmtree(checkout / "appliance")
+    return venv
+
+
+def test_purge_removes_the_data_folder_that_the_configuration_names_and_nothing_beside_it(checkout: Path) -> None:
+    able_environment(checkout)
+    data = checkout.parent / "data"
+    data.mkdir()
+    (data / "ledger.sqlite3").write_text("yours")
+    result = install(checkout, "--uninstall", "--purge", ASSAY_DATA=str(data))
+    assert result.returncode == 0, result.stderr
+    assert not data.exists()
+    assert not (checkout / ".venv").exists()
+    assert (checkout / "pyproject.toml").exists()
+
+
+@pytest.mark.parametrize("flags", [["--uninstall"], ["--uninstall", "--purge"]])
+def test_while_a_daemon_works_nothing_is_removed(checkout: Path, flags: list[str]) -> None:
+    venv = able_environment(checkout)
+    data = checkout.parent / "data"
+    with DataLock(data):
+        result = install(checkout, *flags, ASSAY_DATA=str(data))
+    assert result.returncode == 5
+    assert "stop it first" in result.stderr
+    assert data.exists()
+    assert (venv / "bin" / "python").exists()
+
+
+def test_purge_never_takes_the_home_folder_for_data(checkout: Path) -> None:
+    able_environment(checkout)
+    home = checkout.parent / "home"
+    result = install(checkout, "--uninstall", "--purge", ASSAY_DATA=str(home))
+    assert result.returncode == 5
+    assert home.exists()
 
 
 def test_an_interpreter_that_was_named_and_will_not_do_is_said(checkout: Path) -> None:
