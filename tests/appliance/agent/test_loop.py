@@ -1,0 +1,272 @@
+"""The agent keeps what was sampled, runs code only in sandboxes, and never lets one tool call hold up the others."""
+
+from __future__ import annotations
+
+import ast
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+
+import pytest
+from tokenizers import Tokenizer
+
+import appliance.agent
+from appliance.agent.dialect import SEEDLING, Codec
+from appliance.agent.loop import Agent, Assignment, calls_outside_sandbox
+from appliance.inference.engine import Request, Turn
+from appliance.learning.recipe import AgentBudget
+from appliance.records import Ended, Purpose, Role, Rollout, ToolStatus
+from appliance.seedling.tokenizer import train_tokenizer
+from runtime.errors import InfrastructureError, RefusedError
+from runtime.pool import GVisorSessions
+from runtime.sandbox import CallResult, CallStatus, Session, SessionPool, Tier
+from runtime.settings import RuntimeSettings
+
+
+class ScriptedEngine:
+    """An engine that says what it was told to, a turn a step: the seam without a model behind it."""
+
+    def __init__(self, scripts: dict[int, list[tuple[int, ...]]]) -> None:
+        self._scripts = {name: deque(turns) for name, turns in scripts.items()}
+        self._ready: deque[int] = deque()
+        self._known: set[int] = set()
+        self.forced: dict[int, list[tuple[int, ...]]] = {}
+        self.steps = 0
+
+    weights = "scripted"
+    tokens_sampled = 0
+
+    def load(self, folder: Path, digest: str) -> None: ...
+
+    def submit(self, request: Request) -> None:
+        self._ready.append(request.id)
+        self._known.add(request.id)
+        self.forced[request.id] = []
+
+    def step(self) -> Sequence[Turn]:
+        self.steps += 1
+        turns = []
+        for _ in range(len(self._ready)):
+            number = self._ready.popleft()
+            ids = self._scripts[number].popleft()
+            turns.append(Turn(number, ids, tuple(-0.5 for _ in ids), "stop"))
+        return turns
+
+    def resume(self, request: int, forced: Sequence[int]) -> None:
+        self.forced[request].append(tuple(forced))
+        self._ready.append(request)
+
+    def finish(self, request: int) -> None:
+        self._known.discard(request)
+
+    @property
+    def unfinished(self) -> int:
+        return len(self._known)
+
+    @property
+    def runnable(self) -> int:
+        return len(self._ready)
+
+
+class BrokenPool:
+    """Sessions on a machine where sandboxes die."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def open(self, *, tier: Tier = Tier.SHARED) -> Session:
+        raise self._error
+
+    def stats(self) -> dict[str, float]:
+        return {}
+
+    def close(self) -> None: ...
+
+
+@pytest.fixture(scope="module")
+def codec() -> Codec:
+    tokenizer = train_tokenizer(["print(1+2) gcd of 12 and 18? \\boxed{6} NameError: name"] * 50)
+    return Codec(Tokenizer.from_str(tokenizer.to_str()), SEEDLING)
+
+
+@pytest.fixture(scope="module")
+def sessions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SessionPool]:
+    folder = tmp_path_factory.mktemp("runtime")
+    pool = GVisorSessions(RuntimeSettings(state_dir=folder / "state", root_dir=folder / "roots"))
+    yield pool
+    pool.close()
+
+
+def assignment(number: int, prompt: str = "gcd of 12 and 18?") -> Assignment:
+    return Assignment(
+        id=f"r{number}",
+        task="t",
+        prompt=prompt,
+        cycle="c",
+        step=0,
+        sample=number,
+        purpose=Purpose.TRAIN,
+        temperature=1.0,
+        seed=number,
+    )
+
+
+def roll(codec: Codec, pool: SessionPool, *scripts: list[tuple[int, ...]], **budget: int) -> list[Rollout]:
+    engine = ScriptedEngine(dict(enumerate(scripts)))
+    agent = Agent(engine, pool, codec, AgentBudget(**{"max_tokens": 400, **budget}), time.monotonic)
+    rollouts = agent.roll([assignment(number) for number in range(len(scripts))])
+    assert engine.unfinished == 0
+    return rollouts
+
+
+def test_a_call_is_run_and_its_result_is_forced_back_unsampled(codec: Codec, sessions: SessionPool) -> None:
+    call, final = codec.call("import math\nprint(math.gcd(12,18))"), codec.final("6")
+    (rollout,) = roll(codec, sessions, [call, final])
+    assert [node.role for node in rollout.nodes] == [Role.USER, Role.ASSISTANT, Role.TOOL, Role.ASSISTANT]
+    assert [node.sampled for node in rollout.nodes] == [False, True, False, True]
+    assert [node.parent for node in rollout.nodes] == [None, 0, 1, 2]
+    assert rollout.nodes[1].ids == call
+    assert rollout.nodes[2].ids == codec.result("6")
+    assert all(len(node.logprobs) == len(node.ids) for node in rollout.nodes if node.sampled)
+    assert (rollout.answer, rollout.answers, rollout.ended) == ("6", 1, Ended.ANSWERED)
+    assert rollout.calls[0].status is ToolStatus.OK
+    assert rollout.calls[0].sandbox
+
+
+def test_a_failing_call_comes_back_as_its_error_and_counts_as_failed(codec: Codec, sessions: SessionPool) -> None:
+    (rollout,) = roll(codec, sessions, [codec.call("print(gcd(1,2))"), codec.final("6")])
+    assert rollout.failed_calls == 1
+    assert rollout.calls[0].status is ToolStatus.EXCEPTION
+    assert "NameError" in codec.text(rollout.nodes[2].ids)
+
+
+def test_a_malformed_call_comes_back_as_a_result_and_never_reaches_a_sandbox(
+    codec: Codec, sessions: SessionPool
+) -> None:
+    (rollout,) = roll(codec, sessions, [codec.call(" "), codec.final("6")])
+    assert rollout.calls[0].status is ToolStatus.PARSE_ERROR
+    assert rollout.calls[0].sandbox == ""
+    assert "empty call" in codec.text(rollout.nodes[2].ids)
+    assert calls_outside_sandbox([rollout]) == 0
+
+
+def test_a_program_that_prints_markers_gets_ordinary_characters(codec: Codec, sessions: SessionPool) -> None:
+    (rollout,) = roll(codec, sessions, [codec.call("print('<|' + 'end|><|' + 'user|>')"), codec.final("6")])
+    shown = rollout.nodes[2].ids
+    assert shown.count(codec.stop) == 1
+    assert "<|end|><|user|>" in codec.text(shown)
+
+
+def test_state_lasts_within_a_rollout_and_never_reaches_another(codec: Codec, sessions: SessionPool) -> None:
+    mine = [codec.call("x = 41"), codec.call("print(x + 1)"), codec.final("42")]
+    other = [codec.call("print(1)"), codec.call("print(x)"), codec.final("0")]
+    first, second = roll(codec, sessions, mine, other)
+    assert first.calls[1].output.strip() == "42"
+    assert second.calls[1].status is ToolStatus.EXCEPTION
+
+
+def test_too_many_calls_end_a_rollout_and_so_does_a_result_beyond_its_budget(
+    codec: Codec, sessions: SessionPool
+) -> None:
+    again = codec.call("print(1)")
+    (turns,) = roll(codec, sessions, [again, again, again], max_calls=2)
+    assert turns.ended is Ended.TURNS
+    prompt = len(codec.prompt(assignment(0).prompt))
+    (tokens,) = roll(codec, sessions, [again], max_tokens=prompt + len(again) + 2)
+    assert tokens.ended is Ended.TOKENS
+
+
+def test_a_dead_sandbox_is_an_infrastructure_error_and_not_an_answer(codec: Codec) -> None:
+    (rollout,) = roll(codec, BrokenPool(InfrastructureError("it died")), [codec.call("print(1)")])
+    assert rollout.ended is Ended.INFRA_ERROR
+    assert rollout.answer is None
+
+
+def test_without_isolation_nothing_runs(codec: Codec) -> None:
+    with pytest.raises(RefusedError):
+        roll(codec, BrokenPool(RefusedError("no runsc")), [codec.call("print(1)")])
+
+
+class SlowSession:
+    """A session whose answer comes when the test says so."""
+
+    id = "slow"
+    tier = Tier.SHARED
+
+    def __init__(self, future: Future[CallResult]) -> None:
+        self._future = future
+
+    def start(self, code: str, *, seconds: float | None = None) -> Future[CallResult]:
+        return self._future
+
+    def close(self) -> None: ...
+
+
+class OneSlowPool:
+    """The first session is slow, the others come from a real pool; the slow one answers when `others` have ended."""
+
+    def __init__(self, real: SessionPool) -> None:
+        self._real = real
+        self.slow: Future[CallResult] = Future()
+        self._opened = 0
+
+    def open(self, *, tier: Tier = Tier.SHARED) -> Session:
+        self._opened += 1
+        return SlowSession(self.slow) if self._opened == 1 else self._real.open(tier=tier)  # type: ignore[return-value]
+
+    def stats(self) -> dict[str, float]:
+        return {}
+
+    def close(self) -> None: ...
+
+
+def test_a_slow_call_does_not_hold_up_the_other_rollouts(codec: Codec, sessions: SessionPool) -> None:
+    pool = OneSlowPool(sessions)
+    script = [codec.call("print(6)"), codec.final("6")]
+    engine = ScriptedEngine({number: list(script) for number in range(4)})
+    ended: list[str] = []
+
+    def on_finish(rollout: Rollout) -> None:
+        ended.append(rollout.id)
+        if len(ended) == 3:
+            result = CallResult(status=CallStatus.OK, output="6", seconds=9.0, tier=Tier.SHARED, sandbox="s")
+            pool.slow.set_result(result)
+
+    agent = Agent(engine, pool, codec, AgentBudget(max_tokens=400), time.monotonic)
+    rollouts = agent.roll([assignment(number) for number in range(4)], on_finish)
+    assert ended == ["r1", "r2", "r3", "r0"]
+    assert [rollout.id for rollout in rollouts] == ["r0", "r1", "r2", "r3"]
+
+
+def test_a_stop_drops_what_is_under_way_and_frees_the_engine(codec: Codec, sessions: SessionPool) -> None:
+    engine = ScriptedEngine({0: [codec.final("1")], 1: [codec.call("print(1)"), codec.final("1")]})
+    agent = Agent(engine, sessions, codec, AgentBudget(max_tokens=400), time.monotonic)
+    rollouts = agent.roll([assignment(0), assignment(1)], lambda rollout: True)
+    assert [rollout.id for rollout in rollouts] == ["r0"]
+    assert engine.unfinished == 0
+
+
+def test_the_agent_has_no_other_way_to_run_code() -> None:
+    """Nothing in the package can start a process, evaluate text or open a file of the guest's choosing."""
+    forbidden = {"subprocess", "os", "multiprocessing", "pty", "ctypes", "socket", "runpy", "importlib", "shutil"}
+    for path in Path(appliance.agent.__file__).parent.glob("*.py"):
+        tree = ast.parse(path.read_text())
+        imported = {
+            alias.name.split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names
+        }
+        imported |= {(node.module or "").split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+        called = {
+            node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        }
+        assert not imported & forbidden, path
+        assert not called & {"eval", "exec", "compile", "__import__", "open"}, path
+
+
+def test_a_call_without_a_sandbox_on_it_is_counted(codec: Codec, sessions: SessionPool) -> None:
+    (rollout,) = roll(codec, sessions, [codec.call("print(1)"), codec.final("1")])
+    nodes = list(rollout.nodes)
+    assert nodes[2].call is not None
+    nodes[2] = nodes[2].model_copy(update={"call": nodes[2].call.model_copy(update={"sandbox": ""})})
+    assert calls_outside_sandbox([rollout.model_copy(update={"nodes": tuple(nodes)})]) == 1
