@@ -195,7 +195,9 @@ def make_app(
     }
     routes = [Route(path, _endpoint(handler), methods=["GET"]) for path, handler in reading.items()]
     routes += [Route(path, _endpoint(handler), methods=["POST"]) for path, handler in writing.items()]
-    return Starlette(routes=routes, exception_handlers={HTTPException: _no_such_route, Exception: _unforeseen})
+    app = Starlette(routes=routes, exception_handlers={HTTPException: _no_such_route, Exception: _unforeseen})
+    app.router.redirect_slashes = False
+    return app
 
 
 def _endpoint(handler: Callable[[Asked], Answer]) -> Callable[[Request], object]:

@@ -118,9 +118,12 @@ class Crew:
     def _run(self, work: Sequence[str]) -> WorkerEnd:
         self._state = "running"
         try:
-            return self._process.run(work)
+            end = self._process.run(work)
         finally:
             self._sweep_up()
+        if end.trouble:
+            self._say(end.trouble)
+        return end
 
     def _sweep_up(self) -> None:
         try:

@@ -1,7 +1,7 @@
 """The control API's socket: whose it is, who may speak on it, and what is left of an earlier one.
 
-What always holds: the socket has mode 0600 from its first moment; a peer of another user than the daemon's or root is
-refused before a byte of its request is read. A socket that is already there is replaced only by the holder of the data
+What always holds: the socket has mode 0600 from its first moment; a request from another user than the daemon's
+or root is refused unread. A socket that is already there is replaced only by the holder of the data
 folder's lock, and only when nobody listens on it.
 """
 
@@ -21,6 +21,8 @@ from appliance.daemon.errors import BrokenError, RequestError
 
 MAX_PATH_BYTES = 100
 """The kernel takes 107; what is over that limit fails in ways that nobody understands."""
+
+STRANGER_SECONDS = 5
 
 _UCRED = struct.Struct("3i")
 
@@ -66,24 +68,35 @@ class OwnerOnlyProtocol(H11Protocol):
     """HTTP/1.1 for the daemon's own user and root; anybody else gets 403 and the line is closed."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        if may_speak(peer_user(transport.get_extra_info("socket")), os.getuid()):
+        self._stranger = not may_speak(peer_user(transport.get_extra_info("socket")), os.getuid())
+        if self._stranger:
+            self.transport = transport
+            # They may say one thing, and be told why nothing comes of it; or nothing, and not for long.
+            self.loop.call_later(STRANGER_SECONDS, transport.close)
+        else:
             super().connection_made(transport)
-            return
-        failure = Failure(
-            message="this daemon belongs to another user", hint="ask as its user, or as root", exit_code=4
-        )
-        body = failure.model_dump_json().encode()
-        head = f"HTTP/1.1 403 Forbidden\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
-        transport.write(head.encode() + b"connection: close\r\n\r\n" + body)
-        transport.close()
 
     def data_received(self, data: bytes) -> None:
-        if self.transport is not None:
+        if self._stranger:
+            self.transport.write(_refusal())
+            self.transport.close()
+        else:
             super().data_received(data)
 
+    def eof_received(self) -> None:
+        if not self._stranger:
+            super().eof_received()
+
     def connection_lost(self, exc: Exception | None) -> None:
-        if self.transport is not None:
+        if not self._stranger:
             super().connection_lost(exc)
+
+
+def _refusal() -> bytes:
+    failure = Failure(message="this daemon belongs to another user", hint="ask as its user, or as root", exit_code=4)
+    body = failure.model_dump_json().encode()
+    head = f"HTTP/1.1 403 Forbidden\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
+    return head.encode() + b"connection: close\r\n\r\n" + body
 
 
 def _clear(path: Path) -> None:

@@ -45,6 +45,7 @@ class WorkerLog:
         return ""
 
     def _append(self, line: bytes) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
         if self.path.exists() and self.path.stat().st_size + len(line) > self._max_bytes:
             self._rotate()
         with self.path.open("ab") as file:

@@ -41,6 +41,8 @@ class WorkerEnd:
     seconds: float
     last_words: str
     """The last line of its standard error: untrusted text."""
+    trouble: str = ""
+    """Why its log could not be kept; empty when it was."""
 
     @property
     def failed(self) -> bool:
@@ -121,7 +123,7 @@ class WorkerProcess:
                 with self._lock:
                     self._process = None
                     stopped, self._stopping = self._stopping, False
-        return WorkerEnd(code, stopped, time.monotonic() - started, self._log.last_words())
+        return WorkerEnd(code, stopped, time.monotonic() - started, self._log.last_words(), self._log.trouble)
 
     def stop(self) -> None:
         """Asks the worker to end, and kills its group when it has not after the grace. Nothing happens without one."""

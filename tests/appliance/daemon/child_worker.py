@@ -1,0 +1,78 @@
+"""A worker for tests: speaks to the ledger as the real one does, and ends as its first argument says.
+
+child_worker.py MODE cycle <id>|jobs --ledger-fd N --data DIR --settings FILE
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from appliance.ledger.remote import RemoteLedger
+from appliance.records import CycleState, JobState
+
+mode, work = sys.argv[1], sys.argv[2]
+options = dict(zip(sys.argv[-6::2], sys.argv[-5::2], strict=True))
+data = Path(options["--data"])
+ledger = RemoteLedger(socket.socket(fileno=int(options["--ledger-fd"])))
+attempt = len(list(data.glob("attempt-*")))
+(data / f"attempt-{attempt}").write_text(str(os.getpid()))
+assert Path(options["--settings"]).read_text().startswith("{")
+
+
+def finish() -> None:
+    if work == "cycle":
+        cycle = ledger.cycle(sys.argv[3])
+        ledger.put_cycle(cycle.model_copy(update={"state": CycleState.DONE, "phase": "done"}))
+        return
+    while (job := ledger.next_job()) is not None:
+        ledger.put_job(job.model_copy(update={"state": JobState.UNSOLVED, "reason": "tried"}))
+
+
+def advance(phase: str) -> None:
+    cycle = ledger.cycle(sys.argv[3])
+    ledger.put_cycle(cycle.model_copy(update={"phase": phase}))
+
+
+match mode:
+    case "finish":
+        finish()
+    case "crash-twice":
+        if attempt < 2:
+            raise SystemExit("out of luck")
+        finish()
+    case "progress":
+        advance(f"phase-{attempt}")
+        if attempt < 6:
+            os.kill(os.getpid(), signal.SIGKILL)
+        finish()
+    case "crash":
+        sys.stderr.write("first line\nRuntimeError: \x1b[31mno room\n")
+        raise SystemExit(5)
+    case "hopeless":
+        raise SystemExit(2)
+    case "nothing":
+        pass
+    case "poisoned":
+        # The oldest job kills its worker; the others are done.
+        job = ledger.next_job()
+        ledger.put_job(job.model_copy(update={"state": JobState.RUNNING}))
+        if "poison" in job.question:
+            os.kill(os.getpid(), signal.SIGSEGV)
+        finish()
+    case "noisy":
+        for number in range(20_000):
+            sys.stderr.write(f"line {number} {'x' * 200}\n")
+        finish()
+    case "stubborn":
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        grandchild = subprocess.Popen(["/bin/sleep", "1000"])
+        (data / "grandchild").write_text(str(grandchild.pid))
+        time.sleep(1000)
+    case "hang":
+        time.sleep(1000)

@@ -1,0 +1,113 @@
+"""Real daemons on data folders of their own, with short paths: a Unix socket's must stay below 100 bytes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from appliance.client import ApiClient, DaemonNotRunning
+
+ASSAY = (sys.executable, "-m", "appliance.cli.main")
+
+
+@pytest.fixture
+def data() -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="assay-t-"))
+    yield folder / "data"
+    shutil.rmtree(folder)
+
+
+class Daemon:
+    """`assay serve` as a child process; `program` replaces it by Python source for what it has no flag for."""
+
+    def __init__(self, data: Path, *, program: str = "", environ: dict[str, str] | None = None) -> None:
+        command = [sys.executable, "-c", program] if program else [*ASSAY, "serve"]
+        self.data = data
+        self.process = subprocess.Popen(
+            command,
+            env=clean_environ(data) | (environ or {}),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    @property
+    def socket(self) -> Path:
+        return self.data / "run" / "assay.sock"
+
+    def ready(self, seconds: float = 60.0) -> ApiClient:
+        """A client, once the daemon answers."""
+        api = ApiClient(self.socket, timeout_seconds=20.0)
+        deadline = time.monotonic() + seconds
+        while True:
+            try:
+                api.status()
+            except DaemonNotRunning:
+                if self.process.poll() is not None or time.monotonic() > deadline:
+                    api.close()
+                    pytest.fail(f"the daemon is not there: {self.end()}")
+                time.sleep(0.05)
+            else:
+                return api
+
+    def end(self, number: int = signal.SIGTERM) -> str:
+        """Sends the signal, waits, and returns everything that the daemon printed."""
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        return self.process.communicate(timeout=60)[0]
+
+
+@pytest.fixture
+def start(data: Path) -> Iterator[type[Daemon]]:
+    """Starts daemons on `data`; what still runs at the end of the test is killed."""
+    started: list[Daemon] = []
+
+    def begin(program: str = "", **environ: str) -> Daemon:
+        started.append(Daemon(data, program=program, environ=environ))
+        return started[-1]
+
+    yield begin
+    for daemon in started:
+        daemon.end(signal.SIGKILL)
+
+
+def clean_environ(data: Path) -> dict[str, str]:
+    """This environment without anybody's configuration."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("ASSAY_", "XDG_"))}
+    return kept | {"ASSAY_DATA": str(data), "XDG_CONFIG_HOME": str(data.parent / "config")}
+
+
+@pytest.fixture
+def assay(data: Path):
+    """Runs one command to its end."""
+
+    def run(*arguments: str, stdin: str = "", **environ: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*ASSAY, *arguments],
+            env=clean_environ(data) | environ,
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    return run
+
+
+def until(condition, seconds: float = 30.0) -> None:
+    """Waits until it holds."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it never came to hold"
+        time.sleep(0.02)

@@ -1,0 +1,193 @@
+"""The worker may crash, hang, be killed or lie: the core goes on, and says what happened."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from conftest import until
+
+from appliance.config import Settings
+from appliance.daemon.core import Core
+from appliance.daemon.crew import Patience
+from appliance.daemon.worker_log import WorkerLog
+from appliance.records import CycleState, JobState
+from verifiers.spec import IntegerSpec
+
+CHILD = Path(__file__).with_name("child_worker.py")
+SPEC = IntegerSpec(expected="6")
+
+
+def core(data: Path, mode: str) -> Core:
+    patience = Patience(attempts=3, first_seconds=0.01, factor=1.0)
+    return Core(Settings(data=data), worker=[sys.executable, str(CHILD), mode], patience=patience)
+
+
+def attempts(data: Path) -> int:
+    return len(list(data.glob("attempt-*")))
+
+
+def alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state not in "ZX"
+
+
+def test_a_worker_finishes_its_cycle_through_the_core_s_ledger(data) -> None:
+    with core(data, "finish") as running:
+        cycle = running.start_cycle("night", 3)
+        assert running.run_cycle_worker(cycle.id).state is CycleState.DONE
+        assert running.ledger.cycle(cycle.id).state is CycleState.DONE
+        assert running.crew.status.state == "idle"
+
+
+def test_a_second_cycle_is_not_started_while_one_is_unfinished(data) -> None:
+    with core(data, "finish") as running:
+        first = running.start_cycle("night")
+        assert running.start_cycle("night", 9).id == first.id
+        running.start_due_cycle()
+        assert [cycle.id for cycle in running.ledger.cycles()] == [first.id]
+        running.run_cycle_worker(first.id)
+        second = running.start_cycle("night")
+        assert (second.id != first.id, second.seed) == (True, first.seed + 1)
+
+
+def test_a_crash_is_an_event_and_the_cycle_goes_on(data) -> None:
+    with core(data, "crash-twice") as running:
+        cycle = running.start_cycle("night")
+        assert running.run_cycle_worker(cycle.id).state is CycleState.DONE
+        told = [event.text for _, event in running.ledger.events() if event.kind == "worker"]
+        assert len(told) == 2
+        assert all("out of luck" in text for text in told)
+
+
+def test_a_cycle_that_never_gets_anywhere_is_given_up_with_the_reason(data) -> None:
+    with core(data, "crash") as running:
+        cycle = running.start_cycle("night")
+        ended = running.run_cycle_worker(cycle.id)
+        assert (ended.state, attempts(data)) == (CycleState.FAILED, 3)
+        assert "no room" in ended.failure
+        assert running.unfinished_cycle() is None
+
+
+def test_progress_between_crashes_resets_the_count(data) -> None:
+    with core(data, "progress") as running:
+        cycle = running.start_cycle("night")
+        assert running.run_cycle_worker(cycle.id).state is CycleState.DONE
+        assert attempts(data) == 7
+
+
+def test_what_cannot_be_done_as_asked_is_not_tried_again(data) -> None:
+    with core(data, "hopeless") as running:
+        cycle = running.start_cycle("night")
+        assert running.run_cycle_worker(cycle.id).state is CycleState.FAILED
+        assert attempts(data) == 1
+
+
+def test_a_worker_that_says_it_is_done_and_is_not_is_not_believed(data) -> None:
+    with core(data, "nothing") as running:
+        cycle = running.start_cycle("night")
+        assert running.run_cycle_worker(cycle.id).state is CycleState.FAILED
+
+
+def test_a_job_that_kills_its_worker_fails_alone(data) -> None:
+    with core(data, "poisoned") as running:
+        poison = running.submit_job("poison", SPEC)
+        others = [running.submit_job(f"harmless {n}", SPEC) for n in range(2)]
+        running.run_jobs_worker()
+        assert running.ledger.job(poison.id).state is JobState.FAILED
+        assert "SIGSEGV" in running.ledger.job(poison.id).reason
+        assert {running.ledger.job(job.id).state for job in others} == {JobState.UNSOLVED}
+
+
+def test_closing_ends_a_worker_that_ignores_sigterm_and_its_children(data) -> None:
+    with core(data, "stubborn") as running:
+        running.crew._process._grace_seconds = 0.3
+        cycle = running.start_cycle("night")
+        runner = threading.Thread(target=running.run_cycle_worker, args=(cycle.id,))
+        runner.start()
+        until(lambda: (data / "grandchild").exists() and (data / "grandchild").read_text())
+        worker, grandchild = (int((data / name).read_text()) for name in ("attempt-0", "grandchild"))
+        assert os.getpgid(worker) == worker
+        assert os.getpriority(os.PRIO_PROCESS, worker) == os.getpriority(os.PRIO_PROCESS, 0) + 5
+        running.crew.close()
+        runner.join(timeout=20)
+        assert not runner.is_alive()
+        until(lambda: not alive(worker) and not alive(grandchild))
+        assert running.ledger.cycle(cycle.id).state is CycleState.RUNNING
+
+
+def test_nothing_starts_after_closing(data) -> None:
+    with core(data, "finish") as running:
+        cycle = running.start_cycle("night")
+        running.crew.close()
+        assert running.run_cycle_worker(cycle.id).state is CycleState.RUNNING
+        assert attempts(data) == 0
+
+
+def serving(data: Path, mode: str) -> str:
+    return (
+        "from pathlib import Path\n"
+        "from appliance.config import Settings\n"
+        "from appliance.daemon.serve import serve\n"
+        f"serve(Settings(data=Path({str(data)!r})), worker={[sys.executable, str(CHILD), mode]!r})\n"
+    )
+
+
+def test_kill_9_of_the_daemon_kills_the_worker_and_the_next_start_goes_on(start, data) -> None:
+    daemon = start(serving(data, "hang"))
+    with daemon.ready() as api:
+        cycle = api.start_cycle()
+        until(lambda: attempts(data) == 1 and (data / "attempt-0").read_text())
+        worker = int((data / "attempt-0").read_text())
+        assert api.status().worker.pid == worker
+    daemon.end(signal.SIGKILL)
+    until(lambda: not alive(worker))
+    with start(serving(data, "finish")).ready() as api:
+        until(lambda: api.cycle(cycle.id).cycle.state is CycleState.DONE)
+
+
+def test_kill_9_of_the_worker_does_not_take_the_daemon_down(start, data) -> None:
+    daemon = start(serving(data, "hang"))
+    with daemon.ready() as api:
+        api.start_cycle()
+        until(lambda: attempts(data) == 1 and (data / "attempt-0").read_text())
+        os.kill(int((data / "attempt-0").read_text()), signal.SIGKILL)
+        until(lambda: attempts(data) == 2)
+        assert "SIGKILL" in api.status().worker.last_failure
+        assert any("SIGKILL" in event.event.text for event in api.events())
+    assert daemon.end(signal.SIGTERM).count("Traceback") == 0
+    assert daemon.process.returncode == 0
+
+
+def test_what_a_worker_says_goes_to_a_log_that_cannot_grow_without_end(data) -> None:
+    with core(data, "noisy") as running:
+        cycle = running.start_cycle("night")
+        assert running.run_cycle_worker(cycle.id).state is CycleState.DONE
+    files = sorted((data / "logs").iterdir())
+    assert [file.name for file in files] == ["worker.log", "worker.log.1", "worker.log.2", "worker.log.3"]
+    assert sum(file.stat().st_size for file in files) <= 4_000_000
+    assert "line 19999" in (data / "logs" / "worker.log").read_text()
+
+
+def test_a_log_that_cannot_be_written_does_not_stop_the_worker(tmp_path) -> None:
+    log = WorkerLog(tmp_path)  # a folder: no line can be appended
+    reading, writing = os.pipe()
+    os.write(writing, b"one\ntwo\n")
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        log.drain(pipe)
+        assert pipe.read() == b""
+    assert log.last_words() == "two"
+    assert "cannot be written" in log.trouble
+
+
+@pytest.mark.parametrize("failures", [1, 2, 3])
+def test_pauses_grow(failures) -> None:
+    assert Patience().seconds(failures) == 5.0 ** (failures - 1)
