@@ -1,0 +1,71 @@
+"""`assay verify BUNDLE`: checks a bundle again, offline, and says what it found.
+
+Exit codes: 0 when everything holds, 1 when a byte or the verdict does not, 2 when there is no bundle to read or the
+expected digest is none, 5 when this machine could not decide (no worker could be run).
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from appliance.cli.show import show_json
+from appliance.client.printable import printable
+from appliance.jobs.check import BundleReport, FileState, check_bundle
+from appliance.jobs.format import BundleError
+
+OK, FAILED, USAGE, INFRASTRUCTURE = 0, 1, 2, 5
+DIGEST = re.compile(r"[0-9a-fA-F]{64}", re.ASCII)
+SHOWN = 400
+"""Characters of a question or an answer."""
+
+
+def verify(path: Path, json_out: bool, expect: str | None = None) -> int:
+    """Prints a report about the bundle at `path` and gives the exit code. `expect` is its manifest's digest."""
+    try:
+        if expect is not None and not DIGEST.fullmatch(expect):
+            raise BundleError(
+                "the expected digest is not a SHA-256", hint="It has 64 hexadecimal digits, as `assay verify` prints."
+            )
+        report = check_bundle(path, expect=expect)
+    except BundleError as error:
+        if json_out:
+            show_json({"ok": False, "error": str(error), "hint": error.hint})
+        else:
+            Console(stderr=True).print(Text(printable(f"assay: {error}\n{error.hint}", lines=True)))
+        return USAGE
+    if json_out:
+        show_json(report)
+    else:
+        show(report, Console())
+    if report.ok:
+        return OK
+    return INFRASTRUCTURE if report.undecided else FAILED
+
+
+def show(report: BundleReport, console: Console) -> None:
+    """A short report for a person. Everything from the bundle is printed as plain text without control characters."""
+    table = Table(box=None, show_header=False, pad_edge=False)
+    for file in report.files:
+        style = "green" if file.state is FileState.INTACT else "red"
+        table.add_row(Text(file.state.value, style=style), Text(printable(file.name, limit=80)))
+    console.print(table)
+    for name, text in (("question", report.question), ("answer", report.answer)):
+        if text is not None:
+            console.print(Text(f"{name}: {printable(text, limit=SHOWN)}"), soft_wrap=True)
+    for when, verdict in (("then", report.verdict_then), ("now", report.verdict_now)):
+        if verdict is not None:
+            line = f"verdict {when}: {verdict.outcome.value}, {verdict.reason} ({verdict.verifier} {verdict.version})"
+            console.print(Text(printable(line, limit=SHOWN)), soft_wrap=True)
+    if report.manifest:
+        console.print(Text(f"manifest: {report.manifest}"), soft_wrap=True)
+    for reason in report.reasons:
+        console.print(Text(printable(reason, limit=SHOWN), style="red"), soft_wrap=True)
+    if report.ok:
+        console.print(Text("verified: the files are intact and the answer fulfils the spec", style="bold green"))
+    else:
+        console.print(Text("not verified", style="bold red"))

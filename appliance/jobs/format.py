@@ -1,0 +1,96 @@
+"""What a bundle is made of: its file names, their sizes, its manifest and how JSON is written in it.
+
+JSON in a bundle is canonical (sorted keys, no spaces, ASCII, one line end), so that equal content has equal bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any, Literal
+
+from pydantic import Field
+
+from appliance.records import Record, Role, ToolCall
+
+SCHEMA = 1
+
+ANSWER = "artifact.txt"
+QUESTION = "question.txt"
+SPEC = "spec.json"
+VERDICT = "verdict.json"
+TRANSCRIPT = "transcript.json"
+VERSIONS = "versions.json"
+MANIFEST = "manifest.json"
+
+LARGEST: dict[str, int] = {
+    ANSWER: 1 << 20,
+    QUESTION: 1 << 20,
+    SPEC: 1 << 16,
+    VERDICT: 1 << 20,
+    TRANSCRIPT: 64 << 20,
+    VERSIONS: 1 << 20,
+}
+"""Bytes; also the list of the files that a bundle has beside its manifest: all of them, and no other."""
+LARGEST_MANIFEST = 1 << 14
+
+
+class BundleError(Exception):
+    """A bundle cannot be written, or there is none to read. `hint` says what to do; `exit_code` is that of usage."""
+
+    exit_code = 2
+
+    def __init__(self, message: str, *, hint: str) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class Listed(Record):
+    name: str
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+    bytes: int = Field(ge=0)
+
+
+class Manifest(Record):
+    """Every other file of the bundle, by name, ascending."""
+
+    schema_version: Literal[1]
+    files: tuple[Listed, ...]
+
+
+class Entry(Record):
+    """A node of the transcript. Its text is the policy model's or the guest's: hostile."""
+
+    parent: int | None
+    role: Role
+    text: str
+    sampled: bool
+    call: ToolCall | None = None
+
+
+def sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def canonical(value: Any) -> bytes:
+    """Raises ValueError for what JSON does not have (NaN, infinities), TypeError for what is no plain data."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).encode("ascii") + b"\n"
+
+
+def strict(data: bytes) -> Any:
+    """JSON, read strictly. Raises ValueError for bad UTF-8, duplicate names, NaN, and nesting that nobody needs."""
+    try:
+        return json.loads(data.decode("utf-8"), object_pairs_hook=_once, parse_constant=_no_constant)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name occurs twice")
+    return found
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
