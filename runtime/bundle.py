@@ -83,7 +83,8 @@ def config(profile: Profile, root: Path) -> dict[str, Any]:
         "root": {"path": str(root), "readonly": True},
         "hostname": "sandbox",
         "mounts": [
-            {"destination": "/proc", "type": "proc", "source": "proc"},
+            # empty: through a real /proc gVisor lets a process open the pipes of its supervisor
+            {"destination": "/proc", "type": "tmpfs", "source": "tmpfs", "options": ["ro", "size=4k", "mode=555"]},
             {"destination": "/dev", "type": "tmpfs", "source": "tmpfs"},
             {"destination": "/sys", "type": "sysfs", "source": "sysfs", "options": ["ro"]},
             _tmpfs("/tmp", profile.tmp_mib),  # noqa: S108

@@ -135,7 +135,7 @@ class LiveSession:
 
     def start(self, code: str, *, seconds: float | None = None) -> Future[CallResult]:
         limit = self._places.limits.call_seconds
-        if seconds is not None and seconds <= 0:
+        if seconds is not None and not seconds > 0:
             raise BadRequestError(f"a call cannot be limited to {seconds} seconds")
         if self._closed:
             raise BadRequestError(f"{self.id} is closed")

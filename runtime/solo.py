@@ -119,7 +119,7 @@ class GVisorSandbox:
         self.close()
 
     def _limit(self, seconds: float | None) -> float:
-        if seconds is not None and seconds <= 0:
+        if seconds is not None and not seconds > 0:
             raise BadRequestError(f"a call cannot be limited to {seconds} seconds")
         return min(self.limits.call_seconds, seconds or self.limits.call_seconds)
 

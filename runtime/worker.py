@@ -218,6 +218,10 @@ class Worker:
             return False
         if call.op is Op.RUN and len(reply.output) > self.profile.output_bytes:
             return False
+        assert self._box is not None
+        if reply.kind == Kind.DIED and self._box.ran_out_of_memory():
+            self.lose(Lost.MEMORY, call)
+            return True
         del self._waiting[reply.nonce]
         if call.timer is not None:
             call.timer.cancel()

@@ -47,11 +47,22 @@ def _open_parent(path: str) -> tuple[int, str]:
     folder = os.open("/", os.O_RDONLY | os.O_DIRECTORY)
     for part in parts[:-1]:
         try:
-            inner = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
+            inner = _open_folder(part, folder)
         finally:
             os.close(folder)
         folder = inner
     return folder, parts[-1]
+
+
+def _open_folder(name: str, folder: int) -> int:
+    """Compares what was opened with what stood there: gVisor follows a link in spite of O_NOFOLLOW with O_DIRECTORY."""
+    stood = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
+    opened = os.fstat(inner)
+    if not stat.S_ISDIR(stood.st_mode) or (stood.st_dev, stood.st_ino) != (opened.st_dev, opened.st_ino):
+        os.close(inner)
+        raise RefusedError("a folder of the path is a link")
+    return inner
 
 
 def _plain(found: os.stat_result) -> bool:

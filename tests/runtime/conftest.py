@@ -1,0 +1,30 @@
+"""One guest root and one pool of sessions for all tests of a worker process; both are made to be shared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from runtime.pool import GVisorSessions
+from runtime.sandbox import Limits
+from runtime.settings import RuntimeSettings
+
+LIMITS = Limits(call_seconds=2.0, memory_mib=128, pids=64, output_bytes=4_096, tmp_mib=8, work_mib=4)
+
+
+@pytest.fixture(scope="session")
+def root_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("roots")
+
+
+@pytest.fixture(scope="session")
+def settings(root_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> RuntimeSettings:
+    return RuntimeSettings(state_dir=tmp_path_factory.mktemp("state"), root_dir=root_dir, limits=LIMITS)
+
+
+@pytest.fixture(scope="session")
+def pool(settings: RuntimeSettings) -> Iterator[GVisorSessions]:
+    with GVisorSessions(settings) as sessions:
+        yield sessions

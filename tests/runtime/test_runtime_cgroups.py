@@ -1,0 +1,86 @@
+"""Where limits are set is read from the kernel's own tables, for both versions of its interface."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from runtime.cgroups import Group, Parents, find_parents, limit_files, locate
+from runtime.errors import InfrastructureError, RefusedError
+
+V1 = "\n".join(
+    f"3{n} 30 0:3{n} / /sys/fs/cgroup/{name} rw,relatime - cgroup cgroup rw,{name}"
+    for n, name in enumerate(["cpu", "memory", "pids"])
+)
+V2 = "30 23 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate"
+
+
+def test_version_1_has_a_folder_for_each_controller_below_the_process_own() -> None:
+    found = locate(V1, "4:memory:/box/a\n2:pids:/\n1:cpu:/\n0::/")
+    assert found == [
+        Parents(
+            1,
+            {
+                "memory": Path("/sys/fs/cgroup/memory/box/a"),
+                "pids": Path("/sys/fs/cgroup/pids"),
+                "cpu": Path("/sys/fs/cgroup/cpu"),
+            },
+        )
+    ]
+
+
+def test_version_2_is_tried_from_the_process_own_group_upwards() -> None:
+    found = locate(V2, "0::/system.slice/assay.service")
+    assert [parents.folders["cpu"] for parents in found] == [
+        Path("/sys/fs/cgroup/system.slice/assay.service"),
+        Path("/sys/fs/cgroup/system.slice"),
+        Path("/sys/fs/cgroup"),
+    ]
+    assert {parents.version for parents in found} == {2}
+
+
+def test_a_mount_that_shows_a_part_of_the_tree_is_read_from_that_part() -> None:
+    part = V2.replace(" / /sys", " /docker/abc /sys")
+    assert locate(part, "0::/docker/abc/inner")[0].folders["memory"] == Path("/sys/fs/cgroup/inner")
+    assert locate(part, "0::/../..")[0].folders["memory"] == Path("/sys/fs/cgroup")
+
+
+def test_nothing_mounted_is_refused_with_what_to_do() -> None:
+    with pytest.raises(RefusedError) as refusal:
+        find_parents("", "0::/", "assay-test")
+    assert "Delegate" in refusal.value.hint
+
+
+def test_limits_are_the_same_in_both_versions() -> None:
+    for version, memory, cpu in [(1, "memory.limit_in_bytes", "cpu.cfs_quota_us"), (2, "memory.max", "cpu.max")]:
+        files = {file: text for _, file, text, _ in limit_files(version, memory_mib=64, pids=32, cpus=0.5)}
+        assert files[memory] == str(64 << 20)
+        assert files["pids.max"] == "32"
+        assert files[cpu].startswith("50000")
+
+
+def test_a_group_of_version_2_gets_every_limit_and_one_that_lacks_a_file_is_an_error(tmp_path: Path) -> None:
+    """Written to plain folders, because a kernel has these files in one version only."""
+    with pytest.raises(OSError, match=r"assay-x"):
+        (tmp_path / "assay-x" / "memory.max").write_text("")
+    parents = Parents(2, dict.fromkeys(("memory", "pids", "cpu"), tmp_path / "missing"))
+    with pytest.raises(InfrastructureError) as failure:
+        Group(parents, "assay-x", memory_mib=64, pids=16, cpus=1.0)
+    assert failure.value.hint
+
+
+def test_a_real_group_has_its_limits_before_anybody_is_in_it_and_goes_without_a_trace() -> None:
+    name = f"assay-test.{os.getpid()}"
+    parents = find_parents(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text(), name)
+    group = Group(parents, name, memory_mib=64, pids=16, cpus=1.0)
+    try:
+        assert group.oom_kills() == 0
+        assert (parents.folders["pids"] / name / "pids.max").read_text() == "16\n"
+        memory = "memory.limit_in_bytes" if parents.version == 1 else "memory.max"
+        assert (parents.folders["memory"] / name / memory).read_text() == f"{64 << 20}\n"
+    finally:
+        group.remove()
+    assert not any(folder.exists() for folder in group.folders)
+    group.remove()

@@ -1,0 +1,150 @@
+"""After a sandbox there is nothing: no process, no cgroup, no mount, no file; whoever ended it, and however."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from runtime.owner import Owner, state_mark, working_folder
+from runtime.pool import GVisorSessions
+from runtime.sandbox import Limits, Tier
+from runtime.settings import RuntimeSettings
+from runtime.sweep import sweep
+
+REPOSITORY = Path(__file__).parents[2]
+CALLER = """import os, sys
+from pathlib import Path
+from runtime.pool import GVisorSessions
+from runtime.sandbox import Tier
+from runtime.settings import RuntimeSettings
+pool = GVisorSessions(RuntimeSettings(state_dir=Path(sys.argv[1]), root_dir=Path(sys.argv[2])))
+sessions = [pool.open(tier=tier) for tier in Tier]
+for session in sessions:
+    assert session.run('print(1)').output == '1\\n'
+solo = pool.sandbox()
+sessions[-1].start('import os, time\\nos.fork()\\nos.setsid()\\ntime.sleep(60)')
+print('ready', flush=True)
+END
+"""
+
+
+def processes(state_dir: Path) -> list[str]:
+    """Command lines that name this state folder, of processes that are not zombies."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            try:
+                words = (entry / "cmdline").read_bytes()
+            except OSError:
+                continue
+            if os.fsencode(working_folder(state_dir)) in words and b"-c" not in words.split(b"\0"):
+                found.append(words.replace(b"\0", b" ").decode())
+    return found
+
+
+def cgroups(state_dir: Path) -> list[Path]:
+    return list(Path("/sys/fs/cgroup").rglob(f"assay-{state_mark(state_dir)}.*"))
+
+
+def assert_nothing_is_left(state_dir: Path) -> None:
+    deadline = time.monotonic() + 5
+    while processes(state_dir) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert processes(state_dir) == []
+    assert cgroups(state_dir) == []
+    assert list(working_folder(state_dir).iterdir()) == [] if working_folder(state_dir).exists() else True
+    assert str(state_dir) not in Path("/proc/self/mountinfo").read_text()
+
+
+def test_close_leaves_nothing(root_dir: Path, tmp_path: Path) -> None:
+    with GVisorSessions(RuntimeSettings(state_dir=tmp_path, root_dir=root_dir)) as pool:
+        for tier in Tier:
+            assert pool.open(tier=tier).run("print(1)").output == "1\n"
+        sandbox = pool.sandbox()
+        assert processes(tmp_path)
+        assert cgroups(tmp_path)
+        sandbox.close()
+        assert not [line for line in processes(tmp_path) if f" {sandbox.id} " in line + " "]
+        started = time.monotonic()
+    assert time.monotonic() - started < 3
+    assert_nothing_is_left(tmp_path)
+    pool.close()
+
+
+@pytest.mark.parametrize(
+    ("end", "code"),
+    [("raise KeyError('a crash')", 1), ("os.kill(os.getpid(), 9)", -signal.SIGKILL), ("os._exit(5)", 5)],
+)
+def test_no_process_outlives_its_caller_and_a_sweep_removes_the_rest(
+    root_dir: Path, tmp_path: Path, end: str, code: int
+) -> None:
+    state = tmp_path / "state"
+    caller = subprocess.run(
+        [sys.executable, "-c", CALLER.replace("END", end), str(state), str(root_dir)],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (caller.returncode, caller.stdout) == (code, "ready\n"), caller.stderr
+    deadline = time.monotonic() + 5
+    while processes(state) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert processes(state) == []
+    report = sweep(state)
+    assert report.owners == 1
+    assert report.cgroups >= 4
+    assert_nothing_is_left(state)
+    assert sweep(state).owners == 0
+
+
+def test_killed_before_its_sandboxes_are_up_it_leaves_no_process_either(root_dir: Path, tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    code = CALLER.partition("sessions =")[0] + "pool.open()\nprint('ready', flush=True)\nimport time\ntime.sleep(60)"
+    caller = subprocess.Popen(
+        [sys.executable, "-c", code, str(state), str(root_dir)], cwd=REPOSITORY, stdout=subprocess.PIPE
+    )
+    assert caller.stdout is not None
+    assert caller.stdout.readline() == b"ready\n"
+    time.sleep(0.05)
+    caller.kill()
+    caller.wait()
+    caller.stdout.close()
+    time.sleep(0.3)
+    sweep(state)
+    assert_nothing_is_left(state)
+
+
+def test_a_sweep_never_touches_a_live_owner(pool: GVisorSessions) -> None:
+    with pool.open() as session:
+        session.run("x = 1")
+        report = sweep(pool.settings.state_dir)
+        assert (report.owners, report.processes) == (0, 0)
+        assert session.run("print(x)").output == "1\n"
+
+
+def test_a_later_process_with_the_same_number_is_not_the_owner() -> None:
+    mine = Owner.current()
+    assert mine.alive()
+    assert Owner.parse(str(mine)) == mine
+    assert not mine._replace(ticks=mine.ticks - 1).alive()
+    assert not Owner(2**22 + 1, 1, "abcdef").alive()
+    assert Owner.parse("lock") is None
+
+
+def test_a_path_too_long_for_a_socket_works_and_leaves_nothing(root_dir: Path, tmp_path: Path) -> None:
+    state = tmp_path / ("deep" * 30) / "state"
+    with GVisorSessions(RuntimeSettings(state_dir=state, root_dir=root_dir, limits=Limits(memory_mib=64))) as pool:
+        assert pool.open().run("print(1)").output == "1\n"
+        short = working_folder(state)
+        assert len(str(short)) < 40
+    assert not short.exists()
+    assert not list(Path("/run").glob("runsc-*"))
+    assert_nothing_is_left(state)

@@ -1,0 +1,156 @@
+"""The allow-list lets calculators share an interpreter and sends everything else to a place of its own."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runtime.purity import Need, classify
+from runtime.sandbox import Tier
+
+CALCULATIONS = [
+    "import math\nprint(math.gcd(12,18))",
+    "print(gcd(1,2))",
+    "print(sum(map(int,str(123))))",
+    "print(sum(12%d==0 for d in range(1,13)))",
+    "print(bin(5).count('1'))",
+    "print(pow(2,3,5))",
+    "from math import gcd, comb as choose\nprint(gcd(4, 6), choose(5, 2))",
+    "def f(n, start=0):\n    total = start\n    for i in range(n):\n        total += i\n    return total\nprint(f(10))",
+    "xs = sorted([3, 1, 2], key=lambda v: -v)\nprint(*xs, sep=', ', end='')",
+    "d = {}\nfor c in 'hello':\n    d[c] = d.get(c, 0) + 1\nprint(d.items())",
+    "print(f'{1/3:.3f} {2!r}')",
+    "while (n := 3) < 2:\n    pass\nprint(n if n is not None else 0)",
+    "assert 1 + 1 == 2",
+    "",
+]
+
+TRICKS = [
+    "().__class__",
+    "x = (1).__class__.__base__.__subclasses__()",
+    "import math\nmath.__dict__['pi'] = 3",
+    "import math\nmath.pi = 3",
+    "import math\ndel math.pi",
+    "from math import *",
+    "from math import __loader__",
+    "import os",
+    "import math as os, os as math",
+    "from . import math",
+    "import importlib",
+    "from itertools import chain as __builtins__",
+    "print.__self__",
+    "print(1, file=x)",
+    "print(1, flush=True)",
+    "print(*[1], **{'file': x})",
+    "__builtins__['print'] = 1",
+    "__import__('os')",
+    "_ = 1",
+    "global x\nx = 1",
+    "def f():\n    x = 1\n    def g():\n        nonlocal x\n        x = 2\n    g()",
+    "'{0.__class__}'.format(1)",
+    "import math\nmath = '{0.__class__}'\nmath.format(1)",
+    "f = str.format",
+    "print('{}'.format_map({}))",
+    "print(f'{().__class__}')",
+    "print(f'{x:{y.__class__}}')",
+    "ｏpen('/etc/passwd')",
+    "ｅｖａｌ('1')",
+    "x.__ｃlass__",
+    "type(1)",
+    "getattr(1, 'real')",
+    "setattr",
+    "vars()",
+    "id(1)",
+    "hash('a')",
+    "eval('1')",
+    "exec('1')",
+    "compile('1', '', 'eval')",
+    "open('x')",
+    "input()",
+    "globals()",
+    "breakpoint()",
+    "super()",
+    "object()",
+    "memoryview(b'')",
+    "property",
+    "ValueError",
+    "class A:\n    pass",
+    "@print\ndef f():\n    pass",
+    "def f(x: print):\n    pass",
+    "def f() -> print:\n    pass",
+    "def f(_x):\n    pass",
+    "def f(*, __x=1):\n    pass",
+    "lambda __x: 1",
+    "try:\n    1/0\nexcept:\n    pass",
+    "try:\n    while True: pass\nfinally:\n    pass",
+    "with x:\n    pass",
+    "match x:\n    case str(real=y):\n        pass",
+    "async def f():\n    pass",
+    "def f():\n    yield 1",
+    "raise SystemExit",
+    "x: int = 1",
+    "[abs][0](-1)",
+    "(lambda: 0)()",
+    "(x := print)(1)",
+    "1 is 1",
+    "for x.y in [1]:\n    pass",
+    "[0 for x.y in [1]]",
+    "x.y += 1",
+    "import math\nmath.pi, x = 1, 2",
+    "f(**{'__x': 1})",
+    "f(__x=1)",
+    "x.gi_frame",
+    "x.f_globals",
+    "x.mro",
+    "-" * 100 + "1",
+    "(" * 60 + ")" * 60,
+    "x = 1\n" * 1000,
+    "'\ud800'",
+]
+
+
+@pytest.mark.parametrize("source", CALCULATIONS)
+def test_what_a_calculator_is_asked_for_is_pure(source: str) -> None:
+    assert classify(source) is Need.PURE
+
+
+@pytest.mark.parametrize("source", TRICKS)
+def test_a_trick_is_never_pure(source: str) -> None:
+    assert classify(source).tier is not Tier.SHARED
+
+
+@pytest.mark.parametrize("source", ["print((3-4//2)", "1 +", "def f(:", "print('a", "x = = 1"])
+def test_what_does_not_parse_can_only_raise_a_syntax_error(source: str) -> None:
+    assert classify(source) is Need.BROKEN
+
+
+@pytest.mark.parametrize("source", ["import random", "from fractions import Fraction", "class A:\n  x = 1", "id(1)"])
+def test_computing_with_more_of_the_library_asks_for_a_process(source: str) -> None:
+    assert classify(source).tier is Tier.PROCESS
+
+
+@pytest.mark.parametrize("source", ["import os", "open('x')", "import threading, math", "from socket import socket"])
+def test_files_and_programs_ask_for_a_sandbox(source: str) -> None:
+    assert classify(source).tier is Tier.SANDBOX
+
+
+@given(st.text(max_size=300))
+def test_any_text_is_classified(source: str) -> None:
+    assert classify(source) in Need
+
+
+WORDS = "x = print ( ) math . pi __class__ [ ] 1 'a' { } : , lambda for in import from * if else def _ @ := ** f'{x}'"
+FRAGMENTS = st.sampled_from([*WORDS.split(" "), "\n"])
+
+
+@given(st.lists(FRAGMENTS, max_size=25))
+def test_no_pure_source_has_a_reserved_name_or_writes_an_attribute(words: list[str]) -> None:
+    source = " ".join(words)
+    if classify(source) is Need.PURE:
+        for node in ast.walk(ast.parse(source)):
+            assert not getattr(node, "id", "").startswith("_")
+            assert not getattr(node, "attr", "").startswith("_")
+            assert not (isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load))

@@ -1,0 +1,38 @@
+"""Frames survive any way of being cut, and a length that contradicts itself ends the conversation."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runtime.guest import wire
+from runtime.guest.wire import Kind, Op
+
+nonces = st.binary(min_size=16, max_size=16)
+replies = st.lists(st.tuples(nonces, st.sampled_from(Kind), st.binary(max_size=50), st.binary(max_size=50)), max_size=5)
+requests = st.lists(
+    st.tuples(nonces, st.sampled_from(Op), st.integers(0, 2**32 - 1), st.binary(max_size=50)), max_size=5
+)
+
+
+@given(replies, st.integers(1, 70))
+def test_replies_come_out_as_they_went_in_however_they_are_cut(sent: list[tuple], size: int) -> None:
+    data = b"".join(wire.pack_reply(*each) for each in sent)
+    decoder = wire.Replies(1_000)
+    found = [reply for start in range(0, len(data), size) for reply in decoder.feed(data[start : start + size])]
+    assert [tuple(reply) for reply in found] == sent
+
+
+@given(requests, st.integers(1, 70))
+def test_requests_come_out_as_they_went_in_however_they_are_cut(sent: list[tuple], size: int) -> None:
+    data = b"".join(wire.pack_request(*each) for each in sent)
+    decoder = wire.Requests()
+    found = [request for start in range(0, len(data), size) for request in decoder.feed(data[start : start + size])]
+    assert [tuple(request) for request in found] == sent
+
+
+@pytest.mark.parametrize(("length", "output"), [(1_001, 0), (10, 11), (2**32 - 1, 0)])
+def test_a_header_that_announces_too_much_is_refused_before_it_is_waited_for(length: int, output: int) -> None:
+    with pytest.raises(wire.BrokenWireError):
+        wire.Replies(1_000).feed(wire.REPLY.pack(length, b"n" * 16, 0, output))
