@@ -15,7 +15,7 @@ TORCH_INDEX="${ASSAY_TORCH_INDEX:-https://download.pytorch.org/whl/cpu}"
 readonly PINNED_SUITE=trixie
 readonly PINNED_RUNSC=0.0~20240729.0-4+b7
 readonly PINNED_SHA256=3c25a5130dfac2f71237d5baad56ac86a255de87a0400f11b36a555156dc325a
-readonly OLDEST_RUNSC=20230901 # before that date runsc does not know the platform systrap
+readonly OLDEST_RUNSC=20230501 # before that date runsc does not know the platform systrap
 readonly DISK_MIB=3000
 
 ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)"
