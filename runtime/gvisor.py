@@ -17,10 +17,8 @@ import os
 import shutil
 import subprocess
 import threading
-from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -31,7 +29,6 @@ from runtime.owner import Owner, state_mark, working_folder
 from runtime.rootfs import ensure_root
 from runtime.settings import RuntimeSettings
 
-T = TypeVar("T")
 USUAL_PLACES = ("/usr/local/bin/runsc", "/usr/bin/runsc", "/usr/local/sbin/runsc", "/opt/gvisor/runsc")
 RUNSC_HINT = "Run install.sh, or install gVisor (https://gvisor.dev) and set the path of runsc in the configuration."
 FLAGS = ("--network=none", "--platform=systrap", "--overlay2=none", "--ignore-cgroups")
@@ -185,12 +182,20 @@ class GVisorBackend:
 
         The future raises InfrastructureError when runsc cannot be started, RefusedError without a guest Python.
         """
-        return self._submit(lambda: self._launch(profile))
+        with self._lock:
+            if self._closed:
+                raise BadRequestError("the sandbox backend is closed")
+            return self._thread.submit(self._launch, profile)
 
     def remove(self, box: Box) -> Future[None]:
-        """Kills at once, cleans up on the launcher's thread."""
+        """Kills at once, cleans up on the launcher's thread; a backend that is closing does so by itself."""
         box.kill()
-        return self._submit(lambda: self._remove(box))
+        with self._lock:
+            if not self._closed:
+                return self._thread.submit(self._remove, box)
+        done: Future[None] = Future()
+        done.set_result(None)
+        return done
 
     def close(self) -> None:
         """Removes every box and every trace. Closing twice is fine."""
@@ -204,12 +209,6 @@ class GVisorBackend:
         if self._folder.parent != self.settings.state_dir.resolve():
             with contextlib.suppress(OSError):
                 self._folder.parent.rmdir()
-
-    def _submit(self, job: Callable[[], T]) -> Future[T]:
-        with self._lock:
-            if self._closed:
-                raise BadRequestError("the sandbox backend is closed")
-            return self._thread.submit(job)
 
     def _launch(self, profile: Profile) -> Box:
         root = ensure_root(self.settings.root_dir, self.settings.python)

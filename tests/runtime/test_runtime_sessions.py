@@ -164,7 +164,7 @@ def test_poison_stays_in_the_session_that_took_it(pool: GVisorSessions, code: st
 LEAKS = [
     "import gc\nprint([o['secret'] for o in gc.get_objects() if isinstance(o, dict) and 'secret' in o])",
     "import sys\nprint([f for f in sys._current_frames().values()])",
-    "from pathlib import Path\nprint([f.read_bytes() for d in ('/tmp', '/work') for f in Path(d).rglob('*') if f.is_file()])",
+    "import glob\nprint([open(name).read() for name in glob.glob('/tmp/**') + glob.glob('/work/**')])",
     "import random\nprint(random.__builtins__['globals']())",
 ]
 
