@@ -79,6 +79,11 @@ def compare(first: Expression, second: Expression, *, prove: bool = True) -> Fin
     return Finding(Truth.EQUAL, f"their difference is zero ({proof})")
 
 
+def has_value(node: Expression) -> bool:
+    """Whether a point is found at which the tree certainly has a value: without one, nothing is ever equal to it."""
+    return rational(node) is not None or any(_look(node, node, point)[1] for point in points(symbols(node)))
+
+
 def _look(first: Expression, second: Expression, point: Mapping[str, Fraction]) -> tuple[bool, bool]:
     """(certainly different here, both certainly defined here)."""
     defined = False

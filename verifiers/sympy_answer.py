@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from importlib.metadata import version as installed
 
-from verifiers.equality import Truth, compare
+from verifiers.equality import Truth, compare, has_value
 from verifiers.errors import SpecError
 from verifiers.exact import judged
 from verifiers.grammar.errors import GrammarError
@@ -42,12 +42,17 @@ class ExpressionVerifier:
                     f"{clipped(variable)!r} cannot be a variable", hint="Name variables with plain letters."
                 )
         try:
-            rational(parse_expression(spec.expected, spec.variables))
+            usable = has_value(parse_expression(spec.expected, spec.variables))
         except GrammarError as error:
             raise SpecError(
                 f"the expected answer cannot be used: {error}",
                 hint="Write it in plain mathematics or simple LaTeX and list its symbols in `variables`.",
             ) from error
+        if not usable:
+            raise SpecError(
+                "the expected answer has no value that can be computed",
+                hint="Factorials, divisors and the like are for numbers only; powers are computed to about 2^65536.",
+            )
 
     def verify(self, spec: ExpressionSpec, submission: str) -> Verdict:
         expected = parse_expression(spec.expected, spec.variables)

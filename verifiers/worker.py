@@ -65,8 +65,8 @@ def judge(spec: Spec, submission: str) -> dict[str, Any]:
         return {"kind": "recursion"}
     except Exception as error:  # noqa: BLE001 - a verifier that breaks is our fault and is reported as such
         return {"kind": "broken", "reason": f"the verifier broke: {type(error).__name__}: {error}"[:300]}
-    seconds = time.perf_counter() - started
-    return {"kind": "verdict", "verdict": verdict.model_copy(update={"seconds": seconds}).model_dump(mode="json")}
+    content = verdict.model_dump(mode="json")
+    return {"kind": "verdict", "verdict": {**content, "seconds": time.perf_counter() - started}}
 
 
 class Replies:

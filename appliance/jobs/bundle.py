@@ -54,8 +54,9 @@ def write_bundle(
     """Writes the bundle and gives the SHA-256 of its manifest.
 
     A bundle that is already there is replaced: that is for a job that is done again because it was killed before its
-    artifact was recorded. A kill between the two renames loses it, so nothing may refer to it yet. `transcript` holds one `Entry` a node. Raises BundleError for a verdict that is no pass and for content that a
-    bundle cannot hold, OSError where the disk does not let it.
+    artifact was recorded. A kill between the two renames loses it, so nothing may refer to it yet. `transcript` holds
+    one `Entry` a node. Raises BundleError for a verdict that is no pass and for content that a bundle cannot hold,
+    OSError where the disk does not let it.
     """
     if not verdict.passed:
         raise BundleError("the verdict is not a pass", hint="Only what was verified becomes a bundle.")

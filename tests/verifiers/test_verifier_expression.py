@@ -126,7 +126,7 @@ def test_what_cannot_be_proved_says_so_and_fails() -> None:
     assert "not decided" in verdict.reason
 
 
-@pytest.mark.parametrize("expected", ["", "oo", "1/0", "z", "2**10**10", "x = 5", "\\{1\\}"])
+@pytest.mark.parametrize("expected", ["", "oo", "1/0", "z", "2**10**10", "x = 5", "\\{1\\}", "x!", "x^100000"])
 def test_an_expected_answer_that_cannot_be_used_is_a_bad_spec_with_a_hint(expected: str) -> None:
     with pytest.raises(SpecError) as caught:
         check_spec(ExpressionSpec(expected=expected, variables=("x",)))

@@ -50,15 +50,18 @@ def test_a_batch_comes_back_whole_in_order_and_as_decided_in_place(service: Veri
 
 
 def test_384_integers_cost_well_under_20_milliseconds(service: VerifierService) -> None:
+    """Processor time of both sides: the wall clock of a crowded machine says nothing about us."""
     pairs = [(IntegerSpec(expected=str(number)), str(number)) for number in range(384)]
     service.verify_many(pairs)
-    times = []
-    for _ in range(8):
-        started = time.perf_counter()
-        verdicts = service.verify_many(pairs)
-        times.append(time.perf_counter() - started)
-        assert all(verdict.passed for verdict in verdicts)
-    assert min(times) < 0.02
+    worker = psutil.Process(service.worker_pid)
+
+    def cost() -> float:
+        return time.process_time() + sum(worker.cpu_times()[:2])
+
+    before = cost()
+    for _ in range(20):
+        assert all(verdict.passed for verdict in service.verify_many(pairs))
+    assert (cost() - before) / 20 < 0.02
 
 
 def test_what_never_ends_is_killed_in_time_and_fails_while_its_neighbours_are_judged() -> None:
