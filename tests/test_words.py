@@ -105,3 +105,14 @@ def test_no_exception_is_swallowed_without_a_word() -> None:
         and all(isinstance(item, ast.Pass) for item in node.body)
     ]
     assert swallowed == []
+
+
+def test_every_link_in_a_document_leads_somewhere() -> None:
+    dead = [
+        f"{path.relative_to(ROOT)}: {target}"
+        for path in tracked()
+        if path.suffix == ".md"
+        for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", path.read_text(encoding="utf-8"))
+        if "://" not in target and not (path.parent / target).exists()
+    ]
+    assert dead == []
