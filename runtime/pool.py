@@ -15,6 +15,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from types import TracebackType
 from typing import Self
+from weakref import WeakSet
 
 from runtime.bundle import Mode, Profile
 from runtime.errors import BadRequestError, InfrastructureError, SandboxError
@@ -83,7 +84,7 @@ class GVisorSessions:
         self._reactor = Reactor()
         self._numbers = itertools.count(1)
         self._sessions: dict[int, LiveSession] = {}
-        self._solos: set[GVisorSandbox] = set()
+        self._solos: WeakSet[GVisorSandbox] = WeakSet()
         self._counts: Counter[str] = Counter()
         self._seconds = 0.0
         self._closed = False
@@ -140,6 +141,8 @@ class GVisorSessions:
             try:
                 for session in list(self._sessions.values()):
                     session.abandon("the pool of sessions was closed")
+                for solo in self._solos:
+                    solo.forbid()
                 for worker in list(self._workers):
                     worker.lose(Lost.DIED)
             finally:
@@ -207,7 +210,6 @@ class GVisorSessions:
 
     def _keep_spare(self, worker: Worker) -> None:
         if worker.state == "ready" and self._spare is None and not self._closed:
-            self._spare = worker  # for the moment, so that starting one does not start another
             self._spare = self._start(profile("shared", self.limits, self.settings))
 
     def _ended(self, worker: Worker) -> None:
@@ -303,7 +305,9 @@ class GVisorSessions:
     def _solo_ready(self, worker: Worker, limits: Limits, ready: Future[GVisorSandbox]) -> None:
         def opened(ending: Ending) -> None:
             if ending.kind is Kind.READY:
-                ready.set_result(GVisorSandbox(worker, limits, self._reactor.call))
+                solo = GVisorSandbox(worker, limits, self._reactor.call)
+                self._solos.add(solo)
+                ready.set_result(solo)
             else:
                 worker.lose(Lost.DIED)
                 ready.set_exception(_problem(worker))

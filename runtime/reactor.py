@@ -74,6 +74,8 @@ class Reactor:
         """Ends the thread after what is due now; callbacks that come later never run."""
         self.call(self._end)
         self._thread.join()
+        while self._soon:
+            self._run(self._soon.popleft())
         self._selector.close()
         os.close(self._wake_out)
         os.close(self._wake_in)

@@ -161,6 +161,9 @@ class LiveSession:
         self.close()
 
     def _enqueue(self, call: Call) -> None:
+        if self._closed:
+            call.future.set_exception(BadRequestError(f"{self.id} is closed"))
+            return
         self._queue.append(call)
         if self._active is None:
             self._next()
@@ -168,7 +171,9 @@ class LiveSession:
     def abandon(self, why: str) -> None:
         """Ends the session from the reactor's thread: whatever waits is told why."""
         self._closed = True
-        waiting = [*([self._active] if self._active else []), *self._queue]
+        waiting = [call for call in self._queue if call.future.set_running_or_notify_cancel()]
+        if self._active is not None:
+            waiting.insert(0, self._active)
         self._active = None
         self._queue.clear()
         self._leave()

@@ -97,6 +97,10 @@ class GVisorSandbox:
         self._require_ok(ending, path, "read")
         return ending.output
 
+    def forbid(self) -> None:
+        """From now on as if closed; the pool that ends removes what is left."""
+        self._closed = True
+
     def close(self) -> None:
         if self._closed:
             return

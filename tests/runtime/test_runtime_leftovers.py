@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from runtime.errors import BadRequestError
 from runtime.owner import Owner, state_mark, working_folder
 from runtime.pool import GVisorSessions
 from runtime.sandbox import Limits, Tier
@@ -65,8 +66,9 @@ def assert_nothing_is_left(state_dir: Path) -> None:
 def test_close_leaves_nothing(root_dir: Path, tmp_path: Path) -> None:
     with GVisorSessions(RuntimeSettings(state_dir=tmp_path, root_dir=root_dir)) as pool:
         for tier in Tier:
-            assert pool.open(tier=tier).run("print(1)").output == "1\n"
-        sandbox = pool.sandbox()
+            session = pool.open(tier=tier)
+            assert session.run("print(1)").output == "1\n"
+        sandbox, abandoned = pool.sandbox(), pool.sandbox()
         assert processes(tmp_path)
         assert cgroups(tmp_path)
         sandbox.close()
@@ -75,6 +77,11 @@ def test_close_leaves_nothing(root_dir: Path, tmp_path: Path) -> None:
     assert time.monotonic() - started < 3
     assert_nothing_is_left(tmp_path)
     pool.close()
+    for late in (lambda: pool.open(), lambda: pool.sandbox(), lambda: session.run("1"), lambda: abandoned.run("1")):
+        with pytest.raises(BadRequestError):
+            late()
+    abandoned.close()
+    session.close()
 
 
 @pytest.mark.parametrize(
