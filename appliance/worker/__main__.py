@@ -10,6 +10,7 @@ failed, so trying again may help. The last line on standard error says why.
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import socket
 import sys
@@ -30,6 +31,8 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--settings", type=Path, required=True)
     arguments = parser.parse_args(argv)
+    # Torch's threads sleep while they wait: spinning ones starve the sandboxes and each other on a busy machine.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     # The core asks with SIGTERM: an exception closes what is open, on the way out.
     signal.signal(signal.SIGTERM, _stop)
     settings = Settings.model_validate_json(arguments.settings.read_text())

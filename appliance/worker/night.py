@@ -103,6 +103,10 @@ class Night:
         )
         practised = practice.run()
         digest = publish(practised.folder, self._models)
+        if digest == champion.manifest:
+            # Not one group had a right and a wrong rollout: the weights are the champion's, to the bit.
+            self._progress.say("warning", "nothing was learned: no group had both right and wrong rollouts")
+            return champion
         candidate = self._checkpoint(digest, champion.manifest, "training", practised.step, practised.metrics)
         self._ledger.put_checkpoint(candidate)
         self._ledger.set_aliases({CANDIDATE: digest}, f"trained by cycle {self._cycle.id}", utc_now())
