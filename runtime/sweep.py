@@ -6,6 +6,7 @@ while a process with its number *and* its start time exists. Sweeping twice is f
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
@@ -61,6 +62,9 @@ def sweep(state_dir: Path) -> SweepReport:
             cgroups=report.cgroups + cgroups,
             folders=report.folders + sandboxes,
         )
+    if working != state_dir.resolve():
+        with contextlib.suppress(OSError):  # not empty: somebody lives there
+            working.rmdir()
     return report
 
 

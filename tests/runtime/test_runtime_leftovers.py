@@ -59,7 +59,8 @@ def assert_nothing_is_left(state_dir: Path) -> None:
         time.sleep(0.02)
     assert processes(state_dir) == []
     assert cgroups(state_dir) == []
-    assert list(working_folder(state_dir).iterdir()) == [] if working_folder(state_dir).exists() else True
+    working = working_folder(state_dir)
+    assert not working.exists() or (working == state_dir and not list(working.iterdir()))
     assert str(state_dir) not in Path("/proc/self/mountinfo").read_text()
 
 
