@@ -1,0 +1,152 @@
+"""The command line without a daemon: help, usage, exit codes, documentation."""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+
+from appliance.cli.main import app
+from appliance.errors import ExitCode
+
+ASSAY = (sys.executable, "-m", "appliance.cli.main")
+DOCS = Path(__file__).parents[3] / "docs" / "cli.md"
+
+
+def run(tmp_path: Path, *arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("ASSAY_", "XDG_"))}
+    places = {"ASSAY_DATA": str(tmp_path / "data"), "XDG_CONFIG_HOME": str(tmp_path / "config")}
+    return subprocess.run(
+        [*ASSAY, *arguments], env=kept | places | environ, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+def commands(group: object = None, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    """Every command of the tree, as the words that a person types."""
+    group = group or typer.main.get_command(app)
+    found = []
+    for name, command in group.commands.items():
+        deeper = hasattr(command, "commands")
+        found += commands(command, (*path, name)) if deeper else [(*path, name)]
+    return found
+
+
+def test_the_commands_are_those_that_the_product_promises() -> None:
+    promised = "serve status tui submit verify doctor demo stop jobs/ls jobs/show model/ls model/compare model/approve "
+    promised += "model/reject model/rollback config/show cycle/start cycle/ls"
+    assert {"/".join(words) for words in commands()} == set(promised.split())
+
+
+def test_every_command_is_documented_with_its_options() -> None:
+    text = DOCS.read_text()
+    for words in commands():
+        assert f"`assay {' '.join(words)}" in text, words
+        group = typer.main.get_command(app)
+        for word in words:
+            group = group.commands[word]
+        for parameter in group.params:
+            for option in parameter.opts:
+                if option.startswith("--") and option != "--help":
+                    assert f"`{option}" in text, (words, option)
+
+
+def test_every_exit_code_is_documented() -> None:
+    documented = {int(code) for code in re.findall(r"^\| (\d+) \|", DOCS.read_text(), re.MULTILINE)}
+    assert documented == {int(code) for code in ExitCode} | {130}
+
+
+def test_every_command_explains_itself_without_importing_anything_heavy(tmp_path) -> None:
+    program = (
+        "import contextlib, io, sys\n"
+        "from appliance.cli.main import app\n"
+        "import typer\n"
+        "command = typer.main.get_command(app)\n"
+        "for words in sys.argv[1:]:\n"
+        "    told = io.StringIO()\n"
+        "    with contextlib.redirect_stdout(told), contextlib.suppress(SystemExit):\n"
+        "        command([*words.split(), '--help'], prog_name='assay')\n"
+        "    assert len(told.getvalue().splitlines()) > 4, words\n"
+        "print(*sys.modules)\n"
+    )
+    arguments = [" ".join(words) for words in commands()]
+    told = subprocess.run(
+        [sys.executable, "-c", program, *arguments], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert told.returncode == 0, told.stderr
+    imported = {name.partition(".")[0] for name in told.stdout.split()}
+    assert "typer" in imported
+    assert imported.isdisjoint({"torch", "sympy", "httpx", "sqlalchemy", "rich", "textual", "starlette", "uvicorn"})
+
+
+def test_help_takes_well_under_half_a_second_of_processor_time(tmp_path) -> None:
+    run(tmp_path, "--help")
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    run(tmp_path, "--help")
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 0.5
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["frobnicate"],
+        ["status", "--frobnicate"],
+        ["model", "approve"],
+        ["jobs", "ls", "--limit", "0"],
+        ["submit"],
+        ["submit", "--question", "q", "--check", "x > 1", "--expect", "2"],
+        ["submit", "--question", "q", "--domain", "astral"],
+        ["submit", "/no/such/file.toml"],
+        ["submit", "/"],
+        ["submit", "job.toml", "--question", "q"],
+        ["submit", "--question", "q", "--expect", "1", "--attempts", "many"],
+    ],
+    ids=" ".join,
+)
+def test_usage_errors_end_with_2_and_say_what_to_do(tmp_path, arguments) -> None:
+    failed = run(tmp_path, *arguments)
+    assert failed.returncode == 2
+    assert len(failed.stderr.splitlines()) >= 2
+    assert "Traceback" not in failed.stderr
+
+
+@pytest.mark.parametrize("arguments", [["status"], ["jobs", "ls"], ["model", "rollback"], ["cycle", "start"], ["stop"]])
+def test_without_a_daemon_every_command_that_needs_one_ends_with_3(tmp_path, arguments) -> None:
+    failed = run(tmp_path, *arguments)
+    assert (failed.returncode, "assay serve" in failed.stderr) == (3, True)
+
+
+def test_the_version_is_the_package_s_own(tmp_path) -> None:
+    assert re.fullmatch(r"assay \d+\.\d+\.\d+", run(tmp_path, "--version").stdout.strip())
+
+
+def test_the_configuration_says_where_each_value_comes_from(tmp_path) -> None:
+    told = run(tmp_path, "config", "show", "--origin", ASSAY_SANDBOX__PIDS="99")
+    line = next(line for line in told.stdout.splitlines() if line.startswith("sandbox.pids"))
+    assert "99" in line
+    assert line.endswith("ASSAY_SANDBOX__PIDS")
+
+
+def test_the_data_folder_may_be_named_before_or_after_the_command(tmp_path) -> None:
+    for arguments in (["--data", "/tmp/a", "config", "show"], ["config", "show", "--data", "/tmp/a"]):
+        assert 'data = "/tmp/a"' in run(tmp_path, *arguments).stdout
+
+
+def test_an_error_that_nobody_foresaw_is_said_and_its_traceback_is_one_variable_away(tmp_path) -> None:
+    program = "import sys; from appliance.cli.main import complain; sys.exit(complain(ZeroDivisionError('x\\x1b[2J')))"
+    for level, shown in (("info", False), ("debug", True)):
+        told = subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "ASSAY_LOG__LEVEL": level},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (told.returncode, "ZeroDivisionError" in told.stderr) == (5, True)
+        assert "\n  File" not in told.stderr or shown

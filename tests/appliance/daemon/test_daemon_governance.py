@@ -1,0 +1,230 @@
+"""Nothing goes into service but what the policy admits, a person approved, and the disk still holds byte by byte."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from appliance.config import Settings
+from appliance.daemon.core import Core
+from appliance.daemon.errors import NotThereError, RefusedByPolicyError
+from appliance.errors import exit_code
+from appliance.learning.errors import CheckpointError
+from appliance.learning.folders import write_by_digest
+from appliance.ledger.ledger import Ledger
+from appliance.promotion import PromotionError, decision_on
+from appliance.records import Checkpoint, Evaluation, ItemResult, ModelResults
+from curriculum.sealed import sealed_set
+from policies.decision import DecisionOutcome
+from policies.policy import load
+
+SEALED = sealed_set(400, seed=4)
+AT = "2026-01-02T03:04:05+00:00"
+
+
+def results(weights: str, passes: int, temperature: float) -> ModelResults:
+    """Passes `passes` of every ten questions."""
+    items = tuple(
+        ItemResult(task=task.id, family=task.family, passed=n * 7 % 10 < passes, calls=1, failed_calls=0)
+        for n, task in enumerate(SEALED.tasks)
+    )
+    return ModelResults(weights=weights, temperature=temperature, items=items, tokens=1000, seconds=1.0)
+
+
+def put_model(data: Path, ledger: Ledger, content: bytes) -> str:
+    digest = write_by_digest(data / "models", {"model.safetensors": content, "config.json": b"{}"})
+    ledger.put_checkpoint(
+        Checkpoint(
+            manifest=digest,
+            parent=None,
+            cycle="c",
+            stage="training",
+            step=1,
+            recipe="r",
+            metrics={},
+            folder=f"models/{digest}",
+            created=AT,
+        )
+    )
+    return digest
+
+
+def put_decided(core: Core, champion: str, content: bytes, *, before: int = 3, after: int = 8) -> str:
+    """A candidate that was evaluated against the champion and decided on, as a cycle leaves it."""
+    candidate = put_model(core.data, core.ledger, content)
+    evaluation = Evaluation(
+        id=f"evaluation-{candidate[:6]}",
+        cycle="c",
+        sealed_set=SEALED.digest,
+        candidate=results(candidate, after, 1.0),
+        champion=results(champion, before, 1.0),
+        candidate_greedy=results(candidate, after, 0.0),
+        champion_greedy=results(champion, before, 0.0),
+        created=AT,
+    )
+    core.ledger.put_evaluation(evaluation)
+    core.ledger.put_decision(
+        decision_on(evaluation, core.policy, in_service=champion, id=f"decided-{candidate[:6]}", made_at=AT)
+    )
+    core.ledger.set_aliases({"candidate": candidate}, "trained", AT)
+    return candidate
+
+
+@pytest.fixture
+def core(data):
+    """A core with a champion in service, on a day when the evaluations are an hour old."""
+    with Core(Settings(data=data), now=lambda: "2026-01-02T04:04:05.000+00:00") as running:
+        champion = put_model(data, running.ledger, b"champion")
+        running.ledger.set_aliases({"champion": champion}, "first", AT)
+        yield running
+
+
+def test_an_approved_candidate_goes_into_service_and_can_be_taken_back(core) -> None:
+    champion = core.ledger.alias("champion")
+    candidate = put_decided(core, champion, b"better")
+    shown = core.ledger.decisions(candidate=candidate)[0]
+    approved = core.approve(candidate[:8], "ada", shown.digest())
+    assert approved.decision.outcome is DecisionOutcome.PROMOTE
+    assert approved.approval.decision == shown.digest()
+    assert approved.aliases == {"champion": candidate, "candidate": None, "previous": champion}
+    assert core.ledger.decisions(candidate=candidate)[0] == approved.decision
+    assert core.rollback("ada", "it is rude")["champion"] == champion
+    assert "it is rude" in core.ledger.alias_history()[0]["reason"]
+    with pytest.raises(PromotionError):
+        core.rollback("ada")
+
+
+def test_an_approval_does_not_make_a_candidate_better(core) -> None:
+    champion = core.ledger.alias("champion")
+    candidate = put_decided(core, champion, b"worse", before=8, after=3)
+    with pytest.raises(RefusedByPolicyError, match="improvement") as met:
+        core.approve("candidate", "ada")
+    assert (exit_code(met.value), bool(met.value.hint)) == (4, True)
+    assert core.ledger.alias("champion") == champion
+    assert [approval.person for approval in core.ledger.approvals(candidate=candidate)] == ["ada"]
+    assert core.ledger.decisions(candidate=candidate)[0].outcome is DecisionOutcome.REJECT
+
+
+def test_a_word_on_another_decision_than_the_newest_has_no_effect(core) -> None:
+    champion = core.ledger.alias("champion")
+    candidate = put_decided(core, champion, b"better")
+    with pytest.raises(RefusedByPolicyError, match="newer decision"):
+        core.approve(candidate, "ada", "0" * 64)
+    assert core.ledger.approvals(candidate=candidate) == []
+    assert core.ledger.alias("champion") == champion
+
+
+@pytest.mark.parametrize("harm", ["changed", "missing", "another model", "link"])
+def test_what_is_not_on_disk_byte_by_byte_never_goes_into_service(core, data, harm) -> None:
+    champion = core.ledger.alias("champion")
+    candidate = put_decided(core, champion, b"better")
+    folder = data / "models" / candidate
+    if harm == "changed":
+        (folder / "model.safetensors").write_bytes(b"bitter")
+    elif harm == "missing":
+        (folder / "model.safetensors").unlink()
+    else:
+        folder.rename(data / "aside")
+        if harm == "link":
+            folder.symlink_to(data / "aside")
+        else:
+            (data / "models" / champion).rename(folder)
+    with pytest.raises(CheckpointError) as met:
+        core.approve("candidate", "ada")
+    assert exit_code(met.value) == 5
+    assert core.ledger.alias("champion") == champion
+    assert core.ledger.approvals(candidate=candidate) == []
+
+
+def test_a_rejected_candidate_is_out_and_stays_out_until_the_same_person_approves(core) -> None:
+    champion = core.ledger.alias("champion")
+    candidate = put_decided(core, champion, b"better")
+    rejected = core.reject("candidate", "ada")
+    assert rejected.decision.outcome is DecisionOutcome.REJECT
+    assert rejected.aliases == {"champion": champion, "candidate": None, "previous": None}
+    with pytest.raises(NotThereError, match="no candidate"):
+        core.approve("candidate", "bob")
+    with pytest.raises(RefusedByPolicyError, match="approval"):
+        core.approve(candidate, "bob")
+    assert core.ledger.alias("champion") == champion
+
+
+def test_a_candidate_that_was_compared_with_an_earlier_champion_is_not_admitted(core) -> None:
+    champion = core.ledger.alias("champion")
+    first = put_decided(core, champion, b"better")
+    second = put_decided(core, champion, b"also better")
+    core.approve(first, "ada")
+    with pytest.raises(RefusedByPolicyError, match="another champion"):
+        core.approve(second, "ada")
+    assert core.ledger.alias("champion") == first
+    with pytest.raises(RefusedByPolicyError, match="in service already"):
+        core.approve(first, "ada")
+
+
+def test_of_many_who_approve_at_once_one_moves_the_aliases(core) -> None:
+    champion = core.ledger.alias("champion")
+    candidate = put_decided(core, champion, b"better")
+    outcomes: list[str] = []
+
+    def approve(person: str) -> None:
+        try:
+            core.approve(candidate, person)
+        except RefusedByPolicyError:
+            outcomes.append("refused")
+        else:
+            outcomes.append("promoted")
+
+    threads = [threading.Thread(target=approve, args=(f"person {n}",)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(outcomes) == ["promoted"] + ["refused"] * 7
+    assert (core.ledger.alias("champion"), core.ledger.alias("previous")) == (candidate, champion)
+
+
+def test_a_decision_that_was_not_carried_out_before_a_kill_is_carried_out_at_the_next_start(data) -> None:
+    data.mkdir()
+    packaged = Path(load.__code__.co_filename).with_name("default_policy.toml").read_text()
+    (data / "policy.toml").write_text(packaged.replace("required = true", "required = false"))
+    with Core(Settings(data=data), now=lambda: AT) as running:
+        champion = put_model(data, running.ledger, b"champion")
+        running.ledger.set_aliases({"champion": champion}, "first", AT)
+        candidate = put_decided(running, champion, b"better")
+        assert running.ledger.decisions(candidate=candidate)[0].outcome is DecisionOutcome.PROMOTE
+    with Core(Settings(data=data), now=lambda: AT) as running:
+        assert (running.ledger.alias("champion"), running.ledger.alias("candidate")) == (candidate, None)
+    with Core(Settings(data=data), now=lambda: AT) as running:
+        assert running.ledger.alias("previous") == champion
+
+
+def test_a_held_candidate_is_not_carried_out_by_a_restart(core, data) -> None:
+    champion = core.ledger.alias("champion")
+    put_decided(core, champion, b"better")
+    core.governance.settle()
+    assert core.ledger.alias("champion") == champion
+
+
+def test_names_are_aliases_or_the_first_six_digits_and_more(core) -> None:
+    champion = core.ledger.alias("champion")
+    for name in ("champion", champion, champion[:6]):
+        assert core.governance.digest_of(name) == champion
+    for name in (champion[:5], "", "../..", "candidate", "f" * 64):
+        with pytest.raises(NotThereError):
+            core.governance.digest_of(name)
+
+
+def test_two_models_are_compared_on_the_items_that_both_answered(core) -> None:
+    champion = core.ledger.alias("champion")
+    candidate = put_decided(core, champion, b"better")
+    found = core.compare("champion", "candidate")
+    assert (found.a, found.b, found.items) == (champion, candidate, 400)
+    assert (found.passed_a, found.passed_b, found.gained, found.lost) == (120, 320, 200, 0)
+    assert (found.greedy_a, found.greedy_b) == (0.3, 0.8)
+    assert sum(family.items for family in found.families) == 400
+    turned = core.compare("candidate", "champion")
+    assert (turned.gained, turned.lost) == (0, 200)
+    with pytest.raises(NotThereError):
+        core.compare("champion", champion[:10])
