@@ -33,7 +33,7 @@ def open_model(folder: Path) -> Any:
             hint="only architectures of the installed transformers are loaded; code inside a model folder is never run",
         ) from error
     try:
-        with without_progress_bars():
+        with quietly():
             model, report = AutoModelForCausalLM.from_pretrained(
                 folder,
                 config=config,
@@ -42,12 +42,12 @@ def open_model(folder: Path) -> Any:
                 use_safetensors=True,
                 dtype=torch.float32,
                 output_loading_info=True,
+                ignore_mismatched_sizes=True,
             )
     except (ValueError, KeyError, OSError, TypeError, AttributeError, RuntimeError, SafetensorError) as error:
         raise ModelError(f"{folder} cannot be loaded: {_first_line(error)}", hint=COMPLETE) from error
-    lacking = sorted(report["missing_keys"])
-    if lacking or report["mismatched_keys"]:
-        wrong = lacking or sorted(str(key) for key in report["mismatched_keys"])
+    wrong = sorted({*report["missing_keys"], *(key for key, *_ in report["mismatched_keys"])})
+    if wrong:
         raise ModelError(
             f"{folder}: {len(wrong)} weights are missing or do not fit config.json, such as {wrong[0]}",
             hint="config.json and the weights come from two different models, or a part was not copied",
@@ -56,16 +56,18 @@ def open_model(folder: Path) -> Any:
 
 
 @contextmanager
-def without_progress_bars() -> Iterator[None]:
-    """transformers draws bars on stderr for every file; the caller's own progress is the only one."""
+def quietly() -> Iterator[None]:
+    """transformers draws bars and tables on stderr; what matters of them comes back as a value or a ModelError."""
     from transformers.utils import logging
 
-    shown = logging.is_progress_bar_enabled()
+    bars, level = logging.is_progress_bar_enabled(), logging.get_verbosity()
     logging.disable_progress_bar()
+    logging.set_verbosity(logging.CRITICAL)
     try:
         yield
     finally:
-        if shown:
+        logging.set_verbosity(level)
+        if bars:
             logging.enable_progress_bar()
 
 

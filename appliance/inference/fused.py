@@ -129,8 +129,8 @@ class FusedDecoder:
             seen = F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=self._scale, enable_gqa=True)
             x = x + F.linear(seen.transpose(1, 2).reshape(n, s, -1), layer.out, layer.out_bias)
             x = self._mlp(layer, x)
-            keys.append(k)
-            values.append(v)
+            keys.append(k.contiguous())
+            values.append(v.contiguous())
         last = x[torch.arange(n), lengths - 1]
         return Prefilled(F.linear(self._norm(last), self._head), keys, values)
 

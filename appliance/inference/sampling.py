@@ -17,9 +17,9 @@ BELOW_ONE = 1 - 2.0**-22
 
 
 def uniforms(seed: int, count: int) -> Tensor:
-    """`count` numbers in [0, 1) that depend on the seed alone."""
-    draw = Random(seed).random
-    return torch.tensor([draw() for _ in range(count)]).clamp_(max=BELOW_ONE)
+    """`count` numbers in [0, 1), of 24 bits each, that depend on the seed alone."""
+    words = torch.frombuffer(bytearray(Random(seed).randbytes(4 * count)), dtype=torch.int32)
+    return (words.bitwise_and(0xFFFFFF) * 2.0**-24).clamp_(max=BELOW_ONE)
 
 
 def draw(logits: Tensor, uniform: Tensor, temperature: Tensor) -> tuple[Tensor, Tensor]:

@@ -36,9 +36,8 @@ class SlotCache:
         self._first = [self.capacity] * rows
 
     def clear(self) -> None:
-        """Forgets all rows and frees the memory of keys and values."""
+        """Forgets all rows; keeps the memory for the next ones."""
         self.count = self.head = self.low = 0
-        self.keys, self.values = [], []
         self.bias.fill_(HIDDEN)
         self.positions.zero_()
         self._first = [self.capacity] * self.rows
@@ -46,9 +45,8 @@ class SlotCache:
     def seat(self, row: int, keys: list[Tensor], values: list[Tensor]) -> None:
         """Gives a row its prompt: `[heads, tokens, size]` for each layer. The row must be empty (`vacate`)."""
         tokens = keys[0].shape[1] if keys else 0
-        if not self.keys:
-            self.keys = [k.new_zeros(self.rows, k.shape[0], self.capacity, k.shape[2]) for k in keys]
-            self.values = [v.new_zeros(self.rows, v.shape[0], self.capacity, v.shape[2]) for v in values]
+        if not self.count:
+            self._fit(keys, values)
         self.count = max(self.count, row + 1)
         self.head = max(self.head, tokens)
         start = self.head - tokens
@@ -60,6 +58,18 @@ class SlotCache:
         self.bias[row, start : self.head] = 0.0
         self.positions[row] = tokens
         self._first[row] = start
+
+    def _fit(self, keys: list[Tensor], values: list[Tensor]) -> None:
+        """Makes the memory, unless it has the right shape already. Zeros, because a hidden NaN would still spread."""
+        shapes = [(self.rows, part.shape[0], self.capacity, part.shape[2]) for part in (*keys, *values)]
+        if [tuple(whole.shape) for whole in (*self.keys, *self.values)] != shapes:
+            made = [torch.zeros(shape) for shape in shapes]
+            self.keys, self.values = made[: len(keys)], made[len(keys) :]
+
+    def free(self) -> None:
+        """Forgets all rows and what their keys and values were."""
+        self.clear()
+        self.keys, self.values = [], []
 
     def vacate(self, row: int) -> None:
         """The row owns nothing any more."""

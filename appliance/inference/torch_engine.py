@@ -14,6 +14,7 @@ import math
 from collections import OrderedDict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +30,11 @@ from appliance.inference.slots import SlotCache
 SHRINK_BELOW = 0.75
 """The batch shrinks when fewer than this share of its rows hold a request."""
 
-PROMPTS_KEPT = 256
-"""Prompts whose keys and values are remembered."""
+PROMPT_TOKENS_KEPT = 8192
+"""Prompts are remembered, with their keys and values, up to this many tokens in all."""
+
+READ_AHEAD = 32
+"""Queued prompts that are read along with one that is needed now: a large prefill costs less than many small ones."""
 
 PREFILL_TOKENS = 8192
 """Most tokens of one prefill, padding included: bounds its memory."""
@@ -226,24 +230,25 @@ class TorchEngine:
                 i = len(self._rows)
                 self._rows.append(None)
             prompt = self._prompts[request.prompt]
+            self._prompts.move_to_end(request.prompt)
             self._cache.seat(i, prompt.keys, prompt.values)
             self._rows[i] = _Row(request, used=len(request.prompt))
             self._at[request.id] = i
             self._uniforms[i] = uniforms(request.seed, self._slots)
             self._temperatures[i] = request.temperature
             seated[i] = prompt
-        while len(self._prompts) > PROMPTS_KEPT:
-            self._prompts.popitem(last=False)
+        kept = sum(map(len, self._prompts))
+        while kept > PROMPT_TOKENS_KEPT:
+            kept -= len(self._prompts.popitem(last=False)[0])
         return seated
 
     def _read(self, decoder: Decoder, wanted: Sequence[tuple[int, ...]]) -> None:
         """Reads the prompts that are not remembered, several at once."""
-        new = []
-        for prompt in dict.fromkeys(wanted):
-            if prompt in self._prompts:
-                self._prompts.move_to_end(prompt)
-            else:
-                new.append(prompt)
+        new = list(dict.fromkeys(prompt for prompt in wanted if prompt not in self._prompts))
+        if new:
+            ahead = (request.prompt for request in self._queue.values())
+            fresh = dict.fromkeys(prompt for prompt in ahead if prompt not in self._prompts and prompt not in new)
+            new.extend(islice(fresh, READ_AHEAD))
         new.sort(key=len)
         while new:
             longest = len(new[-1])
@@ -283,7 +288,7 @@ class TorchEngine:
         self._rows, self._at = [], {}
         self._queue.clear()
         self._prompts.clear()
-        self._cache.clear()
+        self._cache.free()
 
 
 def make_decoder(model: Any, tokens: int) -> Decoder:

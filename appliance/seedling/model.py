@@ -16,7 +16,7 @@ from tokenizers import Tokenizer
 from transformers import Qwen2Config, Qwen2ForCausalLM
 
 from appliance.agent.dialect import SEEDLING, Dialect, write_dialect
-from appliance.inference.folder import open_model, without_progress_bars
+from appliance.inference.folder import open_model, quietly
 
 POSITIONS = 256
 
@@ -45,7 +45,7 @@ def new_seedling(tokenizer: Tokenizer, seed: int, dialect: Dialect = SEEDLING) -
 def save_model_folder(model: Any, tokenizer: Tokenizer, dialect: Dialect, folder: Path) -> None:
     """Writes a complete model folder; `folder` is made when it is missing. Raises OSError when the disk refuses."""
     folder.mkdir(parents=True, exist_ok=True)
-    with without_progress_bars():
+    with quietly():
         model.save_pretrained(folder)
     tokenizer.save(str(folder / "tokenizer.json"))
     settings = {

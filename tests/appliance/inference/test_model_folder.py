@@ -1,0 +1,142 @@
+"""A model folder is used when it is whole and plain; otherwise the message says what is wrong and what to do."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from inference_models import tiny
+from transformers import MambaConfig, MambaForCausalLM, MistralConfig, MistralForCausalLM
+
+from appliance.inference.engine import ModelError, Request
+from appliance.inference.folder import open_model
+from appliance.inference.fused import FusedDecoder
+from appliance.inference.generic import GenericDecoder
+from appliance.inference.torch_engine import TorchEngine, make_decoder
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    path = tmp_path / "model"
+    tiny("qwen2").save_pretrained(path)
+    return path
+
+
+def change_config(folder: Path, **changes: object) -> None:
+    path = folder / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def cut_weights_short(folder: Path) -> None:
+    path = folder / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def pickle_the_weights(folder: Path) -> None:
+    torch.save(tiny("qwen2").state_dict(), folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
+
+
+def ask_for_code(folder: Path) -> None:
+    change_config(folder, model_type="homemade", auto_map={"AutoModelForCausalLM": "evil.Evil", "AutoConfig": "evil.C"})
+    (folder / "evil.py").write_text(f"import pathlib; pathlib.Path({str(folder / 'ran')!r}).write_text('x')\n")
+
+
+BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
+    "no folder": (shutil.rmtree, "no model folder"),
+    "no config": (lambda f: (f / "config.json").unlink(), "no config.json"),
+    "config is not JSON": (lambda f: (f / "config.json").write_text("{"), "cannot be read"),
+    "config is no table": (lambda f: (f / "config.json").write_text("[1]"), "no table"),
+    "unknown architecture": (lambda f: change_config(f, model_type="homemade"), "no model known here"),
+    "code in the folder": (ask_for_code, "no model known here"),
+    "no language model": (lambda f: change_config(f, model_type="vit"), "cannot be loaded"),
+    "no weights": (lambda f: (f / "model.safetensors").unlink(), "no safetensors"),
+    "pickled weights": (pickle_the_weights, "no safetensors"),
+    "weights cut short": (cut_weights_short, "is broken"),
+    "weights are no safetensors": (lambda f: (f / "model.safetensors").write_bytes(b"\x80\x02PK" * 20), "is broken"),
+    "more layers than weights": (lambda f: change_config(f, num_hidden_layers=3, layer_types=None), "12 weights"),
+    "other shapes": (lambda f: change_config(f, intermediate_size=96), "6 weights"),
+    "heads that do not divide": (
+        lambda f: change_config(f, num_attention_heads=5),
+        "weights are missing or do not fit",
+    ),
+}
+
+
+@pytest.mark.parametrize("broken", BROKEN)
+def test_a_folder_that_cannot_be_used_is_refused_with_what_to_do(folder: Path, broken: str) -> None:
+    breaking, says = BROKEN[broken]
+    breaking(folder)
+    engine = TorchEngine(rows=1, slots=16)
+    with pytest.raises(ModelError, match=says) as caught:
+        engine.load(folder, "digest")
+    assert caught.value.hint
+    assert "Traceback" not in str(caught.value)
+    assert engine.weights == ""
+    assert not (folder / "ran").exists(), "code in a model folder must never run"
+
+
+def test_a_whole_folder_gives_what_the_live_model_gives(folder: Path) -> None:
+    request = Request(0, (1, 2, 3), -1, 16, 1.0, 4)
+    drawn = []
+    for load in (lambda e: e.load(folder, "d"), lambda e: e.load_state(tiny("qwen2"), "d")):
+        engine = TorchEngine(rows=1, slots=16)
+        load(engine)
+        assert engine.weights == "d"
+        engine.submit(request)
+        drawn.append([turn for _ in range(16) for turn in engine.step()])
+    assert drawn[0] == drawn[1]
+
+
+def test_a_folder_in_half_precision_is_computed_in_single(tmp_path: Path) -> None:
+    model = type(tiny("qwen2"))(tiny("qwen2").config).to(torch.bfloat16)
+    model.save_pretrained(tmp_path)
+    assert {weight.dtype for weight in open_model(tmp_path).parameters()} == {torch.float32}
+
+
+def test_a_refused_folder_leaves_the_loaded_weights_in_use(folder: Path, tmp_path: Path) -> None:
+    engine = TorchEngine(rows=1, slots=16)
+    engine.load(folder, "good")
+    with pytest.raises(ModelError):
+        engine.load(tmp_path / "nothing", "bad")
+    assert engine.weights == "good"
+    engine.submit(Request(0, (1,), -1, 4, 1.0, 0))
+    assert engine.step() == []
+
+
+@pytest.mark.parametrize(("name", "kind"), [("qwen2", FusedDecoder), ("qwen3", FusedDecoder), ("gpt2", GenericDecoder)])
+def test_the_llama_family_is_fused_and_the_rest_runs_in_transformers(name: str, kind: type) -> None:
+    assert isinstance(make_decoder(tiny(name), 32), kind)
+
+
+def test_a_conversation_longer_than_the_models_positions_is_refused() -> None:
+    with pytest.raises(ModelError, match="128 positions") as caught:
+        TorchEngine(rows=1, slots=129).load_state(tiny("qwen2"), "d")
+    assert "at most 128" in caught.value.hint
+
+
+def test_a_window_of_attention_shorter_than_a_conversation_is_refused() -> None:
+    config = MistralConfig(
+        vocab_size=48,
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        sliding_window=20,
+    )
+    model = MistralForCausalLM(config)
+    with pytest.raises(ModelError, match="looks back 20 tokens"):
+        TorchEngine(rows=1, slots=21).load_state(model, "d")
+    TorchEngine(rows=1, slots=20).load_state(model, "d")
+
+
+def test_a_model_that_keeps_another_state_than_keys_and_values_is_refused() -> None:
+    model = MambaForCausalLM(MambaConfig(vocab_size=48, hidden_size=32, num_hidden_layers=2, state_size=4))
+    with pytest.raises(ModelError, match="MambaForCausalLM") as caught:
+        TorchEngine(rows=1, slots=16).load_state(model, "d")
+    assert "plain attention" in caught.value.hint

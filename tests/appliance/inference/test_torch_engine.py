@@ -1,0 +1,251 @@
+"""The engine's promises: what a row draws and is told about it never depends on how the batch was run."""
+
+from __future__ import annotations
+
+import math
+from random import Random
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from inference_models import NAMES, VOCABULARY, Played, engine_for, forced_on, play, some_requests, tiny
+
+from appliance.inference.engine import ModelError, Request
+from appliance.inference.sampling import uniforms
+from appliance.inference.torch_engine import TorchEngine
+
+SLOTS = 48
+
+
+def plainly(name: str, ids: list[int]) -> torch.Tensor:
+    """Logits [tokens, V] of a forward pass of transformers over the finished conversation."""
+    with torch.no_grad():
+        logits: torch.Tensor = tiny(name)(input_ids=torch.tensor([ids]), use_cache=False).logits[0].float()
+    return logits
+
+
+def assert_faithful(name: str, played: Played) -> None:
+    """Log-probabilities agree with transformers, and each token is the one that the seed picks there."""
+    request, logits = played.request, plainly(name, played.ids)
+    expected = (logits / request.temperature).log_softmax(-1)
+    mass = expected.double().exp().cumsum(-1)
+    stream = uniforms(request.seed, SLOTS)
+    for at, logprob in played.logprobs.items():
+        token = played.ids[at]
+        assert logprob == pytest.approx(expected[at - 1, token].item(), abs=1e-4)
+        below = mass[at - 1, token - 1].item() if token else 0.0
+        assert below - 1e-4 <= stream[at].item() <= mass[at - 1, token].item() + 1e-4
+
+
+@settings(max_examples=12, deadline=None)
+@given(name=st.sampled_from(NAMES), rows=st.integers(1, 9), count=st.integers(1, 24), seed=st.integers(0, 2**32))
+def test_log_probabilities_agree_with_transformers_however_rows_wait_and_are_refilled(
+    name: str, rows: int, count: int, seed: int
+) -> None:
+    random = Random(seed)
+    requests = some_requests(random, count, SLOTS)
+    played = play(engine_for(name, rows, SLOTS), requests, schedule=random)
+    assert len(played) == count
+    for one in played:
+        assert one.logprobs
+        assert len(one.ids) <= one.request.max_tokens
+        assert_faithful(name, one)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_other_rows_and_another_schedule_change_nothing_that_is_drawn(name: str) -> None:
+    requests = some_requests(Random(3), 12, SLOTS)
+    together = play(engine_for(name, 12, SLOTS), requests, schedule=Random(4))
+    crowded = play(engine_for(name, 5, SLOTS), requests, schedule=Random(5))
+    alone = [play(engine_for(name, 1, SLOTS), [request], schedule=Random(6))[0] for request in requests]
+    assert [one.ids for one in together] == [one.ids for one in crowded] == [one.ids for one in alone]
+
+
+def test_a_row_that_waits_while_the_loop_goes_round_many_times_has_forgotten_nothing() -> None:
+    engine, random = engine_for("qwen2", 3, SLOTS), Random(8)
+    patient = Request(0, (5, 6, 7), stop=-1, max_tokens=SLOTS, temperature=1.0, seed=1)
+    for stop in range(VOCABULARY):
+        patient = Request(0, (5, 6, 7), stop=stop, max_tokens=SLOTS, temperature=1.0, seed=1)
+        engine.submit(patient)
+        (turn,) = [turn for _ in range(SLOTS) for turn in engine.step()]
+        if turn.ended == "stop" and len(turn.ids) < 10:
+            break
+    ids = [*patient.prompt, *turn.ids]
+    for number in range(1, 30):
+        engine.submit(Request(number, (1, 2), stop=-1, max_tokens=SLOTS, temperature=1.0, seed=random.getrandbits(40)))
+    while engine.runnable:
+        engine.step()
+    forced = forced_on(patient, 0)
+    engine.resume(0, forced)
+    (last,) = [turn for _ in range(2 * SLOTS) for turn in engine.step()]
+    start = len(ids) + len(forced)
+    ids += [*forced, *last.ids]
+    assert_faithful("qwen2", Played(patient, ids, {start + i: value for i, value in enumerate(last.logprobs)}))
+
+
+def test_forced_tokens_ride_in_the_running_loop_and_hold_nobody_up() -> None:
+    engine = engine_for("qwen2", 2, SLOTS)
+    stop = next(
+        token for token in range(VOCABULARY) if _first_turn(Request(0, (9,), token, SLOTS, 1.0, 5)) in range(1, 8)
+    )
+    engine.submit(Request(0, (9,), stop, SLOTS, 1.0, 5))
+    engine.submit(Request(1, (3,), -1, SLOTS, 1.0, 6))
+    while not engine.step():
+        pass
+    before = engine.tokens_sampled
+    for _ in range(5):
+        assert engine.step() == []
+    assert engine.tokens_sampled == before + 5, "the waiting row drew nothing, the other one a token a step"
+    engine.resume(0, [1, 2, 3])
+    for _ in range(3):
+        engine.step()
+    assert engine.tokens_sampled == before + 8, "the stop token and all but the last forced one sample nothing"
+    engine.step()
+    assert engine.tokens_sampled == before + 10
+
+
+def _first_turn(request: Request) -> int:
+    """Tokens of the first turn; 0 when it never ends."""
+    engine = engine_for("qwen2", 1, SLOTS)
+    engine.submit(request)
+    turns = [turn for _ in range(SLOTS) for turn in engine.step()]
+    return len(turns[0].ids) if turns[0].ended == "stop" else 0
+
+
+def test_greedy_takes_the_likeliest_token_and_reports_the_untempered_log_probability() -> None:
+    engine = engine_for("llama", 4, SLOTS)
+    engine.submit(Request(0, (4, 2), -1, SLOTS, 0.0, 1))
+    engine.submit(Request(1, (4, 2), -1, SLOTS, 1.0, 1))
+    turns = {turn.request: turn for _ in range(SLOTS) for turn in engine.step()}
+    ids = [4, 2, *turns[0].ids]
+    logits = plainly("llama", ids)
+    assert list(turns[0].ids) == logits.argmax(-1)[1:-1].tolist()
+    expected = logits.log_softmax(-1).max(-1).values[1:-1]
+    assert torch.allclose(torch.tensor(turns[0].logprobs), expected, atol=1e-4)
+    assert turns[1].ids != turns[0].ids
+
+
+def test_a_row_that_spends_its_budget_ends_with_length_and_is_gone() -> None:
+    engine = engine_for("qwen2", 1, SLOTS)
+    engine.submit(Request(7, (1, 2, 3), -1, 10, 1.0, 0))
+    (turn,) = [turn for _ in range(20) for turn in engine.step()]
+    assert (turn.request, turn.ended, len(turn.ids), len(turn.logprobs)) == (7, "length", 7, 7)
+    assert engine.unfinished == 0
+    with pytest.raises(ValueError, match="does not wait"):
+        engine.resume(7, [1])
+
+
+def test_waiting_rows_are_unfinished_but_not_runnable() -> None:
+    engine = engine_for("qwen2", 2, SLOTS)
+    for number in range(5):
+        engine.submit(Request(number, (number,), -1, SLOTS, 1.0, number))
+    assert (engine.unfinished, engine.runnable) == (5, 2)
+    engine.step()
+    assert (engine.unfinished, engine.runnable) == (5, 2)
+    engine.finish(0)
+    engine.finish(4)
+    engine.finish(4)
+    assert (engine.unfinished, engine.runnable) == (3, 2)
+    for number in range(1, 4):
+        engine.finish(number)
+    assert (engine.unfinished, engine.runnable, list(engine.step())) == (0, 0, [])
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        Request(1, (), 0, 10, 1.0, 0),
+        Request(1, (1, 2), 0, 2, 1.0, 0),
+        Request(1, (1, 2), 0, SLOTS + 1, 1.0, 0),
+        Request(1, (1, VOCABULARY), 0, 10, 1.0, 0),
+        Request(1, (1, -1), 0, 10, 1.0, 0),
+        Request(1, (1, 2), 0, 10, -0.5, 0),
+        Request(1, (1, 2), 0, 10, math.nan, 0),
+        Request(0, (1, 2), 0, 10, 1.0, 0),
+    ],
+)
+def test_a_request_that_cannot_be_served_is_refused_before_it_costs_anything(wrong: Request) -> None:
+    engine = engine_for("qwen2", 1, SLOTS)
+    engine.submit(Request(0, (1,), 0, 10, 1.0, 0))
+    with pytest.raises(ValueError, match=r"request|prompt|temperature|token"):
+        engine.submit(wrong)
+    assert engine.unfinished == 1
+
+
+def test_forced_tokens_beyond_the_budget_are_refused() -> None:
+    engine = engine_for("qwen2", 1, SLOTS)
+    request = next(r for r in (Request(0, (9,), t, 16, 1.0, 5) for t in range(VOCABULARY)) if 0 < _first_turn(r) < 8)
+    engine.submit(request)
+    while not engine.step():
+        pass
+    with pytest.raises(ValueError, match="leave no room"):
+        engine.resume(0, [1] * 15)
+    with pytest.raises(ValueError, match="vocabulary"):
+        engine.resume(0, [VOCABULARY])
+    engine.resume(0, [1])
+
+
+def test_new_weights_are_used_at_once_and_never_in_the_middle_of_a_conversation() -> None:
+    engine = engine_for("qwen2", 2, SLOTS)
+    engine.submit(Request(0, (1, 2), -1, SLOTS, 0.0, 0))
+    engine.step()
+    with pytest.raises(RuntimeError, match="unfinished"):
+        engine.load_state(tiny("llama"), "another")
+    assert engine.weights == "digest of qwen2"
+    engine.finish(0)
+    engine.load_state(tiny("llama"), "another")
+    assert engine.weights == "another"
+    engine.submit(Request(0, (1, 2), -1, SLOTS, 0.0, 0))
+    (turn,) = [turn for _ in range(SLOTS) for turn in engine.step()]
+    assert list(turn.ids) == plainly("llama", [1, 2, *turn.ids]).argmax(-1)[1:-1].tolist()
+
+
+def test_a_trained_copy_does_not_change_under_the_engine() -> None:
+    model = tiny("qwen2")
+    engine = engine_for("qwen2", 1, SLOTS)
+    request = Request(0, (3, 1), -1, 20, 1.0, 2)
+    engine.submit(request)
+    (before,) = [turn for _ in range(20) for turn in engine.step()]
+    kept = {key: weight.clone() for key, weight in model.state_dict().items()}
+    try:
+        with torch.no_grad():
+            for weight in model.parameters():
+                weight.mul_(1.5)
+        engine.submit(request)
+        (after,) = [turn for _ in range(20) for turn in engine.step()]
+        engine.load_state(model, "next")
+        engine.submit(request)
+        (trained,) = [turn for _ in range(20) for turn in engine.step()]
+    finally:
+        model.load_state_dict(kept)
+    assert before == after != trained
+
+
+def test_weights_without_finite_probabilities_stop_the_engine_and_leave_nothing_behind() -> None:
+    engine = engine_for("qwen2", 2, SLOTS)
+    broken = type(tiny("qwen2"))(tiny("qwen2").config).eval()
+    with torch.no_grad():
+        broken.model.embed_tokens.weight.fill_(math.nan)
+    engine.load_state(broken, "diverged")
+    for number in range(3):
+        engine.submit(Request(number, (1, 2), -1, SLOTS, 1.0, number))
+    with pytest.raises(ModelError, match="no finite probabilities") as caught:
+        engine.step()
+    assert "checkpoint" in caught.value.hint
+    assert engine.unfinished == 0
+    engine.load_state(tiny("qwen2"), "sound")
+    (one,) = play(engine, [Request(9, (1, 2), -1, SLOTS, 1.0, 3)], Random(0))
+    assert_faithful("qwen2", one)
+
+
+def test_nothing_is_served_before_weights_are_loaded() -> None:
+    engine = TorchEngine(rows=1, slots=8)
+    assert (engine.weights, engine.tokens_sampled, list(engine.step())) == ("", 0, [])
+    with pytest.raises(RuntimeError, match="no weights"):
+        engine.submit(Request(0, (1,), 0, 4, 1.0, 0))
+
+
+def test_an_engine_without_rows_is_refused() -> None:
+    with pytest.raises(ValueError, match="at least 1 row"):
+        TorchEngine(rows=0, slots=8)

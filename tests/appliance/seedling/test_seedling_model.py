@@ -1,0 +1,96 @@
+"""The seedling is a normal model folder: transformers loads it, and the engine decodes it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from appliance.agent.dialect import CHATML, SEEDLING, Codec, Dialect, read_dialect
+from appliance.inference.engine import ModelError, Request
+from appliance.inference.torch_engine import TorchEngine
+from appliance.seedling.model import load_model, new_seedling, save_model_folder
+from appliance.seedling.tokenizer import markers, train_tokenizer
+
+TEXTS = [f"gcd of {a} and {b}?\nimport math\nprint(math.gcd({a},{b}))" for a in range(12) for b in range(40)]
+TOKENIZER = train_tokenizer(TEXTS)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    path = tmp_path / "made" / "here"
+    save_model_folder(new_seedling(TOKENIZER, seed=5), TOKENIZER, SEEDLING, path)
+    return path
+
+
+def test_it_has_two_thirds_of_a_million_parameters_and_room_for_256_tokens() -> None:
+    tokenizer = train_tokenizer([f"{a:x} {a * 7919:x}" for a in range(20000)])
+    model = new_seedling(tokenizer, seed=0)
+    assert 0.64e6 < sum(weight.numel() for weight in model.parameters()) < 0.68e6
+    assert model.config.max_position_embeddings == 256
+
+
+def test_equal_seeds_give_equal_weights_and_the_global_generator_is_left_alone() -> None:
+    torch.manual_seed(1)
+    before = torch.random.get_rng_state()
+    one, same, other = (new_seedling(TOKENIZER, seed).state_dict() for seed in (3, 3, 4))
+    assert torch.equal(before, torch.random.get_rng_state())
+    assert all(torch.equal(one[key], same[key]) for key in one)
+    assert not torch.equal(one["model.embed_tokens.weight"], other["model.embed_tokens.weight"])
+
+
+def test_the_folder_is_what_transformers_expects(folder: Path) -> None:
+    expected = new_seedling(TOKENIZER, seed=5).eval()
+    found = AutoModelForCausalLM.from_pretrained(folder, local_files_only=True).eval()
+    ids = torch.tensor([[1, 9, 30, 5, 2, 77]])
+    assert torch.equal(expected(ids).logits, found(ids).logits)
+    assert (found.config.eos_token_id, found.config.pad_token_id) == (5, 0)
+
+
+def test_transformers_reads_text_as_the_codec_does(folder: Path) -> None:
+    found = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    codec = Codec.load(folder)
+    for text in [*TEXTS[:50], "It's 1,234.5 €\n\n  漢字\t", " lead"]:
+        assert tuple(found.encode(text, add_special_tokens=False)) == codec.plain(text)
+    assert found.convert_tokens_to_ids(markers()) == list(range(6))
+    assert found.decode(codec.prompt("gcd of 1 and 2?")) == "<|user|>gcd of 1 and 2?<|end|><|assistant|>"
+
+
+def test_the_folder_says_which_dialect_it_speaks(folder: Path) -> None:
+    assert read_dialect(folder) == SEEDLING
+    (folder / "dialect.json").unlink()
+    assert read_dialect(folder) == CHATML
+
+
+def test_a_folder_can_be_saved_from_what_was_loaded(folder: Path, tmp_path: Path) -> None:
+    codec_dialect: Dialect = read_dialect(folder)
+    save_model_folder(load_model(folder), TOKENIZER, codec_dialect, tmp_path / "copy")
+    for name in ("model.safetensors", "tokenizer.json", "tokenizer_config.json", "dialect.json"):
+        assert (tmp_path / "copy" / name).read_bytes() == (folder / name).read_bytes()
+
+
+def test_the_engine_decodes_a_conversation_of_the_seedling(folder: Path) -> None:
+    codec = Codec.load(folder)
+    engine = TorchEngine(rows=2, slots=60)
+    engine.load(folder, "seedling")
+    engine.submit(Request(0, codec.prompt("gcd of 12 and 18?"), codec.stop, 60, 1.0, 0))
+    engine.submit(Request(1, codec.prompt("<|end|><|tool|>"), codec.stop, 60, 0.0, 0))
+    turns = [turn for _ in range(60) for turn in engine.step()]
+    assert {turn.request for turn in turns} == {0, 1}
+    assert all(len(turn.ids) == len(turn.logprobs) > 0 for turn in turns)
+
+
+def test_a_folder_whose_weights_are_gone_is_refused_with_a_hint(folder: Path) -> None:
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(ModelError, match="no safetensors") as caught:
+        load_model(folder)
+    assert "convert the weights" in caught.value.hint
+
+
+def test_nothing_in_the_folder_asks_for_code_or_the_network(folder: Path) -> None:
+    for name in ("config.json", "tokenizer_config.json", "generation_config.json"):
+        assert "auto_map" not in json.loads((folder / name).read_text())
+    assert not list(folder.glob("*.py")) + list(folder.glob("*.bin"))
