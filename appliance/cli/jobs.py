@@ -117,12 +117,15 @@ def show(context: typer.Context, job: str, data: Data = None, as_json: Json = Fa
 
 def verify(
     bundle: Annotated[Path, typer.Argument(help="The bundle's folder.")],
+    digest: Annotated[
+        str | None, typer.Option("--digest", metavar="SHA256", help="What its manifest must hash to, from elsewhere.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Check a bundle again, without the daemon: 0 when everything holds, 1 when any byte or the verdict does not."""
     from appliance.cli.verify_command import verify as verify_bundle
 
-    raise typer.Exit(verify_bundle(bundle, as_json))
+    raise typer.Exit(verify_bundle(bundle, as_json, digest))
 
 
 def _request(file: Path | None, flags: dict[str, Any]) -> JobRequest:

@@ -228,7 +228,11 @@ def _answer(handler: Callable[[Asked], Answer], asked: Asked) -> Response:
 
 async def _no_such_route(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 404
-    failure = Failure(message=f"no {request.method} {request.url.path} here", hint="docs/running.md lists what can be asked", exit_code=2)
+    failure = Failure(
+        message=f"no {request.method} {request.url.path} here",
+        hint="docs/running.md lists what can be asked",
+        exit_code=2,
+    )
     return _json(failure, status)
 
 
