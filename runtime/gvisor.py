@@ -16,6 +16,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -55,12 +56,13 @@ class Description(BaseModel):
 
 
 def find_runsc(path: str | None = None) -> Path:
-    """The runsc to use: the given one, else PATH, else the usual places. Raises RefusedError when there is none."""
+    """The runsc to use: the given one, else beside this interpreter, where the installer puts it, else on PATH or in
+    the usual places. Raises RefusedError when there is none."""
     if path is not None:
         candidates = [path]
     else:
-        candidates = [found] if (found := shutil.which("runsc")) else []
-        candidates += USUAL_PLACES
+        found = shutil.which("runsc")
+        candidates = [str(Path(sys.executable).with_name("runsc")), *([found] if found else []), *USUAL_PLACES]
     for candidate in candidates:
         if os.access(candidate, os.X_OK) and Path(candidate).is_file():
             return Path(candidate).resolve()
