@@ -1,0 +1,117 @@
+"""The screen's words are pure functions of the records."""
+
+from __future__ import annotations
+
+import pytest
+import tui_records as made
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from appliance.client import Event, Finding, GateOutcome, Status, ToolStatus, WorkerStatus
+from appliance.records import CycleState
+from tui.marks import call_marks, plain, sparkline
+from tui.progress import cycle_text
+from tui.rows import figure_text
+from tui.snapshot import Snapshot
+
+
+def snapshot(**changes: object) -> Snapshot:
+    status = Status(
+        version="1",
+        pid=1,
+        data="/d",
+        started=made.at(-60),
+        uptime_seconds=60.0,
+        worker=WorkerStatus(state="idle"),
+        cycle=made.cycle(),
+        aliases={},
+        decision=None,
+        jobs={},
+        next_cycle=None,
+        policy="p",
+        last_event=0,
+    ).model_copy(update=changes)
+    return Snapshot(status=status)
+
+
+def with_events(shot: Snapshot, *events: Event) -> Snapshot:
+    return Snapshot(status=shot.status, events=tuple(enumerate(events, 1)))
+
+
+def event(kind: str, minutes: float = -1.0, **figures: float) -> Event:
+    return Event(kind=kind, text=kind, figures=figures, created=made.at(minutes))
+
+
+@given(
+    st.integers(40, 200),
+    st.text(max_size=60),
+    st.sampled_from(["prepare", "warm_start", "training", "evaluation", "decision", "done", "elsewhere"]),
+    st.sampled_from(CycleState),
+    st.floats(0, 1e6),
+)
+def test_a_cycle_never_takes_more_than_three_lines_of_the_width(
+    width: int, name: str, phase: str, state: CycleState, figure: float
+) -> None:
+    cycle = made.cycle(phase=phase, state=state, id=name, failure=name)
+    metrics = {"success": figure, "tool_errors_in_correct": figure, "tokens": figure, "sampling_seconds": 0.1}
+    steps = [event("step", step=float(i), steps=10.0, success=i / 10) for i in range(10)]
+    lines = cycle_text(with_events(snapshot(cycle=cycle, step_metrics=metrics), *steps), width).plain.split("\n")
+    assert len(lines) <= 3
+    assert max(cell_len(line) for line in lines) <= width
+
+
+def test_the_bar_counts_finished_steps_of_the_present_phase_only() -> None:
+    earlier = event("warm_start", step=500.0, steps=500.0)
+    begun = with_events(snapshot(), earlier, event("phase"))
+    assert "500" not in cycle_text(begun, 80).plain
+    assert "working" in cycle_text(begun, 80).plain
+    first = with_events(snapshot(), earlier, event("phase"), event("step", step=0.0, steps=60.0))
+    assert "step 1 of 60" in cycle_text(first, 80).plain
+    looked = with_events(snapshot(), event("phase"), event("evaluation", step=2.0, steps=4.0))
+    assert "evaluation 2 of 4  50 %" in cycle_text(looked, 80).plain
+
+
+def test_events_of_an_earlier_cycle_do_not_count() -> None:
+    old = event("step", minutes=-100.0, step=59.0, steps=60.0)
+    assert "waiting for its worker" in cycle_text(with_events(snapshot(), old), 80).plain
+
+
+def test_a_finished_cycle_says_where_its_time_went() -> None:
+    done = snapshot(cycle=made.cycle(phase="done", state=CycleState.DONE))
+    assert "done in 2.6 min: prepare 1 s, warm start 88 s, training 64 s" in cycle_text(done, 100).plain
+
+
+@given(st.lists(st.floats(-2, 3), max_size=50), st.integers(0, 30))
+def test_a_sparkline_is_as_long_as_its_values_and_never_longer_than_its_room(values: list[float], width: int) -> None:
+    assert len(sparkline(values, width)) == min(len(values), width)
+
+
+def test_a_sparkline_goes_from_the_bottom_to_the_top() -> None:
+    assert sparkline([0.0, 0.5, 1.0], 8) == "▁▅█"
+
+
+def test_failed_calls_are_counted_beside_all_calls() -> None:
+    assert call_marks([]).plain == "0"
+    assert call_marks([ToolStatus.OK, ToolStatus.PARSE_ERROR, ToolStatus.TIMEOUT]).plain == "3 2✗"
+
+
+@pytest.mark.parametrize(
+    ("figure", "unit", "said"),
+    [
+        (31.24, "points", "+31.2"),
+        (0.0, "people", "0"),
+        (1.26, "hours", "1.3 h"),
+        (2.0, "percent", "2.0 %"),
+        (None, "points", "-"),
+    ],
+)
+def test_a_gates_figure_has_its_unit(figure: float | None, unit: str, said: str) -> None:
+    finding = Finding(gate="g", outcome=GateOutcome.PASSED, figure=figure, unit=unit, reason="r")
+    assert figure_text(finding) == said
+
+
+@given(st.text())
+def test_no_text_keeps_a_control_character(text: str) -> None:
+    assert "\n" not in plain(text).plain
+    assert "\x1b" not in plain(text, lines=True).plain

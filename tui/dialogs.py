@@ -1,0 +1,165 @@
+"""What asks a person before something happens: a word on the candidate, a rollback, a job; and two to read.
+
+A word that puts a model into service is typed: the first eight digits of the digest that is shown. What the daemon then
+refuses is shown here, with its hint, and the dialog stays open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from pydantic import ValidationError
+from rich.text import Text
+from textual import work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.screen import ModalScreen
+from textual.widgets import Input
+
+from appliance.client import ApiError, PredicateSpec, SubmitJob
+from tui.marks import BAD, DIM, STRONG, plain
+from tui.panels import Shown
+
+DIGITS = 8
+KEYS = (
+    ("tab", "the next table"),
+    ("up, down", "another record; the pane below shows it"),
+    ("enter", "the record on the whole screen"),
+    ("a", "approve the candidate: puts it into service if the policy then admits it"),
+    ("r", "reject the candidate"),
+    ("b", "roll back: the previous champion returns"),
+    ("s", "submit a job: a question, and what its answer is checked against"),
+    ("q", "quit; the daemon goes on"),
+)
+
+
+class Dialog(ModalScreen[str | None]):
+    """Ends with a sentence to show, or None when it was left."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "leave", show=False)]
+
+    def action_leave(self) -> None:
+        self.dismiss(None)
+
+    def complain(self, message: str, hint: str = "") -> None:
+        text = plain(message, BAD, lines=True)
+        if hint:
+            text.append_text(plain(f"\n{hint}", lines=True))
+        self.query_one("#dialog-error", Shown).show(text)
+
+    @work(thread=True, exclusive=True)
+    def attempt(self, act: Callable[[], str]) -> None:
+        """Does it outside the screen's own thread; `act` returns the sentence to end with."""
+        try:
+            said = act()
+        except ApiError as error:
+            self.app.call_from_thread(self.complain, str(error), error.hint)
+        else:
+            self.app.call_from_thread(self.dismiss, said)
+
+
+class TypedConfirmation(Dialog):
+    """`act` happens when the first digits of `digest` were typed."""
+
+    def __init__(self, title: str, digest: str, body: Text, act: Callable[[], str]) -> None:
+        super().__init__()
+        self._heading = title
+        self._digest = digest
+        self._body = body
+        self._act = act
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="dialog"):
+            heading = Text(f"{self._heading}\n", STRONG)
+            heading.append(f"{self._digest[:DIGITS]}", STRONG)
+            heading.append(self._digest[DIGITS:], DIM)
+            yield Shown.of(heading)
+            with VerticalScroll(id="dialog-body"):
+                yield Shown.of(self._body)
+            yield Shown(f"Type {self._digest[:DIGITS]} and press enter; escape leaves everything as it is.")
+            yield Input(id="dialog-typed", max_length=64)
+            yield Shown(id="dialog-error")
+
+    def on_mount(self) -> None:
+        self.query_one(Input).focus()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        typed = event.value.strip().lower()
+        if len(typed) < DIGITS or not self._digest.startswith(typed):
+            self.complain(f"That is not {self._digest[:DIGITS]}: nothing was done.")
+            return
+        self.attempt(self._act)
+
+
+class SubmitDialog(Dialog):
+    """A question and a predicate over its answer; no known answer is needed."""
+
+    def __init__(self, submit: Callable[[SubmitJob], str]) -> None:
+        super().__init__()
+        self._submit = submit
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="dialog"):
+            yield Shown.of(Text("Submit a job", STRONG))
+            yield Shown("Question")
+            yield Input(placeholder="find x with 7x+3=45", id="question", max_length=20_000)
+            yield Shown("Check: what must be true of x, the answer")
+            yield Input(placeholder="7*x+3 == 45", id="check", max_length=2_000)
+            yield Shown.of(Text("Other checks: assay submit --help.  Enter submits, escape leaves.", DIM))
+            yield Shown(id="dialog-error")
+
+    def on_mount(self) -> None:
+        self.query_one("#question", Input).focus()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        question, check = (self.query_one(f"#{name}", Input) for name in ("question", "check"))
+        if event.input is question and not check.value.strip():
+            check.focus()
+            return
+        if not question.value.strip():
+            self.complain("There is no question.", "Write what is to be found.")
+            return
+        if not check.value.strip():
+            self.complain(
+                "A question without a check cannot be answered with evidence.",
+                "Write what must be true of the answer, such as 7*x+3 == 45.",
+            )
+            return
+        try:
+            spec = PredicateSpec(predicate=check.value.strip())
+            job = SubmitJob(question=question.value.strip(), spec=spec)
+        except ValidationError as error:
+            self.complain(f"That cannot be a job: {error.errors()[0]['msg']}")
+            return
+        self.attempt(lambda: self._submit(job))
+
+
+class Reading(Dialog):
+    """One text on the whole screen."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("q,enter,question_mark", "leave", "back", show=False)]
+
+    def __init__(self, title: str, text: Text) -> None:
+        super().__init__()
+        self._heading = title
+        self._text = text
+
+    def compose(self) -> ComposeResult:
+        with VerticalScroll(id="reading") as pane:
+            pane.border_title = self._heading
+            pane.border_subtitle = "escape: back"
+            yield Shown.of(self._text)
+
+    def on_mount(self) -> None:
+        self.query_one("#reading").focus()
+
+
+def help_text() -> Text:
+    text = Text()
+    for key, what in KEYS:
+        text.append(f"{key:>10}  ", STRONG)
+        text.append(f"{what}\n")
+    text.append("\nEverything here is also a command: assay --help.", DIM)
+    return text
