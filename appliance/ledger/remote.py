@@ -1,6 +1,7 @@
 """The ledger through a connected socket: a worker has the protocol, and only the core has the file.
 
-What always holds: the calls that exist are the methods of the `Ledger` protocol and no others; arguments and results
+What always holds: the calls that exist are the methods of the `Ledger` protocol and no others, and those that put a
+model into service are refused; arguments and results
 are checked against its type hints on both sides; a call returns when the record is on disk. A frame is four bytes of
 length (big-endian) and that much JSON. A frame that was not sent to its end is dropped, so a worker may be killed at
 any moment. A call that was interrupted makes its line unusable: the next reply could be another call's.
@@ -144,12 +145,27 @@ def _answer(ledger: Ledger, frame: bytes) -> bytes:
             "a figure in it is not finite, or worker and daemon are of different versions: start the daemon again",
         )
     call = _calls()[request.call]
+    if _is_governance(ledger, request):
+        return _refusal(
+            "a worker does not put models into service", "approve the candidate: `assay model approve` or the TUI"
+        )
     try:
         value = getattr(ledger, call.name)(**{name: getattr(request, name) for name in call.parameters})
     except LedgerError as error:
         return _refusal(str(error), error.hint)
     answer = call.reply(value=value).model_dump_json().encode()
     return answer if len(answer) <= MAX_FRAME else _refusal("that answer is too long", "ask for fewer records")
+
+
+def _is_governance(ledger: Ledger, request: Any) -> bool:
+    """Whether the call is a person's, or would replace what is in service: who trains a model never admits it.
+
+    The very first champion is the exception: there is nothing that it would replace.
+    """
+    if request.call == "put_approval":
+        return True
+    moves = request.aliases if request.call == "set_aliases" else {}
+    return "previous" in moves or ("champion" in moves and ledger.alias("champion") is not None)
 
 
 def _refusal(message: str, hint: str) -> bytes:

@@ -58,7 +58,7 @@ def test_a_remote_ledger_answers_as_the_ledger_itself_does(ledger: SqliteLedger)
         remote.put_checkpoint(made.checkpoint())
         remote.put_evaluation(made.evaluation())
         remote.put_decision(made.decision())
-        remote.put_approval(made.approval())
+        ledger.put_approval(made.approval())
         remote.set_aliases({"champion": made.digest(1), "candidate": None}, "first", at=made.AT)
         remote.put_job(made.job())
         remote.put_artifact(made.artifact())
@@ -90,6 +90,21 @@ def test_it_has_every_method_of_the_protocol_and_no_other(ledger: SqliteLedger) 
         }
     assert found == expected
     assert "close" not in found
+
+
+def test_a_worker_can_neither_approve_nor_replace_what_is_in_service(ledger: SqliteLedger) -> None:
+    ledger.put_checkpoint(made.checkpoint())
+    with served(ledger) as line:
+        remote = RemoteLedger(line)
+        with pytest.raises(LedgerError, match="does not put models into service"):
+            remote.put_approval(made.approval())
+        remote.set_aliases({"champion": made.digest(1)}, "the first one", made.AT)
+        for moves in ({"champion": made.digest(1)}, {"champion": None}, {"previous": made.digest(1)}):
+            with pytest.raises(LedgerError, match="does not put models into service"):
+                remote.set_aliases(moves, "by the trainer itself", made.AT)
+        remote.set_aliases({"candidate": made.digest(1)}, "trained", made.AT)
+    assert ledger.approvals() == []
+    assert ledger.alias("champion") == made.digest(1)
 
 
 def test_an_error_of_the_ledger_arrives_with_its_hint_and_the_line_goes_on(ledger: SqliteLedger) -> None:

@@ -1,0 +1,240 @@
+"""kill -9 of everything at random moments of a short night: the next start goes on, and nothing is lost or left.
+
+    python benchmarks/kills.py [--kills 30] [--seed 0] [--json FILE] [--model FOLDER]
+
+A short demonstration (a few training steps, a small sealed set, one job) runs in a process tree of its own. At a random
+moment the core, its worker and whatever they started are killed with SIGKILL; then it is started again, and killed
+again, until it ends. When it has ended, its ledger is counted and the next one begins, until `--kills` kills were made.
+
+Checked after each kill: no process of the tree is left. Checked at each end: every step was recorded once with as many
+rollouts as the recipe says, no rollout is there twice, evaluations and the decision are there once, every artifact of
+the ledger is on disk and verifies, and no process, mount, cgroup or unfinished folder is left.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+
+import psutil
+
+from appliance.jobs.check import check_bundle
+from appliance.ledger.sqlite import SqliteLedger
+from appliance.records import CycleState, Purpose
+
+FIXTURE = Path(__file__).resolve().parents[1] / "tests" / "fixtures" / "seedling"
+STEPS, TASKS, ROLLOUTS, SEALED, WATCHED = 6, 8, 8, 48, 16
+
+
+@dataclass
+class Tally:
+    kills: int = 0
+    starts: int = 0
+    nights: int = 0
+    phases: Counter[str] = field(default_factory=Counter)
+    """Where the kills fell."""
+    faults: list[str] = field(default_factory=list)
+
+
+def environment(data: Path, model: Path) -> dict[str, str]:
+    """A short night, on a data folder of its own."""
+    short = {
+        "ASSAY_DATA": data,
+        "ASSAY_MODEL__PATH": model,
+        "ASSAY_RECIPE__TRAINING__STEPS": STEPS,
+        "ASSAY_RECIPE__TRAINING__TASKS_PER_STEP": TASKS,
+        "ASSAY_RECIPE__TRAINING__ROLLOUTS_PER_TASK": ROLLOUTS,
+        "ASSAY_RECIPE__TRAINING__KEEP": ROLLOUTS // 2,
+        "ASSAY_RECIPE__TRAINING__WATCH_EVERY": 2,
+        "ASSAY_RECIPE__TRAINING__WATCH_ITEMS": WATCHED,
+        "ASSAY_RECIPE__TRAINING__WATCH_DROP": 1,
+        "ASSAY_RECIPE__TRAINING__CHECKPOINT_EVERY": 2,
+        "ASSAY_RECIPE__EVALUATION__SEALED_ITEMS": SEALED,
+        "ASSAY_JOBS__ATTEMPTS": 64,
+    }
+    return {**os.environ, **{name: str(value) for name, value in short.items()}}
+
+
+def start(data: Path, model: Path, seed: int) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "appliance.cli.main", "demo", "--seed", str(seed), "--json", f"{data}.json"]
+    return subprocess.Popen(
+        command,
+        env=environment(data, model),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+
+
+def kill_tree(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
+    """SIGKILL to the core first, then to all that is left of its tree; returns what the tree was."""
+    try:
+        root = psutil.Process(process.pid)
+        tree = root.children(recursive=True)
+    except psutil.NoSuchProcess:
+        return []
+    process.kill()
+    for one in tree:
+        try:
+            one.kill()
+        except psutil.NoSuchProcess:
+            continue
+    process.wait()
+    return tree
+
+
+def survivors(tree: list[psutil.Process], data: Path, seconds: float = 5.0) -> list[str]:
+    """What of the tree, or with the data folder in its command line, is alive after `seconds`."""
+    deadline = time.monotonic() + seconds
+    while True:
+        alive = [f"{one.pid} {' '.join(one.cmdline())[:80]}" for one in tree if _lives(one)]
+        alive += [f"{one.pid} {' '.join(line)[:80]}" for one, line in _command_lines() if str(data) in " ".join(line)]
+        if not alive or time.monotonic() > deadline:
+            return alive
+        time.sleep(0.05)
+
+
+def _lives(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def _command_lines() -> list[tuple[psutil.Process, list[str]]]:
+    return [
+        (one, one.info["cmdline"])
+        for one in psutil.process_iter(["cmdline"])
+        if one.pid != os.getpid() and one.info["cmdline"]
+    ]
+
+
+def left_on_host(data: Path, cgroups_before: set[str]) -> list[str]:
+    """Mounts, cgroups and unfinished folders that a finished night should not leave."""
+    mounts = [line for line in Path("/proc/mounts").read_text().splitlines() if str(data) in line]
+    groups = sorted(assay_cgroups() - cgroups_before)
+    unfinished = [str(path) for path in data.rglob(".unfinished-*")]
+    state = data / "run" / "sandboxes"
+    boxes = [str(path) for path in state.iterdir()] if state.exists() else []
+    return mounts + groups + unfinished + boxes
+
+
+def assay_cgroups() -> set[str]:
+    return {str(path) for path in Path("/sys/fs/cgroup").rglob("assay*") if path.is_dir()}
+
+
+def count(data: Path) -> list[str]:
+    """What is wrong with the ledger and the artifacts of a finished night; nothing, it is hoped."""
+    wrong: list[str] = []
+    with SqliteLedger(data / "ledger.sqlite3") as ledger:
+        cycles = ledger.cycles()
+        if [cycle.state for cycle in cycles] != [CycleState.DONE]:
+            return [f"cycles are {[cycle.state.value for cycle in cycles]}"]
+        name = cycles[0].id
+        if ledger.recorded_steps(name) != list(range(STEPS)):
+            wrong.append(f"recorded steps are {ledger.recorded_steps(name)}")
+        for step in ledger.recorded_steps(name):
+            record = ledger.step(name, step)
+            ids = [one.rollout.id for one in record.judged] if record else []
+            if len(ids) != TASKS * ROLLOUTS or len(set(ids)) != len(ids):
+                wrong.append(f"step {step} has {len(ids)} rollouts, {len(set(ids))} different")
+        counts = ledger.rollout_counts(name)
+        looks = STEPS // 2 + 1
+        expected = {"train": STEPS * TASKS * ROLLOUTS, "validation": looks * WATCHED, "evaluation": 4 * SEALED}
+        if {purpose: counts.get(purpose, 0) for purpose in expected} != expected:
+            wrong.append(f"rollouts are {counts}, expected {expected}")
+        evaluations = [one for one in ledger.evaluations() if one.cycle == name]
+        if len(evaluations) != 1 or len(ledger.decisions()) != 1:
+            wrong.append(f"{len(evaluations)} evaluations, {len(ledger.decisions())} decisions")
+        if len(ledger.rollouts(cycle=name, purpose=Purpose.EVALUATION, limit=10_000)) != 4 * SEALED:
+            wrong.append("evaluation rollouts are missing")
+        for job in ledger.jobs():
+            if job.artifact is None:
+                continue
+            artifact = ledger.artifact(job.artifact)
+            if artifact is None or not check_bundle(data / artifact.folder, expect=artifact.manifest).ok:
+                wrong.append(f"the artifact of {job.id} is lost")
+    return wrong
+
+
+def trial(kills: int, seed: int, model: Path, folder: Path, longest: float = 14.0) -> Tally:
+    """Kills until `kills` were made and the night under way has ended."""
+    rng = Random(seed)
+    tally = Tally()
+    while tally.kills < kills:
+        data = folder / f"night-{tally.nights}"
+        before = assay_cgroups()
+        while True:
+            process = start(data, model, tally.nights)
+            tally.starts += 1
+            kill_now = tally.kills < kills
+            try:
+                _, complaint = process.communicate(timeout=rng.uniform(0.2, longest) if kill_now else 300)
+            except subprocess.TimeoutExpired:
+                tally.phases[_phase(data)] += 1
+                tree = kill_tree(process)
+                tally.kills += 1
+                tally.faults += [f"survived kill {tally.kills}: {one}" for one in survivors(tree, data)]
+                continue
+            if process.returncode not in (0, 1):
+                tally.faults.append(
+                    f"night {tally.nights} ended with {process.returncode}: {complaint.decode()[-300:]}"
+                )
+            break
+        tally.faults += [f"night {tally.nights}: {fault}" for fault in count(data)]
+        tally.faults += [f"night {tally.nights} left {one}" for one in left_on_host(data, before)]
+        tally.nights += 1
+        print(
+            f"night {tally.nights}: {tally.kills} kills, {tally.starts} starts, {len(tally.faults)} faults", flush=True
+        )
+    return tally
+
+
+def _phase(data: Path) -> str:
+    """Where the night was when it was killed; the ledger is read by nobody else then."""
+    path = data / "ledger.sqlite3"
+    if not path.exists():
+        return "before the ledger"
+    import sqlite3
+
+    try:
+        with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as connection:
+            rows = connection.execute("select payload from cycles order by rowid desc limit 1").fetchall()
+    except sqlite3.Error:
+        return "opening the ledger"
+    return str(json.loads(rows[0][0])["phase"]) if rows else "before the cycle"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kills", type=int, default=30)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--model", type=Path, default=FIXTURE)
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="assay-kills-") as folder:
+        tally = trial(arguments.kills, arguments.seed, arguments.model, Path(folder))
+    summary = {
+        "kills": tally.kills,
+        "starts": tally.starts,
+        "nights": tally.nights,
+        "kills_by_phase": dict(tally.phases),
+        "faults": tally.faults,
+    }
+    print(json.dumps(summary, indent=1))
+    if arguments.json:
+        arguments.json.write_text(json.dumps(summary, indent=1) + "\n")
+    sys.exit(1 if tally.faults else 0)
+
+
+if __name__ == "__main__":
+    main()
