@@ -9,13 +9,15 @@ The rival is written to win: it pads on the left, fills its batch up with new co
 turn's end, and is spared the log-probabilities that the engine returns. What it cannot avoid is reading the history
 again for each turn and waiting for the longest turn of the batch. Without `--model`, a seedling is taught the form of a
 conversation for a few seconds first. The tool is a local function of the decoded text: no sandbox is measured here.
-Repetitions alternate between the two, and the medians are compared.
+Repetitions alternate between the two, and the medians are compared. Threads wait without spinning, as in the worker:
+with other work on the same cores, spinning ones cost both sides most of their speed.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import platform
 import statistics
 import tempfile
@@ -26,6 +28,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from typing import Any
+
+os.environ["OMP_WAIT_POLICY"] = os.environ.get("OMP_WAIT_POLICY", "PASSIVE")  # as in the worker; torch reads it once
 
 import torch
 import torch.nn.functional as F  # noqa: N812
@@ -230,6 +234,14 @@ def compare_rollouts(
     return figures
 
 
+def loading(model: Any, repetitions: int) -> float:
+    """Median milliseconds to take the weights of a live model, as after every training step."""
+    engine = TorchEngine(rows=1, slots=BUDGET.max_tokens)
+    return 1000 * statistics.median(
+        timed(lambda: engine.load_state(model, "benchmark"))[0] for _ in range(4 * repetitions)
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", type=Path, help="write the figures to this file")
@@ -258,6 +270,7 @@ def main() -> None:
         "machine": {"processor": platform.processor() or platform.machine(), "threads": asked.threads},
         "rows": asked.rows,
         "rollouts": asked.rollouts,
+        "load_state_milliseconds": loading(model, asked.repetitions),
         "distinct_questions": compare_rollouts(model, codec, questions, asked.rows, asked.repetitions),
         "grouped_questions": compare_rollouts(model, codec, groups, asked.rows, asked.repetitions),
         "plain_tokens_per_second": {},

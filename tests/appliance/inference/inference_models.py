@@ -22,6 +22,7 @@ from transformers import (
 from appliance.inference.engine import Request
 from appliance.inference.torch_engine import TorchEngine
 
+torch.set_num_threads(1)
 VOCABULARY = 48
 NAMES = ("qwen2", "llama", "qwen3", "gpt2")
 

@@ -15,6 +15,7 @@ from appliance.inference.torch_engine import TorchEngine
 from appliance.seedling.model import load_model, new_seedling, save_model_folder
 from appliance.seedling.tokenizer import markers, train_tokenizer
 
+torch.set_num_threads(1)
 TEXTS = [f"gcd of {a} and {b}?\nimport math\nprint(math.gcd({a},{b}))" for a in range(12) for b in range(40)]
 TOKENIZER = train_tokenizer(TEXTS)
 
