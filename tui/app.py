@@ -111,8 +111,8 @@ class AssayApp(App[None]):
     # what is shown
     @on(Read)
     def _show(self, message: Read) -> None:
-        if len(self.query(PARTS)) < len(PARTS.split(",")):
-            return  # the screen is being taken down
+        if not self._is_whole():
+            return
         switcher = self.query_one(ContentSwitcher)
         if isinstance(message.found, ApiError):
             self._snapshot = None
@@ -127,6 +127,10 @@ class AssayApp(App[None]):
             switcher.current = "main"
             self.query_one("#rollouts").focus()
 
+    def _is_whole(self) -> bool:
+        """False while the screen is being taken down: what was read meanwhile has nowhere to go."""
+        return bool(self.screen_stack) and len(self.query(PARTS)) == len(PARTS.split(","))
+
     def _show_snapshot(self, snapshot: Snapshot) -> None:
         self.query_one(TopLine).show_status(snapshot.status)
         self.query_one(CyclePanel).show_cycle(snapshot)
@@ -136,7 +140,7 @@ class AssayApp(App[None]):
         self._show_detail()
 
     def on_resize(self) -> None:
-        if self._snapshot is not None:
+        if self._snapshot is not None and self._is_whole():
             self.call_after_refresh(self.query_one(CyclePanel).show_cycle, self._snapshot)
 
     def on_descendant_focus(self) -> None:
@@ -152,7 +156,7 @@ class AssayApp(App[None]):
             self.push_screen(Reading(self._detailed[0], self._detail_text()))
 
     def _show_detail(self) -> None:
-        if self._snapshot is None or self.screen is not self.screen_stack[0]:
+        if self._snapshot is None or not self._is_whole() or self.screen is not self.screen_stack[0]:
             return
         name = self.focused.id if isinstance(self.focused, RecordTable) and self.focused.id else self._detailed[0]
         detailed = (name, self._table(name).selected)

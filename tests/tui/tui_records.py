@@ -93,6 +93,16 @@ def call(code: str, output: str = "", status: ToolStatus = ToolStatus.OK, error:
     return ToolCall(code=code, status=status, output=output, error=error, seconds=0.0006, tier=tier, sandbox="shared-1")
 
 
+def step_metrics(step: int, success: float) -> dict[str, float]:
+    return {
+        "success": success,
+        "tool_errors_in_correct": max(0.0, 0.24 - 0.007 * step),
+        "tokens": 11_300.0,
+        "tool_calls": 520.0,
+        "sampling_seconds": 1.21,
+    }
+
+
 def training_step(step: int, *, success: float, rollouts: int = 24) -> StepRecord:
     rng = Random(step)
     tasks, made = [], []
@@ -118,14 +128,9 @@ def training_step(step: int, *, success: float, rollouts: int = 24) -> StepRecor
                 reason=f"{answer} {'=' if passed else '≠'} {expected}",
             )
         )
-    metrics = {
-        "success": success,
-        "tool_errors_in_correct": max(0.0, 0.24 - 0.007 * step),
-        "tokens": 11_300.0,
-        "tool_calls": 520.0,
-        "sampling_seconds": 1.21,
-    }
-    return StepRecord(cycle=CYCLE, step=step, tasks=tuple(tasks), judged=tuple(made), groups=(), metrics=metrics)
+    return StepRecord(
+        cycle=CYCLE, step=step, tasks=tuple(tasks), judged=tuple(made), groups=(), metrics=step_metrics(step, success)
+    )
 
 
 def cycle(phase: str = "training", state: CycleState = CycleState.RUNNING, **changes: object) -> Cycle:
@@ -220,10 +225,9 @@ def put_night(ledger: Ledger, data: Path, *, steps: int = 31) -> Decision:
     ledger.put_event(Event(kind="phase", text="training", created=at(-5)))
     for step in range(steps):
         success = 0.49 + 0.37 * (1 - 0.93**step) + 0.02 * Random(step).uniform(-1, 1)
-        record = training_step(step, success=success)
         if step >= steps - 2:
-            ledger.commit_step(record)
-        figures = {"step": float(step), "steps": 60.0, **record.metrics}
+            ledger.commit_step(training_step(step, success=success))
+        figures = {"step": float(step), "steps": 60.0, **step_metrics(step, success)}
         ledger.put_event(Event(kind="step", text=f"step {step + 1} of 60", figures=figures, created=at(-4)))
     ledger.put_job(job("5f0c21", JobState.SOLVED, artifact="artifact-81aa", reason="the third attempt passed"))
     tried = ("5: 7*5+3 = 38, not 45", "none: no final answer")
