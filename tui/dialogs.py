@@ -44,7 +44,8 @@ class Dialog(ModalScreen[str | None]):
         self.dismiss(None)
 
     def complain(self, message: str, hint: str = "") -> None:
-        text = plain(message, BAD, lines=True)
+        text = Text()
+        text.append_text(plain(message, BAD, lines=True))
         if hint:
             text.append_text(plain(f"\n{hint}", lines=True))
         self.query_one("#dialog-error", Shown).show(text)

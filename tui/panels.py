@@ -41,7 +41,8 @@ class TopLine(Shown):
     """What is in service, what waits for a word, what the daemon does."""
 
     def show_status(self, status: Status) -> None:
-        text = Text(" assay ", STRONG)
+        text = Text()
+        text.append(" assay ", STRONG)
         text.append("  champion ", DIM)
         text.append(short(status.aliases.get("champion")), STRONG)
         candidate = status.aliases.get("candidate")

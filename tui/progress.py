@@ -41,7 +41,8 @@ def _events_of(events: Sequence[tuple[int, Event]], cycle: Cycle) -> list[Event]
 def _phases(cycle: Cycle, width: int) -> Text:
     phases = [phase for phase in PHASES if phase != "warm_start" or phase == cycle.phase or phase in cycle.seconds]
     reached = phases.index(cycle.phase) if cycle.phase in phases else len(phases)
-    text = plain(cycle.id, STRONG, limit=max(12, width - 64))
+    text = Text()
+    text.append_text(plain(cycle.id, STRONG, limit=max(12, width - 64)))
     for index, phase in enumerate(phases):
         name = phase.replace("_", " ")
         if index < reached:

@@ -21,7 +21,7 @@ MODEL_COLUMNS = (
     ("age", 7),
     ("stage", 10),
 )
-JOB_COLUMNS = (("job", 10), ("state", 10), ("question", 36))
+JOB_COLUMNS = (("job", 8), ("state", 10), ("question", 36))
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def model_row(view: CheckpointView) -> Row:
 def job_row(job: Job) -> Row:
     return Row(
         job.id,
-        (plain(job.id.removeprefix("job-"), limit=10), marked(JOBS[job.state]), plain(job.question, limit=60)),
+        (plain(job.id.removeprefix("job-")[:8]), marked(JOBS[job.state]), plain(job.question, limit=60)),
     )
 
 
