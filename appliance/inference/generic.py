@@ -24,7 +24,7 @@ class GenericDecoder:
     """Holds the transformers model itself: weights that change there change here."""
 
     def __init__(self, model: Any) -> None:
-        self._model = model.eval()
+        self._model = model
 
     @property
     def vocabulary(self) -> int:
@@ -36,7 +36,7 @@ class GenericDecoder:
         n, s = ids.shape
         cache = DynamicCache()
         seen = (torch.arange(s) < lengths[:, None]).long()
-        out = self._model(
+        out = self._forward(
             input_ids=ids,
             attention_mask=seen,
             position_ids=torch.arange(s).expand(n, s),
@@ -46,13 +46,18 @@ class GenericDecoder:
         last: Tensor = out.logits[torch.arange(n), lengths - 1].float()
         return Prefilled(last, [layer.keys for layer in cache.layers], [layer.values for layer in cache.layers])
 
+    def _forward(self, **inputs: Any) -> Any:
+        """The trainer may have left the model in training mode, where dropout would falsify what is sampled."""
+        self._model.eval()
+        return self._model(**inputs)
+
     def advance(self, ids: Tensor, cache: SlotCache) -> Tensor:
         from transformers import DynamicCache
 
         window = DynamicCache()
         window.layers = [_Window(cache, layer) for layer in range(len(cache.keys))]
         mask = cache.window[:, None, None].clamp(min=torch.finfo(torch.float32).min)
-        out = self._model(
+        out = self._forward(
             input_ids=ids[:, None],
             attention_mask=mask,
             position_ids=cache.positions[: len(ids), None],
@@ -112,11 +117,11 @@ def probe(decoder: GenericDecoder, model: Any, tokens: int) -> None:
         worst = float((first.logits.log_softmax(-1) - expected[[0, 1], [2, 1]]).abs().max())
         for step in range(2 * length):
             held = cache.positions.clone()
-            idle = [row for row in range(2) if held[row] >= length or (step + row) % 3 == 0]
+            going = torch.tensor([bool(held[row] < length) and (step + row) % 3 > 0 for row in range(2)])
             cache.begin()
             logits = decoder.advance(ids[torch.arange(2), held.clamp(max=length - 1)], cache)
-            cache.commit(idle)
-            for row in {0, 1} - set(idle):
+            cache.commit(going)
+            for row in going.nonzero().flatten().tolist():
                 difference = logits[row].log_softmax(-1) - expected[row, held[row]]
                 worst = max(worst, float(difference.abs().max()))
     except (ValueError, TypeError, AttributeError, RuntimeError, IndexError, KeyError, NotImplementedError) as error:

@@ -98,14 +98,11 @@ class SlotCache:
         """The additive mask `[count, low..head]` of the window that `write` returns."""
         return self.bias[: self.count, self.low : self.head + 1]
 
-    def commit(self, idle: list[int]) -> None:
-        """Closes the step: the `idle` rows did not move."""
+    def commit(self, going: Tensor) -> None:
+        """Closes the step: only the rows in `going` `[count]` moved."""
         n = self.count
-        self.positions[:n] += 1
-        if idle:
-            rows = torch.tensor(idle)
-            self.bias[rows, self.head] = HIDDEN
-            self.positions[rows] -= 1
+        self.positions[:n] += going
+        self.bias[:n, self.head].masked_fill_(~going, HIDDEN)
         self.head += 1
 
     def keep(self, rows: list[int]) -> None:

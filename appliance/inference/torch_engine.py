@@ -11,9 +11,9 @@ What is drawn depends on the weights, the row's tokens and the request's seed. N
 from __future__ import annotations
 
 import math
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,8 @@ from torch import Tensor
 from appliance.inference.decoder import Decoder
 from appliance.inference.engine import ModelError, Request, Turn
 from appliance.inference.folder import open_model
-from appliance.inference.sampling import draw, uniforms
+from appliance.inference.rows import RowTable
+from appliance.inference.sampling import draw
 from appliance.inference.slots import SlotCache
 
 SHRINK_BELOW = 0.75
@@ -38,18 +39,6 @@ READ_AHEAD = 32
 
 PREFILL_TOKENS = 8192
 """Most tokens of one prefill, padding included: bounds its memory."""
-
-
-@dataclass
-class _Row:
-    request: Request
-    used: int
-    """Tokens of the conversation so far: prompt, forced and sampled."""
-    feed: deque[int] = field(default_factory=deque)
-    """Tokens still to be consumed; the last one's logits are sampled from."""
-    ids: list[int] = field(default_factory=list)
-    logprobs: list[float] = field(default_factory=list)
-    waiting: bool = False
 
 
 @dataclass(frozen=True)
@@ -73,12 +62,10 @@ class TorchEngine:
         self._weights = ""
         self._sampled = 0
         self._cache = SlotCache(rows, slots, spare=slots)
-        self._rows: list[_Row | None] = []
+        self._table = RowTable(rows, slots)
         self._at: dict[int, int] = {}
         self._queue: OrderedDict[int, Request] = OrderedDict()
         self._prompts: OrderedDict[tuple[int, ...], _Prompt] = OrderedDict()
-        self._uniforms = torch.zeros(rows, slots)
-        self._temperatures = torch.ones(rows)
 
     @property
     def weights(self) -> str:
@@ -94,7 +81,7 @@ class TorchEngine:
 
     @property
     def runnable(self) -> int:
-        return sum(row is not None and not row.waiting for row in self._rows) + self._startable
+        return int(self._table.running.sum()) + self._startable
 
     @property
     def _startable(self) -> int:
@@ -114,7 +101,7 @@ class TorchEngine:
         self._weights = digest
         self._prompts.clear()
         self._cache.clear()
-        self._rows = []
+        self._table.clear()
 
     def submit(self, request: Request) -> None:
         """Raises ValueError for a request that cannot be served, RuntimeError before the first load."""
@@ -134,15 +121,13 @@ class TorchEngine:
 
     def resume(self, request: int, forced: Sequence[int]) -> None:
         """Raises ValueError when the request does not wait, or the tokens leave no room for another."""
-        row = self._rows[self._at[request]] if request in self._at else None
-        if row is None or not row.waiting:
+        row = self._at.get(request)
+        if row is None or self._table.running[row]:
             raise ValueError(f"request {request} does not wait")
-        if row.used + len(forced) >= row.request.max_tokens:
-            raise ValueError(f"{len(forced)} tokens leave no room in the budget of {row.request.max_tokens}")
+        if len(forced) >= self._table.room(row):
+            raise ValueError(f"{len(forced)} tokens leave no room in the budget of request {request}")
         self._check(forced)
-        row.feed.extend(forced)
-        row.used += len(forced)
-        row.waiting = False
+        self._table.force(row, list(forced))
 
     def finish(self, request: int) -> None:
         """Also ends a request that runs or is queued; one that is not there needs no ending."""
@@ -157,61 +142,43 @@ class TorchEngine:
             return []
         self._shrink()
         seated = self._refill(decoder)
-        going = [i for i, row in enumerate(self._rows) if row is not None and not row.waiting and row.feed]
-        if not going and not seated:
+        table, n = self._table, len(self._table)
+        running = table.running[:n]
+        going = running & (self._cache.positions[:n] < table.used[:n])
+        if going.any():
+            self._cache.begin()
+            logits = decoder.advance(table.next_ids(self._cache.positions[:n]), self._cache)
+            self._cache.commit(going)
+        elif seated:
+            logits = torch.zeros(n, decoder.vocabulary)
+        else:
             return []
-        logits = self._advance(decoder, going) if going else torch.zeros(len(self._rows), decoder.vocabulary)
         if seated:
             logits[list(seated)] = torch.stack([prompt.logits for prompt in seated.values()])
-        return self._sample(logits, going, seated)
+        return self._sample(logits, running & (self._cache.positions[:n] == table.used[:n]))
 
     def _check(self, ids: Sequence[int]) -> None:
         assert self._decoder is not None
         if ids and not 0 <= min(ids) <= max(ids) < self._decoder.vocabulary:
             raise ValueError(f"a token is outside the vocabulary of {self._decoder.vocabulary}")
 
-    def _advance(self, decoder: Decoder, going: list[int]) -> Tensor:
-        """Feeds one token to each row in `going`; returns logits [rows, V]."""
-        feed = [0] * len(self._rows)
-        for i in going:
-            row = self._rows[i]
-            assert row is not None
-            feed[i] = row.feed.popleft()
-        self._cache.begin()
-        logits = decoder.advance(torch.tensor(feed), self._cache)
-        moved = set(going)
-        self._cache.commit([i for i in range(len(feed)) if i not in moved])
-        return logits
-
-    def _sample(self, logits: Tensor, going: list[int], seated: dict[int, _Prompt]) -> list[Turn]:
-        n = len(self._rows)
-        uniform = self._uniforms[:n].gather(1, self._cache.positions[:n, None].clamp(max=self._slots - 1)).squeeze(1)
-        drawn, logprobs = (part.tolist() for part in draw(logits, uniform, self._temperatures[:n]))
+    def _sample(self, logits: Tensor, sampling: Tensor) -> list[Turn]:
+        """Draws a token for each row in `sampling` [B]; returns the turns that ended."""
+        table = self._table
+        drawn, logprobs = draw(logits, table.uniform(), table.temperature[: len(table)])
+        if not logprobs[sampling].isfinite().all():
+            self._drop_everything()
+            raise ModelError(
+                f"the weights {self._weights} give no finite probabilities",
+                hint="training has diverged or the file is damaged: go back to an earlier checkpoint",
+            )
+        self._sampled += int(sampling.sum())
         turns = []
-        for i in (*going, *seated):
-            row = self._rows[i]
-            assert row is not None
-            if row.feed:
-                continue
-            token, logprob = drawn[i], logprobs[i]
-            if not math.isfinite(logprob):
-                self._drop_everything()
-                raise ModelError(
-                    f"the weights {self._weights} give no finite probabilities",
-                    hint="training has diverged or the file is damaged: go back to an earlier checkpoint",
-                )
-            self._sampled += 1
-            row.ids.append(token)
-            row.logprobs.append(logprob)
-            row.used += 1
-            row.feed.append(token)
-            if token == row.request.stop:
-                row.waiting = True
-                turns.append(Turn(row.request.id, tuple(row.ids), tuple(row.logprobs), "stop"))
-                row.ids, row.logprobs = [], []
-            elif row.used == row.request.max_tokens:
-                turns.append(Turn(row.request.id, tuple(row.ids), tuple(row.logprobs), "length"))
-                self._free(i)
+        for row in table.append(drawn, logprobs, sampling).tolist():
+            turn = table.take_turn(row)
+            turns.append(turn)
+            if turn.ended == "length":
+                self._free(row)
         return turns
 
     def _refill(self, decoder: Decoder) -> dict[int, _Prompt]:
@@ -221,22 +188,17 @@ class TorchEngine:
             return {}
         requests = [self._queue.popitem(last=False)[1] for _ in range(count)]
         self._read(decoder, [request.prompt for request in requests])
-        free = [i for i, row in enumerate(self._rows) if row is None]
+        table = self._table
+        free = [row for row, request in enumerate(table.requests) if request is None]
         seated = {}
         for request in requests:
-            if free:
-                i = free.pop()
-            else:
-                i = len(self._rows)
-                self._rows.append(None)
+            row = free.pop() if free else len(table)
             prompt = self._prompts[request.prompt]
             self._prompts.move_to_end(request.prompt)
-            self._cache.seat(i, prompt.keys, prompt.values)
-            self._rows[i] = _Row(request, used=len(request.prompt))
-            self._at[request.id] = i
-            self._uniforms[i] = uniforms(request.seed, self._slots)
-            self._temperatures[i] = request.temperature
-            seated[i] = prompt
+            self._cache.seat(row, prompt.keys, prompt.values)
+            table.seat(row, request)
+            self._at[request.id] = row
+            seated[row] = prompt
         kept = sum(map(len, self._prompts))
         while kept > PROMPT_TOKENS_KEPT:
             kept -= len(self._prompts.popitem(last=False)[0])
@@ -264,28 +226,26 @@ class TorchEngine:
                     [v[j, :, : len(prompt)] for v in read.values],
                 )
 
-    def _free(self, i: int) -> None:
-        row = self._rows[i]
-        assert row is not None
-        del self._at[row.request.id]
-        self._rows[i] = None
-        self._cache.vacate(i)
+    def _free(self, row: int) -> None:
+        request = self._table.requests[row]
+        assert request is not None
+        del self._at[request.id]
+        self._table.vacate(row)
+        self._cache.vacate(row)
 
     def _shrink(self) -> None:
         """Closes the gaps when rows are free, none is wanted and enough are free to pay for the copy."""
-        if self._queue or len(self._at) >= SHRINK_BELOW * len(self._rows):
+        if self._queue or len(self._at) >= SHRINK_BELOW * len(self._table):
             return
-        keep = [i for i, row in enumerate(self._rows) if row is not None]
-        index = torch.tensor(keep, dtype=torch.long)
+        keep = sorted(self._at.values())
         self._cache.keep(keep)
-        self._uniforms[: len(keep)] = self._uniforms[index]
-        self._temperatures[: len(keep)] = self._temperatures[index]
-        self._rows = [self._rows[i] for i in keep]
-        self._at = {row.request.id: i for i, row in enumerate(self._rows) if row is not None}
+        self._table.keep(keep)
+        self._at = {request.id: row for row, request in enumerate(self._table.requests) if request is not None}
 
     def _drop_everything(self) -> None:
         """Nothing that the broken weights left may reach the next ones."""
-        self._rows, self._at = [], {}
+        self._table.clear()
+        self._at = {}
         self._queue.clear()
         self._prompts.clear()
         self._cache.free()

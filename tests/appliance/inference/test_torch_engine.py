@@ -222,6 +222,16 @@ def test_a_trained_copy_does_not_change_under_the_engine() -> None:
     assert before == after != trained
 
 
+def test_a_model_that_the_trainer_left_in_training_mode_is_sampled_without_dropout() -> None:
+    engine = engine_for("gpt2", 1, SLOTS)
+    tiny("gpt2").train()
+    try:
+        (one,) = play(engine, [Request(0, (1, 2), -1, SLOTS, 1.0, 3)], Random(0))
+    finally:
+        tiny("gpt2").eval()
+    assert_faithful("gpt2", one)
+
+
 def test_weights_without_finite_probabilities_stop_the_engine_and_leave_nothing_behind() -> None:
     engine = engine_for("qwen2", 2, SLOTS)
     broken = type(tiny("qwen2"))(tiny("qwen2").config).eval()

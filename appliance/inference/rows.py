@@ -1,0 +1,109 @@
+"""The conversations of the batch as tables: one row for each, so that a step costs a few operations, not a loop.
+
+What always holds for a row that holds a request: `used` tokens of its conversation are known (prompt, forced, sampled),
+of which the cache has consumed the first so many; it samples when it has consumed all of them.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from appliance.inference.engine import Request, Turn
+from appliance.inference.sampling import uniforms
+
+
+class RowTable:
+    def __init__(self, rows: int, slots: int) -> None:
+        self.requests: list[Request | None] = []
+        """By row; the batch has as many rows as this list."""
+        self.running = torch.zeros(rows, dtype=torch.bool)
+        """Neither empty nor waiting."""
+        self.used = torch.zeros(rows, dtype=torch.long)
+        self.temperature = torch.ones(rows)
+        self._slots = slots
+        self._ids = torch.zeros(rows, slots, dtype=torch.long)
+        self._logprobs = torch.zeros(rows, slots)
+        self._uniforms = torch.zeros(rows, slots)
+        self._limit = torch.zeros(rows, dtype=torch.long)
+        self._stop = torch.zeros(rows, dtype=torch.long)
+        self._turn = torch.zeros(rows, dtype=torch.long)
+        """Where the current turn begins."""
+
+    def __len__(self) -> int:
+        return len(self.requests)
+
+    def seat(self, row: int, request: Request) -> None:
+        """Puts a request on an empty row, or on the next one."""
+        if row == len(self.requests):
+            self.requests.append(None)
+        self.requests[row] = request
+        length = len(request.prompt)
+        self._ids[row, :length] = torch.tensor(request.prompt)
+        self._uniforms[row] = uniforms(request.seed, self._slots)
+        self.used[row] = self._turn[row] = length
+        self._limit[row] = request.max_tokens
+        self._stop[row] = request.stop
+        self.temperature[row] = request.temperature
+        self.running[row] = True
+
+    def vacate(self, row: int) -> None:
+        self.requests[row] = None
+        self.running[row] = False
+
+    def force(self, row: int, ids: list[int]) -> None:
+        """Appends tokens to a waiting row and lets it run."""
+        start = int(self.used[row])
+        end = start + len(ids)
+        self._ids[row, start:end] = torch.tensor(ids, dtype=torch.long)
+        self.used[row] = self._turn[row] = end
+        self.running[row] = True
+
+    def next_ids(self, positions: Tensor) -> Tensor:
+        """The token at each row's position `[B]`; rows that know no such token give an arbitrary one."""
+        n = len(self)
+        return self._ids[:n].gather(1, positions[:, None].clamp(max=self._slots - 1)).squeeze(1)
+
+    def uniform(self) -> Tensor:
+        """The number that each row's next token is drawn with `[B]`."""
+        n = len(self)
+        return self._uniforms[:n].gather(1, self.used[:n, None].clamp(max=self._slots - 1)).squeeze(1)
+
+    def append(self, drawn: Tensor, logprobs: Tensor, sampling: Tensor) -> Tensor:
+        """Books a token for the rows in `sampling` `[B]`; returns the rows whose turn ended with it."""
+        n = len(self)
+        rows = sampling.nonzero().squeeze(1)
+        at, ids = self.used[rows], drawn[rows]
+        self._ids[rows, at] = ids
+        self._logprobs[rows, at] = logprobs[rows]
+        self.used[:n] += sampling
+        return rows[(ids == self._stop[rows]) | (at + 1 == self._limit[rows])]
+
+    def take_turn(self, row: int) -> Turn:
+        """The turn that ended on this row; a row that stopped waits from now on."""
+        request = self.requests[row]
+        assert request is not None
+        start, end = int(self._turn[row]), int(self.used[row])
+        ids = tuple(self._ids[row, start:end].tolist())
+        logprobs = tuple(self._logprobs[row, start:end].tolist())
+        self.running[row] = False
+        return Turn(request.id, ids, logprobs, "stop" if ids[-1] == request.stop else "length")
+
+    def room(self, row: int) -> int:
+        """Tokens that the budget still allows."""
+        return int(self._limit[row] - self.used[row])
+
+    def keep(self, rows: list[int]) -> None:
+        """Only these rows stay, in this order."""
+        index, n = torch.tensor(rows, dtype=torch.long), len(rows)
+        for table in (self.used, self.temperature, self._limit, self._stop, self._turn):
+            table[:n] = table[index]
+        for wide in (self._ids, self._logprobs, self._uniforms):
+            wide[:n] = wide[index]
+        self.running[:n] = self.running[index]
+        self.running[n:] = False
+        self.requests = [self.requests[row] for row in rows]
+
+    def clear(self) -> None:
+        self.requests = []
+        self.running.fill_(False)
