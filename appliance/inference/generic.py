@@ -110,7 +110,7 @@ def probe(decoder: GenericDecoder, model: Any, tokens: int) -> None:
     ids = torch.arange(2 * length).view(2, length) * 7 % decoder.vocabulary
     cache = SlotCache(rows=2, tokens=length, spare=3)
     try:
-        expected = model(input_ids=ids, use_cache=False).logits.float().log_softmax(-1)
+        expected = model.eval()(input_ids=ids, use_cache=False).logits.float().log_softmax(-1)
         first = decoder.prefill(ids[:, :3], torch.tensor([3, 2]))
         for row, n in enumerate((3, 2)):
             cache.seat(row, [k[row, :, :n] for k in first.keys], [v[row, :, :n] for v in first.values])

@@ -223,9 +223,10 @@ def test_a_trained_copy_does_not_change_under_the_engine() -> None:
 
 
 def test_a_model_that_the_trainer_left_in_training_mode_is_sampled_without_dropout() -> None:
-    engine = engine_for("gpt2", 1, SLOTS)
     tiny("gpt2").train()
     try:
+        engine = engine_for("gpt2", 1, SLOTS)
+        tiny("gpt2").train()
         (one,) = play(engine, [Request(0, (1, 2), -1, SLOTS, 1.0, 3)], Random(0))
     finally:
         tiny("gpt2").eval()
