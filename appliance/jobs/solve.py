@@ -79,6 +79,10 @@ class Solver:
 
     def solve(self, job: Job, assignments: Sequence[Assignment]) -> Job:
         """Tries, verifies, records. Returns the job as it ended."""
+        known = self._ledger.artifact(job.id)
+        if known is not None:
+            # A kill came between the artifact's record and the job's: the work is done.
+            return self._end(job, JobState.SOLVED, "verified before the daemon was stopped", artifact=known.id)
         tasks = {task.id: task for task in [task_of(job)]}
         judged: list[Judged] = []
 

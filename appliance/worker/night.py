@@ -57,6 +57,10 @@ class Night:
         self._progress.done()
         return decision
 
+    @property
+    def _decision_id(self) -> str:
+        return f"{self._cycle.id}.decision"
+
     def _start(self, sealed: SealedSet) -> Checkpoint:
         """The champion that this night starts from: that of the plan, that in service, or a first one."""
         planned = self._progress.cycle.plan.get("start") or self._ledger.alias(CHAMPION)
@@ -81,13 +85,14 @@ class Night:
                 digest = publish(warmed.folder, self._models)
                 figures = {"validation_success": warmed.success}
                 first = self._checkpoint(digest, None, "warm_start", warmed.step, figures)
-            self._ledger.put_checkpoint(first)
+            first = self._recorded(first)
             self._ledger.set_aliases({CHAMPION: digest}, "the first policy model: there was none before", utc_now())
         return first
 
     def _train(self, champion: Checkpoint, sealed: SealedSet) -> Checkpoint:
         trained = [known for known in self._ledger.checkpoints(cycle=self._cycle.id) if known.stage == "training"]
         if trained:
+            self._present(trained[0])
             return trained[0]
         source = self._equipment.data / champion.folder
         practice = Practice(
@@ -108,9 +113,22 @@ class Night:
             self._progress.say("warning", "nothing was learned: no group had both right and wrong rollouts")
             return champion
         candidate = self._checkpoint(digest, champion.manifest, "training", practised.step, practised.metrics)
-        self._ledger.put_checkpoint(candidate)
-        self._ledger.set_aliases({CANDIDATE: digest}, f"trained by cycle {self._cycle.id}", utc_now())
+        candidate = self._recorded(candidate)
+        self._present(candidate)
         return candidate
+
+    def _present(self, candidate: Checkpoint) -> None:
+        """Makes it the candidate, unless this night's decision about it is made: its alias is then no longer ours."""
+        decided = any(one.id == self._decision_id for one in self._ledger.decisions(candidate=candidate.manifest))
+        if not decided and self._ledger.alias(CANDIDATE) != candidate.manifest:
+            self._ledger.set_aliases({CANDIDATE: candidate.manifest}, f"trained by {self._cycle.id}", utc_now())
+
+    def _recorded(self, made: Checkpoint) -> Checkpoint:
+        """Puts a checkpoint on record; equal weights that are there already keep the record that they have."""
+        known = self._ledger.checkpoint(made.manifest)
+        if known is None:
+            self._ledger.put_checkpoint(made)
+        return known or made
 
     def _evaluate(self, candidate: Checkpoint, champion: Checkpoint, sealed: SealedSet) -> Evaluation:
         name = f"{self._cycle.id}.evaluation"
@@ -153,7 +171,7 @@ class Night:
         return found
 
     def _decide(self, evaluation: Evaluation) -> Decision:
-        name = f"{self._cycle.id}.decision"
+        name = self._decision_id
         known = [one for one in self._ledger.decisions(candidate=evaluation.candidate.weights) if one.id == name]
         if known:
             return known[0]

@@ -72,6 +72,5 @@ def _use_threads(settings: Settings) -> None:
         torch.set_num_threads(settings.threads)
 
 
-
 def _runsc(settings: Settings) -> str | None:
     return str(settings.sandbox.runsc) if settings.sandbox.runsc else None

@@ -1,0 +1,185 @@
+"""A night goes from a champion to a decision, on record at every step, and goes on wherever it was cut short."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import run_night
+
+from appliance.learning.checkpoints import verify
+from appliance.ledger.ledger import LedgerError
+from appliance.ledger.sqlite import SqliteLedger
+from appliance.records import CycleState, StepRecord
+from appliance.worker.equipment import Equipment
+from appliance.worker.seeds import derive
+from curriculum.registry import make_problem
+from curriculum.sealed import question_key, sealed_set
+from policies.decision import DecisionOutcome
+
+
+def counts(ledger: SqliteLedger, name: str) -> dict[str, int]:
+    return {
+        **ledger.rollout_counts(name),
+        "steps": len(ledger.recorded_steps(name)),
+        "checkpoints": len(ledger.checkpoints()),
+        "evaluations": len(ledger.evaluations()),
+        "decisions": len(ledger.decisions()),
+    }
+
+
+WHOLE = {
+    "train": 3 * 6 * 8,
+    "validation": 3 * 8,
+    "evaluation": 4 * 24,
+    "steps": 3,
+    "checkpoints": 2,
+    "evaluations": 1,
+    "decisions": 1,
+}
+
+
+def test_a_night_leaves_every_record_and_waits_for_a_person(equipment: Equipment, ledger: SqliteLedger) -> None:
+    decision = run_night(equipment, "n")
+    assert counts(ledger, "n") == WHOLE
+    cycle = ledger.cycle("n")
+    assert cycle is not None
+    assert cycle.state is CycleState.DONE
+    assert set(cycle.seconds) >= {"prepare", "training", "evaluation", "decision"}
+    assert decision.outcome is not DecisionOutcome.PROMOTE
+    candidate = ledger.checkpoint(decision.candidate)
+    assert candidate is not None
+    assert candidate.parent == ledger.alias("champion") == decision.champion
+    assert verify(equipment.data / candidate.folder) == candidate.manifest
+    assert ledger.alias("candidate") == candidate.manifest
+
+
+def test_all_code_ran_in_sandboxes_and_sealed_questions_never_in_training(
+    equipment: Equipment, ledger: SqliteLedger
+) -> None:
+    run_night(equipment, "n")
+    every = ledger.rollouts(cycle="n", limit=10_000)
+    calls = [call for judged in every for call in judged.rollout.calls if call.status.value != "parse_error"]
+    assert calls
+    assert all(call.sandbox and call.tier is not None for call in calls)
+    sealed = sealed_set(24, derive("sealed", 0))
+    assert list(ledger.sealed_sets()) == [sealed.digest]
+    asked = {
+        question_key(make_problem(task["family"], task["level"], task["seed"]))
+        for step in range(3)
+        for task in _step(ledger, step).tasks
+    }
+    assert asked
+    assert not asked & sealed.questions
+
+
+def _step(ledger: SqliteLedger, step: int) -> StepRecord:
+    record = ledger.step("n", step)
+    assert record is not None
+    return record
+
+
+def test_a_finished_night_that_is_run_again_does_nothing_again(equipment: Equipment, ledger: SqliteLedger) -> None:
+    first = run_night(equipment, "n")
+    again = run_night(equipment, "n")
+    assert again == first
+    assert counts(ledger, "n") == WHOLE
+
+
+class Cut(Exception):
+    """Stands for the plug being pulled."""
+
+
+class Cutting:
+    """The ledger, until a method has been called so many times; then nothing more gets through."""
+
+    def __init__(self, ledger: SqliteLedger, method: str, times: int, *, after: bool) -> None:
+        self._ledger = ledger
+        self._method = method
+        self._left = times
+        self._after = after
+
+    def __getattr__(self, name: str) -> Any:
+        real = getattr(self._ledger, name)
+        if name != self._method:
+            return real
+
+        def counted(*args: Any, **kwargs: Any) -> Any:
+            self._left -= 1
+            if self._left == 0 and not self._after:
+                raise Cut
+            answer = real(*args, **kwargs)
+            if self._left == 0:
+                raise Cut
+            return answer
+
+        return counted
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before it is on record", "after it is on record"])
+@pytest.mark.parametrize(
+    ("method", "times"),
+    [
+        ("commit_step", 2),
+        ("put_checkpoint", 2),
+        ("put_rollouts", 4),
+        ("put_evaluation", 1),
+        ("put_decision", 1),
+        ("set_aliases", 2),
+    ],
+)
+def test_a_night_cut_short_anywhere_goes_on_and_counts_nothing_twice(
+    equipment: Equipment, ledger: SqliteLedger, method: str, times: int, after: bool
+) -> None:
+    equipment.ledger = Cutting(ledger, method, times, after=after)  # type: ignore[assignment]
+    with pytest.raises(Cut):
+        run_night(equipment, "n")
+    equipment.ledger = ledger
+    decision = run_night(equipment, "n")
+    assert counts(ledger, "n") == WHOLE
+    assert ledger.alias("candidate") == decision.candidate
+
+
+def test_a_recorded_step_is_learned_again_and_not_sampled_again(equipment: Equipment, ledger: SqliteLedger) -> None:
+    equipment.ledger = Cutting(ledger, "commit_step", 2, after=True)  # type: ignore[assignment]
+    with pytest.raises(Cut):
+        run_night(equipment, "n")
+    before = [judged.rollout.id for judged in _step(ledger, 1).judged]
+    kept = _step(ledger, 1)
+    equipment.ledger = ledger
+    run_night(equipment, "n")
+    assert [judged.rollout.id for judged in _step(ledger, 1).judged] == before
+    assert _step(ledger, 1) == kept
+
+
+def test_a_broken_checkpoint_is_passed_over_and_said(equipment: Equipment, ledger: SqliteLedger) -> None:
+    equipment.ledger = Cutting(ledger, "commit_step", 3, after=True)  # type: ignore[assignment]
+    with pytest.raises(Cut):
+        run_night(equipment, "n")
+    newest = sorted((equipment.data / "cycles" / "n" / "checkpoints").iterdir())[-1]
+    weights = newest / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-100])
+    equipment.ledger = ledger
+    run_night(equipment, "n")
+    assert counts(ledger, "n") == WHOLE
+    warnings = [event.text for _, event in ledger.events(limit=1000) if event.kind == "warning"]
+    assert any(newest.name in text and "bytes" in text for text in warnings)
+
+
+def test_a_night_without_a_model_warm_starts_one(equipment: Equipment, ledger: SqliteLedger) -> None:
+    equipment.ledger = Cutting(ledger, "set_aliases", 1, after=False)  # type: ignore[assignment]
+    with pytest.raises(Cut):
+        run_night(equipment, "n", model=None)
+    equipment.ledger = ledger
+    run_night(equipment, "n", model=None)
+    champion = ledger.checkpoint(ledger.alias("champion") or "")
+    assert champion is not None
+    assert (champion.stage, champion.step) == ("warm_start", 4)
+    assert ledger.rollout_counts("n")["validation"] == 2 * 4 + 3 * 8
+
+
+def test_a_missing_model_folder_is_an_error_that_says_so(equipment: Equipment, tmp_path: Path) -> None:
+    with pytest.raises(Exception, match="not a model folder") as caught:
+        run_night(equipment, "n", model=tmp_path / "nothing")
+    assert not isinstance(caught.value, LedgerError)
