@@ -8,13 +8,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from runtime.pool import GVisorSessions
-
 from appliance.agent.dialect import Codec
 from appliance.agent.loop import Agent
 from appliance.inference.torch_engine import TorchEngine
 from appliance.learning.recipe import AgentBudget
 from appliance.ledger.ledger import Ledger
+from runtime.pool import GVisorSessions
 from runtime.sandbox import SessionPool
 from runtime.settings import RuntimeSettings
 from verifiers.service import VerifierService
