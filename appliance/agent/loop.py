@@ -21,6 +21,9 @@ from appliance.records import Ended, Message, Purpose, Role, Rollout, ToolCall, 
 from runtime.errors import InfrastructureError
 from runtime.sandbox import CallResult, Session, SessionPool, Tier
 
+AHEAD = 64
+"""Rollouts that the engine knows of beyond its rows: it reads their prompts together. They hold no session yet."""
+
 
 @dataclass(frozen=True)
 class Assignment:
@@ -91,7 +94,7 @@ class Agent:
         stopped = False
         try:
             while (waiting or self._live) and not stopped:
-                while waiting and len(self._live) < self._budget.concurrent:
+                while waiting and len(self._live) < self._budget.concurrent + AHEAD:
                     order.append(self._begin(waiting.pop()))
                 for turn in self._engine.step():
                     stopped |= self._take(turn, on_finish)

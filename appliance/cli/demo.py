@@ -8,6 +8,7 @@ folder goes on from where the demonstration ended.
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 import threading
@@ -166,13 +167,24 @@ def _report(ledger: Ledger, cycle: Cycle, job: Job, bundle: str, verified: bool,
     )
 
 
-def _commands(settings: Settings, found: DemoReport) -> list[str]:
+def _commands(settings: Settings, found: DemoReport) -> list[tuple[str, str]]:
+    assay = _program()
     where = f" --data {settings.data}" if settings.origins()["data"] != "default" else ""
     return [
-        f"assay serve{where} &                  the daemon, on this data folder; then, beside it:",
-        f"assay tui{where}                      the night, its rollouts and its decision on one screen",
-        f"assay model approve {found.candidate[:12]}{where}   put the candidate into service; it waits for your word",
+        (f"{assay} serve{where}", "the daemon on this data folder; leave it running and use a second terminal"),
+        (f"{assay} tui{where}", "the night, its rollouts, the decision and the jobs on one screen"),
+        (f"{assay} model approve {found.candidate[:12]}{where}", "your word puts the candidate into service"),
     ]
+
+
+def _program() -> str:
+    """How to type `assay` from here."""
+    installed = Path(sys.executable).with_name("assay")
+    found = shutil.which("assay")
+    if found is not None and Path(found).resolve() == installed.resolve():
+        return "assay"
+    here = Path.cwd()
+    return str(installed.relative_to(here)) if installed.is_relative_to(here) else str(installed)
 
 
 def _set_aside(data: Path, console: Console) -> None:

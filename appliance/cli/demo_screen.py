@@ -16,6 +16,7 @@ from rich.text import Text
 from appliance.cli.demo_report import DemoReport
 from appliance.client.printable import printable
 from appliance.records import Event
+from policies.decision import Finding
 
 PHASES = ("prepare", "warm_start", "training", "evaluation", "decision", "job", "verify")
 NAMES = {"warm_start": "warm start"}
@@ -86,45 +87,51 @@ def describe(event: Event) -> str:
     return event.text
 
 
-def screen(report: DemoReport, commands: Sequence[str]) -> RenderableType:
-    """The one screen at the end."""
+def screen(report: DemoReport, commands: Sequence[tuple[str, str]]) -> RenderableType:
+    """The one screen at the end. `commands` are pairs of a command and what it is for."""
     return Group(
-        Panel(_figures(report), title=f"one night · cycle {report.cycle}", title_align="left"),
-        Panel(_decision(report), title="decision about the candidate", title_align="left"),
-        Panel(_job(report), title="job", title_align="left"),
-        Panel(Text("\n".join(commands)), title="next, try", title_align="left"),
+        Panel(_figures(report), title=f"one night: {report.cycle}", title_align="left"),
+        Panel(_decision(report), title="the candidate", title_align="left"),
+        Panel(_job(report), title="a job", title_align="left"),
+        Panel(_commands(commands), title="next, try", title_align="left"),
     )
 
 
 def _figures(report: DemoReport) -> Table:
-    table = Table.grid(padding=(0, 2))
-    table.add_column(style="dim")
-    table.add_column()
+    table = _grid(report.sealed_items)
     table.add_row(
-        f"success on {report.sealed_items} sealed questions",
-        f"{_share(report.success_before, report.success_before_low, report.success_before_high)}  →  "
+        "success",
+        f"{_share(report.success_before, report.success_before_low, report.success_before_high)} → "
         f"{_share(report.success_after, report.success_after_low, report.success_after_high)}",
     )
+    table.add_row("gain", f"{report.gain:+.1f} points [{report.gain_low:+.1f}, {report.gain_high:+.1f}], paired")
+    table.add_row("greedy", f"{report.greedy_before:.3f} → {report.greedy_after:.3f}")
     table.add_row(
-        "gain, paired", f"{report.gain:+.1f} points  [{report.gain_low:+.1f}, {report.gain_high:+.1f}] at 95 %"
+        "tool errors",
+        f"{report.tool_errors_in_correct_before:.3f} → {report.tool_errors_in_correct_after:.3f} "
+        "of the calls inside correct rollouts",
     )
-    table.add_row("greedy, beside it", f"{report.greedy_before:.3f}  →  {report.greedy_after:.3f}")
-    table.add_row(
-        "tool errors inside correct rollouts",
-        f"{report.tool_errors_in_correct_before:.3f}  →  {report.tool_errors_in_correct_after:.3f}",
-    )
-    table.add_row(
-        "by family",
-        ", ".join(f"{row.family} {row.before:.2f}→{row.after:.2f}" for row in report.families),
-    )
+    families = ", ".join(f"{row.family} {row.before:.2f}→{row.after:.2f}" for row in report.families)
+    table.add_row("families", families)
     table.add_row(
         "speed",
-        f"{report.tokens_per_second:,.0f} tokens, {report.tool_calls_per_second:,.0f} tool calls a second of sampling",
+        f"{report.tokens_per_second:,.0f} tokens/s and {report.tool_calls_per_second:,.0f} tool calls/s while sampling",
     )
     table.add_row(
         "tool calls", f"{report.tool_calls:,}, of them outside a gVisor sandbox: {report.tool_calls_outside_sandbox}"
     )
-    table.add_row("where the time went", _time(report))
+    spent_on = dict(report.seconds_by_phase)
+    spent_on["job, verify and start-up"] = max(0.0, report.seconds - sum(spent_on.values()))
+    phases = ", ".join(f"{NAMES.get(name, name)} {spent:.0f}" for name, spent in spent_on.items())
+    inside = ", ".join(f"{name} {spent:.0f}" for name, spent in report.seconds_in_training.items())
+    table.add_row("seconds", f"{report.seconds:.0f}: {phases} (in training: {inside})")
+    return table
+
+
+def _grid(items: int) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=True, header_style="dim")
+    table.add_column("")
+    table.add_column(f"{items} sealed questions, sampled, 95 % intervals; before → after")
     return table
 
 
@@ -132,32 +139,46 @@ def _share(value: float, low: float, high: float) -> str:
     return f"{value:.3f} [{low:.3f}, {high:.3f}]"
 
 
-def _time(report: DemoReport) -> str:
-    phases = ", ".join(f"{NAMES.get(name, name)} {spent:.0f} s" for name, spent in report.seconds_by_phase.items())
-    inside = ", ".join(f"{name} {spent:.0f} s" for name, spent in report.seconds_in_training.items())
-    return f"{report.seconds:.0f} s in all: {phases}\n(training: {inside})"
+_STYLES = {"passed": "green", "failed": "red", "undecided": "yellow"}
+_MARKS = {"passed": "✓", "failed": "✗", "undecided": "?"}
 
 
 def _decision(report: DemoReport) -> Group:
-    table = Table.grid(padding=(0, 2))
+    table = Table.grid(padding=(0, 2, 0, 0))
     for _ in range(3):
         table.add_column()
     for finding in report.findings:
-        table.add_row(finding.gate, Text(finding.outcome.value, style=_STYLES[finding.outcome.value]), finding.reason)
-    lines: list[RenderableType] = [Text(report.decision.upper(), style="bold"), table]
+        outcome = finding.outcome.value
+        table.add_row(
+            Text(f"{_MARKS[outcome]} {finding.gate}", style=_STYLES[outcome]), _figure(finding), _needed(finding)
+        )
+    verdict = Text(f"{report.decision}: {report.decision_reason}", style="bold")
+    lines: list[RenderableType] = [verdict, table]
     if report.would_change:
-        lines.append(Text(f"what would change it: {report.would_change}", style="dim"))
+        lines.append(Text(f"what would change it: {report.would_change}"))
     return Group(*lines)
 
 
-_STYLES = {"passed": "green", "failed": "red", "undecided": "yellow"}
+def _figure(finding: Finding) -> str:
+    if finding.figure is None:
+        return "-"
+    interval = (
+        f" [{finding.low:+.1f}, {finding.high:+.1f}]" if finding.low is not None and finding.high is not None else ""
+    )
+    return f"{finding.figure:+.1f} {finding.unit}{interval}" if interval else f"{finding.figure:.1f} {finding.unit}"
+
+
+def _needed(finding: Finding) -> Text:
+    return Text("" if finding.threshold is None else f"threshold {finding.threshold:g}", style="dim")
 
 
 def _job(report: DemoReport) -> Text:
-    text = Text(f"{report.question}  →  {report.job_state}")
+    text = Text(f"{report.question}: {report.job_state}, {report.job_reason}")
     if report.bundle:
-        word = "re-checked in a fresh process" if report.verified else "NOT accepted by `assay verify`"
-        text.append(f": {printable(report.answer)}, {report.job_reason}, {word}\nbundle: {report.bundle}")
-    else:
-        text.append(f": {report.job_reason}")
+        word = "accepted by `assay verify` in a fresh process" if report.verified else "NOT accepted by `assay verify`"
+        text.append(f"\nanswer {printable(report.answer)}, {word}\nbundle {report.bundle}")
     return text
+
+
+def _commands(commands: Sequence[tuple[str, str]]) -> Group:
+    return Group(*(Text.assemble((command, "bold"), f"\n  {purpose}") for command, purpose in commands))

@@ -95,7 +95,8 @@ class Solver:
         solved = next((one for one in judged if one.verdict.passed), None)
         if solved is not None:
             artifact = self._bundle(job, solved, judged)
-            return self._end(job, JobState.SOLVED, f"verified on attempt {len(judged)}", artifact=artifact.id)
+            reason = f"verified on attempt {judged.index(solved) + 1} of {len(judged)}"
+            return self._end(job, JobState.SOLVED, reason, artifact=artifact.id)
         broken = sum(one.verdict.outcome is Outcome.INFRA_ERROR for one in judged)
         if broken == len(judged):
             return self._end(job, JobState.FAILED, "every attempt met a failure of the infrastructure: `assay doctor`")
