@@ -175,6 +175,7 @@ class GVisorBackend:
             raise
         self._numbers = itertools.count(1)
         self._boxes: dict[str, Box] = {}
+        self._root: Path | None = None
         self._lock = threading.Lock()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="sandbox-launcher")
         self._closed = False
@@ -205,20 +206,23 @@ class GVisorBackend:
             if self._closed:
                 return
             self._closed = True
-        self._thread.submit(self._remove_all).result()
-        self._thread.shutdown()
+        try:
+            self._thread.submit(self._remove_all).result()
+        finally:
+            self._thread.shutdown()
         shutil.rmtree(self._folder)
         if self._folder.parent != self.settings.state_dir.resolve():
             with contextlib.suppress(OSError):
                 self._folder.parent.rmdir()
 
     def _launch(self, profile: Profile) -> Box:
-        root = ensure_root(self.settings.root_dir, self.settings.python)
+        if self._root is None or not self._root.is_dir():
+            self._root = ensure_root(self.settings.root_dir, self.settings.python)
         name = f"{self._owner.token}-{next(self._numbers)}"
         folder = self._folder / name
         try:
             (folder / "bundle").mkdir(parents=True)
-            (folder / "bundle/config.json").write_text(json.dumps(config(profile, root.resolve())))
+            (folder / "bundle/config.json").write_text(json.dumps(config(profile, self._root.resolve())))
             group = Group(
                 self._parents,
                 f"assay-{self._mark}.{self._owner}.{name}",
@@ -252,12 +256,22 @@ class GVisorBackend:
         return box
 
     def _remove(self, box: Box) -> None:
-        if self._boxes.pop(box.id, None) is not None:
+        """What will not go stays listed: `close` tries again."""
+        if box.id in self._boxes:
             box.remove()
+            del self._boxes[box.id]
 
     def _remove_all(self) -> None:
-        boxes = list(self._boxes.values())
+        boxes, problems = list(self._boxes.values()), []
         for box in boxes:
             box.kill()
         for box in boxes:
-            self._remove(box)
+            try:
+                self._remove(box)
+            except (OSError, subprocess.SubprocessError, InfrastructureError) as error:
+                problems.append(f"{box.id}: {error}")
+        if problems:
+            raise InfrastructureError(
+                f"sandboxes could not be removed: {'; '.join(problems)}",
+                hint="The next start sweeps them; if that fails too, look for processes that cannot be killed.",
+            )

@@ -21,9 +21,10 @@ from runtime.bundle import Mode, Profile
 from runtime.errors import BadRequestError, InfrastructureError, SandboxError
 from runtime.guest.wire import Kind, Op
 from runtime.gvisor import GVisorBackend
+from runtime.places import Seat
 from runtime.reactor import Reactor
 from runtime.sandbox import CallResult, Limits, Session, Tier
-from runtime.session import LiveSession, Seat
+from runtime.session import LiveSession
 from runtime.settings import RuntimeSettings
 from runtime.solo import READ_BYTES, GVisorSandbox
 from runtime.worker import Ending, Lost, Worker
@@ -150,8 +151,10 @@ class GVisorSessions:
 
         self._reactor.call(end)
         done.result()
-        self._backend.close()
-        self._reactor.stop()
+        try:
+            self._backend.close()
+        finally:
+            self._reactor.stop()
 
     def __enter__(self) -> Self:
         return self
@@ -215,7 +218,6 @@ class GVisorSessions:
     def _ended(self, worker: Worker) -> None:
         self._workers.discard(worker)
         self._counts["sandboxes_killed"] += 1
-        self._busy.pop(worker, None)
         if worker is self._spare:
             self._spare = None
         if worker in self._shared:
@@ -300,6 +302,8 @@ class GVisorSessions:
 
     def _turn_over(self, worker: Worker) -> None:
         self._busy[worker] -= 1
+        if not self._busy[worker]:
+            del self._busy[worker]
         self._reactor.call(lambda: self._take_turns(worker))
 
     def _solo_ready(self, worker: Worker, limits: Limits, ready: Future[GVisorSandbox]) -> None:

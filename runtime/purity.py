@@ -45,8 +45,11 @@ class Need(StrEnum):
 
 BUILTINS: Final = frozenset(PURE_BUILTINS) | {"print"}
 FORBIDDEN_NAMES: Final = frozenset(dir(builtins)) - BUILTINS
+REENTRANT: Final = frozenset(["batched", "chain", "cycle", "groupby", "islice", "pairwise", "tee", "zip_longest"])
+"""Of itertools: drop what they iterate over while it runs. Code that calls itself through one reads freed memory, and
+freed memory is another session's (CPython issue 109786 for one)."""
 MODULES: Final = {
-    module.__name__: frozenset(name for name in dir(module) if not name.startswith("_"))
+    module.__name__: frozenset(name for name in dir(module) if not name.startswith("_")) - REENTRANT
     for module in (math, cmath, itertools)
 }
 METHOD_NAMES: Final = (
@@ -88,7 +91,7 @@ def classify(source: str) -> Need:
     nodes = _nodes(tree)
     if nodes is None:
         return Need.COMPUTE
-    if all(_pure(node) for node in nodes):
+    if all(_pure(node) for node in nodes) and _stepped_slices_are_given_lists(nodes):
         return Need.PURE
     return Need.MACHINE if any(_asks_for_a_machine(node) for node in nodes) else Need.COMPUTE
 
@@ -135,6 +138,37 @@ def _pure(node: ast.AST) -> bool:
             return all(_comparable(node, place) for place in range(len(operators)))
         case _:
             return True
+
+
+def _stepped_slices_are_given_lists(nodes: list[ast.AST]) -> bool:
+    """Whether `x[::2] = ...` only ever takes a list that is complete before: of anything else CPython takes the items
+    after it has measured `x`, and items that shorten `x` make it write past the end (CPython issue 120384)."""
+    safe: set[int] = set()
+    for node in nodes:
+        match node:
+            case ast.Assign(targets=targets, value=value) if _makes_a_list(value):
+                safe.update(map(id, targets))
+            case ast.AugAssign(target=target):
+                safe.add(id(target))
+    return all(id(node) in safe for node in nodes if _stores_with_a_step(node))
+
+
+def _makes_a_list(value: ast.expr) -> bool:
+    match value:
+        case ast.List() | ast.ListComp():
+            return True
+        case ast.BinOp(left=left, op=ast.Mult() | ast.Add(), right=right):
+            return _makes_a_list(left) or _makes_a_list(right)
+        case _:
+            return False
+
+
+def _stores_with_a_step(node: ast.AST) -> bool:
+    match node:
+        case ast.Subscript(ctx=ast.Store(), slice=ast.Slice(step=step)):
+            return step is not None
+        case _:
+            return False
 
 
 def _keywords_are_pure(call: ast.Call) -> bool:

@@ -7,6 +7,7 @@ setuid file and no shell.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -14,6 +15,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 from typing import NamedTuple
 
@@ -84,6 +86,7 @@ def ensure_root(root_dir: Path, python_path: str | None = None) -> Path:
         return target
     try:
         root_dir.mkdir(parents=True, exist_ok=True)
+        _remove_abandoned(root_dir)
         temporary = Path(tempfile.mkdtemp(prefix="building-", dir=root_dir))
         try:
             _build(temporary, python)
@@ -101,6 +104,14 @@ def ensure_root(root_dir: Path, python_path: str | None = None) -> Path:
             hint="Free some disk space (a root takes about 50 MB) or choose another folder.",
         ) from error
     return target
+
+
+def _remove_abandoned(root_dir: Path) -> None:
+    """What a builder that was killed left; nobody builds for an hour."""
+    for folder in root_dir.glob("building-*"):
+        with contextlib.suppress(FileNotFoundError):
+            if folder.stat().st_mtime < time.time() - 3600:
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def _unwanted(_folder: str, names: list[str]) -> set[str]:

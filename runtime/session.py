@@ -9,65 +9,29 @@ own, empty; its error says which.
 
 from __future__ import annotations
 
-import json
-import re
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Self
 
+from runtime.endings import SENTENCES, STATUS_OF, Past, fingerprint, told
 from runtime.errors import BadRequestError, InfrastructureError, SandboxError
-from runtime.guest.wire import Kind, Op
+from runtime.guest.wire import FULL, Kind, Op
+from runtime.places import Places, Seat
 from runtime.purity import Need, classify
-from runtime.sandbox import CallResult, CallStatus, Limits, Tier
+from runtime.sandbox import CallResult, CallStatus, Tier
 from runtime.worker import Ending, Lost, Worker
 
 ORDER = list(Tier)
-ADDRESS = re.compile(r"0x[0-9a-f]+")
-RETRIES = 3
-"""How often a call may lose its sandbox through no fault of its own."""
-SENTENCES = {
-    CallStatus.TIMEOUT: "the call took longer than {seconds:g} seconds and was stopped",
-    CallStatus.MEMORY: "the call used more memory than {memory} MiB and was stopped",
-    CallStatus.OUTPUT: "the call printed more than {output} bytes and was stopped",
-    CallStatus.DIED: "the interpreter ended during the call",
-}
+RETRIES = 2
+"""How often a call may lose its sandbox through the fault of others before it goes where there are fewer of them."""
 EMPTY = "; the session starts again with no names and no files"
 UNREPEATABLE = (
     "StateError: this code needs a sandbox of its own, but what the session computed before depends on a clock, on"
     " chance or on addresses and could not be repeated there; it starts again with no names, this call did not run"
 )
-
-
-class Seat(Protocol):
-    """A place for one session in a sandbox."""
-
-    @property
-    def worker(self) -> Worker: ...
-
-    def leave(self) -> None:
-        """Frees the place and kills what the session has there."""
-        ...
-
-
-class Places(Protocol):
-    """Who gives out seats."""
-
-    limits: Limits
-
-    def shared(self, session: int, given: Callable[[Worker | SandboxError], None]) -> None: ...
-
-    def seat(self, tier: Tier, session: int, given: Callable[[Seat | SandboxError], None]) -> None: ...
-
-    def in_turn(self, worker: Worker, job: Callable[[Callable[[], None]], None]) -> None:
-        """Runs the job when the worker's sandbox has a free core; the job calls back when it is done."""
-        ...
-
-    def count(self, result: CallResult) -> None: ...
-
-    def gone(self, session: int) -> None: ...
 
 
 @dataclass(slots=True)
@@ -79,35 +43,6 @@ class Call:
     losses: int = 0
     refuted: bool = False
     """The guest compiled what the host could not parse."""
-
-
-@dataclass(frozen=True, slots=True)
-class Past:
-    """A call of the history, and how it ended."""
-
-    source: str
-    ending: tuple[Kind, str, str]
-
-
-def told(ending: Ending) -> tuple[str, str]:
-    """Error and traceback of a report, which hostile code may have written: strings, capped, or nothing."""
-    if not ending.report:
-        return "", ""
-    try:
-        report = json.loads(ending.report)
-        error, trace = report["error"], report["traceback"]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return "", ""
-    if not isinstance(error, str) or not isinstance(trace, str):
-        return "", ""
-    return " ".join(error.split())[:500], trace[:2_000]
-
-
-def fingerprint(ending: Ending) -> tuple[Kind, str, str]:
-    """What has to be equal when a call is repeated. Addresses of objects differ between processes and mean nothing."""
-    kind = ending.kind if isinstance(ending.kind, Kind) else Kind.DIED
-    output = ending.output.decode(errors="replace")
-    return kind, ADDRESS.sub("0x", output), ADDRESS.sub("0x", told(ending)[0])
 
 
 class LiveSession:
@@ -162,7 +97,8 @@ class LiveSession:
 
     def _enqueue(self, call: Call) -> None:
         if self._closed:
-            call.future.set_exception(BadRequestError(f"{self.id} is closed"))
+            if call.future.set_running_or_notify_cancel():
+                call.future.set_exception(BadRequestError(f"{self.id} is closed"))
             return
         self._queue.append(call)
         if self._active is None:
@@ -274,6 +210,8 @@ class LiveSession:
         if isinstance(ending.kind, Lost) and not ending.blamed:
             self._go_again(call)
             return
+        if self._home is not None and ending.kind is Kind.MEMORY and ending.report == FULL:
+            self._home.retire()
         self._raise_to(tier)
         self._leave()
         self._go(call)
@@ -282,9 +220,12 @@ class LiveSession:
         call.losses += 1
         self._home = None
         if call.losses > RETRIES:
-            self._fail(InfrastructureError("the call lost its sandbox again and again", hint="Run `assay doctor`."))
-        else:
-            self._go(call)
+            if self._tier is Tier.SANDBOX:
+                self._fail(InfrastructureError("the call lost its sandbox again and again", hint="Run `assay doctor`."))
+                return
+            call.losses = 0
+            self._raise_to(ORDER[ORDER.index(self._tier) + 1])
+        self._go(call)
 
     # a process or a sandbox of its own
 
@@ -424,16 +365,6 @@ class LiveSession:
         if call is not None:
             call.future.set_exception(error)
         self._next()
-
-
-STATUS_OF: dict[Kind | Lost, CallStatus] = {
-    Kind.OUTPUT: CallStatus.OUTPUT,
-    Kind.KILLED: CallStatus.TIMEOUT,
-    Kind.DIED: CallStatus.DIED,
-    Lost.TIMEOUT: CallStatus.TIMEOUT,
-    Lost.MEMORY: CallStatus.MEMORY,
-    Lost.DIED: CallStatus.DIED,
-}
 
 
 def _encode(source: str) -> bytes:

@@ -11,10 +11,10 @@ from concurrent.futures import Future
 from types import TracebackType
 from typing import Self
 
+from runtime.endings import SENTENCES, STATUS_OF, told
 from runtime.errors import BadRequestError, InfrastructureError
 from runtime.guest.wire import Kind, Op
 from runtime.sandbox import CallResult, CallStatus, ExecResult, Limits, Tier
-from runtime.session import SENTENCES, STATUS_OF, told
 from runtime.worker import Ending, Lost, Worker
 
 READ_BYTES = 8 << 20
@@ -146,8 +146,11 @@ class GVisorSandbox:
     def _program_facts(self, ending: Ending) -> tuple[int | None, int]:
         if ending.kind not in (Kind.OK, Kind.TIMEOUT, Kind.OUTPUT):
             return None, len(ending.output)
-        facts = json.loads(ending.report)
-        return int(facts["exit_code"]), int(facts["stdout_bytes"])
+        try:
+            facts = json.loads(ending.report)
+            return int(facts["exit_code"]), int(facts["stdout_bytes"])
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise InfrastructureError(f"sandbox {self.id} does not say how the program ended") from error
 
 
 def _text(ending: Ending) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from runtime.cgroups import members, remove_folders
+from runtime.cgroups import locate, members, remove_folders
 from runtime.errors import InfrastructureError
 from runtime.owner import Owner, state_mark, working_folder
 
@@ -69,11 +69,14 @@ def sweep(state_dir: Path) -> SweepReport:
 
 
 def _remove_cgroups(places: Path, prefix: str) -> tuple[int, int]:
-    """How many processes were still inside, and how many groups there were."""
-    parents = [Path(line) for line in places.read_text().splitlines()] if places.is_file() else []
+    """How many processes were still inside, and how many groups there were. Looks where the owner wrote that it made
+    groups, and where this process would: an owner killed early had written nothing yet."""
+    parents = {Path(line) for line in places.read_text().splitlines()} if places.is_file() else set()
+    here = locate(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text())
+    parents.update(folder for candidate in here for folder in candidate.folders.values())
     inside: set[int] = set()
     groups: set[str] = set()
-    for parent in parents:
+    for parent in sorted(parents):
         if not parent.is_dir():
             continue
         found = [entry for entry in parent.iterdir() if entry.name.startswith(prefix)]

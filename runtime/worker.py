@@ -123,7 +123,11 @@ class Worker:
         if self.state == "ready":
             self._write(wire.pack_request(wire.NO_NONCE, op, session))
 
-    def lose(self, why: Lost, culprit: Waiting | None = None) -> None:
+    def retire(self) -> None:
+        """Kills the sandbox through no fault of the calls that wait in it."""
+        self.lose(Lost.DIED, blame=False)
+
+    def lose(self, why: Lost, culprit: Waiting | None = None, *, blame: bool = True) -> None:
         """Kills the sandbox; every call in it ends now. Without a culprit, all that were running are to blame."""
         if self.state == "lost":
             return
@@ -141,15 +145,15 @@ class Worker:
             self._reactor.watch(self._box.replies, 0, _nothing)
             self._reactor.watch(self._box.requests, 0, _nothing)
             self._remove(self._box)
+        self._ended(self)  # first: a call that goes again at once must not be sent here again
         now = time.monotonic()
         if self._serial and calls:
             culprit = calls[0]
         for call in calls:
             if call.timer is not None:
                 call.timer.cancel()
-            blamed = culprit is None or call is culprit
+            blamed = blame and (culprit is None or call is culprit)
             call.done(Ending(why, b"", b"", now - call.since if blamed else 0.0, blamed))
-        self._ended(self)
         self._settle()
 
     def when_removed(self, callback: Callable[[], None]) -> None:

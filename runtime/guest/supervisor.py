@@ -1,24 +1,22 @@
-"""The parent of the processes that run user code; runs none itself.
+"""Stands between the host and the processes that run user code; runs none itself.
 
-It forks children ahead of need, hands each the requests of its session, gathers what the child printed, and tells the
-host how each call ended. What always holds: a child speaks only for the call it was given, once; a child that says
-anything else, or that ended, is replaced by nothing: its session is told so, and the host decides.
+It has children forked ahead of need, hands each the requests of its session, gathers what the child printed, and tells
+the host how each call ended. What always holds: a child speaks only for the call it was given, once; a child that says
+anything else, or that ended, is replaced by nothing: its session is told so, and the host decides. No child can make it
+wait: it reads and writes only what is ready.
 """
 
 from __future__ import annotations
 
-import gc
 import os
 import select
 import signal
 from collections import deque
 from dataclasses import dataclass, field
-from typing import NoReturn
 
 from runtime.guest import child, confine, files, wire
 from runtime.guest.wire import Kind, Op
-
-POLLERR = select.POLLERR | select.POLLHUP | select.POLLNVAL
+from runtime.guest.zygote import Zygote
 
 
 @dataclass
@@ -33,7 +31,7 @@ class Process:
     """Of the call in progress; empty between calls."""
     said: bytearray = field(default_factory=bytearray)
     printed: bytearray = field(default_factory=bytearray)
-    kill_kind: Kind = Kind.DIED
+    unsent: memoryview = field(default_factory=lambda: memoryview(b""))
 
 
 class Supervisor:
@@ -42,15 +40,13 @@ class Supervisor:
         source: int,
         sink: int,
         *,
+        zygote: Zygote,
         confined: bool,
         ahead: int,
         output_bytes: int,
-        memory_bytes: int,
-        machine: str,
     ) -> None:
-        self._source, self._sink = source, sink
-        self._confined, self._ahead = confined, ahead
-        self._output_bytes, self._memory_bytes, self._machine = output_bytes, memory_bytes, machine
+        self._source, self._sink, self._zygote = source, sink, zygote
+        self._confined, self._ahead, self._output_bytes = confined, ahead, output_bytes
         self._idle: deque[Process] = deque()
         self._sessions: dict[int, Process] = {}
         self._by_descriptor: dict[int, tuple[int, Process]] = {}
@@ -65,7 +61,7 @@ class Supervisor:
             ready = self._poll.poll(0 if hungry else None)
             if not ready and hungry:
                 self._idle.append(self._fork())
-            for descriptor, events in ready:
+            for descriptor, _ in ready:
                 if descriptor == self._source:
                     data = os.read(self._source, 1 << 16)
                     if not data:
@@ -76,8 +72,10 @@ class Supervisor:
                     session, process = self._by_descriptor[descriptor]
                     if descriptor == process.output:
                         self._gather(session, process)
+                    elif descriptor == process.replies:
+                        self._listen(session, process)
                     else:
-                        self._listen(session, process, events)
+                        self._feed(session, process)
 
     def _answer(self, nonce: bytes, kind: Kind, output: bytes = b"", report: bytes = b"") -> None:
         view = memoryview(wire.pack_reply(nonce, kind, output, report))
@@ -92,8 +90,7 @@ class Supervisor:
                 self._ahead = 0
             self._sessions[session] = process
             for descriptor in (process.replies, process.output):
-                self._by_descriptor[descriptor] = (session, process)
-                self._poll.register(descriptor, select.POLLIN)
+                self._watch(descriptor, session, process, select.POLLIN)
             self._answer(request.nonce, Kind.READY)
         elif request.op == Op.RUN:
             self._run(session, request)
@@ -110,12 +107,21 @@ class Supervisor:
             self._answer(request.nonce, Kind.DIED)
             return
         process.nonce = request.nonce
-        view = memoryview(child.HEADER.pack(len(request.body), request.nonce, 0) + request.body)
+        process.unsent = memoryview(child.HEADER.pack(len(request.body), request.nonce, 0) + request.body)
+        self._feed(session, process)
+
+    def _feed(self, session: int, process: Process) -> None:
+        """Hands over as much of the request as the child takes now; one that takes nothing delays nobody else."""
         try:
-            while view:
-                view = view[os.write(process.requests, view) :]
+            while process.unsent:
+                process.unsent = process.unsent[os.write(process.requests, process.unsent) :]
+        except BlockingIOError:
+            self._watch(process.requests, session, process, select.POLLOUT)
+            return
         except BrokenPipeError:
             self._end(session, Kind.DIED)
+            return
+        self._ignore(process.requests)
 
     def _gather(self, session: int, process: Process) -> None:
         """Takes what was printed, up to the cap; one byte more ends the process."""
@@ -125,7 +131,7 @@ class Supervisor:
             except BlockingIOError:
                 return
             if not data:
-                self._forget_descriptor(process.output)
+                self._ignore(process.output)
                 return
             process.printed += data
             if len(process.printed) > self._output_bytes:
@@ -133,7 +139,7 @@ class Supervisor:
                 self._end(session, Kind.OUTPUT)
                 return
 
-    def _listen(self, session: int, process: Process, events: int) -> None:
+    def _listen(self, session: int, process: Process) -> None:
         try:
             data = os.read(process.replies, 1 << 16)
         except BlockingIOError:
@@ -166,55 +172,42 @@ class Supervisor:
         process.nonce = b""
         self._answer(nonce, Kind(kind), output, report)
 
-    def _forget_descriptor(self, descriptor: int) -> None:
+    def _watch(self, descriptor: int, session: int, process: Process, events: int) -> None:
+        self._by_descriptor[descriptor] = (session, process)
+        self._poll.register(descriptor, events)
+
+    def _ignore(self, descriptor: int) -> None:
+        """Stays open: closed before its process has ended, its number would be another session's next pipe."""
         if self._by_descriptor.pop(descriptor, None) is not None:
             self._poll.unregister(descriptor)
-            os.close(descriptor)
 
     def _end(self, session: int, kind: Kind) -> None:
         """Kills the process, answers its call in progress, and frees what it had."""
         process = self._sessions.pop(session)
         os.kill(process.pid, signal.SIGKILL)
-        _, status = os.waitpid(process.pid, 0)
+        status = self._zygote.reap(process.pid)
         if kind == Kind.DIED and os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGSYS:
             kind = Kind.DENIED
-        os.close(process.requests)
-        for descriptor in (process.replies, process.output):
-            self._forget_descriptor(descriptor)
+        for descriptor in (process.requests, process.replies, process.output):
+            self._ignore(descriptor)
+            os.close(descriptor)
         if process.nonce:
             self._answer(process.nonce, kind, bytes(process.printed))
 
     def _fork(self) -> Process:
         (request_in, request_out), (reply_in, reply_out), (output_in, output_out) = os.pipe(), os.pipe(), os.pipe()
-        pid = os.fork()
-        if pid == 0:
-            self._become_child(child.Pipes(request_in, reply_out, output_out))
+        pid = self._zygote.fork(child.Pipes(request_in, reply_out, output_out))
         for descriptor in (request_in, reply_out, output_out):
             os.close(descriptor)
-        for descriptor in (reply_in, output_in):
+        for descriptor in (request_out, reply_in, output_in):
             os.set_blocking(descriptor, False)
         return Process(pid, request_out, reply_in, output_in)
-
-    def _become_child(self, pipes: child.Pipes) -> NoReturn:
-        try:
-            child.live(pipes, confined=self._confined, memory_bytes=self._memory_bytes, machine=self._machine)
-        finally:
-            os._exit(70)
 
 
 def run(
     source: int, sink: int, *, confined: bool, ahead: int, output_bytes: int, memory_bytes: int, machine: str
 ) -> None:
-    """Hides itself from the processes it will start, says that it is ready, and serves."""
+    """Hides itself from the processes that will be started, has their parent forked, and serves."""
     confine.hide()
-    gc.freeze()
-    supervisor = Supervisor(
-        source,
-        sink,
-        confined=confined,
-        ahead=ahead,
-        output_bytes=output_bytes,
-        memory_bytes=memory_bytes,
-        machine=machine,
-    )
-    supervisor.serve()
+    zygote = Zygote(confined=confined, memory_bytes=memory_bytes, machine=machine, not_for_it=(source, sink))
+    Supervisor(source, sink, zygote=zygote, confined=confined, ahead=ahead, output_bytes=output_bytes).serve()

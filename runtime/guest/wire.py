@@ -48,6 +48,7 @@ class Kind(IntEnum):
     DENIED = 4
     SLICE = 5
     MEMORY = 6
+    """With `FULL` as its report when what other sessions keep leaves too little room for anyone."""
     IMPURE = 7
     KILLED = 8
     READY = 9
@@ -55,6 +56,7 @@ class Kind(IntEnum):
     TIMEOUT = 11
 
 
+FULL = b"full"
 FROM_USER_PROCESS = frozenset({Kind.OK, Kind.EXCEPTION})
 """The only kinds that a process with user code in it may claim; all others are said by its supervisor or the host."""
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from runtime.cgroups import Group, locate
 from runtime.errors import BadRequestError
 from runtime.owner import Owner, state_mark, working_folder
 from runtime.pool import GVisorSessions
@@ -128,6 +129,17 @@ def test_killed_before_its_sandboxes_are_up_it_leaves_no_process_either(root_dir
     time.sleep(0.3)
     sweep(state)
     assert_nothing_is_left(state)
+
+
+def test_an_owner_killed_before_it_wrote_where_its_groups_are_is_swept_too(tmp_path: Path) -> None:
+    dead = Owner(2**22 + 1, 1, "abcdef")
+    (working_folder(tmp_path) / str(dead)).mkdir(parents=True)
+    parents = locate(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text())[0]
+    group = Group(parents, f"assay-{state_mark(tmp_path)}.{dead}.trial", memory_mib=64, pids=16, cpus=1.0)
+    assert cgroups(tmp_path)
+    assert sweep(tmp_path).cgroups == 1
+    assert not any(folder.exists() for folder in group.folders)
+    assert_nothing_is_left(tmp_path)
 
 
 def test_a_sweep_never_touches_a_live_owner(pool: GVisorSessions) -> None:

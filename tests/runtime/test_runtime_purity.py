@@ -25,6 +25,8 @@ CALCULATIONS = [
     "print(f'{1/3:.3f} {2!r}')",
     "while (n := 3) < 2:\n    pass\nprint(n if n is not None else 0)",
     "assert 1 + 1 == 2",
+    "sieve = [True] * 50\nsieve[4::2] = [False] * len(sieve[4::2])\nsieve[::7] += []\ndel sieve[::2]",
+    "from itertools import product, count\nprint(len(list(product('ab', repeat=3))))",
     "",
 ]
 
@@ -109,6 +111,23 @@ TRICKS = [
     "(" * 60 + ")" * 60,
     "x = 1\n" * 1000,
     "'\ud800'",
+    "b = bytearray(9)\nb.join(b.clear() or b'x' for n in range(3))",
+    "x = [0] * 10\nx[::2] = (x.clear() for n in range(5))",
+    "x = [0] * 10\nx[::2] = y",
+    "x = [0] * 10\nfor x[::2] in [map(f, x)]: pass",
+    "x = [0] * 10\n(x[::2], y) = map(f, x), 1",
+    "x = [0] * 10\n[x[::2], *y] = map(f, x), 1",
+    "x = [0] * 10\nx[slice(0, 9, 2)] = (x.clear() for n in range(5))",
+    "[1 for x[::2] in [y]]",
+    "iter(f, 0)",
+    "from itertools import chain",
+    "import itertools\nitertools.islice(x, 2)",
+    "import itertools\nitertools.pairwise(x)",
+    "print(x.from_iterable)",
+    "x.__\u1d04lass__",
+    "x.ｆormat",
+    "del __builtins__",
+    "try:\n    1\nexcept* ValueError:\n    pass",
 ]
 
 
@@ -120,6 +139,11 @@ def test_what_a_calculator_is_asked_for_is_pure(source: str) -> None:
 @pytest.mark.parametrize("source", TRICKS)
 def test_a_trick_is_never_pure(source: str) -> None:
     assert classify(source).tier is not Tier.SHARED
+
+
+@pytest.mark.parametrize("source", ["type X = int", "def f[T](x): pass", "class A[T]: pass"])
+def test_what_only_a_later_python_understands_is_not_pure(source: str) -> None:
+    assert classify(source) is not Need.PURE
 
 
 @pytest.mark.parametrize("source", ["print((3-4//2)", "1 +", "def f(:", "print('a", "x = = 1"])

@@ -1,0 +1,174 @@
+"""What one session does to the place it shares, the others do not notice: not its crashes, its hoards, its silence."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from runtime.pool import GVisorSessions
+from runtime.purity import Need, classify
+from runtime.sandbox import CallStatus, Session, Tier
+
+STUBBORN = "x = max(range(10 ** 10))"
+"""One call of C that no timer can interrupt: the interpreter has to be killed."""
+
+
+def says(session: Session, code: str) -> str:
+    result = session.run(code)
+    assert result.status is CallStatus.OK, result
+    return result.output
+
+
+def test_a_call_that_waits_behind_many_that_must_be_killed_is_answered(pool: GVisorSessions) -> None:
+    stubborn, neighbour = [pool.open() for _ in range(3)], pool.open()
+    says(neighbour, "x = 4")
+    futures = [session.start(STUBBORN, seconds=0.2) for session in stubborn]
+    assert neighbour.run("print(x)").output == "4\n"
+    assert {future.result().status for future in futures} == {CallStatus.TIMEOUT}
+    for session in [*stubborn, neighbour]:
+        session.close()
+
+
+def test_what_others_keep_does_not_drive_everybody_out_of_the_shared_interpreter(pool: GVisorSessions) -> None:
+    hoarders, neighbours = [pool.open() for _ in range(4)], [pool.open() for _ in range(6)]
+    for session in hoarders:
+        says(session, f"kept = 'a' * {30 << 20}")
+    for session in neighbours:
+        assert says(session, f"n = len('b' * {8 << 20})\nprint(n)") == f"{8 << 20}\n"
+    assert sum(session.tier is Tier.SHARED for session in neighbours) >= 3
+    assert [says(session, "print(len(kept))") for session in hoarders] == [f"{30 << 20}\n"] * 4
+    for session in [*hoarders, *neighbours]:
+        session.close()
+
+
+SILENT = """import enum
+os = enum.sys.modules['os']
+def spin(*_):
+    while True: pass
+os.read = spin
+"""
+
+
+def test_a_process_that_takes_no_more_requests_delays_nobody_else(pool: GVisorSessions) -> None:
+    with pool.open(tier=Tier.PROCESS) as silent, pool.open(tier=Tier.PROCESS) as neighbour:
+        says(neighbour, "x = 1")
+        says(silent, SILENT)
+        stuck = silent.start("#" + "x" * 90_000, seconds=1.0)
+        started = time.monotonic()
+        assert [says(neighbour, "print(x)") for _ in range(5)] == ["1\n"] * 5
+        assert time.monotonic() - started < 0.9
+        assert stuck.result().status is CallStatus.TIMEOUT
+        assert neighbour.tier is Tier.PROCESS
+
+
+CLOSING = "import enum\nposix = enum.sys.modules['posix']\nposix.close(1)\nposix.close(2)"
+
+
+def test_a_process_that_closes_its_output_never_gets_that_of_another(pool: GVisorSessions) -> None:
+    with pool.open(tier=Tier.PROCESS) as closing:
+        assert closing.run(CLOSING).status is CallStatus.OK
+        others = [pool.open(tier=Tier.PROCESS) for _ in range(6)]
+        for _ in range(3):
+            futures = [session.start(f"print('of {n}')") for n, session in enumerate(others)]
+            mine = closing.run("x = 1")
+            assert (mine.status, mine.output) == (CallStatus.OK, "")
+            assert [future.result().output for future in futures] == [f"of {n}\n" for n in range(6)]
+        for session in others:
+            session.close()
+
+
+REMEMBERING = """import enum
+sys = enum.sys
+names = set()
+frame = sys._getframe()
+while frame:
+    names.update(type(value).__name__ for value in frame.f_locals.values())
+    frame = frame.f_back
+names.update(type(thing).__name__ for thing in sys.modules['gc'].get_objects())
+print(names & {'Process', 'Supervisor', 'Request', 'Requests'})
+"""
+
+
+def test_no_process_is_forked_from_memory_that_held_what_another_session_said(pool: GVisorSessions) -> None:
+    with pool.open(tier=Tier.PROCESS) as busy:
+        for n in range(3):
+            says(busy, f"print({n})")
+            with pool.open(tier=Tier.PROCESS) as later:
+                assert says(later, REMEMBERING) == "set()\n"
+
+
+@pytest.mark.parametrize("tier", [Tier.SHARED, Tier.PROCESS])
+def test_an_error_that_no_file_could_hold_comes_out_escaped(pool: GVisorSessions, tier: Tier) -> None:
+    with pool.open(tier=tier) as session:
+        result = session.run("assert 0, '\\ud800'")
+        assert result.error == "AssertionError: \\ud800"
+        result.model_dump_json()
+
+
+def open_things() -> tuple[int, int]:
+    return len(list(Path("/proc/self/fd").iterdir())), len(list(Path("/proc/self/task").iterdir()))
+
+
+def test_two_hundred_sessions_leave_no_descriptor_and_no_thread_behind(pool: GVisorSessions) -> None:
+    def use(count: int) -> None:
+        sessions = [pool.open(tier=Tier.SHARED if n % 10 else Tier.PROCESS) for n in range(count)]
+        for future in [session.start("print(1)") for session in sessions]:
+            assert future.result().output == "1\n"
+        for session in sessions:
+            session.close()
+
+    use(50)
+    before = open_things()
+    for _ in range(4):
+        use(50)
+    assert open_things() <= before
+
+
+ATOM_WORDS = "x y f math 0 1 -2 'ab' [] [1,2] {} (1,) None True print len map sorted sum int"
+CALLED_WORDS = "f len map sorted sum print int x"
+METHOD_WORDS = "append clear copy get items join pop sort update values pi gcd sin"
+ATOMS = st.sampled_from(ATOM_WORDS.split())
+EXPRESSIONS = st.recursive(
+    ATOMS,
+    lambda inner: st.one_of(
+        st.tuples(inner, st.sampled_from(["+", "*", "%", "|", "and", "==", "<", "in"]), inner).map(" ".join),
+        st.tuples(st.sampled_from(CALLED_WORDS.split()), inner).map(lambda p: f"{p[0]}({p[1]})"),
+        st.tuples(inner, st.sampled_from(METHOD_WORDS.split()), inner).map(lambda p: f"({p[0]}).{p[1]}({p[2]})"),
+        st.tuples(inner, inner).map(lambda p: f"({p[0]})[{p[1]}]"),
+        inner.map(lambda body: f"[{body} for x in (1, 2)]"),
+        inner.map(lambda body: f"(lambda x: {body})".join(["sorted([2, 1], key=", ")"])),
+        inner.map(lambda body: "f'{" + body.replace("'", '"') + "!r:>9}'"),
+    ),
+    max_leaves=6,
+)
+STATEMENTS = st.one_of(
+    EXPRESSIONS,
+    EXPRESSIONS.map(lambda value: f"x = {value}"),
+    EXPRESSIONS.map(lambda value: f"print = {value}"),
+    EXPRESSIONS.map(lambda value: f"def f(y=[], x={value}):\n    y.append(x)\n    return y"),
+    EXPRESSIONS.map(lambda value: f"for len in {value}: pass"),
+    st.sampled_from(["import math", "import math as len", "from math import pi as sum", "x.append(x)", "del x"]),
+)
+
+
+LOOKING = "print(x, f(), len('abc'), sum([1, 5]), math.gcd(12, 18), math.pi, int('7'), sorted('ba'))"
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(STATEMENTS, min_size=1, max_size=6))
+def test_whatever_pure_code_does_the_next_session_finds_a_clean_interpreter(
+    pool: GVisorSessions, statements: list[str]
+) -> None:
+    with pool.open() as session, pool.open() as neighbour:
+        says(neighbour, "import math\nx = [5]\ndef f(y=[]): y.append(1); return y")
+        for statement in statements:
+            if classify(statement) is Need.PURE:
+                session.run(statement)
+        seen = says(
+            neighbour, "print(x, f(), len('abc'), sum([1, 5]), math.gcd(12, 18), math.pi, int('7'), sorted('ba'))"
+        )
+        assert seen == "[5] [1] 3 6 6 3.141592653589793 7 ['a', 'b']\n"
