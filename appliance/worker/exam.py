@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from appliance.agent.dialect import Codec
 from appliance.agent.judging import judge
-from appliance.agent.loop import Assignment
+from appliance.agent.loop import Agent, Assignment
 from appliance.records import Ended, ItemResult, Judged, ModelResults, Purpose
 from appliance.worker.equipment import Equipment
 from appliance.worker.seeds import derive
@@ -37,29 +37,58 @@ def sit(sitting: Sitting, tasks: Sequence[Task], equipment: Equipment, codec: Co
     if recorded is not None:
         return results(sitting, recorded, seconds=sum(judged.rollout.seconds for judged in recorded))
     started = equipment.clock()
-    # Candidate and champion meet the same item with the same seed: what differs is the weights.
-    assignments = [
-        Assignment(
-            id=rollout_id(sitting, task),
-            task=task.id,
-            prompt=task.prompt,
-            cycle=sitting.cycle,
-            step=sitting.number,
-            sample=0,
-            purpose=Purpose.EVALUATION,
-            temperature=sitting.temperature,
-            seed=derive("exam", sitting.seed, task.id),
-        )
-        for task in tasks
-    ]
-    rollouts = equipment.agent(codec).roll(assignments)
-    judged = judge(rollouts, {task.id: task for task in tasks}, equipment.verifier)
-    equipment.ledger.put_rollouts(judged)
+    judged = examine(
+        tasks,
+        equipment,
+        equipment.agent(codec),
+        cycle=sitting.cycle,
+        label=Purpose.EVALUATION.value,
+        purpose=Purpose.EVALUATION,
+        step=sitting.number,
+        temperature=sitting.temperature,
+        # Candidate and champion meet the same item with the same seed: what differs is the weights.
+        seed=derive("exam", sitting.seed),
+    )
     return results(sitting, judged, seconds=equipment.clock() - started)
 
 
-def rollout_id(sitting: Sitting, task: Task) -> str:
-    return f"{sitting.cycle}.{Purpose.EVALUATION.value}.{sitting.number}.{task.id}.0"
+def examine(
+    tasks: Sequence[Task],
+    equipment: Equipment,
+    agent: Agent,
+    *,
+    cycle: str,
+    label: str,
+    purpose: Purpose,
+    step: int,
+    temperature: float,
+    seed: int,
+) -> list[Judged]:
+    """One rollout for each task by what the engine holds, judged and on record; in the order of the tasks.
+
+    `label` and `step` make the rollouts' ids; each task's seed follows from `seed` and the task.
+    """
+    assignments = [
+        Assignment(
+            id=rollout_id(cycle, label, step, task),
+            task=task.id,
+            prompt=task.prompt,
+            cycle=cycle,
+            step=step,
+            sample=0,
+            purpose=purpose,
+            temperature=temperature,
+            seed=derive(seed, task.id),
+        )
+        for task in tasks
+    ]
+    judged = judge(agent.roll(assignments), {task.id: task for task in tasks}, equipment.verifier)
+    equipment.ledger.put_rollouts(judged)
+    return judged
+
+
+def rollout_id(cycle: str, label: str, step: int, task: Task, sample: int = 0) -> str:
+    return f"{cycle}.{label}.{step}.{task.id}.{sample}"
 
 
 def recorded_sitting(sitting: Sitting, tasks: Sequence[Task], equipment: Equipment) -> list[Judged] | None:
@@ -71,7 +100,7 @@ def recorded_sitting(sitting: Sitting, tasks: Sequence[Task], equipment: Equipme
         )
         if judged.rollout.weights == sitting.weights
     }
-    ids = [rollout_id(sitting, task) for task in tasks]
+    ids = [rollout_id(sitting.cycle, Purpose.EVALUATION.value, sitting.number, task) for task in tasks]
     return [found[name] for name in ids] if all(name in found for name in ids) else None
 
 

@@ -24,7 +24,7 @@ from appliance.learning.trainer import Trainer
 from appliance.learning.watch import Advice, Watch
 from appliance.records import Group, Judged, Purpose, StepRecord
 from appliance.worker.equipment import Equipment
-from appliance.worker.exam import success, tool_error_rate
+from appliance.worker.exam import examine, rollout_id, success, tool_error_rate
 from appliance.worker.progress import Progress
 from appliance.worker.seeds import derive
 from curriculum.sealed import SealedSet, TaskStream
@@ -142,7 +142,7 @@ class Practice:
     def _assignments(self, step: int, tasks: Sequence[Task]) -> list[Assignment]:
         return [
             Assignment(
-                id=f"{self._cycle}.{Purpose.TRAIN.value}.{step}.{task.id}.{sample}",
+                id=rollout_id(self._cycle, Purpose.TRAIN.value, step, task, sample),
                 task=task.id,
                 prompt=task.prompt,
                 cycle=self._cycle,
@@ -162,34 +162,23 @@ class Practice:
             return self._watch.advice(f"step {step} was looked at before")
         training = self._recipe.training
         self._equipment.engine.load_state(self._model, f"{self._cycle}@{step}")
-        judged = self._examine(step)
+        judged = examine(
+            self._held_out,
+            self._equipment,
+            self._agent,
+            cycle=self._cycle,
+            label=Purpose.VALIDATION.value,
+            purpose=Purpose.VALIDATION,
+            step=step,
+            temperature=training.temperature,
+            seed=derive("watch", self._seed, step),
+        )
         share = success(judged)
         self._watch, advice = self._watch.look(step, share)
         self._progress.say(
             "watch", f"held-out success {share:.3f}", step=float(step), steps=float(training.steps), success=share
         )
         return advice
-
-    def _examine(self, step: int) -> list[Judged]:
-        rollouts = self._agent.roll(
-            [
-                Assignment(
-                    id=f"{self._cycle}.{Purpose.VALIDATION.value}.{step}.{task.id}.0",
-                    task=task.id,
-                    prompt=task.prompt,
-                    cycle=self._cycle,
-                    step=step,
-                    sample=0,
-                    purpose=Purpose.VALIDATION,
-                    temperature=self._recipe.training.temperature,
-                    seed=derive("watch", self._seed, step, task.id),
-                )
-                for task in self._held_out
-            ]
-        )
-        judged = judge(rollouts, {task.id: task for task in self._held_out}, self._equipment.verifier)
-        self._equipment.ledger.put_rollouts(judged)
-        return judged
 
     def _save(self, step: int) -> None:
         folder = step_folder(self._checkpoints, step)

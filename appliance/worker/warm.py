@@ -12,8 +12,6 @@ from pathlib import Path
 from random import Random
 
 from appliance.agent.dialect import SEEDLING, Codec
-from appliance.agent.judging import judge
-from appliance.agent.loop import Assignment
 from appliance.learning.checkpoints import newest_valid, prune, step_folder, sweep
 from appliance.learning.recipe import Recipe
 from appliance.learning.warm_start import WarmStart, encode
@@ -22,7 +20,7 @@ from appliance.seedling.model import load_model, new_seedling, save_model_folder
 from appliance.seedling.tokenizer import train_tokenizer
 from appliance.worker.demonstrate import Scene, perform
 from appliance.worker.equipment import Equipment
-from appliance.worker.exam import success
+from appliance.worker.exam import examine, success
 from appliance.worker.progress import Progress
 from appliance.worker.seeds import derive
 from curriculum.demonstrations import demonstration
@@ -144,23 +142,17 @@ class Warming:
 
     def _examine(self, learner: WarmStart, codec: Codec) -> float:
         self._equipment.engine.load_state(learner.model, f"{self._cycle}@warm{learner.step}")
-        assignments = [
-            Assignment(
-                id=f"{self._cycle}.warm_start.{learner.step}.{task.id}.0",
-                task=task.id,
-                prompt=task.prompt,
-                cycle=self._cycle,
-                step=learner.step,
-                sample=0,
-                purpose=Purpose.VALIDATION,
-                temperature=self._recipe.training.temperature,
-                seed=derive("warm start", self._seed, learner.step, task.id),
-            )
-            for task in self._held_out
-        ]
-        rollouts = self._equipment.agent(codec).roll(assignments)
-        judged = judge(rollouts, {task.id: task for task in self._held_out}, self._equipment.verifier)
-        self._equipment.ledger.put_rollouts(judged)
+        judged = examine(
+            self._held_out,
+            self._equipment,
+            self._equipment.agent(codec),
+            cycle=self._cycle,
+            label="warm_start",
+            purpose=Purpose.VALIDATION,
+            step=learner.step,
+            temperature=self._recipe.training.temperature,
+            seed=derive("warm start", self._seed, learner.step),
+        )
         return success(judged)
 
 
