@@ -6,6 +6,7 @@ state they share needs no locks. A callback must not block.
 
 from __future__ import annotations
 
+import contextlib
 import heapq
 import itertools
 import logging
@@ -42,14 +43,17 @@ class Reactor:
         self._timers: list[tuple[float, int, Timer]] = []
         self._numbers = itertools.count()
         self._asleep = False
-        self._stopping = False
+        self._stopping = self._stopped = False
         self._thread = threading.Thread(target=self._loop, name="sandbox-reactor", daemon=True)
         self._thread.start()
 
     def call(self, callback: Callback) -> None:
-        """Has the callback run on the reactor's thread. From any thread; returns at once."""
+        """Has the callback run on the reactor's thread. From any thread; returns at once. After `stop` it runs here and
+        now: who waits for its effect finds everything closed, and does not wait for ever."""
         self._soon.append(callback)
-        if self._asleep:
+        if self._stopped:
+            self._run_rest()
+        elif self._asleep:
             self._asleep = False
             os.write(self._wake_in, b"x")
 
@@ -71,14 +75,19 @@ class Reactor:
             self._selector.register(descriptor, events, callback)
 
     def stop(self) -> None:
-        """Ends the thread after what is due now; callbacks that come later never run."""
+        """Ends the thread after what is due now; timers that come later never run."""
         self.call(self._end)
         self._thread.join()
-        while self._soon:
-            self._run(self._soon.popleft())
+        self._stopped = True
+        self._run_rest()
         self._selector.close()
         os.close(self._wake_out)
         os.close(self._wake_in)
+
+    def _run_rest(self) -> None:
+        with contextlib.suppress(IndexError):  # another thread took the last one
+            while True:
+                self._run(self._soon.popleft())
 
     def _end(self) -> None:
         self._stopping = True

@@ -53,6 +53,15 @@ os.read = spin
 """
 
 
+def test_who_kills_the_parent_of_its_process_harms_itself_alone(pool: GVisorSessions) -> None:
+    with pool.open(tier=Tier.SANDBOX) as killer, pool.open(tier=Tier.SANDBOX) as neighbour:
+        says(neighbour, "x = 1")
+        killer.run("import os\nos.kill(os.getppid(), 9)")
+        assert killer.run("while True: print('x' * 999)").status in (CallStatus.OUTPUT, CallStatus.DIED)
+        assert says(killer, "print(2)") == "2\n"
+        assert says(neighbour, "print(x)") == "1\n"
+
+
 def test_a_process_that_takes_no_more_requests_delays_nobody_else(pool: GVisorSessions) -> None:
     with pool.open(tier=Tier.PROCESS) as silent, pool.open(tier=Tier.PROCESS) as neighbour:
         says(neighbour, "x = 1")
