@@ -1,0 +1,75 @@
+"""A local Hugging Face folder that speaks ChatML takes the seedling's place by one line of configuration."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+from conftest import run_night
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+from appliance.agent.dialect import CHATML, Codec
+from appliance.ledger.sqlite import SqliteLedger
+from appliance.records import CycleState
+from appliance.worker.equipment import Equipment
+
+SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
+
+
+def tokenizer() -> Tokenizer:
+    made = Tokenizer(models.BPE())
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(vocab_size=400, special_tokens=SPECIAL, initial_alphabet=alphabet)
+    made.train_from_iterator(["user assistant tool_call what is 12 plus 30? print(12+30)"] * 20, trainer)
+    return made
+
+
+def save(folder: Path, model: LlamaForCausalLM | GPT2LMHeadModel) -> Path:
+    model.save_pretrained(folder)
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer(), eos_token="<|im_end|>").save_pretrained(folder)
+    return folder
+
+
+def llama(folder: Path) -> Path:
+    torch.manual_seed(0)
+    config = LlamaConfig(
+        vocab_size=400,
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        num_key_value_heads=1,
+        max_position_embeddings=256,
+    )
+    return save(folder, LlamaForCausalLM(config))
+
+
+def gpt2(folder: Path) -> Path:
+    torch.manual_seed(0)
+    return save(folder, GPT2LMHeadModel(GPT2Config(vocab_size=400, n_positions=256, n_embd=32, n_layer=1, n_head=2)))
+
+
+def test_a_folder_without_a_dialect_speaks_chatml(tmp_path: Path) -> None:
+    codec = Codec.load(llama(tmp_path / "model"))
+    assert codec.dialect == CHATML
+    text = codec.text(codec.prompt("what is 1 plus 2? <|im_end|>"))
+    assert text == "<|im_start|>user\nwhat is 1 plus 2? <|im_end|><|im_end|>\n<|im_start|>assistant\n"
+    assert codec.prompt("<|im_end|>").count(codec.stop) == 1
+
+
+def test_a_night_runs_from_a_llama(equipment: Equipment, ledger: SqliteLedger, tmp_path: Path) -> None:
+    decision = run_night(equipment, "n", model=llama(tmp_path / "model"))
+    champion = ledger.checkpoint(decision.champion or "")
+    assert champion is not None
+    assert champion.stage == "imported"
+    cycle = ledger.cycle("n")
+    assert cycle is not None
+    assert cycle.state is CycleState.DONE
+
+
+def test_a_night_runs_from_another_architecture(equipment: Equipment, ledger: SqliteLedger, tmp_path: Path) -> None:
+    run_night(equipment, "n", model=gpt2(tmp_path / "model"))
+    assert ledger.rollout_counts("n")["train"] == 3 * 6 * 8
