@@ -259,7 +259,8 @@ class GVisorSessions:
         chair = _Chair(worker, leave)
 
         def opened(ending: Ending) -> None:
-            if ending.kind is Kind.READY:
+            lost_by_others = tier is Tier.PROCESS and isinstance(ending.kind, Lost) and worker.problem is None
+            if ending.kind is Kind.READY or lost_by_others:  # the session finds the seat lost, and goes again
                 given(chair)
             else:
                 chair.leave()

@@ -45,6 +45,17 @@ def test_what_others_keep_does_not_drive_everybody_out_of_the_shared_interpreter
         session.close()
 
 
+def test_sessions_that_fill_a_common_sandbox_together_cost_the_others_no_answer(pool: GVisorSessions) -> None:
+    hoard = "kept = bytearray(85 << 20)\nfor n in range(0, len(kept), 4096): kept[n] = 1"
+    hoarders, others = ([pool.open(tier=Tier.PROCESS) for _ in range(count)] for count in (6, 12))
+    futures = [session.start(hoard) for session in hoarders]
+    futures += [session.start(f"print({n})") for n, session in enumerate(others)]
+    assert {future.result().status for future in futures} == {CallStatus.OK}
+    assert [future.result().output for future in futures[6:]] == [f"{n}\n" for n in range(12)]
+    for session in [*hoarders, *others]:
+        session.close()
+
+
 SILENT = """import enum
 os = enum.sys.modules['os']
 def spin(*_):
