@@ -3,8 +3,9 @@
 The allow-list decides about sharing an interpreter, never about safety: all tiers are inside gVisor. It names what may
 occur; whatever it does not name makes a snippet impure. What always holds: a pure snippet can only touch values of
 built-in immutable types, containers of them and functions it defined itself, through names of its own session; it
-reads no attribute but the listed methods of values and functions of `math`, `cmath` and `itertools`, writes none, and
-cannot catch an interrupt. It is deterministic, so its history can be repeated elsewhere.
+reads no attribute but the listed methods of values and listed functions of modules, writes none, calls nothing through
+which it could free what is still running, and cannot catch an interrupt. It is deterministic, so its history can be
+repeated elsewhere.
 """
 
 from __future__ import annotations

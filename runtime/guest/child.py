@@ -49,7 +49,7 @@ def _write_all(descriptor: int, data: bytes) -> None:
 
 
 def _settle(pipes: Pipes) -> None:
-    """Moves the pipes to their places and closes every other descriptor, the supervisor's among them."""
+    """Moves the pipes to their places and closes every other descriptor, the zygote's line among them."""
     os.dup2(pipes.requests, REQUESTS, inheritable=False)
     os.dup2(pipes.replies, REPLIES, inheritable=False)
     os.dup2(pipes.output, 1)
