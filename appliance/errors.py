@@ -55,6 +55,8 @@ _CODES: tuple[tuple[type[Exception], ExitCode], ...] = (
 _SYSTEM = {
     errno.ENOSPC: "free some space on that disk and try again: what was recorded before is intact",
     errno.EDQUOT: "the quota is used up: free some space and try again",
+    errno.ENOENT: "a folder on that path does not exist: make it, or choose another path",
+    errno.ENOTDIR: "something on that path is a file and no folder: choose another path",
     errno.EACCES: "give the user that runs Assay the right to it, or choose another folder with --data",
     errno.EPERM: "give the user that runs Assay the right to it, or choose another folder with --data",
     errno.EROFS: "that disk is mounted for reading only: choose another data folder with --data",

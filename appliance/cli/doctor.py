@@ -27,6 +27,7 @@ from pydantic import BaseModel, ConfigDict
 
 from appliance import places
 from appliance.cli.show import show_json, show_line
+from appliance.daemon.listening import MAX_PATH_BYTES
 from policies.policy import PolicyError
 from policies.policy import load as load_policy
 from runtime.errors import SandboxError
@@ -41,8 +42,6 @@ if TYPE_CHECKING:
 
 SOUND, UNSOUND = 0, 5
 SAFE_SQLITE = (3, 51, 3)
-LONGEST_SOCKET = 107
-"""Bytes of a Unix socket's path that Linux takes (unix(7)), without the closing zero."""
 GIB = 1 << 30
 
 
@@ -160,8 +159,8 @@ def disk(folder: Path) -> Check:
     there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
     free = shutil.disk_usage(there).free
     figure = f"{free / GIB:.1f} GiB free at {there}"
-    if not os.access(there, os.W_OK):
-        return failed("disk", f"{there} cannot be written", "choose one with --data")
+    if not there.is_dir() or not os.access(there, os.W_OK):
+        return failed("disk", f"{there} cannot be written", "choose another folder with --data")
     if free < GIB // 2:
         return failed("disk", figure, "make room, or choose another disk with --data")
     if free < 4 * GIB:
@@ -182,9 +181,9 @@ def memory(meminfo: str) -> Check:
 
 def socket_path(path: Path) -> Check:
     length = len(os.fsencode(path))
-    figure = f"{length} of {LONGEST_SOCKET} bytes"
-    if length > LONGEST_SOCKET:
-        advice = f"Linux takes no socket at {path}: choose a data folder with a shorter path"
+    figure = f"{length} of {MAX_PATH_BYTES} bytes"
+    if length > MAX_PATH_BYTES:
+        advice = f"`assay serve` cannot listen at {path}: set a shorter path with ASSAY_API__SOCKET"
         return failed("socket", figure, advice)
     return ok("socket", figure)
 

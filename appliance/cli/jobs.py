@@ -122,7 +122,10 @@ def verify(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Check a bundle again, without the daemon: 0 when everything holds, 1 when any byte or the verdict does not."""
+    """Check a bundle again, without the daemon.
+
+    0 when everything holds, 1 when any byte or the verdict does not.
+    """
     from appliance.cli.verify_command import verify as verify_bundle
 
     raise typer.Exit(verify_bundle(bundle, as_json, digest))

@@ -82,6 +82,22 @@ def compare(
     )
 
 
+@app.command("show")
+def show(context: typer.Context, model: Model, data: Data = None, as_json: Json = False) -> None:
+    """The newest decision about a model, gate by gate, with the digest that --decision takes."""
+    from appliance.cli.show import show_fields, show_json
+
+    with client_of(context, data) as api:
+        decisions = api.decisions(candidate=model, limit=1)
+    if as_json:
+        show_json(decisions)
+    elif decisions:
+        show_decision(decisions[0])
+        show_fields([("--decision", decisions[0].digest())])
+    else:
+        show_fields([("decision", "none yet: a cycle evaluates its candidate and decides")])
+
+
 @app.command("approve")
 def approve(
     context: typer.Context,

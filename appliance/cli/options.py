@@ -11,9 +11,22 @@ if TYPE_CHECKING:
     from appliance.client import ApiClient
     from appliance.config import Settings
 
+
+def _folder(text: str) -> Path:
+    """An empty name is an unset variable of a script, and must not mean the folder that it happens to run in."""
+    if not text:
+        raise typer.BadParameter("the name of the folder is empty")
+    return Path(text)
+
+
 Data = Annotated[
     Path | None,
-    typer.Option("--data", metavar="DIR", help="The data folder; otherwise ASSAY_DATA, otherwise the configuration's."),
+    typer.Option(
+        "--data",
+        metavar="DIR",
+        parser=_folder,
+        help="The data folder; otherwise ASSAY_DATA, otherwise the configuration's.",
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for a program.")]
 Limit = Annotated[int, typer.Option("--limit", min=1, max=1000, help="How many, newest first.")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -36,7 +37,7 @@ def serve(context: typer.Context, data: Data = None) -> None:
 
 
 def status(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
-    """What the daemon is doing, what is in service, what waits for a person."""
+    """What is going on, in service, and waiting for a person."""
     from appliance.cli.show import show_json
 
     with client_of(context, data) as api:
@@ -48,7 +49,7 @@ def status(context: typer.Context, data: Data = None, as_json: Json = False) -> 
 
 
 def stop(context: typer.Context, data: Data = None) -> None:
-    """Ask the daemon to stop; what is unfinished goes on with the next start."""
+    """Ask the daemon to stop. What is unfinished goes on with the next start."""
     from appliance.cli.show import show_line
 
     with client_of(context, data) as api:
@@ -64,7 +65,7 @@ def tui(context: typer.Context, data: Data = None) -> None:
 
 
 def doctor(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
-    """Check this machine: what is missing, and what to do about it."""
+    """Check this machine, and say what to do about what is missing."""
     from appliance.cli.doctor import run
 
     raise typer.Exit(run(settings_of(context, data), as_json))
@@ -77,10 +78,27 @@ def demo(
     json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the result there.")] = None,
     data: Data = None,
 ) -> None:
-    """One night in miniature: the whole loop, in minutes, on this machine."""
+    """One night in miniature, here, in minutes. An unfinished one goes on."""
+    if json_file is not None:
+        _must_be_writable(json_file)
     from appliance.cli.demo import demo as run_demo
 
-    raise typer.Exit(run_demo(settings_of(context, data), seed=seed, fresh=fresh, json_file=json_file))
+    # Whoever ends it politely is told the same as with Ctrl-C, and the terminal is put right.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        code = run_demo(settings_of(context, data), seed=seed, fresh=fresh, json_file=json_file)
+    except KeyboardInterrupt:
+        typer.echo("stopped; nothing is lost: the same command, without --fresh, goes on from here", err=True)
+        raise typer.Exit(130) from None
+    raise typer.Exit(code)
+
+
+def _must_be_writable(file: Path) -> None:
+    """Said before the minutes that the demonstration takes, and not after them."""
+    if file.is_dir():
+        raise typer.BadParameter(f"{file} is a folder", param_hint="--json")
+    if not os.access(file.absolute().parent, os.W_OK):
+        raise typer.BadParameter(f"{file.absolute().parent} is no folder that can be written", param_hint="--json")
 
 
 @config.command("show")

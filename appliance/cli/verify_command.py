@@ -32,11 +32,16 @@ def verify(path: Path, json_out: bool, expect: str | None = None) -> int:
                 "the expected digest is not a SHA-256", hint="It has 64 hexadecimal digits, as `assay verify` prints."
             )
         report = check_bundle(path, expect=expect)
+        if all(file.state in (FileState.MISSING, FileState.ADDED) for file in report.files):
+            raise BundleError(
+                f"{path} is no bundle: none of a bundle's files is in it",
+                hint="Give the folder that `assay submit` or `assay jobs show` named.",
+            )
     except BundleError as error:
         if json_out:
             show_json({"ok": False, "error": str(error), "hint": error.hint})
         else:
-            Console(stderr=True).print(Text(printable(f"assay: {error}\n{error.hint}", lines=True)))
+            Console(stderr=True).print(Text(printable(f"assay: {error}\n  {error.hint}", lines=True)), soft_wrap=True)
         return USAGE
     if json_out:
         show_json(report)
@@ -52,7 +57,8 @@ def show(report: BundleReport, console: Console) -> None:
     table = Table(box=None, show_header=False, pad_edge=False)
     for file in report.files:
         style = "green" if file.state is FileState.INTACT else "red"
-        table.add_row(Text(file.state.value, style=style), Text(printable(file.name, limit=80)))
+        name, detail = printable(file.name, limit=80), printable(file.detail, limit=SHOWN)
+        table.add_row(Text(file.state.value, style=style), Text(f"{name} {detail}".rstrip()))
     console.print(table)
     for name, text in (("question", report.question), ("answer", report.answer)):
         if text is not None:
@@ -63,7 +69,10 @@ def show(report: BundleReport, console: Console) -> None:
             console.print(Text(printable(line, limit=SHOWN)), soft_wrap=True)
     if report.manifest:
         console.print(Text(f"manifest: {report.manifest}"), soft_wrap=True)
+    of_files = tuple(f"{file.name}: " for file in report.files)
     for reason in report.reasons:
+        if of_files and reason.startswith(of_files):
+            continue  # The list above says it.
         console.print(Text(printable(reason, limit=SHOWN), style="red"), soft_wrap=True)
     if report.ok:
         console.print(Text("verified: the files are intact and the answer fulfils the spec", style="bold green"))

@@ -21,13 +21,15 @@ from typing import Any, Literal, Self
 
 from appliance import __version__
 from appliance.client.messages import Approved, Comparison, Status
-from appliance.config import Settings
+from appliance.config import ConfigError, Settings
 from appliance.daemon import views
 from appliance.daemon.crew import Crew, Patience
 from appliance.daemon.errors import BrokenError, NotThereError, RequestError
 from appliance.daemon.governance import Governance
+from appliance.daemon.readiness import require_champion, require_isolation, require_model
 from appliance.daemon.worker_log import WorkerLog
 from appliance.daemon.worker_process import WORKER, WorkerProcess
+from appliance.errors import explain
 from appliance.learning import folders
 from appliance.ledger.ledger import Ledger
 from appliance.ledger.sqlite import SqliteLedger
@@ -35,6 +37,7 @@ from appliance.lock import DataLock
 from appliance.places import policy_file, sandboxes
 from appliance.records import Cycle, CycleState, Event, Job, JobState
 from policies.policy import Policy, load
+from runtime.errors import SandboxError
 from runtime.sweep import sweep
 from verifiers.registry import check_spec
 from verifiers.spec import Spec
@@ -73,6 +76,17 @@ class Core:
         self._newest_event = 0
 
     def __enter__(self) -> Self:
+        try:
+            self._enter()
+        except OSError as error:
+            explained = explain(error)
+            subject = error.filename or self.data
+            raise BrokenError(
+                f"the data folder {self.data} cannot be used: {subject}: {error.strerror}", hint=explained.hint
+            ) from error
+        return self
+
+    def _enter(self) -> None:
         with ExitStack() as opening:
             self.data.mkdir(parents=True, exist_ok=True, mode=0o700)
             opening.enter_context(DataLock(self.data))
@@ -95,7 +109,6 @@ class Core:
             self.questions = views.Questions(self.ledger)
             self.started = self._now()
             self._open = opening.pop_all()
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -109,11 +122,15 @@ class Core:
     def start_cycle(
         self, kind: Literal["demo", "night"], seed: int | None = None, plan: Mapping[str, Any] | None = None
     ) -> Cycle:
-        """A new cycle, on record and not yet run; the unfinished one when there is one. Seed None takes the next."""
+        """A new cycle, on record and not yet run; the unfinished one when there is one. Seed None takes the next.
+
+        Raises what `require` raises.
+        """
         with self._starting:
             unfinished = self.unfinished_cycle()
             if unfinished is not None:
                 return unfinished
+            self.require()
             now = self._now()
             cycle = Cycle(
                 id=f"{kind}-{now[:19].replace(':', '').replace('-', '')}-{secrets.token_hex(2)}".lower(),
@@ -133,6 +150,9 @@ class Core:
         """Runs workers until the cycle is done or has failed; see `appliance.daemon.crew`."""
         if self.ledger.cycle(cycle) is None:
             raise NotThereError(f"there is no cycle {cycle!r}", hint="`assay cycle ls` lists them")
+        hindrance = self._hindrance()
+        if hindrance:
+            return self.crew.give_up_cycle(cycle, hindrance)
         ended = self.crew.run_cycle(cycle)
         self.governance.settle()
         return ended
@@ -143,7 +163,21 @@ class Core:
         if unfinished is not None:
             self.say("schedule", f"a cycle is due and {unfinished.id} is not finished: none is started")
             return
-        self.start_cycle("night")
+        try:
+            self.start_cycle("night")
+        except (SandboxError, ConfigError, BrokenError) as error:
+            self.say("schedule", f"a cycle is due and cannot start: {error}; {error.hint}")
+
+    def require(self) -> None:
+        """What every worker needs. Raises RefusedError without gVisor, ConfigError without the configured model,
+        BrokenError without the one in service."""
+        require_isolation(self.settings)
+        digest = self.ledger.alias("champion")
+        champion = self.ledger.checkpoint(digest) if digest else None
+        if champion is not None:
+            require_champion(self.data / champion.folder)
+        elif self.settings.model.path is not None:
+            require_model(self.settings.model.path)
 
     def default_plan(self) -> dict[str, Any]:
         """The settings in force that make a model, to be kept with a cycle."""
@@ -172,8 +206,12 @@ class Core:
         return job
 
     def run_jobs_worker(self) -> None:
-        """Runs workers until no job is queued."""
-        self.crew.run_jobs()
+        """Runs workers until no job is queued; where no worker could begin, the jobs fail with the reason."""
+        hindrance = self._hindrance()
+        if hindrance:
+            self.crew.give_up_jobs(hindrance)
+        else:
+            self.crew.run_jobs()
 
     # governance
     def approve(self, candidate: str, person: str, confirm_digest: str = "") -> Approved:
@@ -214,6 +252,14 @@ class Core:
     def say(self, kind: str, text: str, **figures: float) -> None:
         """Puts a line of progress on record."""
         self.ledger.put_event(Event(kind=kind, text=text, figures=figures, created=self._now()))
+
+    def _hindrance(self) -> str:
+        """Why no worker could begin, and what to do; empty when one can."""
+        try:
+            self.require()
+        except (SandboxError, ConfigError, BrokenError) as error:
+            return f"{error}; {error.hint}"
+        return ""
 
     def _last_event(self) -> int:
         with self._starting:

@@ -108,6 +108,20 @@ class Crew:
             finally:
                 self._end()
 
+    def give_up_cycle(self, cycle: str, reason: str) -> Cycle:
+        """Marks it failed without an attempt, because none could begin."""
+        with self._turn:
+            self._last_failure = reason
+            self._fail_cycle(self._found(cycle), reason)
+            return self._found(cycle)
+
+    def give_up_jobs(self, reason: str) -> None:
+        """Marks every queued job failed without an attempt, because none could begin."""
+        with self._turn:
+            self._last_failure = reason
+            while (job := self._ledger.next_job()) is not None:
+                self._fail_job(job, reason)
+
     def close(self) -> None:
         """Stops the worker and every wait, and returns when both have ended."""
         self._closing.set()

@@ -24,8 +24,10 @@ from appliance.daemon.api import make_app
 from appliance.daemon.core import Core
 from appliance.daemon.dispatcher import Dispatcher
 from appliance.daemon.listening import OwnerOnlyProtocol, listen
+from appliance.daemon.readiness import require_isolation
 from appliance.daemon.schedule import Clock
 from appliance.daemon.worker_process import WORKER
+from runtime.errors import RefusedError
 
 log = structlog.get_logger("assay")
 
@@ -65,6 +67,7 @@ def serve(settings: Settings, *, worker: Sequence[str] = WORKER) -> None:
             clock.start()
             dispatcher.start()
             core.say("daemon", f"started, version {__version__}")
+            _warn_without_isolation(settings)
             log.info("serving", data=str(core.data), socket=str(path), pid=os.getpid())
             asyncio.run(_until_stopped(server, sock))
             log.info("stopping")
@@ -75,6 +78,14 @@ def serve(settings: Settings, *, worker: Sequence[str] = WORKER) -> None:
         core.say("daemon", "stopped")
     if failed:
         raise failed[0]
+
+
+def _warn_without_isolation(settings: Settings) -> None:
+    """What is on record can be looked at and decided on without gVisor; nothing can be run."""
+    try:
+        require_isolation(settings)
+    except RefusedError as error:
+        log.warning("no cycle and no job will be run", problem=str(error), hint=error.hint)
 
 
 async def _until_stopped(server: _Server, sock: socket.socket) -> None:

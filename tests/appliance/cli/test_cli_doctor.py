@@ -12,6 +12,7 @@ import pytest
 
 from appliance.cli import doctor
 from appliance.cli.doctor import Grade
+from appliance.daemon.listening import MAX_PATH_BYTES
 from runtime.settings import RuntimeSettings
 
 ROOT = Path(__file__).parents[3]
@@ -51,8 +52,8 @@ def test_little_memory_is_a_warning(available: int, grade: Grade) -> None:
     assert doctor.memory(f"MemTotal: {8 << 20} kB\nMemAvailable: {available} kB\nHugePages_Total: 0\n").grade is grade
 
 
-def test_a_socket_path_that_linux_would_not_take_fails_and_one_byte_less_does_not() -> None:
-    longest = Path("/" + "x" * (doctor.LONGEST_SOCKET - 1))
+def test_a_socket_path_on_which_the_daemon_would_not_listen_fails_and_one_byte_less_does_not() -> None:
+    longest = Path("/" + "x" * (MAX_PATH_BYTES - 1))
     assert doctor.socket_path(longest).grade is Grade.OK
     refused = doctor.socket_path(Path(f"{longest}x"))
     assert refused.grade is Grade.FAILED

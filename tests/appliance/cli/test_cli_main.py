@@ -38,8 +38,8 @@ def commands(group: object = None, path: tuple[str, ...] = ()) -> list[tuple[str
 
 
 def test_the_commands_are_those_that_the_product_promises() -> None:
-    promised = "serve status tui submit verify doctor demo stop jobs/ls jobs/show model/ls model/compare model/approve "
-    promised += "model/reject model/rollback config/show cycle/start cycle/ls"
+    promised = "serve status tui submit verify doctor demo stop jobs/ls jobs/show model/ls model/compare model/show "
+    promised += "model/approve model/reject model/rollback config/show cycle/start cycle/ls"
     assert {"/".join(words) for words in commands()} == set(promised.split())
 
 
@@ -105,6 +105,10 @@ def test_help_takes_well_under_half_a_second_of_processor_time(tmp_path) -> None
         ["submit", "/no/such/file.toml"],
         ["submit", "/"],
         ["submit", "job.toml", "--question", "q"],
+        ["demo", "--json", "/no/such/folder/result.json"],
+        ["demo", "--json", "/"],
+        ["demo", "--data", ""],
+        ["--data", "", "status"],
         ["submit", "--question", "q", "--expect", "1", "--attempts", "many"],
     ],
     ids=" ".join,

@@ -1,0 +1,89 @@
+"""Whether work can begin at all, asked before a worker is started: what is missing now is missing at every attempt.
+
+What always holds: nothing is changed, and nothing heavy is imported. What a file holds is judged later, by the worker;
+here it only has to be there and whole.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from pathlib import Path
+
+from appliance.config import ConfigError, Settings
+from appliance.daemon.errors import BrokenError
+from appliance.places import runtime_settings
+from runtime.errors import RefusedError
+from runtime.gvisor import describe
+
+_LENGTH = struct.Struct("<Q")
+MAX_HEADER_BYTES = 100_000_000
+"""The format's own limit."""
+
+
+def require_isolation(settings: Settings) -> None:
+    """Raises RefusedError where gVisor cannot be used: there is no weaker way to run model code."""
+    found = describe(runtime_settings(settings, settings.data).runsc)
+    if not found.works:
+        raise RefusedError(f"model code cannot be run safely: {found.problem}", hint=found.hint)
+
+
+def require_model(folder: Path) -> None:
+    """The model that the configuration names. Raises ConfigError unless it can be a model."""
+    fault = fault_of(folder)
+    if fault:
+        raise ConfigError(
+            f"model.path is {folder}: {fault}",
+            hint="set it to a complete Hugging Face folder (config.json, tokenizer.json, *.safetensors), or unset it; "
+            "pickled weights (.bin, .pt) are refused, for they can run code",
+        )
+
+
+def require_champion(folder: Path) -> None:
+    """The model in service. Raises BrokenError unless it is still there."""
+    fault = fault_of(folder)
+    if fault:
+        raise BrokenError(
+            f"the model in service is damaged: {folder}: {fault}",
+            hint="put that folder back from a copy, or go back to the one before with `assay model rollback`",
+        )
+
+
+def fault_of(folder: Path) -> str:
+    """Why `folder` cannot be a model; empty when it has a model's files and none of them is cut short."""
+    if not folder.is_dir():
+        return "there is no such folder"
+    try:
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        shards = sorted(folder.glob("*.safetensors"))
+        broken = [shard.name for shard in shards if not is_whole(shard)]
+    except FileNotFoundError:
+        return "it has no config.json"
+    except OSError as error:
+        return f"{error.filename}: {error.strerror}"
+    except ValueError:
+        return "its config.json is not JSON"
+    if not isinstance(config, dict):
+        return "its config.json holds no table"
+    if not shards:
+        return "it has no safetensors file"
+    return f"{broken[0]} is not as long as its header says" if broken else ""
+
+
+def is_whole(shard: Path) -> bool:
+    """Whether a safetensors file has the length that its header says: 8 bytes with the header's length, a JSON header,
+    then as many bytes as the last tensor's end (the format's specification, huggingface/safetensors)."""
+    size = shard.stat().st_size
+    with shard.open("rb") as stream:
+        start = stream.read(_LENGTH.size)
+        if len(start) < _LENGTH.size:
+            return False
+        (length,) = _LENGTH.unpack(start)
+        if length > min(MAX_HEADER_BYTES, size - _LENGTH.size):
+            return False
+        try:
+            header = json.loads(stream.read(length))
+            ends = [entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__"]
+            return bool(size == _LENGTH.size + length + max(ends, default=0))
+        except (ValueError, LookupError, TypeError, AttributeError):
+            return False

@@ -1,0 +1,203 @@
+"""What is missing at the first attempt is missing at every other: it is said at once, by whichever command meets it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from appliance.client import SPEC
+from appliance.config import ConfigError, Settings
+from appliance.daemon.core import Core
+from appliance.daemon.errors import BrokenError
+from appliance.daemon.readiness import fault_of
+from appliance.lock import DataLock
+from appliance.records import Checkpoint, CycleState, JobState
+from runtime.errors import RefusedError
+
+SEEDLING = Path(__file__).parents[2] / "fixtures" / "seedling"
+NOBODY = (sys.executable, "-c", "raise SystemExit('a worker was started')")
+ANSWER = SPEC.validate_python({"kind": "integer", "expected": "1"})
+
+
+def settings(data: Path, *, runsc: Path | None = None, model: Path | None = None) -> Settings:
+    return Settings.load({"data": data, "sandbox.runsc": runsc, "model.path": model}, environ={}, xdg_dir=data)
+
+
+def without_config(folder: Path) -> None:
+    (folder / "config.json").unlink()
+
+
+def without_weights(folder: Path) -> None:
+    (folder / "model.safetensors").unlink()
+
+
+def cut_short(folder: Path) -> None:
+    os.truncate(folder / "model.safetensors", 10_000)
+
+
+def no_header(folder: Path) -> None:
+    (folder / "model.safetensors").write_bytes(b"\xff" * 64)
+
+
+def no_json(folder: Path) -> None:
+    (folder / "config.json").write_text("{")
+
+
+@pytest.mark.parametrize(
+    ("harm", "said"),
+    [
+        (shutil.rmtree, "no such folder"),
+        (without_config, "no config.json"),
+        (no_json, "not JSON"),
+        (without_weights, "no safetensors"),
+        (cut_short, "not as long as its header says"),
+        (no_header, "not as long as its header says"),
+    ],
+)
+def test_a_model_folder_that_cannot_be_one_is_refused_with_what_it_lacks(data, tmp_path, harm, said) -> None:
+    folder = tmp_path / "model"
+    shutil.copytree(SEEDLING, folder)
+    assert fault_of(folder) == ""
+    harm(folder)
+    assert said in fault_of(folder)
+    with Core(settings(data, model=folder), worker=NOBODY) as core:
+        with pytest.raises(ConfigError, match=r"model\.path") as refused:
+            core.start_cycle("night")
+        assert "safetensors" in refused.value.hint
+        assert core.ledger.cycles() == []
+
+
+def test_without_runsc_no_cycle_begins_and_an_unfinished_one_fails_at_once(data) -> None:
+    with Core(settings(data), worker=NOBODY) as core:
+        cycle = core.start_cycle("night")
+    with Core(settings(data, runsc=Path("/nope")), worker=NOBODY) as core:
+        ended = core.run_cycle_worker(cycle.id)
+        assert ended.state is CycleState.FAILED
+        assert "no runsc at /nope" in ended.failure
+        assert "install" in ended.failure
+        assert core.status().worker.state == "idle"
+        with pytest.raises(RefusedError, match="no runsc at /nope"):
+            core.start_cycle("night")
+        core.start_due_cycle()
+        assert any("cannot start" in event.text for _, event in core.ledger.events())
+        assert [known.id for known in core.ledger.cycles()] == [cycle.id]
+
+
+def test_without_runsc_a_job_fails_at_once_with_the_reason(data) -> None:
+    with Core(settings(data, runsc=Path("/nope")), worker=NOBODY) as core:
+        jobs = [core.submit_job("q", ANSWER, seed=seed) for seed in range(2)]
+        core.run_jobs_worker()
+        for job in jobs:
+            found = core.ledger.job(job.id)
+            assert found is not None
+            assert (found.state, "no runsc at /nope" in found.reason) == (JobState.FAILED, True)
+
+
+def test_a_model_in_service_that_is_damaged_is_said_before_a_worker_starts(data) -> None:
+    with Core(settings(data), worker=NOBODY) as core:
+        champion = Checkpoint(
+            manifest="c" * 64,
+            parent=None,
+            folder=f"models/{'c' * 64}",
+            cycle="night",
+            step=0,
+            stage="imported",
+            recipe="r",
+            metrics={},
+            created="2026-11-20T02:00:00+00:00",
+        )
+        core.ledger.put_checkpoint(champion)
+        core.ledger.set_aliases({"champion": champion.manifest}, "for this test", champion.created)
+        with pytest.raises(BrokenError, match="no such folder") as refused:
+            core.start_cycle("night")
+        assert "rollback" in refused.value.hint
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "code", "said"),
+    [
+        ("ASSAY_SANDBOX__RUNSC", "/nope", 5, "install.sh"),
+        ("ASSAY_MODEL__PATH", "/nope", 2, "no such folder"),
+        ("ASSAY_MODEL__PATHS", "/nope", 2, "did you mean model.path?"),
+    ],
+)
+def test_the_demonstration_and_a_cycle_say_it_within_seconds(start, assay, variable, value, code, said) -> None:
+    environ = {variable: value}
+    told = [assay("demo", **environ)]
+    if not variable.endswith("PATHS"):
+        start(**environ).ready().close()
+        told.append(assay("cycle", "start"))
+    for one in told:
+        assert (one.returncode, said in one.stderr, "Traceback" in one.stderr) == (code, True, False), one.stderr
+        assert len(one.stderr.splitlines()) == 2
+
+
+def test_without_runsc_the_daemon_starts_says_so_and_answers(start, assay) -> None:
+    daemon = start(ASSAY_SANDBOX__RUNSC="/nope")
+    daemon.ready().close()
+    assert json.loads(assay("status", "--json").stdout)["worker"]["state"] == "idle"
+    printed = daemon.end()
+    assert "no cycle and no job will be run" in printed
+    assert "no runsc at /nope" in printed
+
+
+@pytest.mark.parametrize("command", [["demo"], ["demo", "--fresh"], ["serve"]], ids=" ".join)
+def test_a_folder_that_another_process_works_on_is_left_alone(data, assay, command) -> None:
+    with DataLock(data):
+        refused = assay(*command)
+        assert (refused.returncode, str(os.getpid()) in refused.stderr) == (5, True), refused.stderr
+        assert "assay status" in refused.stderr
+        assert (data / "run" / "lock").exists()
+
+
+@pytest.fixture
+def small_disk(data: Path) -> Iterator[Path]:
+    """A disk of its own, where the data folder is: 2 MB."""
+    data.mkdir(parents=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "assay-test", str(data)], check=True)
+    yield data
+    subprocess.run(["umount", "--lazy", str(data)], check=True)
+
+
+def fill(disk: Path) -> Path:
+    """A file that takes every byte that is left."""
+    filling = disk / "filling"
+    with filling.open("wb", buffering=0) as stream:
+        try:
+            while True:
+                stream.write(bytes(4096))
+        except OSError:
+            return filling
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a disk of two megabytes needs root")
+def test_on_a_full_disk_nothing_starts_and_the_message_names_the_folder(small_disk, assay) -> None:
+    fill(small_disk)
+    for command in ("serve", "demo"):
+        refused = assay(command)
+        assert (refused.returncode, "Traceback" in refused.stderr) == (5, False)
+        assert str(small_disk) in refused.stderr
+        assert "free some space" in refused.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a disk of two megabytes needs root")
+def test_a_disk_that_fills_up_refuses_work_keeps_answering_and_goes_on_when_there_is_room(
+    small_disk, start, assay
+) -> None:
+    start().ready().close()
+    filling = fill(small_disk)
+    question = ["submit", "--question", "find x with 7x+3=45", "--check", "7*x+3 == 45"]
+    for command in (question, ["cycle", "start"]):
+        refused = assay(*command)
+        assert (refused.returncode, "free some space" in refused.stderr) == (5, True), refused.stderr
+    assert json.loads(assay("jobs", "ls", "--json").stdout) == []
+    filling.unlink()
+    assert assay(*question).returncode == 0
+    assert len(json.loads(assay("jobs", "ls", "--json").stdout)) == 1
