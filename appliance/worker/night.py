@@ -8,6 +8,7 @@ whatever is put into service meanwhile.
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 from appliance.agent.dialect import Codec
@@ -54,6 +55,8 @@ class Night:
             evaluation = self._evaluate(candidate, champion, sealed)
         with self._progress.phase("decision"):
             decision = self._decide(evaluation)
+        # The models are published and the rollouts on record: what only a resumed training would need may go.
+        shutil.rmtree(self._equipment.data / "cycles" / self._cycle.id, ignore_errors=True)
         self._progress.done()
         return decision
 

@@ -53,6 +53,7 @@ def test_a_night_leaves_every_record_and_waits_for_a_person(equipment: Equipment
     assert candidate.parent == ledger.alias("champion") == decision.champion
     assert verify(equipment.data / candidate.folder) == candidate.manifest
     assert ledger.alias("candidate") == candidate.manifest
+    assert list((equipment.data / "cycles").iterdir()) == []
 
 
 def test_all_code_ran_in_sandboxes_and_sealed_questions_never_in_training(
