@@ -176,3 +176,5 @@ def _show_approved(approved: Approved, *, as_json: bool) -> None:
         return
     show_decision(approved.decision)
     show_line(f"champion is {short(approved.aliases['champion'])}")
+    if approved.approval.verdict == "approve":
+        show_line("`assay model rollback` puts the one before back")

@@ -128,10 +128,16 @@ def _show_status(found: Status) -> None:
             ("failure", cycle.failure if cycle else ""),
             ("step", int(found.step_metrics["step"]) if "step" in found.step_metrics else None),
             ("champion", short(found.aliases["champion"])),
-            ("candidate", short(found.aliases["candidate"])),
+            ("candidate", _candidate(found.aliases["candidate"])),
             ("previous", short(found.aliases["previous"])),
             ("decision", f"{found.decision.outcome.value}: {found.decision.reason}" if found.decision else None),
             ("jobs waiting", waiting),
             ("next cycle", found.next_cycle or "not scheduled"),
         ]
     )
+
+
+def _candidate(digest: str | None) -> str:
+    from appliance.cli.show import short
+
+    return "-" if digest is None else f"{short(digest)}, waits for a word: `assay model show candidate`"

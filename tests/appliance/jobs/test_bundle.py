@@ -336,6 +336,10 @@ def test_the_command_says_what_it_found_and_ends_with_its_exit_code(
     assert verify(bundle, json_out=False, expect="0" * 64) == 1
     assert verify(bundle, json_out=False, expect="not a digest") == 2
     assert verify(tmp_path / "nowhere", json_out=False) == 2
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "file").touch()
+    assert verify(tmp_path / "other", json_out=False) == 2
+    assert "is no bundle" in capsys.readouterr().err
     assert verify(bundle / "artifact.txt", json_out=True) == 2
     out = capsys.readouterr()
     assert "Traceback" not in out.err
