@@ -130,7 +130,7 @@ def _show_status(found: Status) -> None:
             ("champion", short(found.aliases["champion"])),
             ("candidate", _candidate(found.aliases["candidate"])),
             ("previous", short(found.aliases["previous"])),
-            ("decision", f"{found.decision.outcome.value}: {found.decision.reason}" if found.decision else None),
+            ("decision", _decided(found)),
             ("jobs waiting", waiting),
             ("next cycle", found.next_cycle or "not scheduled"),
         ]
@@ -141,3 +141,11 @@ def _candidate(digest: str | None) -> str:
     from appliance.cli.show import short
 
     return "-" if digest is None else f"{short(digest)}, waits for a word: `assay model show candidate`"
+
+
+def _decided(found: Status) -> str:
+    """In one line; `assay model show` has all of it."""
+    from appliance.client.printable import printable
+
+    decision = found.decision
+    return "" if decision is None else printable(f"{decision.outcome.value}: {decision.reason}", limit=160)
