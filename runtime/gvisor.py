@@ -31,7 +31,10 @@ from runtime.rootfs import ensure_root
 from runtime.settings import RuntimeSettings
 
 USUAL_PLACES = ("/usr/local/bin/runsc", "/usr/bin/runsc", "/usr/local/sbin/runsc", "/opt/gvisor/runsc")
-RUNSC_HINT = "Run install.sh, or install gVisor (https://gvisor.dev) and set the path of runsc in the configuration."
+RUNSC_HINT = (
+    "Run install.sh, or install gVisor (https://gvisor.dev) and name its program: sandbox.runsc in the configuration, "
+    "or ASSAY_SANDBOX__RUNSC."
+)
 FLAGS = ("--network=none", "--platform=systrap", "--overlay2=none", "--ignore-cgroups")
 ENTER = (
     'parent=$1; shift; [ "$PPID" = "$parent" ] || exit 125; '

@@ -48,7 +48,7 @@ BUILTINS: Final = frozenset(PURE_BUILTINS) | {"print"}
 FORBIDDEN_NAMES: Final = frozenset(dir(builtins)) - BUILTINS
 REENTRANT: Final = frozenset(["batched", "chain", "cycle", "groupby", "islice", "pairwise", "tee", "zip_longest"])
 """Of itertools: drop what they iterate over while it runs. Code that calls itself through one reads freed memory, and
-freed memory is another session's (CPython issue 109786 for one)."""
+freed memory is another session's (python/cpython#109786 for one)."""
 MODULES: Final = {
     module.__name__: frozenset(name for name in dir(module) if not name.startswith("_")) - REENTRANT
     for module in (math, cmath, itertools)
@@ -143,7 +143,7 @@ def _pure(node: ast.AST) -> bool:
 
 def _stepped_slices_are_given_lists(nodes: list[ast.AST]) -> bool:
     """Whether `x[::2] = ...` only ever takes a list that is complete before: of anything else CPython takes the items
-    after it has measured `x`, and items that shorten `x` make it write past the end (CPython issue 120384)."""
+    after it has measured `x`, and items that shorten `x` make it write past the end (python/cpython#120384)."""
     safe: set[int] = set()
     for node in nodes:
         match node:

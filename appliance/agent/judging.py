@@ -11,6 +11,7 @@ from typing import Protocol
 
 from appliance.records import Ended, Judged, Rollout
 from curriculum.task import Task
+from runtime.errors import InfrastructureError
 from verifiers.spec import Spec
 from verifiers.verdict import Outcome, Verdict
 
@@ -34,6 +35,20 @@ def judge(rollouts: Sequence[Rollout], tasks: Mapping[str, Task], verifier: Veri
         for rollout, verdict in zip(rollouts, decided, strict=True)
         if verdict is not None
     ]
+
+
+def require_sound(judged: Sequence[Judged], cause: str) -> None:
+    """Raises InfrastructureError when more than half of the rollouts were lost: what is left says nothing.
+
+    `cause` is what the last lost one met.
+    """
+    lost = [one for one in judged if one.verdict.outcome is Outcome.INFRA_ERROR]
+    if 2 * len(lost) > len(judged):
+        reason = cause or lost[-1].verdict.reason
+        raise InfrastructureError(
+            f"{len(lost)} of {len(judged)} rollouts were lost to the infrastructure: {reason}",
+            hint="run `assay doctor`, mend what it names, and start again: nothing was counted",
+        )
 
 
 def without_verifier(rollout: Rollout) -> Verdict | None:

@@ -75,6 +75,8 @@ class Agent:
         self._live: dict[int, _Live] = {}
         self._next = 0
         self._finished: dict[int, Rollout] = {}
+        self.last_failure = ""
+        """What the last rollout that ended as `infra_error` met."""
 
     def roll(
         self,
@@ -150,8 +152,8 @@ class Agent:
                 live.session = self._sessions.open(tier=live.assignment.tier)
             live.asked = meaning
             future = live.session.start(meaning.code)
-        except InfrastructureError:
-            return self._break(number, on_finish)
+        except InfrastructureError as error:
+            return self._break(number, error, on_finish)
         arrivals = self._done
         future.add_done_callback(lambda done: arrivals.put((number, done)))
         return False
@@ -166,7 +168,7 @@ class Agent:
             live = self._live[number]
             error = future.exception()
             if isinstance(error, InfrastructureError):
-                stopped |= self._break(number, on_finish)
+                stopped |= self._break(number, error, on_finish)
                 continue
             result = future.result()
             assert live.asked is not None
@@ -197,7 +199,10 @@ class Agent:
         self._engine.resume(number, forced)
         return False
 
-    def _break(self, number: int, on_finish: Callable[[Rollout], bool | None] | None) -> bool:
+    def _break(
+        self, number: int, error: InfrastructureError, on_finish: Callable[[Rollout], bool | None] | None
+    ) -> bool:
+        self.last_failure = str(error)
         self._engine.finish(number)
         return self._finish(number, Ended.INFRA_ERROR, None, 0, on_finish)
 

@@ -27,6 +27,7 @@ from appliance.errors import AssayError, ExitCode
 from appliance.ledger.ledger import Ledger
 from appliance.lock import DataLock
 from appliance.records import Cycle, CycleState, Job, JobState, Judged, Purpose
+from policies.decision import GateOutcome
 from verifiers.spec import PredicateSpec
 
 QUESTION = "find x with 7x+3=45"
@@ -127,8 +128,7 @@ def _last_event(ledger: Ledger) -> int:
 
 def _run_job(core: Core, cycle: Cycle) -> Job:
     """The demonstration's job: the one on record, or a new one."""
-    known = [job for job in core.ledger.jobs(limit=1000) if job.question == QUESTION and job.seed == cycle.seed]
-    job = known[0] if known else core.submit_job(QUESTION, SPEC, seed=cycle.seed)
+    job = core.submit_job(QUESTION, SPEC, seed=cycle.seed, name=f"job-{cycle.id}")
     if job.state in (JobState.QUEUED, JobState.RUNNING):
         core.run_jobs_worker()
     found = core.ledger.job(job.id)
@@ -170,10 +170,15 @@ def _report(ledger: Ledger, cycle: Cycle, job: Job, bundle: str, verified: bool,
 def _commands(settings: Settings, found: DemoReport) -> list[tuple[str, str]]:
     assay = _program()
     where = f" --data {settings.data}" if settings.origins()["data"] != "default" else ""
+    against = {finding.gate for finding in found.findings if finding.outcome is not GateOutcome.PASSED}
+    if against == {"approval"}:
+        word, purpose = "approve", "your word puts the candidate into service"
+    else:
+        word, purpose = "show", "what stands against the candidate, gate by gate"
     return [
         (f"{assay} serve{where}", "the daemon on this data folder; leave it running and use a second terminal"),
         (f"{assay} tui{where}", "the night, its rollouts, the decision and the jobs on one screen"),
-        (f"{assay} model approve {found.candidate[:12]}{where}", "your word puts the candidate into service"),
+        (f"{assay} model {word} {found.candidate[:12]}{where}", purpose),
     ]
 
 

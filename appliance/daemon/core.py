@@ -184,15 +184,22 @@ class Core:
         return {"recipe": self.settings.recipe.model_dump(mode="json")}
 
     # jobs
-    def submit_job(self, question: str, spec: Spec | None, *, attempts: int | None = None, seed: int = 0) -> Job:
-        """Queues a job. Raises RequestError for a question without a spec, or with one that decides nothing."""
+    def submit_job(
+        self, question: str, spec: Spec | None, *, attempts: int | None = None, seed: int = 0, name: str | None = None
+    ) -> Job:
+        """Queues a job, under a name of its own if given; the job of that name when there is one already.
+
+        Raises RequestError for a question without a spec, or with one that decides nothing."""
+        known = self.ledger.job(name) if name is not None else None
+        if known is not None:
+            return known
         if spec is None:
             raise RequestError("a question without a check cannot be answered with evidence", hint=NO_SPEC)
         check_spec(spec)
         now = self._now()
         waits = "" if self.ledger.alias("champion") else "waits for the first model in service: `assay cycle start`"
         job = Job(
-            id=f"job-{secrets.token_hex(6)}",
+            id=name or f"job-{secrets.token_hex(6)}",
             question=question,
             spec=spec,
             attempts=attempts if attempts is not None else self.settings.jobs.attempts,

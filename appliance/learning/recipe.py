@@ -41,6 +41,8 @@ class TrainingRecipe(_Section):
     """2G: what is sampled."""
     keep: int = Field(8, ge=2)
     """G: what is trained on."""
+    refills: int = Field(1, ge=0)
+    """Rounds in which groups whose rewards are all equal, which carry no signal, are replaced by fresh tasks."""
     selector: Literal["roc", "roc_sorted", "uniform"] = "roc"
     """`roc` samples by inverse penalty as in the paper, `roc_sorted` truncates as in its release, `uniform` is GRPO
     with the same compute."""

@@ -19,8 +19,10 @@ from types import FrameType
 
 from appliance.config import Settings
 from appliance.errors import ExitCode, explain
+from appliance.inference.engine import ModelError
 from appliance.ledger.ledger import Ledger
 from appliance.ledger.remote import RemoteLedger
+from runtime.errors import RefusedError
 
 
 def main(argv: list[str]) -> int:
@@ -44,7 +46,8 @@ def main(argv: list[str]) -> int:
     except Exception as error:  # noqa: BLE001 - the outermost frame: said in one line, with the exit status
         explained = explain(error)
         sys.stderr.write(f"{explained.message}; {explained.hint}\n" if explained.hint else f"{explained.message}\n")
-        return 2 if explained.code in (ExitCode.USAGE, ExitCode.REFUSED) else int(ExitCode.INFRASTRUCTURE)
+        useless = isinstance(error, (RefusedError, ModelError)) or explained.code in (ExitCode.USAGE, ExitCode.REFUSED)
+        return 2 if useless else int(ExitCode.INFRASTRUCTURE)
     return 0
 
 

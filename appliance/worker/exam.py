@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from appliance.agent.dialect import Codec
-from appliance.agent.judging import judge
+from appliance.agent.judging import judge, require_sound
 from appliance.agent.loop import Agent, Assignment
 from appliance.records import Ended, ItemResult, Judged, ModelResults, Purpose
 from appliance.worker.equipment import Equipment
@@ -83,6 +83,7 @@ def examine(
         for task in tasks
     ]
     judged = judge(agent.roll(assignments), {task.id: task for task in tasks}, equipment.verifier)
+    require_sound(judged, agent.last_failure)
     equipment.ledger.put_rollouts(judged)
     return judged
 

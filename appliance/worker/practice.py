@@ -15,10 +15,10 @@ from pathlib import Path
 from transformers import PreTrainedModel
 
 from appliance.agent.dialect import Codec
-from appliance.agent.judging import judge
+from appliance.agent.judging import judge, require_sound
 from appliance.agent.loop import Agent, Assignment, calls_outside_sandbox
 from appliance.learning.checkpoints import newest_valid, prune, step_folder, sweep
-from appliance.learning.grouping import make_groups
+from appliance.learning.grouping import is_masked, make_groups
 from appliance.learning.recipe import Recipe
 from appliance.learning.trainer import Trainer
 from appliance.learning.watch import Advice, Watch
@@ -100,12 +100,8 @@ class Practice:
         clock = self._equipment.clock
         started = clock()
         self._equipment.engine.load_state(self._model, f"{self._cycle}@{step}")
-        tasks = self._stream.tasks(step, self._recipe.training.tasks_per_step)
-        by_id = {task.id: task for task in tasks}
-        rollouts = self._agent.roll(self._assignments(step, tasks))
+        tasks, judged, verifying = self._sample(step)
         sampled = clock()
-        judged = judge(rollouts, by_id, self._equipment.verifier)
-        verified = clock()
         groups = make_groups(judged, self._recipe.training, self._seed)
         calls = sum(len(one.rollout.calls) for one in judged)
         tokens = sum(len(node.ids) for one in judged for node in one.rollout.nodes if node.sampled)
@@ -116,10 +112,10 @@ class Practice:
             "groups_with_signal": float(sum(bool(group.kept) for group in groups)),
             "tokens": float(tokens),
             "tool_calls": float(calls),
-            "tool_calls_outside_sandbox": float(calls_outside_sandbox(rollouts)),
+            "tool_calls_outside_sandbox": float(calls_outside_sandbox(one.rollout for one in judged)),
             "tool_seconds": sum(call.seconds for one in judged for call in one.rollout.calls),
-            "sampling_seconds": sampled - started,
-            "verifying_seconds": verified - sampled,
+            "sampling_seconds": sampled - started - verifying,
+            "verifying_seconds": verifying,
         }
         record = StepRecord(
             cycle=self._cycle,
@@ -130,8 +126,32 @@ class Practice:
             metrics=metrics,
         )
         self._equipment.ledger.commit_step(record)
-        metrics["ledger_seconds"] = clock() - verified
+        metrics["ledger_seconds"] = clock() - sampled
         self._learn(step, record.judged, record.groups, metrics)
+
+    def _sample(self, step: int) -> tuple[list[Task], list[Judged], float]:
+        """The step's tasks with their judged rollouts, and the seconds spent on verifying.
+
+        Groups that carry no signal stay on record and are made up for with fresh tasks, a few rounds at most.
+        """
+        training = self._recipe.training
+        tasks: list[Task] = []
+        judged: list[Judged] = []
+        verifying = 0.0
+        missing = training.tasks_per_step
+        for _ in range(1 + training.refills):
+            fresh = self._stream.tasks(step, len(tasks) + missing)[len(tasks) :]
+            rollouts = self._agent.roll(self._assignments(step, fresh))
+            sampled = self._equipment.clock()
+            some = judge(rollouts, {task.id: task for task in fresh}, self._equipment.verifier)
+            verifying += self._equipment.clock() - sampled
+            require_sound(some, self._agent.last_failure)
+            tasks += fresh
+            judged += some
+            missing = len(fresh) - tasks_with_signal(some)
+            if missing == 0:
+                break
+        return tasks, judged, verifying
 
     def _learn(self, step: int, judged: Sequence[Judged], groups: Sequence[Group], metrics: dict[str, float]) -> None:
         learned = self._trainer.train_step(step, judged, groups)
@@ -202,6 +222,15 @@ class Practice:
 
     def _result(self, step: int) -> Practised:
         return Practised(step_folder(self._checkpoints, step), step, {"held_out_success": self._watch.best_success})
+
+
+def tasks_with_signal(judged: Sequence[Judged]) -> int:
+    """Tasks that some rollouts passed and others failed; infrastructure failures count for neither."""
+    outcomes: dict[str, set[bool]] = {}
+    for one in judged:
+        if not is_masked(one):
+            outcomes.setdefault(one.rollout.task, set()).add(one.verdict.passed)
+    return sum(len(found) == 2 for found in outcomes.values())
 
 
 def kept(judged: Sequence[Judged], groups: Sequence[Group]) -> list[Judged]:

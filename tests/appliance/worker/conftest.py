@@ -37,6 +37,7 @@ SHORT = Recipe(
         tasks_per_step=6,
         rollouts_per_task=8,
         keep=4,
+        refills=0,
         watch_every=2,
         watch_items=8,
         watch_drop=1.0,
@@ -81,11 +82,11 @@ def cycle_of(name: str, seed: int = 0, recipe: Recipe = SHORT) -> Cycle:
     )
 
 
-def run_night(equipment: Equipment, name: str, *, model: Path | None = FIXTURE) -> Decision:
+def run_night(equipment: Equipment, name: str, *, model: Path | None = FIXTURE, recipe: Recipe = SHORT) -> Decision:
     """Runs the cycle of that name from wherever the ledger says it is."""
     known = equipment.ledger.cycle(name)
     if known is None:
-        known = cycle_of(name)
+        known = cycle_of(name, recipe=recipe)
         equipment.ledger.put_cycle(known)
     progress = Progress(known, equipment.ledger, time.monotonic)
     return Night(known, equipment, load(None), progress, model).run()

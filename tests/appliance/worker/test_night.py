@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import run_night
+from conftest import SHORT, run_night
 
 from appliance.learning.checkpoints import verify
 from appliance.ledger.ledger import LedgerError
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.records import CycleState, StepRecord
 from appliance.worker.equipment import Equipment
+from appliance.worker.practice import tasks_with_signal
 from appliance.worker.seeds import derive
 from curriculum.registry import make_problem
 from curriculum.sealed import question_key, sealed_set
@@ -140,6 +141,19 @@ def test_a_night_cut_short_anywhere_goes_on_and_counts_nothing_twice(
     decision = run_night(equipment, "n")
     assert counts(ledger, "n") == WHOLE
     assert ledger.alias("candidate") == decision.candidate
+
+
+def test_groups_without_signal_are_made_up_for_with_fresh_tasks(equipment: Equipment, ledger: SqliteLedger) -> None:
+    training = SHORT.training.model_copy(update={"refills": 1, "steps": 2})
+    run_night(equipment, "n", recipe=SHORT.model_copy(update={"training": training}))
+    for step in range(2):
+        record = _step(ledger, step)
+        first = {task["id"] for task in record.tasks[:6]}
+        dull = 6 - tasks_with_signal([one for one in record.judged if one.rollout.task in first])
+        assert len(record.tasks) == len({task["id"] for task in record.tasks}) == 6 + dull
+        assert len(record.judged) == 8 * len(record.tasks)
+        assert len(record.groups) == len(record.tasks)
+        assert all(not group.kept for group in record.groups if len(set(group.rewards)) == 1)
 
 
 def test_a_recorded_step_is_learned_again_and_not_sampled_again(equipment: Equipment, ledger: SqliteLedger) -> None:
