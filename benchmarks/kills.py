@@ -29,7 +29,9 @@ import psutil
 
 from appliance.jobs.check import check_bundle
 from appliance.ledger.sqlite import SqliteLedger
+from appliance.places import sandboxes
 from appliance.records import CycleState, Purpose
+from runtime.owner import state_mark
 
 FIXTURE = Path(__file__).resolve().parents[1] / "tests" / "fixtures" / "seedling"
 STEPS, TASKS, ROLLOUTS, SEALED, WATCHED = 6, 8, 8, 48, 16
@@ -119,18 +121,15 @@ def _command_lines() -> list[tuple[psutil.Process, list[str]]]:
     ]
 
 
-def left_on_host(data: Path, cgroups_before: set[str]) -> list[str]:
+def left_on_host(data: Path) -> list[str]:
     """Mounts, cgroups and unfinished folders that a finished night should not leave."""
     mounts = [line for line in Path("/proc/mounts").read_text().splitlines() if str(data) in line]
-    groups = sorted(assay_cgroups() - cgroups_before)
+    mark = state_mark(sandboxes(data))
+    groups = sorted(str(path) for path in Path("/sys/fs/cgroup").rglob(f"*{mark}*") if path.is_dir())
     unfinished = [str(path) for path in data.rglob(".unfinished-*")]
     state = data / "run" / "sandboxes"
     boxes = [str(path) for path in state.iterdir()] if state.exists() else []
     return mounts + groups + unfinished + boxes
-
-
-def assay_cgroups() -> set[str]:
-    return {str(path) for path in Path("/sys/fs/cgroup").rglob("assay*") if path.is_dir()}
 
 
 def count(data: Path) -> list[str]:
@@ -173,7 +172,6 @@ def trial(kills: int, seed: int, model: Path, folder: Path, longest: float = 14.
     tally = Tally()
     while tally.kills < kills:
         data = folder / f"night-{tally.nights}"
-        before = assay_cgroups()
         while True:
             process = start(data, model, tally.nights)
             tally.starts += 1
@@ -192,7 +190,7 @@ def trial(kills: int, seed: int, model: Path, folder: Path, longest: float = 14.
                 )
             break
         tally.faults += [f"night {tally.nights}: {fault}" for fault in count(data)]
-        tally.faults += [f"night {tally.nights} left {one}" for one in left_on_host(data, before)]
+        tally.faults += [f"night {tally.nights} left {one}" for one in left_on_host(data)]
         tally.nights += 1
         print(
             f"night {tally.nights}: {tally.kills} kills, {tally.starts} starts, {len(tally.faults)} faults", flush=True

@@ -39,7 +39,7 @@ def sweep(state_dir: Path) -> SweepReport:
     Raises InfrastructureError when something will not go.
     """
     working = working_folder(state_dir)
-    report = SweepReport()
+    report = SweepReport(cgroups=_remove_empty_groups())
     if not working.is_dir():
         return report
     mark = state_mark(state_dir)
@@ -85,6 +85,21 @@ def _remove_cgroups(places: Path, prefix: str) -> tuple[int, int]:
             groups.add(entry.name)
         remove_folders(found)
     return len(inside), len(groups)
+
+
+def _remove_empty_groups() -> int:
+    """Removes empty cgroups of dead owners, whatever their state folder: it may be gone, and nobody else would come."""
+    here = locate(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text())
+    removed: set[str] = set()
+    for parent in {folder for candidate in here for folder in candidate.folders.values()}:
+        for entry in parent.glob("assay-*.*.*") if parent.is_dir() else ():
+            owner = Owner.parse(entry.name.split(".")[1])
+            if owner is None or owner.alive():
+                continue
+            with contextlib.suppress(OSError):  # somebody is inside after all, or somebody else was first
+                entry.rmdir()
+                removed.add(entry.name)
+    return len(removed)
 
 
 def _kill_strays(folder: Path) -> int:

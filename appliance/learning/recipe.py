@@ -35,7 +35,7 @@ class WarmStartRecipe(_Section):
 
 
 class TrainingRecipe(_Section):
-    steps: int = Field(90, ge=0)
+    steps: int = Field(70, ge=0)
     tasks_per_step: int = Field(24, ge=1)
     rollouts_per_task: int = Field(16, ge=2)
     """2G: what is sampled."""

@@ -142,6 +142,23 @@ def test_an_owner_killed_before_it_wrote_where_its_groups_are_is_swept_too(tmp_p
     assert_nothing_is_left(tmp_path)
 
 
+def test_empty_groups_are_swept_also_when_their_owner_s_folder_is_gone(tmp_path: Path) -> None:
+    here = locate(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text())
+    parent = next(iter(here[0].folders.values()))
+    dead, living = Owner(2**22 - 1, 1, "0a0b0c"), Owner.current()
+    groups = [parent / f"assay-01234567.{owner}.{owner.token}-1" for owner in (dead, living)]
+    for group in groups:
+        group.mkdir()
+    try:
+        sweep(tmp_path / "never made")
+        assert not groups[0].exists()
+        assert groups[1].exists()
+    finally:
+        for group in groups:
+            if group.exists():
+                group.rmdir()
+
+
 def test_a_sweep_never_touches_a_live_owner(pool: GVisorSessions) -> None:
     with pool.open() as session:
         session.run("x = 1")
