@@ -18,6 +18,8 @@ from appliance.worker.seeds import derive
 from curriculum.registry import make_problem
 from curriculum.sealed import question_key, sealed_set
 from policies.decision import DecisionOutcome
+from runtime.errors import InfrastructureError
+from runtime.sandbox import Session, Tier
 
 
 def counts(ledger: SqliteLedger, name: str) -> dict[str, int]:
@@ -198,3 +200,27 @@ def test_a_missing_model_folder_is_an_error_that_says_so(equipment: Equipment, t
     with pytest.raises(Exception, match="not a model folder") as caught:
         run_night(equipment, "n", model=tmp_path / "nothing")
     assert not isinstance(caught.value, LedgerError)
+
+
+class NoSandboxes:
+    """A pool on a machine where every sandbox dies."""
+
+    def open(self, *, tier: Tier = Tier.SHARED) -> Session:
+        raise InfrastructureError("no space left for a sandbox")
+
+    def stats(self) -> dict[str, float]:
+        return {}
+
+    def close(self) -> None: ...
+
+
+def test_a_night_whose_sandboxes_die_stops_and_no_step_is_counted(equipment: Equipment, ledger: SqliteLedger) -> None:
+    equipment.sessions.close()
+    equipment.sessions = NoSandboxes()
+    with pytest.raises(InfrastructureError, match="no space left for a sandbox"):
+        run_night(equipment, "n")
+    assert ledger.recorded_steps("n") == []
+    assert ledger.evaluations() == []
+    cycle = ledger.cycle("n")
+    assert cycle is not None
+    assert cycle.state is CycleState.RUNNING
