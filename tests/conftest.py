@@ -1,8 +1,14 @@
-"""What every test runs under: threads of torch that sleep while they wait, as in the product's own worker."""
+"""What every test runs under: the same on a terminal, in a background job and on a machine without anybody."""
 
 from __future__ import annotations
 
 import os
+import signal
 
-# Read by the OpenMP library when torch is first loaded; several test processes share the cores.
+# A shell starts background jobs with SIGINT ignored, and programs inherit that: tests that send it would wait for ever.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Torch's threads sleep while they wait, as in the product's own worker. Read by the
+# OpenMP library when torch is first loaded; several test processes share the cores.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")

@@ -63,7 +63,7 @@ def test_it_ends_with_one_screen_and_the_same_as_json(
     assert found["tool_calls"] > 100
     assert found["decision"] in ("hold", "reject")
     assert Path(str(found["bundle"])).is_dir()
-    for words in ("sealed questions", "tool errors", "approval", "find x with 7x+3=45: solved", "model approve"):
+    for words in ("sealed questions", "tool errors", "approval", "find x with 7x+3=45: solved", "model show"):
         assert words in ran.stdout
     assert "Traceback" not in ran.stderr
 
