@@ -21,6 +21,10 @@ from policies.policy import Policy
 REQUIRED = ("integrity", "freshness", "improvement", "approval")
 """Gates that must be among the findings, beside at least one family's non-regression."""
 
+FAMILY = "non_regression/"
+FEW = 2
+"""Families that a decision's sentence names one by one; each finding has its own words all the same."""
+
 
 def decide(evidence: Evidence, policy: Policy, *, policy_digest: str, id: str, made_at: str) -> Decision:  # noqa: A002
     """The decision on this evidence under this policy. `made_at` is UTC in ISO 8601; raises ValueError if not."""
@@ -41,7 +45,7 @@ def decide(evidence: Evidence, policy: Policy, *, policy_digest: str, id: str, m
         outcome=outcome,
         findings=findings,
         reason=_reason(outcome, findings),
-        would_change="; ".join(finding.would_change for finding in _against(outcome, findings)),
+        would_change=_would_change(_against(outcome, findings)),
         made_at=made_at,
     )
 
@@ -76,4 +80,21 @@ def _reason(outcome: DecisionOutcome, findings: Sequence[Finding]) -> str:
     against = _against(outcome, findings)
     if not against:
         return "not every gate was asked"
-    return "; ".join(f"{finding.gate}: {finding.reason}" for finding in against)
+    families = [finding for finding in against if finding.gate.startswith(FAMILY)]
+    parts = [f"{finding.gate}: {finding.reason}" for finding in against if finding not in families]
+    if len(families) > FEW:
+        names = ", ".join(finding.gate.removeprefix(FAMILY) for finding in families)
+        parts.append(f"non_regression: {families[0].outcome.value} for {len(families)} families ({names})")
+    else:
+        parts += [f"{finding.gate}: {finding.reason}" for finding in families]
+    return "; ".join(parts)
+
+
+def _would_change(against: Sequence[Finding]) -> str:
+    families = [finding for finding in against if finding.gate.startswith(FAMILY)]
+    parts = [finding.would_change for finding in against if finding not in families]
+    if len(families) > FEW:
+        parts.append(f"{families[0].would_change}, and likewise for {len(families) - 1} other families")
+    else:
+        parts += [finding.would_change for finding in families]
+    return "; ".join(parts)

@@ -271,6 +271,17 @@ def test_a_regression_in_one_family_rejects_an_approved_gain() -> None:
     assert no.reason.startswith("non_regression/lcm")
 
 
+def test_many_undecided_families_are_named_in_one_breath_and_found_one_by_one() -> None:
+    names = ["a", "b", "c", "d"]
+    small = [item for name in names for item in items(2, 2, 0, 0, family=name)]
+    held = decided(evidence([*items(150, 100, 0, 50), *small], **APPROVED))
+    assert held.outcome is DecisionOutcome.HOLD
+    assert "non_regression: undecided for 4 families (a, b, c, d)" in held.reason
+    assert held.would_change.endswith("and likewise for 3 other families")
+    undecided = {finding.gate for finding in held.findings if finding.outcome is GateOutcome.UNDECIDED}
+    assert undecided >= {f"non_regression/{name}" for name in names}
+
+
 def test_empty_evidence_is_held() -> None:
     assert decided(evidence([], **APPROVED)).outcome is DecisionOutcome.HOLD
 

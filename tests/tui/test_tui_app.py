@@ -8,10 +8,10 @@ import sys
 import unicodedata
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import tui_records as made
-from conftest import Appliance
 from textual.pilot import Pilot
 from textual.widgets import ContentSwitcher, Input
 
@@ -21,6 +21,9 @@ from tui.dialogs import Reading, SubmitDialog, TypedConfirmation
 from tui.panels import Absent, CyclePanel, Detail, RecordTable, Shown, TopLine
 from verifiers.spec import PredicateSpec
 from verifiers.verdict import Outcome
+
+if TYPE_CHECKING:
+    from conftest import Appliance
 
 SIZES = [(80, 24), (120, 40)]
 Screen = Pilot[None]

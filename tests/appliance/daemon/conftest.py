@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
 import subprocess
@@ -13,10 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from daemon_kit import ASSAY, clean_environ
 
 from appliance.client import ApiClient, DaemonNotRunning
-
-ASSAY = (sys.executable, "-m", "appliance.cli.main")
 
 
 @pytest.fixture
@@ -81,12 +79,6 @@ def start(data: Path) -> Iterator[type[Daemon]]:
         daemon.end(signal.SIGKILL)
 
 
-def clean_environ(data: Path) -> dict[str, str]:
-    """This environment without anybody's configuration."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("ASSAY_", "XDG_"))}
-    return kept | {"ASSAY_DATA": str(data), "XDG_CONFIG_HOME": str(data.parent / "config")}
-
-
 @pytest.fixture
 def assay(data: Path):
     """Runs one command to its end."""
@@ -103,11 +95,3 @@ def assay(data: Path):
         )
 
     return run
-
-
-def until(condition, seconds: float = 30.0) -> None:
-    """Waits until it holds."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it never came to hold"
-        time.sleep(0.02)

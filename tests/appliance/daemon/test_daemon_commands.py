@@ -7,7 +7,7 @@ import signal
 import subprocess
 import time
 
-from conftest import ASSAY, clean_environ
+from daemon_kit import ASSAY, clean_environ
 
 from appliance.client import SPEC, SubmitJob
 

@@ -9,7 +9,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from conftest import until
+from daemon_kit import until
 
 from appliance.config import Settings
 from appliance.daemon.core import Core

@@ -1,53 +1,18 @@
-"""Short nights from the fixture model: real sandboxes, real verifier, real ledger."""
+"""Equipment for short nights from the fixture model: real sandboxes, real verifier, real ledger."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import torch
+from short_nights import SHORT
 
 from appliance.config import Settings
-from appliance.learning.recipe import AgentBudget, EvaluationRecipe, Recipe, TrainingRecipe, WarmStartRecipe
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.places import runtime_settings
-from appliance.records import Cycle, CycleState
 from appliance.worker.equipment import Equipment
-from appliance.worker.night import Night
-from appliance.worker.progress import Progress
-from policies.decision import Decision
-from policies.policy import load
-
-FIXTURE = Path(__file__).resolve().parents[2] / "fixtures" / "seedling"
-AT = "2026-01-01T00:00:00.000+00:00"
-
-SHORT = Recipe(
-    warm_start=WarmStartRecipe(
-        steps=4,
-        batch=8,
-        demonstrations=48,
-        validate_every=2,
-        validation_items=4,
-        checkpoint_every=2,
-    ),
-    training=TrainingRecipe(
-        steps=3,
-        tasks_per_step=6,
-        rollouts_per_task=8,
-        keep=4,
-        refills=0,
-        watch_every=2,
-        watch_items=8,
-        watch_drop=1.0,
-        checkpoint_every=1,
-    ),
-    agent=AgentBudget(concurrent=48),
-    evaluation=EvaluationRecipe(sealed_items=24),
-)
-
-RunNight = Callable[..., Decision]
 
 
 @pytest.fixture(autouse=True)
@@ -66,27 +31,3 @@ def equipment(tmp_path: Path, ledger: SqliteLedger) -> Iterator[Equipment]:
     settings = Settings.load({"data": str(tmp_path)}, environ={"HOME": str(tmp_path)}, etc_dir=tmp_path)
     with Equipment(tmp_path, ledger, runtime_settings(settings, tmp_path), SHORT.agent) as opened:
         yield opened
-
-
-def cycle_of(name: str, seed: int = 0, recipe: Recipe = SHORT) -> Cycle:
-    plan = {"recipe": recipe.model_dump(mode="json")}
-    return Cycle(
-        id=name,
-        kind="night",
-        seed=seed,
-        plan=plan,
-        phase="prepare",
-        state=CycleState.RUNNING,
-        created=AT,
-        updated=AT,
-    )
-
-
-def run_night(equipment: Equipment, name: str, *, model: Path | None = FIXTURE, recipe: Recipe = SHORT) -> Decision:
-    """Runs the cycle of that name from wherever the ledger says it is."""
-    known = equipment.ledger.cycle(name)
-    if known is None:
-        known = cycle_of(name, recipe=recipe)
-        equipment.ledger.put_cycle(known)
-    progress = Progress(known, equipment.ledger, time.monotonic)
-    return Night(known, equipment, load(None), progress, model).run()

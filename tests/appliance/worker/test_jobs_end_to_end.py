@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conftest import AT, FIXTURE
+from short_nights import AT, FIXTURE
 
 from appliance.agent.dialect import Codec
 from appliance.jobs.check import check_bundle

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import SHORT, run_night
+from short_nights import SHORT, run_night
 
 from appliance.learning.checkpoints import verify
 from appliance.ledger.ledger import LedgerError
