@@ -31,7 +31,7 @@ from appliance.jobs.check import check_bundle
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.places import sandboxes
 from appliance.records import CycleState, Purpose
-from runtime.owner import state_mark
+from runtime.backends.owner import state_mark
 
 FIXTURE = Path(__file__).resolve().parents[1] / "tests" / "fixtures" / "seedling"
 STEPS, TASKS, ROLLOUTS, SEALED, WATCHED = 6, 8, 8, 48, 16

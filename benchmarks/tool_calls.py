@@ -19,9 +19,9 @@ from statistics import quantiles
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from runtime.gvisor import describe
-from runtime.pool import GVisorSessions
+from runtime.backends.gvisor import describe
 from runtime.sandbox import CallStatus, Tier
+from runtime.sessions.pool import GVisorSessions
 from runtime.settings import RuntimeSettings
 
 P50_BAR_MS, P95_BAR_MS = 1.0, 5.0

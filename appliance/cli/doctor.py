@@ -30,11 +30,11 @@ from appliance.cli.show import show_json, show_line
 from appliance.daemon.listening import MAX_PATH_BYTES
 from policies.policy import PolicyError
 from policies.policy import load as load_policy
+from runtime.backends.gvisor import describe
+from runtime.backends.rootfs import ensure_root
 from runtime.errors import SandboxError
-from runtime.gvisor import describe
-from runtime.pool import GVisorSessions
-from runtime.rootfs import ensure_root
 from runtime.sandbox import CallStatus, Tier
+from runtime.sessions.pool import GVisorSessions
 from runtime.settings import RuntimeSettings
 
 if TYPE_CHECKING:

@@ -37,8 +37,8 @@ from appliance.lock import DataLock
 from appliance.places import policy_file, sandboxes
 from appliance.records import Cycle, CycleState, Event, Job, JobState
 from policies.policy import Policy, load
+from runtime.backends.sweep import sweep
 from runtime.errors import SandboxError
-from runtime.sweep import sweep
 from verifiers.registry import check_spec
 from verifiers.spec import Spec
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from appliance.config import ConfigError, Settings
 from appliance.daemon.errors import BrokenError
 from appliance.places import runtime_settings
+from runtime.backends.gvisor import describe
 from runtime.errors import RefusedError
-from runtime.gvisor import describe
 
 _LENGTH = struct.Struct("<Q")
 MAX_HEADER_BYTES = 100_000_000

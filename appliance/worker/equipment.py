@@ -13,8 +13,8 @@ from appliance.agent.loop import Agent
 from appliance.inference.torch_engine import TorchEngine
 from appliance.learning.recipe import AgentBudget
 from appliance.ledger.ledger import Ledger
-from runtime.pool import GVisorSessions
 from runtime.sandbox import SessionPool
+from runtime.sessions.pool import GVisorSessions
 from runtime.settings import RuntimeSettings
 from verifiers.service import VerifierService
 

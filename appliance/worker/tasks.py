@@ -22,7 +22,7 @@ from appliance.worker.night import Night
 from appliance.worker.progress import Progress, utc_now
 from appliance.worker.seeds import derive
 from policies.policy import load
-from runtime.gvisor import describe
+from runtime.backends.gvisor import describe
 
 
 def run_cycle(name: str, data: Path, settings: Settings, ledger: Ledger) -> None:

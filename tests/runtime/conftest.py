@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from runtime.pool import GVisorSessions
 from runtime.sandbox import Limits
+from runtime.sessions.pool import GVisorSessions
 from runtime.settings import RuntimeSettings
 
 LIMITS = Limits(call_seconds=2.0, memory_mib=128, pids=64, output_bytes=4_096, tmp_mib=8, work_mib=4)

@@ -20,8 +20,8 @@ from appliance.learning.recipe import AgentBudget
 from appliance.records import Ended, Purpose, Role, Rollout, ToolStatus
 from appliance.seedling.tokenizer import train_tokenizer
 from runtime.errors import InfrastructureError, RefusedError
-from runtime.pool import GVisorSessions
 from runtime.sandbox import CallResult, CallStatus, Session, SessionPool, Tier
+from runtime.sessions.pool import GVisorSessions
 from runtime.settings import RuntimeSettings
 
 

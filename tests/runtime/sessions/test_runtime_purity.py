@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.purity import Need, classify
 from runtime.sandbox import Tier
+from runtime.sessions.purity import Need, classify
 
 CALCULATIONS = [
     "import math\nprint(math.gcd(12,18))",

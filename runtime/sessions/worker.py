@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Literal, NamedTuple
 
-from runtime.bundle import Profile
+from runtime.backends.bundle import Profile
+from runtime.backends.gvisor import Box, GVisorBackend
 from runtime.errors import InfrastructureError, SandboxError
 from runtime.guest import wire
 from runtime.guest.wire import Kind, Op
-from runtime.gvisor import Box, GVisorBackend
 from runtime.reactor import Reactor, Timer
 
 log = logging.getLogger(__name__)

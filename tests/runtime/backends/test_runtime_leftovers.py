@@ -11,18 +11,18 @@ from pathlib import Path
 
 import pytest
 
-from runtime.cgroups import Group, locate
+from runtime.backends.cgroups import Group, locate
+from runtime.backends.owner import Owner, state_mark, working_folder
+from runtime.backends.sweep import sweep
 from runtime.errors import BadRequestError
-from runtime.owner import Owner, state_mark, working_folder
-from runtime.pool import GVisorSessions
 from runtime.sandbox import Limits, Tier
+from runtime.sessions.pool import GVisorSessions
 from runtime.settings import RuntimeSettings
-from runtime.sweep import sweep
 
-REPOSITORY = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[3]
 CALLER = """import os, sys
 from pathlib import Path
-from runtime.pool import GVisorSessions
+from runtime.sessions.pool import GVisorSessions
 from runtime.sandbox import Tier
 from runtime.settings import RuntimeSettings
 pool = GVisorSessions(RuntimeSettings(state_dir=Path(sys.argv[1]), root_dir=Path(sys.argv[2])))

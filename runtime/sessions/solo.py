@@ -11,11 +11,11 @@ from concurrent.futures import Future
 from types import TracebackType
 from typing import Self
 
-from runtime.endings import SENTENCES, STATUS_OF, told
 from runtime.errors import BadRequestError, InfrastructureError
 from runtime.guest.wire import Kind, Op
 from runtime.sandbox import CallResult, CallStatus, ExecResult, Limits, Tier
-from runtime.worker import Ending, Lost, Worker
+from runtime.sessions.endings import SENTENCES, STATUS_OF, told
+from runtime.sessions.worker import Ending, Lost, Worker
 
 READ_BYTES = 8 << 20
 """The most that `read` can be asked for."""

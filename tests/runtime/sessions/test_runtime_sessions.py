@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from runtime.errors import BadRequestError
-from runtime.pool import GVisorSessions
 from runtime.sandbox import CallStatus, Session, Tier
+from runtime.sessions.pool import GVisorSessions
 from runtime.settings import RuntimeSettings
 
 SPIN = "n = 0\nwhile True: n += 1"

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from runtime.errors import BadRequestError, InfrastructureError
-from runtime.pool import GVisorSessions
 from runtime.sandbox import CallStatus, Sandbox
+from runtime.sessions.pool import GVisorSessions
 
 
 @pytest.fixture(scope="module")

@@ -17,17 +17,17 @@ from types import TracebackType
 from typing import Self
 from weakref import WeakSet
 
-from runtime.bundle import Mode, Profile
+from runtime.backends.bundle import Mode, Profile
+from runtime.backends.gvisor import GVisorBackend
 from runtime.errors import BadRequestError, InfrastructureError, SandboxError
 from runtime.guest.wire import Kind, Op
-from runtime.gvisor import GVisorBackend
-from runtime.places import Seat
 from runtime.reactor import Reactor
 from runtime.sandbox import CallResult, Limits, Session, Tier
-from runtime.session import LiveSession
+from runtime.sessions.places import Seat
+from runtime.sessions.session import LiveSession
+from runtime.sessions.solo import READ_BYTES, GVisorSandbox
+from runtime.sessions.worker import Ending, Lost, Worker
 from runtime.settings import RuntimeSettings
-from runtime.solo import READ_BYTES, GVisorSandbox
-from runtime.worker import Ending, Lost, Worker
 
 OPEN_SECONDS = 20.0
 Job = Callable[[Callable[[], None]], None]

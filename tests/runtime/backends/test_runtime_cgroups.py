@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runtime.cgroups import Group, Parents, find_parents, limit_files, locate
+from runtime.backends.cgroups import Group, Parents, find_parents, limit_files, locate
 from runtime.errors import InfrastructureError, RefusedError
 
 V1 = "\n".join(

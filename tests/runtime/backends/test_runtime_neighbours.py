@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from runtime.pool import GVisorSessions
-from runtime.purity import Need, classify
 from runtime.sandbox import CallStatus, Session, Tier
+from runtime.sessions.pool import GVisorSessions
+from runtime.sessions.purity import Need, classify
 
 STUBBORN = "x = max(range(10 ** 10))"
 """One call of C that no timer can interrupt: the interpreter has to be killed."""

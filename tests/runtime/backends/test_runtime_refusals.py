@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from runtime.backends.gvisor import describe, find_runsc
 from runtime.errors import InfrastructureError, RefusedError
-from runtime.gvisor import describe, find_runsc
-from runtime.pool import GVisorSessions
 from runtime.sandbox import Limits
+from runtime.sessions.pool import GVisorSessions
 from runtime.settings import RuntimeSettings
 
 

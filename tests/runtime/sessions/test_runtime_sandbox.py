@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from runtime.errors import BadRequestError, InfrastructureError
-from runtime.pool import GVisorSessions
 from runtime.sandbox import CallStatus, Limits, Sandbox, Tier
+from runtime.sessions.pool import GVisorSessions
 
 PYTHON = "/usr/bin/python3"
 

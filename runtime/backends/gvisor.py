@@ -2,7 +2,7 @@
 
 What always holds:
 - runsc runs attached and is killed by the kernel when the thread that started it ends, and its own children with it; so
-  a kill -9 of this process leaves no process behind, only files and empty cgroups, which `runtime.sweep` removes.
+  a kill -9 of this process leaves no process behind, only files and empty cgroups, which the sweep removes.
 - Every sandbox is in a cgroup of ours before runsc starts. Where there is no cgroup, no runsc or no right to use them,
   RefusedError says what to do: nothing ever runs with less isolation.
 Not promised: protection against side channels of the processor (gVisor, security model).
@@ -23,11 +23,11 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from runtime.bundle import Profile, config
-from runtime.cgroups import Group, Parents, find_parents
+from runtime.backends.bundle import Profile, config
+from runtime.backends.cgroups import Group, Parents, find_parents
+from runtime.backends.owner import Owner, state_mark, working_folder
+from runtime.backends.rootfs import ensure_root
 from runtime.errors import BadRequestError, InfrastructureError, RefusedError, SandboxError
-from runtime.owner import Owner, state_mark, working_folder
-from runtime.rootfs import ensure_root
 from runtime.settings import RuntimeSettings
 
 USUAL_PLACES = ("/usr/local/bin/runsc", "/usr/bin/runsc", "/usr/local/sbin/runsc", "/opt/gvisor/runsc")

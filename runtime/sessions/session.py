@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
-from runtime.endings import SENTENCES, STATUS_OF, Past, fingerprint, told
 from runtime.errors import BadRequestError, InfrastructureError, SandboxError
 from runtime.guest.wire import FULL, Kind, Op
-from runtime.places import Places, Seat
-from runtime.purity import Need, classify
 from runtime.sandbox import CallResult, CallStatus, Tier
-from runtime.worker import Ending, Lost, Worker
+from runtime.sessions.endings import SENTENCES, STATUS_OF, Past, fingerprint, told
+from runtime.sessions.places import Places, Seat
+from runtime.sessions.purity import Need, classify
+from runtime.sessions.worker import Ending, Lost, Worker
 
 ORDER = list(Tier)
 RETRIES = 2

@@ -22,7 +22,7 @@ from typing import NamedTuple
 from runtime.errors import InfrastructureError, RefusedError
 
 FORMAT = "1"
-GUEST = Path(__file__).parent / "guest"
+GUEST = Path(__file__).parents[1] / "guest"
 DEFAULT_PYTHON = "/usr/bin/python3"
 UNWANTED = (
     "test tests idlelib ensurepip lib2to3 tkinter turtledemo pydoc_data dist-packages site-packages venv distutils"

@@ -1,4 +1,4 @@
-"""What a session needs from whoever gives it a place to run: the seam between `runtime.session` and `runtime.pool`."""
+"""What a session needs from whoever gives it a place to run: the seam between sessions and their pool."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Protocol
 
 from runtime.errors import SandboxError
 from runtime.sandbox import CallResult, Limits, Tier
-from runtime.worker import Worker
+from runtime.sessions.worker import Worker
 
 
 class Seat(Protocol):

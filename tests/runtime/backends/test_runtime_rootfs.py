@@ -6,7 +6,7 @@ import stat
 import threading
 from pathlib import Path
 
-from runtime.rootfs import digest, ensure_root, inspect_python
+from runtime.backends.rootfs import digest, ensure_root, inspect_python
 
 
 def test_a_root_is_made_once_even_by_many_at_a_time(tmp_path: Path) -> None:

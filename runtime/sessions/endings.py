@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from runtime.guest.wire import Kind
 from runtime.sandbox import CallStatus
-from runtime.worker import Ending, Lost
+from runtime.sessions.worker import Ending, Lost
 
 ADDRESS = re.compile(r"0x[0-9a-f]+")
 ERROR_CHARS = 500

@@ -15,9 +15,9 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from runtime.cgroups import locate, members, remove_folders
+from runtime.backends.cgroups import locate, members, remove_folders
+from runtime.backends.owner import Owner, state_mark, working_folder
 from runtime.errors import InfrastructureError
-from runtime.owner import Owner, state_mark, working_folder
 
 HINT = "Stop the processes named, then start again; nothing of a live owner is ever removed."
 

@@ -1,0 +1,1 @@
+"""The one process with the right to start sandboxes, and how others ask it."""
