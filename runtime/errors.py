@@ -5,6 +5,8 @@ caller's own mistakes and for what broke under both of them:
 
     SandboxError                anything below; `hint` is a sentence for the person who reads it
     ├── BadRequestError         the caller asked for something that cannot be: a limit below zero, a closed session
+    ├── LimitError              the caller has had what its limits or quotas give
+    ├── BusyError               too many wait already; try again later, with less
     ├── RefusedError            isolation cannot be had, or a rule forbids it; never retried, never worked around
     └── InfrastructureError     a sandbox died, the disk is full, runsc is broken; may be retried, is never a reward
 """
@@ -19,6 +21,14 @@ class SandboxError(Exception):
 
 
 class BadRequestError(SandboxError):
+    pass
+
+
+class LimitError(SandboxError):
+    pass
+
+
+class BusyError(SandboxError):
     pass
 
 

@@ -1,18 +1,19 @@
 """The seam between those who want code run and the backends that run it.
 
 What always holds: a `CallResult` is what the *host* saw. Guest code can fail in any way it likes; it cannot choose the
-status of its call, the identity of the sandbox or the time that was measured.
-
-Snapshot, restore and fork will be a second protocol beside `Sandbox`, for the backends that can do them.
+status of its call, the identity of the sandbox or the time that was measured. Four statuses refine `exception` by what
+the guest says of its own failure (`disk`, `files`, `pids`, and `memory` where the interpreter lives on); a lie there
+changes the name of a failure and nothing else.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import Future
-from enum import StrEnum
+from enum import IntEnum, StrEnum
+from pathlib import Path
 from types import TracebackType
-from typing import Protocol, Self
+from typing import NamedTuple, NewType, Protocol, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -23,8 +24,18 @@ class CallStatus(StrEnum):
     OK = "ok"
     EXCEPTION = "exception"
     TIMEOUT = "timeout"
+    """The call's wall clock."""
+    CPU = "cpu"
+    """The sandbox's CPU time, over all its calls."""
+    EXPIRED = "expired"
+    """The sandbox's own wall clock, from its first moment."""
     MEMORY = "memory"
+    PIDS = "pids"
+    DISK = "disk"
+    FILES = "files"
     OUTPUT = "output"
+    CALLS = "calls"
+    """The session has had all its calls; this one did not run."""
     DIED = "died"
 
 
@@ -53,6 +64,18 @@ class Limits(BaseModel):
     """Bytes of standard output and error that one call may produce; more ends the call with status `output`."""
     tmp_mib: int = Field(64, ge=1)
     work_mib: int = Field(32, ge=1)
+    open_files: int = Field(256, ge=32)
+    """Descriptors of one process."""
+    entries: int = Field(4_096, ge=1)
+    """Files and folders that one listing, upload or download may name."""
+    cpu_seconds: float = Field(600.0, gt=0)
+    """CPU time of a sandbox of its own, over all its calls."""
+    life_seconds: float = Field(3_600.0, gt=0)
+    """Wall clock of a sandbox of its own, used or not."""
+    calls: int = Field(1_000, ge=1)
+    """Of one session or sandbox."""
+    snapshots: int = Field(64, ge=0)
+    """Taken by one session or sandbox."""
 
 
 class CallResult(BaseModel):
@@ -85,11 +108,59 @@ class ExecResult(BaseModel):
     seconds: float
 
 
+SnapshotId = NewType("SnapshotId", str)
+"""SHA-256, in hex, over all that a snapshot depends on: runsc and its flags, the bundle, the parent, the content."""
+
+
+class Priority(IntEnum):
+    """Who goes first when places are short. Within one priority callers take turns."""
+
+    JOB = 0
+    TRAINING = 1
+    BACKGROUND = 2
+
+
+class Usage(BaseModel):
+    """What a session has used so far, measured by the host."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    calls: int = 0
+    seconds: float = 0.0
+    """Wall clock inside calls."""
+    output_bytes: int = 0
+    snapshots: int = 0
+    moves: int = 0
+    """How often it moved to a tier with more isolation, or to another sandbox."""
+    cpu_seconds: float | None = None
+    """Of its own sandbox; None while it shared one."""
+    peak_memory_mib: float | None = None
+    """Likewise."""
+
+
+class FileKind(StrEnum):
+    FILE = "file"
+    FOLDER = "folder"
+    OTHER = "other"
+    """Links, pipes, sockets, devices, and files with more than one name: listed, never read."""
+
+
+class Entry(NamedTuple):
+    """What stands under a name below /work or /tmp. The name is hostile text."""
+
+    path: str
+    kind: FileKind
+    size: int
+
+
 class Sandbox(Protocol):
     """One isolated machine with a warm, stateful Python worker. Not thread-safe: one caller at a time."""
 
     id: str
     limits: Limits
+
+    @property
+    def usage(self) -> Usage: ...
 
     def run(self, code: str, *, seconds: float | None = None) -> CallResult:
         """Runs Python in the worker; names persist from call to call. `seconds` shortens the limit, never extends it.
@@ -110,6 +181,42 @@ class Sandbox(Protocol):
         """The content of a regular file under /work or /tmp. Raises BadRequestError where there is none."""
         ...
 
+    def list(self, path: str = "/work") -> Sequence[Entry]:
+        """Everything below a folder, links not followed. Raises LimitError beyond `Limits.entries`."""
+        ...
+
+    def upload(self, source: Path, path: str) -> int:
+        """Copies a tree of regular files in; how many. Raises BadRequestError for anything else in it."""
+        ...
+
+    def download(self, path: str, target: Path) -> int:
+        """Copies the regular files below a folder into a new folder of the host; how many.
+
+        Whatever the guest made of the names and files, nothing outside `target` is touched, and nothing in it is
+        anything but a plain file or folder. Raises BadRequestError when what is there cannot be taken whole.
+        """
+        ...
+
+    def snapshot(self, *, durable: bool = False) -> SnapshotId:
+        """Keeps the whole state: heap, threads, child processes, open files, /tmp and /work. It goes on running.
+
+        A durable snapshot outlives this process and the broker, until it is forgotten. Raises RefusedError where the
+        backend cannot, LimitError beyond `Limits.snapshots` or the store's quota.
+        """
+        ...
+
+    def prepare(self, snapshot: SnapshotId, copies: int = 1) -> None:
+        """Has copies restored ahead of need, for `restore` and `fork` to take."""
+        ...
+
+    def restore(self, snapshot: SnapshotId) -> None:
+        """Goes back: everything since is gone. The sandbox has another identity afterwards."""
+        ...
+
+    def fork(self, snapshot: SnapshotId, n: int) -> Sequence[Sandbox]:
+        """`n` new sandboxes that begin there, each with other random numbers; this one goes on undisturbed."""
+        ...
+
     def close(self) -> None:
         """Kills everything inside and removes every trace on the host. Closing twice is fine."""
         ...
@@ -123,6 +230,9 @@ class Session(Protocol):
     @property
     def tier(self) -> Tier: ...
 
+    @property
+    def usage(self) -> Usage: ...
+
     def run(self, code: str, *, seconds: float | None = None) -> CallResult:
         """As `Sandbox.run`; blocks."""
         ...
@@ -131,7 +241,16 @@ class Session(Protocol):
         """The same without blocking: the caller's loop goes on while the code runs."""
         ...
 
-    def close(self) -> None: ...
+    def fork(self, n: int) -> list[Session]:
+        """`n` sessions with this one's names, each on its own from here on. Waits for the calls under way.
+
+        Pure and compute-only histories are repeated, which costs what they cost; a sandbox of its own is snapshot.
+        """
+        ...
+
+    def close(self) -> None:
+        """Frees what it holds at once, also in the middle of a call."""
+        ...
 
     def __enter__(self) -> Self: ...
 
@@ -143,8 +262,22 @@ class Session(Protocol):
 class SessionPool(Protocol):
     """Where sessions come from. One a process; close it and nothing of it is left on the host."""
 
-    def open(self, *, tier: Tier = Tier.SHARED) -> Session:
-        """A fresh session; `tier` is the least that its family asks for. Raises RefusedError without isolation."""
+    def open(self, *, tier: Tier = Tier.SHARED, caller: str = "", priority: Priority = Priority.TRAINING) -> Session:
+        """A fresh session; `tier` is the least that its family asks for. Callers of one priority take turns.
+
+        Raises RefusedError without isolation, BusyError when too many sessions wait already.
+        """
+        ...
+
+    def sandbox(
+        self,
+        limits: Limits | None = None,
+        *,
+        snapshot: SnapshotId | None = None,
+        caller: str = "",
+        priority: Priority = Priority.TRAINING,
+    ) -> Sandbox:
+        """A sandbox of its own, fresh or from a snapshot; blocks until it is ready."""
         ...
 
     def stats(self) -> dict[str, float]:

@@ -33,9 +33,15 @@ class Op(IntEnum):
     EXEC = 6
     """Body: JSON {argv, seconds, output_bytes}, a newline, standard input."""
     READ = 7
-    """Body: JSON {path, max_bytes}. Reply: OK with the content, or REFUSED with a reason."""
+    """Body: JSON {path, offset, max_bytes}. Reply: OK with the content, or REFUSED with a reason."""
     WRITE = 8
-    """Body: JSON {path}, a newline, the content."""
+    """Body: JSON {path, parents}, a newline, the content; with `parents`, missing folders are made."""
+    PING = 9
+    """Answered with READY at once. How the broker knows that a restored sandbox lives."""
+    RESEED = 10
+    """Body: 32 bytes. Other random numbers from here on, in the supervisor and in every process of a session."""
+    LIST = 11
+    """Body: JSON {path, entries}. Reply: OK with `ENTRY` records, or REFUSED."""
 
 
 class Kind(IntEnum):
@@ -59,6 +65,12 @@ class Kind(IntEnum):
 FULL = b"full"
 FROM_USER_PROCESS = frozenset({Kind.OK, Kind.EXCEPTION})
 """The only kinds that a process with user code in it may claim; all others are said by its supervisor or the host."""
+
+
+ENTRY = struct.Struct(">cQH")
+"""One name of a listing: `f` file, `d` folder, `o` other; size in bytes; length of the path in bytes, which follows."""
+LIMITS_TOLD = frozenset({"memory", "disk", "files", "pids"})
+"""What the report of an exception may name as `limit`, beside `error` and `traceback`."""
 
 
 class Request(NamedTuple):

@@ -1,0 +1,54 @@
+"""What one sandbox is for and what it may use. Equal profiles give equal sandboxes: each names a golden image."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Mode = Literal["shared", "process", "sandbox"]
+
+
+class BackendName(StrEnum):
+    GVISOR = "gvisor"
+    NSJAIL = "nsjail"
+
+
+class Profile(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    backend: BackendName = BackendName.GVISOR
+    mode: Mode
+    preload: tuple[str, ...] = ()
+    """Modules that are imported before the first call, and so are part of the golden image."""
+    memory_mib: int = Field(ge=16)
+    """Of the whole sandbox, gVisor's own part (about 30 MiB) included."""
+    process_memory_mib: int = Field(ge=16)
+    """Address space of one process inside."""
+    pids: int = Field(ge=1)
+    cpus: float = Field(gt=0)
+    tmp_mib: int = Field(ge=1)
+    work_mib: int = Field(ge=1)
+    open_files: int = Field(256, ge=32)
+    output_bytes: int = Field(ge=64)
+    slice_seconds: float = Field(0.25, gt=0)
+    ahead: int = Field(0, ge=0)
+    """Processes forked before anybody asks."""
+    cpu_seconds: float | None = None
+    """CPU time of the sandbox; the broker kills it at its end. None: no end."""
+    life_seconds: float | None = None
+    """Likewise, wall clock from its hand-over."""
+
+    def worker_limits(self) -> str:
+        """What the worker enforces itself, as its second argument."""
+        return json.dumps(
+            {
+                "output_bytes": self.output_bytes,
+                "memory_bytes": self.process_memory_mib << 20,
+                "slice_seconds": self.slice_seconds,
+                "ahead": self.ahead,
+                "preload": list(self.preload),
+            }
+        )
