@@ -1,0 +1,452 @@
+"""What the runtime can do: `python benchmarks/runtime.py [--json FILE] [--only NAME,...] [--quick]`.
+
+Every figure stands beside what it is compared with, measured in the same run on the same load. Snippets are new texts,
+so that nothing is answered from a cache. Times are wall clock as the caller sees them. Exit code 1 when a bar is
+missed: the table says which.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import mean, median, quantiles
+from typing import Any
+
+sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parent)]
+
+import leftovers
+
+from runtime.backends.gvisor import FLAGS, find_runsc
+from runtime.guest import wire
+from runtime.guest.wire import Op
+from runtime.sandbox import CallResult, CallStatus, Limits, Tier
+from runtime.sessions.pool import Sessions
+from runtime.settings import BrokerSettings, RuntimeSettings
+
+HEAP = "heap = bytearray(50 << 20)\nfor i in range(0, len(heap), 4096): heap[i] = 7"
+COUNT = "n = globals().get('n', 0) + 1\nprint(n)"
+
+
+def trivial(n: int) -> str:
+    return f"x = {n}\nprint(x + 1)"
+
+
+def typical(n: int) -> str:
+    """A pure snippet of a few milliseconds, as agents write them: a loop over a few thousand numbers."""
+    return f"total = 0\nfor k in range(20000):\n    total += (k * {n + 3}) % 7\nprint(total)"
+
+
+def spread(taken: list[float]) -> dict[str, float]:
+    """Median, 95th percentile and number of times given in seconds, in milliseconds."""
+    cuts = quantiles(taken, n=20, method="inclusive") if len(taken) > 1 else taken * 19
+    return {"p50_ms": round(1000 * median(taken), 3), "p95_ms": round(1000 * cuts[18], 3), "n": len(taken)}
+
+
+def timed(action: Callable[[int], object], times: int) -> list[float]:
+    taken = []
+    for n in range(times):
+        started = time.perf_counter()
+        action(n)
+        taken.append(time.perf_counter() - started)
+    return taken
+
+
+def sound(result: CallResult) -> CallResult:
+    if result.status is not CallStatus.OK:
+        raise RuntimeError(f"a call ended as {result.status}: {result.error}")
+    return result
+
+
+class Bench:
+    """One folder and its pool; `scale` shortens the long scenarios."""
+
+    def __init__(self, folder: Path, scale: float) -> None:
+        self.folder, self.scale = folder, scale
+        self.settings = RuntimeSettings(
+            own=BrokerSettings(state_dir=folder / "state", root_dir=folder / "roots"),
+            limits=Limits(call_seconds=10.0),
+        )
+        self.pool = Sessions(self.settings)
+
+    def times(self, number: int) -> int:
+        return max(3, int(number * self.scale))
+
+    # calls
+
+    def warm_call(self) -> dict[str, Any]:
+        figures: dict[str, Any] = {}
+        for tier in Tier:
+            with self.pool.open(tier=tier) as session:
+                session.run("1")
+                time.sleep(0.3)
+                figures[tier.value] = spread(timed(lambda n, at=session: sound(at.run(trivial(n))), self.times(3000)))
+        plain = ["/usr/bin/python3", "-c", "print(1)"]
+        figures["python_c"] = spread(timed(lambda _: subprocess.run(plain, capture_output=True, check=True), 40))
+        figures["bar"] = "0.3 / 1 ms"
+        figures["met"] = figures["shared"]["p50_ms"] <= 0.3 and figures["shared"]["p95_ms"] <= 1.0
+        return figures
+
+    def throughput(self) -> dict[str, Any]:
+        rates = {}
+        for count in (2, 4, 8):
+            sessions = [self.pool.open() for _ in range(count)]
+            for session in sessions:
+                session.run("1")
+            calls = self.times(20_000)
+            started = time.perf_counter()
+            futures = [sessions[n % count].start(trivial(n)) for n in range(calls)]
+            for future in futures:
+                sound(future.result())
+            rates[count] = round(calls / (time.perf_counter() - started))
+            for session in sessions:
+                session.close()
+        bare = self._bare_worker(self.times(20_000))
+        best = max(rates.values())
+        return {
+            "calls_per_second": rates,
+            "same_worker_without_a_sandbox": bare,
+            "share": round(best / bare, 2),
+            "bar": "8,000/s, and a third of the worker without a sandbox",
+            "met": best >= 8_000 and best >= bare / 3,
+        }
+
+    def _bare_worker(self, calls: int) -> int:
+        """The guest's own worker as a plain process, fed a window of requests through the same frames."""
+        script = Path(__file__).resolve().parents[1] / "runtime/guest/worker.py"
+        limits = json.dumps(
+            {"output_bytes": 16384, "memory_bytes": 1 << 30, "slice_seconds": 0.25, "ahead": 0, "preload": []}
+        )
+        code = (
+            f"import sys; sys.path.insert(0, {str(script.parents[2])!r}); sys.argv = ['w', 'shared', {limits!r}]; "
+            + (f"import runpy; runpy.run_path({str(script)!r}, run_name='__main__')")
+        )
+        process = subprocess.Popen(
+            ["/usr/bin/python3", "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
+        )
+        assert process.stdin is not None
+        assert process.stdout is not None
+        replies = wire.Replies(1 << 20)
+        answered = sent = 0
+        first: float | None = None
+        try:
+            while answered < calls:
+                while first is not None and sent < calls and sent - answered < 256:
+                    frames = [
+                        wire.pack_request(os.urandom(16), Op.RUN, (sent + k) % 8, trivial(sent + k).encode())
+                        for k in range(64)
+                    ]
+                    os.write(process.stdin.fileno(), b"".join(frames))
+                    sent += 64
+                got = replies.feed(os.read(process.stdout.fileno(), 1 << 16))
+                if first is None:
+                    first = time.perf_counter()
+                else:
+                    answered += len(got)
+            assert first is not None
+            return round(answered / (time.perf_counter() - first))
+        finally:
+            process.kill()
+            process.wait()
+
+    def queue(self) -> dict[str, Any]:
+        """Many calls of many rollouts at once; each rollout asks for its next call when it has the last answer."""
+        rollouts, calls = 500, self.times(45_000)
+        each = calls // rollouts
+        with self.pool.open() as probe:
+            probe.run("1")
+            alone = [sound(probe.run(typical(n))).seconds for n in range(200)]
+        work = mean(alone) * each * rollouts
+        pool = self.pool
+        waits: list[float] = []
+        ends: list[float] = []
+
+        def rollout(number: int) -> None:
+            session = pool.open(caller=f"rollout-{number}")
+            left = list(range(each))
+            done: Future[None] = Future()
+
+            def ask() -> None:
+                if not left:
+                    ends.append(time.perf_counter())
+                    session.close()
+                    done.set_result(None)
+                    return
+                asked = time.perf_counter()
+                future = session.start(typical(number * 1000 + left.pop()))
+
+                def answered(result: Future[CallResult]) -> None:
+                    try:
+                        sound(result.result())
+                    except BaseException as error:  # noqa: BLE001 - handed to who waits
+                        done.set_exception(error)
+                        return
+                    waits.append(time.perf_counter() - asked)
+                    ask()
+
+                future.add_done_callback(answered)
+
+            finished.append(done)
+            ask()
+
+        finished: list[Future[None]] = []
+        started = time.perf_counter()
+        for number in range(rollouts):
+            rollout(number)
+        for done in finished:
+            done.result()
+        wall = time.perf_counter() - started
+        cores = os.cpu_count() or 1
+        ratio, fairness = wall / (work / cores), max(waits) / mean(waits)
+        return {
+            "rollouts": rollouts,
+            "calls": len(waits),
+            "wall_seconds": round(wall, 2),
+            "work_seconds": round(work, 2),
+            "work_ms_per_call_alone": round(1000 * mean(alone), 3),
+            "wall_by_work_per_core": round(ratio, 3),
+            "mean_wait_ms": round(1000 * mean(waits), 1),
+            "max_wait_ms": round(1000 * max(waits), 1),
+            "max_by_mean_wait": round(fairness, 2),
+            "bar": "all answered, max/mean wait under 3, wall within 1.3 of work / cores",
+            "met": len(waits) == each * rollouts and fairness < 3 and ratio <= 1.3,
+        }
+
+    # snapshots
+
+    def snapshot(self) -> dict[str, Any]:
+        figures: dict[str, Any] = {}
+        for name, setup, bar in (("fresh", COUNT, 60), ("heap_50_mb", HEAP, 100)):
+            with self.pool.sandbox() as box:
+                sound(box.run(setup))
+                box.snapshot()
+                figures[name] = spread(timed(lambda _, at=box: at.snapshot(), self.times(20)))
+                figures[f"{name}_met"] = figures[name]["p50_ms"] <= bar
+        figures["bar"] = "60 / 100 ms (medians)"
+        figures["met"] = figures["fresh_met"] and figures["heap_50_mb_met"]
+        return figures
+
+    def rollback(self) -> dict[str, Any]:
+        figures: dict[str, Any] = {}
+        with self.pool.sandbox() as box:
+            sound(box.run("kept = 1"))
+            kept = box.snapshot()
+
+            def back(_: int) -> None:
+                box.restore(kept)
+                sound(box.run("print(kept)"))
+
+            figures["answered"] = spread(timed(back, self.times(20)))
+            box.prepare(kept, 2)
+            taken = []
+            for _ in range(self.times(20)):
+                time.sleep(0.5)
+                taken += timed(back, 1)
+            figures["restored_ahead"] = spread(taken)
+        figures["bar"] = "150 ms with an answered call; under 10 ms when a copy was restored ahead (medians)"
+        figures["met"] = figures["answered"]["p50_ms"] <= 150 and figures["restored_ahead"]["p50_ms"] < 10
+        return figures
+
+    def branch(self) -> dict[str, Any]:
+        taken, cold = [], []
+        with self.pool.sandbox() as box:
+            sound(box.run("kept = 7"))
+            kept = box.snapshot()
+            for _ in range(self.times(8)):
+                started = time.perf_counter()
+                branches = box.fork(kept, 8)
+                with ThreadPoolExecutor(8) as threads:
+                    outputs = list(threads.map(lambda at: sound(at.run("print(kept)")).output, branches))
+                taken.append(time.perf_counter() - started)
+                if outputs != ["7\n"] * 8:
+                    raise RuntimeError(f"branches do not have their names: {outputs}")
+                for one in branches:
+                    one.close()
+        started = time.perf_counter()
+        for _ in range(8):
+            subprocess.run(self._cold(), input=b"", capture_output=True, check=True)
+        cold.append(time.perf_counter() - started)
+        return {
+            "all_eight_answering": spread(taken),
+            "eight_cold_starts_in_sequence_ms": round(1000 * cold[0]),
+            "bar": "600 ms (median)",
+            "met": spread(taken)["p50_ms"] <= 600,
+        }
+
+    def _cold(self) -> list[str]:
+        """`runsc run` of a program that prints, without this project."""
+        root = next((self.folder / "roots").glob("root-*"))
+        bundle = self.folder / "cold"
+        bundle.mkdir(exist_ok=True)
+        process = {
+            "user": {"uid": 1000, "gid": 1000},
+            "args": ["/usr/bin/python3", "-I", "-S", "-c", "print(1)"],
+            "cwd": "/",
+            "env": ["PATH=/usr/bin"],
+        }
+        spec = {
+            "ociVersion": "1.0.2",
+            "process": process,
+            "root": {"path": str(root), "readonly": True},
+            "mounts": [],
+            "linux": {"namespaces": [{"type": kind} for kind in ("pid", "ipc", "uts", "mount", "network")]},
+        }
+        (bundle / "config.json").write_text(json.dumps(spec))
+        name = f"cold-{os.getpid()}-{time.monotonic_ns()}"
+        return [
+            str(find_runsc()),
+            "--root",
+            str(self.folder / "cold-state"),
+            *FLAGS,
+            "run",
+            "--bundle",
+            str(bundle),
+            name,
+        ]
+
+    # sessions
+
+    def short_sessions(self) -> dict[str, Any]:
+        figures: dict[str, Any] = {}
+        bars = {Tier.SHARED: 2_000, Tier.PROCESS: 70, Tier.SANDBOX: 10}
+        for tier, bar in bars.items():
+            wide = {Tier.SHARED: 16, Tier.PROCESS: 16, Tier.SANDBOX: 6}[tier]
+            number = self.times({Tier.SHARED: 20_000, Tier.PROCESS: 1_400, Tier.SANDBOX: 200}[tier])
+            figures[tier.value] = self._sustained(tier, wide, number)
+            figures[f"{tier.value}_met"] = figures[tier.value] >= bar
+        figures["bar"] = "2,000 / 70 / 10 a second"
+        figures["met"] = all(figures[f"{tier.value}_met"] for tier in bars)
+        return figures
+
+    def _sustained(self, tier: Tier, wide: int, number: int) -> float:
+        """Sessions opened, called twice and closed per second, `wide` of them at a time, without a thread for each."""
+        done: Future[None] = Future()
+        state = {"opened": 0, "closed": 0}
+
+        def begin() -> None:
+            if state["opened"] >= number:
+                return
+            state["opened"] += 1
+            session = self.pool.open(tier=tier)
+            first, second = session.start("x = 20"), session.start("print(x + 1)")
+
+            def ended(result: Future[CallResult]) -> None:
+                try:
+                    sound(first.result())
+                    if sound(result.result()).output != "21\n":
+                        raise RuntimeError("a session lost its names")
+                except BaseException as error:  # noqa: BLE001 - handed to who waits
+                    if not done.done():
+                        done.set_exception(error)
+                    return
+                session.close()
+                state["closed"] += 1
+                if state["closed"] == number:
+                    done.set_result(None)
+                else:
+                    begin()
+
+            second.add_done_callback(ended)
+
+        with self.pool.open(tier=tier) as warm:
+            warm.run("1")
+        time.sleep(1.0)
+        started = time.perf_counter()
+        for _ in range(wide):
+            begin()
+        done.result()
+        return round(number / (time.perf_counter() - started), 1)
+
+    def idle_memory(self) -> dict[str, Any]:
+        count = 16
+        before = self._boxes_pss()
+        boxes = [self.pool.sandbox() for _ in range(count)]
+        for box in boxes:
+            sound(box.run("x = 1"))
+        time.sleep(3.0)
+        mib = (self._boxes_pss() - before) / count / 1024
+        for box in boxes:
+            box.close()
+        return {"pss_mib": round(mib, 1), "sandboxes": count, "bar": "25 MiB", "met": mib <= 25}
+
+    def _boxes_pss(self) -> int:
+        """PSS in KiB of every process of our sandboxes: gofers, sentries and what they started."""
+        total, marks = 0, (os.fsencode(self.folder), os.fsencode(str(self.settings.own.state_dir)))
+        for entry in Path("/proc").iterdir():
+            if not entry.name.isdigit():
+                continue
+            try:
+                line = (entry / "cmdline").read_bytes()
+                if any(mark in line for mark in marks) and b"runsc" in line:
+                    text = (entry / "smaps_rollup").read_text()
+                    total += next(int(row.split()[1]) for row in text.splitlines() if row.startswith("Pss:"))
+            except (OSError, StopIteration):
+                continue
+        return total
+
+    def leftovers(self) -> dict[str, Any]:
+        return leftovers.measure(self.times(1000), self.times(200), self.times(50), seed=1)
+
+
+SCENARIOS = (
+    "warm_call",
+    "throughput",
+    "queue",
+    "snapshot",
+    "rollback",
+    "branch",
+    "short_sessions",
+    "idle_memory",
+    "leftovers",
+)
+
+
+@contextmanager
+def bench(scale: float) -> Iterator[Bench]:
+    with tempfile.TemporaryDirectory(prefix="assay-bench-") as folder:
+        found = Bench(Path(folder), scale)
+        try:
+            yield found
+        finally:
+            found.pool.close()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there as JSON")
+    parser.add_argument("--only", help=f"of {', '.join(SCENARIOS)}; separated by commas")
+    parser.add_argument("--quick", action="store_true", help="a tenth of the repetitions")
+    options = parser.parse_args()
+    wanted = options.only.split(",") if options.only else list(SCENARIOS)
+    unknown = set(wanted) - set(SCENARIOS)
+    if unknown:
+        parser.error(f"no such scenario: {', '.join(sorted(unknown))}")
+    figures: dict[str, Any] = {
+        "cores": os.cpu_count(), "load": round(os.getloadavg()[0], 2), "kernel": platform.release()
+    }  # fmt: skip
+    with bench(0.1 if options.quick else 1.0) as one:
+        for name in wanted:
+            figures[name] = getattr(one, name)()
+            print(f"{name}:")
+            for key, figure in figures[name].items():
+                print(f"    {key:36} {figure}", flush=True)
+        figures["peak_rss_mib_of_this_process"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1)
+    missed = [name for name in wanted if figures[name].get("met") is False]
+    print(f"bars missed: {', '.join(missed) or 'none'}")
+    if options.json is not None:
+        options.json.write_text(json.dumps(figures, indent=2) + "\n")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
