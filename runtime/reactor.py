@@ -1,7 +1,8 @@
 """One thread that waits for pipes and clocks, and calls back. Everything that sessions and workers know lives on it.
 
-What always holds: callbacks run one at a time on the reactor's thread, in the order in which they became due; so the
-state they share needs no locks. A callback must not block.
+What always holds: callbacks run one at a time, in the order in which they became due; so the state they share needs no
+locks. They run on the reactor's thread, or, when `here` finds nothing else running or due, on the caller's own: that
+saves a wake-up. A callback must not block, and must bear a watched descriptor with nothing to read.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import contextlib
 import heapq
 import itertools
 import logging
+import math
 import os
 import selectors
 import threading
@@ -43,6 +45,9 @@ class Reactor:
         self._timers: list[tuple[float, int, Timer]] = []
         self._numbers = itertools.count()
         self._asleep = False
+        self._sleeps_until = 0.0
+        self._running = threading.Lock()
+        """Held while a callback runs."""
         self._stopping = self._stopped = False
         self._thread = threading.Thread(target=self._loop, name="sandbox-reactor", daemon=True)
         self._thread.start()
@@ -53,18 +58,33 @@ class Reactor:
         self._soon.append(callback)
         if self._stopped:
             self._run_rest()
-        elif self._asleep:
-            self._asleep = False
-            os.write(self._wake_in, b"x")
+        else:
+            self._wake()
+
+    def here(self, callback: Callback) -> None:
+        """As `call`, but on this thread, before it returns, when no other callback runs or is due."""
+        if self._soon or self._stopped or not self._running.acquire(blocking=False):
+            self.call(callback)
+            return
+        try:
+            if self._soon:  # it came between the look and the lock, so it goes first
+                self._soon.append(callback)
+                self._wake()
+            else:
+                self._run(callback)
+        finally:
+            self._running.release()
 
     def after(self, seconds: float, callback: Callback) -> Timer:
-        """From the reactor's thread only."""
-        timer = Timer(callback)
-        heapq.heappush(self._timers, (time.monotonic() + seconds, next(self._numbers), timer))
+        """From a callback only."""
+        timer, due = Timer(callback), time.monotonic() + seconds
+        heapq.heappush(self._timers, (due, next(self._numbers), timer))
+        if due < self._sleeps_until:
+            self._wake()
         return timer
 
     def watch(self, descriptor: int, events: int, callback: Callback) -> None:
-        """From the reactor's thread only; `events` is of `selectors`, 0 stops watching."""
+        """From a callback only; `events` is of `selectors`, 0 stops watching."""
         known = descriptor in self._selector.get_map()
         if not events:
             if known:
@@ -92,24 +112,39 @@ class Reactor:
     def _end(self) -> None:
         self._stopping = True
 
+    def _wake(self) -> None:
+        if self._asleep:
+            self._asleep = False
+            os.write(self._wake_in, b"x")
+
     def _loop(self) -> None:
         while not self._stopping:
-            self._asleep = True
-            wait = 0.0 if self._soon else self._until_next()
-            ready = self._selector.select(wait)
+            with self._running:
+                wait = self._until_next()
+                self._sleeps_until = math.inf if wait is None else time.monotonic() + wait
+                self._asleep = True
+            ready = self._selector.select(0.0 if self._soon else wait)
             self._asleep = False
-            for key, _ in ready:
-                if key.data is None:
-                    os.read(self._wake_out, 4096)
-                else:
-                    self._run(key.data)
-            for _ in range(len(self._soon)):
-                self._run(self._soon.popleft())
-            now = time.monotonic()
-            while self._timers and self._timers[0][0] <= now:
-                timer = heapq.heappop(self._timers)[2]
-                if not timer.cancelled:
-                    self._run(timer.callback)
+            with self._running:
+                self._round(ready)
+
+    def _round(self, ready: list[tuple[selectors.SelectorKey, int]]) -> None:
+        watched = self._selector.get_map()
+        for found, _ in ready:
+            key = watched.get(found.fd)  # as it is now: what ran since may have stopped watching, or closed it
+            if key is None:
+                continue
+            if key.data is None:
+                os.read(self._wake_out, 4096)
+            else:
+                self._run(key.data)
+        for _ in range(len(self._soon)):
+            self._run(self._soon.popleft())
+        now = time.monotonic()
+        while self._timers and self._timers[0][0] <= now:
+            timer = heapq.heappop(self._timers)[2]
+            if not timer.cancelled:
+                self._run(timer.callback)
 
     def _run(self, callback: Callback) -> None:
         try:
@@ -118,6 +153,4 @@ class Reactor:
             log.exception("a callback of the sandbox reactor failed")
 
     def _until_next(self) -> float | None:
-        while self._timers and self._timers[0][2].cancelled:
-            heapq.heappop(self._timers)
         return max(0.0, self._timers[0][0] - time.monotonic()) if self._timers else None

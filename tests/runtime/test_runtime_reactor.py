@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from concurrent.futures import Future
+from functools import partial
 
 from runtime.reactor import Reactor
 
@@ -42,3 +45,61 @@ def test_what_comes_after_the_end_is_run_at_once() -> None:
     reactor.stop()
     reactor.call(lambda: late.set_result("done"))
     assert late.result(timeout=0) == "done"
+
+
+def test_here_runs_at_once_on_the_callers_thread_unless_something_else_does() -> None:
+    reactor = Reactor()
+    time.sleep(0.1)  # so that its thread has nothing in hand
+    ran: list[int] = []
+    reactor.here(lambda: ran.append(threading.get_ident()))
+    assert ran == [threading.get_ident()]
+    held, go_on, later = Future[None](), threading.Event(), Future[int]()
+
+    def holds() -> None:
+        held.set_result(None)
+        go_on.wait(timeout=5)
+
+    reactor.call(holds)
+    held.result(timeout=5)
+    reactor.here(lambda: later.set_result(threading.get_ident()))
+    assert not later.done()
+    go_on.set()
+    assert later.result(timeout=5) != threading.get_ident()
+    reactor.stop()
+
+
+def test_callbacks_from_many_threads_never_overlap_and_keep_the_order_of_each() -> None:
+    reactor = Reactor()
+    inside, seen, done = 0, list[tuple[int, int]](), Future[None]()
+
+    def step(thread: int, number: int) -> None:
+        nonlocal inside
+        inside += 1
+        assert inside == 1
+        seen.append((thread, number))
+        if len(seen) == 4_000:
+            done.set_result(None)
+        inside -= 1
+
+    def work(thread: int) -> None:
+        for number in range(1_000):
+            (reactor.here if number % 3 else reactor.call)(partial(step, thread, number))
+
+    threads = [threading.Thread(target=work, args=(thread,)) for thread in range(4)]
+    for thread in threads:
+        thread.start()
+    done.result(timeout=20)
+    for thread in threads:
+        thread.join()
+        assert [number for mine, number in seen if mine == threads.index(thread)] == list(range(1_000))
+    reactor.stop()
+
+
+def test_a_timer_set_from_another_thread_is_heard_in_time() -> None:
+    reactor, heard = Reactor(), Future[float]()
+    started = time.monotonic()
+    reactor.here(lambda: reactor.after(60, lambda: None) and None)
+    time.sleep(0.05)
+    reactor.here(lambda: reactor.after(0.05, lambda: heard.set_result(time.monotonic())) and None)
+    assert 0.1 <= heard.result(timeout=5) - started < 1
+    reactor.stop()
