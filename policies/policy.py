@@ -17,6 +17,12 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
 DEFAULT = "default_policy.toml"
 """The packaged policy, in force where a data folder has none of its own."""
 
+UPGRADE = (
+    f"to bring a file of version 1 up to date, add model_code and tools to [sandbox] and the sections [tiers] and "
+    f"[tiers.families], as in the packaged {DEFAULT}, and set version = 2"
+)
+"""Version 1 said nothing about which isolation runs what."""
+
 
 class PolicyError(Exception):
     """The policy file cannot be used; the message says where and why, and `hint` what to do."""
@@ -57,17 +63,36 @@ class ApprovalRules(_Section):
     people: int = Field(ge=1, le=20)
 
 
+Backend = Literal["gvisor", "nsjail"]
+Tier = Literal["shared", "process", "sandbox"]
+"""From the least isolation to the most; all three are in a sandbox."""
+
+
 class SandboxRules(_Section):
     allow_unsandboxed: Literal[False]
+    model_code: Backend
+    """What may run code that a model wrote. nsjail shares the host's kernel."""
+    tools: Backend
+    """What runs the verifiers' own tools."""
+
+
+class TierRules(_Section):
+    """The least isolation of a session, by what it is for and by its family; the stricter of the two counts."""
+
+    training: Tier
+    evaluation: Tier
+    jobs: Tier
+    families: dict[str, Tier]
 
 
 class Policy(_Section):
-    version: Literal[1]
+    version: Literal[2]
     improvement: ImprovementRules
     non_regression: NonRegressionRules
     integrity: IntegrityRules
     approval: ApprovalRules
     sandbox: SandboxRules
+    tiers: TierRules
 
     _digest: str = PrivateAttr(default="")
 
@@ -125,12 +150,14 @@ _FAULTS = {"extra_forbidden": "there is no such key", "missing": "this key is mi
 
 def _advice(fault: Any) -> str:
     *section, key = map(str, fault["loc"])
+    if (section, key, fault["input"]) == ([], "version", 1):
+        return UPGRADE
     place = f"section [{'.'.join(section)}]" if section else "the top of the file"
     if fault["type"] == "missing":
         return f"add {key!r} to {place}, as in the packaged {DEFAULT}"
     if fault["type"] == "extra_forbidden":
         return f"remove {key!r} from {place}, or correct its spelling after the packaged {DEFAULT}"
-    if section == ["sandbox"]:
+    if (section, key) == (["sandbox"], "allow_unsandboxed"):
         return "set it to false: model code never runs without isolation"
     return f"correct the value of {key!r} in {place}"
 

@@ -27,6 +27,7 @@ def test_the_packaged_policy_asks_for_evidence_and_for_a_person() -> None:
     policy = load()
     assert policy.approval.required
     assert policy.sandbox.allow_unsandboxed is False
+    assert (policy.sandbox.model_code, policy.sandbox.tools) == ("gvisor", "nsjail")
     assert 0 < policy.improvement.alpha <= 0.05
     assert policy.digest == hashlib.sha256(DEFAULT.encode()).hexdigest()
 
@@ -56,7 +57,10 @@ def test_an_unknown_section_is_named() -> None:
     assert "promotoin: there is no such key" in str(refused(DEFAULT + "\n[promotoin]\nx = 1\n"))
 
 
-@pytest.mark.parametrize("key", ["min_items", "required", "allow_unsandboxed", "version", "max_age_hours"])
+@pytest.mark.parametrize(
+    "key",
+    ["min_items", "required", "allow_unsandboxed", "model_code", "tools", "evaluation", "version", "max_age_hours"],
+)
 def test_a_missing_key_is_asked_for_and_never_guessed(key: str) -> None:
     without = "\n".join(line for line in DEFAULT.splitlines() if not line.startswith(f"{key} ="))
     error = refused(without)
@@ -67,6 +71,46 @@ def test_a_missing_key_is_asked_for_and_never_guessed(key: str) -> None:
 def test_a_missing_section_is_asked_for() -> None:
     error = refused(DEFAULT[: DEFAULT.index("[sandbox]")])
     assert "sandbox: this key is missing" in str(error)
+
+
+def test_the_table_of_families_must_be_there_and_may_be_empty() -> None:
+    error = refused(DEFAULT[: DEFAULT.index("[tiers.families]")])
+    assert "tiers.families: this key is missing" in str(error)
+    assert parse(DEFAULT.encode(), "policy.toml").tiers.families == {}
+
+
+def test_a_file_of_version_1_is_refused_with_what_it_lacks_and_what_to_add() -> None:
+    gone = ("model_code", "tools", "training", "evaluation", "jobs", "[tiers")
+    old = "\n".join(line for line in DEFAULT.splitlines() if not line.startswith(gone))
+    error = refused(old.replace("version = 2", "version = 1"))
+    line = next(n for n, text in enumerate(old.splitlines(), 1) if text.startswith("[sandbox]"))
+    assert f"line {line}: sandbox.model_code: this key is missing" in str(error)
+    assert "tiers: this key is missing" in str(error)
+    for words in ("version = 2", "model_code", "[tiers.families]"):
+        assert words in error.hint
+
+
+def test_a_file_of_a_version_that_is_not_known_yet_is_not_taken_for_an_old_one() -> None:
+    assert "version 1" not in refused(DEFAULT.replace("version = 2", "version = 3")).hint
+
+
+@pytest.mark.parametrize(
+    ("line", "instead"),
+    [
+        ('model_code = "gvisor"', 'model_code = "docker"'),
+        ('model_code = "gvisor"', 'model_code = ["gvisor"]'),
+        ('tools = "nsjail"', 'tools = ""'),
+        ('training = "shared"', 'training = "Sandbox"'),
+        ('jobs = "shared"', "jobs = 2"),
+        ("[tiers.families]", '[tiers.families]\ndigits = "none"'),
+        ("[tiers.families]", "[tiers.families]\ndigits = {}"),
+    ],
+)
+def test_isolation_that_does_not_exist_is_refused_with_its_line(line: str, instead: str) -> None:
+    key = instead.splitlines()[-1].split()[0]
+    error = refused(DEFAULT.replace(line, instead))
+    assert f".{key}: " in str(error)
+    assert "line " in str(error)
 
 
 def test_isolation_cannot_be_switched_off() -> None:
@@ -88,7 +132,8 @@ def test_isolation_cannot_be_switched_off() -> None:
         ("people", "1.5"),
         ("margin", "inf"),
         ("max_infra_errors", "-0.1"),
-        ("version", "2"),
+        ("version", "1"),
+        ("version", "3"),
     ],
 )
 def test_values_out_of_bounds_or_of_another_type_are_refused(key: str, value: str) -> None:
@@ -97,7 +142,7 @@ def test_values_out_of_bounds_or_of_another_type_are_refused(key: str, value: st
 
 
 def test_broken_toml_is_refused_with_its_line() -> None:
-    assert "line 2" in str(refused("version = 1\nmin_items = = 3\n"))
+    assert "line 2" in str(refused("version = 2\nmin_items = = 3\n"))
 
 
 def test_a_file_that_is_not_text_is_refused() -> None:
