@@ -68,8 +68,8 @@ def one_seed(seed: int, data: Path) -> dict[str, Any]:
             )
             ledger.put_cycle(cycle)
             progress = Progress(cycle, ledger, time.monotonic)
-            with Equipment(data, ledger, runtime_settings(settings, data), recipe.agent) as equipment:
-                Night(cycle, equipment, load(None), progress, None).run()
+            with Equipment(data, ledger, runtime_settings(settings, data), recipe.agent, load(None)) as equipment:
+                Night(cycle, equipment, progress, None).run()
             start = progress.cycle.plan["start"]
             evaluation = ledger.evaluation(f"{cycle.id}.evaluation")
             assert evaluation is not None

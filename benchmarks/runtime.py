@@ -23,10 +23,9 @@ from pathlib import Path
 from statistics import mean, median, quantiles
 from typing import Any
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parent)]
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-import leftovers
-
+from benchmarks import leftovers
 from runtime.backends.gvisor import FLAGS, find_runsc
 from runtime.guest import wire
 from runtime.guest.wire import Op
@@ -127,10 +126,9 @@ class Bench:
         limits = json.dumps(
             {"output_bytes": 16384, "memory_bytes": 1 << 30, "slice_seconds": 0.25, "ahead": 0, "preload": []}
         )
-        code = (
-            f"import sys; sys.path.insert(0, {str(script.parents[2])!r}); sys.argv = ['w', 'shared', {limits!r}]; "
-            + (f"import runpy; runpy.run_path({str(script)!r}, run_name='__main__')")
-        )
+        arguments = ["worker.py", "shared", limits]
+        code = f"import runpy, sys; sys.path.insert(0, {str(script.parents[2])!r}); sys.argv = {arguments!r}; "
+        code += f"runpy.run_path({str(script)!r}, run_name='__main__')"
         process = subprocess.Popen(
             ["/usr/bin/python3", "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
         )
