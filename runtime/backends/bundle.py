@@ -9,6 +9,8 @@ import json
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from runtime import profile as profiles
+
 Mode = Literal["shared", "process", "sandbox"]
 UID = 1000
 FILE_MIB = 32
@@ -30,18 +32,19 @@ class Profile(NamedTuple):
     output_bytes: int
     slice_seconds: float
     ahead: int
+    open_files: int = OPEN_FILES
 
-
-def worker_limits(profile: Profile) -> str:
-    """The limits that the worker enforces itself, as its second argument."""
-    return json.dumps(
-        {
-            "output_bytes": profile.output_bytes,
-            "memory_bytes": profile.process_memory_mib << 20,
-            "slice_seconds": profile.slice_seconds,
-            "ahead": profile.ahead,
-        }
-    )
+    def worker_limits(self) -> str:
+        """The limits that the worker enforces itself, as its second argument."""
+        return json.dumps(
+            {
+                "output_bytes": self.output_bytes,
+                "memory_bytes": self.process_memory_mib << 20,
+                "slice_seconds": self.slice_seconds,
+                "ahead": self.ahead,
+                "preload": [],
+            }
+        )
 
 
 def _tmpfs(path: str, mib: int) -> dict[str, Any]:
@@ -49,12 +52,12 @@ def _tmpfs(path: str, mib: int) -> dict[str, Any]:
     return {"destination": path, "type": "tmpfs", "source": "tmpfs", "options": options}
 
 
-def config(profile: Profile, root: Path) -> dict[str, Any]:
+def config(profile: Profile | profiles.Profile, root: Path) -> dict[str, Any]:
     """A read-only root, two small tmpfs, no network, no capability, an ordinary user."""
     address_space = (4 * profile.memory_mib) << 20
     limits = {
         "RLIMIT_AS": address_space,
-        "RLIMIT_NOFILE": OPEN_FILES,
+        "RLIMIT_NOFILE": profile.open_files,
         "RLIMIT_FSIZE": FILE_MIB << 20,
         "RLIMIT_NPROC": profile.pids,
         "RLIMIT_CORE": 0,
@@ -65,7 +68,7 @@ def config(profile: Profile, root: Path) -> dict[str, Any]:
         "process": {
             "terminal": False,
             "user": {"uid": UID, "gid": UID},
-            "args": [*command, profile.mode, worker_limits(profile)],
+            "args": [*command, profile.mode, profile.worker_limits()],
             "env": [
                 "PATH=/usr/bin:/bin",
                 "HOME=/work",

@@ -13,9 +13,12 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+from runtime.backends.backend import BoxUsage
 from runtime.errors import InfrastructureError, RefusedError
 
 NEEDED = ("memory", "pids", "cpu")
+MEASURED = {1: (*NEEDED, "cpuacct"), 2: NEEDED}
+"""In version 1 the CPU time used is told by a controller of its own."""
 PERIOD_US = 100_000
 HINT = "Run as root where the cgroup controllers memory, pids and cpu are mounted (in a systemd unit: Delegate=yes)."
 
@@ -62,11 +65,11 @@ def locate(mountinfo: str, membership: str) -> list[Parents]:
         paths.update(dict.fromkeys(controllers.split(","), path))
     folders = {
         controller: own_folder(mount, paths.get(controller, "/"))
-        for controller in NEEDED
+        for controller in MEASURED[1]
         for mount in mounts
         if mount.kind == "cgroup" and controller in mount.options
     }
-    candidates = [Parents(1, folders)] if set(folders) == set(NEEDED) else []
+    candidates = [Parents(1, folders)] if set(folders) == set(MEASURED[1]) else []
     for mount in mounts:
         if mount.kind == "cgroup2" and not folders:
             folder = own_folder(mount, paths.get("", "/"))
@@ -141,16 +144,51 @@ class Group:
 
     @property
     def entrances(self) -> list[str]:
-        """The files into which a process writes its number to enter."""
-        return [str(folder / "cgroup.procs") for folder in self.folders]
+        """The files into which a process with one thread writes 0 to enter. In version 1 not `cgroup.procs`: moving a
+        whole process waits for a grace period of the kernel, up to 13 ms."""
+        file = "tasks" if self._version == 1 else "cgroup.procs"
+        return [str(folder / file) for folder in self.folders]
+
+    def members(self) -> list[int]:
+        """The processes inside, those that are in some of its folders only included."""
+        return sorted({pid for folder in self.folders for pid in members(folder)})
+
+    def usage(self) -> BoxUsage:
+        """What the kernel has counted so far; zeros for what it does not tell, or no longer."""
+        if self._version == 1:
+            return BoxUsage(
+                cpu_seconds=self._number("cpuacct", "cpuacct.usage") / 1e9,
+                memory_mib=self._number("memory", "memory.usage_in_bytes") / 2**20,
+                peak_memory_mib=self._number("memory", "memory.max_usage_in_bytes") / 2**20,
+                oom_kills=self._number("memory", "memory.oom_control", "oom_kill"),
+                pids_denied=self._number("pids", "pids.events", "max"),
+            )
+        return BoxUsage(
+            cpu_seconds=self._number("cpu", "cpu.stat", "usage_usec") / 1e6,
+            memory_mib=self._number("memory", "memory.current") / 2**20,
+            peak_memory_mib=self._number("memory", "memory.peak") / 2**20,
+            oom_kills=self._number("memory", "memory.events", "oom_kill"),
+            pids_denied=self._number("pids", "pids.events", "max"),
+        )
+
+    def _number(self, controller: str, file: str, key: str = "") -> int:
+        """The number in a file, or the one behind a word at the beginning of a line."""
+        try:
+            text = (self._of[controller] / file).read_text()
+        except FileNotFoundError:
+            return 0
+        for line in text.splitlines():
+            first, _, rest = line.rpartition(" ")
+            if first == key:
+                return int(rest)
+        return 0
 
     def oom_kills(self) -> int:
         """How many processes of the group the kernel killed for memory."""
-        file = "memory.oom_control" if self._version == 1 else "memory.events"
-        text = (self._of["memory"] / file).read_text()
-        return sum(int(value) for key, value in (line.split() for line in text.splitlines()) if key == "oom_kill")
+        return self.usage().oom_kills
 
     def kill(self) -> None:
+        """Kills all that is inside, and what those begin meanwhile where the kernel has a word for it."""
         kill_folders(self.folders)
 
     def remove(self) -> None:
@@ -168,6 +206,11 @@ def members(folder: Path) -> list[int]:
 
 def kill_folders(folders: list[Path]) -> None:
     for folder in folders:
+        at_once = folder / "cgroup.kill"
+        if at_once.exists():
+            with contextlib.suppress(FileNotFoundError):
+                at_once.write_text("1")
+            continue
         for pid in members(folder):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)

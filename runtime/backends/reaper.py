@@ -1,0 +1,117 @@
+"""Waits for every program that a broker started, and for what such programs leave behind.
+
+What always holds: once a program has ended, its call back comes, once, on the reactor; orphans of ended programs are
+adopted (this process is their subreaper) and waited for within a second, so nothing stays a zombie. Which children are
+the reaper's shows in their session: those in this process's own session (a plain `subprocess.run`) are never touched.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from runtime.backends.launch import become_subreaper, spawn
+from runtime.reactor import Reactor
+
+ROUND_SECONDS = 0.5
+
+
+class Program:
+    """A started program."""
+
+    def __init__(self, process: subprocess.Popen[bytes], exited: Callable[[int], None]) -> None:
+        self.pid = process.pid
+        self.process = process
+        self.exited = exited
+        self.descriptor = os.pidfd_open(process.pid)
+
+    @property
+    def running(self) -> bool:
+        return self.process.returncode is None
+
+    def kill(self) -> None:
+        self.process.kill()
+
+
+class Reaper:
+    """Everything but the constructor is called on the reactor."""
+
+    def __init__(self, reactor: Reactor) -> None:
+        become_subreaper()
+        self._reactor = reactor
+        self._programs: dict[int, Program] = {}
+        self._session = os.getsid(0)
+        self._closed = False
+        reactor.call(self._round)
+
+    def start(
+        self,
+        argv: Sequence[str],
+        *,
+        entrances: Sequence[str],
+        stdin: int = subprocess.DEVNULL,
+        stdout: int = subprocess.DEVNULL,
+        stderr: int = subprocess.DEVNULL,
+        exited: Callable[[int], None],
+    ) -> Program:
+        """Starts a program in the groups given; `exited` gets its status, negative for a signal. Raises OSError."""
+        process = spawn(argv, entrances=entrances, stdin=stdin, stdout=stdout, stderr=stderr)
+        program = Program(process, exited)
+        self._programs[program.pid] = program
+        self._reactor.watch(program.descriptor, selectors.EVENT_READ, lambda: self._look(program))
+        return program
+
+    def adopt(self) -> int:
+        """Waits for every orphan that has ended; how many there were."""
+        found = 0
+        while True:
+            try:
+                ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            except ChildProcessError:
+                return found
+            if ended is None:
+                return found
+            if ended.si_pid in self._programs:
+                self._look(self._programs[ended.si_pid])
+                continue
+            if _session_of(ended.si_pid) == self._session:
+                return found  # its own waiter comes at once, and the rest with the next round
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(ended.si_pid, os.WNOHANG)
+                found += 1
+
+    def close(self) -> None:
+        """Kills the programs that still run, and waits for all of them."""
+        self._closed = True
+        for program in list(self._programs.values()):
+            program.kill()
+            program.process.wait(timeout=10)
+            self._look(program)
+        self.adopt()
+
+    def _round(self) -> None:
+        if not self._closed:
+            self.adopt()
+            self._reactor.after(ROUND_SECONDS, self._round)
+
+    def _look(self, program: Program) -> None:
+        code = program.process.poll()
+        if code is None or program.pid not in self._programs:
+            return
+        del self._programs[program.pid]
+        self._reactor.watch(program.descriptor, 0, lambda: None)
+        os.close(program.descriptor)
+        program.exited(code)
+
+
+def _session_of(pid: int) -> int:
+    """The session of a process that may be a zombie; 0 when it is gone (proc(5), field 6)."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    return int(text.rpartition(")")[2].split()[3])
