@@ -1,6 +1,7 @@
-"""The OCI bundle of one sandbox, as data: what a guest may have is decided here and nowhere else.
+"""What a guest gets, as data: its command, environment, limits and mounts are decided here and nowhere else.
 
-(Open Container Initiative runtime specification 1.0.2.)
+`config` makes the OCI bundle of one gVisor sandbox of it (Open Container Initiative runtime specification 1.0.2); the
+rest is the same under every backend.
 """
 
 from __future__ import annotations
@@ -15,6 +16,17 @@ Mode = Literal["shared", "process", "sandbox"]
 UID = 1000
 FILE_MIB = 32
 OPEN_FILES = 1024
+COMMAND = ("/usr/bin/python3", "-I", "-S", "-B", "-u", "-W", "ignore", "/opt/runtime/guest/worker.py")
+"""Mode and limits follow as arguments."""
+ENVIRONMENT = {
+    "PATH": "/usr/bin:/bin",
+    "HOME": "/work",
+    "TMPDIR": "/tmp",  # noqa: S108 - the guest's own
+    "LANG": "C.UTF-8",
+    "TZ": "UTC0",
+    "PYTHONHASHSEED": "0",
+    "PYTHONDONTWRITEBYTECODE": "1",
+}
 
 
 class Profile(NamedTuple):
@@ -47,6 +59,17 @@ class Profile(NamedTuple):
         )
 
 
+def rlimits(profile: Profile | profiles.Profile) -> dict[str, int]:
+    """What the kernel, gVisor's or the host's, enforces on every process of a guest; bytes and counts."""
+    return {
+        "RLIMIT_AS": (4 * profile.memory_mib) << 20,
+        "RLIMIT_NOFILE": profile.open_files,
+        "RLIMIT_FSIZE": FILE_MIB << 20,
+        "RLIMIT_NPROC": profile.pids,
+        "RLIMIT_CORE": 0,
+    }
+
+
 def _tmpfs(path: str, mib: int) -> dict[str, Any]:
     options = ["nosuid", "nodev", f"size={mib}m", "mode=1777"]
     return {"destination": path, "type": "tmpfs", "source": "tmpfs", "options": options}
@@ -54,33 +77,16 @@ def _tmpfs(path: str, mib: int) -> dict[str, Any]:
 
 def config(profile: Profile | profiles.Profile, root: Path) -> dict[str, Any]:
     """A read-only root, two small tmpfs, no network, no capability, an ordinary user."""
-    address_space = (4 * profile.memory_mib) << 20
-    limits = {
-        "RLIMIT_AS": address_space,
-        "RLIMIT_NOFILE": profile.open_files,
-        "RLIMIT_FSIZE": FILE_MIB << 20,
-        "RLIMIT_NPROC": profile.pids,
-        "RLIMIT_CORE": 0,
-    }
-    command = ["/usr/bin/python3", "-I", "-S", "-B", "-u", "-W", "ignore", "/opt/runtime/guest/worker.py"]
     return {
         "ociVersion": "1.0.2",
         "process": {
             "terminal": False,
             "user": {"uid": UID, "gid": UID},
-            "args": [*command, profile.mode, profile.worker_limits()],
-            "env": [
-                "PATH=/usr/bin:/bin",
-                "HOME=/work",
-                "TMPDIR=/tmp",
-                "LANG=C.UTF-8",
-                "TZ=UTC0",
-                "PYTHONHASHSEED=0",
-                "PYTHONDONTWRITEBYTECODE=1",
-            ],
+            "args": [*COMMAND, profile.mode, profile.worker_limits()],
+            "env": [f"{name}={value}" for name, value in ENVIRONMENT.items()],
             "cwd": "/work",
             "capabilities": {kind: [] for kind in ("bounding", "effective", "inheritable", "permitted", "ambient")},
-            "rlimits": [{"type": name, "hard": value, "soft": value} for name, value in limits.items()],
+            "rlimits": [{"type": name, "hard": value, "soft": value} for name, value in rlimits(profile).items()],
             "noNewPrivileges": True,
         },
         "root": {"path": str(root), "readonly": True},
