@@ -1,0 +1,287 @@
+"""Programs that can listen on one address only, whatever they ask for.
+
+Ray's servers listen on every interface unless the address is 127.0.0.1, and have no option for that. So they run under
+a seccomp filter that hands each `bind` and `listen` to us: we do it for them, with the wildcard replaced by the one
+address. What always holds for the program and all it starts: a TCP or UDP socket is bound to that address or to
+loopback, or its call fails; when we are gone, no further socket is bound at all. The filter is for programs that mean
+well and is no sandbox: it does not see what io_uring does. Linux 5.6 or newer (user notification, pidfd_getfd).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import fcntl
+import ipaddress
+import os
+import platform
+import select
+import socket
+import struct
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from runtime.errors import RefusedError
+
+IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+PR_SET_PDEATHSIG = 1
+PR_SET_NO_NEW_PRIVS = 38
+SIGKILL = 9
+SECCOMP_SET_MODE_FILTER = 1
+SECCOMP_FILTER_FLAG_NEW_LISTENER = 8
+KILL_PROCESS, USER_NOTIF, ALLOW = 0x80000000, 0x7FC00000, 0x7FFF0000
+LOAD_WORD, JUMP_IF_EQUAL, RETURN = 0x20, 0x15, 0x06
+OFFSET_NUMBER, OFFSET_ARCHITECTURE = 0, 4
+NOTIF_RECEIVE, NOTIF_SEND, NOTIF_VALID = 0xC0502100, 0xC0182101, 0x40082102
+NOTIF_CONTINUE = 1
+NOTIF = struct.Struct("=QIIiIQ6Q")
+ANSWER = struct.Struct("=QqiI")
+PIDFD_GETFD = 438  # on every architecture
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What differs between architectures (linux/audit.h and each one's system call table)."""
+
+    audit: int
+    seccomp: int
+    bind: int
+    listen: int
+
+
+MACHINES = {
+    "x86_64": Machine(0xC000003E, seccomp=317, bind=49, listen=50),
+    "aarch64": Machine(0xC00000B7, seccomp=277, bind=200, listen=201),
+}
+
+
+def filter_program(machine: Machine) -> bytes:
+    """`bind` and `listen` are asked for, the rest is allowed; a foreign architecture ends the process."""
+    steps = [
+        (LOAD_WORD, 0, 0, OFFSET_ARCHITECTURE),
+        (JUMP_IF_EQUAL, 1, 0, machine.audit),
+        (RETURN, 0, 0, KILL_PROCESS),
+        (LOAD_WORD, 0, 0, OFFSET_NUMBER),
+        (JUMP_IF_EQUAL, 2, 0, machine.bind),
+        (JUMP_IF_EQUAL, 1, 0, machine.listen),
+        (RETURN, 0, 0, ALLOW),
+        (RETURN, 0, 0, USER_NOTIF),
+    ]
+    return b"".join(struct.pack("<HBBI", code, yes, no, value) for code, yes, no, value in steps)
+
+
+def replaced(family: int, host: str, address: IPAddress) -> str:
+    """Where a socket is really bound that asked for `host`. Raises OSError (EACCES) for what it may not have."""
+    asked = ipaddress.ip_address(host.partition("%")[0])
+    mapped = asked.ipv4_mapped if isinstance(asked, ipaddress.IPv6Address) else None
+    meant: IPAddress = mapped or asked
+    if meant.is_unspecified:
+        meant = address
+    elif meant != address and not meant.is_loopback:
+        raise OSError(errno.EACCES, f"{host} is not the address that was given to this program")
+    if family == socket.AF_INET6:
+        return f"::ffff:{meant}" if meant.version == 4 else str(meant)
+    if meant.version == 6:
+        raise OSError(errno.EACCES, "this program was given an IPv6 address only")
+    return str(meant)
+
+
+class Listener:
+    """A program under the filter, and the thread that binds its sockets for it. Close it when the program has ended."""
+
+    def __init__(self, address: IPAddress, process: subprocess.Popen[bytes], notifications: int) -> None:
+        self.process = process
+        self._address = address
+        self._machine = MACHINES[platform.machine()]
+        self._notifications = notifications
+        self._stop_out, self._stop_in = os.pipe2(os.O_CLOEXEC)
+        self._thread = threading.Thread(target=self._serve, name="listening", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Ends the thread; from here on no process under the filter can bind anything."""
+        os.close(self._stop_in)
+        self._thread.join()
+        os.close(self._stop_out)
+        os.close(self._notifications)
+
+    def _serve(self) -> None:
+        poll = select.poll()
+        poll.register(self._notifications, select.POLLIN)
+        poll.register(self._stop_out, select.POLLIN)
+        while True:
+            ready = dict(poll.poll())
+            if self._stop_out in ready or ready.get(self._notifications, 0) & select.POLLHUP:  # nobody is left
+                return
+            notice = bytearray(NOTIF.size)
+            try:
+                fcntl.ioctl(self._notifications, NOTIF_RECEIVE, notice)
+            except OSError as error:
+                if error.errno in (errno.ENOENT, errno.EINTR):  # the one who asked is gone
+                    continue
+                raise
+            number, thread, _flags, call, _audit, _ip, *arguments = NOTIF.unpack(notice)
+            refusal, proceed = 0, 0
+            try:
+                if self._decide(number, thread, call, arguments[0], arguments[1], arguments[2]):
+                    proceed = NOTIF_CONTINUE
+            except OSError as error:
+                refusal = error.errno or errno.EACCES
+            with contextlib.suppress(FileNotFoundError):  # gone meanwhile
+                fcntl.ioctl(self._notifications, NOTIF_SEND, ANSWER.pack(number, 0, -refusal, proceed))
+
+    def _decide(self, number: int, thread: int, call: int, descriptor: int, pointer: int, size: int) -> bool:
+        """Whether the kernel should carry the call out itself; else it was done here. Raises OSError to refuse it."""
+        process = _process_of(thread)
+        with _their_socket(process, descriptor) as theirs:
+            if theirs.family not in (socket.AF_INET, socket.AF_INET6):
+                return True
+            if call == self._machine.listen:
+                if ipaddress.ip_address(theirs.getsockname()[0]).is_unspecified:
+                    raise OSError(errno.EACCES, "listening without an address means every address")
+                return True
+            sockaddr = _their_memory(process, pointer, min(size, 128))
+            fcntl.ioctl(self._notifications, NOTIF_VALID, struct.pack("=Q", number))  # it was the one who asked
+            family, host, rest = _parsed(sockaddr)
+            if family != theirs.family:
+                raise OSError(errno.EAFNOSUPPORT, "the address is of another family than the socket")
+            theirs.bind((replaced(family, host, self._address), *rest))
+            return False
+
+
+def start(
+    arguments: Sequence[str], address: IPAddress, *, environ: Mapping[str, str], folder: Path, output: BinaryIO | int
+) -> Listener:
+    """Starts a program that can listen on `address` and on loopback only, and that dies with the calling thread.
+
+    Raises RefusedError where the kernel has no such filter.
+    """
+    if platform.machine() not in MACHINES:
+        raise RefusedError(
+            f"there is no filter for listening sockets on {platform.machine()}",
+            hint="a cluster needs hosts with x86-64 or 64-bit ARM processors",
+        )
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+    with ours, theirs:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "runtime.cluster.listening", str(theirs.fileno()), *arguments],
+            pass_fds=[theirs.fileno()],
+            env=dict(environ),
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+        )
+        theirs.close()
+        ours.settimeout(30)
+        try:
+            said, descriptors, _, _ = socket.recv_fds(ours, 256, 1)
+            if not descriptors:
+                raise RefusedError(
+                    f"sockets cannot be confined to {address}: {said.decode(errors='replace') or 'no answer'}",
+                    hint="this needs Linux 5.6 or newer with seccomp user notification",
+                )
+            return Listener(address, process, descriptors[0])
+        except BaseException:
+            process.kill()
+            process.wait()
+            raise
+
+
+def _process_of(thread: int) -> int:
+    for line in Path(f"/proc/{thread}/status").read_text().splitlines():
+        if line.startswith("Tgid:"):
+            return int(line.split()[1])
+    raise ProcessLookupError(errno.ESRCH, "no such thread")
+
+
+def _their_socket(process: int, descriptor: int) -> socket.socket:
+    """The same socket as theirs, under a descriptor of ours."""
+    pidfd = os.pidfd_open(process)
+    try:
+        libc = ctypes.CDLL(None, use_errno=True)
+        copy = libc.syscall(ctypes.c_long(PIDFD_GETFD), ctypes.c_int(pidfd), ctypes.c_int(descriptor), ctypes.c_uint(0))
+    finally:
+        os.close(pidfd)
+    if copy < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    try:
+        return socket.socket(fileno=copy)
+    except OSError:
+        os.close(copy)
+        raise
+
+
+def _their_memory(process: int, pointer: int, size: int) -> bytes:
+    with Path(f"/proc/{process}/mem").open("rb", buffering=0) as memory:
+        return os.pread(memory.fileno(), size, pointer)
+
+
+def _parsed(sockaddr: bytes) -> tuple[int, str, tuple[int, ...]]:
+    """Family, host, and what follows the host in Python's form of an address."""
+    if len(sockaddr) >= 16 and (family := struct.unpack_from("=H", sockaddr)[0]) == socket.AF_INET:
+        (port,) = struct.unpack_from("!H", sockaddr, 2)
+        return family, socket.inet_ntop(socket.AF_INET, sockaddr[4:8]), (port,)
+    if len(sockaddr) >= 28 and (family := struct.unpack_from("=H", sockaddr)[0]) == socket.AF_INET6:
+        (port,) = struct.unpack_from("!H", sockaddr, 2)
+        (scope,) = struct.unpack_from("=I", sockaddr, 24)
+        return family, socket.inet_ntop(socket.AF_INET6, sockaddr[8:24]), (port, 0, scope)
+    raise OSError(errno.EINVAL, "no internet address")
+
+
+def _checked(result: int, what: str) -> int:
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
+    return result
+
+
+def _confine() -> int:
+    """Puts the calling process under the filter, for good; the descriptor on which its calls are asked for."""
+    machine = MACHINES[platform.machine()]
+    code = filter_program(machine)
+    buffer = ctypes.create_string_buffer(code, len(code))
+    header = ctypes.create_string_buffer(struct.pack("@HP", len(code) // 8, ctypes.addressof(buffer)))
+    libc = ctypes.CDLL(None, use_errno=True)
+    zero = ctypes.c_ulong(0)
+    _checked(libc.prctl(PR_SET_NO_NEW_PRIVS, ctypes.c_ulong(1), zero, zero, zero), "prctl(PR_SET_NO_NEW_PRIVS)")
+    return _checked(
+        libc.syscall(
+            ctypes.c_long(machine.seccomp),
+            ctypes.c_uint(SECCOMP_SET_MODE_FILTER),
+            ctypes.c_uint(SECCOMP_FILTER_FLAG_NEW_LISTENER),
+            ctypes.c_void_p(ctypes.addressof(header)),
+        ),
+        "seccomp",
+    )
+
+
+def main(arguments: Sequence[str]) -> None:
+    """In the child: confine yourself, hand the notifications over, become the program."""
+    channel = socket.socket(fileno=int(arguments[0]))
+    parent = os.getppid()
+    try:
+        libc = ctypes.CDLL(None, use_errno=True)
+        _checked(libc.prctl(PR_SET_PDEATHSIG, ctypes.c_ulong(SIGKILL)), "prctl(PR_SET_PDEATHSIG)")
+        if os.getppid() != parent:
+            raise ProcessLookupError(errno.ESRCH, "the one who started this is gone")
+        notifications = _confine()
+    except OSError as error:
+        channel.sendall(str(error).encode())
+        raise SystemExit(1) from error
+    socket.send_fds(channel, [b"ok"], [notifications])
+    channel.close()
+    os.close(notifications)
+    os.execv(arguments[1], list(arguments[1:]))  # noqa: S606 - becoming the program is the point
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
