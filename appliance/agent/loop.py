@@ -2,8 +2,9 @@
 
 What always holds. The policy model's tokens are kept as sampled, with their log-probabilities, and are never tokenised
 again. The only way to run code is the session pool that is handed in. A tool call never blocks the batch: its row waits
-while the others go on. A rollout that meets an infrastructure failure ends as `infra_error` and earns nothing, good or
-bad. Without isolation (`RefusedError`) nothing runs at all.
+while the others go on. A rollout that meets an infrastructure failure, or finds no place, ends as `infra_error` and
+earns nothing, good or bad. A rollout that ends or is dropped frees its session at once. Without isolation
+(`RefusedError`) nothing runs at all.
 """
 
 from __future__ import annotations
@@ -16,13 +17,17 @@ from queue import SimpleQueue
 from appliance.agent.dialect import Codec
 from appliance.agent.turns import Final, Malformed, ToolRequest, read_turn, shown
 from appliance.inference.engine import Engine, Request, Turn
+from appliance.isolation import priority_of
 from appliance.learning.recipe import AgentBudget
 from appliance.records import Ended, Message, Purpose, Role, Rollout, ToolCall, ToolStatus
-from runtime.errors import InfrastructureError
-from runtime.sandbox import CallResult, Session, SessionPool, Tier
+from runtime.errors import BusyError, InfrastructureError, LimitError
+from runtime.sandbox import CallResult, Session, SessionPool, Tier, Usage
 
 AHEAD = 64
 """Rollouts that the engine knows of beyond its rows: it reads their prompts together. They hold no session yet."""
+
+LOST = (InfrastructureError, BusyError, LimitError)
+"""What says nothing about the policy model: a broken sandbox, no place for one, a quota that is used up."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +44,7 @@ class Assignment:
     temperature: float
     seed: int
     tier: Tier = Tier.SHARED
-    """The least isolation that the task's family asks for."""
+    """The least isolation that the policy and the task's family ask for."""
 
 
 @dataclass
@@ -149,14 +154,18 @@ class Agent:
             return self._answer(number, call, f"error: {meaning.reason}"[: self._budget.max_result_chars], on_finish)
         try:
             if live.session is None:
-                live.session = self._sessions.open(tier=live.assignment.tier)
+                live.session = self._open(live.assignment)
             live.asked = meaning
             future = live.session.start(meaning.code)
-        except InfrastructureError as error:
+        except LOST as error:
             return self._break(number, error, on_finish)
         arrivals = self._done
         future.add_done_callback(lambda done: arrivals.put((number, done)))
         return False
+
+    def _open(self, asked: Assignment) -> Session:
+        """Each rollout is a caller of its own, so that none waits behind all the calls of another."""
+        return self._sessions.open(tier=asked.tier, caller=asked.id, priority=priority_of(asked.purpose))
 
     def _collect(self, on_finish: Callable[[Rollout], bool | None] | None) -> bool:
         """Hands finished tool calls back to their rows; waits only when no row could go on without."""
@@ -167,7 +176,7 @@ class Agent:
             number, future = self._done.get()
             live = self._live[number]
             error = future.exception()
-            if isinstance(error, InfrastructureError):
+            if isinstance(error, LOST):
                 stopped |= self._break(number, error, on_finish)
                 continue
             result = future.result()
@@ -199,9 +208,7 @@ class Agent:
         self._engine.resume(number, forced)
         return False
 
-    def _break(
-        self, number: int, error: InfrastructureError, on_finish: Callable[[Rollout], bool | None] | None
-    ) -> bool:
+    def _break(self, number: int, error: Exception, on_finish: Callable[[Rollout], bool | None] | None) -> bool:
         self.last_failure = str(error)
         self._engine.finish(number)
         return self._finish(number, Ended.INFRA_ERROR, None, 0, on_finish)
@@ -215,7 +222,9 @@ class Agent:
         on_finish: Callable[[Rollout], bool | None] | None,
     ) -> bool:
         live = self._live.pop(number)
+        usage = Usage()
         if live.session is not None:
+            usage = live.session.usage
             live.session.close()
         asked = live.assignment
         rollout = Rollout(
@@ -232,6 +241,7 @@ class Agent:
             answer=answer,
             answers=answers,
             seconds=self._clock() - live.started,
+            usage=usage,
         )
         self._finished[number] = rollout
         return bool(on_finish(rollout)) if on_finish else False
@@ -248,5 +258,4 @@ class Agent:
 
 def calls_outside_sandbox(rollouts: Iterable[Rollout]) -> int:
     """Calls that ran without a sandbox's identity on them. The product asserts that this is 0."""
-    never_ran = (ToolStatus.PARSE_ERROR, ToolStatus.LIMIT)
-    return sum(call.status not in never_ran and not call.sandbox for r in rollouts for call in r.calls)
+    return sum(call.status.ran and not call.sandbox for r in rollouts for call in r.calls)

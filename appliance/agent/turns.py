@@ -12,6 +12,19 @@ from runtime.sandbox import CallResult, CallStatus
 
 BOX = "\\boxed{"
 
+_WORDS = {
+    CallStatus.TIMEOUT: "timeout",
+    CallStatus.CPU: "cpu time used up",
+    CallStatus.EXPIRED: "sandbox expired",
+    CallStatus.MEMORY: "memory",
+    CallStatus.PIDS: "too many processes",
+    CallStatus.DISK: "disk full",
+    CallStatus.FILES: "too many open files",
+    CallStatus.OUTPUT: "output",
+    CallStatus.CALLS: "no calls left",
+    CallStatus.DIED: "died",
+}
+
 
 @dataclass(frozen=True)
 class ToolRequest:
@@ -70,5 +83,5 @@ def shown(result: CallResult, limit: int) -> str:
     output = result.output.strip()
     if result.status is CallStatus.OK:
         return output[:limit]
-    words = result.error if result.status is CallStatus.EXCEPTION else f"error: {result.status.value}"
+    words = result.error if result.status is CallStatus.EXCEPTION else f"error: {_WORDS[result.status]}"
     return (f"{output}\n{words}" if output else words)[:limit]

@@ -118,7 +118,7 @@ def _figures(report: DemoReport) -> Table:
         f"{report.tokens_per_second:,.0f} tokens/s and {report.tool_calls_per_second:,.0f} tool calls/s while sampling",
     )
     table.add_row(
-        "tool calls", f"{report.tool_calls:,}, of them outside a gVisor sandbox: {report.tool_calls_outside_sandbox}"
+        "tool calls", f"{report.tool_calls:,}, of them outside a sandbox: {report.tool_calls_outside_sandbox}"
     )
     spent_on = dict(report.seconds_by_phase)
     spent_on["job, verify and start-up"] = max(0.0, report.seconds - sum(spent_on.values()))

@@ -29,7 +29,6 @@ from appliance import places
 from appliance.cli.show import show_json, show_line
 from appliance.daemon.listening import MAX_PATH_BYTES
 from policies.policy import PolicyError
-from policies.policy import load as load_policy
 from runtime.backends.gvisor import describe
 from runtime.backends.rootfs import ensure_root
 from runtime.errors import SandboxError
@@ -105,7 +104,7 @@ def examine(data: Path, socket: Path, runtime: RuntimeSettings) -> Iterator[Chec
     yield sqlite(sqlite3.sqlite_version_info)
     yield torch()
     yield ok("config", f"valid; data in {data}")
-    yield policy(places.policy_file(data))
+    yield policy(data)
     yield disk(data)
     yield memory(Path("/proc/meminfo").read_text())
     yield socket_path(socket)
@@ -146,12 +145,12 @@ def _gpus(folder: Path) -> int:
     return len(list(folder.iterdir())) if folder.is_dir() else 0
 
 
-def policy(path: Path | None) -> Check:
+def policy(data: Path) -> Check:
     try:
-        loaded = load_policy(path)
+        loaded = places.load_policy(data)
     except PolicyError as error:
         return failed("policy", str(error), error.hint)
-    return ok("policy", f"{path or 'the packaged default'}, {loaded.digest[:12]}")
+    return ok("policy", f"{places.policy_file(data) or 'the packaged default'}, {loaded.digest[:12]}")
 
 
 def disk(folder: Path) -> Check:

@@ -24,6 +24,7 @@ from appliance.records import (
     ToolCall,
 )
 from policies.decision import Decision
+from runtime.sandbox import Usage
 from verifiers.spec import Spec
 from verifiers.verdict import Verdict
 
@@ -103,6 +104,8 @@ class RolloutView(Message):
     turns: int
     tokens: int
     seconds: float
+    usage: Usage
+    """What its session used, as the host measured it."""
     verdict: Verdict
 
     @classmethod
@@ -125,6 +128,7 @@ class RolloutView(Message):
             turns=rollout.turns,
             tokens=rollout.tokens,
             seconds=rollout.seconds,
+            usage=rollout.usage,
             verdict=judged.verdict,
         )
 

@@ -34,10 +34,8 @@ from appliance.learning import folders
 from appliance.ledger.ledger import Ledger
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.lock import DataLock
-from appliance.places import policy_file, sandboxes
+from appliance.places import load_policy
 from appliance.records import Cycle, CycleState, Event, Job, JobState
-from policies.policy import Policy, load
-from runtime.backends.sweep import sweep
 from runtime.errors import SandboxError
 from verifiers.registry import check_spec
 from verifiers.spec import Spec
@@ -91,9 +89,8 @@ class Core:
             self.data.mkdir(parents=True, exist_ok=True, mode=0o700)
             opening.enter_context(DataLock(self.data))
             # Under the lock: whatever is there was left by a process that is gone.
-            self._sweep()
             _drop_unfinished(self.data)
-            self.policy = self._load_policy()
+            self.policy = load_policy(self.data)
             self.ledger: Ledger = opening.enter_context(SqliteLedger(self.data / "ledger.sqlite3"))
             process = WorkerProcess(
                 self.ledger,
@@ -102,7 +99,7 @@ class Core:
                 WorkerLog(self.data / "logs" / "worker.log"),
                 command=self._worker,
             )
-            self.crew = Crew(self.ledger, process, self._sweep, self._now, self._patience)
+            self.crew = Crew(self.ledger, process, self._now, self._patience)
             opening.callback(self.crew.close)
             self.governance = Governance(self.ledger, self.policy, self.data, self._now)
             self.governance.settle()
@@ -277,9 +274,6 @@ class Core:
         """One more than any cycle had."""
         return max((cycle.seed for cycle in self.ledger.cycles(limit=10_000)), default=-1) + 1
 
-    def _load_policy(self) -> Policy:
-        return load(policy_file(self.data))
-
     def _write_settings(self) -> Path:
         """The settings in force, for the worker to read."""
         path = self.data / "run" / "worker.json"
@@ -290,10 +284,6 @@ class Core:
                 f"{path} cannot be written: {error.strerror}", hint="free some space on the disk that holds it"
             ) from error
         return path
-
-    def _sweep(self) -> None:
-        """Removes the sandboxes of workers that are gone."""
-        sweep(sandboxes(self.data))
 
 
 def _drop_unfinished(data: Path) -> None:

@@ -1,8 +1,9 @@
 """Runs the worker until the work is done: again after a crash, with back-off, and not for ever.
 
-What always holds: one worker at a time; every failure is an event with its reason; after every worker its sandboxes
-are swept. A cycle that fails `attempts` times in a row without progress is marked failed, and so is a job: the next
-one gets its turn. A worker that ends with status 2 says that its work cannot be done as asked: it is not tried again.
+What always holds: one worker at a time; every failure is an event with its reason. What a worker had of sandboxes ends
+with its connection to the broker. A cycle that fails `attempts` times in a row without progress is marked failed, and
+so is a job: the next one gets its turn. A worker that ends with status 2 says that its work cannot be done as asked: it
+is not tried again.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from appliance.client.messages import WorkerStatus
 from appliance.daemon.worker_process import WorkerEnd, WorkerProcess
 from appliance.ledger.ledger import Ledger
 from appliance.records import Cycle, CycleState, Event, Job, JobState
-from runtime.errors import SandboxError
 
 CANNOT = 2
 """Exit status of a worker whose work cannot be done as asked."""
@@ -41,13 +41,11 @@ class Crew:
         self,
         ledger: Ledger,
         process: WorkerProcess,
-        sweep: Callable[[], object],
         now: Callable[[], str],
         patience: Patience,
     ) -> None:
         self._ledger = ledger
         self._process = process
-        self._sweep = sweep
         self._now = now
         self._patience = patience
         self._turn = threading.Lock()
@@ -131,20 +129,10 @@ class Crew:
 
     def _run(self, work: Sequence[str]) -> WorkerEnd:
         self._state = "running"
-        try:
-            end = self._process.run(work)
-        finally:
-            self._sweep_up()
+        end = self._process.run(work)
         if end.trouble:
             self._say(end.trouble)
         return end
-
-    def _sweep_up(self) -> None:
-        try:
-            self._sweep()
-        except SandboxError as error:
-            # The next worker has sandboxes of its own; what will not go is tried again after it.
-            self._say(f"what the worker left could not be removed: {error}")
 
     def _is_hopeless(self, end: WorkerEnd, reason: str, *, progress: bool) -> bool:
         """Counts and records a failure; waits before the next attempt unless there is none."""

@@ -15,10 +15,12 @@ from appliance.agent.dialect import Codec
 from appliance.agent.judging import Verifies, judge
 from appliance.agent.loop import Agent, Assignment
 from appliance.agent.transcript import transcript
+from appliance.isolation import tier_of
 from appliance.jobs.bundle import write_bundle
 from appliance.ledger.ledger import Ledger
 from appliance.records import Artifact, Ended, Job, JobState, Judged, Purpose, Rollout
 from curriculum.task import Split, Task
+from policies.policy import Policy
 from verifiers.verdict import Outcome
 
 SHOWN_ATTEMPTS = 12
@@ -38,7 +40,7 @@ def task_of(job: Job) -> Task:
     )
 
 
-def attempts(job: Job, *, temperature: float, derive: Callable[..., int]) -> list[Assignment]:
+def attempts(job: Job, *, temperature: float, derive: Callable[..., int], policy: Policy) -> list[Assignment]:
     task = task_of(job)
     return [
         Assignment(
@@ -51,6 +53,7 @@ def attempts(job: Job, *, temperature: float, derive: Callable[..., int]) -> lis
             purpose=Purpose.JOB,
             temperature=temperature,
             seed=derive("job", job.id, job.seed, sample),
+            tier=tier_of(policy, Purpose.JOB, task.family),
         )
         for sample in range(job.attempts)
     ]

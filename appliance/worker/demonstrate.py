@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from appliance.agent.turns import shown
+from appliance.isolation import tier_of
+from appliance.records import Purpose
 from curriculum.demonstrations import Demonstration
+from policies.policy import Policy
 from runtime.errors import InfrastructureError
-from runtime.sandbox import CallStatus, SessionPool, Tier
+from runtime.sandbox import CallStatus, Session, SessionPool
 
 TOGETHER = 128
 """Demonstrations under way at once."""
@@ -29,17 +32,27 @@ class Scene:
         return self.results[-1]
 
 
-def perform(demonstrations: Sequence[Demonstration], sessions: SessionPool, max_result_chars: int) -> list[Scene]:
-    """Acts out each one in a session of its own. A demonstration whose last call fails or prints nothing is left out:
-    an operation shown for the wrong question may divide by zero, and teaches nothing then.
+def perform(
+    demonstrations: Sequence[Demonstration],
+    sessions: SessionPool,
+    policy: Policy,
+    max_result_chars: int,
+    *,
+    caller: str,
+) -> list[Scene]:
+    """Acts out each one in a session of its own, on behalf of `caller` (a cycle). A demonstration whose last call fails
+    or prints nothing is left out: an operation shown for the wrong question may divide by zero, which teaches nothing.
 
     Raises RefusedError without isolation and InfrastructureError when sandboxes break.
     """
     scenes: list[Scene] = []
     for start in range(0, len(demonstrations), TOGETHER):
         some = demonstrations[start : start + TOGETHER]
-        held = [sessions.open(tier=Tier.SHARED) for _ in some]
+        held: list[Session] = []
         try:
+            for number, demonstration in enumerate(some, start):
+                tier = tier_of(policy, Purpose.TRAIN, demonstration.task.family)
+                held.append(sessions.open(tier=tier, caller=f"{caller}.demonstration.{number}"))
             running = [
                 [session.start(code) for code in demonstration.calls]
                 for session, demonstration in zip(held, some, strict=True)

@@ -1,4 +1,4 @@
-"""What a worker works with: one engine, one session pool, one verifier service, one codec; closed together."""
+"""What a worker works with: one engine, one session pool, one verifier service, one policy; closed together."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from appliance.agent.loop import Agent
 from appliance.inference.torch_engine import TorchEngine
 from appliance.learning.recipe import AgentBudget
 from appliance.ledger.ledger import Ledger
+from policies.policy import Policy
 from runtime.sandbox import SessionPool
 from runtime.sessions.pool import GVisorSessions
 from runtime.settings import RuntimeSettings
@@ -28,11 +29,13 @@ class Equipment:
         ledger: Ledger,
         runtime: RuntimeSettings,
         budget: AgentBudget,
+        policy: Policy,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.data = data
         self.ledger = ledger
         self.budget = budget
+        self.policy = policy
         self.clock = clock
         self.engine = TorchEngine(rows=budget.concurrent, slots=budget.max_tokens)
         self.sessions: SessionPool = GVisorSessions(runtime)

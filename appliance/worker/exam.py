@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from appliance.agent.accounts import by_tier, total
 from appliance.agent.dialect import Codec
 from appliance.agent.judging import judge, require_sound
 from appliance.agent.loop import Agent, Assignment
+from appliance.isolation import tier_of
 from appliance.records import Ended, ItemResult, Judged, ModelResults, Purpose
 from appliance.worker.equipment import Equipment
 from appliance.worker.seeds import derive
@@ -79,6 +81,7 @@ def examine(
             purpose=purpose,
             temperature=temperature,
             seed=derive(seed, task.id),
+            tier=tier_of(equipment.policy, purpose, task.family),
         )
         for task in tasks
     ]
@@ -121,6 +124,8 @@ def results(sitting: Sitting, judged: Sequence[Judged], *, seconds: float) -> Mo
         ),
         tokens=sum(len(node.ids) for one in judged for node in one.rollout.nodes if node.sampled),
         seconds=seconds,
+        usage=total(one.rollout for one in judged),
+        tiers=by_tier(one.rollout for one in judged),
     )
 
 

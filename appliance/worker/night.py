@@ -26,19 +26,15 @@ from appliance.worker.seeds import derive
 from appliance.worker.warm import Warming
 from curriculum.sealed import SealedSet, sealed_set
 from policies.decision import Decision
-from policies.policy import Policy
 
 
 class Night:
     """Runs one cycle to its decision."""
 
-    def __init__(
-        self, cycle: Cycle, equipment: Equipment, policy: Policy, progress: Progress, model_path: Path | None
-    ) -> None:
+    def __init__(self, cycle: Cycle, equipment: Equipment, progress: Progress, model_path: Path | None) -> None:
         self._cycle = cycle
         self._equipment = equipment
         self._ledger = equipment.ledger
-        self._policy = policy
         self._progress = progress
         self._model_path = model_path
         self._recipe = Recipe.model_validate(cycle.plan["recipe"])
@@ -179,7 +175,7 @@ class Night:
         if known:
             return known[0]
         decision = decision_on(
-            evaluation, self._policy, in_service=self._ledger.alias(CHAMPION), id=name, made_at=utc_now()
+            evaluation, self._equipment.policy, in_service=self._ledger.alias(CHAMPION), id=name, made_at=utc_now()
         )
         self._ledger.put_decision(decision)
         return decision

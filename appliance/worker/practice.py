@@ -14,9 +14,11 @@ from pathlib import Path
 
 from transformers import PreTrainedModel
 
+from appliance.agent.accounts import figures
 from appliance.agent.dialect import Codec
 from appliance.agent.judging import judge, require_sound
 from appliance.agent.loop import Agent, Assignment, calls_outside_sandbox
+from appliance.isolation import tier_of
 from appliance.learning.checkpoints import newest_valid, prune, step_folder, sweep
 from appliance.learning.grouping import is_masked, make_groups
 from appliance.learning.recipe import Recipe
@@ -114,6 +116,7 @@ class Practice:
             "tool_calls": float(calls),
             "tool_calls_outside_sandbox": float(calls_outside_sandbox(one.rollout for one in judged)),
             "tool_seconds": sum(call.seconds for one in judged for call in one.rollout.calls),
+            **figures([one.rollout for one in judged]),
             "sampling_seconds": sampled - started - verifying,
             "verifying_seconds": verifying,
         }
@@ -171,6 +174,7 @@ class Practice:
                 purpose=Purpose.TRAIN,
                 temperature=self._recipe.training.temperature,
                 seed=derive("train", self._seed, step, task.id, sample),
+                tier=tier_of(self._equipment.policy, Purpose.TRAIN, task.family),
             )
             for task in tasks
             for sample in range(self._recipe.training.rollouts_per_task)

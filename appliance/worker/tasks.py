@@ -14,14 +14,13 @@ from appliance.jobs.versions import versions
 from appliance.learning.checkpoints import verify
 from appliance.learning.recipe import Recipe
 from appliance.ledger.ledger import Ledger
-from appliance.places import policy_file, runtime_settings
+from appliance.places import load_policy, runtime_settings
 from appliance.promotion import CHAMPION
 from appliance.records import JobState
 from appliance.worker.equipment import Equipment
 from appliance.worker.night import Night
 from appliance.worker.progress import Progress, utc_now
 from appliance.worker.seeds import derive
-from policies.policy import load
 from runtime.backends.gvisor import describe
 
 
@@ -33,15 +32,16 @@ def run_cycle(name: str, data: Path, settings: Settings, ledger: Ledger) -> None
         raise LookupError(f"there is no cycle {name}")
     recipe = Recipe.model_validate(cycle.plan["recipe"])
     progress = Progress(cycle, ledger, time.monotonic)
-    with Equipment(data, ledger, runtime_settings(settings, data), recipe.agent) as equipment:
-        Night(cycle, equipment, load(policy_file(data)), progress, settings.model.path).run()
+    with Equipment(data, ledger, runtime_settings(settings, data), recipe.agent, load_policy(data)) as equipment:
+        Night(cycle, equipment, progress, settings.model.path).run()
 
 
 def run_jobs(data: Path, settings: Settings, ledger: Ledger) -> None:
     """Works on queued jobs until none is left; each by the champion of its moment."""
     _use_threads(settings)
     recipe = settings.recipe
-    with Equipment(data, ledger, runtime_settings(settings, data), recipe.agent) as equipment:
+    policy = load_policy(data)
+    with Equipment(data, ledger, runtime_settings(settings, data), recipe.agent, policy) as equipment:
         while (job := ledger.next_job()) is not None:
             champion = ledger.alias(CHAMPION)
             known = ledger.checkpoint(champion) if champion else None
@@ -60,10 +60,10 @@ def run_jobs(data: Path, settings: Settings, ledger: Ledger) -> None:
                 equipment.verifier,
                 ledger,
                 data,
-                versions(known, load(policy_file(data)).digest, f"gVisor runsc {describe(_runsc(settings)).version}"),
+                versions(known, policy.digest, f"gVisor runsc {describe(_runsc(settings)).version}"),
                 utc_now,
             )
-            solver.solve(job, attempts(job, temperature=recipe.training.temperature, derive=derive))
+            solver.solve(job, attempts(job, temperature=recipe.training.temperature, derive=derive, policy=policy))
 
 
 def _use_threads(settings: Settings) -> None:

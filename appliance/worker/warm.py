@@ -107,7 +107,10 @@ class Warming:
             )
             for _ in range(warm.demonstrations)
         ]
-        return perform(made, self._equipment.sessions, self._recipe.agent.max_result_chars)
+        equipment = self._equipment
+        return perform(
+            made, equipment.sessions, equipment.policy, self._recipe.agent.max_result_chars, caller=self._cycle
+        )
 
     def _seedling(self, scenes: list[Scene]) -> Path:
         """The untrained model's folder; made once, whole or not at all."""

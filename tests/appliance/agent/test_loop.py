@@ -7,6 +7,7 @@ import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,8 +20,8 @@ from appliance.inference.engine import Request, Turn
 from appliance.learning.recipe import AgentBudget
 from appliance.records import Ended, Purpose, Role, Rollout, ToolStatus
 from appliance.seedling.tokenizer import train_tokenizer
-from runtime.errors import InfrastructureError, RefusedError
-from runtime.sandbox import CallResult, CallStatus, Session, SessionPool, Tier
+from runtime.errors import BusyError, InfrastructureError, LimitError, RefusedError, SandboxError
+from runtime.sandbox import CallResult, CallStatus, Priority, Session, SessionPool, Tier, Usage
 from runtime.sessions.pool import GVisorSessions
 from runtime.settings import RuntimeSettings
 
@@ -76,7 +77,7 @@ class BrokenPool:
     def __init__(self, error: Exception) -> None:
         self._error = error
 
-    def open(self, *, tier: Tier = Tier.SHARED) -> Session:
+    def open(self, *, tier: Tier = Tier.SHARED, caller: str = "", priority: Priority = Priority.TRAINING) -> Session:
         raise self._error
 
     def stats(self) -> dict[str, float]:
@@ -178,10 +179,27 @@ def test_too_many_calls_end_a_rollout_and_so_does_a_result_beyond_its_budget(
     assert tokens.ended is Ended.TOKENS
 
 
-def test_a_dead_sandbox_is_an_infrastructure_error_and_not_an_answer(codec: Codec) -> None:
-    (rollout,) = roll(codec, BrokenPool(InfrastructureError("it died")), [codec.call("print(1)")])
+LOST = pytest.mark.parametrize(
+    "error", [InfrastructureError("it died"), BusyError("too many wait"), LimitError("used up")], ids=repr
+)
+
+
+@LOST
+def test_a_dead_sandbox_or_no_place_for_one_is_an_infrastructure_error_and_no_answer(
+    codec: Codec, error: SandboxError
+) -> None:
+    (rollout,) = roll(codec, BrokenPool(error), [codec.call("print(1)")])
     assert rollout.ended is Ended.INFRA_ERROR
     assert rollout.answer is None
+
+
+@LOST
+def test_a_call_that_finds_no_place_is_an_infrastructure_error_too(codec: Codec, error: SandboxError) -> None:
+    asked = Recorded()
+    asked.answer.set_exception(error)
+    (rollout,) = roll(codec, asked, [codec.call("print(1)")])
+    assert rollout.ended is Ended.INFRA_ERROR
+    assert asked.closed == 1
 
 
 def test_without_isolation_nothing_runs(codec: Codec) -> None:
@@ -194,6 +212,7 @@ class SlowSession:
 
     id = "slow"
     tier = Tier.SHARED
+    usage = Usage()
 
     def __init__(self, future: Future[CallResult]) -> None:
         self._future = future
@@ -204,6 +223,34 @@ class SlowSession:
     def close(self) -> None: ...
 
 
+class Recorded:
+    """A pool with one session, of which everything that is asked is written down; `answer` is that of every call."""
+
+    id = "recorded"
+    tier = Tier.PROCESS
+    usage = Usage(calls=1, seconds=0.25, moves=2, cpu_seconds=0.125)
+
+    def __init__(self) -> None:
+        self.answer: Future[CallResult] = Future()
+        self.opened: list[tuple[Tier, str, Priority]] = []
+        self.closed = 0
+        self.started = 0
+
+    def open(self, *, tier: Tier = Tier.SHARED, caller: str = "", priority: Priority = Priority.TRAINING) -> Session:
+        self.opened.append((tier, caller, priority))
+        return self  # type: ignore[return-value]
+
+    def start(self, code: str, *, seconds: float | None = None) -> Future[CallResult]:
+        self.started += 1
+        return self.answer
+
+    def stats(self) -> dict[str, float]:
+        return {}
+
+    def close(self) -> None:
+        self.closed += 1
+
+
 class OneSlowPool:
     """The first session is slow, the others come from a real pool; the slow one answers when `others` have ended."""
 
@@ -212,9 +259,11 @@ class OneSlowPool:
         self.slow: Future[CallResult] = Future()
         self._opened = 0
 
-    def open(self, *, tier: Tier = Tier.SHARED) -> Session:
+    def open(self, *, tier: Tier = Tier.SHARED, caller: str = "", priority: Priority = Priority.TRAINING) -> Session:
         self._opened += 1
-        return SlowSession(self.slow) if self._opened == 1 else self._real.open(tier=tier)  # type: ignore[return-value]
+        if self._opened == 1:
+            return SlowSession(self.slow)  # type: ignore[return-value]
+        return self._real.open(tier=tier, caller=caller, priority=priority)
 
     def stats(self) -> dict[str, float]:
         return {}
@@ -238,6 +287,71 @@ def test_a_slow_call_does_not_hold_up_the_other_rollouts(codec: Codec, sessions:
     rollouts = agent.roll([assignment(number) for number in range(4)], on_finish)
     assert ended == ["r1", "r2", "r3", "r0"]
     assert [rollout.id for rollout in rollouts] == ["r0", "r1", "r2", "r3"]
+
+
+@pytest.mark.parametrize(
+    ("purpose", "priority"),
+    [
+        (Purpose.JOB, Priority.JOB),
+        (Purpose.TRAIN, Priority.TRAINING),
+        (Purpose.VALIDATION, Priority.TRAINING),
+        (Purpose.EVALUATION, Priority.TRAINING),
+    ],
+)
+def test_a_session_is_asked_for_by_name_with_the_tier_of_its_assignment_and_people_first(
+    codec: Codec, purpose: Purpose, priority: Priority
+) -> None:
+    pool = Recorded()
+    pool.answer.set_result(CallResult(status=CallStatus.OK, output="6", seconds=0.25, tier=Tier.PROCESS, sandbox="s"))
+    agent = Agent(
+        ScriptedEngine({0: [codec.call("print(6)"), codec.final("6")]}),
+        pool,
+        codec,
+        AgentBudget(max_tokens=400),
+        time.monotonic,
+    )
+    (rollout,) = agent.roll([replace(assignment(7), purpose=purpose, tier=Tier.PROCESS)])
+    assert pool.opened == [(Tier.PROCESS, "r7", priority)]
+    assert rollout.usage == Recorded.usage
+    assert pool.closed == 1
+
+
+@pytest.mark.parametrize("status", [status for status in CallStatus if status is not CallStatus.OK])
+def test_whatever_the_runtime_says_of_a_call_but_ok_counts_as_failed(codec: Codec, status: CallStatus) -> None:
+    pool = Recorded()
+    pool.answer.set_result(CallResult(status=status, seconds=0.25, tier=Tier.SANDBOX, sandbox="s"))
+    (rollout,) = roll(codec, pool, [codec.call("print(6)"), codec.final("6")])
+    assert (rollout.failed_calls, rollout.calls[0].status) == (1, ToolStatus(status.value))
+
+
+def test_a_call_beyond_those_that_a_session_has_did_not_run_and_needs_no_sandbox(codec: Codec) -> None:
+    pool = Recorded()
+    pool.answer.set_result(CallResult(status=CallStatus.CALLS, seconds=0.0, tier=Tier.SANDBOX, sandbox=""))
+    (rollout,) = roll(codec, pool, [codec.call("print(6)"), codec.final("6")])
+    assert calls_outside_sandbox([rollout]) == 0
+
+
+def test_a_stop_frees_the_session_of_a_call_under_way(codec: Codec) -> None:
+    pool = Recorded()
+    engine = ScriptedEngine({0: [codec.call("while True: pass")], 1: [codec.final("1")]})
+    agent = Agent(engine, pool, codec, AgentBudget(max_tokens=400), time.monotonic)
+    rollouts = agent.roll([assignment(0), assignment(1)], lambda rollout: True)
+    assert [rollout.id for rollout in rollouts] == ["r1"]
+    assert (pool.started, pool.closed, engine.unfinished) == (1, 1, 0)
+
+
+@pytest.mark.parametrize("interruption", [KeyboardInterrupt, SystemExit])
+def test_an_interruption_frees_the_session_of_a_call_under_way(codec: Codec, interruption: type[BaseException]) -> None:
+    class Interrupted(ScriptedEngine):
+        @property
+        def runnable(self) -> int:
+            raise interruption
+
+    pool = Recorded()
+    engine = Interrupted({0: [codec.call("while True: pass")]})
+    with pytest.raises(interruption):
+        Agent(engine, pool, codec, AgentBudget(max_tokens=400), time.monotonic).roll([assignment(0)])
+    assert (pool.started, pool.closed, engine.unfinished) == (1, 1, 0)
 
 
 def test_a_stop_drops_what_is_under_way_and_frees_the_engine(codec: Codec, sessions: SessionPool) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from appliance.agent.dialect import SEEDLING
 from appliance.agent.turns import Final, Malformed, ToolRequest, boxed, read_turn, shown
+from appliance.learning.recipe import AgentBudget
 from runtime.sandbox import CallResult, CallStatus, Tier
 
 
@@ -51,3 +53,11 @@ def test_the_model_sees_output_of_a_call_that_worked_and_the_error_of_one_that_d
     assert shown(result(CallStatus.EXCEPTION, "1\n", "NameError: gcd"), 28) == "1\nNameError: gcd"
     assert shown(result(CallStatus.TIMEOUT), 28) == "error: timeout"
     assert shown(result(CallStatus.OK, "9" * 100), 28) == "9" * 28
+
+
+@pytest.mark.parametrize("status", [status for status in CallStatus if status is not CallStatus.OK])
+def test_every_failure_has_words_of_its_own_that_fit_where_results_are_short(status: CallStatus) -> None:
+    budget = AgentBudget().max_result_chars
+    told = {one: shown(result(one, error="NameError: x"), 1000) for one in CallStatus if one is not CallStatus.OK}
+    assert len(told[status]) <= budget
+    assert [one for one, words in told.items() if words == told[status]] == [status]

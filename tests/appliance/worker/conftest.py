@@ -11,7 +11,7 @@ from short_nights import SHORT
 
 from appliance.config import Settings
 from appliance.ledger.sqlite import SqliteLedger
-from appliance.places import runtime_settings
+from appliance.places import load_policy, runtime_settings
 from appliance.worker.equipment import Equipment
 
 
@@ -29,5 +29,6 @@ def ledger(tmp_path: Path) -> Iterator[SqliteLedger]:
 @pytest.fixture
 def equipment(tmp_path: Path, ledger: SqliteLedger) -> Iterator[Equipment]:
     settings = Settings.load({"data": str(tmp_path)}, environ={"HOME": str(tmp_path)}, etc_dir=tmp_path)
-    with Equipment(tmp_path, ledger, runtime_settings(settings, tmp_path), SHORT.agent) as opened:
+    runtime = runtime_settings(settings, tmp_path)
+    with Equipment(tmp_path, ledger, runtime, SHORT.agent, load_policy(tmp_path)) as opened:
         yield opened

@@ -11,7 +11,6 @@ from appliance.worker.equipment import Equipment
 from appliance.worker.night import Night
 from appliance.worker.progress import Progress
 from policies.decision import Decision
-from policies.policy import load
 
 FIXTURE = Path(__file__).resolve().parents[2] / "fixtures" / "seedling"
 AT = "2026-01-01T00:00:00.000+00:00"
@@ -62,4 +61,4 @@ def run_night(equipment: Equipment, name: str, *, model: Path | None = FIXTURE, 
         known = cycle_of(name, recipe=recipe)
         equipment.ledger.put_cycle(known)
     progress = Progress(known, equipment.ledger, time.monotonic)
-    return Night(known, equipment, load(None), progress, model).run()
+    return Night(known, equipment, progress, model).run()

@@ -12,7 +12,7 @@ from appliance.records import Job, JobState
 from appliance.worker.equipment import Equipment
 from appliance.worker.seeds import derive
 from runtime.errors import InfrastructureError
-from runtime.sandbox import Session, Tier
+from runtime.sandbox import Priority, Session, Tier
 from verifiers.spec import PredicateSpec, Spec
 
 
@@ -25,7 +25,7 @@ def solve(equipment: Equipment, job: Job) -> Job:
     codec = Codec.load(FIXTURE)
     agent = equipment.agent(codec)
     solver = Solver(agent, codec, equipment.verifier, equipment.ledger, equipment.data, {}, lambda: AT)
-    return solver.solve(job, attempts(job, temperature=1.0, derive=derive))
+    return solver.solve(job, attempts(job, temperature=1.0, derive=derive, policy=equipment.policy))
 
 
 def test_a_solved_job_is_a_bundle_that_verifies(equipment: Equipment, ledger: SqliteLedger) -> None:
@@ -52,7 +52,7 @@ def test_an_unsolved_job_says_what_was_tried(equipment: Equipment, ledger: Sqlit
 
 
 class NoSandboxes:
-    def open(self, *, tier: Tier = Tier.SHARED) -> Session:
+    def open(self, *, tier: Tier = Tier.SHARED, caller: str = "", priority: Priority = Priority.TRAINING) -> Session:
         raise InfrastructureError("the sandbox died")
 
     def stats(self) -> dict[str, float]:

@@ -19,7 +19,7 @@ from curriculum.registry import make_problem
 from curriculum.sealed import question_key, sealed_set
 from policies.decision import DecisionOutcome
 from runtime.errors import InfrastructureError
-from runtime.sandbox import Session, Tier
+from runtime.sandbox import Priority, Session, Tier
 
 
 def counts(ledger: SqliteLedger, name: str) -> dict[str, int]:
@@ -205,7 +205,7 @@ def test_a_missing_model_folder_is_an_error_that_says_so(equipment: Equipment, t
 class NoSandboxes:
     """A pool on a machine where every sandbox dies."""
 
-    def open(self, *, tier: Tier = Tier.SHARED) -> Session:
+    def open(self, *, tier: Tier = Tier.SHARED, caller: str = "", priority: Priority = Priority.TRAINING) -> Session:
         raise InfrastructureError("no space left for a sandbox")
 
     def stats(self) -> dict[str, float]:
