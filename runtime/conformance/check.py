@@ -1,0 +1,145 @@
+"""What a conformance check is, and what comes out of one.
+
+What always holds: a check sees a backend as any caller does, through `SessionPool`, and looks at the host as any user
+can; it passes only after it has seen what it asserts. Not promised: that a backend which passes cannot be escaped from.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import NamedTuple
+
+from pydantic import BaseModel, ConfigDict
+
+from runtime.errors import RefusedError, SandboxError
+from runtime.sandbox import CallResult, CallStatus, Limits, Sandbox, Session, SessionPool, SnapshotId, Tier
+
+LIMITS = Limits(
+    call_seconds=5.0,
+    memory_mib=128,
+    pids=48,
+    output_bytes=8_192,
+    tmp_mib=8,
+    work_mib=4,
+    open_files=64,
+    entries=256,
+    cpu_seconds=60.0,
+    life_seconds=300.0,
+    calls=500,
+    snapshots=16,
+)
+"""What the sandboxes of a check get unless it is about another limit."""
+CALLER = "conformance"
+
+
+class Violation(Exception):
+    """What a check asserts does not hold; the message says what was seen instead, and may hold hostile text."""
+
+
+class Subject(NamedTuple):
+    """What is examined, and with what."""
+
+    pool: SessionPool
+    scratch: Path
+    """An empty folder of the host for this check alone."""
+    token: str
+    """A word that nobody else knows: what is looked for where it must not be."""
+
+    @contextlib.contextmanager
+    def sandbox(
+        self, *, snapshot: SnapshotId | None = None, limits: Mapping[str, float] | None = None
+    ) -> Iterator[Sandbox]:
+        """A sandbox of its own for the block, with `LIMITS` but for those in `limits`."""
+        box = self.pool.sandbox(LIMITS.model_copy(update=dict(limits or {})), snapshot=snapshot, caller=CALLER)
+        with contextlib.closing(box):
+            yield box
+
+    def session(self, tier: Tier) -> Session:
+        return self.pool.open(tier=tier, caller=CALLER)
+
+
+Figures = Mapping[str, float]
+"""What a check measured on its way; milliseconds end in `_ms`."""
+
+
+class Check(NamedTuple):
+    name: str
+    asserts: str
+    """One sentence: what holds where it passes."""
+    run: Callable[[Subject], Figures]
+    """Raises Violation, or any error of the runtime, when it does not hold."""
+    needs_snapshots: bool = False
+    quick: bool = True
+    """Less than a second or so on a small machine."""
+
+
+class Outcome(StrEnum):
+    PASS = "pass"  # noqa: S105 - no password
+    FAIL = "fail"
+    REFUSED = "refused"
+    """The backend says clearly that it cannot, and its documentation says so too."""
+
+
+class CheckResult(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    asserts: str
+    outcome: Outcome
+    detail: str = ""
+    """For `fail`, what was seen instead; for `refused`, what the backend said. Hostile text."""
+    figures: dict[str, float] = {}
+    seconds: float
+
+
+def require(holds: bool, seen: str) -> None:
+    """Raises Violation with what was seen unless it holds."""
+    if not holds:
+        raise Violation(seen)
+
+
+def answered(result: CallResult, status: CallStatus = CallStatus.OK) -> str:
+    """The output of a call that ended as it should. Raises Violation when it ended otherwise."""
+    require(
+        result.status is status,
+        f"a call ended with {result.status.value} instead of {status.value}: {result.error or result.output[:200]!r}",
+    )
+    return result.output
+
+
+def examine(check: Check, subject: Subject, *, snapshots: bool) -> CheckResult:
+    """Runs one check. `snapshots` is whether the backend is documented to take any; where it is not, it has to refuse.
+
+    An error of any kind fails the check and not the suite; only what ends the program passes through.
+    """
+    started = time.monotonic()
+    may_refuse = check.needs_snapshots and not snapshots
+    figures: Figures = {}
+    try:
+        figures = check.run(subject)
+        outcome, detail = Outcome.PASS, ""
+        if may_refuse:
+            outcome, detail = Outcome.FAIL, "it was done, and the documentation says that it is refused"
+    except RefusedError as error:
+        outcome, detail = Outcome.REFUSED if may_refuse and error.hint else Outcome.FAIL, _told(error)
+    except Exception as error:  # noqa: BLE001 - whatever breaks a check is what the check found, and is said
+        outcome, detail = Outcome.FAIL, _told(error)
+    return CheckResult(
+        name=check.name,
+        asserts=check.asserts,
+        outcome=outcome,
+        detail=detail,
+        figures={name: round(value, 3) for name, value in figures.items()},
+        seconds=round(time.monotonic() - started, 3),
+    )
+
+
+def _told(error: Exception) -> str:
+    if isinstance(error, Violation):
+        return str(error)
+    hint = f" ({error.hint})" if isinstance(error, SandboxError) and error.hint else ""
+    return f"{type(error).__name__}: {error}{hint}"

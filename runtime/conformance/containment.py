@@ -1,0 +1,130 @@
+"""Checks of what code may be and touch inside: a read-only root, no rights, nothing of the host in its environment."""
+
+from __future__ import annotations
+
+import json
+
+from runtime.conformance.check import Check, Figures, Subject, answered, require
+
+WRITES = """import json, os, stat
+def attempts():
+    for folder, below, names in os.walk('/'):
+        below[:] = [name for name in below if os.path.join(folder, name) not in ('/work', '/tmp', '/proc')]
+        if folder.count('/') > 3:
+            below[:] = []
+        yield os.path.join(folder, 'made-by-a-guest')
+        for name in names[:3]:
+            path = os.path.join(folder, name)
+            if stat.S_ISREG(os.lstat(path).st_mode):
+                yield path
+    for name in ('kernel/core_pattern', 'vm/drop_caches', 'kernel/modprobe'):
+        yield '/proc/sys/' + name
+written, refused = [], 0
+for path in attempts():
+    try:
+        made = not os.path.lexists(path)
+        os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK | (os.O_CREAT | os.O_EXCL if made else 0)))
+        if made:
+            os.unlink(path)
+    except OSError:
+        refused += 1
+    else:
+        written.append(path)
+print(json.dumps([written[:5], refused]))
+"""
+
+
+def root_is_read_only(subject: Subject) -> Figures:
+    with subject.sandbox() as box:
+        written, refused = json.loads(answered(box.run(WRITES)))
+    require(not written, f"could be written: {', '.join(map(repr, written))}")
+    require(refused > 10, f"only {refused} places were tried")
+    return {"places_tried": float(refused)}
+
+
+RIGHTS = """import ctypes, json, os
+libc = ctypes.CDLL(None, use_errno=True)
+gained = []
+def tried(name, attempt):
+    try:
+        if attempt() not in (-1, None):
+            gained.append(name)
+    except OSError:
+        pass
+def became(change):
+    def attempt():
+        change(0)
+        return 0
+    return attempt
+tried('root', became(os.setuid))
+tried('the group of root', became(os.setgid))
+tried('another group', lambda: os.setgroups([0]) or 0)
+tried('a mount', lambda: libc.mount(b'tmpfs', b'/work', b'tmpfs', 0, None))
+tried('a new root', lambda: libc.chroot(b'/work'))
+def device():
+    os.mknod('/work/device', 0o60666, os.makedev(8, 0))
+    with open('/work/device', 'rb') as disk:
+        return len(disk.read(1))
+tried('a disk', device)
+host_name = os.uname().nodename.encode()
+tried('another host name', lambda: libc.sethostname(host_name, len(host_name)))
+header, capabilities = (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)(*[1] * 6)
+if libc.capget(header, capabilities) != 0:
+    gained.append('an answer other than its capabilities')
+if libc.prctl(39, 0, 0, 0, 0) != 1:
+    gained.append('new privileges by a program')
+print(json.dumps([os.getresuid(), os.getresgid(), gained, list(capabilities)]))
+"""
+
+
+def there_are_no_rights(subject: Subject) -> Figures:
+    with subject.sandbox() as box:
+        users, groups, gained, capabilities = json.loads(answered(box.run(RIGHTS)))
+    require(0 not in users and 0 not in groups, f"code runs as user {users}, group {groups}")
+    require(not gained, f"code could have: {', '.join(map(str, gained))}")
+    require(not any(capabilities), f"code has capabilities: {capabilities}")
+    return {}
+
+
+KNOWN = {"HOME", "LANG", "LC_CTYPE", "PATH", "PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED", "TMPDIR", "TZ"}
+"""Variables that a guest may have; none says anything of the host."""
+FOLDERS = {"bin", "dev", "etc", "lib", "lib32", "lib64", "opt", "proc", "sbin", "sys", "tmp", "usr", "var", "work"}
+SURROUNDINGS = """import json, os
+environments = [dict(os.environ)]
+words = []
+for number in filter(str.isdigit, os.listdir('/proc')):
+    for name, found in (('environ', environments), ('cmdline', words)):
+        try:
+            parts = open(f'/proc/{number}/{name}', 'rb').read().decode(errors='replace').split('\\0')
+        except OSError:
+            continue
+        found.append(dict(part.split('=', 1) for part in parts if '=' in part) if name == 'environ' else parts)
+names = sorted({name for environment in environments for name in environment})
+files = [name for name in ('/etc/shadow', '/root', '/home', '/run/docker.sock', '/var/run') if os.path.exists(name)]
+print(json.dumps([names, sorted(os.listdir('/')), files, os.listdir('/work') + os.listdir('/tmp')]))
+"""
+
+
+def nothing_of_the_host_is_inside(subject: Subject) -> Figures:
+    with subject.sandbox() as box:
+        names, folders, files, rest = json.loads(answered(box.run(SURROUNDINGS)))
+    require(set(names) <= KNOWN, f"the environment has {', '.join(sorted(set(names) - KNOWN))}")
+    require(set(folders) <= FOLDERS, f"the root has {', '.join(sorted(set(folders) - FOLDERS))}")
+    require(not files, f"of the host there are {', '.join(files)}")
+    require(not rest, f"a fresh sandbox already has files: {', '.join(map(repr, rest[:5]))}")
+    return {}
+
+
+CHECKS = (
+    Check("the root is read-only", "Nothing outside /work and /tmp can be made or written.", root_is_read_only),
+    Check(
+        "there are no rights",
+        "Code is a user without capabilities and cannot become another, mount, or make devices.",
+        there_are_no_rights,
+    ),
+    Check(
+        "nothing of the host is inside",
+        "Environment, root folder and work folders of a fresh sandbox hold nothing of the host.",
+        nothing_of_the_host_is_inside,
+    ),
+)

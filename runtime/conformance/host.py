@@ -1,0 +1,73 @@
+"""What the host shows of a sandbox to anybody who looks: its control groups, the processes in them, our descriptors.
+
+A box is known by its identity: the name of each of its groups ends with it. Nothing is asked of the broker here, so a
+broker that says that all is gone is not believed.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+CGROUPS = Path("/sys/fs/cgroup")
+
+
+def groups(box: str) -> list[Path]:
+    """The control groups of a box, by any hierarchy. A group that goes while we look is gone."""
+    found = []
+    for folder, below, _ in os.walk(CGROUPS):
+        mine = [name for name in below if name == box or name.endswith(f".{box}")]
+        found += [Path(folder) / name for name in mine]
+        below[:] = [name for name in below if name not in mine]
+    return found
+
+
+def processes(folders: list[Path]) -> set[int]:
+    """The processes in these groups and in those below them; none where a group is gone."""
+    found: set[int] = set()
+    for folder in folders:
+        for place, _, _ in os.walk(folder):
+            try:
+                found |= {int(line) for line in (Path(place) / "cgroup.procs").read_text().split()}
+            except OSError:
+                continue
+    return found
+
+
+def alive(process: int) -> bool:
+    """Whether there is such a process that is more than a zombie (proc(5), stat)."""
+    try:
+        text = Path(f"/proc/{process}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return text.rpartition(")")[2].split()[0] not in ("Z", "X")
+
+
+def descriptors() -> int:
+    """How many this process has open."""
+    return len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - names only
+
+
+def mounts() -> str:
+    return Path("/proc/self/mountinfo").read_text()
+
+
+def becomes_true(condition: Callable[[], bool], *, seconds: float) -> bool:
+    """Waits for it, at most that long; whether it did."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def pss_mib(process: int) -> float | None:
+    """Memory of a process, shared pages by their share; None where we may not look or it is gone."""
+    try:
+        text = Path(f"/proc/{process}/smaps_rollup").read_text()
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
+        return None
+    return sum(int(line.split()[1]) for line in text.splitlines() if line.startswith("Pss:")) / 1024

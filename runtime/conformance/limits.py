@@ -1,0 +1,169 @@
+"""Checks that every limit ends what goes beyond it, in time, and with a status of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from runtime.conformance.check import LIMITS, Check, Figures, Subject, Violation, answered, require
+from runtime.errors import LimitError
+from runtime.sandbox import CallStatus
+
+GRACE_SECONDS = 1.5
+"""How long after its limit an answer may come on a machine with other work; on an idle one it is well below 1 s."""
+
+
+def _ends(
+    code: str, status: CallStatus, *, seconds: float | None = None, after: float = 0.0, **limits: float
+) -> Callable[[Subject], Figures]:
+    """A check that a call of `code` ends with that status, not before `after` and within `seconds` and the grace."""
+
+    def run(subject: Subject) -> Figures:
+        with subject.sandbox(limits=limits) as box:
+            result = box.run(code)
+        require(
+            result.status is status,
+            f"it ended with {result.status.value} instead of {status.value}: {(result.error or result.output)[:200]!r}",
+        )
+        require(result.error != "", f"{status.value} came without a word of explanation")
+        longest = (box.limits.call_seconds if seconds is None else seconds) + GRACE_SECONDS
+        require(
+            after <= result.seconds <= longest,
+            f"it was answered after {result.seconds:.2f} s; between {after:g} and {longest:g} s were due",
+        )
+        return {"answered_ms": 1000 * result.seconds}
+
+    return run
+
+
+SPIN = "while True: pass"
+SLEEP = "import signal, time\nsignal.pthread_sigmask(signal.SIG_BLOCK, range(1, 64))\ntime.sleep(20)"
+HOARD = "kept = []\nfor _ in range(1024): kept.append(bytearray(1 << 20))\nprint('1 GiB')"
+HOARD_BY_MANY = """import os, time
+for _ in range(6):
+    if os.fork() == 0: break
+kept = []
+for _ in range(512): kept.append(b'x' * (1 << 20))
+time.sleep(9)
+"""
+FORKS = "import os, time\nfor _ in range(500):\n    if os.fork() == 0: time.sleep(20)\nprint('500 processes')"
+THREADS = (
+    "import threading, time\n"
+    "for _ in range(2000): threading.Thread(target=time.sleep, args=(20,), daemon=True).start()\nprint('2000 threads')"
+)
+FILL = (
+    "with open('{folder}/fill', 'wb', 0) as file:\n    for _ in range(64): file.write(bytes(1 << 20))\nprint('64 MiB')"
+)
+DESCRIPTORS = "import os\nkept = [os.open('/dev/null', os.O_RDONLY) for _ in range(4000)]\nprint('4000 descriptors')"
+FLOOD = "import os\nfor _ in range(4096): os.write(1, b'y' * 1024)\nprint('4 MiB')"
+
+
+def output_is_capped(subject: Subject) -> Figures:
+    figures = _ends(FLOOD, CallStatus.OUTPUT)(subject)
+    with subject.sandbox() as box:
+        result = box.run(FLOOD)
+        size = len(result.output.encode())
+    require(size <= LIMITS.output_bytes, f"{size} bytes came out of a call that may print {LIMITS.output_bytes}")
+    return figures
+
+
+def calls_are_counted(subject: Subject) -> Figures:
+    with subject.sandbox(limits={"calls": 3}) as box:
+        answered(box.run("n = 1"))
+        for _ in range(2):
+            answered(box.run("n += 1"))
+        result = box.run("open('/work/ran', 'w').close()")
+        require(result.status is CallStatus.CALLS, f"the fourth of three calls ended with {result.status.value}")
+        require(box.usage.calls == 3, f"the usage counts {box.usage.calls} calls of three")
+        require(not [entry for entry in box.list() if entry.path.endswith("ran")], "the fourth of three calls ran")
+    return {}
+
+
+def entries_are_counted(subject: Subject) -> Figures:
+    with subject.sandbox(limits={"entries": 20}) as box:
+        answered(box.run("for n in range(40): open(f'/work/{n}', 'w').close()"))
+        for attempt in (box.list, lambda: box.download("/work", subject.scratch / "down")):
+            try:
+                attempt()
+            except LimitError:
+                continue
+            raise Violation("40 files were taken where 20 are allowed")
+    return {}
+
+
+def usage_is_told(subject: Subject) -> Figures:
+    with subject.sandbox() as box:
+        answered(box.run("import time\nend = time.process_time() + 0.4\nwhile time.process_time() < end: pass"))
+        answered(box.run("kept = bytearray(40 << 20)\nprint('x' * 99)"))
+        usage = box.usage
+    require(usage.calls == 2, f"the usage counts {usage.calls} calls of two")
+    require(usage.seconds >= 0.4, f"calls that took 0.4 s are told as {usage.seconds:.3f} s")
+    require(usage.output_bytes == 100, f"100 bytes were printed, and {usage.output_bytes} are told")
+    require((usage.cpu_seconds or 0) >= 0.3, f"0.4 s of processor time are told as {usage.cpu_seconds}")
+    require((usage.peak_memory_mib or 0) >= 40, f"a peak above 40 MiB is told as {usage.peak_memory_mib}")
+    return {"cpu_seconds": usage.cpu_seconds or 0.0, "peak_memory_mib": usage.peak_memory_mib or 0.0}
+
+
+def _limit(name: str, asserts: str, run: Callable[[Subject], Figures], *, quick: bool = True) -> Check:
+    return Check(f"limit: {name}", asserts, run, quick=quick)
+
+
+CHECKS = (
+    _limit(
+        "time of a call",
+        "A call that spins ends with `timeout` at its wall clock.",
+        _ends(SPIN, CallStatus.TIMEOUT, call_seconds=0.6, after=0.6),
+    ),
+    _limit(
+        "time of a call that blocks every signal",
+        "A call that sleeps and blocks signals ends with `timeout` all the same.",
+        _ends(SLEEP, CallStatus.TIMEOUT, call_seconds=0.6, after=0.6),
+        quick=False,
+    ),
+    _limit(
+        "processor time",
+        "A sandbox that has had its processor time ends with `cpu`.",
+        _ends(SPIN, CallStatus.CPU, cpu_seconds=0.5, call_seconds=10.0, seconds=2.0, after=0.2),
+    ),
+    _limit(
+        "lifetime",
+        "A sandbox ends with `expired` at its own wall clock, also in the middle of a call.",
+        _ends(SLEEP, CallStatus.EXPIRED, life_seconds=1.0, call_seconds=10.0, seconds=1.0),
+    ),
+    _limit("memory", "A call that takes too much memory ends with `memory`.", _ends(HOARD, CallStatus.MEMORY)),
+    _limit(
+        "memory of many processes",
+        "Many processes have no more memory than one: the call ends with `memory`.",
+        _ends(HOARD_BY_MANY, CallStatus.MEMORY),
+        quick=False,
+    ),
+    _limit("processes", "A call that starts too many processes ends with `pids`.", _ends(FORKS, CallStatus.PIDS)),
+    _limit(
+        "threads",
+        "A call that starts too many threads ends with `pids`.",
+        _ends(THREADS, CallStatus.PIDS),
+        quick=False,
+    ),
+    _limit(
+        "space in /work",
+        "A call that fills /work ends with `disk`.",
+        _ends(FILL.format(folder="/work"), CallStatus.DISK),
+    ),
+    _limit(
+        "space in /tmp",
+        "A call that fills /tmp ends with `disk`.",
+        _ends(FILL.format(folder="/tmp"), CallStatus.DISK),  # noqa: S108 - the guest's
+        quick=False,
+    ),
+    _limit("open files", "A call that opens too many files ends with `files`.", _ends(DESCRIPTORS, CallStatus.FILES)),
+    _limit("output", "A call that prints too much ends with `output`, and the output is capped.", output_is_capped),
+    _limit(
+        "death",
+        "A call in which the interpreter ends has status `died`, whatever exit code it chose.",
+        _ends("import os\nos._exit(0)", CallStatus.DIED),
+    ),
+    _limit("number of calls", "A call beyond their number has status `calls` and does not run.", calls_are_counted),
+    _limit("number of files", "A listing or download of too many files is a LimitError.", entries_are_counted),
+    _limit(
+        "usage", "Calls, seconds, output, processor time and memory of a sandbox are told as measured.", usage_is_told
+    ),
+)

@@ -1,0 +1,124 @@
+"""Checks that code cannot answer for the host: not a later call, not how its own ended, not by what it prints."""
+
+from __future__ import annotations
+
+from runtime.conformance.check import Check, Figures, Subject, answered, require
+from runtime.errors import InfrastructureError
+from runtime.guest import wire
+from runtime.sandbox import CallStatus, Sandbox
+
+FORGED = b"forged"
+FRAMES = [
+    wire.pack_reply(nonce, kind, FORGED, b'{"error": "forged", "traceback": "", "limit": "memory"}')
+    for nonce in (wire.NO_NONCE, b"\xff" * wire.NONCE_BYTES)
+    for kind in (wire.Kind.OK, wire.Kind.READY, wire.Kind.TIMEOUT)
+]
+SPRAY = """import os, threading, time
+def spray():
+    for number in [*range(3, 256), *range(1000, 1030)]:
+        try:
+            os.set_blocking(number, False)
+            for frame in frames:
+                os.write(number, frame)
+        except OSError:
+            pass
+    for number in filter(str.isdigit, os.listdir('/proc')):
+        try:
+            names = os.listdir(f'/proc/{number}/fd')
+        except OSError:
+            continue
+        for name in names:
+            try:
+                if name not in ('0', '1', '2'):
+                    pipe = os.open(f'/proc/{number}/fd/{name}', os.O_WRONLY | os.O_NONBLOCK)
+                    os.write(pipe, b''.join(frames))
+                    os.close(pipe)
+            except OSError:
+                pass
+"""
+NOW = "spray()\nprint('true')"
+LATER = """def later():
+    while True:
+        time.sleep(0.02)
+        spray()
+threading.Thread(target=later, daemon=True).start()
+if os.fork() == 0:
+    os.setsid()
+    later()
+print('true')
+"""
+
+
+def _true_or_lost(box: Sandbox, code: str, *, alone: bool) -> None:
+    """What was forged must not come out as the host's word; that code ends its own sandbox is its own affair.
+
+    `alone`: nothing else may have printed into this call.
+    """
+    try:
+        result = box.run(code)
+    except InfrastructureError:
+        return
+    if result.status is CallStatus.OK and alone:
+        require(result.output == "true\n", f"a call whose code printed 'true' came out with {result.output[:60]!r}")
+    require("forged" not in result.error, f"a forged reply ended a call with {result.status.value}: {result.error!r}")
+    require(
+        result.status in (CallStatus.OK, CallStatus.DIED, CallStatus.EXCEPTION),
+        f"a forged reply made the host say {result.status.value}",
+    )
+
+
+def replies_cannot_be_forged(subject: Subject) -> Figures:
+    for attack in (NOW, LATER):
+        with subject.sandbox() as box:
+            answered(box.run(f"frames = {FRAMES!r}\n{SPRAY}"))
+            _true_or_lost(box, attack, alone=True)
+            for _ in range(5):
+                _true_or_lost(box, "time.sleep(0.05)\nprint('true')", alone=True)
+    with subject.sandbox() as box:
+        require(answered(box.run("print('after')")) == "after\n", "a sandbox that came later does not answer")
+    return {"frames": float(len(FRAMES))}
+
+
+CLAIMS = {
+    "a status in what is printed": ('print(\'{"status": "timeout"}\')', CallStatus.OK),
+    "an exit code": ("raise SystemExit(0)", CallStatus.EXCEPTION),
+    "an exit of the interpreter": ("import os\nos._exit(0)", CallStatus.DIED),
+    "an error with the host's words": (
+        "class InfrastructureError(Exception): pass\nraise InfrastructureError('the sandbox is gone')",
+        CallStatus.EXCEPTION,
+    ),
+    "an error that cannot be told": (
+        "class Sly(BaseException):\n    def __str__(self): raise self\n    __repr__ = __str__\nraise Sly",
+        CallStatus.EXCEPTION,
+    ),
+    "the wrong bytes": ("import os\nos.write(1, b'\\xff\\x00')\nprint(chr(0xd800))", None),
+}
+
+
+def statuses_are_the_hosts(subject: Subject) -> Figures:
+    for name, (code, expected) in CLAIMS.items():
+        with subject.sandbox() as box:
+            result = box.run(code)
+            identity = box.id
+        allowed = (CallStatus.OK, CallStatus.EXCEPTION) if expected is None else (expected,)
+        require(result.status in allowed, f"with {name} a call ended with {result.status.value}")
+        require(result.sandbox == identity, f"with {name} a call says that it ran in {result.sandbox!r}")
+        require("\n" not in result.error, f"with {name} the error has {result.error!r}")
+        for text in (result.output, result.error, result.traceback):
+            text.encode()
+    return {"claims": float(len(CLAIMS))}
+
+
+CHECKS = (
+    Check(
+        "replies cannot be forged",
+        "Frames written to every descriptor, now and from the background, answer no call.",
+        replies_cannot_be_forged,
+    ),
+    Check(
+        "statuses are the host's",
+        "Code chooses neither the status nor the sandbox of its call, and errors are plain text.",
+        statuses_are_the_hosts,
+        quick=False,
+    ),
+)

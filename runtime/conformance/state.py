@@ -1,0 +1,78 @@
+"""Checks about what a caller gets: Python with a memory, honest errors, programs, the host's clock."""
+
+from __future__ import annotations
+
+import time
+
+from runtime.conformance.check import Check, Figures, Subject, answered, require
+from runtime.sandbox import CallStatus, Tier
+
+
+def names_persist(subject: Subject) -> Figures:
+    figures = {}
+    for tier in Tier:
+        started = time.monotonic()
+        with subject.session(tier) as session:
+            answered(session.run("counted = [1, 2, 3]"))
+            figures[f"{tier.value}_first_ms"] = 1000 * (time.monotonic() - started)
+            answered(session.run("def double(n):\n    return 2 * n\ncounted.append(double(21))"))
+            result = session.run("print(counted)")
+            said = answered(result)
+            require(said == "[1, 2, 3, 42]\n", f"a {tier.value} session printed {said!r} instead of its list")
+            require(result.sandbox != "", f"a {tier.value} call does not say in which sandbox it ran")
+            figures[f"{tier.value}_call_ms"] = 1000 * result.seconds
+    return figures
+
+
+def errors_are_told(subject: Subject) -> Figures:
+    with subject.sandbox() as box:
+        answered(box.run("kept = 7"))
+        result = box.run("print('before')\ndef f(n):\n    return 1 / n\nf(0)")
+        output = answered(result, CallStatus.EXCEPTION)
+        require(output == "before\n", f"what was printed before the error came out as {output!r}")
+        require(result.error == "ZeroDivisionError: division by zero", f"the error was told as {result.error!r}")
+        require("line 3, in f" in result.traceback, f"the traceback was {result.traceback!r}")
+        require(answered(box.run("print(kept)")) == "7\n", "the names from before the error are lost")
+    return {}
+
+
+def programs_run(subject: Subject) -> Figures:
+    code = "import sys; print(sys.stdin.read().upper()); print('aside', file=sys.stderr); sys.exit(7)"
+    with subject.sandbox() as box:
+        python = answered(box.run("import sys\nprint(sys.executable)")).strip()
+        result = box.exec([python, "-I", "-S", "-c", code], stdin=b"hello")
+    seen = (result.status, result.exit_code, result.stdout, result.stderr)
+    require(seen == (CallStatus.OK, 7, b"HELLO\n", b"aside\n"), f"the program ended with {seen}")
+    return {"program_ms": 1000 * result.seconds}
+
+
+CLOCK = """import time
+real = time.sleep
+for name in ('time', 'monotonic', 'perf_counter', 'process_time'):
+    setattr(time, name, lambda: 0.0)
+real(0.3)
+print('slept')
+"""
+
+
+def time_is_the_hosts(subject: Subject) -> Figures:
+    with subject.sandbox() as box:
+        started = time.monotonic()
+        result = box.run(CLOCK)
+        passed = time.monotonic() - started
+    answered(result)
+    require(
+        0.3 <= result.seconds <= passed,
+        f"a call of 0.3 s that stopped its own clocks was told as {result.seconds:.3f} s; {passed:.3f} s passed",
+    )
+    return {}
+
+
+CHECKS = (
+    Check("names persist", "What one call defines is there in the next, in every tier.", names_persist),
+    Check("errors are told", "An exception comes back with its type, its line and what was printed.", errors_are_told),
+    Check("programs run", "A program gets its input, and gives both outputs and its exit code.", programs_run),
+    Check(
+        "time is the host's", "How long a call took is measured outside, whatever its clocks say.", time_is_the_hosts
+    ),
+)

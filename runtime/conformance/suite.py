@@ -1,0 +1,60 @@
+"""All checks in the order in which a person reads them, and the run of them over one pool.
+
+What always holds: every check that was chosen is run and gives one result, whatever the others did; nothing that the
+suite made is left when it ends, also when it is ended by Ctrl-C. Two suites at once do not meet.
+"""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from runtime.conformance import (
+    containment,
+    files,
+    isolation,
+    leftovers,
+    limits,
+    network,
+    replies,
+    snapshots,
+    state,
+)
+from runtime.conformance.check import Check, CheckResult, Subject, examine
+from runtime.profile import BackendName
+from runtime.sandbox import SessionPool
+
+CHECKS: tuple[Check, ...] = (
+    *state.CHECKS,
+    *isolation.CHECKS,
+    *containment.CHECKS,
+    *network.CHECKS,
+    *limits.CHECKS,
+    *files.CHECKS,
+    *snapshots.CHECKS,
+    *replies.CHECKS,
+    *leftovers.CHECKS,
+)
+TAKES_SNAPSHOTS = {BackendName.GVISOR: True, BackendName.NSJAIL: False}
+"""What the documentation says of each backend; one that cannot has to refuse."""
+
+
+def chosen(*, quick: bool) -> tuple[Check, ...]:
+    return tuple(check for check in CHECKS if check.quick or not quick)
+
+
+def conform(pool: SessionPool, backend: BackendName, checks: Iterable[Check] = CHECKS) -> Iterator[CheckResult]:
+    """Runs the checks one after the other, and gives each result as soon as it is there.
+
+    The pool stays the caller's. Raises nothing for what a check finds.
+    """
+    for check in checks:
+        scratch = Path(tempfile.mkdtemp(prefix="assay-conformance-"))
+        try:
+            subject = Subject(pool, scratch, token=f"token{secrets.token_hex(12)}")
+            yield examine(check, subject, snapshots=TAKES_SNAPSHOTS[backend])
+        finally:
+            shutil.rmtree(scratch)
