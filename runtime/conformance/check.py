@@ -87,6 +87,7 @@ class Outcome(StrEnum):
 class CheckResult(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    area: str
     name: str
     asserts: str
     outcome: Outcome
@@ -111,7 +112,7 @@ def answered(result: CallResult, status: CallStatus = CallStatus.OK) -> str:
     return result.output
 
 
-def examine(check: Check, subject: Subject, *, snapshots: bool) -> CheckResult:
+def examine(check: Check, subject: Subject, *, area: str, snapshots: bool) -> CheckResult:
     """Runs one check. `snapshots` is whether the backend is documented to take any; where it is not, it has to refuse.
 
     An error of any kind fails the check and not the suite; only what ends the program passes through.
@@ -129,6 +130,7 @@ def examine(check: Check, subject: Subject, *, snapshots: bool) -> CheckResult:
     except Exception as error:  # noqa: BLE001 - whatever breaks a check is what the check found, and is said
         outcome, detail = Outcome.FAIL, _told(error)
     return CheckResult(
+        area=area,
         name=check.name,
         asserts=check.asserts,
         outcome=outcome,

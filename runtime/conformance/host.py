@@ -65,9 +65,22 @@ def becomes_true(condition: Callable[[], bool], *, seconds: float) -> bool:
 
 
 def pss_mib(process: int) -> float | None:
-    """Memory of a process, shared pages by their share; None where we may not look or it is gone."""
+    """Memory of a process, shared pages by their share; None where we may not look, nothing when it is gone."""
     try:
         text = Path(f"/proc/{process}/smaps_rollup").read_text()
-    except (FileNotFoundError, ProcessLookupError, PermissionError):
+    except PermissionError:
         return None
+    except (FileNotFoundError, ProcessLookupError):
+        return 0.0
     return sum(int(line.split()[1]) for line in text.splitlines() if line.startswith("Pss:")) / 1024
+
+
+def charged_mib(folders: list[Path]) -> float:
+    """What the kernel charges to these groups, in either version of its interface."""
+    for folder in folders:
+        for name in ("memory.current", "memory.usage_in_bytes"):
+            try:
+                return int((folder / name).read_text()) / (1 << 20)
+            except OSError:
+                continue
+    return 0.0

@@ -27,17 +27,19 @@ from runtime.conformance.check import Check, CheckResult, Subject, examine
 from runtime.profile import BackendName
 from runtime.sandbox import SessionPool
 
-CHECKS: tuple[Check, ...] = (
-    *state.CHECKS,
-    *isolation.CHECKS,
-    *containment.CHECKS,
-    *network.CHECKS,
-    *limits.CHECKS,
-    *files.CHECKS,
-    *snapshots.CHECKS,
-    *replies.CHECKS,
-    *leftovers.CHECKS,
-)
+AREAS: dict[str, tuple[Check, ...]] = {
+    "state": state.CHECKS,
+    "isolation": isolation.CHECKS,
+    "containment": containment.CHECKS,
+    "network": network.CHECKS,
+    "limits": limits.CHECKS,
+    "files": files.CHECKS,
+    "snapshots": snapshots.CHECKS,
+    "replies": replies.CHECKS,
+    "leftovers": leftovers.CHECKS,
+}
+CHECKS = tuple(check for checks in AREAS.values() for check in checks)
+_AREA_OF = {check.name: area for area, checks in AREAS.items() for check in checks}
 TAKES_SNAPSHOTS = {BackendName.GVISOR: True, BackendName.NSJAIL: False}
 """What the documentation says of each backend; one that cannot has to refuse."""
 
@@ -55,6 +57,6 @@ def conform(pool: SessionPool, backend: BackendName, checks: Iterable[Check] = C
         scratch = Path(tempfile.mkdtemp(prefix="assay-conformance-"))
         try:
             subject = Subject(pool, scratch, token=f"token{secrets.token_hex(12)}")
-            yield examine(check, subject, snapshots=TAKES_SNAPSHOTS[backend])
+            yield examine(check, subject, area=_AREA_OF[check.name], snapshots=TAKES_SNAPSHOTS[backend])
         finally:
             shutil.rmtree(scratch)
