@@ -23,6 +23,7 @@ from appliance.cli.demo_report import DemoReport, report
 from appliance.cli.demo_screen import DemoProgress, screen
 from appliance.config import Settings
 from appliance.daemon.core import Core
+from appliance.daemon.footing import footing
 from appliance.errors import AssayError, ExitCode
 from appliance.ledger.ledger import Ledger
 from appliance.lock import DataLock
@@ -44,7 +45,11 @@ def demo(settings: Settings, *, seed: int, fresh: bool, json_file: Path | None) 
     started = time.monotonic()
     if fresh:
         _set_aside(settings.data, console)
-    with Core(settings) as core:
+    with (
+        footing(settings) as ground,
+        Core(ground.settings, refused=ground.refused) as core,
+        ground.watched(lambda text: core.say("broker", text), lambda error: core.say("broker", str(error))),
+    ):
         cycle = _cycle(core, seed, console)
         spent_before = sum(cycle.seconds.values())
         with DemoProgress(console) as progress:

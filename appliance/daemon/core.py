@@ -23,11 +23,11 @@ from appliance import __version__
 from appliance.client.messages import Approved, Comparison, Status
 from appliance.config import ConfigError, Settings
 from appliance.daemon import views
+from appliance.daemon.child_log import ChildLog
 from appliance.daemon.crew import Crew, Patience
 from appliance.daemon.errors import BrokenError, NotThereError, RequestError
 from appliance.daemon.governance import Governance
 from appliance.daemon.readiness import require_champion, require_isolation, require_model
-from appliance.daemon.worker_log import WorkerLog
 from appliance.daemon.worker_process import WORKER, WorkerProcess
 from appliance.errors import explain
 from appliance.learning import folders
@@ -36,7 +36,7 @@ from appliance.ledger.sqlite import SqliteLedger
 from appliance.lock import DataLock
 from appliance.places import load_policy
 from appliance.records import Cycle, CycleState, Event, Job, JobState
-from runtime.errors import SandboxError
+from runtime.errors import RefusedError, SandboxError
 from verifiers.registry import check_spec
 from verifiers.spec import Spec
 
@@ -53,7 +53,8 @@ def utc_now() -> str:
 class Core:
     """Context manager. Every method may be called from any thread; `run_cycle_worker` and `run_jobs_worker` block.
 
-    `now` gives UTC in ISO 8601; `worker` is the command line of the worker, for tests of what is around it.
+    `now` gives UTC in ISO 8601; `worker` is the command line of the worker, for tests of what is around it. `refused`
+    says why model code cannot be run here, where that is known already.
     """
 
     def __init__(
@@ -63,12 +64,14 @@ class Core:
         now: Callable[[], str] = utc_now,
         worker: Sequence[str] = WORKER,
         patience: Patience | None = None,
+        refused: RefusedError | None = None,
     ) -> None:
         self.settings = settings
         self.data = settings.data
         self._now = now
         self._worker = worker
         self._patience = patience or Patience()
+        self._refused = refused
         self._open = ExitStack()
         self._starting = threading.Lock()
         self._newest_event = 0
@@ -96,7 +99,7 @@ class Core:
                 self.ledger,
                 self.data,
                 self._write_settings(),
-                WorkerLog(self.data / "logs" / "worker.log"),
+                ChildLog(self.data / "logs" / "worker.log"),
                 command=self._worker,
             )
             self.crew = Crew(self.ledger, process, self._now, self._patience)
@@ -166,15 +169,21 @@ class Core:
             self.say("schedule", f"a cycle is due and cannot start: {error}; {error.hint}")
 
     def require(self) -> None:
-        """What every worker needs. Raises RefusedError without gVisor, ConfigError without the configured model,
+        """What every worker needs. Raises RefusedError without isolation, ConfigError without the configured model,
         BrokenError without the one in service."""
-        require_isolation(self.settings)
+        self.require_isolation()
         digest = self.ledger.alias("champion")
         champion = self.ledger.checkpoint(digest) if digest else None
         if champion is not None:
             require_champion(self.data / champion.folder)
         elif self.settings.model.path is not None:
             require_model(self.settings.model.path)
+
+    def require_isolation(self) -> None:
+        """Raises RefusedError where model code cannot be run."""
+        if self._refused is not None:
+            raise RefusedError(str(self._refused), hint=self._refused.hint)
+        require_isolation(self.settings)
 
     def default_plan(self) -> dict[str, Any]:
         """The settings in force that make a model, to be kept with a cycle."""

@@ -1,9 +1,10 @@
-"""Starts a worker: lowers its priority, ties its life to its parent's, and becomes it. Standard library only.
+"""Starts a child: lowers its priority, ties its life to its parent's, and becomes it. Standard library only.
 
     python -I -S launch.py PARENT NICE PROGRAM [ARGUMENT ...]
 
-It is a program of its own and no `preexec_fn`, because the parent has threads: between fork and exec of such a process
-almost no Python is safe. The kernel sends SIGKILL to what was started here when the thread that started it ends.
+It is a program of its own and no `preexec_fn`, because a parent may have threads: between fork and exec of such a
+process almost no Python is safe. The kernel sends SIGKILL to what was started here when the thread that started it
+ends.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ def launch(parent: int, nice: int, command: list[str]) -> None:
     """Becomes `command`; exits with 5 when that cannot be."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) != 0:
-        sys.exit(f"cannot tie the worker to the daemon: {os.strerror(ctypes.get_errno())}")
+        sys.exit(f"cannot tie the child to its parent: {os.strerror(ctypes.get_errno())}")
     if os.getppid() != parent:
-        sys.exit("the daemon ended before its worker began")
+        sys.exit("the parent ended before its child began")
     os.nice(nice)
     try:
         os.execvp(command[0], command)  # noqa: S606 - a list, and no shell

@@ -13,19 +13,44 @@ from pathlib import Path
 from appliance.config import ConfigError, Settings
 from appliance.daemon.errors import BrokenError
 from appliance.places import runtime_settings
-from runtime.backends.gvisor import describe
-from runtime.errors import RefusedError
+from runtime.backends import gvisor_find, nsjail_find
+from runtime.backends.backend import Report
+from runtime.broker.client import ask
+from runtime.errors import RefusedError, SandboxError
+from runtime.profile import BackendName
 
 _LENGTH = struct.Struct("<Q")
 MAX_HEADER_BYTES = 100_000_000
 """The format's own limit."""
 
 
-def require_isolation(settings: Settings) -> None:
-    """Raises RefusedError where gVisor cannot be used: there is no weaker way to run model code."""
-    found = describe(runtime_settings(settings, settings.data).runsc)
+def require_isolation(settings: Settings) -> str:
+    """Name and version of what the policy lets run model code. Raises RefusedError where it cannot be had: there is no
+    other way. Asks the broker where one is configured; otherwise looks whether one of ours could work."""
+    runtime = runtime_settings(settings, settings.data)
+    if runtime.broker is not None:
+        return _of_broker(runtime.broker, runtime.backend)
+    if runtime.backend is BackendName.GVISOR:
+        gvisor = gvisor_find.describe(runtime.own.runsc)
+        found = Report(gvisor.works, gvisor.version, gvisor.problem, gvisor.hint)
+    else:
+        found = nsjail_find.describe(runtime.own.nsjail)
     if not found.works:
         raise RefusedError(f"model code cannot be run safely: {found.problem}", hint=found.hint)
+    return f"{runtime.backend.value} {found.version}"
+
+
+def _of_broker(socket: Path, backend: BackendName) -> str:
+    try:
+        backends = ask(socket).backends
+    except SandboxError as error:
+        raise RefusedError(f"model code cannot be run safely: {error}", hint=error.hint) from error
+    if backend.value not in backends:
+        raise RefusedError(
+            f"model code cannot be run safely: the broker at {socket} has no {backend.value}, as the policy wants it",
+            hint="`assay doctor`, as the broker's user, says why; sandbox.model_code in the policy names the backend",
+        )
+    return f"{backend.value} {backends[backend.value]}"
 
 
 def require_model(folder: Path) -> None:

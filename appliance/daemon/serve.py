@@ -1,8 +1,9 @@
 """`assay serve`: the core, the dispatcher, the clock and the control API in one foreground process.
 
-What always holds: SIGTERM and Ctrl-C stop it cleanly, a second one at once; the socket is answered only after the
-ledger is open, and is gone when the process has ended well. A dispatcher that fails ends the daemon with that
-error: a daemon that answers and never works would be worse.
+What always holds: root's rights are given up before a socket or the ledger is opened; SIGTERM and Ctrl-C stop it
+cleanly, a second one at once; the socket is answered only after the ledger is open, and is gone when the process has
+ended well. A dispatcher that fails, or a broker that will not come back, ends the daemon with that error: a daemon that
+answers and never works would be worse.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from appliance.config import Settings
 from appliance.daemon.api import make_app
 from appliance.daemon.core import Core
 from appliance.daemon.dispatcher import Dispatcher
+from appliance.daemon.footing import footing
 from appliance.daemon.listening import OwnerOnlyProtocol, listen
-from appliance.daemon.readiness import require_isolation
 from appliance.daemon.schedule import Clock
 from appliance.daemon.worker_process import WORKER
 from runtime.errors import RefusedError
@@ -45,7 +46,11 @@ def serve(settings: Settings, *, worker: Sequence[str] = WORKER) -> None:
     logs.configure(settings.log.level, settings.log.format)
     path = settings.socket_path
     failed: list[Exception] = []
-    with Core(settings, worker=worker) as core, listen(path) as sock:
+    with (
+        footing(settings) as ground,
+        Core(ground.settings, worker=worker, refused=ground.refused) as core,
+        listen(path) as sock,
+    ):
 
         def stop() -> None:
             server.should_exit = True
@@ -67,9 +72,10 @@ def serve(settings: Settings, *, worker: Sequence[str] = WORKER) -> None:
             clock.start()
             dispatcher.start()
             core.say("daemon", f"started, version {__version__}")
-            _warn_without_isolation(settings)
+            _warn_without_isolation(core)
             log.info("serving", data=str(core.data), socket=str(path), pid=os.getpid())
-            asyncio.run(_until_stopped(server, sock))
+            with ground.watched(lambda text: core.say("broker", text), fail):
+                asyncio.run(_until_stopped(server, sock))
             log.info("stopping")
         finally:
             path.unlink(missing_ok=True)
@@ -80,10 +86,10 @@ def serve(settings: Settings, *, worker: Sequence[str] = WORKER) -> None:
         raise failed[0]
 
 
-def _warn_without_isolation(settings: Settings) -> None:
-    """What is on record can be looked at and decided on without gVisor; nothing can be run."""
+def _warn_without_isolation(core: Core) -> None:
+    """What is on record can be looked at and decided on without isolation; nothing can be run."""
     try:
-        require_isolation(settings)
+        core.require_isolation()
     except RefusedError as error:
         log.warning("no cycle and no job will be run", problem=str(error), hint=error.hint)
 

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from appliance.daemon import launch
-from appliance.daemon.worker_log import WorkerLog
+from appliance.daemon.child_log import ChildLog
 from appliance.ledger.ledger import Ledger
 from appliance.ledger.remote import serve_ledger
 
@@ -67,7 +67,7 @@ class WorkerProcess:
         ledger: Ledger,
         data: Path,
         settings_file: Path,
-        log: WorkerLog,
+        log: ChildLog,
         *,
         command: Sequence[str] = WORKER,
         grace_seconds: float = 10.0,

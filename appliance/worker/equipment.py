@@ -15,7 +15,7 @@ from appliance.learning.recipe import AgentBudget
 from appliance.ledger.ledger import Ledger
 from policies.policy import Policy
 from runtime.sandbox import SessionPool
-from runtime.sessions.pool import GVisorSessions
+from runtime.sessions.pool import Sessions
 from runtime.settings import RuntimeSettings
 from verifiers.service import VerifierService
 
@@ -38,7 +38,7 @@ class Equipment:
         self.policy = policy
         self.clock = clock
         self.engine = TorchEngine(rows=budget.concurrent, slots=budget.max_tokens)
-        self.sessions: SessionPool = GVisorSessions(runtime)
+        self.sessions: SessionPool = Sessions(runtime)
         self.verifier = VerifierService()
 
     def __enter__(self) -> Self:

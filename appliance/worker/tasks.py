@@ -9,6 +9,7 @@ import torch
 
 from appliance.agent.dialect import Codec
 from appliance.config import Settings
+from appliance.daemon.readiness import require_isolation
 from appliance.jobs.solve import Solver, attempts
 from appliance.jobs.versions import versions
 from appliance.learning.checkpoints import verify
@@ -21,7 +22,6 @@ from appliance.worker.equipment import Equipment
 from appliance.worker.night import Night
 from appliance.worker.progress import Progress, utc_now
 from appliance.worker.seeds import derive
-from runtime.backends.gvisor import describe
 
 
 def run_cycle(name: str, data: Path, settings: Settings, ledger: Ledger) -> None:
@@ -60,7 +60,7 @@ def run_jobs(data: Path, settings: Settings, ledger: Ledger) -> None:
                 equipment.verifier,
                 ledger,
                 data,
-                versions(known, policy.digest, f"gVisor runsc {describe(_runsc(settings)).version}"),
+                versions(known, policy.digest, require_isolation(settings)),
                 utc_now,
             )
             solver.solve(job, attempts(job, temperature=recipe.training.temperature, derive=derive, policy=policy))
@@ -70,7 +70,3 @@ def _use_threads(settings: Settings) -> None:
     """Sampling and training give the same bits only under the same number of threads."""
     if settings.threads is not None:
         torch.set_num_threads(settings.threads)
-
-
-def _runsc(settings: Settings) -> str | None:
-    return str(settings.sandbox.runsc) if settings.sandbox.runsc else None

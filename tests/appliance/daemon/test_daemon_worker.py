@@ -14,7 +14,7 @@ from daemon_kit import until
 from appliance.config import Settings
 from appliance.daemon.core import Core
 from appliance.daemon.crew import Patience
-from appliance.daemon.worker_log import WorkerLog
+from appliance.daemon.child_log import ChildLog
 from appliance.records import CycleState, JobState
 from verifiers.spec import IntegerSpec
 
@@ -177,7 +177,7 @@ def test_what_a_worker_says_goes_to_a_log_that_cannot_grow_without_end(data) -> 
 
 
 def test_a_log_that_cannot_be_written_does_not_stop_the_worker(tmp_path) -> None:
-    log = WorkerLog(tmp_path)  # a folder: no line can be appended
+    log = ChildLog(tmp_path)  # a folder: no line can be appended
     reading, writing = os.pipe()
     os.write(writing, b"one\ntwo\n")
     os.close(writing)

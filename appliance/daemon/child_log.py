@@ -1,4 +1,4 @@
-"""Where a worker's standard error goes: a file that cannot grow without end, and its last lines in memory.
+"""Where the standard error of a child process goes: a file that cannot grow without end, and its last lines in memory.
 
 What is written there is untrusted (a library may print what a guest wrote); it is kept byte by byte and never shown
 without being escaped.
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 
-class WorkerLog:
+class ChildLog:
     """Appends to `path`; at `max_bytes` the file becomes `path.1`, the one before `path.2`, the rest is dropped."""
 
     def __init__(self, path: Path, *, max_bytes: int = 1_000_000, keep: int = 3) -> None:
@@ -24,7 +24,7 @@ class WorkerLog:
     def drain(self, pipe: BinaryIO) -> None:
         """Copies lines until the pipe's end; a line longer than 8 KiB is cut into several.
 
-        A file that cannot be written (a full disk) is said in `trouble`, and the pipe is still emptied: a worker must
+        A file that cannot be written (a full disk) is said in `trouble`, and the pipe is still emptied: a child must
         not stand still because nobody reads what it says.
         """
         self._tail.clear()

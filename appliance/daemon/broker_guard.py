@@ -1,0 +1,111 @@
+"""Keeps a broker running for a daemon that has given up root: starts it, and starts it again when it has died.
+
+    python -I -S broker_guard.py PROGRAM [ARGUMENT ...]
+
+What always holds: the first line of standard input is what the broker is told, each time; it comes from whoever started
+this program, and nothing that is said later counts, but that end of file ends broker and guard. So the daemon, which
+has no rights any more, can stop its broker and cannot make it do anything. The broker ends when the guard ends, however
+that is. Each end is told on standard output, as one line of JSON: the exit status, the seconds that it ran, and those
+until the next start, or null where there is none.
+
+Standard library only: it is small, and it stays root.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+LAUNCH = Path(__file__).with_name("launch.py")
+CANNOT = 2
+"""Exit status of a broker that cannot work as it was told to."""
+FIRST_SECONDS, LONGEST_SECONDS = 1.0, 60.0
+STEADY_SECONDS = 60.0
+"""A broker that ran for so long was well: the pauses begin anew."""
+GRACE_SECONDS = 10.0
+
+
+def guard(command: list[str]) -> None:
+    """Returns when the daemon is gone or wants it."""
+    told = sys.stdin.buffer.readline()
+    pause = FIRST_SECONDS
+    while told:
+        started = time.monotonic()
+        process = _start(command, told)
+        if _wait(process):
+            _stop(process)
+            return
+        seconds = time.monotonic() - started
+        pause = FIRST_SECONDS if seconds >= STEADY_SECONDS else pause
+        again = None if process.returncode == CANNOT else pause
+        _say(code=process.returncode, seconds=round(seconds, 3), retry_seconds=again)
+        if _ended_within(again):
+            return
+        pause = min(2 * pause, LONGEST_SECONDS)
+
+
+def _start(command: list[str], told: bytes) -> subprocess.Popen[bytes]:
+    launcher = [sys.executable, "-I", "-S", str(LAUNCH), str(os.getpid()), "0"]
+    process = subprocess.Popen([*launcher, *command], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    assert process.stdin is not None
+    try:
+        process.stdin.write(told)
+        process.stdin.close()
+    except BrokenPipeError:
+        pass  # it has ended already, and its status says why
+    return process
+
+
+def _wait(process: subprocess.Popen[bytes]) -> bool:
+    """Until the broker has ended, or the daemon: True for the daemon."""
+    watched = select.poll()
+    ended = os.pidfd_open(process.pid)
+    try:
+        watched.register(ended, select.POLLIN)
+        watched.register(0, select.POLLIN)
+        while True:
+            ready = {number for number, _ in watched.poll()}
+            if 0 in ready and not os.read(0, 4096):
+                return True
+            if ended in ready:
+                process.wait()
+                return False
+    finally:
+        os.close(ended)
+
+
+def _ended_within(seconds: float | None) -> bool:
+    """Whether the daemon ended in that time; for None, waits for it."""
+    deadline = None if seconds is None else time.monotonic() + seconds
+    watched = select.poll()
+    watched.register(0, select.POLLIN)
+    while deadline is None or time.monotonic() < deadline:
+        left = None if deadline is None else 1000 * max(0.0, deadline - time.monotonic())
+        if watched.poll(left) and not os.read(0, 4096):
+            return True
+    return False
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(GRACE_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _say(**facts: float | None) -> None:
+    try:
+        print(json.dumps(facts), flush=True)
+    except BrokenPipeError:
+        sys.exit(0)  # nobody is there to hear it: the daemon is gone
+
+
+if __name__ == "__main__":
+    guard(sys.argv[1:])
