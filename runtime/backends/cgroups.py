@@ -101,23 +101,29 @@ def find_parents(mountinfo: str, membership: str, name: str) -> Parents:
     raise RefusedError(f"sandboxes cannot be limited: {why}", hint=HINT)
 
 
+def quota(version: int, cpus: float) -> str:
+    """Microseconds of each period, as the kernel takes them."""
+    share = int(cpus * PERIOD_US)
+    return str(share) if version == 1 else f"{share} {PERIOD_US}"
+
+
 def limit_files(version: int, *, memory_mib: int, pids: int, cpus: float) -> list[tuple[str, str, str, bool]]:
     """What to write where: controller, file, text, and whether a kernel may lack the file."""
-    memory, quota = str(memory_mib << 20), int(cpus * PERIOD_US)
+    memory = str(memory_mib << 20)
     if version == 1:
         return [
             ("memory", "memory.limit_in_bytes", memory, False),
             ("memory", "memory.memsw.limit_in_bytes", memory, True),
             ("pids", "pids.max", str(pids), False),
             ("cpu", "cpu.cfs_period_us", str(PERIOD_US), False),
-            ("cpu", "cpu.cfs_quota_us", str(quota), False),
+            ("cpu", "cpu.cfs_quota_us", quota(version, cpus), False),
         ]
     return [
         ("memory", "memory.max", memory, False),
         ("memory", "memory.swap.max", "0", True),
         ("memory", "memory.oom.group", "1", True),
         ("pids", "pids.max", str(pids), False),
-        ("cpu", "cpu.max", f"{quota} {PERIOD_US}", False),
+        ("cpu", "cpu.max", quota(version, cpus), False),
     ]
 
 
@@ -141,6 +147,14 @@ class Group:
         except OSError as error:
             self.remove()
             raise InfrastructureError(f"the cgroup {name} could not be limited: {error}", hint=HINT) from error
+
+    def limit_cpus(self, cpus: float) -> None:
+        """Another share of the processors from now on. Raises InfrastructureError when the kernel does not take it."""
+        file = "cpu.cfs_quota_us" if self._version == 1 else "cpu.max"
+        try:
+            (self._of["cpu"] / file).write_text(quota(self._version, cpus))
+        except OSError as error:
+            raise InfrastructureError(f"{self._of['cpu']} could not be limited: {error}", hint=HINT) from error
 
     @property
     def entrances(self) -> list[str]:

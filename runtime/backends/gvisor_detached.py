@@ -1,34 +1,29 @@
 """The gVisor backend: boxes started, frozen into images, restored from them, measured and ended.
 
 What always holds:
-- Every runsc, and all that comes from it, is in a limited control group of the box from before its first instruction.
-- Boxes run detached: no runsc waits beside them. This process is their subreaper and waits for every one of them; if it
-  is killed, its keeper kills them, and the next start sweeps their folders.
+- Every runsc, and all that comes from it, is in limited control groups of the box from before its first instruction.
+- Boxes run detached: no runsc waits beside them. The site's reaper waits for what they leave; if this process is
+  killed, its keeper kills them, and the next start sweeps their folders.
 - An image is used with the very bundle, flags and runsc that made it; `image_parts` names all three.
 Not promised: protection against side channels of the processor (gVisor, security model).
 """
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
-import shutil
-import subprocess
-import time
 from collections.abc import Callable
-from concurrent.futures import Future
 from pathlib import Path
 
 from runtime.backends.backend import Box, BoxUsage
 from runtime.backends.bundle import config
-from runtime.backends.cgroups import Group, remove_folders
+from runtime.backends.cgroups import Group
 from runtime.backends.gvisor_find import RUNSC_HINT, Digest, find_runsc
-from runtime.backends.reaper import Program
+from runtime.backends.hosted import HINT, Boxes, HostedBox
 from runtime.backends.rootfs import ensure_root
 from runtime.backends.site import Site
-from runtime.errors import InfrastructureError, RefusedError, SandboxError
+from runtime.errors import InfrastructureError, SandboxError
 from runtime.profile import BackendName, Profile
 from runtime.reactor import Reactor
 from runtime.settings import BrokerSettings
@@ -36,55 +31,8 @@ from runtime.settings import BrokerSettings
 FLAGS = ("--network=none", "--platform=systrap", "--overlay2=none", "--ignore-cgroups")
 START_SECONDS = 20.0
 CHECKPOINT_SECONDS = 60.0
-REMOVE_SECONDS = 5.0
-COMPLAINT_BYTES = 1 << 14
-PIPE_HINT = "Allow more open files to the broker (LimitNOFILE), or fewer sandboxes."
-
-
-class GVisorBox:
-    """A started sandbox: two pipes to its worker, one from runsc, its groups and its folder."""
-
-    def __init__(self, name: str, profile: Profile, folder: Path, group: Group) -> None:
-        """Raises OSError without descriptors."""
-        self.id = name
-        self.profile = profile
-        self.folder = folder
-        self.group = group
-        self.programs: list[Program] = []
-        """Runs of runsc that have not ended."""
-        self.ending: Future[None] | None = None
-        self._said = ""
-        made: list[int] = []
-        try:
-            for _ in range(3):
-                made += os.pipe2(os.O_CLOEXEC)
-        except OSError:
-            for descriptor in made:
-                os.close(descriptor)
-            raise
-        self.inside = [made[0], made[3], made[5]]
-        """The other ends: standard input, output and error of runsc."""
-        self.requests, self.replies, self._complaints = made[1], made[2], made[4]
-        for descriptor in (self.requests, self.replies, self._complaints):
-            os.set_blocking(descriptor, False)
-
-    def close_inside(self) -> None:
-        while self.inside:
-            os.close(self.inside.pop())
-
-    def complaint(self) -> str:
-        """The end of what runsc itself said, for the person who has to repair it."""
-        if self._complaints >= 0:
-            with contextlib.suppress(BlockingIOError):
-                self._said += os.read(self._complaints, COMPLAINT_BYTES).decode(errors="replace")
-        return self._said.strip()[-600:]
-
-    def close(self) -> None:
-        self.close_inside()
-        self.complaint()
-        for descriptor in (self.requests, self.replies, self._complaints):
-            os.close(descriptor)
-        self.requests = self.replies = self._complaints = -1
+IMAGE_HINT = "A fresh sandbox may still work; forget this snapshot."
+FREEZE_HINT = "Free disk space where snapshots are kept."
 
 
 class GVisor:
@@ -101,9 +49,9 @@ class GVisor:
         self.runsc = find_runsc(settings.runsc)
         self._digest = Digest(self.runsc)
         self._root = ensure_root(settings.root_dir, settings.python).resolve()
-        self._boxes: dict[str, GVisorBox] = {}
+        self._boxes = Boxes(site)
         self._bundles: dict[Profile, Path] = {}
-        self._closed = False
+        self._cores = float(os.cpu_count() or 1)
 
     def image_parts(self, profile: Profile) -> tuple[str, ...]:
         """What an image depends on besides the state in it; about 40 ms at first. RefusedError when runsc is gone."""
@@ -117,167 +65,97 @@ class GVisor:
         )
 
     def start(self, profile: Profile, image: Path | None, done: Callable[[Box | SandboxError], None]) -> None:
-        """A new box, cold or from an image. Calls back within START_SECONDS."""
+        """A new box, cold or from an image; calls back when runsc has done its part (some 80 ms), or failed."""
         try:
-            box = self._prepare(profile)
+            bundle = self._bundle(profile)
+            box = self._boxes.add(profile)
         except SandboxError as error:
             done(error)
             return
         what = ["run"] if image is None else ["restore", "--image-path", str(image)]
-        argv = [*what, "--detach", "--bundle", str(self._bundles[profile]), box.id]
+        argv = [*what, "--detach", "--bundle", str(bundle), box.id]
 
         def started(code: int, problem: str) -> None:
             if code == 0 and box.ending is None:
                 done(box)
                 return
-            action = "started" if image is None else "restored"
-            why = box.complaint() or problem
-            hint = RUNSC_HINT if image is None else "A fresh sandbox may still work; remove the snapshot."
-            self.end(
-                box, lambda _: done(InfrastructureError(f"sandbox {box.id} could not be {action}: {why}", hint=hint))
-            )
+            action, hint = ("started", RUNSC_HINT) if image is None else ("restored", IMAGE_HINT)
+            failure = InfrastructureError(f"sandbox {box.id} could not be {action}: {problem}", hint=hint)
+            self._boxes.end(box, lambda _: done(failure))
 
         self._run(box, argv, box.group, START_SECONDS, started)
-        box.close_inside()
 
     def checkpoint(
         self, box: Box, folder: Path, *, leave_running: bool, done: Callable[[SandboxError | None], None]
     ) -> None:
-        """Freezes the box into an empty folder, about 50 ms; it runs on, or has ended."""
-        assert isinstance(box, GVisorBox)
+        """Freezes the box into an empty folder, about 40 ms; it runs on, or has ended.
+
+        InfrastructureError when the disk does not take the image.
+        """
+        assert isinstance(box, HostedBox)
         go_on = ["--leave-running"] if leave_running else []
         argv = ["checkpoint", "--image-path", str(folder), "--compression", "none", *go_on, box.id]
 
         def finished(code: int, problem: str) -> None:
             if code == 0:
                 done(None)
-                return
-            why = box.complaint() or problem
-            done(
-                InfrastructureError(
-                    f"sandbox {box.id} could not be frozen: {why}", hint="Free disk space where snapshots are kept."
-                )
-            )
+            else:
+                done(InfrastructureError(f"sandbox {box.id} could not be frozen: {problem}", hint=FREEZE_HINT))
 
-        self._run(box, argv, self._site.tools(), CHECKPOINT_SECONDS, finished)
+        try:
+            group = self._site.tools()
+        except InfrastructureError as error:
+            done(error)
+            return
+        self._run(box, argv, group, CHECKPOINT_SECONDS, finished)
 
     def usage(self, box: Box) -> BoxUsage:
-        assert isinstance(box, GVisorBox)
+        assert isinstance(box, HostedBox)
         return box.group.usage()
 
     def end(self, box: Box, done: Callable[[BoxUsage], None]) -> None:
-        """Kills everything inside; the figures come once nothing of it runs any more (some 5 ms)."""
-        assert isinstance(box, GVisorBox)
-        if box.ending is None:
-            self._kill(box)
-            box.close()
-            last: list[BoxUsage] = []
-            box.ending = self._site.background(
-                lambda: self._remove(box, last), lambda finished: self._ended(box, finished, last, done)
-            )
-        else:
-            box.ending.add_done_callback(lambda _: self._reactor.call(lambda: done(BoxUsage())))
+        """Kills everything inside; the figures come when nothing of it runs any more (some 8 ms)."""
+        assert isinstance(box, HostedBox)
+        self._boxes.end(box, done)
 
     def close(self) -> None:
         """Ends every box and waits until nothing is left. Closing twice is fine.
 
-        Raises InfrastructureError when something will not go.
+        On the reactor's thread, or when it has stopped. Raises InfrastructureError when something will not go.
         """
-        self._closed = True
-        boxes = list(self._boxes.values())
-        for box in boxes:
-            self.end(box, lambda _: None)
-        problems = []
-        for box in boxes:
-            assert box.ending is not None
+        self._boxes.close()
+
+    def _bundle(self, profile: Profile) -> Path:
+        """The folder with the configuration that boxes of this profile share. Raises InfrastructureError."""
+        if profile not in self._bundles:
+            folder = self._site.folder / "bundles" / str(len(self._bundles))
             try:
-                box.ending.result(timeout=2 * REMOVE_SECONDS)
-                self._boxes.pop(box.id, None)
-            except (OSError, TimeoutError, InfrastructureError) as error:
-                problems.append(f"{box.id}: {error}")
-        if problems:
-            raise InfrastructureError(
-                f"sandboxes could not be removed: {'; '.join(problems)}",
-                hint="The next start sweeps them; if that fails too, look for processes that cannot be killed.",
-            )
-
-    def _prepare(self, profile: Profile) -> GVisorBox:
-        """Folder, groups and pipes of a new box."""
-        if self._closed:
-            raise RefusedError("the sandbox backend is closed")
-        name = self._site.new_name()
-        folder = self._site.folder / name
-        group = None
-        try:
-            if profile not in self._bundles:
-                self._bundles[profile] = self._write_bundle(profile)
-            folder.mkdir()
-            group = self._site.group(name, profile)
-            box = self._boxes[name] = GVisorBox(name, profile, folder, group)
-        except OSError as error:
-            if group is not None:
-                group.remove()
-            shutil.rmtree(folder, ignore_errors=True)
-            raise InfrastructureError(f"sandbox {name} could not be prepared: {error}", hint=PIPE_HINT) from error
-        except SandboxError:
-            shutil.rmtree(folder, ignore_errors=True)
-            raise
-        return box
-
-    def _write_bundle(self, profile: Profile) -> Path:
-        folder = self._site.folder / f"bundle-{len(self._bundles)}"
-        folder.mkdir(exist_ok=True)
-        (folder / "config.json").write_text(json.dumps(config(profile, self._root)))
-        return folder
+                folder.mkdir(parents=True, exist_ok=True)
+                (folder / "config.json").write_text(json.dumps(config(profile, self._root)))
+            except OSError as error:
+                raise InfrastructureError(f"{folder} could not be written: {error}", hint=HINT) from error
+            self._bundles[profile] = folder
+        return self._bundles[profile]
 
     def _run(
-        self, box: GVisorBox, argv: list[str], group: Group, seconds: float, finished: Callable[[int, str], None]
+        self, box: HostedBox, argv: list[str], group: Group, seconds: float, finished: Callable[[int, str], None]
     ) -> None:
-        """One runsc for a box, for so long at most; `finished` gets its exit status and what was wrong."""
-        problem = "runsc said nothing"
+        """One runsc for a box, which has all processors meanwhile: its guest waits, and so does who wants it."""
 
-        def too_late() -> None:
-            nonlocal problem
-            problem = f"no end after {seconds:.0f} s"
-            program.kill()
-
-        def exited(code: int) -> None:
-            timer.cancel()
-            box.programs.remove(program)
+        def at_its_share(code: int, problem: str) -> None:
+            try:
+                if box.ending is None:
+                    box.group.limit_cpus(box.profile.cpus)
+            except InfrastructureError as error:
+                code, problem = code or 126, str(error)
+                self._boxes.end(box, lambda _: None)
             finished(code, problem)
 
+        if box.profile.cpus < self._cores:
+            try:
+                box.group.limit_cpus(self._cores)
+            except InfrastructureError as error:
+                finished(126, str(error))
+                return
         whole = [str(self.runsc), "--root", str(box.folder / "s"), *FLAGS, *argv]
-        stdin, stdout, stderr = box.inside or (subprocess.DEVNULL,) * 3
-        try:
-            program = self._site.reaper.start(
-                whole, entrances=group.entrances, stdin=stdin, stdout=stdout, stderr=stderr, exited=exited
-            )
-        except OSError as error:
-            why = str(error)
-            self._reactor.call(lambda: finished(127, why))
-            return
-        box.programs.append(program)
-        timer = self._reactor.after(seconds, too_late)
-
-    def _kill(self, box: GVisorBox) -> None:
-        for program in box.programs:
-            program.kill()
-        box.group.kill()
-
-    def _remove(self, box: GVisorBox, last: list[BoxUsage]) -> None:
-        """On another thread: waits until the groups are empty, reads them for the last time, removes all."""
-        deadline = time.monotonic() + REMOVE_SECONDS
-        while box.group.members() and time.monotonic() < deadline:
-            time.sleep(0.001)
-            box.group.kill()
-        last.append(box.group.usage())
-        remove_folders(box.group.folders, seconds=REMOVE_SECONDS)
-        shutil.rmtree(box.folder)
-
-    def _ended(
-        self, box: GVisorBox, finished: Future[None], last: list[BoxUsage], done: Callable[[BoxUsage], None]
-    ) -> None:
-        self._site.reaper.adopt()
-        if finished.exception() is None:
-            self._boxes.pop(box.id, None)
-        done(last[0] if last else BoxUsage())
+        self._boxes.run(box, whole, group=group, seconds=seconds, finished=at_its_share)

@@ -23,11 +23,11 @@ ROUND_SECONDS = 0.5
 class Program:
     """A started program."""
 
-    def __init__(self, process: subprocess.Popen[bytes], exited: Callable[[int], None]) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], descriptor: int, exited: Callable[[int], None]) -> None:
         self.pid = process.pid
         self.process = process
         self.exited = exited
-        self.descriptor = os.pidfd_open(process.pid)
+        self.descriptor = descriptor
 
     @property
     def running(self) -> bool:
@@ -60,7 +60,12 @@ class Reaper:
     ) -> Program:
         """Starts a program in the groups given; `exited` gets its status, negative for a signal. Raises OSError."""
         process = spawn(argv, entrances=entrances, stdin=stdin, stdout=stdout, stderr=stderr)
-        program = Program(process, exited)
+        try:
+            program = Program(process, os.pidfd_open(process.pid), exited)
+        except OSError:
+            process.kill()
+            process.wait()
+            raise
         self._programs[program.pid] = program
         self._reactor.watch(program.descriptor, selectors.EVENT_READ, lambda: self._look(program))
         return program
