@@ -1,0 +1,31 @@
+"""`python -m runtime.broker`: the process that starts sandboxes.
+
+    --settings FILE or -      BrokerSettings as JSON; `-` reads standard input to its end
+    --socket PATH             listen there, for the users named by --allow-uid (none named: our own)
+    --connection FD           serve this one connected socket and end with it
+
+Ends with 0 after SIGTERM, SIGINT, or the end of its one connection, once nothing is left of its sandboxes; with 2 when
+arguments or settings cannot work, with 1 when this machine cannot do it now. The last line on standard error says why.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from runtime.broker.serve import run
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m runtime.broker", description="Starts sandboxes for its clients.")
+    parser.add_argument("--settings", required=True)
+    where = parser.add_mutually_exclusive_group(required=True)
+    where.add_argument("--socket")
+    where.add_argument("--connection", type=int)
+    parser.add_argument("--allow-uid", type=int, action="append", default=[])
+    given = parser.parse_args()
+    return run(given.settings, given.socket, given.connection, given.allow_uid)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,246 @@
+"""The life of one sandbox in the broker: starting, ready, held, ending.
+
+What always holds: a box is ready only after its guest has answered; it is held by one connection, once, and after that
+it only ends; a ready one that stirs (nobody spoke to it) is ended at once. The profile's CPU time and life are counted
+from readiness and hand-over and enforced here, on the host's clock, within `CLOCK_SECONDS` and what the kernel takes.
+Why a box ended is what the host knows: its groups, its clock, its process.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import select
+import selectors
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+from runtime.backends.backend import Backend, Box, BoxUsage, Cause
+from runtime.broker.greeting import Greeting
+from runtime.errors import InfrastructureError, SandboxError
+from runtime.guest.wire import Op
+from runtime.launcher import Fate
+from runtime.profile import Profile
+from runtime.reactor import Reactor
+
+log = logging.getLogger(__name__)
+CLOCK_SECONDS = 0.5
+START_SECONDS = 30.0
+RESEED_SECONDS = 5.0
+
+
+class State(StrEnum):
+    STARTING = "starting"
+    READY = "ready"
+    HELD = "held"
+    ENDING = "ending"
+
+
+@dataclass(eq=False)
+class Live:
+    """One sandbox from the wish for it to its end."""
+
+    number: int
+    key: str
+    """Of the golden image or the snapshot that it comes from; another box of the same key is as good."""
+    profile: Profile
+    backend: Backend
+    parent: str
+    """The snapshot it was restored from, or empty."""
+    since: float
+    state: State = State.STARTING
+    box: Box | None = None
+    holder: int = 0
+    """Number of the connection; 0 for none."""
+    pid: int = 0
+    """Of the holder's process."""
+    caller: str = ""
+    held_since: float = 0.0
+    spent: BoxUsage = field(default_factory=BoxUsage)
+    """What it had used when it became ready: the cost of its start, not of what its holder does."""
+    fate: Fate | None = None
+    cause: Cause | None = None
+    """Why it is being ended; the first reason counts."""
+    when_ended: list[Callable[[Fate], None]] = field(default_factory=list)
+    freezing: bool = False
+    """A snapshot of it is being taken."""
+    greeting: Greeting | None = None
+
+    @property
+    def id(self) -> str:
+        return self.box.id if self.box is not None else f"start-{self.number}"
+
+
+Started = Callable[[Live | SandboxError], None]
+
+
+class Boxes:
+    """All sandboxes of this broker. `changed` is called when one that nobody holds has ended, or room has come."""
+
+    def __init__(self, reactor: Reactor, changed: Callable[[], None], stirred: Callable[[Live], None]) -> None:
+        self._reactor, self._changed, self._stirred = reactor, changed, stirred
+        self._numbers = itertools.count(1)
+        self.alive: dict[int, Live] = {}
+        """Everything that may have a process, by number."""
+        self._clock = reactor.after(CLOCK_SECONDS, self._tick)
+        self._closed = False
+
+    def start(
+        self,
+        backend: Backend,
+        profile: Profile,
+        *,
+        key: str,
+        image: Path | None,
+        parent: str,
+        op: Op | None,
+        done: Started,
+    ) -> Live:
+        """Begins a start from an image, or cold; calls back once, with the box when it is ready."""
+        live = Live(next(self._numbers), key, profile, backend, parent, time.monotonic())
+        self.alive[live.number] = live
+
+        def given(box: Box | SandboxError) -> None:
+            if isinstance(box, SandboxError):
+                self._forget(live, BoxUsage())
+                done(box)
+                return
+            live.box = box
+            if live.state is State.ENDING:
+                self._kill(live)
+                done(InfrastructureError(f"sandbox {box.id} was ended before it was ready"))
+                return
+            self.greet(live, op, START_SECONDS, greeted)
+
+        def greeted(problem: SandboxError | None) -> None:
+            if problem is None:
+                live.spent = live.backend.usage(_box(live))
+                self._rest(live)
+                done(live)
+            else:
+                self.end(live, Cause.DIED)
+                done(problem)
+
+        backend.start(profile, image, given)
+        return live
+
+    def greet(self, live: Live, op: Op | None, seconds: float, done: Callable[[SandboxError | None], None]) -> None:
+        """Speaks with a box that nobody holds; a box that ends meanwhile answers with an error."""
+
+        def heard(problem: SandboxError | None) -> None:
+            live.greeting = None
+            done(problem)
+
+        live.greeting = Greeting(self._reactor, _box(live), op, seconds, heard)
+
+    def hold(self, live: Live, holder: int, pid: int, caller: str) -> tuple[int, int]:
+        """Gives a ready box away, once: its two descriptors, to be sent on, not to be closed."""
+        box = _box(live)
+        assert live.state is State.READY
+        self._reactor.watch(box.replies, 0, lambda: None)
+        live.state, live.holder, live.pid, live.caller = State.HELD, holder, pid, caller
+        live.held_since = time.monotonic()
+        return box.requests, box.replies
+
+    def usage(self, live: Live) -> BoxUsage:
+        """What its holder has used."""
+        if live.fate is not None:
+            return live.fate.usage
+        return _since(live.spent, live.backend.usage(_box(live)))
+
+    def end(self, live: Live, cause: Cause, done: Callable[[Fate], None] | None = None) -> None:
+        """Kills it now; calls back with why it ended, which is the first reason that anybody had."""
+        if live.fate is not None:
+            if done is not None:
+                done(live.fate)
+            return
+        if done is not None:
+            live.when_ended.append(done)
+        if live.cause is not None:
+            return
+        if live.box is not None and cause is Cause.ASKED and _has_died(live.box):
+            cause = Cause.DIED
+        live.cause = cause
+        starting, live.state = live.state is State.STARTING and live.box is None, State.ENDING
+        if not starting:
+            self._kill(live)
+
+    def close(self) -> None:
+        self._clock.cancel()
+        self._closed = True
+
+    def _rest(self, live: Live) -> None:
+        """Nobody speaks to it now, so it has nothing to say."""
+        box = _box(live)
+        live.state = State.READY
+
+        def stirs() -> None:
+            self._reactor.watch(box.replies, 0, stirs)
+            if live.state is State.READY:
+                log.warning("sandbox %s ended or spoke while nobody held it: %s", box.id, box.complaint() or "no word")
+                self._stirred(live)
+                self.end(live, Cause.DIED)
+
+        self._reactor.watch(box.replies, selectors.EVENT_READ, stirs)
+
+    def _kill(self, live: Live) -> None:
+        box = _box(live)
+        if live.greeting is not None:
+            live.greeting.give_up()
+        self._reactor.watch(box.replies, 0, lambda: None)
+        live.backend.end(box, lambda usage: self._forget(live, usage))
+
+    def _forget(self, live: Live, usage: BoxUsage) -> None:
+        cause = live.cause or Cause.DIED
+        if usage.oom_kills > live.spent.oom_kills and cause in (Cause.DIED, Cause.ASKED):
+            cause = Cause.MEMORY
+        live.fate = Fate(cause, _since(live.spent, usage))
+        live.state = State.ENDING
+        self.alive.pop(live.number, None)
+        waiting, live.when_ended = live.when_ended, []
+        for done in waiting:
+            done(live.fate)
+        self._changed()
+
+    def _tick(self) -> None:
+        if self._closed:
+            return
+        self._clock = self._reactor.after(CLOCK_SECONDS, self._tick)
+        now = time.monotonic()
+        for live in list(self.alive.values()):
+            if live.state is State.HELD:
+                self._look(live, now)
+
+    def _look(self, live: Live, now: float) -> None:
+        profile = live.profile
+        if _has_died(_box(live)):
+            self.end(live, Cause.DIED)
+        elif profile.life_seconds is not None and now - live.held_since > profile.life_seconds:
+            self.end(live, Cause.EXPIRED)
+        elif profile.cpu_seconds is not None and self.usage(live).cpu_seconds > profile.cpu_seconds:
+            self.end(live, Cause.CPU)
+
+
+def _box(live: Live) -> Box:
+    assert live.box is not None
+    return live.box
+
+
+def _has_died(box: Box) -> bool:
+    """Whether the other end of its replies is closed: only the guest has it."""
+    poll = select.poll()
+    poll.register(box.replies, 0)
+    return bool(poll.poll(0))
+
+
+def _since(before: BoxUsage, now: BoxUsage) -> BoxUsage:
+    return now.model_copy(
+        update={
+            "cpu_seconds": max(0.0, now.cpu_seconds - before.cpu_seconds),
+            "oom_kills": now.oom_kills - before.oom_kills,
+            "pids_denied": now.pids_denied - before.pids_denied,
+        }
+    )

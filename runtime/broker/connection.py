@@ -1,0 +1,158 @@
+"""The broker's end of one client: packets in, answers out, and who it is.
+
+What always holds: a client that does not read its answers, that sends what is no packet, or that brings descriptors, is
+hung up on; what waits to be sent is bounded; descriptors given to `send` stay their owner's, who may close them when it
+returns. `closed` is called once.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import selectors
+import socket
+import struct
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import NamedTuple
+
+from pydantic import BaseModel
+
+from runtime.broker import packets
+from runtime.reactor import Reactor
+
+log = logging.getLogger(__name__)
+UNSENT_BYTES = 1 << 20
+UNSENT = 8_192
+UNSENT_SECONDS = 10.0
+"""How long a client may leave answers unread once the kernel takes no more of them."""
+AT_ONCE = 32
+"""Packets taken from one client before the others have their turn."""
+_UCRED = struct.Struct("3i")
+
+
+class Peer(NamedTuple):
+    """Who connected, as the kernel says (unix(7), SO_PEERCRED)."""
+
+    pid: int
+    uid: int
+    gid: int
+
+    @classmethod
+    def of(cls, connection: socket.socket) -> Peer:
+        return cls(*_UCRED.unpack(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size)))
+
+
+class Connection:
+    def __init__(
+        self,
+        reactor: Reactor,
+        connection: socket.socket,
+        number: int,
+        *,
+        received: Callable[[Connection, bytes], None],
+        closed: Callable[[Connection], None],
+    ) -> None:
+        """From a callback of the reactor."""
+        self.number = number
+        self.peer = Peer.of(connection)
+        self.greeted = False
+        self._reactor, self._socket = reactor, connection
+        self._received, self._closed = received, closed
+        self._unsent: deque[tuple[bytes, tuple[int, ...]]] = deque()
+        self._unsent_bytes = 0
+        self._progress = 0.0
+        """When the kernel last took an answer, while some are left."""
+        self._watched = 0
+        self.open = True
+        connection.setblocking(False)
+        self._watch()
+
+    def send(self, message: BaseModel, descriptors: tuple[int, ...] = ()) -> None:
+        """On a closed connection the message is lost."""
+        if not self.open:
+            return
+        data = packets.pack(message)
+        try:
+            if not self._unsent and packets.send(self._socket, data, descriptors):
+                return
+            self._unsent.append((data, tuple(os.dup(descriptor) for descriptor in descriptors)))
+        except OSError as error:
+            self.close(f"it cannot be answered: {error}")
+            return
+        self._unsent_bytes += len(data)
+        if self._unsent_bytes > UNSENT_BYTES or len(self._unsent) > UNSENT:
+            self.close(f"{len(self._unsent)} answers unread")
+        elif len(self._unsent) == 1:
+            self._progress = time.monotonic()
+            self._reactor.after(UNSENT_SECONDS, self._look_again)
+            self._watch()
+
+    def close(self, why: str = "") -> None:
+        if not self.open:
+            return
+        self.open = False
+        if why:
+            log.warning("connection %d of process %d closed: %s", self.number, self.peer.pid, why)
+        self._reactor.watch(self._socket.fileno(), 0, self._ready)
+        self._socket.close()
+        for _, descriptors in self._unsent:
+            packets.close_all(descriptors)
+        self._unsent.clear()
+        self._closed(self)
+
+    def _watch(self) -> None:
+        events = selectors.EVENT_READ | (selectors.EVENT_WRITE if self._unsent else 0)
+        if events != self._watched:
+            self._watched = events
+            self._reactor.watch(self._socket.fileno(), events, self._ready)
+
+    def _ready(self) -> None:
+        if self._unsent:
+            self._flush()
+        for _ in range(AT_ONCE):
+            if not self.open:
+                return
+            try:
+                packet = packets.receive(self._socket)
+            except packets.PacketError as error:
+                self.close(str(error))
+                return
+            except OSError:
+                self.close()
+                return
+            if packet is None:
+                return
+            if packet.descriptors:
+                packets.close_all(packet.descriptors)
+                self.close("it sent descriptors")
+            elif not packet.data:
+                self.close()
+            else:
+                self._received(self, packet.data)
+
+    def _flush(self) -> None:
+        try:
+            while self._unsent:
+                data, descriptors = self._unsent[0]
+                if not packets.send(self._socket, data, descriptors):
+                    return
+                self._unsent.popleft()
+                self._unsent_bytes -= len(data)
+                self._progress = time.monotonic()
+                packets.close_all(descriptors)
+        except OSError:
+            self.close()
+            return
+        self._watch()
+
+    def _look_again(self) -> None:
+        """Hangs up on a client that has not read for long."""
+        if not self.open or not self._unsent:
+            return
+        waited = time.monotonic() - self._progress
+        if waited >= UNSENT_SECONDS:
+            self.close(f"{len(self._unsent)} answers unread for {UNSENT_SECONDS:g} s")
+        else:
+            self._reactor.after(UNSENT_SECONDS - waited, self._look_again)

@@ -1,0 +1,98 @@
+"""The broker's socket in the file system, and who may come in.
+
+What always holds: one broker a path, as long as it lives (a lock beside the socket, which ends with its holder); the
+kernel's word about the other side (SO_PEERCRED, at the moment it connected) decides, not a name or a mode. The socket's
+mode keeps strangers out where that is possible: 0600 for our own user, 0666 when others may come in. Nothing is changed
+by name after it was made.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import selectors
+import socket
+from collections.abc import Callable, Collection
+from pathlib import Path
+
+from runtime.broker.connection import Peer
+from runtime.errors import BadRequestError, InfrastructureError
+from runtime.reactor import Reactor
+
+log = logging.getLogger(__name__)
+BACKLOG = 128
+PATH_BYTES = 107
+
+
+class Listener:
+    def __init__(
+        self,
+        reactor: Reactor,
+        path: Path,
+        allowed: Collection[int],
+        connected: Callable[[socket.socket], None],
+    ) -> None:
+        """Before the reactor has anything to do with it; `listen` begins. Raises BadRequestError for a path that cannot
+        be, InfrastructureError when another broker is there or the folder does not take it."""
+        if len(os.fsencode(path)) > PATH_BYTES:
+            raise BadRequestError(f"{path} is too long for a socket", hint=f"Linux takes {PATH_BYTES} bytes.")
+        self._reactor, self._path, self._connected = reactor, path, connected
+        self._allowed = frozenset(allowed) | {os.geteuid()}
+        others = self._allowed - {os.geteuid()}
+        self._lock = _lock(path)
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        mask = os.umask(0o111 if others else 0o177)
+        try:
+            path.unlink(missing_ok=True)
+            self._socket.bind(str(path))
+            self._socket.listen(BACKLOG)
+            self._socket.setblocking(False)
+        except OSError as error:
+            self._socket.close()
+            os.close(self._lock)
+            raise InfrastructureError(f"no socket can be made at {path}: {error}") from error
+        finally:
+            os.umask(mask)
+
+    def listen(self) -> None:
+        """From a callback of the reactor."""
+        self._reactor.watch(self._socket.fileno(), selectors.EVENT_READ, self._accept)
+
+    def close(self) -> None:
+        """From a callback of the reactor. The lock's file stays: removed, two brokers could hold one each."""
+        self._reactor.watch(self._socket.fileno(), 0, self._accept)
+        self._socket.close()
+        self._path.unlink(missing_ok=True)
+        os.close(self._lock)
+
+    def _accept(self) -> None:
+        try:
+            connection, _ = self._socket.accept()
+        except BlockingIOError:
+            return
+        except OSError as error:  # no descriptors left, for the moment
+            log.warning("a connection could not be accepted: %s", error)
+            self._reactor.watch(self._socket.fileno(), 0, self._accept)
+            self._reactor.after(0.2, self.listen)
+            return
+        peer = Peer.of(connection)
+        if peer.uid not in self._allowed:
+            log.warning("process %d of user %d may not use this broker", peer.pid, peer.uid)
+            connection.close()
+            return
+        self._connected(connection)
+
+
+def _lock(path: Path) -> int:
+    name = path.with_name(path.name + ".lock")
+    try:
+        lock = os.open(name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        raise InfrastructureError(f"{name} cannot be made: {error}") from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(lock)
+        raise InfrastructureError(f"another broker serves {path}", hint="Stop it first, or use it.") from error
+    return lock

@@ -1,0 +1,72 @@
+"""One message in one packet: JSON on a connected Unix socket (SOCK_SEQPACKET), descriptors beside it.
+
+What always holds: nothing here blocks; a packet that is too long, or brings more descriptors than any message has, is a
+PacketError and never half a message; descriptors that came with a packet are the receiver's to close.
+"""
+
+from __future__ import annotations
+
+import array
+import os
+import socket
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from pydantic import BaseModel
+
+from runtime.broker.messages import PACKET_BYTES
+
+DESCRIPTORS = 2
+_ANCILLARY = socket.CMSG_SPACE(DESCRIPTORS * array.array("i").itemsize)
+
+
+class PacketError(Exception):
+    """What came is no packet of this protocol."""
+
+
+class Packet(NamedTuple):
+    data: bytes
+    """Empty when the other side has hung up."""
+    descriptors: tuple[int, ...]
+
+
+def pack(message: BaseModel) -> bytes:
+    return message.model_dump_json().encode()
+
+
+def send(connection: socket.socket, data: bytes, descriptors: Sequence[int] = ()) -> bool:
+    """Whether the kernel took it; not, when the other side does not read. Raises OSError when it has hung up."""
+    rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))] if descriptors else []
+    try:
+        connection.sendmsg([data], rights, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def receive(connection: socket.socket) -> Packet | None:
+    """The next packet, or None when there is none yet. Raises PacketError, and OSError when the connection broke."""
+    try:
+        data, ancillary, flags, _ = connection.recvmsg(
+            PACKET_BYTES, _ANCILLARY, socket.MSG_DONTWAIT | socket.MSG_CMSG_CLOEXEC
+        )
+    except BlockingIOError:
+        return None
+    descriptors = _descriptors(ancillary)
+    if flags & (socket.MSG_TRUNC | socket.MSG_CTRUNC):
+        close_all(descriptors)
+        raise PacketError(f"a packet of more than {PACKET_BYTES} bytes or {DESCRIPTORS} descriptors")
+    return Packet(data, descriptors)
+
+
+def close_all(descriptors: Iterable[int]) -> None:
+    for descriptor in descriptors:
+        os.close(descriptor)
+
+
+def _descriptors(ancillary: list[tuple[int, int, bytes]]) -> tuple[int, ...]:
+    found = array.array("i")
+    for level, kind, data in ancillary:
+        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+            found.frombytes(data[: len(data) - len(data) % found.itemsize])
+    return tuple(found)

@@ -1,0 +1,53 @@
+"""A broker of one's own: a child process that serves one connection and ends with it.
+
+What always holds: the child serves only the socket that its parent made, which nobody else can reach; it ends when that
+is closed, also because the parent was killed.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+import subprocess
+import sys
+
+from runtime.errors import InfrastructureError
+from runtime.settings import BrokerSettings
+
+log = logging.getLogger(__name__)
+END_SECONDS = 15.0
+
+
+def start(settings: BrokerSettings) -> tuple[socket.socket, subprocess.Popen[bytes]]:
+    """Our end of the connection, and the process, for `wait_for`. Returns at once; what is wrong with the machine or
+    the settings is told on the connection. Raises InfrastructureError when no process can be started."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-I", "-m", "runtime.broker", "--settings", "-", "--connection", str(theirs.fileno())],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            pass_fds=(theirs.fileno(),),
+            start_new_session=True,  # a ^C on the terminal is for us: our end is the broker's
+            cwd="/",
+        )
+        assert process.stdin is not None
+        with process.stdin as pipe:
+            pipe.write(settings.model_dump_json().encode())
+    except OSError as error:
+        ours.close()
+        raise InfrastructureError(f"no broker could be started: {error}") from error
+    finally:
+        theirs.close()
+    return ours, process
+
+
+def wait_for(process: subprocess.Popen[bytes], seconds: float = END_SECONDS) -> None:
+    """After the connection was closed: waits until the broker has ended everything. One that does not is killed, and
+    what it leaves is killed by its keeper and swept by the next."""
+    try:
+        process.wait(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        log.warning("broker %d did not end within %g s and is killed", process.pid, seconds)
+        process.kill()
+        process.wait()
