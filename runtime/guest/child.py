@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import io
 import os
-import random
 import resource
 import struct
 import sys
 import types
 from typing import Any, NamedTuple
 
-from runtime.guest import confine, wire
+from runtime.guest import confine, seeds, wire
 from runtime.guest.report import FILENAME, report
 
 REQUESTS, REPLIES = 100, 101
 """Descriptors of the child's own ends; 1 and 2 are its output, 0 is empty."""
 HEADER = struct.Struct(">I16sB")
-"""Between supervisor and child: bytes after this header, nonce, `Kind` (zero on the way in)."""
+"""Between supervisor and child: bytes after this header, nonce, `Kind` (on the way in RUN or SEED)."""
+RUN, SEED = 0, 1
 
 
 class Pipes(NamedTuple):
@@ -73,14 +73,21 @@ def live(pipes: Pipes, *, confined: bool, memory_bytes: int, machine: str) -> No
         io.FileIO(1, "w", closefd=False), encoding="utf-8", errors="backslashreplace", write_through=False
     )
     sys.stdout = sys.stderr = output
-    random.seed(0)
+    seeds.seed(seeds.FIRST)
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
     names = _fresh_main()
     if confined:
         confine.compute_only(machine)
     while True:
-        size, nonce, _ = HEADER.unpack(_read_exactly(REQUESTS, HEADER.size))
-        text = _read_exactly(REQUESTS, size).decode("utf-8", "surrogatepass")
+        size, nonce, order = HEADER.unpack(_read_exactly(REQUESTS, HEADER.size))
+        body = _read_exactly(REQUESTS, size)
+        if order == SEED:
+            try:
+                seeds.seed(seeds.mixed(body, os.getpid()))
+            except BaseException:  # noqa: BLE001
+                os._exit(0)  # its own code took these modules' place: no process that draws what others draw
+            continue
+        text = body.decode("utf-8", "surrogatepass")
         kind, error = wire.Kind.OK, b""
         try:
             exec(compile(text, FILENAME, "exec", dont_inherit=True), names)  # noqa: S102

@@ -1,57 +1,53 @@
-"""Files and programs, asked for by the host and done by the supervisor, which user code cannot have poisoned.
+"""Files, asked for by the host and done by the supervisor, which user code cannot have poisoned.
 
 The tree below /work and /tmp belongs to hostile code: every step of a path is opened without following links, and only
-a regular file with one name is ever read or replaced.
+a regular file with one name is ever read or replaced. Nothing here waits for anything but the kernel, and what is read,
+listed or kept open is bounded by the request and by the constants below.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import select
-import signal
 import stat
 import time
-from typing import Any
 
-from runtime.guest.wire import Kind, Op, Request
+from runtime.guest import wire
 
 ROOTS = ("work", "tmp")
+DEPTH = 64
+"""Folders within one another that a listing goes down into; each costs a descriptor."""
 
 
 class RefusedError(Exception):
-    """What was asked for is not there, or is not a plain file."""
+    """What was asked for is not there, is not a plain file, or is too much."""
 
 
-def answer(request: Request) -> tuple[Kind, bytes, bytes]:
-    """Kind, content and report for one EXEC, READ or WRITE."""
-    line, _, content = request.body.partition(b"\n")
-    asked: dict[str, Any] = json.loads(line)
-    try:
-        if request.op == Op.READ:
-            return Kind.OK, read(asked["path"], asked["max_bytes"]), b""
-        if request.op == Op.WRITE:
-            write(asked["path"], content)
-            return Kind.OK, b"", b""
-        return execute(asked["argv"], content, asked["seconds"], asked["output_bytes"])
-    except RefusedError as error:
-        return Kind.REFUSED, b"", str(error).encode()
-    except OSError as error:
-        return Kind.REFUSED, b"", os.strerror(error.errno or 0).encode()
-
-
-def _open_parent(path: str) -> tuple[int, str]:
-    parts = path.split("/")[1:]
-    if len(parts) < 2 or parts[0] not in ROOTS or any(part in ("", ".", "..") for part in parts):
+def _parts(path: str, least: int) -> list[str]:
+    parts = path.split("/")
+    if len(parts) <= least or parts[0] or parts[1] not in ROOTS or any(part in ("", ".", "..") for part in parts[1:]):
         raise RefusedError("only plain names under /work and /tmp can be used")
+    return parts[1:]
+
+
+def _open_folders(parts: list[str], *, make: bool = False) -> int:
+    """The last of these folders; with `make`, those that are missing come into being."""
     folder = os.open("/", os.O_RDONLY | os.O_DIRECTORY)
-    for part in parts[:-1]:
+    for part in parts:
         try:
+            if make:
+                _make_folder(part, folder)
             inner = _open_folder(part, folder)
         finally:
             os.close(folder)
         folder = inner
-    return folder, parts[-1]
+    return folder
+
+
+def _make_folder(name: str, folder: int) -> None:
+    try:
+        os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        os.mkdir(name, 0o755, dir_fd=folder)
 
 
 def _open_folder(name: str, folder: int) -> int:
@@ -69,31 +65,30 @@ def _plain(found: os.stat_result) -> bool:
     return stat.S_ISREG(found.st_mode) and found.st_nlink == 1
 
 
-def read(path: str, max_bytes: int) -> bytes:
-    folder, name = _open_parent(path)
+def read(path: str, offset: int, max_bytes: int) -> bytes:
+    """At most `max_bytes` from there on; fewer only at the end of the file."""
+    *above, name = _parts(path, 2)
+    folder = _open_folders(above)
     try:
         file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
     finally:
         os.close(folder)
     try:
-        found = os.fstat(file)
-        if not _plain(found):
+        if not _plain(os.fstat(file)):
             raise RefusedError("not a regular file with one name")
-        if found.st_size > max_bytes:
-            raise RefusedError(f"{found.st_size} bytes, more than the {max_bytes} asked for")
-        data = b""
-        while len(data) <= max_bytes and (more := os.read(file, max_bytes + 1 - len(data))):
-            data += more
-        if len(data) > max_bytes:
-            raise RefusedError(f"grew beyond the {max_bytes} bytes asked for")
-        return data
+        pieces, size = [], 0
+        while size < max_bytes and (piece := os.pread(file, min(max_bytes - size, 1 << 20), offset + size)):
+            pieces.append(piece)
+            size += len(piece)
+        return b"".join(pieces)
     finally:
         os.close(file)
 
 
-def write(path: str, data: bytes) -> None:
-    """Writes beside the name and renames over it, so that what stood there, a link for one, is replaced unopened."""
-    folder, name = _open_parent(path)
+def write(path: str, data: bytes | memoryview, *, parents: bool = False) -> None:
+    """Writes beside the name and renames over it, so that what stood there is replaced unopened, and whole or not."""
+    *above, name = _parts(path, 2)
+    folder = _open_folders(above, make=parents)
     temporary = f".{os.getpid()}.{time.monotonic_ns()}"
     try:
         try:
@@ -116,75 +111,69 @@ def write(path: str, data: bytes) -> None:
         os.close(folder)
 
 
-def execute(argv: list[str], stdin: bytes, seconds: float, output_bytes: int) -> tuple[Kind, bytes, bytes]:
-    """Runs one program to its end; output is standard output, then standard error as the report says.
+def listing(path: str, entries: int) -> bytes:
+    """`ENTRY` records of all below a folder, folders before what is in them; links are named, never followed.
 
-    More than `output_bytes` of either, or more than `seconds`, ends its whole process group.
+    Raises RefusedError beyond so many entries, LIST_BYTES or DEPTH. A tree that others change meanwhile gives each
+    folder as it was at some moment.
     """
-    if "/" not in argv[0]:
-        raise RefusedError("a program is named by its full path")
-    pipes = [os.pipe() for _ in range(3)]
-    (stdin_out, stdin_in), (stdout_out, stdout_in), (stderr_out, stderr_in) = pipes
-    actions = [
-        (os.POSIX_SPAWN_DUP2, stdin_out, 0),
-        (os.POSIX_SPAWN_DUP2, stdout_in, 1),
-        (os.POSIX_SPAWN_DUP2, stderr_in, 2),
-    ]
-    environment = {"PATH": "/usr/bin:/bin", "HOME": "/work", "LANG": "C.UTF-8", "TMPDIR": "/tmp"}  # noqa: S108
-    try:
-        pid = os.posix_spawn(argv[0], argv, environment, file_actions=actions, setsid=True)
-    except OSError:
-        for ends in pipes:
-            for end in ends:
-                os.close(end)
-        raise
-    for end in (stdin_out, stdout_in, stderr_in):
-        os.close(end)
-    kind, texts = _exchange(stdin_in, stdin, stdout_out, stderr_out, time.monotonic() + seconds, output_bytes)
-    if kind is not Kind.OK:
-        os.killpg(pid, signal.SIGKILL)
-    _, status = os.waitpid(pid, 0)
-    for end in (stdout_out, stderr_out):
-        os.close(end)
-    facts = {"exit_code": os.waitstatus_to_exitcode(status), "stdout_bytes": len(texts[0])}
-    return kind, texts[0] + texts[1], json.dumps(facts).encode()
+    found = _Listing(entries)
+    found.take(_open_folders(_parts(path, 1)), b"", 0)
+    return b"".join(found.records)
 
 
-def _exchange(
-    stdin_in: int, stdin: bytes, stdout_out: int, stderr_out: int, deadline: float, output_bytes: int
-) -> tuple[Kind, tuple[bytes, bytes]]:
-    gathered = {stdout_out: bytearray(), stderr_out: bytearray()}
-    open_ends = set(gathered)
-    poll = select.poll()
-    for end in gathered:
-        poll.register(end, select.POLLIN)
-    os.set_blocking(stdin_in, False)
-    poll.register(stdin_in, select.POLLOUT)
-    view, kind, feeding = memoryview(stdin), Kind.OK, True
-    while open_ends and kind is Kind.OK:
-        left = deadline - time.monotonic()
-        if left <= 0:
-            kind = Kind.TIMEOUT
-            break
-        for descriptor, _ in poll.poll(left * 1000):
-            if descriptor == stdin_in:
+class _Listing:
+    def __init__(self, entries: int) -> None:
+        self.records: list[bytes] = []
+        self._entries, self._size, self._pending = entries, 0, 0
+
+    def take(self, folder: int, above: bytes, depth: int) -> None:
+        """All that is in an open folder, which it closes."""
+        try:
+            names = self._names(folder)
+            for name in names:
+                self._pending -= 1
+                path = above + os.fsencode(name)
                 try:
-                    view = view[os.write(stdin_in, view) :] if view else view
-                except BrokenPipeError:
-                    view = view[:0]
-                if not view:
-                    poll.unregister(stdin_in)
-                    os.close(stdin_in)
-                    feeding = False
-                continue
-            data = os.read(descriptor, 1 << 16)
-            if not data:
-                poll.unregister(descriptor)
-                open_ends.discard(descriptor)
-            gathered[descriptor] += data
-            if len(gathered[descriptor]) > output_bytes:
-                del gathered[descriptor][output_bytes:]
-                kind = Kind.OUTPUT
-    if feeding:
-        os.close(stdin_in)
-    return kind, (bytes(gathered[stdout_out]), bytes(gathered[stderr_out]))
+                    found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+                    inner = _open_folder(name, folder) if stat.S_ISDIR(found.st_mode) else -1
+                except FileNotFoundError:
+                    continue
+                except (PermissionError, RefusedError):  # shut by its owner, or exchanged for a link since
+                    self._add(b"o", 0, path)
+                    continue
+                if inner >= 0:
+                    self._add_folder(inner, path, depth)
+                else:
+                    plain = _plain(found)
+                    self._add(b"f" if plain else b"o", found.st_size if plain else 0, path)
+        finally:
+            os.close(folder)
+
+    def _names(self, folder: int) -> list[str]:
+        """No more than may be listed: a folder of a million names is not read to its end."""
+        names = []
+        with os.scandir(folder) as each:
+            for entry in each:
+                names.append(entry.name)
+                self._pending += 1
+                if len(self.records) + self._pending > self._entries:
+                    raise RefusedError(f"more than {self._entries} names")
+        return names
+
+    def _add_folder(self, inner: int, path: bytes, depth: int) -> None:
+        try:
+            self._add(b"d", 0, path)
+            if depth + 1 == DEPTH:
+                raise RefusedError(f"more than {DEPTH - 1} folders within one another")
+        except RefusedError:
+            os.close(inner)
+            raise
+        self.take(inner, path + b"/", depth + 1)
+
+    def _add(self, kind: bytes, size: int, path: bytes) -> None:
+        record = wire.ENTRY.pack(kind, size, len(path)) + path
+        self._size += len(record)
+        if self._size > wire.LIST_BYTES:
+            raise RefusedError(f"more than {wire.LIST_BYTES} bytes of names")
+        self.records.append(record)

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from types import FrameType, TracebackType
 
 FILENAME = "<call>"
 ERROR_CHARS = 400
 FRAMES = 4
+NAME_CHARS, LINE_CHARS = 80, 120
+LIMIT_OF = {
+    errno.ENOMEM: "memory",
+    errno.ENOSPC: "disk",
+    errno.EDQUOT: "disk",
+    errno.EFBIG: "disk",
+    errno.EMFILE: "files",
+    errno.ENFILE: "files",
+}
+STARTS = frozenset(["fork", "forkpty", "fork_exec", "_fork_exec", "posix_spawn", "posix_spawnp"])
 
 
 def describe(error: BaseException) -> str:
@@ -31,10 +42,31 @@ def frames(trace: TracebackType | None, source: str) -> str:
         trace = trace.tb_next
     told = []
     for number, frame in own[-FRAMES:]:
-        text = lines[number - 1].strip()[:120] if 0 < number <= len(lines) else ""
-        told.append(f"line {number}, in {frame.f_code.co_name}: {text}")
+        text = lines[number - 1].strip()[:LINE_CHARS] if 0 < number <= len(lines) else ""
+        told.append(f"line {number}, in {frame.f_code.co_name[:NAME_CHARS]}: {text}")
     return "\n".join(told)
 
 
+def limit(error: BaseException) -> str | None:
+    """Which limit the code ran into, as far as the kind of the exception says so; one of `wire.LIMITS_TOLD`."""
+    if isinstance(error, MemoryError):
+        return "memory"
+    if isinstance(error, RuntimeError) and error.args == ("can't start new thread",):
+        return "pids"
+    number = error.errno if isinstance(error, OSError) else None
+    if number == errno.EAGAIN:
+        return "pids" if _was_starting(error.__traceback__) else None
+    return LIMIT_OF.get(number or 0)
+
+
+def _was_starting(trace: TracebackType | None) -> bool:
+    """Whether the innermost function starts processes: EAGAIN is also what a read says that would have to wait."""
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and not STARTS.isdisjoint(trace.tb_frame.f_code.co_names)
+
+
 def report(error: BaseException, source: str) -> bytes:
-    return json.dumps({"error": describe(error), "traceback": frames(error.__traceback__, source)}).encode()
+    told = {"error": describe(error), "traceback": frames(error.__traceback__, source)}
+    reached = limit(error)
+    return json.dumps({**told, "limit": reached} if reached else told).encode()

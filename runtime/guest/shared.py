@@ -86,14 +86,17 @@ class SharedWorker:
         signal.signal(signal.SIGALRM, self._interrupt)
 
     def serve(self, source: int, sink: int) -> None:
-        """Answers requests in order until the host closes the pipe."""
+        """Says READY, then answers requests in order until the host closes the pipe."""
+        os.write(sink, wire.pack_reply(wire.NO_NONCE, Kind.READY))
         requests = wire.Requests()
         while data := os.read(source, 1 << 16):
             for request in requests.feed(data):
                 if request.op == Op.DROP:
                     self._sessions.pop(request.session, None)
                     continue
-                kind, error = self._call(request)
+                # pure code draws no random numbers: there is nothing to seed
+                asks_nothing = request.op in (Op.PING, Op.RESEED)
+                kind, error = (Kind.READY, b"") if asks_nothing else self._call(request)
                 if kind is Kind.MEMORY and not self._has_room():
                     error = wire.FULL
                 answer = memoryview(wire.pack_reply(request.nonce, kind, self._printer.take(), error))

@@ -14,7 +14,7 @@ import signal
 from collections import deque
 from dataclasses import dataclass, field
 
-from runtime.guest import child, confine, files, wire
+from runtime.guest import child, confine, errands, seeds, wire
 from runtime.guest.wire import Kind, Op
 from runtime.guest.zygote import Zygote
 
@@ -51,9 +51,14 @@ class Supervisor:
         self._sessions: dict[int, Process] = {}
         self._by_descriptor: dict[int, tuple[int, Process]] = {}
         self._poll = select.poll()
+        self._seed = b""
+        """What new processes are seeded with; empty: as every other guest."""
 
     def serve(self) -> None:
-        """Answers until the host closes the pipe."""
+        """Says READY once the first processes are forked, then answers until the host closes the pipe."""
+        while len(self._idle) < self._ahead:
+            self._idle.append(self._fork())
+        self._answer(wire.NO_NONCE, Kind.READY)
         requests = wire.Requests()
         self._poll.register(self._source, select.POLLIN)
         while True:
@@ -97,8 +102,13 @@ class Supervisor:
         elif request.op in (Op.DROP, Op.KILL):
             if session in self._sessions:
                 self._end(session, Kind.KILLED)
+        elif request.op == Op.PING:
+            self._answer(request.nonce, Kind.READY)
+        elif request.op == Op.RESEED:
+            self._reseed(request.body)
+            self._answer(request.nonce, Kind.READY)
         else:
-            kind, output, report = files.answer(request)
+            kind, output, report = errands.answer(request)
             self._answer(request.nonce, kind, output, report)
 
     def _run(self, session: int, request: wire.Request) -> None:
@@ -107,8 +117,19 @@ class Supervisor:
             self._answer(request.nonce, Kind.DIED)
             return
         process.nonce = request.nonce
-        process.unsent = memoryview(child.HEADER.pack(len(request.body), request.nonce, 0) + request.body)
+        self._queue(process, child.RUN, request.nonce, request.body)
         self._feed(session, process)
+
+    def _reseed(self, value: bytes) -> None:
+        """Every process is told, those that wait included; each takes it before what it is sent later."""
+        self._seed = value
+        seeds.seed(value)
+        for process in [*self._idle, *self._sessions.values()]:
+            self._queue(process, child.SEED, wire.NO_NONCE, value)
+
+    def _queue(self, process: Process, order: int, nonce: bytes, body: bytes) -> None:
+        frame = child.HEADER.pack(len(body), nonce, order) + body
+        process.unsent = memoryview(bytes(process.unsent) + frame)
 
     def _feed(self, session: int, process: Process) -> None:
         """Hands over as much of the request as the child takes now; one that takes nothing delays nobody else."""
@@ -201,7 +222,10 @@ class Supervisor:
             os.close(descriptor)
         for descriptor in (request_out, reply_in, output_in):
             os.set_blocking(descriptor, False)
-        return Process(pid, request_out, reply_in, output_in)
+        process = Process(pid, request_out, reply_in, output_in)
+        if self._seed:
+            self._queue(process, child.SEED, wire.NO_NONCE, self._seed)
+        return process
 
 
 def run(

@@ -33,15 +33,18 @@ class Op(IntEnum):
     EXEC = 6
     """Body: JSON {argv, seconds, output_bytes}, a newline, standard input."""
     READ = 7
-    """Body: JSON {path, offset, max_bytes}. Reply: OK with the content, or REFUSED with a reason."""
+    """Body: JSON {path, offset, max_bytes}. Reply: OK with at most `max_bytes` from `offset`, fewer only at the end of
+    the file; or REFUSED with a reason."""
     WRITE = 8
     """Body: JSON {path, parents}, a newline, the content; with `parents`, missing folders are made."""
     PING = 9
     """Answered with READY at once. How the broker knows that a restored sandbox lives."""
     RESEED = 10
-    """Body: 32 bytes. Other random numbers from here on, in the supervisor and in every process of a session."""
+    """Body: 32 bytes. Other random numbers from here on, in the supervisor and in every process of a session, before
+    its next call; answered with READY. What it cannot change is said in `runtime.guest.seeds`."""
     LIST = 11
-    """Body: JSON {path, entries}. Reply: OK with `ENTRY` records, or REFUSED."""
+    """Body: JSON {path, entries}. Reply: OK with `ENTRY` records, paths relative to the folder, folders before what is
+    in them; or REFUSED, with a reason that begins with `more than` where it is too much."""
 
 
 class Kind(IntEnum):
@@ -69,6 +72,8 @@ FROM_USER_PROCESS = frozenset({Kind.OK, Kind.EXCEPTION})
 
 ENTRY = struct.Struct(">cQH")
 """One name of a listing: `f` file, `d` folder, `o` other; size in bytes; length of the path in bytes, which follows."""
+LIST_BYTES = 1 << 20
+"""The longest content of a LIST reply."""
 LIMITS_TOLD = frozenset({"memory", "disk", "files", "pids"})
 """What the report of an exception may name as `limit`, beside `error` and `traceback`."""
 
