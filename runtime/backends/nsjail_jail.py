@@ -54,8 +54,9 @@ def _rlimits(profile: Profile) -> dict[str, object]:
     return found | {f"{name}_type": "VALUE" for name in found} | {"rlimit_cpu_type": "INF"}
 
 
-def jail(profile: Profile, *, host_id: int, machine: str) -> str:
-    """The text for `nsjail --config`; `host_id` is the user and group of the host that stands behind the guest's.
+def jail(profile: Profile, *, host_id: int, nice: int, machine: str) -> str:
+    """The text for `nsjail --config`; `host_id` is the user and group of the host behind the guest's own, `nice`
+    the niceness of the broker, which its guests keep.
 
     Raises RefusedError for a machine without a system-call policy.
     """
@@ -66,7 +67,7 @@ def jail(profile: Profile, *, host_id: int, machine: str) -> str:
         "hostname": "sandbox",
         "cwd": "/work",
         "time_limit": 0,
-        "nice_level": 0,
+        "nice_level": nice,
         "log_level": "WARNING",
         "uidmap": identity,
         "gidmap": identity,
