@@ -1,0 +1,127 @@
+"""`assay sandbox ls`, `stats` and `sweep`: what the running broker of a data folder has and does.
+
+What always holds: nothing is started; without a broker that is said (3). Every question ends within its time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from pathlib import Path
+from typing import TypeVar
+
+from appliance.cli.sandbox_place import listening, no_broker
+from appliance.cli.show import show_fields, show_json, show_line, show_table
+from runtime.broker.client import BrokerClient, connect
+from runtime.broker.messages import Figures, Listing, Swept
+from runtime.errors import InfrastructureError, SandboxError
+from runtime.reactor import Reactor
+
+ANSWER_SECONDS = 30.0
+A = TypeVar("A")
+
+
+Question = Callable[[BrokerClient, Callable[[A | SandboxError], None]], None]
+
+
+def asked(path: Path, question: Question[A]) -> A:
+    """One answer of the broker there. Raises AssayError without one, and what the broker says went wrong."""
+    if not listening(path):
+        raise no_broker(path)
+    answer: Future[A | SandboxError] = Future()
+    reactor = Reactor()
+    try:
+        connection = connect(path)
+
+        def ask() -> None:
+            client = BrokerClient(reactor, connection)
+
+            def heard(found: A | SandboxError) -> None:
+                answer.set_result(found)
+                client.close()
+
+            question(client, heard)
+
+        reactor.call(ask)
+        try:
+            found = answer.result(timeout=ANSWER_SECONDS)
+        except TimeoutError as error:
+            raise InfrastructureError(
+                f"the broker at {path} gave no answer in {ANSWER_SECONDS:g} s", hint="See its log; start it again."
+            ) from error
+    finally:
+        reactor.stop()
+    if isinstance(found, SandboxError):
+        raise found
+    return found
+
+
+def show_listing(path: Path, *, as_json: bool) -> None:
+    found = asked(path, _listing)
+    if as_json:
+        show_json(found.model_dump(mode="json", exclude={"request", "kind"}))
+        return
+    show_table(
+        ("sandbox", "backend", "mode", "state", "held by", "age", "caller"),
+        [
+            (box.box, box.backend, box.mode, box.state, box.holder or "-", _age(box.age_seconds), box.caller or "-")
+            for box in found.boxes
+        ],
+        empty="no sandbox",
+    )
+    show_line("")
+    show_table(
+        ("created", "MiB", "durable", "used", "label", "snapshot"),
+        [
+            (
+                kept.created,
+                f"{kept.bytes / (1 << 20):.1f}",
+                "yes" if kept.durable else "no",
+                kept.references,
+                kept.label or "-",
+                kept.snapshot,
+            )
+            for kept in found.snapshots
+        ],
+        empty="no snapshot",
+    )
+    if found.more:
+        show_line(f"and {found.more} more")
+
+
+def show_stats(path: Path, *, as_json: bool) -> None:
+    found = asked(path, _stats)
+    if as_json:
+        show_json(dict(sorted(found.values.items())))
+    else:
+        show_fields((name, f"{value:g}") for name, value in sorted(found.values.items()))
+
+
+def show_sweep(path: Path, *, as_json: bool) -> None:
+    found = asked(path, _sweep)
+    if as_json:
+        show_json(found.model_dump(mode="json", exclude={"request", "kind"}))
+    else:
+        show_line(
+            f"removed of {found.owners} dead owners: {found.processes} processes, {found.cgroups} control groups,"
+            f" {found.folders} folders"
+        )
+
+
+def _listing(client: BrokerClient, done: Callable[[Listing | SandboxError], None]) -> None:
+    client.listing(done)
+
+
+def _stats(client: BrokerClient, done: Callable[[Figures | SandboxError], None]) -> None:
+    client.stats(done)
+
+
+def _sweep(client: BrokerClient, done: Callable[[Swept | SandboxError], None]) -> None:
+    client.sweep(done)
+
+
+def _age(seconds: float) -> str:
+    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"

@@ -1,0 +1,139 @@
+"""`assay sandbox run`, `snapshot` and `rm`: one call in a sandbox, and what becomes of the sandbox afterwards.
+
+What always holds: what the code printed is shown with control characters made visible unless --raw was given; a
+sandbox ends with its command, also by Ctrl-C; a snapshot is kept only of code that ended well.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from appliance.cli.sandbox_options import copy_in
+from appliance.cli.sandbox_place import sessions
+from appliance.client.printable import printable
+from appliance.errors import ExitCode
+from runtime.sandbox import CallResult, CallStatus, Limits, Priority, Sandbox, SnapshotId, Tier, Usage
+from runtime.settings import RuntimeSettings
+
+if TYPE_CHECKING:
+    from runtime.sessions.pool import Sessions
+
+CALLER = "assay sandbox"
+Pairs = Sequence[tuple[Path, str]]
+
+
+def run_once(
+    settings: RuntimeSettings,
+    source: str,
+    limits: Limits,
+    *,
+    tier: str | None,
+    snapshot: str | None,
+    files: Pairs,
+    raw: bool,
+    as_json: bool,
+) -> ExitCode:
+    """Runs it and shows what came out. Raises what the runtime raises when it could not be run at all."""
+    least = tier_named(tier)
+    if least is not Tier.SANDBOX and (snapshot is not None or files):
+        raise typer.BadParameter("files and snapshots need a sandbox of its own: leave --tier out", param_hint="--tier")
+    start = None if snapshot is None else snapshot_named(snapshot)
+    with sessions(settings.model_copy(update={"limits": limits})) as pool:
+        if least is Tier.SANDBOX:
+            with sandbox(pool, limits, start, files) as box:
+                result, usage = box.run(source), box.usage
+        else:
+            with pool.open(tier=least, caller=CALLER, priority=Priority.JOB) as session:
+                result, usage = session.run(source), session.usage
+    if as_json:
+        show(result, usage)
+    else:
+        show_output(result, raw=raw)
+        complain_of(result)
+    return ExitCode.OK if result.status is CallStatus.OK else ExitCode.FAILED_VERDICT
+
+
+def keep(
+    settings: RuntimeSettings, source: str, limits: Limits, *, snapshot: str | None, files: Pairs, as_json: bool
+) -> ExitCode:
+    """Runs it, and keeps a durable snapshot of what it left when it ended well."""
+    start = None if snapshot is None else snapshot_named(snapshot)
+    with sessions(settings.model_copy(update={"limits": limits})) as pool, sandbox(pool, limits, start, files) as box:
+        result = box.run(source)
+        kept = box.snapshot(durable=True) if result.status is CallStatus.OK else None
+        usage = box.usage
+    if as_json:
+        show(result, usage, snapshot=kept)
+    else:
+        typer.echo(printable(result.output, lines=True), nl=False, err=True)
+        complain_of(result)
+        if kept is not None:
+            typer.echo(kept)
+    return ExitCode.OK if kept is not None else ExitCode.FAILED_VERDICT
+
+
+def forget(settings: RuntimeSettings, snapshots: Sequence[str]) -> None:
+    names = [snapshot_named(name) for name in snapshots]
+    with sessions(settings) as pool:
+        for name in names:
+            pool.forget(name)
+
+
+@contextlib.contextmanager
+def sandbox(pool: Sessions, limits: Limits, snapshot: SnapshotId | None, files: Pairs) -> Iterator[Sandbox]:
+    """A sandbox of its own with those files in it, for the block."""
+    box = pool.sandbox(limits, snapshot=snapshot, caller=CALLER, priority=Priority.JOB)
+    with contextlib.closing(box):
+        for host, guest in files:
+            copy_in(box, host, guest)
+        yield box
+
+
+def tier_named(name: str | None) -> Tier:
+    try:
+        return Tier(name or Tier.SANDBOX)
+    except ValueError as error:
+        raise typer.BadParameter(f"{name!r} is none of {', '.join(Tier)}", param_hint="--tier") from error
+
+
+def snapshot_named(name: str) -> SnapshotId:
+    if not re.fullmatch(r"[0-9a-f]{64}", name):
+        raise typer.BadParameter(
+            f"{name!r} is no snapshot: its name has 64 hexadecimal digits, as `assay sandbox ls` shows them"
+        )
+    return SnapshotId(name)
+
+
+def show(result: CallResult, usage: Usage, **more: str | None) -> None:
+    """One JSON document; ASCII only, so that no text in it can steer a terminal."""
+    content = result.model_dump(mode="json") | {"usage": usage.model_dump(mode="json")} | more
+    typer.echo(json.dumps(content, indent=2, ensure_ascii=True))
+
+
+def show_output(result: CallResult, *, raw: bool) -> None:
+    if raw:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(result.output.encode(errors="backslashreplace"))
+        sys.stdout.buffer.flush()
+    else:
+        typer.echo(printable(result.output, lines=True), nl=False)
+
+
+def complain_of(result: CallResult) -> None:
+    """How it failed, on standard error; nothing when it did not."""
+    if result.status is CallStatus.OK:
+        return
+    if sys.stdout.isatty() and result.output and not result.output.endswith("\n"):
+        typer.echo()
+    for line in result.traceback.splitlines():
+        typer.echo(f"  {printable(line)}", err=True)
+    kind = "" if result.status is CallStatus.EXCEPTION else f"{result.status.value}: "
+    typer.echo(f"{kind}{printable(result.error)}", err=True)
