@@ -239,7 +239,7 @@ TRAVERSAL = """import os
 seen = []
 here = os.open('/', os.O_RDONLY)
 for path in ('../' * 30 + 'etc/shadow', '/proc/1/root/etc/shadow', '/proc/self/fd/200', '/proc/1/environ',
-             '/sys/kernel', '/dev/mem', '/dev/kvm', '/dev/fuse', '/dev/pts/0', '/dev/shm', '/run', '/var', '/home', '/root'):
+             '/sys/kernel', '/dev/mem', '/dev/fuse', '/dev/pts/0', '/dev/shm', '/run', '/var', '/home', '/root'):
     for folder in (None, here):
         try: seen.append(os.open(path, os.O_RDONLY, dir_fd=folder))
         except OSError: pass
