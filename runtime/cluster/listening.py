@@ -157,11 +157,17 @@ class Listener:
 
 
 def start(
-    arguments: Sequence[str], address: IPAddress, *, environ: Mapping[str, str], folder: Path, output: BinaryIO | int
+    arguments: Sequence[str],
+    address: IPAddress,
+    *,
+    environ: Mapping[str, str],
+    folder: Path,
+    output: BinaryIO | int,
+    descriptors: Sequence[int] = (),
 ) -> Listener:
     """Starts a program that can listen on `address` and on loopback only, and that dies with the calling thread.
 
-    Raises RefusedError where the kernel has no such filter.
+    It inherits `descriptors` under the same numbers. Raises RefusedError where the kernel has no such filter.
     """
     if platform.machine() not in MACHINES:
         raise RefusedError(
@@ -172,12 +178,13 @@ def start(
     with ours, theirs:
         process = subprocess.Popen(
             [sys.executable, "-m", "runtime.cluster.listening", str(theirs.fileno()), *arguments],
-            pass_fds=[theirs.fileno()],
+            pass_fds=[theirs.fileno(), *descriptors],
             env=dict(environ),
             cwd=folder,
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
+            start_new_session=True,  # Ctrl-C at a terminal is for us
         )
         theirs.close()
         ours.settimeout(30)

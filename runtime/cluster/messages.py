@@ -23,6 +23,7 @@ from runtime.errors import (
 from runtime.sandbox import CallResult, ExecResult, FileKind, Limits, Priority, SnapshotId, Tier, Usage
 
 PROTOCOL = 1
+What = Literal["run", "exec", "write", "read", "list", "snapshot", "prepare", "restore", "fork"]
 ErrorName = Literal["bad_request", "limit", "busy", "refused", "infrastructure"]
 _ERRORS: dict[ErrorName, type[SandboxError]] = {
     "bad_request": BadRequestError,
@@ -121,7 +122,7 @@ class Do(_Message):
     kind: Literal["do"] = "do"
     session: int
     call: int
-    what: Literal["run", "exec", "write", "read", "list", "snapshot", "prepare", "restore", "fork"]
+    what: What
     text: str = ""
     """A path, a folder or the name of a snapshot."""
     arguments: tuple[str, ...] = ()

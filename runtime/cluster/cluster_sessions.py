@@ -1,0 +1,305 @@
+"""A pool of sessions over many hosts: the driver's side.
+
+What always holds: a session is opened on the host with the most room and stays there; a host that was silent for
+`lost_seconds`, or whose part of the cluster ended, is lost, and at that moment every call that waits for it ends with
+InfrastructureError; sessions elsewhere do not notice; the host is used again, empty, when it comes back. Not promised:
+that a call on a lost host did not run.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from types import TracebackType
+from typing import Self
+
+from runtime.cluster import messages as m
+from runtime.cluster.frames import Frame, FrameKind
+from runtime.cluster.link import GatewayLink, Link
+from runtime.cluster.placement import Health, Placement
+from runtime.cluster.remote import AnyReport, RemoteSandbox, RemoteSession, T
+from runtime.cluster.roster import Answered, Event, Joined, Lost, Pulsed, Roster, Send
+from runtime.cluster.settings import ClusterSettings
+from runtime.errors import BadRequestError, InfrastructureError, SandboxError
+from runtime.reactor import Reactor
+from runtime.sandbox import Limits, Priority, Sandbox, Session, SnapshotId, Tier
+
+log = logging.getLogger(__name__)
+CHECK_SECONDS = 0.5
+Later = list[Callable[[], None]]
+"""What is done once the lock is free: it may call back into here."""
+
+
+@dataclass
+class Waiting:
+    """A question that was asked."""
+
+    node: str
+    answer: Callable[[AnyReport], None]
+    fail: Callable[[SandboxError], None]
+
+
+class ClusterSessions:
+    """A `runtime.sandbox.SessionPool`. Its methods may be called from any thread."""
+
+    def __init__(
+        self,
+        settings: ClusterSettings,
+        limits: Limits,
+        *,
+        link: Callable[[ClusterSettings, Reactor], Link] = GatewayLink,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Returns when the hosts that are there have said what they have.
+
+        Raises RefusedError when the cluster will not have us, InfrastructureError when no host is there in time.
+        """
+        self.limits = limits
+        self._settings, self._clock = settings, clock
+        self._reactor = Reactor()
+        self._lock = threading.Condition()
+        self._numbers = itertools.count(1)
+        self._placement = Placement()
+        self._roster = Roster(settings, limits)
+        self._waiting: dict[int, Waiting] = {}
+        self._snapshots: dict[SnapshotId, str] = {}
+        """Where each lies."""
+        self._closed = False
+        try:
+            self._link = link(settings, self._reactor)
+        except SandboxError:
+            self._reactor.stop()
+            raise
+        self._reactor.call(self._check)
+        self._link.start(self._heard, self._unlinked)
+        try:
+            self._wait_for_hosts()
+        except BaseException:
+            self.close()
+            raise
+
+    # for callers, from any thread
+
+    def open(self, *, tier: Tier = Tier.SHARED, caller: str = "", priority: Priority = Priority.TRAINING) -> Session:
+        """Does not wait for the host: what is wrong there, the session's first call says."""
+        with self._lock:
+            self._check_open()
+            number = self.number()
+            host = self._placement.open(number, tier)
+            self._send(host, m.Open(session=number, tier=tier, caller=caller, priority=priority))
+            return RemoteSession(number, host, tier, self)
+
+    def sandbox(
+        self,
+        limits: Limits | None = None,
+        *,
+        snapshot: SnapshotId | None = None,
+        caller: str = "",
+        priority: Priority = Priority.TRAINING,
+    ) -> Sandbox:
+        """From a snapshot: on the host where it was taken. Raises BadRequestError for one taken by nobody here."""
+        with self._lock:
+            self._check_open()
+            number = self.number()
+            if snapshot is None:
+                self._placement.open(number, Tier.SANDBOX)
+            else:
+                home = self._snapshots.get(snapshot)
+                if home is None or home not in self._roster.nodes:
+                    raise BadRequestError(f"no host of the cluster is known to have snapshot {snapshot[:12]}")
+                self._placement.settle(number, home, Tier.SANDBOX)
+        box = RemoteSandbox(number, self)
+        wish = m.Box(
+            session=number, call=self.number(), limits=limits, snapshot=snapshot, caller=caller, priority=priority
+        )
+        try:
+            return self.ask(wish, box.opened).result()
+        except BaseException:
+            self.leave(number)
+            raise
+
+    def stats(self) -> dict[str, float]:
+        """The sums of what the hosts say of themselves, and `hosts`."""
+        with self._lock:
+            totals = {key: float(value) for key, value in sorted(self._roster.stats().items())}
+            return {**totals, "hosts": float(len(self._roster.nodes))}
+
+    def hosts(self) -> dict[str, Health]:
+        """Those that are or were in the cluster, by name."""
+        with self._lock:
+            return {name: host.health for name, host in self._placement.hosts.items()}
+
+    def close(self) -> None:
+        """Every session of ours, on every host, is ended."""
+        with self._changing() as later:
+            if self._closed:
+                return
+            self._closed = True
+            error = BadRequestError("the pool of sessions was closed")
+            later += [_failing(waiting, error) for waiting in self._waiting.values()]
+            self._waiting.clear()
+        self._link.close()
+        self._reactor.stop()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # for remote objects
+
+    def number(self) -> int:
+        return next(self._numbers)
+
+    def ask(self, command: m.Call | m.Fork | m.Do | m.Box, take: Callable[[AnyReport], T]) -> Future[T]:
+        future: Future[T] = Future()
+        future.set_running_or_notify_cancel()  # from here on it cannot be taken back
+
+        def answer(report: AnyReport) -> None:
+            try:
+                future.set_result(take(report))
+            except SandboxError as error:
+                future.set_exception(error)
+
+        with self._lock:
+            self._check_open()
+            home = self._placement.home(command.session)
+            if home is None:
+                future.set_exception(_lost("the host of this session", "it was lost before"))
+                return future
+            node = self._roster.nodes[home]
+            self._waiting[command.call] = Waiting(node, answer, future.set_exception)
+            self._send(home, command)
+        return future
+
+    def adopt(self, session: RemoteSession, like: int) -> None:
+        self._settle(session.number, like, session.tier)
+
+    def adopt_box(self, box: RemoteSandbox, like: int) -> None:
+        self._settle(box.number, like, Tier.SANDBOX)
+
+    def keep(self, snapshot: SnapshotId, session: int) -> None:
+        with self._lock:
+            home = self._placement.home(session)
+            if home is not None:
+                self._snapshots[snapshot] = home
+
+    def leave(self, session: int) -> None:
+        with self._lock:
+            home = self._placement.home(session)
+            if home is not None and not self._closed:
+                self._placement.close(session)
+                self._send(home, m.Close(session=session))
+
+    # inside, with the lock
+
+    def _settle(self, number: int, like: int, tier: Tier) -> None:
+        with self._lock:
+            home = self._placement.home(like)
+            if home is not None:  # else it went down with its parent's host
+                self._placement.settle(number, home, tier)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise BadRequestError("the pool of sessions is closed")
+
+    def _send(self, host: str, command: m.Command) -> None:
+        self._link.send(Frame(FrameKind.PACKET, self._roster.nodes[host], m.packet([command])))
+
+    @contextmanager
+    def _changing(self) -> Iterator[Later]:
+        """Holds the lock, tells who waits for hosts, then does what was put off."""
+        later: Later = []
+        with self._lock:
+            yield later
+            self._lock.notify_all()
+        for action in later:
+            action()
+
+    def _wait_for_hosts(self) -> None:
+        """Until as many hosts as there were at first have said what they have, or have failed to."""
+        deadline = self._clock() + self._settings.connect_seconds
+        with self._lock:
+            while not self._roster.settled and (left := deadline - self._clock()) > 0:
+                self._lock.wait(left)
+            if not self._roster.nodes:
+                raise self._roster.problem or InfrastructureError(
+                    f"no host of the cluster at {self._settings.address} answers",
+                    hint="start it with `assay cluster start`, or add this machine with `assay cluster join`",
+                )
+
+    # on the reactor's thread
+
+    def _check(self) -> None:
+        """Silence is looked for twice a second."""
+        with self._changing() as later:
+            if self._closed:
+                return
+            self._follow(self._roster.silent(self._clock()), later)
+        self._reactor.after(CHECK_SECONDS, self._check)
+
+    def _heard(self, frame: Frame) -> None:
+        with self._changing() as later:
+            if not self._closed:
+                self._follow(self._roster.heard(frame, self._clock()), later)
+
+    def _unlinked(self, reason: SandboxError | None) -> None:
+        with self._changing() as later:
+            if not self._closed:
+                self._follow(self._roster.unlinked(reason), later)
+
+    def _follow(self, events: Iterable[Event], later: Later) -> None:
+        for event in events:
+            if isinstance(event, Send):
+                self._link.send(event.frame)
+            elif isinstance(event, Joined):
+                self._placement.join(event.name, event.capacity)
+                log.info("host %s of the cluster is there: %s", event.name, dict(event.capacity))
+            elif isinstance(event, Pulsed):
+                self._placement.drain(event.name, event.draining)
+            elif isinstance(event, Lost):
+                self._lose(event, later)
+            else:
+                self._answered(event, later)
+
+    def _lose(self, event: Lost, later: Later) -> None:
+        log.warning("%s is lost: %s", event.what, event.reason)
+        if event.name:
+            self._placement.lose(event.name)
+            self._snapshots = {snapshot: home for snapshot, home in self._snapshots.items() if home != event.name}
+        error = _lost(event.what, event.reason)
+        mine = [call for call, waiting in self._waiting.items() if waiting.node == event.node]
+        later += [_failing(self._waiting.pop(call), error) for call in mine]
+
+    def _answered(self, event: Answered, later: Later) -> None:
+        report = event.report
+        if isinstance(report, m.Called):
+            self._placement.moved(report.session, report.result.tier)
+        waiting = self._waiting.get(report.call)
+        if waiting is None or waiting.node != event.node:  # an opening that failed: the session's calls say so
+            return
+        del self._waiting[report.call]
+        if isinstance(report, m.Failed):
+            later.append(_failing(waiting, report.trouble.exception()))
+        else:
+            later.append(partial(waiting.answer, report))
+
+
+def _lost(what: str, why: str) -> InfrastructureError:
+    return InfrastructureError(
+        f"{what} is lost: {why}", hint="the session is gone; open another one, the remaining hosts take it"
+    )
+
+
+def _failing(waiting: Waiting, error: SandboxError) -> Callable[[], None]:
+    return lambda: waiting.fail(error)

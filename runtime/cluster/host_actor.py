@@ -1,0 +1,248 @@
+"""One host's part for one driver: it opens sessions of this host's own pool and passes calls and results on.
+
+What always holds: every call is answered once; nothing here blocks Ray's loop, what blocks runs on a few threads; a
+driver that was silent for the lease is gone, and everything it had here is closed. It knows nothing of Ray: two
+coroutines, `submit` and `collect`, are all that crosses the wire, and both carry packets of `runtime.cluster.messages`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import logging
+import os
+import time
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+
+from pydantic import BaseModel
+
+from runtime.cluster import messages as m
+from runtime.cluster.boxes import Boxes
+from runtime.cluster.settings import HostSettings
+from runtime.errors import BadRequestError, BusyError, SandboxError
+from runtime.sandbox import CallResult, Limits, Session, SessionPool
+
+log = logging.getLogger(__name__)
+THREADS = 16
+"""For what blocks: branches, starting and ending the pool."""
+PACKET_REPORTS = 512
+"""In one packet; more go with the next."""
+DRAIN_SECONDS = 0.5
+"""How old the answer to `am I draining` may be."""
+
+
+class HostActor:
+    """`pool` makes the pool once the driver has said hello; `ended` is called when nothing is left to do here."""
+
+    def __init__(
+        self,
+        settings: HostSettings,
+        pool: Callable[[Limits], SessionPool],
+        ended: Callable[[], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._settings, self._make_pool, self._ended, self._clock = settings, pool, ended, clock
+        self._pool: SessionPool | None = None
+        self._boxes: Boxes | None = None
+        self._sessions: dict[int, Session] = {}
+        self._unopened: dict[int, m.Trouble] = {}
+        self._reports: deque[BaseModel] = deque()
+        self._awake = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="host")
+        self._heard = clock()
+        self._drained_at = 0.0
+        self._draining = False
+        self._lock: int | None = None
+        self._watch: asyncio.Task[None] | None = None
+        self._closing = False
+
+    async def submit(self, packets: list[bytes]) -> None:
+        """Takes packets in the order in which the driver made them; returns at once. Raises ValueError for others."""
+        self._listen()
+        for packet in packets:
+            for command in m.commands(packet):
+                await self._carry_out(command)
+
+    async def collect(self, seconds: float) -> bytes:
+        """What has happened since, at the latest after that many seconds; ends with a pulse."""
+        self._listen()
+        self._awake.clear()  # before the look: what comes after it wakes us
+        if not self._reports:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._awake.wait(), seconds)
+        self._heard = self._clock()
+        reports = [self._reports.popleft() for _ in range(min(len(self._reports), PACKET_REPORTS))]
+        return m.packet([*reports, self._pulse()])
+
+    async def report(self) -> bytes:
+        """For people: name, room, load."""
+        return self._pulse().model_dump_json().encode()
+
+    async def close(self) -> None:
+        """Ends every session; nothing of them is left on this host."""
+        if self._closing:
+            return
+        self._closing = True
+        if self._watch is not None:
+            self._watch.cancel()
+        loop = asyncio.get_running_loop()
+        if self._boxes is not None:
+            await self._boxes.close()
+        if self._pool is not None:
+            await loop.run_in_executor(self._threads, self._pool.close)
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def _listen(self) -> None:
+        self._heard = self._clock()
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()
+            self._watch = self._loop.create_task(self._watch_the_driver())
+
+    async def _watch_the_driver(self) -> None:
+        while self._clock() - self._heard < self._settings.lease_seconds:
+            await asyncio.sleep(min(1.0, self._settings.lease_seconds / 4))
+        log.error("the driver was silent for %.0f s: its sessions are closed", self._settings.lease_seconds)
+        self._watch = None
+        await self.close()
+        self._ended()
+
+    async def _carry_out(self, command: m.Command) -> None:
+        try:
+            if isinstance(command, m.Hello):
+                await self._hello(command)
+            elif isinstance(command, m.Open):
+                self._open(command)
+            elif isinstance(command, m.Call):
+                self._call(command)
+            elif isinstance(command, m.Fork):
+                self._fork(command)
+            elif isinstance(command, m.Close):
+                self._close(command)
+            elif isinstance(command, m.Box):
+                self._known_boxes().open(command)
+            else:
+                self._known_boxes().do(command)
+        except SandboxError as error:
+            self._fail(command, error)
+
+    async def _hello(self, hello: m.Hello) -> None:
+        try:
+            if hello.protocol != m.PROTOCOL:
+                raise BadRequestError(
+                    f"this host speaks version {m.PROTOCOL} of the protocol, the driver {hello.protocol}",
+                    hint="install the same version of Assay on every host",
+                )
+            self._hold()
+            if self._settings.draining.exists():
+                raise BusyError("this host is leaving the cluster")
+            loop = asyncio.get_running_loop()
+            self._pool = await loop.run_in_executor(self._threads, self._make_pool, hello.limits)
+            self._boxes = Boxes(self._pool, self._say)
+        except (SandboxError, OSError) as error:
+            self._say(m.Turned(trouble=m.Trouble.of(error)))
+            return
+        settings = self._settings
+        self._say(m.Welcome(protocol=m.PROTOCOL, name=settings.name, capacity=settings.capacity, limits=hello.limits))
+
+    def _hold(self) -> None:
+        """Tells the host's own process that a driver is here, for as long as this process lives."""
+        self._lock = os.open(self._settings.in_use, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fcntl.flock(self._lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+
+    def _open(self, command: m.Open) -> None:
+        try:
+            self._sessions[command.session] = self._known_pool().open(
+                tier=command.tier, caller=command.caller, priority=command.priority
+            )
+        except SandboxError as error:
+            self._unopened[command.session] = m.Trouble.of(error)
+            self._fail(command, error)
+
+    def _call(self, command: m.Call) -> None:
+        session = self._session(command.session)
+        future = session.start(command.code.decode("utf-8", "surrogatepass"), seconds=command.seconds)
+        future.add_done_callback(lambda done: self._called(command, session, done))
+
+    def _called(self, command: m.Call, session: Session, done: Future[CallResult]) -> None:
+        """On any thread."""
+        error = done.exception()
+        if error is None:
+            self._say(m.Called(session=command.session, call=command.call, result=done.result(), usage=session.usage))
+        else:
+            self._fail(command, error)
+
+    def _fork(self, command: m.Fork) -> None:
+        session = self._session(command.session)
+        if set(command.into) & self._sessions.keys():
+            raise BadRequestError("a session with that number is there already")
+
+        def forked(done: Future[list[Session]]) -> None:
+            error = done.exception()
+            if error is not None:
+                self._fail(command, error)
+                return
+            self._sessions.update(zip(command.into, done.result(), strict=True))
+            self._say(m.Did(session=command.session, call=command.call))
+
+        self._threads.submit(session.fork, len(command.into)).add_done_callback(forked)
+
+    def _close(self, command: m.Close) -> None:
+        self._unopened.pop(command.session, None)
+        session = self._sessions.pop(command.session, None)
+        if session is not None:
+            session.close()
+        elif self._boxes is not None:
+            self._boxes.end(command.session)
+
+    def _session(self, number: int) -> Session:
+        session = self._sessions.get(number)
+        if session is None:
+            raise (
+                self._unopened[number].exception()
+                if number in self._unopened
+                else BadRequestError(f"session {number} is closed")
+            )
+        return session
+
+    def _known_pool(self) -> SessionPool:
+        if self._pool is None:
+            raise BadRequestError("the driver has not said hello")
+        return self._pool
+
+    def _known_boxes(self) -> Boxes:
+        if self._boxes is None:
+            raise BadRequestError("the driver has not said hello")
+        return self._boxes
+
+    def _say(self, report: BaseModel) -> None:
+        """From any thread."""
+        self._reports.append(report)
+        if self._loop is not None and not self._awake.is_set():
+            with contextlib.suppress(RuntimeError):  # the loop has ended, and the driver with it
+                self._loop.call_soon_threadsafe(self._awake.set)
+
+    def _fail(self, command: m.Command, error: BaseException) -> None:
+        if not isinstance(error, SandboxError):
+            log.error("a command of the driver failed", exc_info=error)
+        self._say(
+            m.Failed(
+                session=getattr(command, "session", 0), call=getattr(command, "call", 0), trouble=m.Trouble.of(error)
+            )
+        )
+
+    def _pulse(self) -> m.Pulse:
+        if self._clock() - self._drained_at > DRAIN_SECONDS:
+            self._drained_at = self._clock()
+            self._draining = self._settings.draining.exists()
+        return m.Pulse(
+            draining=self._draining,
+            sessions=len(self._sessions) + (len(self._boxes) if self._boxes is not None else 0),
+            stats=self._pool.stats() if self._pool is not None else {},
+        )

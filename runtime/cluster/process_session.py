@@ -1,0 +1,93 @@
+"""All processes that one process has started, found again by the session (setsid) that they share.
+
+What always holds: only processes of that very session and of this user are killed: the kernel gives a session's number
+to nobody else while one of its processes lives, and a record that names another boot or another leader is ignored.
+Those that opened a session of their own are not in it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from runtime.errors import InfrastructureError
+
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+KILL_SECONDS = 10.0
+
+
+class Process(NamedTuple):
+    pid: int
+    state: str
+    session: int
+    started: int
+    """Clock ticks since the boot."""
+
+
+@dataclass(frozen=True)
+class ProcessSession:
+    leader: int
+    started: int
+    boot: str
+
+    @classmethod
+    def of(cls, leader: int) -> ProcessSession:
+        """Of a process that leads its session. Raises ProcessLookupError when it is gone."""
+        found = _process(leader)
+        if found is None or found.session != leader:
+            raise ProcessLookupError(f"process {leader} leads no session")
+        return cls(leader, found.started, BOOT_ID.read_text().strip())
+
+    def record(self, path: Path) -> None:
+        path.write_text(f"{self.leader} {self.started} {self.boot}\n", encoding="ascii")
+
+    @classmethod
+    def kill_recorded(cls, path: Path) -> None:
+        """Ends the session that was recorded there, if there is one. Raises InfrastructureError if it will not end."""
+        try:
+            leader, started, boot = path.read_text(encoding="ascii").split()
+        except (FileNotFoundError, ValueError):  # never written, or not to its end: then nothing was started
+            return
+        cls(int(leader), int(started), boot).kill()
+
+    def kill(self) -> None:
+        if self.boot != BOOT_ID.read_text().strip():
+            return
+        leader = _process(self.leader)
+        if leader is not None and (leader.started != self.started or leader.session != self.leader):
+            return  # the number is somebody else's now, so none of the session is left
+        deadline = time.monotonic() + KILL_SECONDS
+        while members := [process for process in self.members() if process.state not in "ZX"]:
+            for process in members:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(process.pid, signal.SIGKILL)
+            if time.monotonic() > deadline:
+                raise InfrastructureError(
+                    f"process {members[0].pid} of the cluster cannot be ended", hint="see what it waits for with ps"
+                )
+            time.sleep(0.02)
+
+    def members(self) -> Iterator[Process]:
+        """Those alive or not yet reaped, of this user."""
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit():
+                with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                    if entry.stat().st_uid == os.geteuid() or os.geteuid() == 0:
+                        found = _process(int(entry.name))
+                        if found is not None and found.session == self.leader:
+                            yield found
+
+
+def _process(pid: int) -> Process | None:
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    rest = text.rpartition(")")[2].split()
+    return Process(pid, rest[0], int(rest[3]), int(rest[19]))

@@ -1,0 +1,178 @@
+"""Which hosts are there: what the gateway's frames and silence say about them. Pure: time is an argument, no I/O.
+
+What always holds: a host joins once and is lost once, in turn; its reports are passed on only in between; whoever is
+given up is told so. A host that was silent for too long, breaks the protocol, turns us away, or takes the name of
+another is given up.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from runtime.cluster import messages as m
+from runtime.cluster.frames import Frame, FrameKind
+from runtime.cluster.placement import Capacity
+from runtime.cluster.settings import ClusterSettings
+from runtime.errors import InfrastructureError, SandboxError
+from runtime.sandbox import Limits
+
+
+class Joined(NamedTuple):
+    name: str
+    capacity: Capacity
+
+
+class Lost(NamedTuple):
+    node: str
+    name: str
+    """Empty for a host that had never joined."""
+    what: str
+    reason: str
+
+
+class Pulsed(NamedTuple):
+    name: str
+    draining: bool
+
+
+class Answered(NamedTuple):
+    node: str
+    report: m.Called | m.Executed | m.Boxed | m.Did | m.Failed
+
+
+class Send(NamedTuple):
+    frame: Frame
+
+
+Event = Joined | Lost | Pulsed | Answered | Send
+
+
+@dataclass
+class Peer:
+    """One host's actor, from its first sign of life to its last."""
+
+    node: str
+    address: str
+    since: float
+    heard: float | None = None
+    """When it last said anything; None before the first time."""
+    name: str = ""
+    """Empty until it has said what it has."""
+    stats: dict[str, float] = field(default_factory=dict)
+
+
+class Roster:
+    def __init__(self, settings: ClusterSettings, limits: Limits) -> None:
+        self._settings, self._limits = settings, limits
+        self._peers: dict[str, Peer] = {}
+        self._past: Counter[str] = Counter()
+        """Figures of hosts that are gone."""
+        self._expected: int | None = None
+        """Hosts of the first listing that have neither joined nor been given up; None before it."""
+        self.nodes: dict[str, str] = {}
+        """The node behind each host that has joined, by the host's name."""
+        self.problem: SandboxError | None = None
+        """What was said last about why a host is not there."""
+
+    @property
+    def settled(self) -> bool:
+        """Whether every host that was there at first has said what it has, or has failed to."""
+        return self._expected is not None and self._expected <= 0
+
+    def stats(self) -> Counter[str]:
+        total = Counter(self._past)
+        for peer in self._peers.values():
+            total.update(peer.stats)
+        return total
+
+    def heard(self, frame: Frame, now: float) -> Iterator[Event]:
+        """What follows from a frame of the gateway's."""
+        peer = self._peers.get(frame.host)
+        if frame.kind is FrameKind.NODES:
+            self._expected = int(frame.body)
+        elif frame.kind is FrameKind.REFUSED:
+            self.problem = InfrastructureError(
+                f"the cluster at {self._settings.address} cannot be joined: {frame.body.decode()}",
+                hint="address and token have to be right, and this machine has to be a part of the cluster",
+            )
+        elif frame.kind is FrameKind.UP:
+            self._peers[frame.host] = Peer(frame.host, frame.body.decode(), now)
+            yield Send(Frame(FrameKind.PACKET, frame.host, m.packet([m.Hello(limits=self._limits)])))
+        elif peer is not None and frame.kind is FrameKind.DOWN:
+            yield self._gone(peer, frame.body.decode())
+        elif peer is not None:
+            yield from self._packet(peer, frame.body, now)
+
+    def silent(self, now: float) -> Iterator[Event]:
+        """Gives up who has said nothing for too long."""
+        for peer in list(self._peers.values()):
+            if peer.heard is None and now - peer.since > self._settings.connect_seconds:
+                yield from self._give_up(peer, f"it has not answered for {now - peer.since:.0f} s")
+            elif peer.heard is not None and now - peer.heard > self._settings.lost_seconds:
+                yield from self._give_up(peer, f"it was silent for {now - peer.heard:.0f} s")
+
+    def unlinked(self, reason: SandboxError | None) -> Iterator[Event]:
+        """The gateway is gone, and with it the way to every host."""
+        self.problem = reason or self.problem
+        for peer in list(self._peers.values()):
+            yield self._gone(peer, "this machine has lost the cluster")
+        self._expected = None
+
+    def _packet(self, peer: Peer, body: bytes, now: float) -> Iterator[Event]:
+        peer.heard = now
+        try:
+            reports = m.reports(body)
+        except ValueError:
+            yield from self._give_up(peer, "it does not keep to the protocol")
+            return
+        for report in reports:
+            if isinstance(report, m.Welcome):
+                yield from self._welcome(peer, report)
+            elif isinstance(report, m.Turned):
+                self.problem = report.trouble.exception()
+                yield from self._give_up(peer, report.trouble.message)
+            elif isinstance(report, m.Pulse):
+                peer.stats = report.stats
+                if peer.name:
+                    yield Pulsed(peer.name, report.draining)
+            else:
+                yield Answered(peer.node, report)
+            if peer.node not in self._peers:
+                return
+
+    def _welcome(self, peer: Peer, welcome: m.Welcome) -> Iterator[Event]:
+        earlier = self._peers.get(self.nodes.get(welcome.name, ""))
+        if earlier is not None and earlier.address != peer.address:
+            self.problem = InfrastructureError(
+                f"the hosts at {earlier.address} and {peer.address} are both called {welcome.name}",
+                hint="give each its own name: `assay cluster join --name NAME`",
+            )
+            yield from self._give_up(peer, str(self.problem))
+            return
+        if earlier is not None:
+            yield from self._give_up(earlier, "it came back before it was missed")
+        peer.name = welcome.name
+        self.nodes[peer.name] = peer.node
+        self._settle_one()
+        yield Joined(peer.name, welcome.capacity)
+
+    def _give_up(self, peer: Peer, reason: str) -> Iterator[Event]:
+        """The gateway ends what is left of it and asks the host again later."""
+        yield self._gone(peer, reason)
+        yield Send(Frame(FrameKind.DOWN, peer.node))
+
+    def _gone(self, peer: Peer, reason: str) -> Lost:
+        del self._peers[peer.node]
+        self._past.update(peer.stats)
+        if peer.name:
+            del self.nodes[peer.name]
+        else:
+            self._settle_one()
+        return Lost(peer.node, peer.name, f"host {peer.name or peer.address} of the cluster", reason)
+
+    def _settle_one(self) -> None:
+        if self._expected is not None:
+            self._expected -= 1

@@ -1,0 +1,63 @@
+"""The one secret of a cluster: whoever has it can run anything on every host of it.
+
+What always holds: it lies in a file that only its owner can read; no process of the cluster starts without it; nothing
+that a person's shell says about Ray reaches one. The token is proof and not a cipher: what the hosts say to each other
+can be read by whoever can read their network.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+
+from runtime.errors import RefusedError
+
+LEAST = 32
+"""Characters."""
+
+
+def make(path: Path) -> None:
+    """A new token, unless the file is there already."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    except FileExistsError:
+        return
+    with os.fdopen(descriptor, "w") as file:
+        file.write(secrets.token_hex(32))
+
+
+def check(path: Path) -> None:
+    """Raises RefusedError unless the file is there, is its owner's alone, and holds a token."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            found = os.fstat(file.fileno())
+            token = file.read(4096).strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise RefusedError(
+            f"the cluster's token cannot be read from {path}: {getattr(error, 'strerror', None) or error}",
+            hint="`assay cluster start` makes it on the first host; copy the file to the others and keep it secret",
+        ) from error
+    if not stat.S_ISREG(found.st_mode) or stat.S_IMODE(found.st_mode) & 0o077 or found.st_uid != os.geteuid():
+        raise RefusedError(f"others can read the cluster's token in {path}", hint=f"chmod 600 {path}; chown it to you")
+    if len(token) < LEAST or not token.isascii() or not token.isprintable() or " " in token:
+        raise RefusedError(
+            f"{path} holds no token: one line of at least {LEAST} characters without spaces",
+            hint="remove the file and let `assay cluster start` make a new one",
+        )
+
+
+def ray_environment(environ: Mapping[str, str], token: Path, **more: str) -> dict[str, str]:
+    """What a process of Ray's is started with. Raises RefusedError without a token."""
+    check(token)
+    return {
+        **{name: value for name, value in environ.items() if not name.startswith("RAY_")},
+        "RAY_AUTH_MODE": "token",
+        "RAY_AUTH_TOKEN_PATH": str(token.absolute()),
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_DISABLE_IMPORT_WARNING": "1",
+        **more,
+    }
