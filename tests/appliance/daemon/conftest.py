@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from daemon_kit import ASSAY, clean_environ
+from daemon_kit import ASSAY, as_everybody_may_read_it, clean_environ
 
 from appliance.client import ApiClient, DaemonNotRunning
 
@@ -27,8 +27,12 @@ def data() -> Iterator[Path]:
 class Daemon:
     """`assay serve` as a child process; `program` replaces it by Python source for what it has no flag for."""
 
-    def __init__(self, data: Path, *, program: str = "", environ: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, data: Path, *, program: str = "", environ: dict[str, str] | None = None, for_everybody: bool = False
+    ) -> None:
         command = [sys.executable, "-c", program] if program else [*ASSAY, "serve"]
+        if for_everybody:
+            command = [*as_everybody_may_read_it(), *command]
         self.data = data
         self.process = subprocess.Popen(
             command,
@@ -70,8 +74,8 @@ def start(data: Path) -> Iterator[type[Daemon]]:
     """Starts daemons on `data`; what still runs at the end of the test is killed."""
     started: list[Daemon] = []
 
-    def begin(program: str = "", **environ: str) -> Daemon:
-        started.append(Daemon(data, program=program, environ=environ))
+    def begin(program: str = "", *, for_everybody: bool = False, **environ: str) -> Daemon:
+        started.append(Daemon(data, program=program, environ=environ, for_everybody=for_everybody))
         return started[-1]
 
     yield begin

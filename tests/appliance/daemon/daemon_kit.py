@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 import time
 from pathlib import Path
 
+ROOT = Path(__file__).parents[3]
 ASSAY = (sys.executable, "-m", "appliance.cli.main")
 
 
@@ -14,6 +16,24 @@ def clean_environ(data: Path) -> dict[str, str]:
     """This environment without anybody's configuration."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("ASSAY_", "XDG_"))}
     return kept | {"ASSAY_DATA": str(data), "XDG_CONFIG_HOME": str(data.parent / "config")}
+
+
+def as_everybody_may_read_it() -> list[str]:
+    """A command before which to put another one, so that the program can be read by every user: in a namespace of its
+    own, folders that only root may pass through are replaced. Empty where there are none."""
+    places = [Path(place) for place in dict.fromkeys((sys.base_prefix, sys.prefix, str(ROOT)))]
+    blocked = dict.fromkeys(
+        folder for place in places for folder in reversed(place.parents) if not folder.stat().st_mode & stat.S_IXOTH
+    )
+    if not blocked:
+        return []
+    script = "set -e; mount -t tmpfs tmpfs /mnt; "
+    for number, place in enumerate(places):
+        script += f"mkdir /mnt/{number}; mount --rbind {place} /mnt/{number}; "
+    script += "".join(f"mount -t tmpfs -o mode=755 tmpfs {folder}; " for folder in blocked)
+    for number, place in enumerate(places):
+        script += f"mkdir -p {place}; mount --rbind /mnt/{number} {place}; "
+    return ["unshare", "--mount", "sh", "-c", script + 'exec "$@"', "sh"]
 
 
 def until(condition, seconds: float = 30.0) -> None:

@@ -12,9 +12,9 @@ import pytest
 from daemon_kit import until
 
 from appliance.config import Settings
+from appliance.daemon.child_log import ChildLog
 from appliance.daemon.core import Core
 from appliance.daemon.crew import Patience
-from appliance.daemon.child_log import ChildLog
 from appliance.records import CycleState, JobState
 from verifiers.spec import IntegerSpec
 

@@ -1,0 +1,158 @@
+"""The broker alone has rights; it comes before the core and goes after it, and comes back when it dies."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+from daemon_kit import until
+
+from appliance.client import CycleState
+from runtime.broker.client import ask
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="a broker for gVisor needs root")
+
+CHILD = Path(__file__).with_name("child_worker.py")
+HANGS = (
+    "from appliance.config import Settings\n"
+    "from appliance.daemon.serve import serve\n"
+    f"serve(Settings.load(), worker={[sys.executable, str(CHILD), 'hang']!r})\n"
+)
+
+
+def status(pid: int) -> dict[str, str]:
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
+
+
+def has_nothing(pid: int) -> bool:
+    found = status(pid)
+    sets = [int(found[name], 16) for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")]
+    return not any(sets) and found["NoNewPrivs"] == "1"
+
+
+def children(pid: int) -> list[psutil.Process]:
+    return psutil.Process(pid).children(recursive=True)
+
+
+def socket_of(data: Path) -> Path:
+    return data / "run" / "broker.sock"
+
+
+def test_while_a_cycle_works_the_core_and_its_worker_can_do_nothing_and_the_broker_can(start, data) -> None:
+    daemon = start(HANGS)
+    with daemon.ready() as api:
+        api.start_cycle()
+        until(lambda: (data / "attempt-0").exists() and (data / "attempt-0").read_text())
+        worker = int((data / "attempt-0").read_text())
+        broker = ask(socket_of(data)).pid
+        assert has_nothing(daemon.process.pid)
+        assert has_nothing(worker)
+        assert int(status(broker)["CapEff"], 16) != 0
+        privileged = {child.pid for child in children(daemon.process.pid) if not has_nothing(child.pid)}
+        guards = {child.pid for child in psutil.Process(daemon.process.pid).children() if child.pid in privileged}
+        assert len(guards) == 1
+        assert privileged == guards | {broker} | {child.pid for child in children(broker)}
+    left = children(daemon.process.pid)
+    assert "Traceback" not in daemon.end(signal.SIGTERM)
+    assert psutil.wait_procs(left, timeout=20)[1] == []
+    assert not socket_of(data).exists()
+
+
+def test_a_broker_that_is_killed_is_an_event_and_comes_back(start, data) -> None:
+    daemon = start()
+    with daemon.ready() as api:
+        first = ask(socket_of(data)).pid
+        os.kill(first, signal.SIGKILL)
+        until(lambda: any(event.event.kind == "broker" for event in api.events()))
+        until(lambda: _answers(socket_of(data)) not in (0, first))
+        (told,) = [event.event.text for event in api.events() if event.event.kind == "broker"]
+        assert "killed by signal 9" in told
+        assert "starts again" in told
+        assert daemon.process.poll() is None
+        assert api.start_cycle().state is CycleState.RUNNING
+
+
+def _answers(socket: Path) -> int:
+    from runtime.errors import RefusedError
+
+    try:
+        return ask(socket).pid
+    except RefusedError:
+        return 0
+
+
+def test_kill_9_of_the_daemon_ends_the_broker_too(start, data) -> None:
+    daemon = start()
+    daemon.ready().close()
+    left = children(daemon.process.pid)
+    assert len(left) >= 2
+    daemon.end(signal.SIGKILL)
+    assert psutil.wait_procs(left, timeout=20)[1] == []
+    start().ready().close()
+
+
+def test_without_its_guard_the_broker_cannot_come_back_and_the_daemon_ends_with_that_error(start, data) -> None:
+    daemon = start()
+    daemon.ready().close()
+    (guard,) = psutil.Process(daemon.process.pid).children()
+    guard.kill()
+    assert daemon.process.wait(timeout=30) == 5
+    said = daemon.end()
+    assert "cannot be started again" in said
+    assert "Traceback" not in said
+
+
+def test_a_broker_that_listens_already_is_used_and_left_running(start, data) -> None:
+    first = start(HANGS)
+    first.ready().close()
+    broker = ask(socket_of(data)).pid
+    second_data = data.parent / "second"
+    second = start(ASSAY_DATA=str(second_data), ASSAY_SANDBOX__BROKER=str(socket_of(data)))
+    second.data = second_data
+    with second.ready() as api:
+        assert not children(second.process.pid)
+        assert api.start_cycle().state is CycleState.RUNNING
+    second.end()
+    assert ask(socket_of(data)).pid == broker
+
+
+def test_a_configured_broker_that_is_not_there_is_said_and_nothing_is_started_instead(start, assay, data) -> None:
+    daemon = start(ASSAY_SANDBOX__BROKER="/tmp/nobody-listens-here.sock")
+    daemon.ready().close()
+    assert not children(daemon.process.pid)
+    refused = assay("cycle", "start")
+    assert (refused.returncode, "no broker" in refused.stderr) == (5, True), refused.stderr
+    assert "no cycle and no job will be run" in daemon.end()
+
+
+@pytest.fixture
+def served_by_nobody(data: Path) -> dict[str, str]:
+    """A configuration under which the daemon becomes the user `nobody`."""
+    data.parent.chmod(0o711)
+    return {"ASSAY_SERVICE__USER": "nobody", "ASSAY_SANDBOX__FOLDER": str(data.parent / "broker")}
+
+
+def test_root_becomes_the_configured_user_and_its_broker_stays_out_of_reach(start, data, served_by_nobody) -> None:
+    daemon = start(for_everybody=True, **served_by_nobody)
+    with daemon.ready() as api:
+        assert status(daemon.process.pid)["Uid"].split() == ["65534"] * 4
+        assert has_nothing(daemon.process.pid)
+        broker = data.parent / "broker" / "broker.sock"
+        assert status(ask(broker).pid)["Uid"].split() == ["0"] * 4
+        assert {path.stat().st_uid for path in (data, *data.rglob("*"))} == {65534}
+        assert (broker.parent.stat().st_uid, broker.parent.stat().st_mode & 0o022) == (0, 0)
+        assert api.start_cycle().state is CycleState.RUNNING
+    left = children(daemon.process.pid)
+    assert "Traceback" not in daemon.end(signal.SIGTERM)
+    assert psutil.wait_procs(left, timeout=20)[1] == []
+
+
+def test_a_broker_s_folder_that_the_user_could_change_is_refused(assay, data, served_by_nobody) -> None:
+    refused = assay("serve", **served_by_nobody | {"ASSAY_SANDBOX__FOLDER": str(data / "broker")})
+    assert (refused.returncode, "Traceback" in refused.stderr) == (5, False)
+    assert "is not safe" in refused.stderr
