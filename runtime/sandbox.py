@@ -277,7 +277,14 @@ class SessionPool(Protocol):
         caller: str = "",
         priority: Priority = Priority.TRAINING,
     ) -> Sandbox:
-        """A sandbox of its own, fresh or from a snapshot; blocks until it is ready."""
+        """A sandbox of its own, fresh or from a snapshot; blocks until it is ready.
+
+        What a snapshot's sandbox was built with goes before `limits`; those of the sandbox tell all.
+        """
+        ...
+
+    def forget(self, snapshot: SnapshotId) -> None:
+        """Gives up a snapshot, a durable one too. Raises BadRequestError when there is none."""
         ...
 
     def stats(self) -> dict[str, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -57,8 +58,8 @@ class RuntimeSettings(BaseModel):
     backend: BackendName = BackendName.GVISOR
     """Where this client's code runs."""
     limits: Limits = Field(default_factory=Limits)
-    shared_workers: int = Field(1, ge=1)
-    """Interpreters for pure snippets; one more is kept ready to take over."""
+    shared_workers: int = Field(default_factory=lambda: min(4, len(os.sched_getaffinity(0))), ge=1)
+    """Interpreters for pure snippets, started as sessions need them; one more is kept ready to take over."""
     slice_seconds: float = Field(0.25, gt=0)
     """How long a pure snippet may hold a shared interpreter before it gets a process of its own."""
     process_boxes: int = Field(2, ge=1)
@@ -67,7 +68,7 @@ class RuntimeSettings(BaseModel):
     """Processes forked ahead of need in each of them."""
     process_sessions: int = Field(64, ge=1)
     """Sessions of the process tier alive at once; more wait."""
-    sandboxes: int = Field(8, ge=1)
+    sandboxes: int = Field(32, ge=1)
     """Sandboxes of their own alive at once; more sessions wait."""
     waiting: int = Field(65_536, ge=1)
     """Sessions that may wait for a place; one more is told BusyError."""

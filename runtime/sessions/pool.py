@@ -1,159 +1,143 @@
-"""Where sessions get their places: shared interpreters, processes in one sandbox, sandboxes of their own.
+"""Where sessions and sandboxes come from: one pool for a process, over one broker.
 
 What always holds: nothing is started before somebody asks, the numbers of places in the settings are never exceeded
-(who comes later waits), and `close` leaves no process, cgroup, mount or file. The pool and everything in it live on one
-reactor thread; callers on other threads only hand calls over and wait for futures.
+(who comes later waits), and `close` leaves nothing of it in the broker. The pool and everything in it is called from
+one reactor; callers on other threads hand calls over and wait for futures.
 """
 
 from __future__ import annotations
 
-import contextlib
 import itertools
-import os
-from collections import Counter, deque
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from concurrent.futures import Future
+from functools import partial
 from types import TracebackType
 from typing import Self
 from weakref import WeakSet
 
-from runtime.backends.bundle import Mode, Profile
-from runtime.backends.gvisor import GVisorBackend
-from runtime.errors import BadRequestError, InfrastructureError, SandboxError
-from runtime.guest.wire import Kind, Op
+from runtime.backends.backend import BoxUsage
+from runtime.errors import BadRequestError, BusyError, SandboxError
+from runtime.launcher import Kept
 from runtime.reactor import Reactor
-from runtime.sandbox import CallResult, Limits, Session, Tier
-from runtime.sessions.places import Seat
+from runtime.sandbox import CallResult, Limits, Priority, Session, SnapshotId, Tier
+from runtime.sessions.branches import Seed
+from runtime.sessions.connection import Connection
+from runtime.sessions.interpreters import Interpreters
+from runtime.sessions.own import OwnSandbox, checked_snapshot
+from runtime.sessions.places import Claim, Given, Wish
+from runtime.sessions.seats import BUSY_HINT, Seats
 from runtime.sessions.session import LiveSession
-from runtime.sessions.solo import READ_BYTES, GVisorSandbox
-from runtime.sessions.worker import Ending, Lost, Worker
+from runtime.sessions.starts import Starts
+from runtime.sessions.worker import Worker
+from runtime.sessions.yard import Yard
 from runtime.settings import RuntimeSettings
 
-OPEN_SECONDS = 20.0
-Job = Callable[[Callable[[], None]], None]
+CLOSE_SECONDS = 30.0
+CALLER_CHARS = 200
 
 
-def profile(mode: Mode, limits: Limits, settings: RuntimeSettings) -> Profile:
-    """What a sandbox of each tier may use. Those with many sessions get a multiple, each session its own part."""
-    many = settings.process_sessions
-    memory, address_space, pids, cpus, ahead = {
-        "shared": (2 * limits.memory_mib, limits.memory_mib, limits.pids, limits.cpus, 0),
-        "process": (
-            4 * limits.memory_mib,
-            limits.memory_mib,
-            limits.pids + 8 * many,
-            max(limits.cpus, float(os.cpu_count() or 1)),
-            settings.process_children,
-        ),
-        "sandbox": (limits.memory_mib, 4 * limits.memory_mib, limits.pids, limits.cpus, 1),
-    }[mode]
-    return Profile(
-        mode=mode,
-        memory_mib=memory,
-        process_memory_mib=address_space,
-        pids=pids,
-        cpus=cpus,
-        tmp_mib=limits.tmp_mib,
-        work_mib=limits.work_mib,
-        output_bytes=limits.output_bytes,
-        slice_seconds=settings.slice_seconds,
-        ahead=ahead,
-    )
-
-
-class _Chair:
-    """A seat; who leaves it does so once."""
-
-    def __init__(self, worker: Worker, left: Callable[[], None]) -> None:
-        self.worker = worker
-        self._left: Callable[[], None] | None = left
-
-    def leave(self) -> None:
-        left, self._left = self._left, None
-        if left is not None:
-            left()
-
-
-class GVisorSessions:
-    """The one implementation of `runtime.sandbox.SessionPool`."""
+class Sessions:
+    """The one implementation of `runtime.sandbox.SessionPool`, and of `places.Places` for its sessions."""
 
     def __init__(self, settings: RuntimeSettings) -> None:
         """Raises RefusedError when sandboxes cannot be had here; starts none yet."""
-        self.settings = settings
-        self.limits = settings.limits
-        self._backend = GVisorBackend(settings)
+        self.settings, self.limits = settings, settings.limits
         self._reactor = Reactor()
+        try:
+            self._connection = Connection(self._reactor, settings, self._broker_died)
+        except BaseException:
+            self._reactor.stop()
+            raise
+        self._starts = Starts(self._reactor, self._connection, settings, ended=self._worker_ended)
+        self._interpreters = Interpreters(self._starts, settings.shared_workers)
+        self._seats = Seats(self._starts, settings)
+        self._yard = Yard(self._reactor, self._connection, self._starts)
         self._numbers = itertools.count(1)
         self._sessions: dict[int, LiveSession] = {}
-        self._solos: WeakSet[GVisorSandbox] = WeakSet()
+        self._sandboxes: WeakSet[OwnSandbox] = WeakSet()
         self._counts: Counter[str] = Counter()
-        self._seconds = 0.0
+        self._seconds: defaultdict[str, float] = defaultdict(float)
         self._closed = False
-        self._workers: set[Worker] = set()
-        self._shared: list[Worker | None] = [None] * settings.shared_workers
-        self._spare: Worker | None = None
-        self._process: Worker | None = None
-        self._process_seats = 0
-        self._sandbox_seats = 0
-        self._ready: deque[Worker] = deque()
-        self._queues: dict[Tier, deque[Callable[[], None]]] = {Tier.PROCESS: deque(), Tier.SANDBOX: deque()}
-        self._cores = max(2, os.cpu_count() or 1)
-        self._busy: Counter[Worker] = Counter()
-        self._turns: deque[tuple[Worker, Job]] = deque()
 
     # for callers, from any thread
 
-    def open(self, *, tier: Tier = Tier.SHARED) -> Session:
-        """A fresh session. Raises BadRequestError after `close`."""
-        if self._closed:
-            raise BadRequestError("the pool of sessions is closed")
-        number = next(self._numbers)
-        session = LiveSession(number, self, self._reactor.call, tier)
-        self._reactor.call(lambda: self._opened(number, session))
-        return session
+    @property
+    def backends(self) -> dict[str, str]:
+        """Version by name, of those that the broker has."""
+        return dict(self._connection.backends)
 
-    def sandbox(self, limits: Limits | None = None) -> GVisorSandbox:
+    def open(self, *, tier: Tier = Tier.SHARED, caller: str = "", priority: Priority = Priority.TRAINING) -> Session:
+        """A fresh session. Raises BusyError when too many wait already, BadRequestError after `close`."""
+        self._check(caller)
+        if self._seats.waiting >= self.settings.waiting:
+            raise BusyError(f"{self._seats.waiting} sessions wait for a place already", hint=BUSY_HINT)
+        return self._new(Wish(next(self._numbers), tier, caller=caller, priority=priority), Seed(tier))
+
+    def sandbox(
+        self,
+        limits: Limits | None = None,
+        *,
+        snapshot: SnapshotId | None = None,
+        caller: str = "",
+        priority: Priority = Priority.TRAINING,
+    ) -> OwnSandbox:
         """A sandbox of its own, with files and programs, outside the count of sessions. Returns when it is ready.
 
-        Raises InfrastructureError when it does not start, BadRequestError after `close`.
+        What a snapshot's sandbox was built with (memory, processes, CPUs, /tmp and /work, descriptors, output, CPU time
+        and life) comes from the snapshot; the rest of `limits` from here; `limits` of what is returned tells all.
+        Raises InfrastructureError when it does not start, BusyError when too many wait, BadRequestError after `close`
+        or when there is no such snapshot.
         """
-        if self._closed:
-            raise BadRequestError("the pool of sessions is closed")
-        chosen = limits or self.limits
-        ready: Future[GVisorSandbox] = Future()
+        self._check(caller)
+        wanted = limits or self.limits
+        if snapshot is None:
+            worker = self._yard.fresh(wanted, caller, priority)
+        else:
+            checked = checked_snapshot(snapshot)
+            [worker] = self._yard.restored(checked, 1, reseed=False, caller=caller, priority=priority)
+        return OwnSandbox(worker, wanted, self._yard, caller=caller, priority=priority, born=self._sandboxes.add)
 
-        def begin() -> None:
-            worker = self._start(profile("sandbox", chosen, self.settings), reply_bytes=READ_BYTES)
-            worker.when_settled(lambda: self._solo_ready(worker, chosen, ready))
+    def forget(self, snapshot: SnapshotId) -> None:
+        """Gives up a snapshot, a durable one too. Raises BadRequestError when there is none."""
+        self._check("")
+        checked = checked_snapshot(snapshot)
 
-        self._reactor.call(begin)
-        return ready.result()
+        def begin(done: Callable[[SandboxError | None], None]) -> None:
+            self._connection.forget(checked, done)
+
+        self._yard.ask(begin, "to forget a snapshot")
 
     def stats(self) -> dict[str, float]:
-        return {**{key: float(value) for key, value in sorted(self._counts.items())}, "seconds": self._seconds}
+        """Calls, by tier and by status; seconds in calls, by tier; sandboxes started and killed; sessions now."""
+        return {
+            **{name: float(count) for name, count in sorted(self._counts.items())},
+            **{f"seconds_{tier}": seconds for tier, seconds in sorted(self._seconds.items())},
+            "seconds": float(sum(self._seconds.values())),
+            "sandboxes_started": float(self._starts.started),
+            "sandboxes_killed": float(self._starts.killed),
+            "sessions": float(len(self._sessions)),
+            "waiting": float(self._seats.waiting),
+        }
 
     def close(self) -> None:
         if self._closed:
             return
         self._closed = True
-        done: Future[None] = Future()
+        ended: Future[None] = Future()
 
         def end() -> None:
-            try:
-                for session in list(self._sessions.values()):
-                    session.abandon("the pool of sessions was closed")
-                for solo in self._solos:
-                    solo.forbid()
-                for worker in list(self._workers):
-                    worker.lose(Lost.DIED)
-            finally:
-                done.set_result(None)
+            for session in list(self._sessions.values()):
+                session.abandon("the pool of sessions was closed")
+            for sandbox in list(self._sandboxes):
+                sandbox.forbid()
+            self._starts.close(partial(ended.set_result, None))
 
         self._reactor.call(end)
-        done.result()
         try:
-            self._backend.close()
+            ended.result(timeout=CLOSE_SECONDS)
         finally:
+            self._connection.close()
             self._reactor.stop()
 
     def __enter__(self) -> Self:
@@ -164,175 +148,59 @@ class GVisorSessions:
     ) -> None:
         self.close()
 
-    # for sessions, on the reactor's thread
+    # for sessions, on the reactor
 
-    def shared(self, session: int, given: Callable[[Worker | SandboxError], None]) -> None:
-        """The interpreter in which this session belongs."""
-        place = session % len(self._shared)
-        worker = self._shared[place]
-        if worker is None:
-            worker = self._shared[place] = self._start(profile("shared", self.limits, self.settings))
-        worker.when_settled(lambda: given(worker if worker.state == "ready" else _problem(worker)))
+    def claim(self, wish: Wish, given: Given) -> Claim:
+        if wish.tier is Tier.SHARED:
+            return self._interpreters.claim(wish, given)
+        return self._seats.claim(wish, given)
 
-    def seat(self, tier: Tier, session: int, given: Callable[[Seat | SandboxError], None]) -> None:
-        """A process or a sandbox of its own, as soon as one is free."""
-        self._queues[tier].append(lambda: self._give(tier, session, given))
-        self._serve(tier)
+    def born(self, parent: Wish, seeds: list[Seed]) -> list[Session]:
+        children: list[Session] = []
+        for seed in seeds:
+            child = self._new(parent._replace(session=next(self._numbers), tier=seed.tier), seed)
+            child.begin()
+            children.append(child)
+        return children
 
-    def in_turn(self, worker: Worker, job: Job) -> None:
-        """In a sandbox of many, not more calls run at once than there are cores: each has its seconds to itself."""
-        if worker.profile.mode != "process":
-            job(_nothing)
-        else:
-            self._turns.append((worker, job))
-            self._take_turns(worker)
+    def snapshot(self, worker: Worker, done: Callable[[Kept | SandboxError], None]) -> None:
+        self._connection.snapshot(worker.handle, durable=False, label="fork", done=done)
+
+    def forget_soon(self, snapshot: SnapshotId) -> None:
+        self._connection.forget(snapshot, _no_matter)
+
+    def measure(self, worker: Worker, done: Callable[[BoxUsage | SandboxError], None]) -> None:
+        self._connection.usage(worker.handle, done)
 
     def count(self, result: CallResult) -> None:
         self._counts["calls"] += 1
         self._counts[f"calls_{result.tier.value}"] += 1
         self._counts[f"status_{result.status.value}"] += 1
-        self._seconds += result.seconds
+        self._seconds[result.tier.value] += result.seconds
 
     def gone(self, session: int) -> None:
         self._sessions.pop(session, None)
 
     # inside
 
-    def _opened(self, number: int, session: LiveSession) -> None:
-        self._sessions[number] = session
-        if session.tier is Tier.SHARED:
-            self.shared(number, _nothing_with)
+    def _check(self, caller: str) -> None:
+        if self._closed:
+            raise BadRequestError("the pool of sessions is closed")
+        if len(caller) > CALLER_CHARS:
+            raise BadRequestError(f"the name of a caller has at most {CALLER_CHARS} characters")
 
-    def _start(self, wanted: Profile, *, reply_bytes: int = 0) -> Worker:
-        worker = Worker(self._reactor, self._backend, wanted, ended=self._ended, reply_bytes=reply_bytes)
-        self._workers.add(worker)
-        self._counts["sandboxes_started"] += 1
-        if wanted.mode == "shared":
-            worker.when_settled(lambda: self._keep_spare(worker))
-        return worker
+    def _new(self, wish: Wish, seed: Seed) -> LiveSession:
+        session = LiveSession(wish, seed, self, self._reactor)
+        self._sessions[wish.session] = session
+        return session
 
-    def _keep_spare(self, worker: Worker) -> None:
-        if worker.state == "ready" and self._spare is None and not self._closed:
-            self._spare = self._start(profile("shared", self.limits, self.settings))
+    def _worker_ended(self, worker: Worker) -> None:
+        self._interpreters.lost(worker)
+        self._seats.lost(worker)
 
-    def _ended(self, worker: Worker) -> None:
-        self._workers.discard(worker)
-        self._counts["sandboxes_killed"] += 1
-        if worker is self._spare:
-            self._spare = None
-        if worker in self._shared:
-            place = self._shared.index(worker)
-            self._shared[place], self._spare = self._spare, None
-            heir = self._shared[place]
-            if heir is not None:
-                heir.when_settled(lambda: self._keep_spare(heir))
-        if worker is self._process:
-            self._process = None
-        with contextlib.suppress(ValueError):
-            self._ready.remove(worker)
-
-    def _serve(self, tier: Tier) -> None:
-        queue = self._queues[tier]
-        while queue and not self._closed:
-            if tier is Tier.PROCESS:
-                if self._process_seats >= self.settings.process_sessions:
-                    return
-                self._process_seats += 1
-            else:
-                if self._sandbox_seats >= self.settings.sandboxes:
-                    return
-                self._sandbox_seats += 1
-            queue.popleft()()
-
-    def _give(self, tier: Tier, session: int, given: Callable[[Seat | SandboxError], None]) -> None:
-        worker = self._process_worker() if tier is Tier.PROCESS else self._sandbox_worker()
-
-        def leave() -> None:
-            if tier is Tier.PROCESS:
-                self._process_seats -= 1
-                worker.tell(Op.DROP, session)
-            else:
-                self._sandbox_seats -= 1
-                worker.lose(Lost.DIED)
-            self._serve(tier)
-
-        chair = _Chair(worker, leave)
-
-        def opened(ending: Ending) -> None:
-            lost_by_others = tier is Tier.PROCESS and isinstance(ending.kind, Lost) and worker.problem is None
-            if ending.kind is Kind.READY or lost_by_others:  # the session finds the seat lost, and goes again
-                given(chair)
-            else:
-                chair.leave()
-                given(_problem(worker))
-
-        def settled() -> None:
-            if worker.state == "ready":
-                worker.send(Op.OPEN, session, b"", OPEN_SECONDS, opened)
-            else:
-                chair.leave()
-                given(_problem(worker))
-
-        worker.when_settled(settled)
-
-    def _process_worker(self) -> Worker:
-        if self._process is None:
-            self._process = self._start(profile("process", self.limits, self.settings))
-        return self._process
-
-    def _sandbox_worker(self) -> Worker:
-        wanted = profile("sandbox", self.limits, self.settings)
-        worker = self._ready.popleft() if self._ready else self._start(wanted)
-        worker.when_settled(lambda: self._keep_ready(wanted) if worker.state == "ready" else None)
-        return worker
-
-    def _keep_ready(self, wanted: Profile) -> None:
-        while len(self._ready) < self.settings.ready_sandboxes and not self._closed:
-            self._ready.append(self._start(wanted))
-
-    def _take_turns(self, worker: Worker) -> None:
-        for _ in range(len(self._turns)):
-            if self._busy[worker] >= self._cores:
-                return
-            mine, job = self._turns.popleft()
-            if mine is not worker:
-                self._turns.append((mine, job))
-                continue
-            self._busy[worker] += 1
-            job(lambda: self._turn_over(worker))
-
-    def _turn_over(self, worker: Worker) -> None:
-        self._busy[worker] -= 1
-        if not self._busy[worker]:
-            del self._busy[worker]
-        self._reactor.call(lambda: self._take_turns(worker))
-
-    def _solo_ready(self, worker: Worker, limits: Limits, ready: Future[GVisorSandbox]) -> None:
-        def opened(ending: Ending) -> None:
-            if ending.kind is Kind.READY:
-                solo = GVisorSandbox(worker, limits, self._reactor.call)
-                self._solos.add(solo)
-                ready.set_result(solo)
-            else:
-                worker.lose(Lost.DIED)
-                ready.set_exception(_problem(worker))
-
-        if worker.state == "ready":
-            worker.send(Op.OPEN, 0, b"", OPEN_SECONDS, opened)
-        else:
-            ready.set_exception(_problem(worker))
+    def _broker_died(self) -> None:
+        self._starts.broker_died()
 
 
-def _problem(worker: Worker) -> SandboxError:
-    return worker.problem or InfrastructureError(
-        f"sandbox {worker.id} ended before it could be used",
-        hint="Run `assay doctor`; it shows what runsc and the kernel can do here.",
-    )
-
-
-def _nothing() -> None:
-    """For a job that took no turn."""
-
-
-def _nothing_with(_place: object) -> None:
-    """For who only wants it started."""
+def _no_matter(_problem: SandboxError | None) -> None:
+    """What nobody needs any more, the broker drops with the connection at the latest."""

@@ -1,68 +1,60 @@
-"""The host's end of one sandbox: requests out, replies in, and a clock on every call. Lives on the reactor's thread.
+"""The host's end of one sandbox: requests out, replies in, and a clock on every call. Called from the reactor only.
 
 What always holds: a reply counts only when it repeats the nonce of a call that is waiting for one; anything else on the
 pipe means that the guest is not to be believed, and the whole sandbox is killed. Every call ends exactly once, with an
-`Ending`; what the host measured goes before what the guest says.
+`Ending`. At most `width` calls are under way; the others wait here, by priority and in turns, so that one caller who
+sends much does not delay the rest.
 """
 
 from __future__ import annotations
 
-import logging
 import os
 import selectors
 import time
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future
 from dataclasses import dataclass
-from enum import Enum
-from typing import Literal, NamedTuple
+from typing import Literal
 
-from runtime.backends.bundle import Profile
-from runtime.backends.gvisor import Box, GVisorBackend
-from runtime.errors import InfrastructureError, SandboxError
+from runtime.backends.backend import BoxUsage
+from runtime.errors import SandboxError
 from runtime.guest import wire
 from runtime.guest.wire import Kind, Op
+from runtime.launcher import Fate, Handle, Launcher
 from runtime.reactor import Reactor, Timer
+from runtime.sandbox import Priority
+from runtime.sessions.endings import LOST_BY, Ending, Lost
+from runtime.turns import Entry, Turns
 
-log = logging.getLogger(__name__)
-START_SECONDS = 30.0
 KILL_SECONDS = 1.0
+"""How long the guest may take to end one process."""
+FATE_SECONDS = 5.0
+"""How long the broker may take to say why a sandbox ended."""
 REPORT_BYTES = 1 << 14
-
-
-class Lost(Enum):
-    """Why a whole sandbox ended under its calls."""
-
-    TIMEOUT = "timeout"
-    MEMORY = "memory"
-    DIED = "died"
-
-
-class Ending(NamedTuple):
-    """How one call ended: what the guest said of it, or why it could not say anything."""
-
-    kind: Kind | Lost
-    output: bytes
-    report: bytes
-    seconds: float
-    blamed: bool = True
-    """False for a call that was only waiting its turn in a sandbox that was lost."""
-
-
+READ_BYTES = 1 << 17
+SHARED_WIDTH = 8
+"""Enough that a shared interpreter never waits for the host; few enough that who comes first is soon served."""
+NONCES = 256
 Done = Callable[[Ending], None]
 
 
-@dataclass(slots=True)
-class Waiting:
-    """A call that was sent and not yet answered."""
+@dataclass(slots=True, eq=False)
+class Request:
+    """One thing that is asked of the guest, from the moment it waits its turn until it is answered."""
 
     op: Op
     session: int
+    body: bytes
     limit: float
+    """Seconds on the host's clock."""
     done: Done
-    since: float
-    timer: Timer | None = None
+    caller: str = ""
+    priority: Priority = Priority.TRAINING
+    since: float = 0.0
+    deadline: float = 0.0
+    stopped: bool = False
+    """Answered, or its process told to end; what is left is to see that the guest obeys."""
+    entry: Entry | None = None
 
 
 class Worker:
@@ -71,129 +63,127 @@ class Worker:
     def __init__(
         self,
         reactor: Reactor,
-        backend: GVisorBackend,
-        profile: Profile,
+        launcher: Launcher,
+        handle: Handle,
         *,
         ended: Callable[[Worker], None],
+        width: int = 1,
         reply_bytes: int = 0,
     ) -> None:
         """`reply_bytes`: the longest content that will be asked for, beside what calls print."""
-        self.profile = profile
-        self.id = ""
-        self.state: Literal["starting", "ready", "lost"] = "starting"
-        self.problem: SandboxError | None = None
-        """Why it never became ready."""
-        self._serial = profile.mode == "shared"
-        self._reactor, self._backend, self._ended = reactor, backend, ended
-        self._box: Box | None = None
-        self._removal: Future[None] | None = None
-        self._replies = wire.Replies(max(profile.output_bytes, reply_bytes) + REPORT_BYTES)
-        self._waiting: dict[bytes, Waiting] = {}
+        self.id, self.profile, self.handle = handle.id, handle.profile, handle
+        self.state: Literal["ready", "lost"] = "ready"
+        self.fate: Fate | None = None
+        """How it ended, once that is known."""
+        self.lost_by: Lost | None = None
+        self._serial = handle.profile.mode == "shared"
+        self._patience = 2 * handle.profile.slice_seconds + 0.5
+        """How long a shared interpreter may not answer before it is killed."""
+        self._reactor, self._launcher, self._ended, self._width = reactor, launcher, ended, width
+        self._replies = wire.Replies(max(handle.profile.output_bytes, reply_bytes) + REPORT_BYTES)
+        self._turns: Turns[Request] = Turns()
+        self._under_way: dict[bytes, Request] = {}
         self._unsent: deque[memoryview] = deque()
-        self._on_ready: list[Callable[[], None]] = []
-        self._start_timer = reactor.after(START_SECONDS, self._never_ready)
-        backend.launch(profile).add_done_callback(lambda future: reactor.call(lambda: self._launched(future)))
+        self._reading = False
+        self._clock: Timer | None = None
+        self._clock_due = 0.0
+        self._nonces = b""
+        self._blamed: list[Request] = []
+        """Calls that wait to hear why the sandbox ended."""
+        self._when_ended: list[Callable[[Fate], None]] = []
+        reactor.watch(handle.replies, selectors.EVENT_READ, self._read)
 
-    def when_settled(self, callback: Callable[[], None]) -> None:
-        """Calls back once the worker is ready or lost; at once when it is already."""
-        if self.state == "starting":
-            self._on_ready.append(callback)
-        else:
-            callback()
-
-    @property
-    def waiting(self) -> int:
-        return len(self._waiting)
-
-    def send(self, op: Op, session: int, body: bytes, limit: float, done: Done) -> None:
-        """Sends one call; `limit` in seconds. On a lost worker it ends at once, unblamed."""
+    def turn(self, request: Request) -> None:
+        """Sends a call when its turn comes. On a lost worker it ends at once, unblamed."""
         if self.state != "ready":
-            done(Ending(Lost.DIED, b"", b"", 0.0, blamed=False))
+            request.done(Ending(Lost.DIED, b"", b"", 0.0, blamed=False))
+        elif len(self._under_way) < self._width and not self._turns:
+            self.send(request)
+        else:
+            request.entry = self._turns.add(request, caller=request.caller, priority=request.priority)
+
+    def send(self, request: Request) -> None:
+        """Sends it now, out of turn. On a lost worker it ends at once, unblamed."""
+        if self.state != "ready":
+            request.done(Ending(Lost.DIED, b"", b"", 0.0, blamed=False))
             return
-        nonce = os.urandom(wire.NONCE_BYTES)
-        call = Waiting(op, session, limit, done, time.monotonic())
-        first = not self._waiting
-        self._waiting[nonce] = call
-        if first or not self._serial:
-            self._start_clock(call)
-        self._write(wire.pack_request(nonce, op, session, body))
+        if not self._nonces:
+            self._nonces = os.urandom(wire.NONCE_BYTES * NONCES)
+        nonce, self._nonces = self._nonces[: wire.NONCE_BYTES], self._nonces[wire.NONCE_BYTES :]
+        if not self._serial or not self._under_way:
+            self._start_clock(request)
+        self._under_way[nonce] = request
+        self._write(wire.pack_request(nonce, request.op, request.session, request.body))
 
     def tell(self, op: Op, session: int) -> None:
         """DROP or KILL: nothing is answered for itself."""
         if self.state == "ready":
             self._write(wire.pack_request(wire.NO_NONCE, op, session))
 
+    def withdraw(self, request: Request) -> None:
+        """Nobody waits for it any more: it is not sent, or its answer is not passed on."""
+        request.done = _ignore
+        if request.entry is not None:
+            self._turns.remove(request.entry)
+
     def retire(self) -> None:
         """Kills the sandbox through no fault of the calls that wait in it."""
         self.lose(Lost.DIED, blame=False)
 
-    def lose(self, why: Lost, culprit: Waiting | None = None, *, blame: bool = True) -> None:
-        """Kills the sandbox; every call in it ends now. Without a culprit, all that were running are to blame."""
+    def lose(self, why: Lost, culprit: Request | None = None, *, blame: bool = True) -> None:
+        """Kills the sandbox; every call in it ends. Without a culprit, all that were running are to blame: they are
+        answered when the broker has said why it ended, the others at once."""
         if self.state == "lost":
+            if why is Lost.BROKER:
+                self._known(why)
             return
-        was_ready, self.state = self.state == "ready", "lost"
-        self._start_timer.cancel()
-        calls, self._waiting = list(self._waiting.values()), {}
-        if self._box is not None:
-            if was_ready and self._box.ran_out_of_memory():
-                why = Lost.MEMORY
-            if not was_ready and self.problem is None:
-                self.problem = InfrastructureError(
-                    f"sandbox {self.id} did not start: {self._box.complaint() or why.value}",
-                    hint="Run `assay doctor`; it shows what runsc and the kernel can do here.",
-                )
-            self._reactor.watch(self._box.replies, 0, _nothing)
-            self._reactor.watch(self._box.requests, 0, _nothing)
-            self._remove(self._box)
+        self.state, self.lost_by = "lost", why
+        for descriptor in (self.handle.replies, self.handle.requests):
+            self._reactor.watch(descriptor, 0, _nothing)
+        running, self._under_way = list(self._under_way.values()), {}
+        waiting = [self._turns.take() for _ in range(len(self._turns))]
+        if self._serial and running:
+            culprit = running[0]
+        self._blamed = [call for call in running if blame and (culprit is None or call is culprit)]
+        innocent = [call for call in running if call not in self._blamed] + waiting
+        self._set_clock(FATE_SECONDS, lambda: self._known(why))
         self._ended(self)  # first: a call that goes again at once must not be sent here again
-        now = time.monotonic()
-        if self._serial and calls:
-            culprit = calls[0]
-        for call in calls:
-            if call.timer is not None:
-                call.timer.cancel()
-            blamed = blame and (culprit is None or call is culprit)
-            call.done(Ending(why, b"", b"", now - call.since if blamed else 0.0, blamed))
-        self._settle()
+        for call in innocent:
+            kind = Lost.BROKER if why is Lost.BROKER else Lost.DIED
+            call.done(Ending(kind, b"", b"", 0.0, blamed=False))
+        if why in (Lost.TIMEOUT, Lost.BROKER):
+            self._known(why)
+        self._launcher.end(self.handle, lambda fate: self._has_ended(fate, why))
 
-    def when_removed(self, callback: Callable[[], None]) -> None:
-        """Calls back once nothing of a lost sandbox is left on the host."""
-        if self._removal is not None:
-            self._removal.add_done_callback(lambda _: callback())
+    def when_ended(self, callback: Callable[[Fate], None]) -> None:
+        """Calls back once nothing inside a lost sandbox runs any more."""
+        if self.fate is None:
+            self._when_ended.append(callback)
         else:
-            callback()
+            callback(self.fate)
 
-    def _remove(self, box: Box) -> None:
-        self._removal = self._backend.remove(box)
-        self._removal.add_done_callback(_note_failure)
-
-    def _launched(self, future: Future[Box]) -> None:
-        error = future.exception()
-        if error is not None:
-            if not isinstance(error, SandboxError):
-                error = InfrastructureError(f"a sandbox could not be started: {error!r}")
-            self.problem = error
-            self.lose(Lost.DIED)
-            return
-        box = self._box = future.result()
-        self.id = box.id
-        if self.state == "lost":
-            self._remove(box)
-            return
-        self._reactor.watch(box.replies, selectors.EVENT_READ, self._read)
-
-    def _never_ready(self) -> None:
-        self.lose(Lost.TIMEOUT)
-
-    def _settle(self) -> None:
-        callbacks, self._on_ready = self._on_ready, []
+    def _has_ended(self, fate: Fate, why: Lost) -> None:
+        self.fate = fate
+        self._known(LOST_BY.get(fate.cause, why))
+        callbacks, self._when_ended = self._when_ended, []
         for callback in callbacks:
-            callback()
+            callback(fate)
+
+    def _known(self, why: Lost) -> None:
+        if self._clock is not None:
+            self._clock.cancel()
+        blamed, self._blamed = self._blamed, []
+        now = time.monotonic()
+        for call in blamed:
+            call.done(Ending(why, b"", b"", now - call.since))
+
+    # replies
 
     def _read(self) -> None:
-        assert self._box is not None
+        if self.state != "ready":
+            return
         try:
-            data = os.read(self._box.replies, 1 << 17)
+            data = os.read(self.handle.replies, READ_BYTES)
         except BlockingIOError:
             return
         if not data:
@@ -204,77 +194,127 @@ class Worker:
         except wire.BrokenWireError:
             self.lose(Lost.DIED)
             return
-        for reply in replies:
-            if self.state == "starting" and reply.nonce == wire.NO_NONCE and reply.kind == Kind.READY:
-                self.state = "ready"
-                self._start_timer.cancel()
-                self._settle()
-            elif not self._take(reply):
-                self.lose(Lost.DIED)
-                return
+        self._reading = True  # what is sent meanwhile goes out in one write
+        believed = all(self._take(reply) for reply in replies)
+        self._reading = False
+        if not believed:
+            self.lose(Lost.DIED)
+        elif self.state == "ready" and self._unsent:
+            self._flush()
 
     def _take(self, reply: wire.Reply) -> bool:
-        """Whether the reply was one that somebody waits for, and in turn."""
-        call = self._waiting.get(reply.nonce)
-        if call is None or reply.kind not in Kind.__members__.values():
+        """Whether the reply was one that somebody waits for, and in turn; of a lost sandbox nobody reads any more."""
+        if self.state != "ready":
+            return True
+        call = self._under_way.get(reply.nonce)
+        if call is None or reply.kind not in KINDS:
             return False
-        if self._serial and next(iter(self._waiting)) != reply.nonce:
+        if self._serial and next(iter(self._under_way)) != reply.nonce:
             return False
         if call.op is Op.RUN and len(reply.output) > self.profile.output_bytes:
             return False
-        assert self._box is not None
-        if reply.kind == Kind.DIED and self._box.ran_out_of_memory():
-            self.lose(Lost.MEMORY, call)
-            return True
-        del self._waiting[reply.nonce]
-        if call.timer is not None:
-            call.timer.cancel()
+        del self._under_way[reply.nonce]
         seconds = time.monotonic() - call.since
-        if self._serial and self._waiting:
-            self._start_clock(next(iter(self._waiting.values())))
-        call.done(Ending(Kind(reply.kind), reply.output, reply.report, seconds))
+        if self._serial and self._under_way:
+            self._start_clock(next(iter(self._under_way.values())))
+        while self._turns and len(self._under_way) < self._width:
+            self.send(self._turns.take())
+        ending = Ending(KINDS[reply.kind], reply.output, reply.report, seconds)
+        if ending.kind is Kind.DIED and call.op is Op.RUN:
+            self._ask_why(call, ending)
+        else:
+            call.done(ending)
         return True
 
-    def _start_clock(self, call: Waiting) -> None:
-        call.since = time.monotonic()
-        call.timer = self._reactor.after(call.limit, lambda: self._overdue(call))
+    def _ask_why(self, call: Request, ending: Ending) -> None:
+        """A process that died may have been killed for memory: only the host knows. Such a sandbox is not kept."""
 
-    def _overdue(self, call: Waiting) -> None:
-        """In a sandbox of many, one process can be killed alone; when that does not work, the sandbox is."""
-        if self.profile.mode == "process" and call.op is Op.RUN:
+        def answered(usage: BoxUsage | SandboxError) -> None:
+            for_memory = isinstance(usage, BoxUsage) and usage.oom_kills > 0
+            call.done(ending._replace(kind=Lost.MEMORY if for_memory else Kind.DIED))
+            if for_memory:
+                self.retire()
+
+        self._launcher.usage(self.handle, answered)
+
+    # clocks
+
+    def _start_clock(self, call: Request) -> None:
+        call.since = time.monotonic()
+        limit = min(call.limit, self._patience) if self._serial else call.limit
+        call.deadline = call.since + limit
+        if self._clock is None or call.deadline < self._clock_due:
+            self._set_clock(limit, self._look)
+
+    def _set_clock(self, seconds: float, then: Callable[[], None]) -> None:
+        """One timer for all calls: it is set for the first that could be late, and looks when it is due."""
+        if self._clock is not None:
+            self._clock.cancel()
+        self._clock_due = time.monotonic() + seconds
+        self._clock = self._reactor.after(seconds, then)
+
+    def _look(self) -> None:
+        self._clock = None
+        now = time.monotonic()
+        calls = list(self._under_way.values())[: 1 if self._serial else None]
+        for call in calls:
+            if call.deadline <= now:
+                self._overdue(call)
+            if self.state != "ready":
+                return
+        if calls:
+            self._set_clock(max(0.0, min(call.deadline for call in calls) - now), self._look)
+
+    def _overdue(self, call: Request) -> None:
+        """In a sandbox of many, one call can be stopped alone; when that does not work, the sandbox is."""
+        stoppable = self.profile.mode == "process" or (self._serial and call.limit < self._patience)
+        if call.stopped or call.op is not Op.RUN or not stoppable:
+            self.lose(Lost.TIMEOUT, call)
+            return
+        call.stopped = True
+        if self.profile.mode == "process":
             self.tell(Op.KILL, call.session)
-            call.timer = self._reactor.after(KILL_SECONDS, lambda: self.lose(Lost.TIMEOUT, call))
-        else:
-            self.lose(Lost.TIMEOUT)
+            call.deadline = time.monotonic() + KILL_SECONDS
+        else:  # it goes on to the end of its slice: nobody waits for that, and its names are not kept
+            call.deadline = call.since + self._patience
+            self.tell(Op.DROP, call.session)
+            done, call.done = call.done, _ignore
+            done(Ending(Kind.KILLED, b"", b"", time.monotonic() - call.since))
+
+    # requests
 
     def _write(self, frame: bytes) -> None:
         self._unsent.append(memoryview(frame))
-        if len(self._unsent) == 1:
+        if len(self._unsent) == 1 and not self._reading:
             self._flush()
 
     def _flush(self) -> None:
-        assert self._box is not None
-        while self._unsent:
-            try:
-                sent = os.write(self._box.requests, self._unsent[0])
-            except BlockingIOError:
-                self._reactor.watch(self._box.requests, selectors.EVENT_WRITE, self._flush)
-                return
-            except BrokenPipeError:
-                self._reactor.call(lambda: self.lose(Lost.DIED))
-                return
-            if sent == len(self._unsent[0]):
-                self._unsent.popleft()
-            else:
-                self._unsent[0] = self._unsent[0][sent:]
-        self._reactor.watch(self._box.requests, 0, _nothing)
+        try:
+            while self._unsent:
+                sent = os.writev(self.handle.requests, list(self._unsent)[:FRAMES])
+                while self._unsent and sent >= len(self._unsent[0]):
+                    sent -= len(self._unsent.popleft())
+                if sent:
+                    self._unsent[0] = self._unsent[0][sent:]
+        except BlockingIOError:
+            self._reactor.watch(self.handle.requests, selectors.EVENT_WRITE, self._may_write)
+        except BrokenPipeError:
+            self._reactor.call(lambda: self.lose(Lost.DIED))
+
+    def _may_write(self) -> None:
+        if self.state == "ready":
+            self._reactor.watch(self.handle.requests, 0, _nothing)
+            self._flush()
+
+
+KINDS = {int(kind): kind for kind in Kind}
+FRAMES = 64
+"""Of one write."""
 
 
 def _nothing() -> None:
     """In place of a callback that will not be called."""
 
 
-def _note_failure(future: Future[None]) -> None:
-    error = future.exception()
-    if error is not None:
-        log.error("a sandbox could not be removed: %s", error)
+def _ignore(_ending: Ending) -> None:
+    """In place of who does not wait any more."""

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from runtime.sandbox import Limits
-from runtime.sessions.pool import GVisorSessions
-from runtime.settings import RuntimeSettings
+from runtime.sessions.pool import Sessions
+from runtime.settings import BrokerSettings, RuntimeSettings
 
 LIMITS = Limits(call_seconds=2.0, memory_mib=128, pids=64, output_bytes=4_096, tmp_mib=8, work_mib=4)
 
@@ -21,10 +21,11 @@ def root_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def settings(root_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> RuntimeSettings:
-    return RuntimeSettings(state_dir=tmp_path_factory.mktemp("state"), root_dir=root_dir, limits=LIMITS)
+    own = BrokerSettings(state_dir=tmp_path_factory.mktemp("state"), root_dir=root_dir)
+    return RuntimeSettings(own=own, limits=LIMITS, shared_workers=1)
 
 
 @pytest.fixture(scope="session")
-def pool(settings: RuntimeSettings) -> Iterator[GVisorSessions]:
-    with GVisorSessions(settings) as sessions:
+def pool(settings: RuntimeSettings) -> Iterator[Sessions]:
+    with Sessions(settings) as sessions:
         yield sessions

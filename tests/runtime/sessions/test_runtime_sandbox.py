@@ -8,13 +8,13 @@ import pytest
 
 from runtime.errors import BadRequestError, InfrastructureError
 from runtime.sandbox import CallStatus, Limits, Sandbox, Tier
-from runtime.sessions.pool import GVisorSessions
+from runtime.sessions.pool import Sessions
 
 PYTHON = "/usr/bin/python3"
 
 
 @pytest.fixture(scope="module")
-def box(pool: GVisorSessions) -> Iterator[Sandbox]:
+def box(pool: Sessions) -> Iterator[Sandbox]:
     """For tests that leave a sandbox as they found it."""
     with pool.sandbox() as sandbox:
         yield sandbox
@@ -164,7 +164,7 @@ def test_a_limit_that_is_none_is_the_callers_mistake(box: Sandbox, seconds: floa
     ],
 )
 def test_a_call_that_has_to_be_stopped_says_how_and_the_sandbox_is_gone(
-    pool: GVisorSessions, code: str, status: CallStatus
+    pool: Sessions, code: str, status: CallStatus
 ) -> None:
     with pool.sandbox(pool.limits.model_copy(update={"call_seconds": 1.5})) as sandbox:
         result = sandbox.run(code)
@@ -176,7 +176,7 @@ def test_a_call_that_has_to_be_stopped_says_how_and_the_sandbox_is_gone(
             sandbox.run("print(1)")
 
 
-def test_a_closed_sandbox_takes_no_calls_and_closing_twice_is_fine(pool: GVisorSessions) -> None:
+def test_a_closed_sandbox_takes_no_calls_and_closing_twice_is_fine(pool: Sessions) -> None:
     sandbox = pool.sandbox(Limits(memory_mib=64))
     sandbox.close()
     sandbox.close()

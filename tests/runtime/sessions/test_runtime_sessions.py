@@ -11,8 +11,8 @@ import pytest
 
 from runtime.errors import BadRequestError
 from runtime.sandbox import CallStatus, Session, Tier
-from runtime.sessions.pool import GVisorSessions
-from runtime.settings import RuntimeSettings
+from runtime.sessions.pool import Sessions
+from runtime.settings import BrokerSettings, RuntimeSettings
 
 SPIN = "n = 0\nwhile True: n += 1"
 
@@ -23,7 +23,7 @@ def says(session: Session, code: str) -> str:
     return result.output
 
 
-def test_calculations_share_an_interpreter_and_keep_their_names(pool: GVisorSessions) -> None:
+def test_calculations_share_an_interpreter_and_keep_their_names(pool: Sessions) -> None:
     with pool.open() as first, pool.open() as second:
         says(first, "x = 1\ndef f(n): return n + x")
         says(second, "x = 10")
@@ -34,7 +34,7 @@ def test_calculations_share_an_interpreter_and_keep_their_names(pool: GVisorSess
 
 
 @pytest.mark.parametrize("tier", Tier)
-def test_exceptions_read_alike_in_every_tier(pool: GVisorSessions, tier: Tier) -> None:
+def test_exceptions_read_alike_in_every_tier(pool: Sessions, tier: Tier) -> None:
     with pool.open(tier=tier) as session:
         assert session.run("print((3-4//2)").error == "SyntaxError: '(' was never closed (<call>, line 1)"
         failed = session.run("print(1)\nprint(gcd(1, 2))")
@@ -45,7 +45,7 @@ def test_exceptions_read_alike_in_every_tier(pool: GVisorSessions, tier: Tier) -
 
 
 @pytest.mark.parametrize("tier", Tier)
-def test_output_is_capped_in_every_tier(pool: GVisorSessions, tier: Tier) -> None:
+def test_output_is_capped_in_every_tier(pool: Sessions, tier: Tier) -> None:
     with pool.open(tier=tier) as session:
         says(session, "kept = 1")
         result = session.run("while True: print('x' * 99)")
@@ -55,7 +55,7 @@ def test_output_is_capped_in_every_tier(pool: GVisorSessions, tier: Tier) -> Non
         assert after.output == "1\n" if tier is not Tier.SANDBOX else after.error.startswith("NameError")
 
 
-def test_a_history_follows_its_session_through_all_tiers(pool: GVisorSessions) -> None:
+def test_a_history_follows_its_session_through_all_tiers(pool: Sessions) -> None:
     with pool.open() as session:
         says(session, "import math\nx = math.gcd(12, 18)")
         session.run("y = 1\n1/0\ny = 2")
@@ -69,7 +69,7 @@ def test_a_history_follows_its_session_through_all_tiers(pool: GVisorSessions) -
         assert says(session, "print(open('/work/file').read())") == "here\n"
 
 
-def test_a_system_call_that_the_guess_missed_moves_the_session_too(pool: GVisorSessions) -> None:
+def test_a_system_call_that_the_guess_missed_moves_the_session_too(pool: Sessions) -> None:
     with pool.open() as session:
         says(session, "import random\nx = 7")
         result = session.run("print(x)\nprint(random.__builtins__['op' + 'en']('/etc/passwd').read()[:5])")
@@ -77,7 +77,7 @@ def test_a_system_call_that_the_guess_missed_moves_the_session_too(pool: GVisorS
         assert result.tier is Tier.SANDBOX
 
 
-def test_what_cannot_be_repeated_is_said_and_not_hidden(pool: GVisorSessions) -> None:
+def test_what_cannot_be_repeated_is_said_and_not_hidden(pool: Sessions) -> None:
     with pool.open() as session:
         says(session, "import time\nprint(time.monotonic_ns())")
         result = session.run("open('/work/a', 'w')")
@@ -87,14 +87,14 @@ def test_what_cannot_be_repeated_is_said_and_not_hidden(pool: GVisorSessions) ->
         assert says(session, "print('goes on')") == "goes on\n"
 
 
-def test_addresses_in_outputs_do_not_hinder_a_move(pool: GVisorSessions) -> None:
+def test_addresses_in_outputs_do_not_hinder_a_move(pool: Sessions) -> None:
     with pool.open() as session:
         assert "0x" in says(session, "f = lambda: 0\nprint(f)")
         says(session, "import random\nprint(random)")
         assert says(session, "import os\nprint(f())") == "0\n"
 
 
-def test_a_long_calculation_gets_a_process_and_its_whole_time(pool: GVisorSessions) -> None:
+def test_a_long_calculation_gets_a_process_and_its_whole_time(pool: Sessions) -> None:
     with pool.open() as session:
         says(session, "x = 5")
         result = session.run("n = 0\nwhile n < 20000000: n += 1\nprint(n, x)", seconds=2.0)
@@ -103,7 +103,7 @@ def test_a_long_calculation_gets_a_process_and_its_whole_time(pool: GVisorSessio
 
 
 @pytest.mark.parametrize("code", [SPIN, "x = 3 ** 10 ** 8", "print(sum(i for i in iter(int, 1)))"])
-def test_a_calculation_without_end_times_out_and_undoes_itself(pool: GVisorSessions, code: str) -> None:
+def test_a_calculation_without_end_times_out_and_undoes_itself(pool: Sessions, code: str) -> None:
     with pool.open() as session, pool.open() as neighbour:
         says(session, "x = 3")
         says(neighbour, "x = 4")
@@ -116,7 +116,7 @@ def test_a_calculation_without_end_times_out_and_undoes_itself(pool: GVisorSessi
         assert says(session, "print(x)") == "3\n"
 
 
-def test_memory_without_end_does_not_reach_the_neighbours(pool: GVisorSessions) -> None:
+def test_memory_without_end_does_not_reach_the_neighbours(pool: Sessions) -> None:
     with pool.open() as session, pool.open() as neighbour:
         says(neighbour, "x = 4")
         result = session.run("x = [0]\nwhile True: x = x + x")
@@ -128,7 +128,7 @@ def test_memory_without_end_does_not_reach_the_neighbours(pool: GVisorSessions) 
         assert neighbour.tier is Tier.SHARED
 
 
-def test_a_crash_of_the_shared_interpreter_costs_the_others_nothing(pool: GVisorSessions) -> None:
+def test_a_crash_of_the_shared_interpreter_costs_the_others_nothing(pool: Sessions) -> None:
     crash = "it = [1]\nfor i in range(200000): it = map(abs, it)\nprint(max(it))"
     with pool.open() as session, pool.open() as neighbour:
         says(neighbour, "x = 4")
@@ -152,7 +152,7 @@ POISON = [
 
 
 @pytest.mark.parametrize("code", POISON)
-def test_poison_stays_in_the_session_that_took_it(pool: GVisorSessions, code: str) -> None:
+def test_poison_stays_in_the_session_that_took_it(pool: Sessions, code: str) -> None:
     with pool.open() as neighbour, pool.open() as session:
         says(neighbour, "import math\nsecret = 5")
         session.run(code)
@@ -171,7 +171,7 @@ LEAKS = [
 
 @pytest.mark.parametrize("code", LEAKS)
 @pytest.mark.parametrize("tier", [Tier.SHARED, Tier.PROCESS, Tier.SANDBOX])
-def test_nothing_of_another_session_can_be_read(pool: GVisorSessions, code: str, tier: Tier) -> None:
+def test_nothing_of_another_session_can_be_read(pool: Sessions, code: str, tier: Tier) -> None:
     with pool.open(tier=tier) as neighbour, pool.open() as session:
         says(neighbour, "secret = 'pomegra' + 'nate'")
         if tier is Tier.SANDBOX:
@@ -191,7 +191,7 @@ print(os.listdir('/proc'))
 """
 
 
-def test_a_sandboxed_session_cannot_reach_its_supervisors_memory_or_pipes(pool: GVisorSessions) -> None:
+def test_a_sandboxed_session_cannot_reach_its_supervisors_memory_or_pipes(pool: Sessions) -> None:
     with pool.open(tier=Tier.SANDBOX) as session:
         assert says(session, PRYING) == "-1\n-1\n[]\n"
 
@@ -209,7 +209,7 @@ def test_a_sandboxed_session_cannot_reach_its_supervisors_memory_or_pipes(pool: 
         "posix.getppid()",
     ],
 )
-def test_the_process_tier_denies_it_and_the_session_tries_again_alone(pool: GVisorSessions, call: str) -> None:
+def test_the_process_tier_denies_it_and_the_session_tries_again_alone(pool: Sessions, call: str) -> None:
     """What kills or starts processes does so, if at all, in a sandbox where nobody else is."""
     with pool.open(tier=Tier.PROCESS) as neighbour, pool.open(tier=Tier.PROCESS) as session:
         says(neighbour, "x = 1")
@@ -234,7 +234,7 @@ print('honest')
 
 
 @pytest.mark.parametrize("tier", [Tier.PROCESS, Tier.SANDBOX])
-def test_a_forged_reply_ends_the_process_and_is_never_taken_for_an_answer(pool: GVisorSessions, tier: Tier) -> None:
+def test_a_forged_reply_ends_the_process_and_is_never_taken_for_an_answer(pool: Sessions, tier: Tier) -> None:
     with pool.open(tier=tier) as session:
         says(session, "x = 1")
         result = session.run(FORGED)
@@ -243,7 +243,7 @@ def test_a_forged_reply_ends_the_process_and_is_never_taken_for_an_answer(pool: 
         assert session.run("print(2)").output == "2\n"
 
 
-def test_a_reply_prepared_for_a_later_call_is_not_believed(pool: GVisorSessions) -> None:
+def test_a_reply_prepared_for_a_later_call_is_not_believed(pool: Sessions) -> None:
     code = (
         "import os, struct, threading, time\n"
         "def later():\n    time.sleep(0.3)\n    os.write(101, struct.pack('>I16sB', 0, bytes(16), 0))\n"
@@ -254,7 +254,7 @@ def test_a_reply_prepared_for_a_later_call_is_not_believed(pool: GVisorSessions)
         assert session.run("import time\ntime.sleep(0.6)\nprint('done')").status is CallStatus.DIED
 
 
-def test_a_reply_written_between_calls_ends_the_session_at_the_next(pool: GVisorSessions) -> None:
+def test_a_reply_written_between_calls_ends_the_session_at_the_next(pool: Sessions) -> None:
     code = (
         "import os, threading, time\n"
         "def later():\n    time.sleep(0.1)\n    os.write(101, bytes(21))\n"
@@ -268,7 +268,7 @@ def test_a_reply_written_between_calls_ends_the_session_at_the_next(pool: GVisor
         assert "starts again" in result.error
 
 
-def test_calls_of_one_session_run_in_order_and_start_does_not_wait(pool: GVisorSessions) -> None:
+def test_calls_of_one_session_run_in_order_and_start_does_not_wait(pool: Sessions) -> None:
     with pool.open() as session:
         started = time.monotonic()
         futures = [session.start(f"x = {n}\nprint(x)") for n in range(50)]
@@ -276,7 +276,7 @@ def test_calls_of_one_session_run_in_order_and_start_does_not_wait(pool: GVisorS
         assert [future.result().output for future in futures] == [f"{n}\n" for n in range(50)]
 
 
-def test_many_sessions_at_once_each_get_their_own_answers(pool: GVisorSessions) -> None:
+def test_many_sessions_at_once_each_get_their_own_answers(pool: Sessions) -> None:
     sessions = [pool.open() for _ in range(64)]
     [session.start(f"mine = {n}") for n, session in enumerate(sessions)]
     futures = [session.start("print(mine * mine)") for session in sessions]
@@ -286,8 +286,8 @@ def test_many_sessions_at_once_each_get_their_own_answers(pool: GVisorSessions) 
 
 
 def test_sessions_beyond_the_number_of_sandboxes_wait_for_their_turn(root_dir: Path, tmp_path: Path) -> None:
-    settings = RuntimeSettings(state_dir=tmp_path, root_dir=root_dir, sandboxes=1, ready_sandboxes=0)
-    with GVisorSessions(settings) as pool:
+    settings = RuntimeSettings(own=BrokerSettings(state_dir=tmp_path, root_dir=root_dir), sandboxes=1)
+    with Sessions(settings) as pool:
         first, second = pool.open(tier=Tier.SANDBOX), pool.open(tier=Tier.SANDBOX)
         says(first, "x = 1")
         waiting = second.start("print(2)")
@@ -296,7 +296,7 @@ def test_sessions_beyond_the_number_of_sandboxes_wait_for_their_turn(root_dir: P
         assert waiting.result(timeout=20).output == "2\n"
 
 
-def test_closing_a_session_answers_what_it_still_waited_for(pool: GVisorSessions) -> None:
+def test_closing_a_session_answers_what_it_still_waited_for(pool: Sessions) -> None:
     session = pool.open()
     future = session.start(SPIN)
     session.close()
@@ -306,7 +306,7 @@ def test_closing_a_session_answers_what_it_still_waited_for(pool: GVisorSessions
         session.run("1")
 
 
-def test_threads_of_the_caller_may_share_a_pool(pool: GVisorSessions) -> None:
+def test_threads_of_the_caller_may_share_a_pool(pool: Sessions) -> None:
     answers: list[str] = []
 
     def work(n: int) -> None:
@@ -321,7 +321,7 @@ def test_threads_of_the_caller_may_share_a_pool(pool: GVisorSessions) -> None:
     assert sorted(answers) == sorted(f"{n}\n" for n in range(8))
 
 
-def test_the_counters_add_up(pool: GVisorSessions) -> None:
+def test_the_counters_add_up(pool: Sessions) -> None:
     with pool.open() as session:
         before = pool.stats()
         says(session, "x = 1")

@@ -1,0 +1,38 @@
+"""What a session begins with: nothing, another one's history, or a snapshot of another one's sandbox.
+
+What always holds: a snapshot that was taken for a fork is forgotten as soon as every session that begins there has
+begun, or has ended before it did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from runtime.sandbox import SnapshotId, Tier
+from runtime.sessions.endings import Past
+
+
+class Origin:
+    """A snapshot, for as many sessions as still have to begin there."""
+
+    def __init__(self, snapshot: SnapshotId, sessions: int, forget: Callable[[SnapshotId], None]) -> None:
+        self.snapshot = snapshot
+        self._sessions, self._forget = sessions, forget
+
+    def share(self, sessions: int) -> None:
+        """That many more."""
+        self._sessions += sessions
+
+    def release(self) -> None:
+        """One fewer."""
+        self._sessions -= 1
+        if self._sessions == 0:
+            self._forget(self.snapshot)
+
+
+class Seed(NamedTuple):
+    tier: Tier
+    preload: tuple[str, ...] = ()
+    history: tuple[Past, ...] = ()
+    origin: Origin | None = None

@@ -1,0 +1,235 @@
+"""The broker of this process: connected at the start, and again when it has died and somebody asks for a sandbox.
+
+What always holds: nothing here blocks the reactor; a request that comes while there is no broker waits for one attempt
+to get one and no longer; what belonged to a broker that died is never asked of the next. Called from the reactor only,
+but for the constructor and `close`.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from runtime.backends.backend import BoxUsage, Cause
+from runtime.broker import private
+from runtime.broker.client import BrokerClient, connect
+from runtime.errors import InfrastructureError, RefusedError, SandboxError
+from runtime.launcher import Fate, Given, Handle, Kept, Ticket
+from runtime.profile import Profile
+from runtime.reactor import Reactor
+from runtime.sandbox import Priority, SnapshotId
+from runtime.settings import RuntimeSettings
+
+log = logging.getLogger(__name__)
+START_SECONDS = 60.0
+"""How long a broker may take to say hello."""
+AGAIN_SECONDS = 10.0
+"""How long a shared broker that has died is awaited; its service may be starting it again."""
+PAUSE_SECONDS = 0.2
+GONE_HINT = "Look at the broker's own words, in its log or on this terminal."
+Use = Callable[[BrokerClient], Ticket | None]
+
+
+@dataclass(eq=False)
+class _Later:
+    """A request from before there was a broker, and its ticket."""
+
+    use: Use
+    failed: Callable[[SandboxError], None]
+    ticket: Ticket | None = None
+    wanted: bool = True
+
+    def cancel(self) -> None:
+        self.wanted = False
+        if self.ticket is not None:
+            self.ticket.cancel()
+
+
+class Connection:
+    """Implements `runtime.launcher.Launcher` for as many brokers as it takes, one after another."""
+
+    def __init__(self, reactor: Reactor, settings: RuntimeSettings, died: Callable[[], None]) -> None:
+        """Waits for the first broker. Raises RefusedError when sandboxes cannot be had, InfrastructureError when the
+        broker says nothing."""
+        self._reactor, self._settings, self._died = reactor, settings, died
+        self._client: BrokerClient | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._connecting = self._closed = False
+        self._later: list[_Later] = []
+        self._owners: dict[Handle, BrokerClient] = {}
+        self.backends: dict[str, str] = {}
+        first: Future[SandboxError | None] = Future()
+
+        def begin() -> None:
+            self._when_connected(lambda _client: first.set_result(None), first.set_result)
+
+        reactor.call(begin)
+        try:
+            problem = first.result(timeout=START_SECONDS)
+        except TimeoutError:
+            problem = InfrastructureError("the broker says nothing", hint=GONE_HINT)
+        if problem is not None:
+            self.close()
+            raise problem
+
+    # as of Launcher
+
+    def launch(self, profile: Profile, *, caller: str, priority: Priority, given: Given) -> Ticket:
+        return self._when_connected(
+            lambda client: client.launch(
+                profile, caller=caller, priority=priority, given=partial(self._take, client, given)
+            ),
+            given,
+        )
+
+    def restore(self, snapshot: SnapshotId, *, reseed: bool, caller: str, priority: Priority, given: Given) -> Ticket:
+        return self._when_connected(
+            lambda client: client.restore(
+                snapshot, reseed=reseed, caller=caller, priority=priority, given=partial(self._take, client, given)
+            ),
+            given,
+        )
+
+    def prepare(self, snapshot: SnapshotId, copies: int, done: Callable[[SandboxError | None], None]) -> None:
+        self._when_connected(lambda client: client.prepare(snapshot, copies, done), done)
+
+    def forget(self, snapshot: SnapshotId, done: Callable[[SandboxError | None], None]) -> None:
+        self._when_connected(lambda client: client.forget(snapshot, done), done)
+
+    def snapshot(
+        self, handle: Handle, *, durable: bool, label: str, done: Callable[[Kept | SandboxError], None]
+    ) -> None:
+        owner = self._owners.get(handle)
+        if owner is None:
+            done(InfrastructureError(f"sandbox {handle.id} has ended"))
+        else:
+            owner.snapshot(handle, durable=durable, label=label, done=done)
+
+    def usage(self, handle: Handle, done: Callable[[BoxUsage | SandboxError], None]) -> None:
+        owner = self._owners.get(handle)
+        if owner is None:
+            done(InfrastructureError(f"sandbox {handle.id} has ended"))
+        else:
+            owner.usage(handle, done)
+
+    def end(self, handle: Handle, done: Callable[[Fate], None]) -> None:
+        owner = self._owners.pop(handle, None)
+        if owner is None:
+            done(Fate(Cause.DIED, BoxUsage()))
+            return
+
+        def ended(fate: Fate) -> None:
+            """A broker that is gone says `died`, and then that it is gone: that has to be known first."""
+            if fate.cause is Cause.DIED:
+                self._reactor.call(lambda: done(fate))
+            else:
+                done(fate)
+
+        owner.end(handle, ended)
+
+    def close(self) -> None:
+        """From the caller's thread. A broker of our own has ended everything when this returns."""
+        closed: Future[None] = Future()
+
+        def end() -> None:
+            self._closed = True
+            if self._client is not None:
+                self._client.close()
+            closed.set_result(None)
+
+        self._reactor.call(end)
+        closed.result()
+        if self._process is not None:
+            private.wait_for(self._process)
+
+    # connecting
+
+    def _when_connected(self, use: Use, failed: Callable[[SandboxError], None]) -> _Later:
+        later = _Later(use, failed)
+        if self._client is not None:
+            later.ticket = use(self._client)
+        elif self._closed:
+            self._reactor.call(lambda: failed(InfrastructureError("the connection to the broker is closed")))
+        else:
+            self._later.append(later)
+            if not self._connecting:
+                self._connecting = True
+                again = bool(self.backends)
+                threading.Thread(target=self._open, args=(again,), name="broker-connection", daemon=True).start()
+        return later
+
+    def _open(self, again: bool) -> None:
+        """On a thread of its own, because it waits."""
+        try:
+            if self._settings.broker is not None:
+                ends, process = _await(self._settings.broker, AGAIN_SECONDS if again else 0.0), None
+            else:
+                if self._process is not None:
+                    private.wait_for(self._process)
+                ends, process = private.start(self._settings.own)
+        except SandboxError as error:
+            problem = error
+            self._reactor.call(lambda: self._opened(problem, None))
+            return
+        self._reactor.call(lambda: self._opened(ends, process))
+
+    def _opened(self, ends: socket.socket | SandboxError, process: subprocess.Popen[bytes] | None) -> None:
+        if process is not None:
+            self._process = process
+        if isinstance(ends, SandboxError):
+            self._connected(ends)
+            return
+        if self._closed:
+            ends.close()
+            return
+        client = BrokerClient(self._reactor, ends, gone=lambda: self._has_died(client))
+        client.stats(lambda _figures: self._connected(client.lost or client))  # answered after its hello
+
+    def _connected(self, found: BrokerClient | SandboxError) -> None:
+        self._connecting = False
+        waiting, self._later = self._later, []
+        if isinstance(found, BrokerClient):
+            self._client, self.backends = found, dict(found.backends)
+            if self._closed:
+                found.close()
+        for later in waiting:
+            if not later.wanted:
+                continue
+            if isinstance(found, SandboxError):
+                later.failed(found)
+            else:
+                later.ticket = later.use(found)
+
+    def _has_died(self, client: BrokerClient) -> None:
+        if client is not self._client:
+            return
+        log.warning("the broker has gone; another is asked for when it is needed")
+        self._client = None
+        self._died()
+
+    def _take(self, client: BrokerClient, given: Given, handle: Handle | SandboxError) -> None:
+        if isinstance(handle, Handle):
+            self._owners[handle] = client
+        given(handle)
+
+
+def _await(path: Path, seconds: float) -> socket.socket:
+    """As `connect`, again and again for that long while nobody listens."""
+    until = time.monotonic() + seconds
+    while True:
+        try:
+            return connect(path)
+        except RefusedError as error:
+            if time.monotonic() >= until:
+                if seconds:
+                    raise InfrastructureError(f"the broker has gone: {error}", hint=error.hint) from error
+                raise
+        time.sleep(PAUSE_SECONDS)

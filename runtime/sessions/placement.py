@@ -1,0 +1,367 @@
+"""Where one session runs: its tier, its place, and the history that takes it from one place to the next.
+
+A call is carried to a place that knows the whole history; a place that does not is told it first, and each repeated
+call has to end exactly as it did the first time. What always holds: one call at a time; its end is reported once, by
+`answered` or `failed`, unless `leave` came first; whatever was asked for and is not wanted any more is given back.
+Called from the reactor only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from runtime.backends.backend import BoxUsage
+from runtime.errors import InfrastructureError, LimitError, SandboxError
+from runtime.guest.wire import FULL, Kind, Op
+from runtime.launcher import Fate, Kept
+from runtime.sandbox import CallResult, CallStatus, Tier, Usage
+from runtime.sessions.accounts import Account
+from runtime.sessions.branches import Origin, Seed
+from runtime.sessions.calls import Call
+from runtime.sessions.endings import (
+    EMPTY,
+    LOST_BY,
+    TIER_OF,
+    Ending,
+    Lost,
+    Past,
+    Then,
+    fingerprint,
+    result_of,
+    what_follows,
+)
+from runtime.sessions.places import Claim, Place, Places, Wish
+from runtime.sessions.purity import Need
+from runtime.sessions.worker import Request, Worker
+
+ORDER = list(Tier)
+RETRIES = 2
+"""How often a call may lose its sandbox through the fault of others before it goes where there are fewer of them."""
+UNREPEATABLE = (
+    "StateError: this code needs another place, but what the session computed before depends on a clock, on chance or"
+    " on addresses and could not be repeated there; it starts again with no names, this call did not run"
+)
+BROKER_GONE = "the broker of this session's sandbox is gone, and its state with it"
+TAKE_A_NEW_ONE = "Open a new session; it starts a broker again where there is none."
+
+
+class Placement:
+    def __init__(
+        self,
+        seed: Seed,
+        wish: Wish,
+        places: Places,
+        account: Account,
+        *,
+        answered: Callable[[Call, CallResult], None],
+        failed: Callable[[Call, SandboxError], None],
+    ) -> None:
+        """`wish` names the session, its caller and its priority; the rest of it follows the seed."""
+        self.tier, self.preload = seed.tier, seed.preload
+        self._history, self._origin = list(seed.history), seed.origin
+        self._wish, self._places, self._account = wish, places, account
+        self._answered, self._failed = answered, failed
+        self._call: Call | None = None
+        self._request: Request | None = None
+        self._place: Place | None = None
+        self._claim: Claim | None = None
+        self._asking = False
+        self._own: Worker | None = None
+        """The last sandbox that was this session's alone."""
+        self._broken: SandboxError | None = None
+
+    def run(self, call: Call) -> None:
+        self._call = call
+        self._go()
+
+    def begin(self) -> None:
+        """Asks for the place before anybody calls."""
+        if self._place is None:
+            self._ask()
+
+    def leave(self) -> None:
+        """Gives up the place, in the middle of a call if need be; the history stays."""
+        if self._request is not None and self._place is not None:
+            self._place.worker.withdraw(self._request)
+        self._request = None
+        if self._claim is not None:
+            self._claim.cancel()
+            self._claim = None
+        self._asking = False
+        place, self._place = self._place, None
+        if place is not None:
+            place.leave()
+
+    def end(self) -> None:
+        """The session is over; nothing is reported any more."""
+        self._call = None
+        self.leave()
+        self._release()
+
+    def fork(self, n: int, done: Callable[[list[Seed] | SandboxError], None]) -> None:
+        """What `n` sessions need to begin with this one's names. No call is under way."""
+        if self._broken is not None:
+            done(self._broken)
+        elif self.tier is not Tier.SANDBOX or self._place is None:
+            if self._origin is not None:
+                self._origin.share(n)
+            done([Seed(self.tier, self.preload, tuple(self._history), self._origin) for _ in range(n)])
+        elif self._place.worker.state != "ready":
+            done(InfrastructureError("the session's sandbox has ended, and its state with it", hint="Call it first."))
+        elif self._account.snapshots >= self._places.limits.snapshots:
+            done(LimitError(f"all {self._places.limits.snapshots} snapshots of this session have been taken"))
+        else:
+            self._account.snapshots += 1
+            self._places.snapshot(self._place.worker, partial(self._forked, n, done))
+
+    def usage(self, done: Callable[[Usage], None]) -> None:
+        def measured(now: BoxUsage | SandboxError) -> None:
+            done(self._account.usage(now if isinstance(now, BoxUsage) else None))
+
+        if self._own is None or self._own.fate is not None:
+            done(self._account.usage())
+        elif self._own.state == "ready":
+            self._places.measure(self._own, measured)
+        else:
+            self._own.when_ended(lambda _fate: done(self._account.usage()))
+
+    # to a place
+
+    def _go(self) -> None:
+        """Carries the call on, by way of whatever is missing."""
+        call = self._call
+        if call is None:
+            return
+        if self._broken is not None:
+            self._fail(self._broken)
+            return
+        if call.need is not Need.BROKEN:
+            self._raise_to(call.need.tier, call.preload)
+        elif self.tier is Tier.PROCESS:
+            self._places.claim(self._wish._replace(tier=Tier.SHARED), partial(self._compile_aside, call))
+            return
+        place = self._place
+        if place is None:
+            self._ask()
+        elif place.worker.state == "ready":
+            self._continue(call, place)
+        elif place.worker.lost_by is Lost.BROKER:
+            self._break()
+        elif self.tier is Tier.SANDBOX:
+            place.worker.when_ended(partial(self._ended_between_calls, call, place))
+        else:
+            self.leave()
+            self._ask()
+
+    def _raise_to(self, tier: Tier, preload: tuple[str, ...] = ()) -> None:
+        """Only ever to more isolation; the modules that were ready once stay so."""
+        tier = max(self.tier, tier, key=ORDER.index)
+        if tier is not self.tier:
+            self.leave()
+            self.tier = tier
+        movable = self._origin is None and (self._place is None or self.tier is Tier.PROCESS)
+        if preload and preload != self.preload and movable:
+            self.leave()
+            self.preload = preload
+
+    def _ask(self) -> None:
+        if self._asking:
+            return
+        self._asking = True
+        snapshot = self._origin.snapshot if self._origin is not None else None
+        wish = self._wish._replace(tier=self.tier, preload=self.preload, snapshot=snapshot)
+        claim = self._places.claim(wish, self._placed)
+        if self._asking:  # it has not been given yet
+            self._claim = claim
+
+    def _placed(self, place: Place | SandboxError) -> None:
+        self._asking, self._claim = False, None
+        if isinstance(place, SandboxError):
+            if self._call is not None:
+                self._fail(place)
+            return
+        self._place = place
+        self._account.placed()
+        self._release()
+        if self.tier is Tier.SANDBOX:
+            self._own = place.worker
+            self._own.when_ended(lambda fate: self._account.ended(fate.usage))
+        self._go()
+
+    def _release(self) -> None:
+        if self._origin is not None:
+            self._origin.release()
+            self._origin = None
+
+    # in a place
+
+    def _continue(self, call: Call, place: Place) -> None:
+        if place.known < len(self._history):
+            past = self._history[place.known]
+            self._send(call, place, Op.RUN, past.source, self._places.limits.call_seconds, self._replayed)
+        elif call.need is Need.BROKEN and self.tier is Tier.SHARED:
+            self._send(call, place, Op.COMPILE, call.source, call.seconds, self._compiled)
+        else:
+            if self.tier is Tier.SANDBOX:
+                self._history.clear()
+                place.known = 0
+            self._send(call, place, Op.RUN, call.source, call.seconds, self._ran)
+
+    def _send(
+        self,
+        call: Call,
+        place: Place,
+        op: Op,
+        source: str,
+        limit: float,
+        then: Callable[[Call, Place, Ending], None],
+    ) -> None:
+        def done(ending: Ending) -> None:
+            if call is self._call:
+                self._request = None
+                then(call, place, ending)
+
+        body = source.encode("utf-8", "surrogatepass")
+        request = Request(op, place.number, body, limit, done, self._wish.caller, self._wish.priority)
+        self._request = request
+        place.worker.turn(request)
+
+    def _replayed(self, call: Call, place: Place, ending: Ending) -> None:
+        if fingerprint(ending) == self._history[place.known].ending:
+            place.known += 1
+            self._continue(call, place)
+        elif ending.kind is Lost.BROKER:
+            self._break()
+        elif isinstance(ending.kind, Lost) and not ending.blamed:
+            self._again(call)
+        elif self.tier is Tier.SHARED:
+            self._move(place, ending, Tier.PROCESS)
+        else:
+            self.leave()
+            self._history.clear()
+            self._answer(
+                CallResult(
+                    status=CallStatus.EXCEPTION,
+                    error=UNREPEATABLE,
+                    seconds=ending.seconds,
+                    tier=TIER_OF[place.worker.profile.mode],
+                    sandbox=place.worker.id,
+                )
+            )
+
+    def _compile_aside(self, call: Call, place: Place | SandboxError) -> None:
+        """Where a process may open no file, not even the parser can: it looks for the source that it complains of."""
+        if isinstance(place, SandboxError):
+            if call is self._call:
+                self._fail(place)
+            return
+        aside = place
+
+        def done(ending: Ending) -> None:
+            aside.leave()
+            if call is self._call:
+                self._compiled(call, aside, ending)
+
+        body = call.source.encode("utf-8", "surrogatepass")
+        request = Request(Op.COMPILE, aside.number, body, call.seconds, done, self._wish.caller, self._wish.priority)
+        aside.worker.turn(request)
+
+    def _compiled(self, call: Call, place: Place, ending: Ending) -> None:
+        if ending.kind is Kind.EXCEPTION:
+            self._report(call, place, ending)
+        elif ending.kind is Lost.BROKER:
+            self._break()
+        elif isinstance(ending.kind, Lost) and not ending.blamed:
+            self._again(call)
+        else:
+            call.need = Need.COMPUTE  # the guest makes something of it that the host could not parse
+            self._go()
+
+    def _ran(self, call: Call, place: Place, ending: Ending) -> None:
+        match what_follows(self.tier, ending, call.seconds):
+            case Then.ANSWER:
+                if self.tier is not Tier.SANDBOX:
+                    self._history.append(Past(call.source, fingerprint(ending)))
+                    place.known = len(self._history)
+                self._report(call, place, ending)
+            case Then.UNDO:
+                self.leave()
+                self._report(call, place, ending)
+            case Then.EMPTY:
+                self.leave()
+                self._history.clear()
+                self._report(call, place, ending, aside=EMPTY)
+            case Then.AGAIN:
+                self._again(call)
+            case Then.PROCESS:
+                self._move(place, ending, Tier.PROCESS)
+            case Then.SANDBOX:
+                self._move(place, ending, Tier.SANDBOX)
+            case Then.BROKEN:
+                self._break()
+
+    def _move(self, place: Place, ending: Ending, tier: Tier) -> None:
+        """What could not be finished among others is run again with more isolation: nothing of it was seen."""
+        if ending.kind is Kind.MEMORY and ending.report == FULL:
+            place.worker.retire()
+        self._raise_to(tier)
+        self._go()
+
+    def _again(self, call: Call) -> None:
+        call.losses += 1
+        self.leave()
+        if call.losses > RETRIES:
+            if self.tier is Tier.SANDBOX:
+                self._fail(InfrastructureError("the call lost its sandbox again and again", hint="Run `assay doctor`."))
+                return
+            call.losses = 0
+            self._raise_to(ORDER[ORDER.index(self.tier) + 1])
+        self._go()
+
+    def _ended_between_calls(self, call: Call, place: Place, fate: Fate) -> None:
+        """A sandbox that ended while nothing was asked of it: by its own code, or for a limit. The call did not run."""
+        if call is not self._call or place is not self._place:
+            return
+        self.leave()
+        self._history.clear()
+        kind = LOST_BY.get(fate.cause, Lost.DIED)
+        self._report(call, place, Ending(kind, b"", b"", 0.0), aside=EMPTY)
+
+    # the end of a call
+
+    def _break(self) -> None:
+        self._broken = InfrastructureError(BROKER_GONE, hint=TAKE_A_NEW_ONE)
+        self.leave()
+        self._history.clear()
+        self._fail(self._broken)
+
+    def _report(self, call: Call, place: Place, ending: Ending, *, aside: str = "") -> None:
+        worker = place.worker
+        self._answer(
+            result_of(
+                ending,
+                limits=self._places.limits,
+                seconds=call.seconds,
+                tier=TIER_OF[worker.profile.mode],
+                sandbox=worker.id,
+                aside=aside,
+            )
+        )
+
+    def _answer(self, result: CallResult) -> None:
+        call, self._call = self._call, None
+        if call is not None:
+            self._answered(call, result)
+
+    def _fail(self, error: SandboxError) -> None:
+        call, self._call = self._call, None
+        if call is not None:
+            self._failed(call, error)
+
+    def _forked(self, n: int, done: Callable[[list[Seed] | SandboxError], None], kept: Kept | SandboxError) -> None:
+        if isinstance(kept, SandboxError):
+            done(kept)
+            return
+        origin = Origin(kept.id, n, self._places.forget_soon)
+        done([Seed(Tier.SANDBOX, self.preload, (), origin) for _ in range(n)])

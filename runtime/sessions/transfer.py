@@ -1,0 +1,290 @@
+"""Trees of files between the host and a sandbox, with neither side able to turn names or kinds against the host.
+
+Nothing is packed, so nothing can unpack into more. What always holds: on the host every step of a path is taken from an
+open folder and follows no link; what is created did not exist before, is a plain file or folder, and has a fixed mode;
+a download that fails leaves nothing. Names that are not plain text, and anything but folders and files with one name,
+are refused and named in the error. What is not promised: a tree that changes while it is copied is copied as it is
+found, or refused.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from runtime.errors import BadRequestError, LimitError
+from runtime.guest import wire
+from runtime.guest.wire import BrokenWireError
+from runtime.sandbox import Entry, FileKind
+
+NAME_BYTES = 255
+DEPTH = 32
+CHUNK_BYTES = 1 << 20
+FILE_MODE, FOLDER_MODE = 0o644, 0o755
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+KINDS = {b"f": FileKind.FILE, b"d": FileKind.FOLDER}
+
+
+class Caps(NamedTuple):
+    """How much one copy may take."""
+
+    entries: int
+    """Files and folders."""
+    bytes: int
+    """Of all files together."""
+
+
+class Listed(NamedTuple):
+    """One record of a listing, as the guest said it: the path is relative to the listed folder."""
+
+    path: bytes
+    kind: FileKind
+    size: int
+
+
+def records(data: bytes) -> list[Listed]:
+    """Raises BrokenWireError when it is no listing."""
+    found, at = [], 0
+    while at < len(data):
+        if len(data) - at < wire.ENTRY.size:
+            raise BrokenWireError("a listing ends in the middle of a record")
+        kind, size, length = wire.ENTRY.unpack_from(data, at)
+        at += wire.ENTRY.size
+        if len(data) - at < length:
+            raise BrokenWireError("a listing ends in the middle of a name")
+        found.append(Listed(data[at : at + length], KINDS.get(kind, FileKind.OTHER), size))
+        at += length
+    return found
+
+
+def entry(folder: str, listed: Listed) -> Entry:
+    """For the caller to read. Bytes that are no text come out as escapes."""
+    return Entry(f"{folder}/{listed.path.decode(errors='backslashreplace')}", listed.kind, listed.size)
+
+
+def checked_parts(path: bytes) -> list[str]:
+    """The names of a relative path. Raises BadRequestError for any that the host does not want to have."""
+    try:
+        parts = path.decode().split("/")
+    except UnicodeDecodeError:
+        raise BadRequestError(f"a name that is no text is not copied: {path[:80]!r}") from None
+    if len(parts) > DEPTH:
+        raise BadRequestError(f"folders inside one another more than {DEPTH} deep are not copied: {path[:80]!r}")
+    for part in parts:
+        plain = part not in ("", ".", "..") and part.isprintable() and len(part.encode()) <= NAME_BYTES
+        if not plain:
+            raise BadRequestError(f"an odd name is not copied: {path[:80]!r}")
+    return parts
+
+
+# out of the sandbox
+
+
+def download(listing: Sequence[Listed], target: Path, caps: Caps, read: Callable[[str, int, int], bytes]) -> int:
+    """Makes `target` and fills it with what was listed; how many files. `read` gives bytes of a relative path, from an
+    offset, at most so many.
+
+    Raises BadRequestError for what cannot be taken whole and for a target that exists, LimitError for too much.
+    """
+    if len(listing) > caps.entries:
+        raise LimitError(f"{len(listing)} files and folders; at most {caps.entries} are copied")
+    announced = sum(listed.size for listed in listing if listed.kind is FileKind.FILE)
+    if announced > caps.bytes:
+        raise LimitError(f"{announced} bytes; at most {caps.bytes} are copied")
+    for listed in listing:
+        checked_parts(listed.path)
+        if listed.kind is FileKind.OTHER:
+            raise BadRequestError(f"not a plain file or folder: {listed.path[:80]!r}")
+    parent, name = _parent_of(target)
+    try:
+        with _made(parent, name, target) as top:
+            return _fill(top, listing, caps, read)
+    finally:
+        os.close(parent)
+
+
+def _parent_of(target: Path) -> tuple[int, str]:
+    try:
+        return os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), target.name
+    except OSError as error:
+        raise BadRequestError(f"{target.parent} is no folder: {error.strerror}") from error
+
+
+@contextlib.contextmanager
+def _made(parent: int, name: str, target: Path) -> Iterator[int]:
+    """A new folder, open; gone again when the block fails."""
+    try:
+        os.mkdir(name, FOLDER_MODE, dir_fd=parent)
+    except FileExistsError:
+        raise BadRequestError(f"{target} exists already; a download makes a folder of its own") from None
+    except OSError as error:
+        raise BadRequestError(f"{target} cannot be made: {error.strerror}") from error
+    top = os.open(name, FOLDER, dir_fd=parent)
+    try:
+        yield top
+    except BaseException:
+        remove(top)
+        os.rmdir(name, dir_fd=parent)
+        raise
+    finally:
+        os.close(top)
+
+
+def remove(folder: int) -> None:
+    """Empties an open folder of what `download` made there."""
+    for name in os.listdir(folder):
+        if stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+            inner = os.open(name, FOLDER, dir_fd=folder)
+            try:
+                remove(inner)
+            finally:
+                os.close(inner)
+            os.rmdir(name, dir_fd=folder)
+        else:
+            os.unlink(name, dir_fd=folder)
+
+
+def _fill(top: int, listing: Sequence[Listed], caps: Caps, read: Callable[[str, int, int], bytes]) -> int:
+    files, left = 0, caps.bytes
+    for listed in sorted(listing):  # a folder comes before what is in it
+        parts = checked_parts(listed.path)
+        folder = _walk(top, parts[:-1], listed)
+        try:
+            if listed.kind is FileKind.FOLDER:
+                os.mkdir(parts[-1], FOLDER_MODE, dir_fd=folder)
+            else:
+                left -= _copy_out(folder, parts, listed, left, read)
+                files += 1
+        except FileExistsError:
+            raise BadRequestError(f"listed twice: {listed.path[:80]!r}") from None
+        except OSError as error:
+            raise BadRequestError(f"{listed.path[:80]!r} cannot be written here: {error.strerror}") from error
+        finally:
+            os.close(folder)
+    return files
+
+
+def _walk(top: int, parts: Sequence[str], listed: Listed) -> int:
+    """The folder that a name is in, open; all of them were listed as folders, and made, before."""
+    folder = os.dup(top)
+    for part in parts:
+        try:
+            inner = os.open(part, FOLDER, dir_fd=folder)
+        except OSError:
+            raise BadRequestError(f"in no listed folder: {listed.path[:80]!r}") from None
+        finally:
+            os.close(folder)
+        folder = inner
+    return folder
+
+
+def _copy_out(folder: int, parts: list[str], listed: Listed, left: int, read: Callable[[str, int, int], bytes]) -> int:
+    file = os.open(
+        parts[-1], os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, FILE_MODE, dir_fd=folder
+    )
+    try:
+        size = 0
+        while chunk := read("/".join(parts), size, CHUNK_BYTES):
+            size += len(chunk)
+            if size > left:
+                raise LimitError(f"{listed.path[:80]!r} has grown beyond what may be copied")
+            view = memoryview(chunk)
+            while view:
+                view = view[os.write(file, view) :]
+            if len(chunk) < CHUNK_BYTES:
+                break
+        return size
+    finally:
+        os.close(file)
+
+
+# into the sandbox
+
+
+def upload(source: Path, caps: Caps, write: Callable[[str, bytes], None]) -> int:
+    """Hands every file below a folder to `write`, with its relative path; how many.
+
+    Raises BadRequestError for anything that is not a plain file or folder, LimitError for too much. What was written
+    before stays.
+    """
+    try:
+        top = os.open(source, FOLDER)
+    except OSError as error:
+        raise BadRequestError(f"{source} is no folder to upload: {error.strerror}") from error
+    try:
+        files = _plan(top, caps)
+        left = caps.bytes
+        for parts in files:
+            data = _copy_in(top, parts, left)
+            left -= len(data)
+            write("/".join(parts), data)
+        return len(files)
+    finally:
+        os.close(top)
+
+
+def _plan(top: int, caps: Caps) -> list[list[str]]:
+    """The files below an open folder, all of it looked at before anything is sent."""
+    files: list[list[str]] = []
+    seen = 0
+    waiting: list[list[str]] = [[]]
+    while waiting:
+        inside = waiting.pop()
+        folder = _open_inside(top, inside)
+        try:
+            for name in sorted(os.listdir(folder)):  # noqa: PTH208
+                seen += 1
+                if seen > caps.entries:
+                    raise LimitError(f"more than {caps.entries} files and folders are not copied at once")
+                parts = [*inside, name]
+                checked_parts(os.fsencode("/".join(parts)))
+                found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+                if stat.S_ISDIR(found.st_mode):
+                    waiting.append(parts)
+                elif stat.S_ISREG(found.st_mode) and found.st_nlink == 1:
+                    files.append(parts)
+                else:
+                    raise BadRequestError(f"not a plain file with one name, nor a folder: {'/'.join(parts)!r}")
+        finally:
+            os.close(folder)
+    return files
+
+
+def _open_inside(top: int, parts: Sequence[str]) -> int:
+    folder = os.dup(top)
+    for part in parts:
+        try:
+            inner = os.open(part, FOLDER, dir_fd=folder)
+        except OSError as error:
+            raise BadRequestError(f"{'/'.join(parts)!r} cannot be read: {error.strerror}") from error
+        finally:
+            os.close(folder)
+        folder = inner
+    return folder
+
+
+def _copy_in(top: int, parts: Sequence[str], left: int) -> bytes:
+    folder = _open_inside(top, parts[:-1])
+    name = "/".join(parts)
+    try:
+        file = os.open(parts[-1], os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+    except OSError as error:
+        raise BadRequestError(f"{name!r} cannot be read: {error.strerror}") from error
+    finally:
+        os.close(folder)
+    try:
+        found = os.fstat(file)
+        if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1:
+            raise BadRequestError(f"not a plain file with one name: {name!r}")
+        data = bytearray()
+        while len(data) <= left and (more := os.read(file, min(CHUNK_BYTES, left + 1 - len(data)))):
+            data += more
+        if found.st_size > left or len(data) > left:
+            raise LimitError(f"{name!r} is more than may still be copied")
+        return bytes(data)
+    finally:
+        os.close(file)
