@@ -29,6 +29,8 @@ from runtime.reactor import Reactor
 from runtime.settings import BrokerSettings
 
 FLAGS = ("--network=none", "--platform=systrap", "--overlay2=none", "--ignore-cgroups")
+OWN_PIDS = 40
+"""Threads of gVisor's two programs, idle and busy; each process of the guest is one more of the host's."""
 START_SECONDS = 20.0
 CHECKPOINT_SECONDS = 60.0
 IMAGE_HINT = "A fresh sandbox may still work; forget this snapshot."
@@ -49,7 +51,7 @@ class GVisor:
         self.runsc = find_runsc(settings.runsc)
         self._digest = Digest(self.runsc)
         self._root = ensure_root(settings.root_dir, settings.python).resolve()
-        self._boxes = Boxes(site)
+        self._boxes = Boxes(site, own_pids=OWN_PIDS)
         self._bundles: dict[Profile, Path] = {}
         self._cores = float(os.cpu_count() or 1)
 

@@ -102,8 +102,9 @@ class HostedBox:
 class Boxes:
     """All boxes of one backend. Called, and calls back, on the reactor's thread."""
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: Site, *, own_pids: int = 0) -> None:
         self._site = site
+        self._own_pids = own_pids
         self._boxes: dict[str, HostedBox] = {}
         self._closed = False
 
@@ -119,7 +120,7 @@ class Boxes:
         group = None
         try:
             folder.mkdir()
-            group = self._site.group(name, profile)
+            group = self._site.group(name, profile, own_pids=self._own_pids)
             box = self._boxes[name] = HostedBox(name, profile, folder, group)
         except (OSError, SandboxError) as error:
             if group is not None:

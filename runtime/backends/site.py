@@ -78,8 +78,11 @@ class Site:
         """The identity of a box: never used before on this host, as far as chance allows."""
         return f"{self.owner.token}-{next(self._numbers)}"
 
-    def group(self, name: str, profile: Profile) -> Group:
-        """The limited control groups of a box. Raises InfrastructureError when the kernel does not take a limit."""
+    def group(self, name: str, profile: Profile, *, own_pids: int = 0) -> Group:
+        """The limited control groups of a box, with room for so many processes and threads of what isolates it.
+
+        Raises InfrastructureError when the kernel does not take a limit.
+        """
         if not self._keeper.alive:
             raise InfrastructureError(
                 "the keeper of sandboxes is gone, so nothing would end them if the broker were killed",
@@ -89,7 +92,7 @@ class Site:
             self._parents,
             f"{self._prefix}{name}",
             memory_mib=profile.memory_mib,
-            pids=profile.pids,
+            pids=profile.pids + own_pids,
             cpus=profile.cpus,
         )
 

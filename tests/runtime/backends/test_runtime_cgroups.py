@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from runtime.backends.cgroups import Group, Parents, find_parents, limit_files, locate
+from runtime.backends.backend import BoxUsage
+from runtime.backends.cgroups import Group, Parents, find_parents, kill_folders, limit_files, locate
+from runtime.backends.launch import spawn
 from runtime.errors import InfrastructureError, RefusedError
 
 V1 = "\n".join(
     f"3{n} 30 0:3{n} / /sys/fs/cgroup/{name} rw,relatime - cgroup cgroup rw,{name}"
-    for n, name in enumerate(["cpu", "memory", "pids"])
+    for n, name in enumerate(["cpu", "cpuacct", "memory", "pids"])
 )
 V2 = "30 23 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate"
 
 
 def test_version_1_has_a_folder_for_each_controller_below_the_process_own() -> None:
-    found = locate(V1, "4:memory:/box/a\n2:pids:/\n1:cpu:/\n0::/")
+    found = locate(V1, "4:memory:/box/a\n3:cpuacct:/\n2:pids:/\n1:cpu:/\n0::/")
     assert found == [
         Parents(
             1,
@@ -26,6 +29,7 @@ def test_version_1_has_a_folder_for_each_controller_below_the_process_own() -> N
                 "memory": Path("/sys/fs/cgroup/memory/box/a"),
                 "pids": Path("/sys/fs/cgroup/pids"),
                 "cpu": Path("/sys/fs/cgroup/cpu"),
+                "cpuacct": Path("/sys/fs/cgroup/cpuacct"),
             },
         )
     ]
@@ -71,9 +75,59 @@ def test_a_group_of_version_2_gets_every_limit_and_one_that_lacks_a_file_is_an_e
     assert failure.value.hint
 
 
+def test_usage_is_read_from_the_files_of_version_2(tmp_path: Path) -> None:
+    """Plain folders, as above."""
+    group = Group.__new__(Group)
+    group._version, group._of = 2, dict.fromkeys(("memory", "pids", "cpu"), tmp_path)
+    assert group.usage() == BoxUsage()
+    for file, text in {
+        "cpu.stat": "usage_usec 1500000\nuser_usec 1000000\n",
+        "memory.current": f"{10 << 20}\n",
+        "memory.peak": f"{20 << 20}\n",
+        "memory.events": "low 0\noom 4\noom_kill 3\noom_group_kill 1\n",
+        "pids.events": "max 7\n",
+    }.items():
+        (tmp_path / file).write_text(text)
+    assert group.usage() == BoxUsage(cpu_seconds=1.5, memory_mib=10, peak_memory_mib=20, oom_kills=3, pids_denied=7)
+
+
+def test_version_2_kills_all_at_once(tmp_path: Path) -> None:
+    (tmp_path / "cgroup.procs").write_text(f"{os.getpid()}\n")
+    (tmp_path / "cgroup.kill").write_text("")
+    kill_folders([tmp_path])
+    assert (tmp_path / "cgroup.kill").read_text() == "1"
+
+
+def here(name: str) -> Parents:
+    return find_parents(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text(), name)
+
+
+def test_a_real_group_counts_time_memory_and_refused_processes(tmp_path: Path) -> None:
+    name = f"assay-test-usage.{os.getpid()}"
+    group = Group(here(name), name, memory_mib=64, pids=4, cpus=1.0)
+    try:
+        bomb = "for n in 1 2 3 4 5 6; do sleep 5 & done"
+        spawn(
+            ["/bin/sh", "-c", bomb],
+            entrances=group.entrances,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        ).wait(timeout=10)
+        group.limit_cpus(0.5)
+        used = group.usage()
+        assert used.cpu_seconds > 0
+        assert used.peak_memory_mib > 0
+        assert used.pids_denied > 0
+        assert group.members()
+    finally:
+        group.remove()
+    assert group.usage() == BoxUsage()
+
+
 def test_a_real_group_has_its_limits_before_anybody_is_in_it_and_goes_without_a_trace() -> None:
     name = f"assay-test.{os.getpid()}"
-    parents = find_parents(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text(), name)
+    parents = here(name)
     group = Group(parents, name, memory_mib=64, pids=16, cpus=1.0)
     try:
         assert group.oom_kills() == 0

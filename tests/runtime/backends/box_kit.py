@@ -1,0 +1,186 @@
+"""A backend as a broker has it; its boxes are spoken to over their own pipes, nothing between test and guest."""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from runtime.backends.backend import Backend, Box, BoxUsage
+from runtime.backends.owner import state_mark
+from runtime.backends.site import Site
+from runtime.errors import SandboxError
+from runtime.guest import wire
+from runtime.profile import Profile
+from runtime.reactor import Reactor
+from runtime.settings import BrokerSettings
+
+PROFILE = Profile(
+    mode="sandbox",
+    memory_mib=128,
+    process_memory_mib=512,
+    pids=64,
+    cpus=1.0,
+    tmp_mib=8,
+    work_mib=4,
+    open_files=256,
+    output_bytes=65_536,
+)
+
+
+class Guest:
+    """One box and its worker."""
+
+    def __init__(self, bench: Bench, box: Box, *, fresh: bool) -> None:
+        self.bench, self.box = bench, box
+        self._replies = wire.Replies(1 << 22)
+        self._found: list[wire.Reply] = []
+        if fresh:
+            assert self.next().kind == wire.Kind.READY
+            if box.profile.mode != "shared":
+                assert self.ask(wire.Op.OPEN).kind == wire.Kind.READY
+
+    def next(self, seconds: float = 20.0) -> wire.Reply:
+        """The next reply. Raises EOFError when the guest has ended, TimeoutError when it says nothing."""
+        deadline = time.monotonic() + seconds
+        while not self._found:
+            left = deadline - time.monotonic()
+            if left <= 0 or not select.select([self.box.replies], [], [], left)[0]:
+                raise TimeoutError(self.box.complaint())
+            data = os.read(self.box.replies, 1 << 16)
+            if not data:
+                raise EOFError(self.box.complaint())
+            self._found += self._replies.feed(data)
+        return self._found.pop(0)
+
+    def send(self, op: wire.Op, body: bytes = b"") -> bytes:
+        nonce = os.urandom(wire.NONCE_BYTES)
+        os.write(self.box.requests, wire.pack_request(nonce, op, 0, body))
+        return nonce
+
+    def ask(self, op: wire.Op, body: bytes = b"", seconds: float = 20.0) -> wire.Reply:
+        nonce = self.send(op, body)
+        reply = self.next(seconds)
+        assert reply.nonce == nonce, reply
+        return reply
+
+    def run(self, code: str) -> wire.Reply:
+        return self.ask(wire.Op.RUN, code.encode())
+
+    def says(self, code: str) -> str:
+        """What the code printed; it has to end well."""
+        reply = self.run(code)
+        assert reply.kind == wire.Kind.OK, reply
+        return reply.output.decode()
+
+    def usage(self) -> BoxUsage:
+        found = self.bench.ask(lambda done: done(self.bench.backend.usage(self.box)))
+        assert isinstance(found, BoxUsage)
+        return found
+
+    def end(self) -> BoxUsage:
+        found = self.bench.ask(lambda done: self.bench.backend.end(self.box, done))
+        assert isinstance(found, BoxUsage)
+        return found
+
+    def freeze(self, folder: Path, *, leave_running: bool = True) -> None:
+        """Raises what the backend has to complain about."""
+        folder.mkdir()
+        problem = self.bench.ask(
+            lambda done: self.bench.backend.checkpoint(self.box, folder, leave_running=leave_running, done=done)
+        )
+        if problem is not None:
+            raise problem
+
+    def groups(self) -> list[Path]:
+        return list(Path("/sys/fs/cgroup").rglob(f"assay-*.{self.box.id}"))
+
+    def processes(self) -> set[int]:
+        return {int(line) for group in self.groups() for line in (group / "cgroup.procs").read_text().split()}
+
+
+class Bench:
+    def __init__(self, settings: BrokerSettings, backend: Callable[[BrokerSettings, Reactor, Site], Backend]) -> None:
+        self.settings = settings
+        self.reactor = Reactor()
+        try:
+            self.site = Site(settings.state_dir, self.reactor)
+        except BaseException:
+            self.reactor.stop()
+            raise
+        try:
+            self.backend = backend(settings, self.reactor, self.site)
+        except BaseException:
+            self._stop()
+            raise
+
+    def ask(self, action: Callable[[Callable[[Any], None]], None]) -> Any:
+        """Has it done on the reactor, and waits for its call back."""
+        future: Future[Any] = Future()
+
+        def run() -> None:
+            try:
+                action(future.set_result)
+            except BaseException as error:
+                future.set_exception(error)
+
+        self.reactor.call(run)
+        return future.result(timeout=60)
+
+    def start(self, image: Path | None = None, **changes: Any) -> Guest:
+        """A box that somebody has to end. Raises what the backend has to complain about."""
+        box = self.ask(lambda done: self.backend.start(PROFILE.model_copy(update=changes), image, done))
+        if isinstance(box, SandboxError):
+            raise box
+        try:
+            return Guest(self, box, fresh=image is None)
+        except BaseException:
+            self.ask(lambda done: self.backend.end(box, done))
+            raise
+
+    @contextmanager
+    def guest(self, image: Path | None = None, **changes: Any) -> Iterator[Guest]:
+        guest = self.start(image, **changes)
+        try:
+            yield guest
+        finally:
+            guest.end()
+
+    def close(self) -> None:
+        self.ask(lambda done: done(self.backend.close()))
+        self._stop()
+
+    def groups(self) -> list[str]:
+        """All that this owner has in the kernel's tree, but the group of its tools."""
+        found = Path("/sys/fs/cgroup").rglob(f"assay-{self.site.mark}.{self.site.owner}.*")
+        return sorted({group.name for group in found if not group.name.endswith(".tools")})
+
+    def folders(self) -> list[str]:
+        return sorted(entry.name for entry in self.site.folder.iterdir() if entry.name not in ("cgroups", "bundles"))
+
+    def _stop(self) -> None:
+        self.ask(lambda done: done(self.site.close()))
+        self.reactor.stop()
+
+
+def groups_of(state_dir: Path) -> list[Path]:
+    return list(Path("/sys/fs/cgroup").rglob(f"assay-{state_mark(state_dir)}.*"))
+
+
+def children() -> dict[int, str]:
+    """Our children and what state they are in, zombies included."""
+    found = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                name, _, rest = (entry / "stat").read_text().rpartition(")")
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+            if int(rest.split()[1]) == os.getpid():
+                found[int(entry.name)] = f"{name.partition('(')[2]} {rest.split()[0]}"
+    return found
