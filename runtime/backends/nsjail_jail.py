@@ -19,13 +19,15 @@ ROOT = "/run/guest"
 """Where the guest's root is seen in the mount namespace that nsjail starts in."""
 DEVICES = ("null", "zero", "urandom")
 STACK_MIB = 8
+ENTRIES = 16_384
+"""Files and folders in each of /tmp and /work: an empty one takes kernel memory too, and no part of their size."""
 
 
 def _tmpfs(path: str, mib: int) -> dict[str, object]:
     return {
         "dst": path,
         "fstype": "tmpfs",
-        "options": f"size={mib}m,mode=1777",
+        "options": f"size={mib}m,nr_inodes={ENTRIES},mode=1777",
         "rw": True,
         "nosuid": True,
         "nodev": True,

@@ -115,6 +115,11 @@ try:
     while True: file.write(bytes(1 << 20))
 except OSError as error: print(error.errno, os.path.getsize('/{0}/fill') >> 20)
 """
+MANY = """import os
+try:
+    for n in range(1 << 20): os.close(os.open(f'/work/{n}', os.O_CREAT))
+except OSError as error: print(error.errno, n > 10_000)
+"""
 DUPLICATES = """import os
 try:
     while True: os.dup(1)
@@ -126,6 +131,7 @@ def test_disk_descriptors_and_file_sizes_are_limited(jails: Jails) -> None:
     with jails.guest(tmp_mib=64) as guest:
         assert guest.says(FULL.format("work")) == "28 4\n"
         assert guest.says(FULL.format("tmp")) == "27 32\n"
+        assert guest.says("import os; os.unlink('/work/fill')" + "\n" + MANY) == "28 True\n"
         assert guest.says(DUPLICATES) == "24\n"
 
 
