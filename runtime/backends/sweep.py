@@ -19,6 +19,7 @@ from runtime.backends.cgroups import locate, members, remove_folders
 from runtime.backends.owner import Owner, state_mark, working_folder
 from runtime.errors import InfrastructureError
 
+PROGRAMS = (b"runsc", b"runsc-sandbox", b"runsc-gofer", b"exe", b"nsjail", b"sh")
 HINT = "Stop the processes named, then start again; nothing of a live owner is ever removed."
 
 
@@ -31,6 +32,7 @@ class SweepReport(BaseModel):
     processes: int = 0
     cgroups: int = 0
     folders: int = 0
+    """Of sandboxes."""
 
 
 def sweep(state_dir: Path) -> SweepReport:
@@ -50,7 +52,7 @@ def sweep(state_dir: Path) -> SweepReport:
         try:
             processes, cgroups = _remove_cgroups(folder / "cgroups", f"assay-{mark}.{owner}.")
             processes += _kill_strays(folder)
-            sandboxes = sum(1 for entry in folder.iterdir() if entry.is_dir())
+            sandboxes = sum(1 for entry in folder.iterdir() if entry.name.startswith(f"{owner.token}-"))
             shutil.rmtree(folder)
         except FileNotFoundError:
             continue  # somebody else sweeps here too
@@ -103,7 +105,8 @@ def _remove_empty_groups() -> int:
 
 
 def _kill_strays(folder: Path) -> int:
-    """Kills what names a folder of a dead owner in its command line: a runsc that had not entered its cgroup yet."""
+    """Kills what names a folder of a dead owner in its command line: programs that had not entered their groups yet, or
+    whose groups are somewhere else than this process would make its own."""
     wanted = os.fsencode(folder) + b"/"
     found = [
         int(entry.name)
@@ -126,9 +129,7 @@ def _is_ours(pid: int, wanted: bytes) -> bool:
     """Programs that we start, and only those: somebody may well be looking at the folder with another."""
     words = _command_line(Path(f"/proc/{pid}")).split(b"\0")
     name = os.path.basename(words[0])  # noqa: PTH119 - bytes, as the kernel has them
-    return name in (b"runsc", b"runsc-sandbox", b"runsc-gofer", b"setpriv", b"sh", b"exe") and any(
-        wanted in word for word in words
-    )
+    return name in PROGRAMS and any(wanted in word for word in words)
 
 
 def _command_line(process: Path) -> bytes:
