@@ -74,7 +74,7 @@ class Bench:
         self.folder, self.scale = folder, scale
         self.settings = RuntimeSettings(
             own=BrokerSettings(state_dir=folder / "state", root_dir=folder / "roots"),
-            limits=Limits(call_seconds=10.0),
+            limits=Limits(call_seconds=10.0, calls=10_000_000, snapshots=100_000),
         )
         self.pool = Sessions(self.settings)
 
