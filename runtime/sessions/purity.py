@@ -17,8 +17,10 @@ import itertools
 import math
 import re
 import warnings
+from collections.abc import Callable
 from enum import StrEnum
-from typing import Final
+from functools import lru_cache
+from typing import Any, Final
 
 from runtime.guest.shared import PURE_BUILTINS
 from runtime.guest.worker import COMPUTE_MODULES as GUEST_MODULES
@@ -72,8 +74,21 @@ NODES: Final = (
     ast.ImportFrom, ast.alias, ast.BoolOp, ast.NamedExpr, ast.BinOp, ast.UnaryOp, ast.IfExp, ast.Dict, ast.Set,
     ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.comprehension, ast.Compare, ast.Call, ast.keyword,
     ast.FormattedValue, ast.JoinedStr, ast.Constant, ast.Attribute, ast.Subscript, ast.Starred, ast.Name, ast.List,
-    ast.Tuple, ast.Slice, ast.expr_context, ast.boolop, ast.operator, ast.unaryop, ast.cmpop,
+    ast.Tuple, ast.Slice,
 )  # fmt: skip
+LEAVES: Final = frozenset(["ctx", "op", "ops", "kind", "conversion", "type_comment", "type_ignores"])
+"""Fields whose nodes are all allowed (operators, contexts), or that hold none."""
+WORDS: Final = {
+    ast.Name: "id", ast.Attribute: "attr", ast.keyword: "arg", ast.FunctionDef: "name", ast.arg: "arg",
+    ast.Constant: "value", ast.ImportFrom: "module level", ast.alias: "name asname",
+    ast.comprehension: "is_async",
+}  # fmt: skip
+"""Fields that hold no node in these; each is looked at by the check of its node."""
+CHILDREN: Final[dict[type, tuple[str, ...]]] = {
+    node: tuple(name for name in node._fields if name not in LEAVES and name not in WORDS.get(node, "").split())
+    for node in NODES
+} | {type(None): ()}
+"""Nothing stands for what was left out: a default, a key."""
 
 COMPUTE_MODULES: Final = frozenset(GUEST_MODULES)
 MACHINE_NAMES: Final = frozenset(["open", "input", "breakpoint", "exit", "quit"])
@@ -83,22 +98,55 @@ def classify(source: str) -> Need:
     """The least that this source needs. Never raises: what cannot be decided needs more, not less."""
     if len(source) > SOURCE_CHARS or max(map(source.count, "([{")) > BRACKETS:
         return Need.COMPUTE if len(source) <= 50 * SOURCE_CHARS else Need.MACHINE
+    return _decide(source)
+
+
+@lru_cache(maxsize=2_048)  # rollouts of one task often ask for the same
+def _decide(source: str) -> Need:
     try:
         tree = ast.parse(source, FILENAME)
     except SyntaxError:
         return Need.BROKEN
     except (ValueError, RecursionError, MemoryError):
         return Need.COMPUTE
+    if _is_pure(tree):
+        return Need.PURE
     nodes = _nodes(tree)
     if nodes is None:
         return Need.COMPUTE
-    if all(_pure(node) for node in nodes) and _stepped_slices_are_given_lists(nodes):
-        return Need.PURE
     return Need.MACHINE if any(_asks_for_a_machine(node) for node in nodes) else Need.COMPUTE
 
 
+def _is_pure(tree: ast.Module) -> bool:
+    """Looks at every node once, without recursion. What is in no table is not pure, nor is a tree that is deeper than
+    a pure snippet may be."""
+    level: list[ast.AST] = [tree]
+    stepped = False
+    for _ in range(DEPTH):
+        deeper: list[ast.AST] = []
+        for node in level:
+            kind = type(node)
+            fields = CHILDREN.get(kind)
+            if fields is None:
+                return False
+            check = CHECKS.get(kind)
+            if check is not None and not check(node):
+                return False
+            stepped = stepped or kind is ast.Slice
+            for name in fields:
+                found = getattr(node, name)
+                if type(found) is list:
+                    deeper += found
+                elif found is not None:
+                    deeper.append(found)
+        if not deeper:
+            return not stepped or _stepped_slices_are_given_lists(list(ast.walk(tree)))
+        level = deeper
+    return False
+
+
 def _nodes(tree: ast.AST) -> list[ast.AST] | None:
-    """All nodes, without recursion; None when the tree is deeper than a pure snippet may be."""
+    """All nodes, without recursion; None when the tree is too deep to be told."""
     found: list[ast.AST] = []
     level: list[ast.AST] = [tree]
     for _ in range(DEPTH):
@@ -114,31 +162,73 @@ def _plain(name: str | None) -> bool:
     return name is None or (name.isascii() and not name.startswith("_") and name not in FORBIDDEN_NAMES)
 
 
-def _pure(node: ast.AST) -> bool:
-    if not isinstance(node, NODES):
-        return False
-    match node:
-        case ast.Name(id=name):
-            return _plain(name)
-        case ast.Attribute(attr=name, ctx=context):
-            return name in ATTRIBUTES and isinstance(context, ast.Load)
-        case ast.Call(func=called):
-            return isinstance(called, (ast.Name, ast.Attribute)) and _keywords_are_pure(node)
-        case ast.keyword(arg=name):
-            return name is not None and _plain(name)
-        case ast.FunctionDef():
-            return _plain(node.name) and not node.decorator_list and node.returns is None and not _type_parameters(node)
-        case ast.arg(arg=name, annotation=annotation):
-            return _plain(name) and annotation is None
-        case ast.Import(names=names):
-            return all(alias.name in MODULES and _plain(alias.asname) for alias in names)
-        case ast.ImportFrom(module=module, names=names, level=level):
-            known = MODULES.get(module or "", frozenset())
-            return level == 0 and all(alias.name in known and _plain(alias.asname) for alias in names)
-        case ast.Compare(ops=operators):
-            return all(_comparable(node, place) for place in range(len(operators)))
-        case _:
-            return True
+def _pure_name(node: ast.Name) -> bool:
+    return _plain(node.id)
+
+
+def _pure_attribute(node: ast.Attribute) -> bool:
+    return node.attr in ATTRIBUTES and type(node.ctx) is ast.Load
+
+
+def _pure_call(node: ast.Call) -> bool:
+    """`print` takes where to write as a keyword: in a shared interpreter it takes separators only."""
+    called = node.func
+    if type(called) is ast.Name:
+        return called.id != "print" or all(keyword.arg in ("sep", "end") for keyword in node.keywords)
+    return type(called) is ast.Attribute
+
+
+def _pure_keyword(node: ast.keyword) -> bool:
+    return node.arg is not None and _plain(node.arg)
+
+
+def _pure_function(node: ast.FunctionDef) -> bool:
+    return _plain(node.name) and not node.decorator_list and node.returns is None
+
+
+def _pure_argument(node: ast.arg) -> bool:
+    return _plain(node.arg) and node.annotation is None
+
+
+def _pure_import(node: ast.Import) -> bool:
+    return all(alias.name in MODULES for alias in node.names)
+
+
+def _pure_import_from(node: ast.ImportFrom) -> bool:
+    known = MODULES.get(node.module or "", frozenset())
+    return node.level == 0 and all(alias.name in known for alias in node.names)
+
+
+def _pure_alias(node: ast.alias) -> bool:
+    """What is imported was looked at with its statement; here, under which name."""
+    return _plain(node.asname)
+
+
+def _pure_comparison(node: ast.Compare) -> bool:
+    """Identity is asked of None only: of other values it depends on how the interpreter shares them."""
+    return all(
+        not isinstance(operator, (ast.Is, ast.IsNot)) or (isinstance(right, ast.Constant) and right.value is None)
+        for operator, right in zip(node.ops, node.comparators, strict=True)
+    )
+
+
+def _pure_comprehension(node: ast.comprehension) -> bool:
+    return not node.is_async
+
+
+CHECKS: Final[dict[type, Callable[[Any], bool]]] = {
+    ast.comprehension: _pure_comprehension,
+    ast.Name: _pure_name,
+    ast.Attribute: _pure_attribute,
+    ast.Call: _pure_call,
+    ast.keyword: _pure_keyword,
+    ast.FunctionDef: _pure_function,
+    ast.arg: _pure_argument,
+    ast.Import: _pure_import,
+    ast.ImportFrom: _pure_import_from,
+    ast.alias: _pure_alias,
+    ast.Compare: _pure_comparison,
+}
 
 
 def _stepped_slices_are_given_lists(nodes: list[ast.AST]) -> bool:
@@ -170,24 +260,6 @@ def _stores_with_a_step(node: ast.AST) -> bool:
             return step is not None
         case _:
             return False
-
-
-def _keywords_are_pure(call: ast.Call) -> bool:
-    """`print` takes where to write as a keyword: in a shared interpreter it takes separators only."""
-    is_print = isinstance(call.func, ast.Name) and call.func.id == "print"
-    return not is_print or all(keyword.arg in ("sep", "end") for keyword in call.keywords)
-
-
-def _comparable(node: ast.Compare, place: int) -> bool:
-    """Identity is asked of None only: of other values it depends on how the interpreter shares them."""
-    if not isinstance(node.ops[place], (ast.Is, ast.IsNot)):
-        return True
-    right = node.comparators[place]
-    return isinstance(right, ast.Constant) and right.value is None
-
-
-def _type_parameters(node: ast.FunctionDef) -> bool:
-    return bool(getattr(node, "type_params", None))
 
 
 def _asks_for_a_machine(node: ast.AST) -> bool:

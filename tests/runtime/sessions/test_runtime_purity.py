@@ -91,6 +91,7 @@ TRICKS = [
     "with x:\n    pass",
     "match x:\n    case str(real=y):\n        pass",
     "async def f():\n    pass",
+    "(n async for n in x)",
     "def f():\n    yield 1",
     "raise SystemExit",
     "x: int = 1",
