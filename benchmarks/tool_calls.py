@@ -19,7 +19,7 @@ from statistics import quantiles
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from runtime.backends.gvisor import describe
+from runtime.backends.gvisor_find import describe
 from runtime.sandbox import CallStatus, Tier
 from runtime.sessions.pool import GVisorSessions
 from runtime.settings import RuntimeSettings

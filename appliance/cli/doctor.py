@@ -29,7 +29,7 @@ from appliance import places
 from appliance.cli.show import show_json, show_line
 from appliance.daemon.listening import MAX_PATH_BYTES
 from policies.policy import PolicyError
-from runtime.backends.gvisor import describe
+from runtime.backends.gvisor_find import describe
 from runtime.backends.rootfs import ensure_root
 from runtime.errors import SandboxError
 from runtime.sandbox import CallStatus, Tier

@@ -6,16 +6,13 @@ rest is the same under every backend.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
-from runtime import profile as profiles
+from runtime.profile import Profile
 
-Mode = Literal["shared", "process", "sandbox"]
 UID = 1000
 FILE_MIB = 32
-OPEN_FILES = 1024
 COMMAND = ("/usr/bin/python3", "-I", "-S", "-B", "-u", "-W", "ignore", "/opt/runtime/guest/worker.py")
 """Mode and limits follow as arguments."""
 ENVIRONMENT = {
@@ -29,37 +26,7 @@ ENVIRONMENT = {
 }
 
 
-class Profile(NamedTuple):
-    """What one sandbox is for and what it may use."""
-
-    mode: Mode
-    memory_mib: int
-    """Of the whole sandbox, gVisor's own part (about 30 MiB) included."""
-    process_memory_mib: int
-    """Address space of one process inside."""
-    pids: int
-    cpus: float
-    tmp_mib: int
-    work_mib: int
-    output_bytes: int
-    slice_seconds: float
-    ahead: int
-    open_files: int = OPEN_FILES
-
-    def worker_limits(self) -> str:
-        """The limits that the worker enforces itself, as its second argument."""
-        return json.dumps(
-            {
-                "output_bytes": self.output_bytes,
-                "memory_bytes": self.process_memory_mib << 20,
-                "slice_seconds": self.slice_seconds,
-                "ahead": self.ahead,
-                "preload": [],
-            }
-        )
-
-
-def rlimits(profile: Profile | profiles.Profile) -> dict[str, int]:
+def rlimits(profile: Profile) -> dict[str, int]:
     """What the kernel, gVisor's or the host's, enforces on every process of a guest; bytes and counts."""
     return {
         "RLIMIT_AS": (4 * profile.memory_mib) << 20,
@@ -75,7 +42,7 @@ def _tmpfs(path: str, mib: int) -> dict[str, Any]:
     return {"destination": path, "type": "tmpfs", "source": "tmpfs", "options": options}
 
 
-def config(profile: Profile | profiles.Profile, root: Path) -> dict[str, Any]:
+def config(profile: Profile, root: Path) -> dict[str, Any]:
     """A read-only root, two small tmpfs, no network, no capability, an ordinary user."""
     return {
         "ociVersion": "1.0.2",

@@ -102,9 +102,10 @@ class HostedBox:
 class Boxes:
     """All boxes of one backend. Called, and calls back, on the reactor's thread."""
 
-    def __init__(self, site: Site, *, own_pids: int = 0) -> None:
+    def __init__(self, site: Site, *, tasks: Callable[[int], int] = int) -> None:
+        """`tasks`: how many processes and threads of the host it takes to have so many in a guest."""
         self._site = site
-        self._own_pids = own_pids
+        self._tasks = tasks
         self._boxes: dict[str, HostedBox] = {}
         self._closed = False
 
@@ -120,7 +121,7 @@ class Boxes:
         group = None
         try:
             folder.mkdir()
-            group = self._site.group(name, profile, own_pids=self._own_pids)
+            group = self._site.group(name, profile, pids=self._tasks(profile.pids))
             box = self._boxes[name] = HostedBox(name, profile, folder, group)
         except (OSError, SandboxError) as error:
             if group is not None:

@@ -78,8 +78,8 @@ class Site:
         """The identity of a box: never used before on this host, as far as chance allows."""
         return f"{self.owner.token}-{next(self._numbers)}"
 
-    def group(self, name: str, profile: Profile, *, own_pids: int = 0) -> Group:
-        """The limited control groups of a box, with room for so many processes and threads of what isolates it.
+    def group(self, name: str, profile: Profile, *, pids: int) -> Group:
+        """The control groups of a box, limited as its profile says, but to so many processes and threads of the host.
 
         Raises InfrastructureError when the kernel does not take a limit.
         """
@@ -92,7 +92,7 @@ class Site:
             self._parents,
             f"{self._prefix}{name}",
             memory_mib=profile.memory_mib,
-            pids=profile.pids + own_pids,
+            pids=pids,
             cpus=profile.cpus,
         )
 

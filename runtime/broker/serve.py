@@ -13,19 +13,25 @@ import socket
 import sys
 import threading
 from concurrent.futures import Future
+from contextlib import ExitStack
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from runtime.backends.backend import Backend
-from runtime.backends.gvisor_detached import GVisor
+from runtime.backends.gvisor import GVisor
 from runtime.backends.gvisor_find import find_runsc, runsc_version
+from runtime.backends.nsjail import NsJail
+from runtime.backends.nsjail_find import find_nsjail, nsjail_version
 from runtime.backends.site import Site
 from runtime.backends.sweep import sweep
 from runtime.broker.failures import failed
+from runtime.broker.golden import Golden
 from runtime.broker.listening import Listener
+from runtime.broker.messages import PACKET_BYTES, REQUEST
 from runtime.broker.packets import pack
 from runtime.broker.server import Server
+from runtime.broker.store import Store
 from runtime.errors import RefusedError, SandboxError
 from runtime.profile import BackendName
 from runtime.reactor import Reactor
@@ -34,11 +40,13 @@ from runtime.settings import BrokerSettings
 log = logging.getLogger("runtime.broker")
 UNUSABLE = 2
 FAILED = 1
+TELL_SECONDS = 2.0
 
 
 def run(settings: str, listen: str | None, connection: int | None, allowed: list[int]) -> int:
     """The exit status."""
-    logging.basicConfig(level=logging.INFO, format="broker: %(message)s", stream=sys.stderr)
+    level = logging.INFO if connection is None else logging.WARNING
+    logging.basicConfig(level=level, format="broker: %(message)s", stream=sys.stderr)
     try:
         text = sys.stdin.read() if settings == "-" else Path(settings).read_text()
         given = BrokerSettings.model_validate_json(text)
@@ -55,46 +63,93 @@ def run(settings: str, listen: str | None, connection: int | None, allowed: list
     try:
         _serve(given, only, stop, Path(listen) if listen is not None else None, allowed)
     except SandboxError as error:
-        log.error("%s%s", error, f" ({error.hint})" if error.hint else "")
-        if only is not None:
-            only.setblocking(False)
-            only.send(pack(failed(1, error)))
+        if only is None or not _told(only, error):
+            log.error("%s%s", error, f" ({error.hint})" if error.hint else "")
         return FAILED
     return 0
+
+
+def _told(only: socket.socket, error: SandboxError) -> bool:
+    """Whether the client has heard why it is not served; it hangs up then."""
+    told = False
+    with only:
+        only.settimeout(TELL_SECONDS)
+        try:
+            while data := only.recv(PACKET_BYTES):
+                only.send(pack(failed(REQUEST.validate_json(data).request, error)))
+                told = True
+        except (OSError, ValidationError):
+            return told
+    return told
 
 
 def _serve(
     settings: BrokerSettings, only: socket.socket | None, stop: threading.Event, path: Path | None, allowed: list[int]
 ) -> None:
-    sweep(settings.state_dir)
+    """Each part that was built is taken down again, in the other order, whatever happened to the later ones."""
     reactor = Reactor()
-    site = Site(settings.state_dir, reactor)
+    with ExitStack() as parts:
+        parts.callback(reactor.stop)
+        sweep(settings.state_dir)
+        site = Site(settings.state_dir, reactor)
+        parts.callback(site.close)
+        backends, versions, refused = _backends(settings, reactor, site, parts)
+        folder = settings.snapshot_dir or settings.root_dir / "snapshots"
+        store = Store(folder, site.owner, site.background, most_mib=settings.snapshots_mib, free_mib=settings.free_mib)
+        parts.callback(store.close)
+        golden = Golden(settings.root_dir / "images", site.owner, site.background)
+        listener = Listener(reactor, path, allowed) if path is not None else None
+        started: Future[Server] = Future()
+
+        def begin() -> None:
+            server = Server(
+                settings,
+                reactor,
+                backends,
+                versions,
+                golden,
+                store,
+                site.background,
+                refused=refused,
+                alone=stop.set if only is not None else lambda: None,
+            )
+            if only is not None:
+                server.connect(only)
+            if listener is not None:
+                listener.listen(server.connect)
+            started.set_result(server)
+
+        reactor.call(begin)
+        server = started.result()
+        log.info("serving with %s", ", ".join(f"{name} {version}" for name, version in versions.items()))
+        stop.wait()
+        if listener is not None:
+            reactor.call(listener.close)
+        reactor.call(server.close)
+
+
+def _backends(
+    settings: BrokerSettings, reactor: Reactor, site: Site, parts: ExitStack
+) -> tuple[dict[BackendName, Backend], dict[str, str], dict[BackendName, SandboxError]]:
+    """Those that may be used and work here, their versions, and why the others do not. Raises RefusedError when there
+    is none."""
     backends: dict[BackendName, Backend] = {}
     versions: dict[str, str] = {}
+    refused: dict[BackendName, SandboxError] = {}
     for name in settings.backends:
-        if name is BackendName.GVISOR:
-            backends[name] = GVisor(settings, reactor, site)
-            versions[name] = runsc_version(find_runsc(settings.runsc))
+        try:
+            match name:
+                case BackendName.GVISOR:
+                    backends[name] = GVisor(settings, reactor, site)
+                    versions[name] = runsc_version(find_runsc(settings.runsc))
+                case BackendName.NSJAIL:
+                    backends[name] = NsJail(settings, reactor, site)
+                    versions[name] = nsjail_version(find_nsjail(settings.nsjail), settings.nsjail)
+        except SandboxError as error:
+            log.warning("%s cannot be used: %s", name, error)
+            refused[name] = error
+        else:
+            parts.callback(backends[name].close)
     if not backends:
-        raise RefusedError("no backend may be used")
-    started: Future[Server] = Future()
-
-    def begin() -> None:
-        server = Server(settings, reactor, backends, versions, alone=stop.set if only is not None else lambda: None)
-        started.set_result(server)
-        if only is not None:
-            server.connect(only)
-
-    reactor.call(begin)
-    server = started.result()
-    listener = Listener(reactor, path, allowed, server.connect) if path is not None else None
-    if listener is not None:
-        reactor.call(listener.listen)
-    stop.wait()
-    if listener is not None:
-        reactor.call(listener.close)
-    reactor.call(server.close)
-    for backend in backends.values():
-        backend.close()
-    site.close()
-    reactor.stop()
+        raise next(iter(refused.values()), RefusedError("no backend may be used", hint="The policy names none."))
+    return backends, versions, refused

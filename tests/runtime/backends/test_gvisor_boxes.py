@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from box_kit import PROFILE, Bench, Guest, children, groups_of
 
-from runtime.backends.gvisor_detached import OWN_PIDS, GVisor
+from runtime.backends.gvisor import GVisor, host_tasks
 from runtime.profile import Mode
 from runtime.settings import BrokerSettings
 
@@ -87,7 +87,7 @@ def test_a_restored_box_has_the_limits_of_its_groups_from_its_first_moment(bench
         if "memory" in group:
             assert (group["memory"] / "memory.limit_in_bytes").read_text() == f"{128 << 20}\n"
             assert (group["cpu"] / "cpu.cfs_quota_us").read_text() == "100000\n"
-            assert (group["pids"] / "pids.max").read_text() == f"{64 + OWN_PIDS}\n"
+            assert (group["pids"] / "pids.max").read_text() == f"{host_tasks(64)}\n"
         inside = copy.processes()
         assert len(inside) >= 2
         with pytest.raises(EOFError):

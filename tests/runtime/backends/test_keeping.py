@@ -23,7 +23,7 @@ OWNER = """import subprocess, sys, time
 sys.path.insert(0, "tests/runtime/backends")
 from pathlib import Path
 from box_kit import Bench
-from runtime.backends.gvisor_detached import GVisor
+from runtime.backends.gvisor import GVisor
 from runtime.guest.wire import Op
 from runtime.settings import BrokerSettings
 bench = Bench(BrokerSettings(state_dir=Path(sys.argv[1]), root_dir=Path(sys.argv[2])), GVisor)

@@ -10,11 +10,11 @@ import pytest
 
 from runtime.errors import BadRequestError, InfrastructureError
 from runtime.sandbox import CallStatus, Sandbox
-from runtime.sessions.pool import GVisorSessions
+from runtime.sessions.pool import Sessions
 
 
 @pytest.fixture(scope="module")
-def box(pool: GVisorSessions) -> Iterator[Sandbox]:
+def box(pool: Sessions) -> Iterator[Sandbox]:
     with pool.sandbox() as sandbox:
         yield sandbox
 
@@ -134,7 +134,7 @@ def processes() -> int:
 
 
 @pytest.mark.parametrize("bomb", BOMBS)
-def test_a_bomb_is_stopped_in_its_sandbox_while_the_others_go_on(pool: GVisorSessions, bomb: str) -> None:
+def test_a_bomb_is_stopped_in_its_sandbox_while_the_others_go_on(pool: Sessions, bomb: str) -> None:
     with pool.sandbox() as sandbox, pool.open() as neighbour:
         neighbour.run("x = 1")
         before = processes()

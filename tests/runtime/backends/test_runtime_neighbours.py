@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from runtime.sandbox import CallStatus, Session, Tier
-from runtime.sessions.pool import GVisorSessions
+from runtime.sessions.pool import Sessions
 from runtime.sessions.purity import Need, classify
 
 STUBBORN = "x = max(range(10 ** 10))"
@@ -23,7 +23,7 @@ def says(session: Session, code: str) -> str:
     return result.output
 
 
-def test_a_call_that_waits_behind_many_that_must_be_killed_is_answered(pool: GVisorSessions) -> None:
+def test_a_call_that_waits_behind_many_that_must_be_killed_is_answered(pool: Sessions) -> None:
     stubborn, neighbour = [pool.open() for _ in range(3)], pool.open()
     says(neighbour, "x = 4")
     futures = [session.start(STUBBORN, seconds=0.2) for session in stubborn]
@@ -33,7 +33,7 @@ def test_a_call_that_waits_behind_many_that_must_be_killed_is_answered(pool: GVi
         session.close()
 
 
-def test_what_others_keep_does_not_drive_everybody_out_of_the_shared_interpreter(pool: GVisorSessions) -> None:
+def test_what_others_keep_does_not_drive_everybody_out_of_the_shared_interpreter(pool: Sessions) -> None:
     hoarders, neighbours = [pool.open() for _ in range(4)], [pool.open() for _ in range(6)]
     for session in hoarders:
         says(session, f"kept = 'a' * {30 << 20}")
@@ -45,7 +45,7 @@ def test_what_others_keep_does_not_drive_everybody_out_of_the_shared_interpreter
         session.close()
 
 
-def test_sessions_that_fill_a_common_sandbox_together_cost_the_others_no_answer(pool: GVisorSessions) -> None:
+def test_sessions_that_fill_a_common_sandbox_together_cost_the_others_no_answer(pool: Sessions) -> None:
     hoard = "kept = bytearray(85 << 20)\nfor n in range(0, len(kept), 4096): kept[n] = 1"
     hoarders, others = ([pool.open(tier=Tier.PROCESS) for _ in range(count)] for count in (6, 12))
     futures = [session.start(hoard) for session in hoarders]
@@ -64,7 +64,7 @@ os.read = spin
 """
 
 
-def test_who_kills_the_parent_of_its_process_harms_itself_alone(pool: GVisorSessions) -> None:
+def test_who_kills_the_parent_of_its_process_harms_itself_alone(pool: Sessions) -> None:
     with pool.open(tier=Tier.SANDBOX) as killer, pool.open(tier=Tier.SANDBOX) as neighbour:
         says(neighbour, "x = 1")
         killer.run("import os\nos.kill(os.getppid(), 9)")
@@ -73,7 +73,7 @@ def test_who_kills_the_parent_of_its_process_harms_itself_alone(pool: GVisorSess
         assert says(neighbour, "print(x)") == "1\n"
 
 
-def test_a_process_that_takes_no_more_requests_delays_nobody_else(pool: GVisorSessions) -> None:
+def test_a_process_that_takes_no_more_requests_delays_nobody_else(pool: Sessions) -> None:
     with pool.open(tier=Tier.PROCESS) as silent, pool.open(tier=Tier.PROCESS) as neighbour:
         says(neighbour, "x = 1")
         says(silent, SILENT)
@@ -88,7 +88,7 @@ def test_a_process_that_takes_no_more_requests_delays_nobody_else(pool: GVisorSe
 CLOSING = "import enum\nposix = enum.sys.modules['posix']\nposix.close(1)\nposix.close(2)"
 
 
-def test_a_process_that_closes_its_output_never_gets_that_of_another(pool: GVisorSessions) -> None:
+def test_a_process_that_closes_its_output_never_gets_that_of_another(pool: Sessions) -> None:
     with pool.open(tier=Tier.PROCESS) as closing:
         assert closing.run(CLOSING).status is CallStatus.OK
         others = [pool.open(tier=Tier.PROCESS) for _ in range(6)]
@@ -113,7 +113,7 @@ print(names & {'Process', 'Supervisor', 'Request', 'Requests'})
 """
 
 
-def test_no_process_is_forked_from_memory_that_held_what_another_session_said(pool: GVisorSessions) -> None:
+def test_no_process_is_forked_from_memory_that_held_what_another_session_said(pool: Sessions) -> None:
     with pool.open(tier=Tier.PROCESS) as busy:
         for n in range(3):
             says(busy, f"print({n})")
@@ -122,7 +122,7 @@ def test_no_process_is_forked_from_memory_that_held_what_another_session_said(po
 
 
 @pytest.mark.parametrize("tier", [Tier.SHARED, Tier.PROCESS])
-def test_an_error_that_no_file_could_hold_comes_out_escaped(pool: GVisorSessions, tier: Tier) -> None:
+def test_an_error_that_no_file_could_hold_comes_out_escaped(pool: Sessions, tier: Tier) -> None:
     with pool.open(tier=tier) as session:
         result = session.run("assert 0, '\\ud800'")
         assert result.error == "AssertionError: \\ud800"
@@ -133,7 +133,7 @@ def open_things() -> tuple[int, int]:
     return len(list(Path("/proc/self/fd").iterdir())), len(list(Path("/proc/self/task").iterdir()))
 
 
-def test_two_hundred_sessions_leave_no_descriptor_and_no_thread_behind(pool: GVisorSessions) -> None:
+def test_two_hundred_sessions_leave_no_descriptor_and_no_thread_behind(pool: Sessions) -> None:
     def use(count: int) -> None:
         sessions = [pool.open(tier=Tier.SHARED if n % 10 else Tier.PROCESS) for n in range(count)]
         for future in [session.start("print(1)") for session in sessions]:
@@ -181,7 +181,7 @@ LOOKING = "print(x, f(), len('abc'), sum([1, 5]), math.gcd(12, 18), math.pi, int
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(STATEMENTS, min_size=1, max_size=6))
 def test_whatever_pure_code_does_the_next_session_finds_a_clean_interpreter(
-    pool: GVisorSessions, statements: list[str]
+    pool: Sessions, statements: list[str]
 ) -> None:
     with pool.open() as session, pool.open() as neighbour:
         says(neighbour, "import math\nx = [5]\ndef f(y=[]): y.append(1); return y")
