@@ -84,7 +84,9 @@ class Reactor:
         return timer
 
     def watch(self, descriptor: int, events: int, callback: Callback) -> None:
-        """From a callback only; `events` is of `selectors`, 0 stops watching."""
+        """From a callback only; `events` is of `selectors`, 0 stops watching. After `stop` nothing is watched."""
+        if self._stopped:
+            return
         known = descriptor in self._selector.get_map()
         if not events:
             if known:
@@ -95,7 +97,9 @@ class Reactor:
             self._selector.register(descriptor, events, callback)
 
     def stop(self) -> None:
-        """Ends the thread after what is due now; timers that come later never run."""
+        """Ends the thread after what is due now; timers that come later never run. Stopping twice is fine."""
+        if self._stopped:
+            return
         self.call(self._end)
         self._thread.join()
         self._stopped = True

@@ -13,6 +13,7 @@ import logging
 import select
 import selectors
 import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -78,13 +79,18 @@ Started = Callable[[Live | SandboxError], None]
 
 
 class Boxes:
-    """All sandboxes of this broker. `changed` is called when one that nobody holds has ended, or room has come."""
+    """All sandboxes of this broker. `changed` is called whenever one has ended."""
 
-    def __init__(self, reactor: Reactor, changed: Callable[[], None], stirred: Callable[[Live], None]) -> None:
+    def __init__(
+        self, reactor: Reactor, changed: Callable[[], None], stirred: Callable[[Live], None], *, freezes: int
+    ) -> None:
+        """`stirred`: a ready one that spoke or ended; `freezes`: checkpoints at once, the others wait."""
         self._reactor, self._changed, self._stirred = reactor, changed, stirred
         self._numbers = itertools.count(1)
         self.alive: dict[int, Live] = {}
         """Everything that may have a process, by number."""
+        self._freezes = freezes
+        self._to_freeze: deque[Callable[[], None]] = deque()
         self._clock = reactor.after(CLOCK_SECONDS, self._tick)
         self._closed = False
 
@@ -118,20 +124,21 @@ class Boxes:
         def greeted(problem: SandboxError | None) -> None:
             if problem is None:
                 live.spent = live.backend.usage(_box(live))
-                self._rest(live)
-                done(live)
-            else:
-                self.end(live, Cause.DIED)
-                done(problem)
+            done(live if problem is None else problem)
 
         backend.start(profile, image, given)
         return live
 
     def greet(self, live: Live, op: Op | None, seconds: float, done: Callable[[SandboxError | None], None]) -> None:
-        """Speaks with a box that nobody holds; a box that ends meanwhile answers with an error."""
+        """Speaks with a box that nobody holds. It is ready afterwards, or else ended, and then with an error."""
+        live.state = State.STARTING
 
         def heard(problem: SandboxError | None) -> None:
             live.greeting = None
+            if problem is None:
+                self._rest(live)
+            else:
+                self.end(live, Cause.DIED)
             done(problem)
 
         live.greeting = Greeting(self._reactor, _box(live), op, seconds, heard)
@@ -144,6 +151,29 @@ class Boxes:
         live.state, live.holder, live.pid, live.caller = State.HELD, holder, pid, caller
         live.held_since = time.monotonic()
         return box.requests, box.replies
+
+    def freeze(self, live: Live, folder: Path, done: Callable[[SandboxError | None], None]) -> None:
+        """A checkpoint into an empty folder; the box goes on."""
+        live.freezing = True
+
+        def begin() -> None:
+            self._freezes -= 1
+            if live.cause is not None:
+                frozen(InfrastructureError(f"sandbox {live.id} has ended"))
+            else:
+                live.backend.checkpoint(_box(live), folder, leave_running=True, done=frozen)
+
+        def frozen(problem: SandboxError | None) -> None:
+            self._freezes += 1
+            live.freezing = False
+            if self._to_freeze:
+                self._to_freeze.popleft()()
+            done(problem)
+
+        if self._freezes > 0:
+            begin()
+        else:
+            self._to_freeze.append(begin)
 
     def usage(self, live: Live) -> BoxUsage:
         """What its holder has used."""

@@ -190,7 +190,8 @@ class BrokerClient:
                 sent += 1
         except OSError as error:
             problem = error
-            self._reactor.call(lambda: self._lose_to(problem))
+            self._unsent.clear()
+            self._reactor.call(lambda: self._hear_last_words(problem))
             return
         was_full = len(self._unsent) > sent
         del self._unsent[:sent]
@@ -213,6 +214,11 @@ class BrokerClient:
                 self._lose_to(error)
                 return
             self._take(answer, packet.descriptors)
+
+    def _hear_last_words(self, problem: OSError) -> None:
+        """It takes nothing any more; perhaps it said why."""
+        self._hear()
+        self._lose_to(problem)
 
     def _take(self, answer: m.Answer, descriptors: tuple[int, ...]) -> None:
         if isinstance(answer, m.Launched):

@@ -27,6 +27,7 @@ UNSENT_BYTES = 1 << 20
 UNSENT = 8_192
 UNSENT_SECONDS = 10.0
 """How long a client may leave answers unread once the kernel takes no more of them."""
+DISMISS_SECONDS = 2.0
 AT_ONCE = 32
 """Packets taken from one client before the others have their turn."""
 _UCRED = struct.Struct("3i")
@@ -66,6 +67,7 @@ class Connection:
         """When the kernel last took an answer, while some are left."""
         self._watched = 0
         self.open = True
+        self._dismissed = False
         connection.setblocking(False)
         self._watch()
 
@@ -88,6 +90,13 @@ class Connection:
             self._progress = time.monotonic()
             self._reactor.after(UNSENT_SECONDS, self._look_again)
             self._watch()
+
+    def dismiss(self, message: BaseModel) -> None:
+        """The last word. What still comes is read and ignored until the client hangs up, for a moment: a socket that
+        is closed with something unread takes back what was sent (unix(7))."""
+        self.send(message)
+        self._dismissed = True
+        self._reactor.after(DISMISS_SECONDS, self.close)
 
     def close(self, why: str = "") -> None:
         if not self.open:
@@ -129,7 +138,7 @@ class Connection:
                 self.close("it sent descriptors")
             elif not packet.data:
                 self.close()
-            else:
+            elif not self._dismissed:
                 self._received(self, packet.data)
 
     def _flush(self) -> None:

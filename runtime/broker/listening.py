@@ -26,18 +26,13 @@ PATH_BYTES = 107
 
 
 class Listener:
-    def __init__(
-        self,
-        reactor: Reactor,
-        path: Path,
-        allowed: Collection[int],
-        connected: Callable[[socket.socket], None],
-    ) -> None:
+    def __init__(self, reactor: Reactor, path: Path, allowed: Collection[int]) -> None:
         """Before the reactor has anything to do with it; `listen` begins. Raises BadRequestError for a path that cannot
         be, InfrastructureError when another broker is there or the folder does not take it."""
         if len(os.fsencode(path)) > PATH_BYTES:
             raise BadRequestError(f"{path} is too long for a socket", hint=f"Linux takes {PATH_BYTES} bytes.")
-        self._reactor, self._path, self._connected = reactor, path, connected
+        self._reactor, self._path = reactor, path
+        self._connected: Callable[[socket.socket], None] = socket.socket.close
         self._allowed = frozenset(allowed) | {os.geteuid()}
         others = self._allowed - {os.geteuid()}
         self._lock = _lock(path)
@@ -55,8 +50,9 @@ class Listener:
         finally:
             os.umask(mask)
 
-    def listen(self) -> None:
+    def listen(self, connected: Callable[[socket.socket], None]) -> None:
         """From a callback of the reactor."""
+        self._connected = connected
         self._reactor.watch(self._socket.fileno(), selectors.EVENT_READ, self._accept)
 
     def close(self) -> None:
@@ -74,7 +70,7 @@ class Listener:
         except OSError as error:  # no descriptors left, for the moment
             log.warning("a connection could not be accepted: %s", error)
             self._reactor.watch(self._socket.fileno(), 0, self._accept)
-            self._reactor.after(0.2, self.listen)
+            self._reactor.after(0.2, lambda: self.listen(self._connected))
             return
         peer = Peer.of(connection)
         if peer.uid not in self._allowed:

@@ -91,6 +91,10 @@ class Queue(Generic[Key, Item]):
         turns = self._to_serve.get(key)
         return len(turns) if turns else 0
 
+    def starting(self, key: Key) -> int:
+        """Starts of this key under way."""
+        return self._starting.get(key, 0)
+
     def next_start(self, blocked: Callable[[Key], bool]) -> Key | None:
         """The key to start next, or None when every request is covered or blocked. Tell `started` if you do."""
         for key in list(self._owed):

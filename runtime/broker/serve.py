@@ -12,6 +12,7 @@ import signal
 import socket
 import sys
 import threading
+from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import ExitStack
 from pathlib import Path
@@ -86,18 +87,25 @@ def _told(only: socket.socket, error: SandboxError) -> bool:
 def _serve(
     settings: BrokerSettings, only: socket.socket | None, stop: threading.Event, path: Path | None, allowed: list[int]
 ) -> None:
-    """Each part that was built is taken down again, in the other order, whatever happened to the later ones."""
+    """Each part that was built is taken down again, whatever happened to the later ones: backends on the reactor's
+    thread, then the reactor, then what works in the background, and last the folders that it worked in."""
     reactor = Reactor()
     with ExitStack() as parts:
         parts.callback(reactor.stop)
         sweep(settings.state_dir)
         site = Site(settings.state_dir, reactor)
-        parts.callback(site.close)
-        backends, versions, refused = _backends(settings, reactor, site, parts)
-        folder = settings.snapshot_dir or settings.root_dir / "snapshots"
-        store = Store(folder, site.owner, site.background, most_mib=settings.snapshots_mib, free_mib=settings.free_mib)
-        parts.callback(store.close)
+        folders: list[Store] = []
+        parts.callback(_close, reactor, site, folders)
+        store = Store(
+            settings.snapshot_dir or settings.root_dir / "snapshots",
+            site.owner,
+            site.background,
+            most_mib=settings.snapshots_mib,
+            free_mib=settings.free_mib,
+        )
+        folders.append(store)
         golden = Golden(settings.root_dir / "images", site.owner, site.background)
+        backends, versions, refused = _backends(settings, reactor, site, parts)
         listener = Listener(reactor, path, allowed) if path is not None else None
         started: Future[Server] = Future()
 
@@ -124,8 +132,31 @@ def _serve(
         log.info("serving with %s", ", ".join(f"{name} {version}" for name, version in versions.items()))
         stop.wait()
         if listener is not None:
-            reactor.call(listener.close)
-        reactor.call(server.close)
+            _on(reactor, listener.close)
+        _on(reactor, server.close)
+
+
+def _on(reactor: Reactor, callback: Callable[[], None]) -> None:
+    """Runs it on the reactor's thread and waits for it. Raises what it raises."""
+    done: Future[None] = Future()
+
+    def run() -> None:
+        try:
+            callback()
+        except BaseException as error:
+            done.set_exception(error)
+            raise
+        done.set_result(None)
+
+    reactor.call(run)
+    done.result()
+
+
+def _close(reactor: Reactor, site: Site, folders: list[Store]) -> None:
+    reactor.stop()
+    site.close()
+    for store in folders:
+        store.close()
 
 
 def _backends(
@@ -149,7 +180,7 @@ def _backends(
             log.warning("%s cannot be used: %s", name, error)
             refused[name] = error
         else:
-            parts.callback(backends[name].close)
+            parts.callback(_on, reactor, backends[name].close)
     if not backends:
         raise next(iter(refused.values()), RefusedError("no backend may be used", hint="The policy names none."))
     return backends, versions, refused

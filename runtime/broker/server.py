@@ -1,7 +1,8 @@
 """The broker: what each message means, and what belongs to whom.
 
-What always holds: a connection is answered for its own sandboxes and snapshots and for nothing else; once it has ended,
-so have its sandboxes and requests. Everything runs on the reactor's thread.
+What always holds: a connection is answered for its own sandboxes, and for snapshots of its own user, and for nothing
+else; what does not exist and what is somebody else's are told apart by nothing. Once a connection has ended, so have
+its sandboxes, its requests, and what only it referred to. Everything runs on the reactor's thread.
 """
 
 from __future__ import annotations
@@ -9,25 +10,34 @@ from __future__ import annotations
 import logging
 import os
 import socket
+import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from pathlib import Path
 from typing import assert_never
 
 from pydantic import ValidationError
 
 from runtime.backends.backend import Backend, Cause
+from runtime.backends.sweep import SweepReport, sweep
+from runtime.broker import account
 from runtime.broker import messages as m
 from runtime.broker.boxes import Live
 from runtime.broker.connection import Connection
 from runtime.broker.failures import failed
-from runtime.broker.queue import Place
-from runtime.broker.supply import Source, Supply
-from runtime.errors import BadRequestError, RefusedError, SandboxError
+from runtime.broker.golden import Golden
+from runtime.broker.store import Background, Snapshot, Store
+from runtime.broker.supply import Source, Supply, Wish
+from runtime.errors import BadRequestError, InfrastructureError, LimitError, RefusedError, SandboxError
 from runtime.launcher import Fate
-from runtime.profile import BackendName
+from runtime.profile import BackendName, Profile
 from runtime.reactor import Reactor
 from runtime.settings import BrokerSettings
 
 log = logging.getLogger(__name__)
+CONNECTIONS = 256
+BOXES_KEPT = 4_096
+"""Sandboxes of one connection, ended ones included until it has asked how they ended."""
 
 
 class Client:
@@ -36,7 +46,8 @@ class Client:
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self.boxes: dict[str, Live] = {}
-        self.waiting: dict[int, Place[str]] = {}
+        self.waiting: dict[int, Wish] = {}
+        self.prepared: dict[str, int] = {}
 
 
 class Server:
@@ -46,26 +57,38 @@ class Server:
         reactor: Reactor,
         backends: Mapping[BackendName, Backend],
         versions: Mapping[str, str],
+        golden: Golden,
+        store: Store,
+        background: Background,
         *,
+        refused: Mapping[BackendName, SandboxError] | None = None,
         alone: Callable[[], None] = lambda: None,
     ) -> None:
-        """From a callback of the reactor. `alone` is called whenever the last connection has ended."""
+        """From a callback of the reactor. `refused`: why a backend that may be used does not work here; `alone` is
+        called whenever the last connection has ended."""
         self._settings, self._reactor = settings, reactor
         self._backends, self._versions = dict(backends), dict(versions)
+        self._refused = dict(refused or {})
+        self._golden, self._store, self._background = golden, store, background
         self._alone = alone
-        self._supply = Supply(settings, reactor)
+        self._supply = Supply(settings, reactor, golden, store)
         self._clients: dict[int, Client] = {}
         self._numbers = 0
 
     def connect(self, connection: socket.socket) -> None:
+        """Serves it from now on; one too many is hung up on."""
+        if len(self._clients) >= CONNECTIONS:
+            log.warning("%d connections are open: another one is refused", len(self._clients))
+            connection.close()
+            return
         self._numbers += 1
         opened = Connection(self._reactor, connection, self._numbers, received=self._received, closed=self._closed)
         self._clients[opened.number] = Client(opened)
 
     def close(self) -> None:
+        self._supply.close()
         for client in list(self._clients.values()):
             client.connection.close()
-        self._supply.close()
 
     def _received(self, connection: Connection, data: bytes) -> None:
         try:
@@ -83,30 +106,44 @@ class Server:
             connection.send(failed(request.request, error))
 
     def _handle(self, client: Client, request: m.Request) -> None:
+        send = client.connection.send
         match request:
             case m.Hello():
                 self._hello(client, request)
             case m.Launch():
-                source = self._source(request)
-                self._ask(client, request, source)
+                kind = self._golden.kind(self._backend(request.profile), request.profile)
+                self._ask(client, request, Source(kind.key, kind.profile, kind.backend, kind=kind))
+            case m.Restore():
+                self._restore(client, request)
             case m.Cancel():
-                place = client.waiting.pop(request.of, None)
-                if place is not None:
-                    self._supply.cancel(place)
-                client.connection.send(m.Done(request=request.request))
+                wish = client.waiting.pop(request.of, None)
+                if wish is not None:
+                    self._supply.cancel(wish)
+                send(m.Done(request=request.request))
             case m.End():
                 live = self._own(client, request.box)
                 del client.boxes[request.box]
-
-                def ended(fate: Fate) -> None:
-                    client.connection.send(m.Ended(request=request.request, cause=fate.cause, usage=fate.usage))
-
-                self._supply.boxes.end(live, Cause.ASKED, ended)
+                self._supply.boxes.end(live, Cause.ASKED, lambda fate: send(_ended(request.request, fate)))
             case m.Measure():
                 usage = self._supply.boxes.usage(self._own(client, request.box))
-                client.connection.send(m.Measured(request=request.request, usage=usage))
-            case m.Restore() | m.Snapshot() | m.Prepare() | m.Forget() | m.List() | m.Stats() | m.Sweep():
-                raise RefusedError(f"{request.kind} comes later")
+                send(m.Measured(request=request.request, usage=usage))
+            case m.Snapshot():
+                self._snapshot(client, request)
+            case m.Prepare():
+                self._prepare(client, request)
+            case m.Forget():
+                snapshot = self._store.get(request.snapshot, client.connection.peer.uid)
+                self._stop_preparing(client, request.snapshot)
+                self._store.forget(snapshot, client.connection.number)
+                send(m.Done(request=request.request))
+            case m.List():
+                boxes, snapshots = self._seen_by(client.connection.peer.uid)
+                send(account.listing(request.request, boxes, snapshots))
+            case m.Stats():
+                values = account.figures(self._supply, self._store, len(self._clients))
+                send(m.Figures(request=request.request, values=values))
+            case m.Sweep():
+                self._sweep(client, request.request)
             case _:
                 assert_never(request)
 
@@ -116,25 +153,23 @@ class Server:
                 f"the broker speaks protocol {m.PROTOCOL}, not {request.protocol}",
                 hint="Broker and client come from different versions: restart the older one.",
             )
-            client.connection.send(failed(request.request, error))
-            client.connection.close("another protocol")
+            client.connection.dismiss(failed(request.request, error))
             return
         client.connection.greeted = True
         client.connection.send(
             m.Welcome(request=request.request, protocol=m.PROTOCOL, pid=os.getpid(), backends=self._versions)
         )
 
-    def _source(self, request: m.Launch) -> Source:
-        profile = request.profile
+    def _backend(self, profile: Profile) -> Backend:
         backend = self._backends.get(profile.backend)
         if backend is None:
-            raise RefusedError(
-                f"{profile.backend} may not be used here, or does not work",
-                hint="The written policy says which backends may be used; `doctor` says which work.",
+            raise self._refused.get(profile.backend) or RefusedError(
+                f"{profile.backend} may not be used here",
+                hint="The written policy says which backends may be used.",
             )
-        return Source(profile.model_dump_json(), profile, backend)
+        return backend
 
-    def _ask(self, client: Client, request: m.Launch, source: Source) -> None:
+    def _ask(self, client: Client, request: m.Launch | m.Restore, source: Source) -> None:
         connection = client.connection
 
         def given(live: Live | SandboxError) -> None:
@@ -148,9 +183,136 @@ class Server:
 
         if request.request in client.waiting:
             raise BadRequestError(f"request {request.request} waits already")
-        caller = f"{connection.number}/{request.caller}"
-        place = self._supply.ask(source, caller=caller, priority=request.priority, given=given)
-        client.waiting[request.request] = place
+        if len(client.boxes) + len(client.waiting) >= BOXES_KEPT:
+            raise LimitError(f"this connection has {BOXES_KEPT} sandboxes", hint="End those that are not needed.")
+        wish = self._supply.ask(
+            source,
+            caller=f"{connection.number}/{request.caller}",
+            priority=request.priority,
+            given=given,
+            reseed=isinstance(request, m.Restore) and request.reseed,
+        )
+        if not wish.over:
+            client.waiting[request.request] = wish
+
+    def _restore(self, client: Client, request: m.Restore) -> None:
+        source, snapshot = self._restorable(client, request.snapshot)
+        holder = client.connection.number
+        self._store.refer(snapshot, holder)
+
+        def checked(problem: SandboxError | None) -> None:
+            try:
+                if problem is not None:
+                    raise problem
+                if client.connection.open:
+                    self._ask(client, request, source)
+            except SandboxError as error:
+                client.connection.send(failed(request.request, error))
+            finally:
+                self._store.release(snapshot, holder)
+
+        self._store.check(snapshot, checked)
+
+    def _restorable(self, client: Client, key: str) -> tuple[Source, Snapshot]:
+        """Raises RefusedError when the snapshot comes from another gVisor, or another guest's root, than this one."""
+        snapshot = self._store.get(key, client.connection.peer.uid)
+        profile = snapshot.manifest.profile
+        kind = self._golden.kind(self._backend(profile), profile)
+        if kind.parts != snapshot.manifest.parts:
+            raise RefusedError(
+                f"snapshot {key[:12]} was taken with another version of the sandbox",
+                hint="It can only be restored by the very programs that took it. Forget it and take another.",
+            )
+        return Source(key, profile, kind.backend, snapshot=snapshot), snapshot
+
+    def _snapshot(self, client: Client, request: m.Snapshot) -> None:
+        live, begun = self._own(client, request.box), time.monotonic()
+        if live.freezing or live.cause is not None:
+            raise BadRequestError("a snapshot of this sandbox is being taken, or it has ended")
+        parts = live.backend.image_parts(live.profile)
+        wanted = self._store.begin(
+            live.profile,
+            parts,
+            parent=live.parent,
+            uid=client.connection.peer.uid,
+            label=request.label,
+            durable=request.durable,
+            expected=int(self._supply.boxes.usage(live).memory_mib * 2**20),
+        )
+
+        def frozen(problem: SandboxError | None) -> None:
+            if problem is None:
+                self._store.finish(wanted, client.connection.number, kept)
+            else:
+                self._store.abandon(wanted)
+                client.connection.send(failed(request.request, problem))
+
+        def kept(snapshot: Snapshot | SandboxError) -> None:
+            if isinstance(snapshot, SandboxError):
+                client.connection.send(failed(request.request, snapshot))
+                return
+            live.parent = snapshot.key
+            seconds = time.monotonic() - begun
+            self._supply.spans.add("snapshot", seconds)
+            self._supply.counts["snapshots_taken"] += 1
+            if not client.connection.open:
+                self._store.hung_up(client.connection.number)
+            client.connection.send(
+                m.SnapshotKept(
+                    request=request.request,
+                    snapshot=snapshot.key,
+                    bytes=snapshot.manifest.bytes,
+                    seconds=round(seconds, 6),
+                )
+            )
+
+        self._supply.boxes.freeze(live, wanted.image, frozen)
+
+    def _prepare(self, client: Client, request: m.Prepare) -> None:
+        if not request.copies:
+            self._stop_preparing(client, request.snapshot)
+            client.connection.send(m.Done(request=request.request))
+            return
+        source, snapshot = self._restorable(client, request.snapshot)
+
+        def checked(problem: SandboxError | None) -> None:
+            if problem is not None:
+                client.connection.send(failed(request.request, problem))
+                return
+            if client.connection.open:
+                client.prepared[request.snapshot] = request.copies
+                self._supply.prepare(source, self._copies(request.snapshot))
+            client.connection.send(m.Done(request=request.request))
+
+        self._store.check(snapshot, checked)
+
+    def _stop_preparing(self, client: Client, snapshot: str) -> None:
+        if client.prepared.pop(snapshot, None) is not None:
+            self._supply.prepare_fewer(snapshot, self._copies(snapshot))
+
+    def _copies(self, snapshot: str) -> int:
+        return sum(client.prepared.get(snapshot, 0) for client in self._clients.values())
+
+    def _seen_by(self, uid: int) -> tuple[list[Live], list[Snapshot]]:
+        """Our own user sees everything; others see their own, and sandboxes that nobody holds."""
+        alive = self._supply.boxes.alive.values()
+        if uid == os.geteuid():
+            return list(alive), self._store.all()
+        numbers = {number for number, client in self._clients.items() if client.connection.peer.uid == uid}
+        return [live for live in alive if not live.holder or live.holder in numbers], self._store.seen_by(uid)
+
+    def _sweep(self, client: Client, request: int) -> None:
+        def swept(future: Future[SweepReport]) -> None:
+            problem = future.exception()
+            if problem is not None:
+                error = problem if isinstance(problem, SandboxError) else InfrastructureError(f"no sweep: {problem}")
+                client.connection.send(failed(request, error))
+            else:
+                report = future.result().model_dump()
+                client.connection.send(m.Swept(request=request, **report))
+
+        state: Path = self._settings.state_dir
+        self._background(lambda: sweep(state), swept)
 
     def _own(self, client: Client, box: str) -> Live:
         live = client.boxes.get(box)
@@ -160,9 +322,16 @@ class Server:
 
     def _closed(self, connection: Connection) -> None:
         client = self._clients.pop(connection.number)
-        for place in client.waiting.values():
-            self._supply.cancel(place)
+        for wish in client.waiting.values():
+            self._supply.cancel(wish)
         for live in client.boxes.values():
             self._supply.boxes.end(live, Cause.ASKED)
+        for snapshot in list(client.prepared):
+            self._stop_preparing(client, snapshot)
+        self._store.hung_up(connection.number)
         if not self._clients:
             self._alone()
+
+
+def _ended(request: int, fate: Fate) -> m.Ended:
+    return m.Ended(request=request, cause=fate.cause, usage=fate.usage)

@@ -1,0 +1,104 @@
+"""What is in a folder of image files, as digests; and whether it is still that.
+
+What always holds: only plain files directly in the folder count, ours alone (owner, one name, nobody else may write);
+anything else in it, a link, a folder, a device, is a RefusedError and is never followed. Files are hashed in blocks on
+several threads, so the digest of a file is the SHA-256 over the SHA-256 of its blocks.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+from runtime.errors import InfrastructureError, RefusedError
+
+BLOCK_BYTES = 4 << 20
+READ_BYTES = 1 << 19
+THREADS = 2
+HINT = "Remove it and take another; look who else may write there."
+
+
+class File(NamedTuple):
+    name: str
+    size: int
+    digest: str
+
+
+def own_folder(folder: Path) -> Path:
+    """Makes a folder that is ours alone. Raises RefusedError when it is somebody else's, or others may write to it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        found = folder.lstat()
+    except OSError as error:
+        raise InfrastructureError(f"{folder} cannot be made: {error}", hint="Choose another folder.") from error
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:
+        raise RefusedError(
+            f"{folder} is not ours alone", hint="Others could change images in it. Choose another folder."
+        )
+    return folder
+
+
+def read(folder: Path) -> tuple[File, ...]:
+    """Size and digest of every file, by name. Blocks (64 MB take about 20 ms); raises RefusedError, and OSError."""
+    place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    opened: dict[str, tuple[int, int]] = {}
+    try:
+        for name in sorted(entry.name for entry in os.scandir(place)):
+            _open(place, folder, name, opened)
+        blocks = [
+            (descriptor, offset)
+            for descriptor, size in opened.values()
+            for offset in range(0, max(size, 1), BLOCK_BYTES)
+        ]
+        if len(blocks) > THREADS:
+            with ThreadPoolExecutor(THREADS, thread_name_prefix="digest") as threads:
+                digests = list(threads.map(_block, blocks))
+        else:
+            digests = [_block(block) for block in blocks]
+    finally:
+        for descriptor, _ in opened.values():
+            os.close(descriptor)
+        os.close(place)
+    whole = {descriptor: hashlib.sha256() for descriptor, _ in opened.values()}
+    for (descriptor, _), digest in zip(blocks, digests, strict=True):
+        whole[descriptor].update(digest)
+    return tuple(File(name, size, whole[descriptor].hexdigest()) for name, (descriptor, size) in opened.items())
+
+
+def tree_digest(files: tuple[File, ...]) -> str:
+    return hashlib.sha256(json.dumps([list(file) for file in files]).encode()).hexdigest()
+
+
+def flush(path: Path) -> None:
+    """Has the disk keep a file, or a folder's names. Blocks."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _open(place: int, folder: Path, name: str, opened: dict[str, tuple[int, int]]) -> None:
+    found = os.stat(name, dir_fd=place, follow_symlinks=False)
+    ours = found.st_uid == os.geteuid() and found.st_nlink == 1 and not found.st_mode & 0o022
+    if not stat.S_ISREG(found.st_mode) or not ours:
+        raise RefusedError(f"{folder} holds something that is not an image file of ours: {name!r}", hint=HINT)
+    descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=place)
+    opened[name] = (descriptor, os.fstat(descriptor).st_size)
+
+
+def _block(block: tuple[int, int]) -> bytes:
+    descriptor, offset = block
+    state, end = hashlib.sha256(), offset + BLOCK_BYTES
+    while offset < end:
+        data = os.pread(descriptor, min(READ_BYTES, end - offset), offset)
+        if not data:
+            break
+        state.update(data)
+        offset += len(data)
+    return state.digest()

@@ -1,0 +1,93 @@
+"""What is known of an image on disk: written last, beside the folder of its files, so an image without one is none.
+
+    KEY/manifest.json, KEY/image/...
+
+What always holds: the key of a snapshot is the SHA-256 over what it depends on, its parent and its files, so a manifest
+that was changed no longer fits its folder's name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from runtime.broker.content import HINT, File, read, tree_digest
+from runtime.errors import RefusedError
+from runtime.profile import Profile
+
+FORMAT = 1
+NAME = "manifest.json"
+MANIFEST_BYTES = 1 << 16
+
+
+class Manifest(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format: int = FORMAT
+    parts: tuple[str, ...]
+    """What its backend says that it depends on."""
+    profile: Profile
+    parent: str = ""
+    """The snapshot from which its sandbox came; of a golden image, empty."""
+    files: tuple[File, ...]
+    uid: int
+    """Whose it is: the user at the other end of the connection that asked for it."""
+    label: str = ""
+    created: str = ""
+    """Moment, in UTC."""
+
+    @property
+    def bytes(self) -> int:
+        return sum(file.size for file in self.files)
+
+    @property
+    def key(self) -> str:
+        """The name of a snapshot. What it is called and whose it is does not belong to it."""
+        depends = [self.format, self.parts, self.profile.model_dump_json(), self.parent, tree_digest(self.files)]
+        return hashlib.sha256(json.dumps(depends).encode()).hexdigest()
+
+
+def write(folder: Path, manifest: Manifest) -> None:
+    """By one rename, so that it is whole or absent. Raises OSError."""
+    new = folder / f".{NAME}"
+    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(manifest.model_dump_json())
+    new.rename(folder / NAME)
+
+
+def load(folder: Path) -> Manifest | None:
+    """None where there is none. Raises RefusedError when it is not one of ours, or not to be read as one."""
+    try:
+        descriptor = os.open(folder / NAME, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise RefusedError(f"{folder / NAME} is no manifest: {error}", hint=HINT) from error
+    with os.fdopen(descriptor, "rb") as file:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:
+            raise RefusedError(f"{folder / NAME} is not ours alone", hint=HINT)
+        data = file.read(MANIFEST_BYTES + 1)
+    try:
+        manifest = Manifest.model_validate_json(data)
+    except ValidationError as error:
+        raise RefusedError(f"{folder / NAME} is no manifest: {error.error_count()} mistakes", hint=HINT) from error
+    if manifest.format != FORMAT:
+        raise RefusedError(f"{folder / NAME} has format {manifest.format}, not {FORMAT}", hint=HINT)
+    return manifest
+
+
+def verify(folder: Path, manifest: Manifest) -> None:
+    """Reads every byte of its files. Blocks; raises RefusedError when they are not the ones it names."""
+    try:
+        found = read(folder / "image")
+    except OSError as error:
+        raise RefusedError(f"the files of {folder.name} cannot be read: {error}", hint=HINT) from error
+    if found != manifest.files:
+        raise RefusedError(f"{folder.name} was changed on disk", hint=HINT)
