@@ -103,9 +103,7 @@ class Agent:
             while (waiting or self._live) and not stopped:
                 while waiting and len(self._live) < self._budget.concurrent + AHEAD:
                     order.append(self._begin(waiting.pop()))
-                for turn in self._engine.step():
-                    stopped |= self._take(turn, on_finish)
-                stopped |= self._collect(on_finish)
+                stopped = any(self._take(turn, on_finish) for turn in self._engine.step()) or self._collect(on_finish)
         finally:
             self._abandon()
         return [self._finished[number] for number in order if number in self._finished]

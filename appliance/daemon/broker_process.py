@@ -8,6 +8,8 @@ be root, and the folder another user's.
 from __future__ import annotations
 
 import contextlib
+import io
+import os
 import select
 import subprocess
 import sys
@@ -20,13 +22,12 @@ from pydantic import BaseModel, ConfigDict
 
 from appliance.daemon import broker_guard
 from appliance.daemon.child_log import ChildLog
-from appliance.daemon.errors import BrokenError
 from runtime.broker.client import ask
-from runtime.broker.messages import Welcome
 from runtime.errors import SandboxError
 from runtime.settings import BrokerSettings
 
 START_SECONDS = 30.0
+MOST_CHARS = 600
 GRACE_SECONDS = broker_guard.GRACE_SECONDS + 5.0
 ENVIRONMENT = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8"}
 
@@ -61,11 +62,13 @@ class BrokerProcess:
         self._program = tuple(program)
         self._guard: subprocess.Popen[bytes] | None = None
         self._threads: list[threading.Thread] = []
+        self._early = b""
         self._closing = False
         self._lock = threading.Lock()
 
-    def start(self) -> Welcome:
-        """Returns when the broker answers. Raises BrokenError when it does not."""
+    def start(self) -> str:
+        """Returns when the broker answers, with nothing to say, or with why it does not: the guard then goes on trying,
+        unless the broker says that it cannot work."""
         self._guard = subprocess.Popen(
             [sys.executable, "-I", "-S", str(broker_guard.__file__), *self._program],
             stdin=subprocess.PIPE,
@@ -79,7 +82,7 @@ class BrokerProcess:
         try:
             self._guard.stdin.write(self._settings.model_dump_json().encode() + b"\n")
             self._guard.stdin.flush()
-            return self._answer()
+            return self._answer(self._guard)
         except BaseException:
             self.close()
             raise
@@ -89,7 +92,7 @@ class BrokerProcess:
         guard = self._guard
         assert guard is not None
         self._threads = [
-            threading.Thread(target=log.drain, args=(guard.stderr,), name="broker-log", daemon=True),
+            threading.Thread(target=self._keep, args=(guard, log), name="broker-log", daemon=True),
             threading.Thread(target=self._hear, args=(guard, log, say, lost), name="broker-news", daemon=True),
         ]
         for thread in self._threads:
@@ -122,30 +125,34 @@ class BrokerProcess:
             if pipe is not None and not any(thread.is_alive() for thread in self._threads):
                 pipe.close()
 
-    def _answer(self) -> Welcome:
-        guard = self._guard
-        assert guard is not None
+    def _answer(self, guard: subprocess.Popen[bytes]) -> str:
         assert guard.stdout is not None
         deadline = time.monotonic() + START_SECONDS
         while True:
             try:
-                return ask(self.socket, seconds=2.0)
+                ask(self.socket, seconds=2.0)
             except SandboxError as error:
-                problem: SandboxError = error
-            ready, _, _ = select.select([guard.stdout], [], [], 0.02)
-            if ready or time.monotonic() > deadline:
-                raise BrokenError(f"the broker does not start: {self._last_words() or problem}", hint=problem.hint)
+                problem = str(error)
+            else:
+                return ""
+            # What is read here is no longer in the pipe: the guard's line is looked at, not taken.
+            if select.select([guard.stdout], [], [], 0.02)[0]:
+                return self._first_words(guard) or problem
+            if time.monotonic() > deadline:
+                return problem
 
-    def _last_words(self) -> str:
-        """Ends the guard and reads what it and the broker have said: the last line counts."""
-        guard = self._guard
-        assert guard is not None
-        assert guard.stdin is not None
-        guard.stdin.close()
-        guard.wait(GRACE_SECONDS)
+    def _first_words(self, guard: subprocess.Popen[bytes]) -> str:
+        """The last line of what the broker has said so far; the log gets it later."""
         assert guard.stderr is not None
-        lines = guard.stderr.read(1 << 16).decode(errors="replace").strip().splitlines()
-        return lines[-1][:300] if lines else ""
+        if select.select([guard.stderr], [], [], 1.0)[0]:
+            self._early = os.read(guard.stderr.fileno(), 1 << 16)
+        lines = self._early.decode(errors="replace").strip().splitlines()
+        return lines[-1].removeprefix("broker: ")[:MOST_CHARS] if lines else ""
+
+    def _keep(self, guard: subprocess.Popen[bytes], log: ChildLog) -> None:
+        assert guard.stderr is not None
+        log.drain(io.BytesIO(self._early))
+        log.drain(guard.stderr)
 
     def _hear(
         self, guard: subprocess.Popen[bytes], log: ChildLog, say: Callable[[str], None], lost: Callable[[], None]

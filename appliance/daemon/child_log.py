@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO
 
 
 class ChildLog:
@@ -21,7 +21,7 @@ class ChildLog:
         self._tail: deque[bytes] = deque(maxlen=40)
         self.trouble = ""
 
-    def drain(self, pipe: BinaryIO) -> None:
+    def drain(self, pipe: IO[bytes]) -> None:
         """Copies lines until the pipe's end; a line longer than 8 KiB is cut into several.
 
         A file that cannot be written (a full disk) is said in `trouble`, and the pipe is still emptied: a child must

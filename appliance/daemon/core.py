@@ -27,7 +27,7 @@ from appliance.daemon.child_log import ChildLog
 from appliance.daemon.crew import Crew, Patience
 from appliance.daemon.errors import BrokenError, NotThereError, RequestError
 from appliance.daemon.governance import Governance
-from appliance.daemon.readiness import require_champion, require_isolation, require_model
+from appliance.daemon.readiness import is_served, require_champion, require_isolation, require_model
 from appliance.daemon.worker_process import WORKER, WorkerProcess
 from appliance.errors import explain
 from appliance.learning import folders
@@ -54,7 +54,7 @@ class Core:
     """Context manager. Every method may be called from any thread; `run_cycle_worker` and `run_jobs_worker` block.
 
     `now` gives UTC in ISO 8601; `worker` is the command line of the worker, for tests of what is around it. `refused`
-    says why model code cannot be run here, where that is known already.
+    says why model code cannot be run here, as long as no broker answers.
     """
 
     def __init__(
@@ -181,7 +181,8 @@ class Core:
 
     def require_isolation(self) -> None:
         """Raises RefusedError where model code cannot be run."""
-        if self._refused is not None:
+        broker = self.settings.sandbox.broker
+        if self._refused is not None and not (broker is not None and is_served(broker)):
             raise RefusedError(str(self._refused), hint=self._refused.hint)
         require_isolation(self.settings)
 

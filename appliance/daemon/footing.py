@@ -19,10 +19,12 @@ from appliance.daemon.broker_process import BrokerProcess, command
 from appliance.daemon.child_log import ChildLog
 from appliance.daemon.errors import BrokenError
 from appliance.daemon.privileges import account, give_up, require_own_folder
-from appliance.daemon.readiness import require_isolation
+from appliance.daemon.readiness import is_served, require_isolation
+from appliance.errors import explain
 from appliance.places import broker_folder, broker_settings, broker_socket, load_policy
-from runtime.broker.client import ask
-from runtime.errors import RefusedError, SandboxError
+from runtime.errors import RefusedError
+
+MEND = "mend that: the daemon tries again by itself, and says more in logs/broker.log in the data folder"
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ class Footing:
     broker: BrokerProcess | None
     """Ours, if we started one."""
     refused: RefusedError | None
-    """Why model code cannot be run; None where it can."""
+    """Why model code cannot be run at first; None where it can. A broker of ours may come to work later."""
 
     @contextmanager
     def watched(self, say: Callable[[str], None], fail: Callable[[Exception], None]) -> Iterator[None]:
@@ -57,17 +59,20 @@ def footing(settings: Settings) -> Iterator[Footing]:
     broker, refused = None, None
     if settings.sandbox.broker is None:
         socket = broker_socket(settings, settings.data)
-        if not _is_served(socket):
+        if not is_served(socket):
             try:
                 require_isolation(settings)
             except RefusedError as error:
                 refused = error
             else:
-                broker = _started(settings, socket, user.pw_uid)
+                broker = _prepared(settings, socket, user.pw_uid)
         if refused is None:
             sandbox = settings.sandbox.model_copy(update={"broker": socket})
             settings = settings.model_copy(update={"sandbox": sandbox})
     try:
+        problem = broker.start() if broker is not None else ""
+        if problem:
+            refused = RefusedError(f"model code cannot be run: the broker does not start: {problem}", hint=MEND)
         give_up(user)
         yield Footing(settings, broker, refused)
     finally:
@@ -75,21 +80,11 @@ def footing(settings: Settings) -> Iterator[Footing]:
             broker.close()
 
 
-def _is_served(socket: Path) -> bool:
-    try:
-        ask(socket)
-    except SandboxError:
-        return False
-    return True
-
-
-def _started(settings: Settings, socket: Path, uid: int) -> BrokerProcess:
+def _prepared(settings: Settings, socket: Path, uid: int) -> BrokerProcess:
     folder = broker_folder(settings, settings.data)
     _make(folder, for_others=uid != 0)
     told = broker_settings(settings, settings.data, load_policy(settings.data))
-    broker = BrokerProcess(told, socket, command(socket, uid))
-    broker.start()
-    return broker
+    return BrokerProcess(told, socket, command(socket, uid))
 
 
 def _make(folder: Path, *, for_others: bool) -> None:
@@ -109,5 +104,5 @@ def _make(folder: Path, *, for_others: bool) -> None:
             folder.chmod(0o711)
     except OSError as error:
         raise BrokenError(
-            f"the broker's folder {folder} cannot be used: {error.strerror}", hint="set sandbox.folder to another one"
+            f"the broker's folder {folder} cannot be used: {error.strerror}", hint=explain(error).hint
         ) from error

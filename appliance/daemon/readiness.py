@@ -40,14 +40,23 @@ def require_isolation(settings: Settings) -> str:
     return f"{runtime.backend.value} {found.version}"
 
 
+def is_served(socket: Path) -> bool:
+    """Whether a broker that we may use answers there."""
+    try:
+        ask(socket)
+    except SandboxError:
+        return False
+    return True
+
+
 def _of_broker(socket: Path, backend: BackendName) -> str:
     try:
         backends = ask(socket).backends
     except SandboxError as error:
-        raise RefusedError(f"model code cannot be run safely: {error}", hint=error.hint) from error
+        raise RefusedError(f"model code cannot be run: {error}", hint=error.hint) from error
     if backend.value not in backends:
         raise RefusedError(
-            f"model code cannot be run safely: the broker at {socket} has no {backend.value}, as the policy wants it",
+            f"model code cannot be run: the broker at {socket} has no {backend.value}, as the policy wants it",
             hint="`assay doctor`, as the broker's user, says why; sandbox.model_code in the policy names the backend",
         )
     return f"{backend.value} {backends[backend.value]}"

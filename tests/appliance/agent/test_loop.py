@@ -22,8 +22,8 @@ from appliance.records import Ended, Purpose, Role, Rollout, ToolStatus
 from appliance.seedling.tokenizer import train_tokenizer
 from runtime.errors import BusyError, InfrastructureError, LimitError, RefusedError, SandboxError
 from runtime.sandbox import CallResult, CallStatus, Priority, Session, SessionPool, Tier, Usage
-from runtime.sessions.pool import GVisorSessions
-from runtime.settings import RuntimeSettings
+from runtime.sessions.pool import Sessions
+from runtime.settings import BrokerSettings, RuntimeSettings
 
 
 class ScriptedEngine:
@@ -95,9 +95,9 @@ def codec() -> Codec:
 @pytest.fixture(scope="module")
 def sessions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SessionPool]:
     folder = tmp_path_factory.mktemp("runtime")
-    pool = GVisorSessions(RuntimeSettings(state_dir=folder / "state", root_dir=folder / "roots"))
-    yield pool
-    pool.close()
+    own = BrokerSettings(state_dir=folder / "state", root_dir=folder / "roots")
+    with Sessions(RuntimeSettings(own=own)) as pool:
+        yield pool
 
 
 def assignment(number: int, prompt: str = "gcd of 12 and 18?") -> Assignment:
