@@ -214,7 +214,7 @@ class Boxes:
             try:
                 box.ending.exception(timeout=2 * REMOVE_SECONDS)
                 box.remove()
-                del self._boxes[box.id]
+                self._boxes.pop(box.id, None)
             except (OSError, TimeoutError, InfrastructureError) as error:
                 problems.append(f"{box.id}: {error}")
         if problems:

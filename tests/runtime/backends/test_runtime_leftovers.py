@@ -13,19 +13,19 @@ import pytest
 
 from runtime.backends.cgroups import Group, locate
 from runtime.backends.owner import Owner, state_mark, working_folder
-from runtime.backends.sweep import sweep
-from runtime.errors import BadRequestError
+from runtime.backends.sweep import SweepReport, sweep
+from runtime.errors import BadRequestError, InfrastructureError
 from runtime.sandbox import Limits, Tier
-from runtime.sessions.pool import GVisorSessions
-from runtime.settings import RuntimeSettings
+from runtime.sessions.pool import Sessions
+from runtime.settings import BrokerSettings, RuntimeSettings
 
 REPOSITORY = Path(__file__).parents[3]
 CALLER = """import os, sys
 from pathlib import Path
-from runtime.sessions.pool import GVisorSessions
+from runtime.sessions.pool import Sessions
 from runtime.sandbox import Tier
-from runtime.settings import RuntimeSettings
-pool = GVisorSessions(RuntimeSettings(state_dir=Path(sys.argv[1]), root_dir=Path(sys.argv[2])))
+from runtime.settings import BrokerSettings, RuntimeSettings
+pool = Sessions(RuntimeSettings(own=BrokerSettings(state_dir=Path(sys.argv[1]), root_dir=Path(sys.argv[2]))))
 sessions = [pool.open(tier=tier) for tier in Tier]
 for session in sessions:
     assert session.run('print(1)').output == '1\\n'
@@ -54,19 +54,24 @@ def cgroups(state_dir: Path) -> list[Path]:
     return list(Path("/sys/fs/cgroup").rglob(f"assay-{state_mark(state_dir)}.*"))
 
 
+def entries(folder: Path) -> list[Path]:
+    return list(folder.iterdir()) if folder.exists() else []
+
+
 def assert_nothing_is_left(state_dir: Path) -> None:
     deadline = time.monotonic() + 5
-    while processes(state_dir) and time.monotonic() < deadline:
+    working = working_folder(state_dir)
+    while (processes(state_dir) or cgroups(state_dir) or entries(working)) and time.monotonic() < deadline:
         time.sleep(0.02)
     assert processes(state_dir) == []
     assert cgroups(state_dir) == []
-    working = working_folder(state_dir)
-    assert not working.exists() or (working == state_dir and not list(working.iterdir()))
+    assert entries(working) == []
+    assert not working.exists() or working == state_dir
     assert str(state_dir) not in Path("/proc/self/mountinfo").read_text()
 
 
 def test_close_leaves_nothing(root_dir: Path, tmp_path: Path) -> None:
-    with GVisorSessions(RuntimeSettings(state_dir=tmp_path, root_dir=root_dir)) as pool:
+    with Sessions(RuntimeSettings(own=BrokerSettings(state_dir=tmp_path, root_dir=root_dir))) as pool:
         for tier in Tier:
             session = pool.open(tier=tier)
             assert session.run("print(1)").output == "1\n"
@@ -90,9 +95,7 @@ def test_close_leaves_nothing(root_dir: Path, tmp_path: Path) -> None:
     ("end", "code"),
     [("raise KeyError('a crash')", 1), ("os.kill(os.getpid(), 9)", -signal.SIGKILL), ("os._exit(5)", 5)],
 )
-def test_no_process_outlives_its_caller_and_a_sweep_removes_the_rest(
-    root_dir: Path, tmp_path: Path, end: str, code: int
-) -> None:
+def test_nothing_outlives_its_caller(root_dir: Path, tmp_path: Path, end: str, code: int) -> None:
     state = tmp_path / "state"
     caller = subprocess.run(
         [sys.executable, "-c", CALLER.replace("END", end), str(state), str(root_dir)],
@@ -103,15 +106,35 @@ def test_no_process_outlives_its_caller_and_a_sweep_removes_the_rest(
         check=False,
     )
     assert (caller.returncode, caller.stdout) == (code, "ready\n"), caller.stderr
-    deadline = time.monotonic() + 5
-    while processes(state) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert processes(state) == []
-    report = sweep(state)
-    assert report.owners == 1
-    assert report.cgroups >= 4
     assert_nothing_is_left(state)
-    assert sweep(state).owners == 0
+    assert sweep(state) == SweepReport()
+
+
+def test_when_the_broker_is_killed_its_client_is_told_and_a_sweep_removes_the_rest(
+    root_dir: Path, tmp_path: Path
+) -> None:
+    settings = BrokerSettings(state_dir=tmp_path / "state", root_dir=root_dir)
+    with Sessions(RuntimeSettings(own=settings)) as pool:
+        with pool.sandbox() as sandbox:
+            assert sandbox.run("print(1)").output == "1\n"
+            (owner,) = [Owner.parse(entry.name) for entry in working_folder(settings.state_dir).iterdir()]
+            assert owner is not None
+            os.kill(owner.pid, signal.SIGKILL)
+            with pytest.raises(InfrastructureError):
+                for _ in range(200):  # its keeper takes a moment
+                    sandbox.run("print(2)")
+                    time.sleep(0.01)
+        deadline = time.monotonic() + 2
+        while processes(settings.state_dir) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert processes(settings.state_dir) == []
+        report = sweep(settings.state_dir)
+        assert report.owners == 1
+        assert report.folders >= 1
+        assert_nothing_is_left(settings.state_dir)
+        assert sweep(settings.state_dir) == SweepReport()
+        assert pool.open().run("print(3)").output == "3\n"
+    assert_nothing_is_left(settings.state_dir)
 
 
 def test_killed_before_its_sandboxes_are_up_it_leaves_no_process_either(root_dir: Path, tmp_path: Path) -> None:
@@ -159,10 +182,10 @@ def test_empty_groups_are_swept_also_when_their_owner_s_folder_is_gone(tmp_path:
                 group.rmdir()
 
 
-def test_a_sweep_never_touches_a_live_owner(pool: GVisorSessions) -> None:
+def test_a_sweep_never_touches_a_live_owner(pool: Sessions) -> None:
     with pool.open() as session:
         session.run("x = 1")
-        report = sweep(pool.settings.state_dir)
+        report = sweep(pool.settings.own.state_dir)
         assert (report.owners, report.processes) == (0, 0)
         assert session.run("print(x)").output == "1\n"
 
@@ -178,7 +201,8 @@ def test_a_later_process_with_the_same_number_is_not_the_owner() -> None:
 
 def test_a_path_too_long_for_a_socket_works_and_leaves_nothing(root_dir: Path, tmp_path: Path) -> None:
     state = tmp_path / ("deep" * 30) / "state"
-    with GVisorSessions(RuntimeSettings(state_dir=state, root_dir=root_dir, limits=Limits(memory_mib=64))) as pool:
+    own = BrokerSettings(state_dir=state, root_dir=root_dir)
+    with Sessions(RuntimeSettings(own=own, limits=Limits(memory_mib=64))) as pool:
         assert pool.open().run("print(1)").output == "1\n"
         short = working_folder(state)
         assert len(str(short)) < 40

@@ -5,20 +5,25 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from box_kit import Bench, groups_of
 
-from runtime.backends.gvisor import describe, find_runsc
+from runtime.backends.gvisor import GVisor
+from runtime.backends.gvisor_find import describe, find_runsc
 from runtime.errors import InfrastructureError, RefusedError
 from runtime.sandbox import Limits
-from runtime.sessions.pool import GVisorSessions
-from runtime.settings import RuntimeSettings
+from runtime.sessions.pool import Sessions
+from runtime.settings import BrokerSettings, RuntimeSettings
 
 
 def test_a_missing_runsc_is_refused_with_what_to_do(tmp_path: Path) -> None:
-    settings = RuntimeSettings(state_dir=tmp_path / "state", root_dir=tmp_path, runsc=str(tmp_path / "runsc"))
+    settings = BrokerSettings(state_dir=tmp_path / "state", root_dir=tmp_path, runsc=str(tmp_path / "runsc"))
     with pytest.raises(RefusedError) as refusal:
-        GVisorSessions(settings)
+        Bench(settings, GVisor)
     assert "install" in refusal.value.hint
-    assert not (tmp_path / "state").exists()
+    assert list((tmp_path / "state").iterdir()) == []
+    assert groups_of(tmp_path / "state") == []
+    with pytest.raises(RefusedError, match="runsc"):
+        Sessions(RuntimeSettings(own=settings))
 
 
 def test_the_doctor_tells_what_works_and_what_does_not(tmp_path: Path) -> None:
@@ -38,19 +43,26 @@ def test_a_runsc_that_does_not_work_is_an_infrastructure_error_with_its_own_word
     broken = tmp_path / "runsc"
     broken.write_text("#!/bin/sh\necho 'no such platform' >&2\nexit 1\n")
     broken.chmod(0o755)
-    settings = RuntimeSettings(state_dir=tmp_path / "state", root_dir=root_dir, runsc=str(broken))
-    with GVisorSessions(settings) as pool:
+    settings = BrokerSettings(state_dir=tmp_path / "state", root_dir=root_dir, runsc=str(broken))
+    bench = Bench(settings, GVisor)
+    try:
         with pytest.raises(InfrastructureError, match="no such platform") as failure:
-            pool.open().run("print(1)")
+            bench.start()
         assert failure.value.hint
+        assert (bench.groups(), bench.folders()) == ([], [])
+    finally:
+        bench.close()
+    with Sessions(RuntimeSettings(own=settings)) as pool:
+        with pytest.raises(InfrastructureError, match="no such platform"):
+            pool.open().run("print(1)")
         with pytest.raises(InfrastructureError):
             pool.sandbox()
 
 
 def test_a_program_that_is_no_python_is_refused(tmp_path: Path) -> None:
-    settings = RuntimeSettings(state_dir=tmp_path / "state", root_dir=tmp_path / "roots", python="/bin/true")
-    with GVisorSessions(settings) as pool, pytest.raises(RefusedError, match="/bin/true"):
-        pool.open().run("print(1)")
+    settings = BrokerSettings(state_dir=tmp_path / "state", root_dir=tmp_path / "roots", python="/bin/true")
+    with pytest.raises(RefusedError, match="/bin/true"):
+        Bench(settings, GVisor)
 
 
 def test_a_found_runsc_is_a_program() -> None:
