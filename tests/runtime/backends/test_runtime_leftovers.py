@@ -15,7 +15,7 @@ from runtime.backends.cgroups import Group, locate
 from runtime.backends.owner import Owner, state_mark, working_folder
 from runtime.backends.sweep import SweepReport, sweep
 from runtime.errors import BadRequestError, InfrastructureError
-from runtime.sandbox import Limits, Tier
+from runtime.sandbox import Limits, Sandbox, Tier
 from runtime.sessions.pool import Sessions
 from runtime.settings import BrokerSettings, RuntimeSettings
 
@@ -110,6 +110,12 @@ def test_nothing_outlives_its_caller(root_dir: Path, tmp_path: Path, end: str, c
     assert sweep(state) == SweepReport()
 
 
+def run_until_it_fails(sandbox: Sandbox) -> None:
+    for _ in range(200):  # the keeper takes a moment
+        sandbox.run("print(2)")
+        time.sleep(0.01)
+
+
 def test_when_the_broker_is_killed_its_client_is_told_and_a_sweep_removes_the_rest(
     root_dir: Path, tmp_path: Path
 ) -> None:
@@ -121,9 +127,7 @@ def test_when_the_broker_is_killed_its_client_is_told_and_a_sweep_removes_the_re
             assert owner is not None
             os.kill(owner.pid, signal.SIGKILL)
             with pytest.raises(InfrastructureError):
-                for _ in range(200):  # its keeper takes a moment
-                    sandbox.run("print(2)")
-                    time.sleep(0.01)
+                run_until_it_fails(sandbox)
         deadline = time.monotonic() + 2
         while processes(settings.state_dir) and time.monotonic() < deadline:
             time.sleep(0.02)
