@@ -47,6 +47,7 @@ class Profile(BaseModel):
             {
                 "output_bytes": self.output_bytes,
                 "memory_bytes": self.process_memory_mib << 20,
+                "open_files": self.open_files,
                 "slice_seconds": self.slice_seconds,
                 "ahead": self.ahead,
                 "preload": list(self.preload),

@@ -13,6 +13,8 @@ from runtime.profile import Profile
 
 UID = 1000
 FILE_MIB = 32
+WORKER_FILES = 256
+"""Descriptors that the worker itself may need; it gives what runs user code no more than the profile says."""
 COMMAND = ("/usr/bin/python3", "-I", "-S", "-B", "-u", "-W", "ignore", "/opt/runtime/guest/worker.py")
 """Mode and limits follow as arguments."""
 ENVIRONMENT = {
@@ -30,7 +32,7 @@ def rlimits(profile: Profile) -> dict[str, int]:
     """What the kernel, gVisor's or the host's, enforces on every process of a guest; bytes and counts."""
     return {
         "RLIMIT_AS": (4 * profile.memory_mib) << 20,
-        "RLIMIT_NOFILE": profile.open_files,
+        "RLIMIT_NOFILE": max(profile.open_files, WORKER_FILES),
         "RLIMIT_FSIZE": FILE_MIB << 20,
         "RLIMIT_NPROC": profile.pids,
         "RLIMIT_CORE": 0,
