@@ -35,7 +35,7 @@ from runtime.sessions.places import Claim, Place, Places, Wish
 from runtime.sessions.purity import Need
 from runtime.sessions.worker import Request, Worker
 
-ORDER = list(Tier)
+ORDER = {tier: place for place, tier in enumerate(Tier)}
 RETRIES = 2
 """How often a call may lose its sandbox through the fault of others before it goes where there are fewer of them."""
 UNREPEATABLE = (
@@ -156,8 +156,7 @@ class Placement:
 
     def _raise_to(self, tier: Tier, preload: tuple[str, ...] = ()) -> None:
         """Only ever to more isolation; the modules that were ready once stay so."""
-        tier = max(self.tier, tier, key=ORDER.index)
-        if tier is not self.tier:
+        if ORDER[tier] > ORDER[self.tier]:
             self.leave()
             self.tier = tier
         movable = self._origin is None and (self._place is None or self.tier is Tier.PROCESS)
@@ -316,7 +315,7 @@ class Placement:
                 self._fail(InfrastructureError("the call lost its sandbox again and again", hint="Run `assay doctor`."))
                 return
             call.losses = 0
-            self._raise_to(ORDER[ORDER.index(self.tier) + 1])
+            self._raise_to(Tier.PROCESS if self.tier is Tier.SHARED else Tier.SANDBOX)
         self._go()
 
     def _ended_between_calls(self, call: Call, place: Place, fate: Fate) -> None:

@@ -20,7 +20,7 @@ from runtime.backends.backend import BoxUsage
 from runtime.errors import BadRequestError, BusyError, SandboxError
 from runtime.launcher import Kept
 from runtime.reactor import Reactor
-from runtime.sandbox import CallResult, Limits, Priority, Session, SnapshotId, Tier
+from runtime.sandbox import CallResult, CallStatus, Limits, Priority, Session, SnapshotId, Tier
 from runtime.sessions.branches import Seed
 from runtime.sessions.connection import Connection
 from runtime.sessions.interpreters import Interpreters
@@ -56,8 +56,9 @@ class Sessions:
         self._numbers = itertools.count(1)
         self._sessions: dict[int, LiveSession] = {}
         self._sandboxes: WeakSet[OwnSandbox] = WeakSet()
-        self._counts: Counter[str] = Counter()
-        self._seconds: defaultdict[str, float] = defaultdict(float)
+        self._calls: Counter[Tier] = Counter()
+        self._statuses: Counter[CallStatus] = Counter()
+        self._seconds: defaultdict[Tier, float] = defaultdict(float)
         self._closed = False
 
     # for callers, from any thread
@@ -111,7 +112,9 @@ class Sessions:
     def stats(self) -> dict[str, float]:
         """Calls, by tier and by status; seconds in calls, by tier; sandboxes started and killed; sessions now."""
         return {
-            **{name: float(count) for name, count in sorted(self._counts.items())},
+            "calls": float(sum(self._calls.values())),
+            **{f"calls_{tier}": float(calls) for tier, calls in sorted(self._calls.items())},
+            **{f"status_{status}": float(calls) for status, calls in sorted(self._statuses.items())},
             **{f"seconds_{tier}": seconds for tier, seconds in sorted(self._seconds.items())},
             "seconds": float(sum(self._seconds.values())),
             "sandboxes_started": float(self._starts.started),
@@ -173,10 +176,9 @@ class Sessions:
         self._connection.usage(worker.handle, done)
 
     def count(self, result: CallResult) -> None:
-        self._counts["calls"] += 1
-        self._counts[f"calls_{result.tier.value}"] += 1
-        self._counts[f"status_{result.status.value}"] += 1
-        self._seconds[result.tier.value] += result.seconds
+        self._calls[result.tier] += 1
+        self._statuses[result.status] += 1
+        self._seconds[result.tier] += result.seconds
 
     def gone(self, session: int) -> None:
         self._sessions.pop(session, None)

@@ -3,7 +3,7 @@
 What always holds: a reply counts only when it repeats the nonce of a call that is waiting for one; anything else on the
 pipe means that the guest is not to be believed, and the whole sandbox is killed. Every call ends exactly once, with an
 `Ending`. At most `width` calls are under way; the others wait here, by priority and in turns, so that one caller who
-sends much does not delay the rest.
+sends much does not delay the rest. A shared interpreter has as many under way as keep it busy for some milliseconds.
 """
 
 from __future__ import annotations
@@ -32,9 +32,12 @@ FATE_SECONDS = 5.0
 """How long the broker may take to say why a sandbox ended."""
 REPORT_BYTES = 1 << 14
 READ_BYTES = 1 << 17
-SHARED_WIDTH = 8
-"""Enough that a shared interpreter never waits for the host; few enough that who comes first is soon served."""
+SHARED_WIDTH = 4
+MAX_WIDTH = 64
+AHEAD_SECONDS = 0.005
+"""How long a shared interpreter is kept busy ahead: it never waits for the host, and who comes first is soon served."""
 NONCES = 256
+PACE_CALLS = 32
 Done = Callable[[Ending], None]
 
 
@@ -79,6 +82,8 @@ class Worker:
         self._serial = handle.profile.mode == "shared"
         self._patience = 2 * handle.profile.slice_seconds + 0.5
         """How long a shared interpreter may not answer before it is killed."""
+        self._pace = AHEAD_SECONDS
+        """Seconds that a call takes there, of late."""
         self._reactor, self._launcher, self._ended, self._width = reactor, launcher, ended, width
         self._replies = wire.Replies(max(handle.profile.output_bytes, reply_bytes) + REPORT_BYTES)
         self._turns: Turns[Request] = Turns()
@@ -215,8 +220,11 @@ class Worker:
             return False
         del self._under_way[reply.nonce]
         seconds = time.monotonic() - call.since
-        if self._serial and self._under_way:
-            self._start_clock(next(iter(self._under_way.values())))
+        if self._serial:
+            self._pace += (seconds - self._pace) / PACE_CALLS
+            self._width = max(SHARED_WIDTH, min(MAX_WIDTH, int(AHEAD_SECONDS / self._pace)))
+            if self._under_way:
+                self._start_clock(next(iter(self._under_way.values())))
         while self._turns and len(self._under_way) < self._width:
             self.send(self._turns.take())
         ending = Ending(KINDS[reply.kind], reply.output, reply.report, seconds)
