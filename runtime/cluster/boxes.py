@@ -94,7 +94,7 @@ class Boxes:
         place = {"session": command.session, "call": command.call}
         if command.what == "run":
             result = box.run(command.data.decode("utf-8", "surrogatepass"), seconds=command.seconds)
-            return m.Called(**place, result=result, usage=box.usage)
+            return m.Called(**place, result=result)
         if command.what == "exec":
             ran = box.exec(command.arguments, stdin=command.data, seconds=command.seconds)
             return m.Executed(**place, result=ran)
@@ -112,9 +112,11 @@ class Boxes:
         elif command.what == "restore":
             box.restore(SnapshotId(command.text))
             did = m.Did(**place, boxes=(box.id,))
+        elif command.what == "measure":
+            did = m.Did(**place, usage=box.usage)
         else:
             did = self._forked(box, command)
-        return did.model_copy(update={"usage": box.usage})
+        return did
 
     def _forked(self, box: Sandbox, command: m.Do) -> m.Did:
         branches: Sequence[Sandbox] = box.fork(SnapshotId(command.text), len(command.into))

@@ -24,7 +24,7 @@ from runtime.cluster import messages as m
 from runtime.cluster.frames import Frame, FrameKind
 from runtime.cluster.link import GatewayLink, Link
 from runtime.cluster.placement import Health, Placement
-from runtime.cluster.remote import AnyReport, RemoteSandbox, RemoteSession, T
+from runtime.cluster.remote import AnyReport, Question, RemoteSandbox, RemoteSession, T
 from runtime.cluster.roster import Answered, Event, Joined, Lost, Pulsed, Roster, Send
 from runtime.cluster.settings import ClusterSettings
 from runtime.errors import BadRequestError, InfrastructureError, SandboxError
@@ -111,10 +111,7 @@ class ClusterSessions:
             if snapshot is None:
                 self._placement.open(number, Tier.SANDBOX)
             else:
-                home = self._snapshots.get(snapshot)
-                if home is None or home not in self._roster.nodes:
-                    raise BadRequestError(f"no host of the cluster is known to have snapshot {snapshot[:12]}")
-                self._placement.settle(number, home, Tier.SANDBOX)
+                self._placement.settle(number, self._keeper(snapshot), Tier.SANDBOX)
         box = RemoteSandbox(number, self)
         wish = m.Box(
             session=number, call=self.number(), limits=limits, snapshot=snapshot, caller=caller, priority=priority
@@ -124,6 +121,16 @@ class ClusterSessions:
         except BaseException:
             self.leave(number)
             raise
+
+    def forget(self, snapshot: SnapshotId) -> None:
+        """Raises BadRequestError for a snapshot taken by nobody here."""
+        with self._lock:
+            self._check_open()
+            home = self._keeper(snapshot)
+            done = self._ask(home, m.Forget(call=self.number(), snapshot=snapshot), lambda _: None)
+        done.result()
+        with self._lock:
+            self._snapshots.pop(snapshot, None)
 
     def stats(self) -> dict[str, float]:
         """The sums of what the hosts say of themselves, and `hosts`."""
@@ -161,26 +168,15 @@ class ClusterSessions:
     def number(self) -> int:
         return next(self._numbers)
 
-    def ask(self, command: m.Call | m.Fork | m.Do | m.Box, take: Callable[[AnyReport], T]) -> Future[T]:
-        future: Future[T] = Future()
-        future.set_running_or_notify_cancel()  # from here on it cannot be taken back
-
-        def answer(report: AnyReport) -> None:
-            try:
-                future.set_result(take(report))
-            except SandboxError as error:
-                future.set_exception(error)
-
+    def ask(self, command: Question, take: Callable[[AnyReport], T]) -> Future[T]:
         with self._lock:
             self._check_open()
             home = self._placement.home(command.session)
             if home is None:
+                future: Future[T] = Future()
                 future.set_exception(_lost("the host of this session", "it was lost before"))
                 return future
-            node = self._roster.nodes[home]
-            self._waiting[command.call] = Waiting(node, answer, future.set_exception)
-            self._send(home, command)
-        return future
+            return self._ask(home, command, take)
 
     def adopt(self, session: RemoteSession, like: int) -> None:
         self._settle(session.number, like, session.tier)
@@ -212,6 +208,26 @@ class ClusterSessions:
     def _check_open(self) -> None:
         if self._closed:
             raise BadRequestError("the pool of sessions is closed")
+
+    def _keeper(self, snapshot: SnapshotId) -> str:
+        home = self._snapshots.get(snapshot)
+        if home is None:
+            raise BadRequestError(f"no host of the cluster is known to have snapshot {snapshot[:12]}")
+        return home
+
+    def _ask(self, host: str, command: Question | m.Forget, take: Callable[[AnyReport], T]) -> Future[T]:
+        future: Future[T] = Future()
+        future.set_running_or_notify_cancel()  # from here on it cannot be taken back
+
+        def answer(report: AnyReport) -> None:
+            try:
+                future.set_result(take(report))
+            except SandboxError as error:
+                future.set_exception(error)
+
+        self._waiting[command.call] = Waiting(self._roster.nodes[host], answer, future.set_exception)
+        self._send(host, command)
+        return future
 
     def _send(self, host: str, command: m.Command) -> None:
         self._link.send(Frame(FrameKind.PACKET, self._roster.nodes[host], m.packet([command])))

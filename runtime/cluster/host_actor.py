@@ -70,10 +70,12 @@ class HostActor:
     async def collect(self, seconds: float) -> bytes:
         """What has happened since, at the latest after that many seconds; ends with a pulse."""
         self._listen()
-        self._awake.clear()  # before the look: what comes after it wakes us
-        if not self._reports:
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._awake.wait(), seconds)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while not self._reports:
+                    self._awake.clear()
+                    if not self._reports:  # what comes after this look wakes us
+                        await self._awake.wait()
         self._heard = self._clock()
         reports = [self._reports.popleft() for _ in range(min(len(self._reports), PACKET_REPORTS))]
         return m.packet([*reports, self._pulse()])
@@ -123,6 +125,10 @@ class HostActor:
                 self._call(command)
             elif isinstance(command, m.Fork):
                 self._fork(command)
+            elif isinstance(command, m.Measure):
+                self._measure(command)
+            elif isinstance(command, m.Forget):
+                self._forget(command)
             elif isinstance(command, m.Close):
                 self._close(command)
             elif isinstance(command, m.Box):
@@ -168,30 +174,52 @@ class HostActor:
     def _call(self, command: m.Call) -> None:
         session = self._session(command.session)
         future = session.start(command.code.decode("utf-8", "surrogatepass"), seconds=command.seconds)
-        future.add_done_callback(lambda done: self._called(command, session, done))
+        future.add_done_callback(lambda done: self._called(command, done))
 
-    def _called(self, command: m.Call, session: Session, done: Future[CallResult]) -> None:
-        """On any thread."""
+    def _called(self, command: m.Call, done: Future[CallResult]) -> None:
+        """On the pool's thread, which must not wait."""
         error = done.exception()
         if error is None:
-            self._say(m.Called(session=command.session, call=command.call, result=done.result(), usage=session.usage))
+            self._say(m.Called(session=command.session, call=command.call, result=done.result()))
         else:
             self._fail(command, error)
+
+    def _measure(self, command: m.Measure) -> None:
+        session = self._session(command.session)
+        self._aside(command, lambda: m.Did(session=command.session, call=command.call, usage=session.usage))
+
+    def _forget(self, command: m.Forget) -> None:
+        pool = self._known_pool()
+
+        def forget() -> m.Did:
+            pool.forget(command.snapshot)
+            return m.Did(session=0, call=command.call)
+
+        self._aside(command, forget)
 
     def _fork(self, command: m.Fork) -> None:
         session = self._session(command.session)
         if set(command.into) & self._sessions.keys():
             raise BadRequestError("a session with that number is there already")
 
-        def forked(done: Future[list[Session]]) -> None:
-            error = done.exception()
-            if error is not None:
-                self._fail(command, error)
-                return
-            self._sessions.update(zip(command.into, done.result(), strict=True))
-            self._say(m.Did(session=command.session, call=command.call))
+        def fork() -> m.Did:
+            self._sessions.update(zip(command.into, session.fork(len(command.into)), strict=True))
+            return m.Did(session=command.session, call=command.call)
 
-        self._threads.submit(session.fork, len(command.into)).add_done_callback(forked)
+        self._aside(command, fork)
+
+    def _aside(self, command: m.Command, job: Callable[[], m.Did]) -> None:
+        """Does what waits on another thread, and says what came of it."""
+
+        def finished(done: Future[m.Did]) -> None:
+            if not done.cancelled():
+                error = done.exception()
+                if error is None:
+                    self._say(done.result())
+                else:
+                    self._fail(command, error)
+
+        self._threads.submit(job).add_done_callback(finished)
 
     def _close(self, command: m.Close) -> None:
         self._unopened.pop(command.session, None)

@@ -91,7 +91,7 @@ class GatewayLink:
         with theirs:
             try:
                 self._listener = listening.start(
-                    [sys.executable, "-m", "runtime.cluster.gateway", str(theirs.fileno()), self._arguments()],
+                    [sys.executable, "-I", "-m", "runtime.cluster.gateway", str(theirs.fileno()), self._arguments()],
                     ip_address(self._settings.interface),
                     environ=self._environ,
                     folder=Path("/"),

@@ -177,7 +177,7 @@ def start(
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     with ours, theirs:
         process = subprocess.Popen(
-            [sys.executable, "-m", "runtime.cluster.listening", str(theirs.fileno()), *arguments],
+            [sys.executable, "-I", "-m", "runtime.cluster.listening", str(theirs.fileno()), *arguments],
             pass_fds=[theirs.fileno(), *descriptors],
             env=dict(environ),
             cwd=folder,

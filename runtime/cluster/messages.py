@@ -23,7 +23,7 @@ from runtime.errors import (
 from runtime.sandbox import CallResult, ExecResult, FileKind, Limits, Priority, SnapshotId, Tier, Usage
 
 PROTOCOL = 1
-What = Literal["run", "exec", "write", "read", "list", "snapshot", "prepare", "restore", "fork"]
+What = Literal["run", "exec", "write", "read", "list", "snapshot", "prepare", "restore", "fork", "measure"]
 ErrorName = Literal["bad_request", "limit", "busy", "refused", "infrastructure"]
 _ERRORS: dict[ErrorName, type[SandboxError]] = {
     "bad_request": BadRequestError,
@@ -97,6 +97,22 @@ class Fork(_Message):
     into: tuple[int, ...]
 
 
+class Measure(_Message):
+    """Answered with `Did`, which has the session's usage, or `Failed`."""
+
+    kind: Literal["measure"] = "measure"
+    session: int
+    call: int
+
+
+class Forget(_Message):
+    """Of a snapshot on this host; answered with `Did` or `Failed`."""
+
+    kind: Literal["forget"] = "forget"
+    call: int
+    snapshot: SnapshotId
+
+
 class Close(_Message):
     """Of a session or a sandbox; not answered."""
 
@@ -135,7 +151,7 @@ class Do(_Message):
     into: tuple[int, ...] = ()
 
 
-Command = Annotated[Hello | Open | Call | Fork | Close | Box | Do, Field(discriminator="kind")]
+Command = Annotated[Hello | Open | Call | Fork | Measure | Forget | Close | Box | Do, Field(discriminator="kind")]
 
 # from the host
 
@@ -160,7 +176,6 @@ class Called(_Message):
     session: int
     call: int
     result: CallResult
-    usage: Usage | None = None
 
 
 class Executed(_Message):

@@ -13,12 +13,14 @@ from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
 from runtime.cluster import messages as m
-from runtime.errors import BadRequestError, InfrastructureError
+from runtime.errors import BadRequestError, InfrastructureError, RefusedError
 from runtime.sandbox import CallResult, Entry, ExecResult, Limits, Sandbox, Session, SnapshotId, Tier, Usage
 
+TREES = "list, read and write go over the network, one file at a time"
 T = TypeVar("T")
 R = TypeVar("R", m.Called, m.Executed, m.Boxed, m.Did)
 AnyReport = m.Called | m.Executed | m.Boxed | m.Did
+Question = m.Call | m.Fork | m.Measure | m.Box | m.Do
 
 
 class Post(Protocol):
@@ -30,7 +32,7 @@ class Post(Protocol):
         """A fresh one, for sessions, sandboxes and calls alike."""
         ...
 
-    def ask(self, command: m.Call | m.Fork | m.Do | m.Box, take: Callable[[AnyReport], T]) -> Future[T]:
+    def ask(self, command: Question, take: Callable[[AnyReport], T]) -> Future[T]:
         """Sends it to the host where the session lives. The future ends with an error if that host is lost."""
         ...
 
@@ -56,7 +58,7 @@ class RemoteSession:
         self.id = f"{host}/session-{number}"
         self.number, self.host = number, host
         self._post = post
-        self._tier, self._usage = tier, Usage()
+        self._tier = tier
         self._closed = False
 
     @property
@@ -66,8 +68,9 @@ class RemoteSession:
 
     @property
     def usage(self) -> Usage:
-        """As of the last answer."""
-        return self._usage
+        """Asks the host, and waits for it."""
+        question = m.Measure(session=self.number, call=self._post.number())
+        return self._post.ask(question, _usage).result()
 
     def start(self, code: str, *, seconds: float | None = None) -> Future[CallResult]:
         if seconds is not None and not seconds > 0:
@@ -110,7 +113,7 @@ class RemoteSession:
 
     def _ran(self, report: AnyReport) -> CallResult:
         called = _as(m.Called, report)
-        self._tier, self._usage = called.result.tier, called.usage or self._usage
+        self._tier = called.result.tier
         return called.result
 
     def _forked(self, report: AnyReport, into: Sequence[int]) -> list[Session]:
@@ -128,7 +131,6 @@ class RemoteSandbox:
         self.number = number
         self.id, self.limits = "", post.limits
         self._post = post
-        self._usage = Usage()
         self._closed = False
 
     def opened(self, report: AnyReport) -> Sandbox:
@@ -138,13 +140,11 @@ class RemoteSandbox:
 
     @property
     def usage(self) -> Usage:
-        """As of the last answer."""
-        return self._usage
+        return _usage(self._do("measure"))
 
     def run(self, code: str, *, seconds: float | None = None) -> CallResult:
-        called = _as(m.Called, self._do("run", data=code.encode("utf-8", "surrogatepass"), seconds=seconds))
-        self._usage = called.usage or self._usage
-        return called.result
+        code_bytes = code.encode("utf-8", "surrogatepass")
+        return _as(m.Called, self._do("run", data=code_bytes, seconds=seconds)).result
 
     def exec(self, argv: Sequence[str], *, stdin: bytes = b"", seconds: float | None = None) -> ExecResult:
         return _as(m.Executed, self._do("exec", arguments=tuple(argv), data=stdin, seconds=seconds)).result
@@ -157,6 +157,14 @@ class RemoteSandbox:
 
     def list(self, path: str = "/work") -> Sequence[Entry]:
         return [Entry(item.path, item.what, item.size) for item in self._did("list", text=path).entries]
+
+    def upload(self, source: Path, path: str) -> int:
+        """Refused: a tree is copied between this machine and a sandbox on it only."""
+        raise RefusedError("a tree of files cannot be sent to a sandbox on another host", hint=TREES)
+
+    def download(self, path: str, target: Path) -> int:
+        """Refused likewise."""
+        raise RefusedError("a tree of files cannot be fetched from a sandbox on another host", hint=TREES)
 
     def snapshot(self, *, durable: bool = False) -> SnapshotId:
         kept = SnapshotId(self._did("snapshot", durable=durable).text)
@@ -200,9 +208,14 @@ class RemoteSandbox:
         return self._post.ask(command, lambda report: report).result()
 
     def _did(self, what: m.What, **details: Any) -> m.Did:
-        did = _as(m.Did, self._do(what, **details))
-        self._usage = did.usage or self._usage
-        return did
+        return _as(m.Did, self._do(what, **details))
+
+
+def _usage(report: AnyReport) -> Usage:
+    usage = _as(m.Did, report).usage
+    if usage is None:
+        raise InfrastructureError("the host does not say what was used")
+    return usage
 
 
 def _as(kind: type[R], report: AnyReport) -> R:

@@ -1,0 +1,190 @@
+"""A driver's way into Ray: the one module that imports it, in a process of its own.
+
+Ray ends a process whose node dies, takes over its signals and listens on ports: none of that may happen to a driver.
+So it sends frames to this process and gets frames back (`runtime.cluster.frames`). The gateway keeps one actor on each
+host, which ends with it, and passes packets on without reading them. What always holds: packets for a host arrive in
+order; a host whose actor failed in any way is reported once and is asked again later. Who is silent for too long is the
+driver's to judge.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import os
+import signal
+import socket
+import sys
+from typing import Any
+
+import ray
+from ray.exceptions import RayError
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from runtime.cluster.frames import Decoder, Frame, FrameKind
+from runtime.cluster.sessions_host import SessionsHost
+from runtime.cluster.settings import ClusterSettings
+
+NAMESPACE = "assay"
+COLLECT_SECONDS = 1.0
+"""A host says at least so often that it is alive."""
+LIST_SECONDS = 1.0
+CLOSE_SECONDS = 5.0
+
+
+class Host:
+    """An actor on one node."""
+
+    numbers = itertools.count()
+
+    def __init__(self, gateway: Gateway, node: str) -> None:
+        self.node, self._gateway = node, gateway
+        self.actor: Any = (
+            ray.remote(SessionsHost)
+            .options(
+                name=f"{node} {os.getpid()} {next(self.numbers)}",
+                namespace=NAMESPACE,
+                num_cpus=0,
+                max_restarts=0,
+                max_task_retries=0,
+                scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False),
+            )
+            .remote()
+        )
+        self._waiting: list[bytes] = []
+        self._some = asyncio.Event()
+        self._tasks = [asyncio.create_task(self._collect()), asyncio.create_task(self._submit())]
+
+    def send(self, packet: bytes) -> None:
+        self._waiting.append(packet)
+        self._some.set()
+
+    def end(self) -> None:
+        """Without a word: what its actor held is closed because its process ends."""
+        for task in self._tasks:
+            task.cancel()
+        with contextlib.suppress(RayError, ValueError):
+            ray.kill(self.actor, no_restart=True)
+
+    async def close(self) -> None:
+        with contextlib.suppress(RayError, TimeoutError):
+            await asyncio.wait_for(_answer(self.actor.close.remote()), CLOSE_SECONDS)
+        self.end()
+
+    async def _collect(self) -> None:
+        while True:
+            try:
+                packet = await _answer(self.actor.collect.remote(COLLECT_SECONDS))
+            except RayError as error:
+                self._gateway.down(self, _reason(error))
+                return
+            self._gateway.say(Frame(FrameKind.PACKET, self.node, packet))
+
+    async def _submit(self) -> None:
+        """One message under way at a time: order is kept, and what comes meanwhile goes together."""
+        while True:
+            await self._some.wait()
+            self._some.clear()
+            packets, self._waiting = self._waiting, []
+            try:
+                await _answer(self.actor.submit.remote(packets))
+            except RayError as error:
+                self._gateway.down(self, _reason(error))
+                return
+
+
+class Gateway:
+    def __init__(self, settings: ClusterSettings, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._settings, self._reader, self._writer = settings, reader, writer
+        self._hosts: dict[str, Host] = {}
+        self._rest: dict[str, float] = {}
+        """Nodes that failed, and when they may be asked again."""
+
+    def say(self, frame: Frame) -> None:
+        self._writer.write(frame.encoded())
+
+    def down(self, host: Host, reason: str) -> None:
+        if self._hosts.get(host.node) is host:
+            self._forget(host)
+            self.say(Frame(FrameKind.DOWN, host.node, reason.encode()))
+
+    async def run(self) -> None:
+        """Until the driver hangs up."""
+        tasks = {asyncio.create_task(self._keep_listing()), asyncio.create_task(self._keep_reading())}
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*(host.close() for host in self._hosts.values()))
+
+    async def _keep_reading(self) -> None:
+        decoder = Decoder()
+        while data := await self._reader.read(1 << 18):
+            for frame in decoder.feed(data):
+                host = self._hosts.get(frame.host)
+                if host is None:
+                    continue  # it went down while this was on its way
+                if frame.kind is FrameKind.PACKET:
+                    host.send(frame.body)
+                else:
+                    self._forget(host)
+
+    def _forget(self, host: Host) -> None:
+        del self._hosts[host.node]
+        self._rest[host.node] = asyncio.get_running_loop().time() + self._settings.retry_seconds
+        host.end()
+
+    async def _keep_listing(self) -> None:
+        loop, first = asyncio.get_running_loop(), True
+        while True:
+            nodes = await loop.run_in_executor(None, ray.nodes)
+            alive = {node["NodeID"]: str(node["NodeManagerAddress"]) for node in nodes if node["Alive"]}
+            if first:
+                self.say(Frame(FrameKind.NODES, body=str(len(alive)).encode()))
+                first = False
+            for node, address in alive.items():
+                if node not in self._hosts and self._rest.get(node, 0.0) <= loop.time():
+                    self._hosts[node] = Host(self, node)
+                    self.say(Frame(FrameKind.UP, node, address.encode()))
+            self._rest = {node: when for node, when in self._rest.items() if node in alive}
+            await asyncio.sleep(LIST_SECONDS)
+
+
+async def _answer(reference: Any) -> Any:
+    return await reference
+
+
+def _reason(error: RayError) -> str:
+    """The first line of what Ray says; the rest is for its own log."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:500]
+
+
+async def _serve(settings: ClusterSettings, channel: socket.socket) -> None:
+    reader, writer = await asyncio.open_connection(sock=channel, limit=1 << 20)
+    try:
+        ray.init(
+            address=settings.address,
+            _node_ip_address=settings.interface,
+            namespace=NAMESPACE,
+            log_to_driver=False,
+            configure_logging=False,
+        )
+    except (ConnectionError, RayError, RuntimeError, ValueError) as error:
+        writer.write(Frame(FrameKind.REFUSED, body=str(error).encode()).encoded())
+        await writer.drain()
+        return
+    # Ray would end this process at once; the driver's hanging up ends it in order.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        await Gateway(settings, reader, writer).run()
+    finally:
+        ray.shutdown()
+
+
+if __name__ == "__main__":
+    asyncio.run(_serve(ClusterSettings.model_validate_json(sys.argv[2]), socket.socket(fileno=int(sys.argv[1]))))

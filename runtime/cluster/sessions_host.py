@@ -1,0 +1,35 @@
+"""The actor that Ray starts on a host: configured by that host's own file, and by nobody else."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from runtime.cluster.host_actor import HostActor
+from runtime.cluster.settings import HOST_VARIABLE, HostSettings
+from runtime.sessions.pool import Sessions
+
+
+class SessionsHost:
+    """Thin, because Ray wraps every method of an actor's class."""
+
+    def __init__(self) -> None:
+        """Raises KeyError on a Ray node that did not join by `runtime.cluster.node`."""
+        settings = HostSettings.model_validate_json(Path(os.environ[HOST_VARIABLE]).read_bytes())
+        self._host = HostActor(
+            settings,
+            lambda limits: Sessions(settings.runtime.model_copy(update={"limits": limits})),
+            ended=lambda: os._exit(0),
+        )
+
+    async def submit(self, packets: list[bytes]) -> None:
+        await self._host.submit(packets)
+
+    async def collect(self, seconds: float) -> bytes:
+        return await self._host.collect(seconds)
+
+    async def report(self) -> bytes:
+        return await self._host.report()
+
+    async def close(self) -> None:
+        await self._host.close()
