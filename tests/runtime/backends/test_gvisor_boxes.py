@@ -204,3 +204,9 @@ def test_what_an_image_depends_on_changes_with_the_profile_and_nothing_else(benc
     assert parts != bench.backend.image_parts(PROFILE.model_copy(update={"tmp_mib": 9}))
     assert not any(str(bench.settings.root_dir) in part for part in parts)
     assert len(parts[1]) == 64
+
+
+def test_a_set_of_strings_has_the_same_order_in_every_guest(bench: Bench) -> None:
+    order = "print(hash('a'), list({'some', 'words', 'of', 'a', 'set'}))"
+    with bench.guest() as one, bench.guest(mode="shared") as other:
+        assert one.says(order) == other.says(order)
