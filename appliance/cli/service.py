@@ -64,11 +64,18 @@ def tui(context: typer.Context, data: Data = None) -> None:
     os.execv(sys.executable, [sys.executable, "-m", "tui", "--socket", str(socket_path)])  # noqa: S606
 
 
-def doctor(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
+def doctor(
+    context: typer.Context,
+    selftest: Annotated[
+        bool, typer.Option("--selftest/--no-selftest", help="Have sandboxes prove what they hold; half a minute.")
+    ] = True,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
     """Check this machine, and say what to do about what is missing."""
     from appliance.cli.doctor import run
 
-    raise typer.Exit(run(settings_of(context, data), as_json))
+    raise typer.Exit(run(settings_of(context, data), as_json, selftest=selftest))
 
 
 def demo(

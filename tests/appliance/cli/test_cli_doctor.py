@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket as socket_module
 import subprocess
 import sys
 from pathlib import Path
@@ -11,15 +12,29 @@ from pathlib import Path
 import pytest
 
 from appliance.cli import doctor
-from appliance.cli.doctor import Grade
+from appliance.cli.checks import Grade
+from appliance.cli.doctor_isolation import self_test
+from appliance.config import Settings
+from appliance.daemon.broker_process import BrokerProcess, command
 from appliance.daemon.listening import MAX_PATH_BYTES
+from appliance.places import broker_settings, broker_socket, runtime_settings
+from policies.policy import load
+from runtime.conformance.check import Subject, Violation
+from runtime.conformance.suite import CHECKS
+from runtime.profile import BackendName
 from runtime.settings import RuntimeSettings
 
 ROOT = Path(__file__).parents[3]
 
 
-def settings(folder: Path, runsc: str | None = None) -> RuntimeSettings:
-    return RuntimeSettings(state_dir=folder / "state", root_dir=folder / "root", runsc=runsc)
+def settings(folder: Path, **flags: object) -> Settings:
+    return Settings.load({"data": folder / "data", **flags}, environ={"HOME": str(folder)}, etc_dir=folder)
+
+
+def runtime(folder: Path) -> RuntimeSettings:
+    found = runtime_settings(settings(folder), folder / "data")
+    own = found.own.model_copy(update={"state_dir": folder / "state", "root_dir": folder / "roots", "ready": 1})
+    return found.model_copy(update={"own": own})
 
 
 def assay(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -81,40 +96,93 @@ def test_without_lean_there_is_a_note_and_nothing_more() -> None:
     assert doctor.lean(lambda name: f"/opt/{name}").figure == "/opt/lean"
 
 
-def test_nsjail_is_really_started() -> None:
-    assert doctor.nsjail().grade is Grade.OK
-
-
 def test_without_runsc_it_fails_and_says_what_to_do(tmp_path: Path) -> None:
-    checks = list(doctor.isolation(settings(tmp_path, runsc=str(tmp_path / "absent"))))
-    assert [check.grade for check in checks] == [Grade.FAILED]
-    assert "install.sh" in checks[0].advice
+    absent = settings(tmp_path, **{"sandbox.runsc": tmp_path / "absent"})
+    checks = {check.name: check for check in doctor.isolation(absent, selftest=True)}
+    assert checks["gvisor"].grade is Grade.FAILED
+    assert "install.sh" in checks["gvisor"].advice
+    assert "sandbox" not in checks
+
+
+def test_without_nsjail_only_the_tools_are_concerned_and_that_is_a_warning(tmp_path: Path) -> None:
+    absent = settings(tmp_path, **{"sandbox.nsjail": tmp_path / "absent"})
+    checks = {check.name: check for check in doctor.isolation(absent, selftest=False)}
+    assert checks["nsjail"].grade is Grade.WARNING
+    assert "verifiers' tools" in checks["nsjail"].figure
+    assert checks["sandbox"].grade is Grade.OK
 
 
 def test_a_runsc_that_starts_no_sandbox_fails(tmp_path: Path) -> None:
     fake = tmp_path / "runsc"
     fake.write_text('#!/bin/sh\n[ "$1" = --version ] && echo "runsc version fake" && exit 0\necho broken >&2\nexit 1\n')
     fake.chmod(0o755)
-    checks = list(doctor.isolation(settings(tmp_path, runsc=str(fake))))
+    checks = list(doctor.isolation(settings(tmp_path, **{"sandbox.runsc": fake}), selftest=True))
     assert checks[-1].name == "sandbox"
     assert checks[-1].grade is Grade.FAILED
 
 
 def test_here_a_sandbox_starts_answers_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    checks = list(doctor.isolation(settings(tmp_path)))
-    assert [check.name for check in checks] == ["gvisor", "cgroups", "sandbox"]
-    assert {check.grade for check in checks} == {Grade.OK}
+    checks = {check.name: check for check in doctor.isolation(settings(tmp_path), selftest=False)}
+    assert list(checks) == ["broker", "gvisor", "nsjail", "cgroups", "sandbox", "packages"]
+    assert {checks[name].grade for name in checks if name != "packages"} == {Grade.OK}
+    assert "takes snapshots" in checks["gvisor"].figure
+    assert "shares the host's kernel" in checks["nsjail"].figure
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("backend", list(BackendName))
+def test_a_backend_proves_what_it_is_asked_to_prove(tmp_path: Path, backend: BackendName) -> None:
+    some = [check for check in CHECKS if check.quick][:2]
+    check = self_test(runtime(tmp_path).model_copy(update={"backend": backend}), some, for_models=True)
+    assert (check.name, check.grade) == (f"{backend.value} self-test", Grade.OK), check.advice
+    assert check.figure.startswith("2 pass")
+
+
+def test_what_a_backend_does_not_hold_fails_for_models_and_warns_for_tools(tmp_path: Path) -> None:
+    def denied(subject: Subject) -> None:
+        raise Violation("the door stood open")
+
+    broken = CHECKS[0]._replace(run=denied)
+    for_models = self_test(runtime(tmp_path), [broken], for_models=True)
+    for_tools = self_test(runtime(tmp_path), [broken], for_models=False)
+    assert (for_models.grade, for_tools.grade) == (Grade.FAILED, Grade.WARNING)
+    assert broken.name in for_models.advice
+
+
+def test_a_broker_that_runs_is_asked_and_one_that_was_killed_is_not_missed(tmp_path: Path) -> None:
+    mine = settings(tmp_path)
+    socket = broker_socket(mine, mine.data)
+    socket.parent.mkdir(parents=True)
+    broker = BrokerProcess(broker_settings(mine, mine.data, load()), socket, command(socket, 0))
+    try:
+        assert broker.start() == ""
+        checks = {check.name: check for check in doctor.isolation(mine, selftest=False)}
+        assert f"at {socket}" in checks["broker"].figure
+        assert checks["sandbox"].grade is Grade.OK
+    finally:
+        broker.close()
+    with socket_module.socket(socket_module.AF_UNIX, socket_module.SOCK_SEQPACKET) as dead:
+        dead.bind(str(socket))
+    checks = {check.name: check for check in doctor.isolation(mine, selftest=False)}
+    assert "none runs here" in checks["broker"].figure
+    assert checks["sandbox"].grade is Grade.OK
+
+
+def test_a_configured_broker_that_is_not_there_fails_and_no_other_is_started(tmp_path: Path) -> None:
+    mine = settings(tmp_path, **{"sandbox.broker": tmp_path / "broker.sock"})
+    (check,) = doctor.isolation(mine, selftest=True)
+    assert (check.name, check.grade) == ("broker", Grade.FAILED)
+    assert check.advice
 
 
 def test_the_command_says_it_as_json_for_a_program_and_changes_nothing(tmp_path: Path) -> None:
     data = tmp_path / "data"
-    result = assay("doctor", "--json", "--data", str(data))
+    result = assay("doctor", "--json", "--no-selftest", "--data", str(data))
     assert result.returncode == 0, result.stdout + result.stderr
     told = json.loads(result.stdout)
     assert told["sound"] is True
-    assert {"python", "sqlite", "torch", "policy", "disk", "gvisor", "sandbox"} <= {
+    assert {"python", "sqlite", "torch", "policy", "disk", "broker", "gvisor", "nsjail", "sandbox"} <= {
         check["name"] for check in told["checks"]
     }
     assert not data.exists()
