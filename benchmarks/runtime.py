@@ -8,6 +8,7 @@ missed: the table says which.
 from __future__ import annotations
 
 import argparse
+import ctypes
 import json
 import os
 import platform
@@ -34,6 +35,7 @@ from runtime.sandbox import CallResult, CallStatus, Limits, Tier
 from runtime.sessions.pool import Sessions
 from runtime.settings import BrokerSettings, RuntimeSettings
 
+SYS_KCMP, KCMP_VM = 312, 1
 HEAP = "heap = bytearray(50 << 20)\nfor i in range(0, len(heap), 4096): heap[i] = 7"
 COUNT = "n = globals().get('n', 0) + 1\nprint(n)"
 
@@ -60,6 +62,23 @@ def timed(action: Callable[[int], object], times: int) -> list[float]:
         action(n)
         taken.append(time.perf_counter() - started)
     return taken
+
+
+def pss_mib(pids: list[int]) -> float:
+    """Of processes together; those that share one address space, as systrap's pairs do, are counted once (kcmp(2))."""
+    libc = ctypes.CDLL(None)
+    seen: list[int] = []
+    total = 0
+    for pid in pids:
+        if any(libc.syscall(SYS_KCMP, pid, other, KCMP_VM, 0, 0) == 0 for other in seen):
+            continue
+        try:
+            rows = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+        except OSError:
+            continue
+        seen.append(pid)
+        total += next((int(row.split()[1]) for row in rows if row.startswith("Pss:")), 0)
+    return total / 1024
 
 
 def sound(result: CallResult) -> CallResult:
@@ -340,7 +359,7 @@ class Bench:
             sound(box.run("x = 1"))
         time.sleep(5.0)
         alive = self._pss_by_box()
-        mib = [pss / 1024 for name, pss in alive.items() if any(name.endswith(f".{box.id}") for box in boxes)]
+        mib = [pss for name, pss in alive.items() if any(name.endswith(f".{box.id}") for box in boxes)]
         for box in boxes:
             box.close()
         return {
@@ -352,21 +371,11 @@ class Bench:
             "met": len(mib) == len(boxes) and mean(mib) <= 25,
         }
 
-    def _pss_by_box(self) -> dict[str, int]:
-        """PSS in KiB of everything in each sandbox's control group: gofer, sentry and what they started."""
-        found: dict[str, int] = {}
-        for group in Path("/sys/fs/cgroup").rglob(f"assay-{state_mark(self.settings.own.state_dir)}.*"):
-            if group.name in found:
-                continue
-            total = 0
-            for pid in (group / "cgroup.procs").read_text().split():
-                try:
-                    rows = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-                except OSError:
-                    continue
-                total += next((int(row.split()[1]) for row in rows if row.startswith("Pss:")), 0)
-            found[group.name] = total
-        return found
+    def _pss_by_box(self) -> dict[str, float]:
+        """MiB of each sandbox's control group: gofer, sentry and the processes in which systrap runs the guest's."""
+        mark = state_mark(self.settings.own.state_dir)
+        groups = {group.name: group for group in Path("/sys/fs/cgroup").rglob(f"assay-{mark}.*")}
+        return {name: pss_mib([int(p) for p in (g / "cgroup.procs").read_text().split()]) for name, g in groups.items()}
 
     def leftovers(self) -> dict[str, Any]:
         return leftovers.measure(self.times(1000), self.times(200), self.times(50), seed=1)
