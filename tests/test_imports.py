@@ -19,7 +19,7 @@ HEAVY = {
     "sympy": ("verifiers/",),
     "textual": ("tui/",),
     "vllm": ("appliance/inference/",),
-    "ray": ("appliance/placement/",),
+    "ray": ("runtime/cluster/",),
 }
 """Which folders may name which heavy part; anywhere else even a delayed import is a mistake."""
 
