@@ -93,3 +93,14 @@ def shown_value(source: str) -> str:
         return source
     segment = ast.get_source_segment(source, body[0].value)
     return source if segment is None else f"__import__('sys').displayhook(({segment}))"
+
+
+def as_typed(traceback: str, block: str) -> str:
+    """A traceback with the lines of the block as they were typed, and not as `shown_value` sent them."""
+    lines = block.splitlines()
+
+    def typed(found: re.Match[str]) -> str:
+        number = int(found[1])
+        return f"line {number}, in <module>: {lines[number - 1].strip()}" if 0 < number <= len(lines) else found[0]
+
+    return re.sub(r"^line (\d{1,6}), in <module>: .*$", typed, traceback, flags=re.MULTILINE)

@@ -32,6 +32,7 @@ Others = Annotated[
 
 MAX_CODE_BYTES = 1 << 20
 MAX_FILE_BYTES = 64 << 20
+ENDLESS = ("inf", "+inf", "infinity", "+infinity")
 GUEST_FOLDERS = ("/work/", "/tmp/")  # noqa: S108 - the guest's
 
 
@@ -52,6 +53,9 @@ def limits_with(known: Limits, seconds: float | None, memory: int | None, others
                 f"{text!r} is not LIMIT=VALUE; the limits are {', '.join(values)}", param_hint="--set"
             )
         asked[name] = (f"--set {name}", value)
+    endless = next((option for option, value in asked.values() if str(value).lower() in ENDLESS), None)
+    if endless is not None:
+        raise typer.BadParameter("a limit has an end", param_hint=endless)
     try:
         return type(known).model_validate(values | {name: value for name, (_, value) in asked.items()})
     except ValidationError as error:

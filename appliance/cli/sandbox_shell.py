@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import typer
 
-from appliance.cli.sandbox_blocks import Blocks, shown_value
+from appliance.cli.sandbox_blocks import Blocks, as_typed, shown_value
 from appliance.cli.sandbox_held import Held
 from appliance.cli.sandbox_options import copy_in
 from appliance.cli.sandbox_place import sessions
@@ -55,6 +55,8 @@ class Shell:
                 line = self._read(self._prompt())
                 going_on = self._take(line)
             except EOFError:
+                if self._by_hand:
+                    typer.echo()
                 for block in self._blocks.rest():
                     self._run(block)
                 return
@@ -92,7 +94,7 @@ class Shell:
         result = self._words.now.run(shown_value(block))
         if result is not None:
             show_output(result, raw=False)
-            complain_of(result)
+            complain_of(result.model_copy(update={"traceback": as_typed(result.traceback, block)}))
 
 
 def read_line(prompt: str) -> str:

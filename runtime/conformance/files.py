@@ -6,7 +6,7 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 
-from runtime.conformance.check import Check, Figures, Subject, Violation, answered, require
+from runtime.conformance.check import LIMITS, Check, Figures, Subject, Violation, answered, require
 from runtime.errors import BadRequestError, LimitError
 from runtime.sandbox import FileKind, Sandbox
 
@@ -123,11 +123,16 @@ print(made)
 """
 EMPTY = "import os, shutil\nos.chdir('/')\nshutil.rmtree('/work/bomb', True)\nos.mkdir('/work/bomb')\n"
 BOMBS = {
-    "a huge sparse file": "open('/work/bomb/file', 'wb').truncate(1 << 44)",
+    "a huge sparse file": (
+        "for bits in range(44, 20, -1):\n"
+        "    try: open('/work/bomb/file', 'wb').truncate(1 << bits); break\n"
+        "    except OSError: pass"
+    ),
     "a deep tree": (
         "os.chdir('/work/bomb')\nfor _ in range(300):\n    os.mkdir('d'); os.chdir('d')\nopen('f','w').close()"
     ),
 }
+"""Each as large as the backend lets it be made."""
 
 
 def hostile_names_touch_nothing(subject: Subject) -> Figures:
@@ -146,8 +151,8 @@ def hostile_names_touch_nothing(subject: Subject) -> Figures:
         _only_plain(subject.scratch, {"beside", "down"})
         for name, bomb in BOMBS.items():
             answered(box.run(f"{EMPTY}{bomb}"))
-            require(_taken_whole_or_not(box, "/work/bomb", subject.scratch / "bomb") == 1, f"{name} was taken")
-            _only_plain(subject.scratch, {"beside", "down", "bomb"})
+            _taken_whole_or_not(box, "/work/bomb", target.with_name(f"down {name}"))
+            _only_plain(subject.scratch, {"beside", "down", *(f"down {name}" for name in BOMBS)})
     require(beside.read_text() == "untouched", "a download changed a file beside its folder")
     return {"names": float(made), "refusals": float(refusals)}
 
@@ -165,13 +170,14 @@ def _only_plain(folder: Path, known: set[str]) -> None:
     """Nothing but plain files and folders, and none that we do not know at the top."""
     names = {path.name for path in folder.iterdir()}
     require(names <= known, f"beside the download there is {sorted(names - known)}")
-    size = 0
+    size = entries = 0
     for path in folder.rglob("*"):
         facts = path.lstat()
         plain = stat.S_ISREG(facts.st_mode) or stat.S_ISDIR(facts.st_mode)
         require(plain and (facts.st_nlink == 1 or path.is_dir()), f"{path.name!r} came out as more than a plain file")
-        size += facts.st_blocks * 512
-    require(size < 64 << 20, f"a download took {size >> 20} MiB of the host's disk")
+        size, entries = size + facts.st_blocks * 512, entries + 1
+    require(size < 64 << 20, f"downloads took {size >> 20} MiB of the host's disk")
+    require(entries < 3 * LIMITS.entries, f"downloads made {entries} files and folders")
 
 
 CHECKS = (

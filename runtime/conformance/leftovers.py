@@ -12,7 +12,7 @@ from runtime.conformance.check import Check, Figures, Subject, answered, require
 from runtime.errors import SandboxError
 from runtime.sandbox import CallStatus, Tier
 
-GONE_SECONDS = 5.0
+GONE_SECONDS = 3.0
 DAEMONS = """import os, signal, time
 for _ in range(5):
     if os.fork() == 0:

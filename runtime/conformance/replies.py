@@ -112,12 +112,12 @@ def statuses_are_the_hosts(subject: Subject) -> Figures:
 CHECKS = (
     Check(
         "replies cannot be forged",
-        "Frames written to every descriptor, now and from the background, answer no call.",
+        "Frames written to every descriptor, now and from the background, without a call's nonce, answer none.",
         replies_cannot_be_forged,
     ),
     Check(
         "statuses are the host's",
-        "Code chooses neither the status nor the sandbox of its call, and errors are plain text.",
+        "No exit code, message or output of code is taken for the host's word, and errors are one line of text.",
         statuses_are_the_hosts,
         quick=False,
     ),

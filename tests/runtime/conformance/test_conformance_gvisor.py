@@ -1,0 +1,17 @@
+"""gVisor passes every check of the suite, each seen by itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from runtime.conformance.check import Check, Outcome, Subject, examine
+from runtime.conformance.suite import CHECKS
+from runtime.sessions.pool import Sessions
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.name)
+def test_gvisor_does_what_every_backend_has_to(gvisor: Sessions, tmp_path: Path, check: Check) -> None:
+    result = examine(check, Subject(gvisor, tmp_path, "tokengvisor0123"), area="any", snapshots=True)
+    assert (result.outcome, result.detail) == (Outcome.PASS, "")
