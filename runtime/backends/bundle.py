@@ -16,7 +16,7 @@ FILE_MIB = 32
 WORKER_FILES = 256
 """Descriptors that the worker itself may need; it gives what runs user code no more than the profile says."""
 COMMAND = ("/usr/bin/python3", "-P", "-s", "-S", "-B", "-u", "-W", "ignore", "/opt/runtime/guest/worker.py")
-"""Mode and limits follow as arguments. Not -I, which ignores PYTHONHASHSEED too: sets and strings have the same order in
+"""Mode and limits follow as arguments. Not -I, which ignores PYTHONHASHSEED too: strings have the same order in sets of
 every guest, so that a history repeats itself anywhere."""
 ENVIRONMENT = {
     "PATH": "/usr/bin:/bin",

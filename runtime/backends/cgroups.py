@@ -156,6 +156,22 @@ class Group:
         except OSError as error:
             raise InfrastructureError(f"{self._of['cpu']} could not be limited: {error}", hint=HINT) from error
 
+    def limit_memory(self, memory_mib: int) -> None:
+        """Another limit from now on. A lower one makes the kernel write out and drop cached files first, and so may
+        block for a while. Raises InfrastructureError when the kernel does not take it."""
+        files = [
+            (self._of[controller] / file, text)
+            for controller, file, text, _ in limit_files(self._version, memory_mib=memory_mib, pids=1, cpus=1.0)
+            if file in ("memory.limit_in_bytes", "memory.memsw.limit_in_bytes", "memory.max")
+        ]
+        try:
+            present = [(path, text) for path, text in files if path.exists()]
+            higher = memory_mib << 20 > int(present[0][0].read_text())
+            for path, text in reversed(present) if higher else present:  # the limit with swap is never the lower one
+                path.write_text(text)
+        except (OSError, IndexError, ValueError) as error:
+            raise InfrastructureError(f"{self._of['memory']} could not be limited: {error}", hint=HINT) from error
+
     @property
     def entrances(self) -> list[str]:
         """The files into which a process with one thread writes 0 to enter. In version 1 not `cgroup.procs`: moving a
@@ -168,22 +184,28 @@ class Group:
         return sorted({pid for folder in self.folders for pid in members(folder)})
 
     def usage(self) -> BoxUsage:
-        """What the kernel has counted so far; zeros for what it does not tell, or no longer."""
+        """What the kernel has counted so far; zeros for what it does not tell, or no longer.
+
+        Files that are merely cached count in the peak, but not in the memory of now: images are such files.
+        """
         if self._version == 1:
             return BoxUsage(
                 cpu_seconds=self._number("cpuacct", "cpuacct.usage") / 1e9,
-                memory_mib=self._number("memory", "memory.usage_in_bytes") / 2**20,
+                memory_mib=(self._number("memory", "memory.usage_in_bytes") - self._cached("cache")) / 2**20,
                 peak_memory_mib=self._number("memory", "memory.max_usage_in_bytes") / 2**20,
                 oom_kills=self._number("memory", "memory.oom_control", "oom_kill"),
                 pids_denied=self._number("pids", "pids.events", "max"),
             )
         return BoxUsage(
             cpu_seconds=self._number("cpu", "cpu.stat", "usage_usec") / 1e6,
-            memory_mib=self._number("memory", "memory.current") / 2**20,
+            memory_mib=(self._number("memory", "memory.current") - self._cached("file")) / 2**20,
             peak_memory_mib=self._number("memory", "memory.peak") / 2**20,
             oom_kills=self._number("memory", "memory.events", "oom_kill"),
             pids_denied=self._number("pids", "pids.events", "max"),
         )
+
+    def _cached(self, key: str) -> int:
+        return max(0, self._number("memory", "memory.stat", key) - self._number("memory", "memory.stat", "shmem"))
 
     def _number(self, controller: str, file: str, key: str = "") -> int:
         """The number in a file, or the one behind a word at the beginning of a line."""

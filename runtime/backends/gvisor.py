@@ -12,8 +12,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
+import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
 
 from runtime.backends.backend import Box, BoxUsage
@@ -31,8 +34,10 @@ from runtime.settings import BrokerSettings
 FLAGS = ("--network=none", "--platform=systrap", "--overlay2=none", "--ignore-cgroups")
 START_SECONDS = 20.0
 CHECKPOINT_SECONDS = 60.0
+LOWER_SECONDS = 10.0
 IMAGE_HINT = "A fresh sandbox may still work; forget this snapshot."
 FREEZE_HINT = "Free disk space where snapshots are kept."
+log = logging.getLogger(__name__)
 
 
 def host_tasks(pids: int) -> int:
@@ -96,15 +101,18 @@ class GVisor:
     def checkpoint(
         self, box: Box, folder: Path, *, leave_running: bool, done: Callable[[SandboxError | None], None]
     ) -> None:
-        """Freezes the box into an empty folder, about 40 ms; it runs on, or has ended.
+        """Freezes the box into an empty folder on a disk, about 40 ms; it runs on, or has ended.
 
-        InfrastructureError when the disk does not take the image.
+        The kernel counts the image, as cached files, to the box that writes it. So the box has room for it meanwhile,
+        and goes back to its own limit afterwards, in the background. InfrastructureError when the disk does not take
+        the image.
         """
         assert isinstance(box, HostedBox)
         go_on = ["--leave-running"] if leave_running else []
         argv = ["checkpoint", "--image-path", str(folder), "--compression", "none", *go_on, box.id]
 
         def finished(code: int, problem: str) -> None:
+            self._take_room_back(box)
             if code == 0:
                 done(None)
             else:
@@ -112,6 +120,7 @@ class GVisor:
 
         try:
             group = self._site.tools()
+            box.group.limit_memory(2 * box.profile.memory_mib)
         except InfrastructureError as error:
             done(error)
             return
@@ -132,6 +141,30 @@ class GVisor:
         On the reactor's thread, or when it has stopped. Raises InfrastructureError when something will not go.
         """
         self._boxes.close()
+
+    def _take_room_back(self, box: HostedBox) -> None:
+        """A box that cannot go back to its own limit is ended: its image lies in memory, not on a disk."""
+
+        def lower() -> None:
+            deadline = time.monotonic() + LOWER_SECONDS
+            while box.ending is None:
+                try:
+                    box.group.limit_memory(box.profile.memory_mib)
+                except InfrastructureError:
+                    if time.monotonic() > deadline:
+                        raise
+                    time.sleep(0.2)
+                else:
+                    break
+
+        def lowered(finished: Future[None]) -> None:
+            problem = finished.exception()
+            if problem is not None and box.ending is None:
+                log.error("sandbox %s is ended, its memory cannot be limited again: %s", box.id, problem)
+                self._boxes.end(box, lambda _: None)
+
+        if box.ending is None:
+            self._site.background(lower, lowered)
 
     def _bundle(self, profile: Profile) -> Path:
         """The folder with the configuration that boxes of this profile share. Raises InfrastructureError."""

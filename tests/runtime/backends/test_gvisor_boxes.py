@@ -207,6 +207,6 @@ def test_what_an_image_depends_on_changes_with_the_profile_and_nothing_else(benc
 
 
 def test_a_set_of_strings_has_the_same_order_in_every_guest(bench: Bench) -> None:
-    order = "print(hash('a'), list({'some', 'words', 'of', 'a', 'set'}))"
-    with bench.guest() as one, bench.guest(mode="shared") as other:
-        assert one.says(order) == other.says(order)
+    order = "print(list({'a', 'set', 'of', 'some', 'words', 'whose', 'order', 'is', 'their', 'hash'}))"
+    with bench.guest() as one, bench.guest(mode="shared") as other, bench.guest(mode="process", ahead=1) as third:
+        assert one.says(order) == other.says(order) == third.says(order)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from box_kit import PROFILE, Bench
+from box_kit import PROFILE, Bench, Guest
 
 from runtime.backends import gvisor
 from runtime.backends.gvisor import GVisor
@@ -58,13 +58,31 @@ def test_a_disk_that_is_full_fails_the_image_and_not_the_box(bench: Bench, small
         assert copy.says("print(x)") == "7\n"
 
 
-def test_a_box_with_little_memory_left_can_be_frozen(bench: Bench, tmp_path: Path) -> None:
+def limit(guest: Guest) -> int:
+    (file,) = [
+        folder / name
+        for folder in guest.groups()
+        for name in ("memory.limit_in_bytes", "memory.max")
+        if (folder / name).exists()
+    ]
+    return int(file.read_text()) >> 20
+
+
+def test_a_box_with_little_memory_left_can_be_frozen_and_keeps_its_limit(bench: Bench, tmp_path: Path) -> None:
     with bench.guest(memory_mib=128) as guest:
-        guest.says("import os\nkept = os.urandom(70 << 20)\nx = 3")
+        guest.says("import os\nkept = os.urandom(80 << 20)\nx = 3")
         for n in range(3):
             guest.freeze(tmp_path / str(n))
             assert guest.says("print(x)") == "3\n"
+        deadline = time.monotonic() + 5
+        while limit(guest) != 128 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert limit(guest) == 128
+        assert guest.usage().memory_mib < 128
         assert guest.usage().oom_kills == 0
+        with pytest.raises(EOFError):
+            guest.run("more = [os.urandom(1 << 20) for _ in range(60)]")
+        assert guest.usage().oom_kills > 0
 
 
 DAMAGES = {
