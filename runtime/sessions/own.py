@@ -184,7 +184,6 @@ class OwnSandbox:
         old = self._worker
         self._enter(worker)
         self._yard.reactor.here(lambda: old.lose(Lost.DIED))
-        self._account.placed()
 
     def fork(self, snapshot: SnapshotId, n: int) -> Sequence[OwnSandbox]:
         if not 1 <= n <= MAX_FORKS:
@@ -232,6 +231,7 @@ class OwnSandbox:
 
     def _enter(self, worker: Worker) -> None:
         self._worker, self.id = worker, worker.id
+        self._account.placed()
         self._yard.reactor.here(lambda: worker.when_ended(lambda fate: self._account.ended(fate.usage)))
 
     def _limit(self, seconds: float | None) -> float:

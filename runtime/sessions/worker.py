@@ -33,7 +33,7 @@ FATE_SECONDS = 5.0
 REPORT_BYTES = 1 << 14
 READ_BYTES = 1 << 17
 SHARED_WIDTH = 4
-MAX_WIDTH = 64
+MAX_WIDTH = 16
 AHEAD_SECONDS = 0.005
 """How long a shared interpreter is kept busy ahead: it never waits for the host, and who comes first is soon served."""
 NONCES = 256

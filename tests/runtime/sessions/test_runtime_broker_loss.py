@@ -1,0 +1,111 @@
+"""A broker that dies takes its sandboxes with it: that is said, never hidden, and new sessions work again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from runtime.errors import InfrastructureError, RefusedError
+from runtime.sandbox import CallStatus, Tier
+from runtime.sessions.pool import Sessions
+from runtime.settings import BrokerSettings, RuntimeSettings
+
+PURE_SPIN = "n = 0\nwhile True: n += 1"
+
+
+def kill_broker_of(pool: Sessions) -> None:
+    process = pool._connection._process
+    assert process is not None
+    os.kill(process.pid, signal.SIGKILL)
+
+
+@pytest.fixture
+def own_pool(root_dir: Path, tmp_path: Path) -> Sessions:
+    return Sessions(RuntimeSettings(own=BrokerSettings(state_dir=tmp_path, root_dir=root_dir), shared_workers=1))
+
+
+@pytest.mark.parametrize("tier", Tier)
+def test_calls_under_way_and_later_ones_fail_and_a_new_session_works(own_pool: Sessions, tier: Tier) -> None:
+    with own_pool as pool:
+        idle, busy = pool.open(tier=tier), pool.open(tier=tier)
+        idle.run("x = 1")
+        busy.run("x = 1")
+        call = busy.start(PURE_SPIN)
+        time.sleep(0.2)
+        kill_broker_of(pool)
+        started = time.monotonic()
+        for session in (busy, idle):
+            with pytest.raises(InfrastructureError):
+                (call if session is busy else session.start("print(x)")).result(timeout=10)
+            with pytest.raises(InfrastructureError):
+                session.run("print(1)")
+        assert time.monotonic() - started < 8
+        with pool.open(tier=tier) as session:
+            assert session.run("print(2)").output == "2\n"
+
+
+def test_a_sandbox_of_its_own_is_gone_and_another_can_be_had(own_pool: Sessions) -> None:
+    with own_pool as pool:
+        sandbox = pool.sandbox()
+        sandbox.run("x = 1")
+        kept = sandbox.snapshot()
+        kill_broker_of(pool)
+        time.sleep(0.2)
+        for attempt in (lambda: sandbox.run("1"), lambda: sandbox.read("/work/a"), sandbox.snapshot):
+            with pytest.raises(InfrastructureError):
+                attempt()
+        with pytest.raises(Exception, match=kept[:8]):
+            sandbox.restore(kept)
+        sandbox.close()
+        with pool.sandbox() as another:
+            assert another.run("print(2)").output == "2\n"
+
+
+def test_brokers_may_die_again_and_again(own_pool: Sessions) -> None:
+    with own_pool as pool:
+        for n in range(3):
+            with pool.open() as session:
+                assert session.run(f"print({n})").output == f"{n}\n"
+            kill_broker_of(pool)
+            time.sleep(0.1)
+
+
+def shared_broker(tmp_path: Path, root_dir: Path, socket: Path) -> subprocess.Popen[bytes]:
+    settings = tmp_path / "settings.json"
+    settings.write_text(BrokerSettings(state_dir=tmp_path / "state", root_dir=root_dir).model_dump_json())
+    command = [sys.executable, "-m", "runtime.broker", "--settings", str(settings), "--socket", str(socket)]
+    process = subprocess.Popen(command, cwd=Path(__file__).parents[3], stderr=subprocess.DEVNULL)
+    until = time.monotonic() + 20
+    while not socket.exists() and time.monotonic() < until:
+        time.sleep(0.02)
+    return process
+
+
+def test_a_shared_broker_that_comes_back_is_used_again(root_dir: Path, tmp_path: Path) -> None:
+    socket = tmp_path / "broker.sock"
+    settings = RuntimeSettings(
+        broker=socket, own=BrokerSettings(state_dir=tmp_path / "none", root_dir=root_dir), shared_workers=1
+    )
+    with pytest.raises(RefusedError):
+        Sessions(settings)
+    process = shared_broker(tmp_path, root_dir, socket)
+    try:
+        with Sessions(settings) as pool:
+            session = pool.open()
+            assert session.run("print(1)").output == "1\n"
+            process.kill()
+            process.wait()
+            with pytest.raises(InfrastructureError):
+                session.run("print(1)")
+            waiting = pool.open().start("print(3)")
+            process = shared_broker(tmp_path, root_dir, socket)
+            assert waiting.result(timeout=20).status is CallStatus.OK
+    finally:
+        process.terminate()
+        process.wait(timeout=20)

@@ -1,0 +1,168 @@
+"""Who asks for much waits for himself: calls and places are given in turns, by priority, and so many may wait."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future, wait
+from pathlib import Path
+
+import pytest
+
+from runtime.errors import BadRequestError, BusyError
+from runtime.sandbox import CallResult, CallStatus, Limits, Priority, Tier
+from runtime.sessions.pool import Sessions
+from runtime.settings import BrokerSettings, RuntimeSettings
+
+WORK = "n = 0\nwhile n < 300000: n += 1"
+"""A few hundredths of a second, pure."""
+
+
+@pytest.fixture(scope="module")
+def narrow(root_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sessions]:
+    """One place of each kind, and three that may wait."""
+    settings = RuntimeSettings(
+        own=BrokerSettings(state_dir=tmp_path_factory.mktemp("state"), root_dir=root_dir),
+        limits=Limits(memory_mib=128, calls=5_000),
+        shared_workers=1,
+        process_boxes=1,
+        process_sessions=1,
+        sandboxes=1,
+        waiting=3,
+    )
+    with Sessions(settings) as sessions:
+        yield sessions
+
+
+def order_of(futures: dict[str, Future[CallResult]], seconds: float = 30.0) -> list[str]:
+    """The names in the order in which they were answered."""
+    seen: list[str] = []
+    for name, future in futures.items():
+        future.add_done_callback(lambda _future, name=name: seen.append(name))
+    assert not wait(futures.values(), timeout=seconds).not_done
+    return seen
+
+
+def test_a_flood_of_one_session_delays_the_others_by_a_call_or_two(narrow: Sessions) -> None:
+    with narrow.open() as flood, narrow.open() as quiet:
+        flood.run("1")
+        quiet.run("1")
+        many = [flood.start(WORK) for _ in range(40)]
+        started = time.monotonic()
+        assert quiet.run("print(1)").status is CallStatus.OK
+        waited = time.monotonic() - started
+        assert not many[-1].done()
+        assert sum(future.done() for future in many) < 10
+        assert waited < 1
+        flood.close()
+        assert isinstance(many[-1].exception(timeout=5), BadRequestError)
+
+
+def test_many_sessions_with_many_calls_wait_alike(narrow: Sessions) -> None:
+    sessions = [narrow.open(caller=f"rollout {n}") for n in range(60)]
+    started = time.monotonic()
+    waits: list[float] = []
+    futures = [session.start(f"print({n})") for session in sessions for n in range(30)]
+    for future in futures:
+        future.add_done_callback(lambda _future: waits.append(time.monotonic() - started))
+    assert not wait(futures, timeout=60).not_done
+    assert all(future.result().status is CallStatus.OK for future in futures)
+    assert max(waits) / (sum(waits) / len(waits)) < 3
+    for session in sessions:
+        session.close()
+
+
+def test_calls_of_a_job_go_before_those_of_training(narrow: Sessions) -> None:
+    training = [narrow.open(caller=f"t{n}") for n in range(50)]
+    job = narrow.open(caller="job", priority=Priority.JOB)
+    job.run("1")
+    futures = {f"t{n}": session.start(WORK) for n, session in enumerate(training)}
+    futures["job"] = job.start("print(1)")
+    assert order_of(futures).index("job") < 25
+    for session in [*training, job]:
+        session.close()
+
+
+@pytest.mark.parametrize("tier", [Tier.PROCESS, Tier.SANDBOX])
+def test_places_go_to_jobs_first_and_then_to_callers_in_turn(narrow: Sessions, tier: Tier) -> None:
+    holder = narrow.open(tier=tier)
+    holder.run("1")
+    sessions = {
+        "a1": narrow.open(tier=tier, caller="a"),
+        "a2": narrow.open(tier=tier, caller="a"),
+        "job": narrow.open(tier=tier, caller="a", priority=Priority.JOB),
+    }
+    futures = {name: session.start("print(1)") for name, session in sessions.items()}
+    for name, future in futures.items():
+        future.add_done_callback(lambda _future, name=name: sessions[name].close())
+    holder.close()
+    assert order_of(futures) == ["job", "a1", "a2"]
+
+
+@pytest.mark.parametrize("tier", [Tier.PROCESS, Tier.SANDBOX])
+def test_one_more_than_may_wait_is_told_so_and_one_who_leaves_makes_room(narrow: Sessions, tier: Tier) -> None:
+    holder = narrow.open(tier=tier)
+    holder.run("1")
+    late = narrow.open(tier=tier)
+    waiting = [narrow.open(tier=tier) for _ in range(3)]
+    futures = [session.start("print(1)") for session in waiting]
+    with pytest.raises(BusyError):
+        narrow.open()
+    with pytest.raises(BusyError):
+        late.run("print(1)")
+    assert narrow.stats()["waiting"] == 3
+    waiting.pop().close()
+    again = late.start("print(2)")
+    for session, future in zip([holder, *waiting], [*futures[:2], again], strict=True):
+        session.close()
+        assert future.result(timeout=20).status is CallStatus.OK
+    late.close()
+    assert narrow.stats()["waiting"] == 0
+
+
+@pytest.mark.parametrize("tier", [Tier.PROCESS, Tier.SANDBOX])
+def test_closing_in_the_middle_of_a_call_frees_the_place_at_once(narrow: Sessions, tier: Tier) -> None:
+    holder, next_one = narrow.open(tier=tier), narrow.open(tier=tier)
+    holder.run("1")
+    call = holder.start("import time\nwhile True: pass")
+    waiting = next_one.start("print(1)")
+    time.sleep(0.3)
+    started = time.monotonic()
+    holder.close()
+    assert isinstance(call.exception(timeout=2), BadRequestError)
+    assert waiting.result(timeout=10).status is CallStatus.OK
+    assert time.monotonic() - started < 1.5
+    next_one.close()
+
+
+def test_closing_among_others_frees_the_interpreter_after_a_slice(narrow: Sessions) -> None:
+    with narrow.open() as neighbour:
+        neighbour.run("1")
+        session = narrow.open()
+        session.run("1")
+        calls = [session.start("n = 0\nwhile True: n += 1") for _ in range(5)]
+        started = time.monotonic()
+        session.close()
+        assert neighbour.run("print(1)").status is CallStatus.OK
+        assert time.monotonic() - started < 2 * narrow.settings.slice_seconds
+        assert all(isinstance(call.exception(timeout=2), BadRequestError) for call in calls)
+
+
+def test_a_session_that_is_closed_before_its_place_comes_takes_none(narrow: Sessions) -> None:
+    for tier in (Tier.PROCESS, Tier.SANDBOX):
+        for _ in range(5):
+            session = narrow.open(tier=tier)
+            future = session.start("print(1)")
+            session.close()
+            assert isinstance(future.exception(timeout=5), BadRequestError)
+        with narrow.open(tier=tier) as session:
+            assert session.run("print(2)").output == "2\n"
+
+
+def test_a_call_that_was_cancelled_before_its_turn_does_not_run(narrow: Sessions) -> None:
+    with narrow.open() as session:
+        session.run("seen = []")
+        session.start(WORK)
+        unwanted = session.start("seen.append(1)")
+        assert unwanted.cancel()
+        assert session.run("print(seen)").output == "[]\n"

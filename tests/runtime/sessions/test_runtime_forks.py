@@ -1,0 +1,183 @@
+"""Branches: of sessions in every tier, and of sandboxes from their snapshots; nobody sees what happens in another."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from runtime.errors import BadRequestError, InfrastructureError, SandboxError
+from runtime.sandbox import CallStatus, Session, SnapshotId, Tier
+from runtime.sessions.pool import Sessions
+
+BEGIN = {
+    Tier.SHARED: "x = 1",
+    Tier.PROCESS: "import random, enum\nx = 1",
+    Tier.SANDBOX: "import os, threading\nx = 1\nopen('/work/a', 'w').write('kept')\nopen('/tmp/b', 'w').write('too')",
+}
+
+
+def says(session: Session, code: str) -> str:
+    result = session.run(code)
+    assert result.status is CallStatus.OK, result
+    return result.output
+
+
+@pytest.mark.parametrize("tier", Tier)
+def test_branches_begin_where_the_session_was_and_go_their_own_ways(pool: Sessions, tier: Tier) -> None:
+    with pool.open() as session:
+        says(session, BEGIN[tier])
+        branches = session.fork(3)
+        futures = [branch.start(f"x += {n}\nprint(x)") for n, branch in enumerate(branches)]
+        assert [future.result(timeout=30).output for future in futures] == ["1\n", "2\n", "3\n"]
+        assert says(session, "x += 10\nprint(x)") == "11\n"
+        assert [branch.tier for branch in branches] == [tier] * 3
+        assert len({says(branch, "print(x)") for branch in branches}) == 3
+        if tier is Tier.SANDBOX:
+            assert [says(branch, "print(open('/work/a').read(), open('/tmp/b').read())") for branch in branches] == [
+                "kept too\n"
+            ] * 3
+            says(branches[0], "open('/work/a', 'w').write('changed')")
+            assert says(branches[1], "print(open('/work/a').read())") == "kept\n"
+            assert session.usage.snapshots == 1
+        for branch in branches:
+            branch.close()
+        assert says(session, "print(x)") == "11\n"
+
+
+def test_branches_of_a_sandbox_have_other_random_numbers(pool: Sessions) -> None:
+    with pool.open(tier=Tier.SANDBOX) as session:
+        says(session, "import random, os")
+        branches = session.fork(3)
+        drawn = [says(branch, "print(random.random(), os.urandom(4).hex())") for branch in [*branches, session]]
+        assert len({line.split()[0] for line in drawn}) == 4
+        assert len({line.split()[1] for line in drawn}) == 4
+        for branch in branches:
+            branch.close()
+
+
+def test_a_fork_waits_for_the_calls_before_it_and_a_branch_can_be_forked(pool: Sessions) -> None:
+    with pool.open(tier=Tier.SANDBOX) as session:
+        session.start("import time\ntime.sleep(0.3)\nx = 1")
+        [branch] = session.fork(1)
+        [second] = branch.fork(1)
+        branch.run("x = 2")
+        assert says(second, "print(x)") == "1\n"
+        branch.close()
+        second.close()
+
+
+def test_branches_that_are_closed_unused_leave_no_snapshot_and_no_place(pool: Sessions) -> None:
+    before = pool.stats()["waiting"]
+    with pool.open(tier=Tier.SANDBOX) as session:
+        says(session, "x = 1")
+        for branch in session.fork(4):
+            branch.close()
+        assert says(session, "print(x)") == "1\n"
+    assert pool.stats()["waiting"] == before
+
+
+def test_a_session_whose_sandbox_ended_cannot_be_forked_but_goes_on(pool: Sessions) -> None:
+    with pool.open(tier=Tier.SANDBOX) as session:
+        says(session, "import os, threading\nthreading.Timer(0.1, os._exit, [0]).start()")
+        time.sleep(0.5)
+        assert session.run("1").status is CallStatus.DIED
+        [branch] = session.fork(1)
+        assert says(branch, "print('fresh')") == "fresh\n"
+        branch.close()
+
+
+@pytest.mark.parametrize("n", [0, -1, 1_000_000])
+def test_a_number_of_branches_that_makes_no_sense_is_the_callers_mistake(pool: Sessions, n: int) -> None:
+    with pool.open() as session, pytest.raises(BadRequestError):
+        session.fork(n)
+
+
+def test_a_sandbox_goes_back_to_its_snapshot_with_everything(pool: Sessions) -> None:
+    with pool.sandbox() as sandbox:
+        sandbox.run("import subprocess, sys\nx = 1\nopen('/work/a', 'w').write('one')\nfile = open('/work/a')")
+        before, kept = sandbox.id, sandbox.snapshot()
+        assert sandbox.run("print(x)").output == "1\n", "it goes on after a snapshot"
+        sandbox.run("x = 2\nopen('/work/a', 'w').write('two')\nfile.close()")
+        sandbox.restore(kept)
+        assert sandbox.id != before
+        assert sandbox.run("print(x, file.read(), open('/work/a').read())").output == "1 one one\n"
+        sandbox.run("import os; os._exit(1)")
+        with pytest.raises(InfrastructureError):
+            sandbox.run("1")
+        sandbox.restore(kept)
+        assert sandbox.run("print(x)").output == "1\n", "a snapshot outlives the sandbox that it was taken of"
+        usage = sandbox.usage
+        assert (usage.snapshots, usage.moves) == (1, 2)
+
+
+def test_sandboxes_that_fork_are_told_apart_and_the_first_goes_on(pool: Sessions) -> None:
+    with pool.sandbox() as trunk:
+        trunk.run("x = 1")
+        kept = trunk.snapshot()
+        trunk.run("x = 5")
+        branches = trunk.fork(kept, 2)
+        assert len({trunk.id, *(branch.id for branch in branches)}) == 3
+        assert [branch.run("print(x)").output for branch in branches] == ["1\n", "1\n"]
+        assert trunk.run("print(x)").output == "5\n"
+        for branch in branches:
+            branch.close()
+            branch.close()
+
+
+def test_a_copy_that_was_prepared_is_there_at_once(pool: Sessions) -> None:
+    with pool.sandbox() as sandbox:
+        sandbox.run("x = 1")
+        kept = sandbox.snapshot()
+        sandbox.prepare(kept, 1)
+        time.sleep(1.0)
+        started = time.monotonic()
+        sandbox.restore(kept)
+        assert sandbox.run("print(x)").output == "1\n"
+        assert time.monotonic() - started < 0.1
+        sandbox.prepare(kept, 0)
+
+
+def test_a_durable_snapshot_is_continued_and_forgotten(pool: Sessions) -> None:
+    with pool.sandbox(pool.limits.model_copy(update={"memory_mib": 96})) as sandbox:
+        sandbox.run("x = 7")
+        kept = sandbox.snapshot(durable=True)
+    with pool.sandbox(snapshot=kept) as again:
+        assert again.limits.memory_mib == 96, "what it was built with goes before what is asked for"
+        assert again.run("print(x)").output == "7\n"
+    pool.forget(kept)
+    with pytest.raises(SandboxError):
+        pool.sandbox(snapshot=kept)
+
+
+@pytest.mark.parametrize("name", ["0" * 64, "../../etc/passwd", "", "A" * 64, "\0" * 64])
+def test_a_snapshot_that_is_none_is_refused_and_nothing_is_lost(pool: Sessions, name: str) -> None:
+    with pool.sandbox() as sandbox:
+        sandbox.run("x = 1")
+        for attempt in (sandbox.restore, sandbox.prepare, pool.forget, lambda known: pool.sandbox(snapshot=known)):
+            with pytest.raises(SandboxError):
+                attempt(SnapshotId(name))
+        with pytest.raises(SandboxError):
+            sandbox.fork(SnapshotId(name), 2)
+        assert sandbox.run("print(x)").output == "1\n"
+
+
+def test_a_sandbox_that_is_closed_in_the_middle_of_a_call_answers_it_at_once(pool: Sessions) -> None:
+    sandbox = pool.sandbox(pool.limits.model_copy(update={"call_seconds": 30.0}))
+    said: list[BaseException] = []
+
+    def call() -> None:
+        try:
+            sandbox.run("import time\ntime.sleep(20)")
+        except SandboxError as error:
+            said.append(error)
+
+    thread = threading.Thread(target=call)
+    thread.start()
+    time.sleep(0.2)
+    started = time.monotonic()
+    sandbox.close()
+    thread.join(timeout=5)
+    assert time.monotonic() - started < 2
+    assert [type(error) for error in said] == [BadRequestError]

@@ -1,0 +1,158 @@
+"""Every status has code that causes it, in every tier where it can occur; and what was used is told."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from runtime.errors import InfrastructureError, LimitError
+from runtime.sandbox import CallStatus, Limits, Tier
+from runtime.sessions.pool import Sessions
+from runtime.settings import BrokerSettings, RuntimeSettings
+
+SMALL = Limits(
+    call_seconds=2.0,
+    memory_mib=256,
+    pids=16,
+    output_bytes=4_096,
+    tmp_mib=4,
+    work_mib=4,
+    open_files=64,
+    entries=50,
+    calls=6,
+    snapshots=1,
+    cpu_seconds=0.7,
+    life_seconds=60.0,
+)
+SPIN = "while True: pass"
+STOPPED = {
+    CallStatus.TIMEOUT: "import time\ntime.sleep(60)",
+    CallStatus.MEMORY: "x = []\nwhile True: x.append(bytearray(1 << 20))",
+    CallStatus.OUTPUT: "while True: print('y' * 100)",
+    CallStatus.DIED: "import os; os._exit(0)",
+    CallStatus.CPU: SPIN,
+}
+REFUSED = {
+    CallStatus.PIDS: "import os\nfor _ in range(500):\n    if os.fork() == 0:\n        import time; time.sleep(60)",
+    CallStatus.DISK: "file = open('/work/full', 'wb')\nwhile True: file.write(bytes(1 << 16))",
+    CallStatus.FILES: "kept = []\nwhile True: kept.append(open('/dev/null'))",
+    CallStatus.MEMORY: "x = bytearray(1 << 40)",
+    CallStatus.EXCEPTION: "1 / 0",
+}
+
+
+@pytest.fixture(scope="module")
+def pool_of_small(root_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sessions]:
+    own = BrokerSettings(state_dir=tmp_path_factory.mktemp("state"), root_dir=root_dir)
+    with Sessions(RuntimeSettings(own=own, limits=SMALL, shared_workers=1, process_boxes=1)) as sessions:
+        yield sessions
+
+
+@pytest.mark.parametrize("status", STOPPED)
+def test_what_has_to_be_stopped_says_why_and_the_sandbox_is_gone(pool_of_small: Sessions, status: CallStatus) -> None:
+    with pool_of_small.sandbox() as sandbox:
+        result = sandbox.run(STOPPED[status])
+        assert (result.status, bool(result.error)) == (status, True)
+        assert result.seconds < SMALL.call_seconds + 1
+        with pytest.raises(InfrastructureError):
+            sandbox.run("print(1)")
+
+
+@pytest.mark.parametrize("status", REFUSED)
+def test_what_the_code_is_refused_is_named_and_it_can_go_on(pool_of_small: Sessions, status: CallStatus) -> None:
+    with pool_of_small.sandbox() as sandbox:
+        sandbox.run("x = 1")
+        result = sandbox.run(REFUSED[status])
+        assert (result.status, bool(result.error)) == (status, True), result
+        assert sandbox.run("kept = file = None; print(x)" if status is not CallStatus.PIDS else "print(x)").output
+
+
+def test_a_sandbox_that_has_lived_its_time_ends_used_or_not(pool_of_small: Sessions) -> None:
+    short = SMALL.model_copy(update={"life_seconds": 1.0})
+    with pool_of_small.sandbox(short) as used, pool_of_small.sandbox(short) as unused:
+        result = used.run("import time\ntime.sleep(10)")
+        assert result.status is CallStatus.EXPIRED
+        time.sleep(2.0)
+        with pytest.raises(InfrastructureError):
+            unused.run("print(1)")
+
+
+def test_a_session_says_that_its_sandbox_expired_between_two_calls_and_begins_again(
+    root_dir: Path, tmp_path: Path
+) -> None:
+    limits = SMALL.model_copy(update={"life_seconds": 1.0})
+    settings = RuntimeSettings(own=BrokerSettings(state_dir=tmp_path, root_dir=root_dir), limits=limits)
+    with Sessions(settings) as pool, pool.open(tier=Tier.SANDBOX) as session:
+        assert session.run("x = 1").status is CallStatus.OK
+        time.sleep(1.6)
+        result = session.run("print(x)")
+        assert result.status is CallStatus.EXPIRED
+        assert "starts again" in result.error
+        assert session.run("print(x)").error.startswith("NameError")
+
+
+@pytest.mark.parametrize("tier", Tier)
+def test_a_session_has_so_many_calls_and_no_more(pool_of_small: Sessions, tier: Tier) -> None:
+    with pool_of_small.open(tier=tier) as session:
+        results = [future.result() for future in [session.start(f"print({n})") for n in range(9)]]
+        assert [result.status for result in results] == [CallStatus.OK] * 6 + [CallStatus.CALLS] * 3
+        assert (results[-1].sandbox, results[-1].output) == ("", "")
+        assert session.usage.calls == 6
+
+
+def test_a_sandbox_has_so_many_calls_programs_and_snapshots(pool_of_small: Sessions) -> None:
+    with pool_of_small.sandbox() as sandbox:
+        for _ in range(5):
+            assert sandbox.run("1").status is CallStatus.OK
+        assert sandbox.exec(["/usr/bin/python3", "-c", "1"]).status is CallStatus.OK
+        assert sandbox.run("1").status is CallStatus.CALLS
+        assert sandbox.exec(["/usr/bin/python3", "-c", "1"]).status is CallStatus.CALLS
+        kept = sandbox.snapshot()
+        with pytest.raises(LimitError):
+            sandbox.snapshot()
+        sandbox.restore(kept)
+
+
+def test_a_limit_shorter_than_a_slice_holds_among_others_too(pool: Sessions) -> None:
+    with pool.open() as session, pool.open() as neighbour:
+        session.run("x = 3")
+        started = time.monotonic()
+        result = session.run(SPIN, seconds=0.05)
+        assert result.status is CallStatus.TIMEOUT
+        assert 0.05 <= result.seconds <= time.monotonic() - started < 0.05 + pool.settings.slice_seconds
+        assert result.tier is Tier.SHARED
+        assert neighbour.run("print(1)").output == "1\n"
+        assert session.run("print(x)").output == "3\n"
+        assert session.tier is Tier.SHARED
+
+
+@pytest.mark.parametrize("tier", Tier)
+def test_what_was_used_is_told_at_any_time_and_after_the_end(pool: Sessions, tier: Tier) -> None:
+    session = pool.open(tier=tier)
+    assert session.usage.calls == 0
+    session.run("print('x' * 99)")
+    session.run("n = 0\nwhile n < 1000000: n += 1")
+    session.run("1 / 0")
+    live = session.usage
+    session.close()
+    last = session.usage
+    assert (last.calls, last.output_bytes, last.moves, last.snapshots) == (3, 100, 0, 0)
+    assert last.seconds == live.seconds > 0.01
+    if tier is Tier.SANDBOX:
+        assert live.cpu_seconds is not None
+        assert last.cpu_seconds is not None
+        assert 0.01 < live.cpu_seconds <= last.cpu_seconds
+        assert (last.peak_memory_mib or 0) > 5
+    else:
+        assert last.cpu_seconds is None
+
+
+def test_moves_are_counted(pool: Sessions) -> None:
+    with pool.open() as session:
+        session.run("x = 1")
+        session.run("import random")
+        session.run("import os")
+        assert session.usage.moves == 2
