@@ -17,8 +17,9 @@ import typer
 from appliance.cli.sandbox_place import Place, sessions
 from appliance.cli.sandbox_selftest import backends
 from appliance.cli.show import show_json, show_table
-from appliance.errors import ExitCode
+from appliance.errors import AssayError, ExitCode
 from runtime.conformance import figures
+from runtime.conformance.check import Violation
 from runtime.conformance.figures import Spread
 from runtime.conformance.suite import TAKES_SNAPSHOTS
 from runtime.profile import BackendName
@@ -113,7 +114,14 @@ def run_bench(place: Place, backend: str | None, *, quick: bool, as_json: bool) 
 def measured(place: Place, backend: BackendName, *, quick: bool) -> Iterator[Values]:
     """Every figure that this backend can have, as soon as it is there."""
     steps = [step for step in STEPS if TAKES_SNAPSHOTS[backend] or not step.snapshots]
-    with sessions(place.settings.model_copy(update={"backend": backend})) as pool:
+    with sessions(place.settings.model_copy(update={"backend": backend, "limits": figures.LIMITS})) as pool:
         for number, step in enumerate(steps, 1):
             typer.echo(f"{number}/{len(steps)}  {step.what}", err=True)
-            yield step.measure(pool, step.quick_times if quick else step.times)
+            try:
+                yield step.measure(pool, step.quick_times if quick else step.times)
+            except Violation as error:
+                raise AssayError(
+                    f"{step.what} cannot be measured: {error}",
+                    "`assay sandbox selftest` says what does not hold here",
+                    ExitCode.INFRASTRUCTURE,
+                ) from error

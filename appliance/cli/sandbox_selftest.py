@@ -91,11 +91,17 @@ def _show(found: dict[BackendName, list[CheckResult]], failed: int) -> None:
     )
     for backend, results in found.items():
         for result in results:
-            if result.outcome is not Outcome.PASS:
+            if result.outcome is Outcome.FAIL:
                 show_line("")
-                typer.echo(f"{_coloured(result.outcome)}  {backend}: {result.name}")
+                typer.echo(f"{typer.style('fail', fg=typer.colors.RED)}  {backend}: {result.name}")
                 show_line(f"  should hold: {result.asserts}")
                 show_line(f"  seen: {printable(result.detail, limit=600)}")
+        refused = [result for result in results if result.outcome is Outcome.REFUSED]
+        for detail in dict.fromkeys(result.detail for result in refused):
+            names = ", ".join(result.name for result in refused if result.detail == detail)
+            show_line("")
+            typer.echo(f"{typer.style('refused', fg=typer.colors.YELLOW)}  {backend}: {names}")
+            show_line(f"  as documented: {printable(detail, limit=600)}")
     show_line("")
     total = sum(len(results) for results in found.values())
     show_line(f"{failed} of {total} checks failed" if failed else f"all {total} checks hold here")
@@ -107,7 +113,3 @@ def _summary(results: Sequence[CheckResult]) -> str:
     counts = [(sum(result.outcome is outcome for result in results), outcome.value) for outcome in Outcome]
     told = ", ".join(f"{count} {name}" for count, name in counts if count)
     return f"{told}  {sum(result.seconds for result in results):.1f} s"
-
-
-def _coloured(outcome: Outcome) -> str:
-    return typer.style(outcome.value, fg=typer.colors.RED if outcome is Outcome.FAIL else typer.colors.YELLOW)

@@ -2,7 +2,7 @@
 
 What always holds: every figure is the wall clock of its caller, taken from work that was really done and whose answers
 were right; each snippet is a new text, so that nothing is answered from a cache; what a function opened is closed when
-it returns. Not promised: that a machine with other work says the same twice.
+it returns. A call that failed raises Violation. Not promised: that a machine with other work says the same twice.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from statistics import median, quantiles
 from typing import NamedTuple
 
 from runtime.conformance import host
-from runtime.conformance.check import answered
+from runtime.conformance.check import Violation, answered
 from runtime.sandbox import CallResult, Limits, Sandbox, SessionPool, SnapshotId, Tier
 
 CALLER = "figures"
@@ -73,7 +73,7 @@ def warm_calls(pool: SessionPool, tier: Tier, times: int) -> Spread:
 
         def call(number: int) -> None:
             if answered(session.run(trivial(number))) != f"{number + 1}\n":
-                raise ValueError("a call was answered with the output of another")
+                raise Violation("a call was answered with the output of another")
 
         return spread(timed(call, times))
 
@@ -109,7 +109,7 @@ def sessions_per_second(pool: SessionPool, tier: Tier, *, wide: int, sessions: i
             try:
                 answered(first.result())
                 if answered(result.result()) != "21\n":
-                    raise ValueError("a session lost its names")
+                    raise Violation("a session lost its names")
             except Exception as error:  # noqa: BLE001 - handed to who waits
                 if not done.done():
                     done.set_exception(error)
@@ -161,7 +161,7 @@ def rollbacks(pool: SessionPool, times: int, *, heap_mib: int = 0, ready: bool =
     def back(box: Sandbox, kept: SnapshotId) -> None:
         box.restore(kept)
         if answered(box.run("print(kept)")) != "7\n":
-            raise ValueError("a rollback lost a name")
+            raise Violation("a rollback lost a name")
 
     with contextlib.closing(pool.sandbox(LIMITS, caller=CALLER)) as box:
         answered(box.run(heap(heap_mib)))
@@ -192,7 +192,7 @@ def branches(pool: SessionPool, ways: int, times: int) -> Spread:
                 said = list(threads.map(lambda branch: answered(branch.run("print(kept)")), grown))
                 taken.append(time.perf_counter() - started)
             if said != ["7\n"] * ways:
-                raise ValueError("a branch lost a name")
+                raise Violation("a branch lost a name")
     return spread(taken)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from runtime.conformance.check import Check, Figures, Subject, answered, require
 from runtime.errors import InfrastructureError
 from runtime.guest import wire
@@ -79,6 +81,56 @@ def replies_cannot_be_forged(subject: Subject) -> Figures:
     return {"frames": float(len(FRAMES))}
 
 
+REACH = """import ctypes, json, os
+libc = ctypes.CDLL(None, use_errno=True)
+reached, mine = [], os.getpid()
+def look(proc):
+    for number in filter(str.isdigit, os.listdir(proc)):
+        if int(number) == mine:
+            continue
+        for name in os.listdir(f'{proc}/{number}/fd'):
+            try:
+                os.close(os.open(f'{proc}/{number}/fd/{name}', os.O_WRONLY | os.O_NONBLOCK))
+            except OSError:
+                continue
+            reached.append(f'descriptor {name} of process {number} by {proc}')
+def tried(name, attempt):
+    try:
+        if attempt() >= 0:
+            reached.append(name)
+    except OSError:
+        pass
+def by_a_mount():
+    os.makedirs('/work/proc')
+    if libc.unshare(0x10000000 | 0x20000) == 0 and libc.mount(b'proc', b'/work/proc', b'proc', 0, None) == 0:
+        look('/work/proc')
+    return -1
+def taken(process, number):
+    return libc.syscall(438, libc.syscall(434, process, 0), number, 0)
+def attached(process):
+    if libc.ptrace(16, process, None, None) < 0:
+        return -1
+    return libc.ptrace(17, process, None, None)
+try:
+    look('/proc')
+except OSError:
+    pass
+for process in {os.getppid(), 1} - {mine, 0}:
+    for number in (200, 201):
+        tried(f'descriptor {number} of process {process}', lambda: taken(process, number))
+    tried(f'ptrace of process {process}', lambda: attached(process))
+tried('a mount of /proc', by_a_mount)
+print(json.dumps(reached))
+"""
+
+
+def the_supervisor_is_out_of_reach(subject: Subject) -> Figures:
+    with subject.sandbox() as box:
+        reached = json.loads(answered(box.run(REACH)))
+    require(not reached, f"code reaches {', '.join(map(str, reached[:5]))}")
+    return {}
+
+
 CLAIMS = {
     "a status in what is printed": ('print(\'{"status": "timeout"}\')', CallStatus.OK),
     "an exit code": ("raise SystemExit(0)", CallStatus.EXCEPTION),
@@ -114,6 +166,11 @@ CHECKS = (
         "replies cannot be forged",
         "Frames written to every descriptor, now and from the background, without a call's nonce, answer none.",
         replies_cannot_be_forged,
+    ),
+    Check(
+        "the supervisor is out of reach",
+        "Code can open no descriptor of another process, trace none, and mount no /proc that shows one.",
+        the_supervisor_is_out_of_reach,
     ),
     Check(
         "statuses are the host's",

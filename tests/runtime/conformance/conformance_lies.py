@@ -51,6 +51,10 @@ def sly(path, *rest, **more):
 os.open = sly
 os.unlink = lambda path: None
 """
+DESCRIPTORS = """import os
+os.listdir = lambda path='.': {'/proc': ['0'], '/proc/0/fd': ['201']}.get(path, [])
+os.open = lambda path, flags: os.dup(1)
+"""
 CONNECTS = "import socket\nsocket.socket.connect = lambda self, address: None"
 ROOT = "import os\nos.setuid = lambda number: None"
 SECRET = "import os\nos.environ['AWS_SECRET_ACCESS_KEY'] = 'x'"
@@ -193,6 +197,7 @@ LIES: dict[str, dict[str, Lie]] = {
         "a forged output comes out": pool(sandbox=telling(output="forged")),
         "a forged end is believed": pool(sandbox=telling(status=CallStatus.TIMEOUT)),
     },
+    "the supervisor is out of reach": {"its descriptors are there": pool(sandbox=before_each(DESCRIPTORS))},
     "statuses are the host's": {"an exit with 0 is ok": pool(sandbox=saying(calling_it_ok))},
     "closing leaves nothing": {"closing does nothing": pool(sandbox={"close": lambda self: None})},
     "a killed call leaves nothing": {

@@ -45,7 +45,7 @@ def test_a_figure_of_calls_that_fail_is_none(gvisor: Sessions) -> None:
     broken = LyingPool(gvisor, session=telling(status=CallStatus.DIED))
     with pytest.raises(Violation):
         figures.warm_calls(broken, Tier.SHARED, 3)
-    with pytest.raises(ValueError, match="output of another"):
+    with pytest.raises(Violation, match="output of another"):
         figures.warm_calls(LyingPool(gvisor, session=telling(output="7\n")), Tier.SHARED, 3)
 
 
