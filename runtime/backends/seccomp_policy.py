@@ -63,7 +63,8 @@ MAP_HUGETLB = 0x40000
 """Huge pages are taken from a pool of the host that the memory group does not count."""
 MSG_OOB = 1
 SECCOMP_FILTER = "option == 22 && arg2 == 2"
-"""For the worker's own filter on processes that may only compute."""
+"""For the worker's own filters; the one that it installs first denies this to everything that comes after it, but for
+the processes that may only compute, which need one more."""
 FILE_TYPE, FIFO, REGULAR = 0o170000, 0o010000, 0o100000
 SET_FS, GET_FS = 0x1002, 0x1003
 
@@ -79,7 +80,7 @@ CONDITIONS = {
     "madvise": _one_of("behavior", ADVICE),
     "mmap": f"(flags & {MAP_HUGETLB}) == 0",
     "prlimit64": "pid == 0",
-    "prctl": _one_of("option", PRCTL_OPTIONS),
+    "prctl": f"{_one_of('option', PRCTL_OPTIONS)} || ({SECCOMP_FILTER})",
     "mknod": _one_of(f"(mode & {FILE_TYPE})", (FIFO, REGULAR)),
     "mknodat": _one_of(f"(mode & {FILE_TYPE})", (FIFO, REGULAR)),
     "arch_prctl": _one_of("code", (SET_FS, GET_FS)),
@@ -102,8 +103,6 @@ def _conditions(mode: Mode) -> dict[str, str]:
         found |= THREADING
     else:
         found |= FORKING | SOCKET_PAIR | PASSING
-    if mode == "process":
-        found["prctl"] += f" || ({SECCOMP_FILTER})"
     return found
 
 
