@@ -31,6 +31,7 @@ def figures(supply: Supply, store: Store, connections: int) -> dict[str, float]:
             "connections": float(connections),
             "snapshots": float(len(store)),
             "snapshot_bytes": float(store.bytes),
+            "restores_per_second": supply.spans.per_second("restore", time.monotonic()),
             "rss_mib": resident_mib(),
             "descriptors": float(sum(1 for _ in Path("/proc/self/fd").iterdir())),
         }

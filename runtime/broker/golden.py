@@ -76,7 +76,7 @@ class Golden:
         if found is None:
             if len(self._kinds) >= KINDS:  # a client that makes up limits shall not fill the memory with them
                 oldest = self._kinds.pop(next(iter(self._kinds)))
-                self._standing.pop(oldest.key)
+                self._standing.pop(oldest.key, None)
                 self._not_before.pop(oldest.key, None)
             try:
                 parts = backend.image_parts(profile)
@@ -84,12 +84,11 @@ class Golden:
                 parts = ()
             described = Manifest(parts=parts or (backend.name,), profile=profile, files=(), uid=os.geteuid())
             found = self._kinds[profile] = Kind(described.key, profile, backend, parts)
-            self._standing[found.key] = Standing.UNKNOWN if parts else Standing.NONE
         return found
 
     def standing(self, kind: Kind) -> Standing:
-        found = self._standing[kind.key]
-        if found is Standing.NONE and kind.parts and time.monotonic() >= self._not_before[kind.key]:
+        found = self._standing.get(kind.key, Standing.UNKNOWN if kind.parts else Standing.NONE)
+        if found is Standing.NONE and kind.parts and time.monotonic() >= self._not_before.get(kind.key, 0.0):
             found = self._standing[kind.key] = Standing.MISSING
         return found
 
@@ -147,8 +146,10 @@ class Golden:
         self._background(lambda: shutil.rmtree(new), _say_if_failed)
 
     def drop(self, kind: Kind) -> None:
-        """A sandbox could not be restored from it: the next fresh start makes another."""
-        if self._standing[kind.key] is Standing.HERE:
+        """A sandbox could not be restored from it: the next fresh start makes another. What it depends on is looked at
+        again, in case the programs were replaced under us."""
+        self._kinds.pop(kind.profile, None)
+        if self.standing(kind) is Standing.HERE:
             self._standing[kind.key] = Standing.MISSING
             self._discard(self._folder / kind.key)
 

@@ -217,13 +217,13 @@ class Server:
         """Raises RefusedError when the snapshot comes from another gVisor, or another guest's root, than this one."""
         snapshot = self._store.get(key, client.connection.peer.uid)
         profile = snapshot.manifest.profile
-        kind = self._golden.kind(self._backend(profile), profile)
-        if kind.parts != snapshot.manifest.parts:
+        backend = self._backend(profile)
+        if backend.image_parts(profile) != snapshot.manifest.parts:
             raise RefusedError(
                 f"snapshot {key[:12]} was taken with another version of the sandbox",
                 hint="It can only be restored by the very programs that took it. Forget it and take another.",
             )
-        return Source(key, profile, kind.backend, snapshot=snapshot), snapshot
+        return Source(key, profile, backend, snapshot=snapshot), snapshot
 
     def _snapshot(self, client: Client, request: m.Snapshot) -> None:
         live, begun = self._own(client, request.box), time.monotonic()
@@ -252,8 +252,9 @@ class Server:
                 client.connection.send(failed(request.request, snapshot))
                 return
             live.parent = snapshot.key
-            seconds = time.monotonic() - begun
-            self._supply.spans.add("snapshot", seconds)
+            now = time.monotonic()
+            seconds = now - begun
+            self._supply.spans.add("snapshot", seconds, now)
             self._supply.counts["snapshots_taken"] += 1
             if not client.connection.open:
                 self._store.hung_up(client.connection.number)

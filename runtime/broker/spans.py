@@ -1,24 +1,38 @@
-"""How long things took lately: the last few of each, as percentiles."""
+"""How long things took lately, and how often they happen: the last few of each."""
 
 from __future__ import annotations
 
 from collections import deque
+from typing import NamedTuple
 
 KEPT = 256
+LATELY_SECONDS = 10.0
+
+
+class Span(NamedTuple):
+    moment: float
+    seconds: float
 
 
 class Spans:
-    def __init__(self) -> None:
-        self._lately: dict[str, deque[float]] = {}
+    """`moment` is on a clock of the caller's, in seconds."""
 
-    def add(self, name: str, seconds: float) -> None:
-        self._lately.setdefault(name, deque(maxlen=KEPT)).append(seconds)
+    def __init__(self) -> None:
+        self._lately: dict[str, deque[Span]] = {}
+
+    def add(self, name: str, seconds: float, moment: float) -> None:
+        self._lately.setdefault(name, deque(maxlen=KEPT)).append(Span(moment, seconds))
+
+    def per_second(self, name: str, moment: float) -> float:
+        """Over the last LATELY_SECONDS; of what is more frequent than KEPT in that time, a little less."""
+        spans = self._lately.get(name, ())
+        return sum(1 for span in spans if moment - span.moment <= LATELY_SECONDS) / LATELY_SECONDS
 
     def figures(self) -> dict[str, float]:
         """`NAME_p50_ms` and `NAME_p95_ms` of each."""
         found = {}
         for name, spans in self._lately.items():
-            ordered = sorted(spans)
+            ordered = sorted(span.seconds for span in spans)
             for percent in (50, 95):
                 found[f"{name}_p{percent}_ms"] = round(ordered[(len(ordered) - 1) * percent // 100] * 1e3, 3)
         return found

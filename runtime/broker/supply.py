@@ -161,7 +161,8 @@ class Supply:
         self.boxes.greet(live, Op.RESEED, RESEED_SECONDS, reseeded)
 
     def _hand_over(self, live: Live, wish: Wish) -> None:
-        self.spans.add("hand_over", time.monotonic() - wish.since)
+        now = time.monotonic()
+        self.spans.add("hand_over", now - wish.since, now)
         self._answer(wish, live)
         self._refill_soon(REFILL_SECONDS)
 
@@ -228,8 +229,9 @@ class Supply:
             if snapshot is not None:
                 self._store.release(snapshot, INNER)
             if isinstance(live, Live):
-                took = time.monotonic() - begun
-                self.spans.add("start" if image is None else "restore", took)
+                now = time.monotonic()
+                took = now - begun
+                self.spans.add("start" if image is None else "restore", took, now)
                 self._demand.refilled(source.key, took)
                 self.counts["launches_cold" if image is None else "launches_restored"] += 1
             if kind is not None and image is None and standing is Standing.MISSING and not self._closed:
