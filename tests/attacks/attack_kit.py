@@ -30,6 +30,8 @@ LIMITS = Limits(
     call_seconds=1.0, memory_mib=96, pids=48, output_bytes=4_096, tmp_mib=8, work_mib=4, open_files=256, entries=256,
     cpu_seconds=60.0, life_seconds=300.0, snapshots=8,
 )  # fmt: skip
+CANARY = "canary-" + os.urandom(8).hex()
+"""A word that is everywhere around the broker and must be nowhere inside."""
 NOTICED = 0.05
 GRACE = 1.0
 GONE_SECONDS = 5.0
@@ -80,6 +82,8 @@ class Traces:
 class House:
     def __init__(self, backend: BackendName, state_dir: Path, root_dir: Path) -> None:
         self.backend, self.state_dir = backend, state_dir
+        os.environ["ATTACK_CANARY"] = CANARY
+        (state_dir / "canary").write_text(CANARY)
         own = BrokerSettings(state_dir=state_dir, root_dir=root_dir, backends=(backend,), ready=0)
         self.pool = Sessions(RuntimeSettings(own=own, backend=backend, limits=LIMITS, shared_workers=1))
         self.broker = self._find_broker()
