@@ -61,7 +61,8 @@ class GVisor:
         self._site = site
         self.runsc = find_runsc(settings.runsc)
         self._digest = Digest(self.runsc)
-        self._root = ensure_root(settings.root_dir, settings.python).resolve()
+        self._digest()
+        self._root = self._ensure_root()
         self._boxes = Boxes(site, tasks=host_tasks)
         self._bundles: dict[Profile, Path] = {}
         self._cores = float(os.cpu_count() or 1)
@@ -79,6 +80,20 @@ class GVisor:
 
     def start(self, profile: Profile, image: Path | None, done: Callable[[Box | SandboxError], None]) -> None:
         """A new box, cold or from an image; calls back when runsc has done its part (some 80 ms), or failed."""
+        if self._root.is_dir():
+            self._start(profile, image, done)
+            return
+
+        def built(finished: Future[Path]) -> None:
+            problem = finished.exception()
+            if problem is None:
+                self._start(profile, image, done)
+            else:
+                done(problem if isinstance(problem, SandboxError) else InfrastructureError(str(problem), hint=HINT))
+
+        self._site.background(self._ensure_root, built)  # somebody has tidied up
+
+    def _start(self, profile: Profile, image: Path | None, done: Callable[[Box | SandboxError], None]) -> None:
         try:
             bundle = self._bundle(profile)
             box = self._boxes.add(profile)
@@ -141,6 +156,9 @@ class GVisor:
         On the reactor's thread, or when it has stopped. Raises InfrastructureError when something will not go.
         """
         self._boxes.close()
+
+    def _ensure_root(self) -> Path:
+        return ensure_root(self._settings.root_dir, self._settings.python).resolve()
 
     def _take_room_back(self, box: HostedBox) -> None:
         """A box that cannot go back to its own limit is ended: its image lies in memory, not on a disk."""

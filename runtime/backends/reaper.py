@@ -80,14 +80,20 @@ class Reaper:
                 return found
             if ended is None:
                 return found
-            if ended.si_pid in self._programs:
-                self._look(self._programs[ended.si_pid])
-                continue
-            if _session_of(ended.si_pid) == self._session:
-                return found  # its own waiter comes at once, and the rest with the next round
-            with contextlib.suppress(ChildProcessError):
-                os.waitpid(ended.si_pid, os.WNOHANG)
-                found += 1
+            if not self._reap(ended.si_pid):
+                return found + sum(self._reap(pid) for pid in _zombies())  # somebody keeps the first one waiting
+            found += 1
+
+    def _reap(self, pid: int) -> bool:
+        """Whether an ended child was one of ours to wait for, and is gone now."""
+        if pid in self._programs:
+            self._look(self._programs[pid])
+            return True
+        if _session_of(pid) in (self._session, 0):
+            return False
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(pid, os.WNOHANG)
+        return True
 
     def close(self) -> None:
         """Kills the programs that still run, and waits for all of them."""
@@ -113,10 +119,20 @@ class Reaper:
         program.exited(code)
 
 
-def _session_of(pid: int) -> int:
-    """The session of a process that may be a zombie; 0 when it is gone (proc(5), field 6)."""
+def _status(pid: int) -> list[str]:
+    """State, parent, group, session of a process that may be a zombie; empty when it is gone (proc(5))."""
     try:
-        text = Path(f"/proc/{pid}/stat").read_text()
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[:4]
     except (FileNotFoundError, ProcessLookupError):
-        return 0
-    return int(text.rpartition(")")[2].split()[3])
+        return []
+
+
+def _session_of(pid: int) -> int:
+    return int((_status(pid) or ["", "0", "0", "0"])[3])
+
+
+def _zombies() -> list[int]:
+    """All ended children of this process: some milliseconds."""
+    mine = ["Z", str(os.getpid())]
+    pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+    return [pid for pid in pids if _status(pid)[:2] == mine]

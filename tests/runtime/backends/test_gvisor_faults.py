@@ -192,6 +192,16 @@ def test_a_runsc_that_goes_missing_is_said_so(tmp_path: Path, root_dir: Path) ->
         bench.close()
 
 
+def test_a_root_that_somebody_removed_is_built_again(tmp_path: Path) -> None:
+    bench = Bench(BrokerSettings(state_dir=tmp_path / "state", root_dir=tmp_path / "roots"), GVisor)
+    try:
+        shutil.rmtree(tmp_path / "roots")
+        with bench.guest() as guest:
+            assert guest.says("print(1)") == "1\n"
+    finally:
+        bench.close()
+
+
 def test_what_runsc_says_is_kept_in_part_only(tmp_path: Path, root_dir: Path) -> None:
     noisy = tmp_path / "runsc"
     noisy.write_text("#!/bin/sh\nyes noise | head -c 60000 >&2\necho the end >&2\nexit 3\n")

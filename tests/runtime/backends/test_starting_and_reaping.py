@@ -137,6 +137,17 @@ def test_children_that_somebody_else_waits_for_are_left_to_him(reaping: tuple[Re
     assert mine.wait(timeout=1) == 3
 
 
+def test_a_child_that_nobody_waits_for_keeps_no_orphan_from_being_adopted(reaping: tuple[Reactor, Reaper]) -> None:
+    mine = subprocess.Popen(["/bin/sh", "-c", "exit 3"])
+    time.sleep(0.1)
+    before = children().keys()
+    event, _ = ended(reaping, "(sleep 0.1 &); (sleep 0.2 &); exit 0")
+    assert event.wait(5)
+    time.sleep(0.3)
+    assert eventually(lambda: children().keys() <= before)
+    assert mine.wait(timeout=1) == 3
+
+
 def test_close_ends_what_still_runs_and_says_so(reaping: tuple[Reactor, Reaper]) -> None:
     reactor, reaper = reaping
     event, told = ended(reaping, "trap '' TERM; sleep 60")
