@@ -61,7 +61,7 @@ def shell(
 
     pairs = given.pairs_of(files)
     place = for_code(context, data, backend)
-    limits = given.limits_with(place.settings.limits, seconds, memory, others)
+    limits = given.limits_with(given.for_hours(place.settings.limits), seconds, memory, others)
     raise typer.Exit(converse(place.settings, limits, snapshot=snapshot, files=pairs))
 
 

@@ -34,20 +34,23 @@ class Held:
         """Whether that is the state before the block under way."""
         self._keeps = True
 
-    def run(self, code: str) -> CallResult | None:
-        """None when the person stopped it. Raises SandboxError when the sandbox cannot be had again."""
+    def run(self, code: str, show: Callable[[CallResult], None]) -> None:
+        """Shows the result, if there is one, and then says what became of the sandbox when the call was stopped.
+
+        Raises SandboxError when a sandbox cannot be had again.
+        """
         self._keep()
         try:
             result = self._interruptible(code)
         except KeyboardInterrupt:
             self._again("stopped")
-            return None
+            return
         except InfrastructureError as error:
             self._again(str(error))
-            return None
+            return
+        show(result)
         if result.status not in LIVES_ON and not self._answers():
             self._again(f"the call ended its sandbox ({result.status.value})")
-        return result
 
     def undo(self) -> bool:
         """Back to before the last block; whether there was such a state."""

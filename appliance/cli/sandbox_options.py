@@ -30,10 +30,22 @@ Others = Annotated[
     typer.Option("--set", metavar="LIMIT=VALUE", help="Another limit by its name, such as pids=64; repeatable."),
 ]
 
+AT_A_PROMPT = {
+    "call_seconds": 60.0,
+    "cpu_seconds": 3_600.0,
+    "life_seconds": 86_400.0,
+    "calls": 100_000,
+    "snapshots": 100_000,
+}
 MAX_CODE_BYTES = 1 << 20
 MAX_FILE_BYTES = 64 << 20
 ENDLESS = ("inf", "+inf", "infinity", "+infinity")
 GUEST_FOLDERS = ("/work/", "/tmp/")  # noqa: S108 - the guest's
+
+
+def for_hours(known: Limits) -> Limits:
+    """For a person at a prompt, whose every line is a call and a snapshot, and who can stop what takes too long."""
+    return known.model_copy(update={name: max(getattr(known, name), least) for name, least in AT_A_PROMPT.items()})
 
 
 def limits_with(known: Limits, seconds: float | None, memory: int | None, others: list[str] | None) -> Limits:

@@ -81,7 +81,7 @@ def keep(
 
 
 def forget(settings: RuntimeSettings, snapshots: Sequence[str]) -> None:
-    names = [snapshot_named(name) for name in snapshots]
+    names = [snapshot_named(name, "SNAPSHOT") for name in snapshots]
     with sessions(settings) as pool:
         for name in names:
             pool.forget(name)
@@ -104,10 +104,11 @@ def tier_named(name: str | None) -> Tier:
         raise typer.BadParameter(f"{name!r} is none of {', '.join(Tier)}", param_hint="--tier") from error
 
 
-def snapshot_named(name: str) -> SnapshotId:
+def snapshot_named(name: str, option: str = "--from") -> SnapshotId:
     if not re.fullmatch(r"[0-9a-f]{64}", name):
         raise typer.BadParameter(
-            f"{name!r} is no snapshot: its name has 64 hexadecimal digits, as `assay sandbox ls` shows them"
+            f"{name!r} is no snapshot: its name has 64 hexadecimal digits, as `assay sandbox ls` shows them",
+            param_hint=option,
         )
     return SnapshotId(name)
 

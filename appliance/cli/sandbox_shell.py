@@ -21,7 +21,7 @@ from appliance.cli.sandbox_words import Words
 from appliance.client.printable import printable
 from appliance.errors import ExitCode, explain
 from runtime.errors import InfrastructureError, SandboxError
-from runtime.sandbox import Limits, Priority
+from runtime.sandbox import CallResult, Limits, Priority
 from runtime.settings import RuntimeSettings
 
 BANNER = "Python in a sandbox; `:help` lists the words, Ctrl-C stops what runs, Ctrl-D ends."
@@ -91,10 +91,12 @@ class Shell:
             return True
 
     def _run(self, block: str) -> None:
-        result = self._words.now.run(shown_value(block))
-        if result is not None:
+        def show(result: CallResult) -> None:
             show_output(result, raw=False)
+            sys.stdout.flush()
             complain_of(result.model_copy(update={"traceback": as_typed(result.traceback, block)}))
+
+        self._words.now.run(shown_value(block), show)
 
 
 def read_line(prompt: str) -> str:

@@ -1,17 +1,20 @@
 """All checks in the order in which a person reads them, and the run of them over one pool.
 
 What always holds: every check that was chosen is run and gives one result, whatever the others did; nothing that the
-suite made is left when it ends, also when it is ended by Ctrl-C. Two suites at once do not meet.
+suite made is left when it ends, also by Ctrl-C; what one that was killed left, the next removes. Two at once do not
+meet.
 """
 
 from __future__ import annotations
 
+import os
 import secrets
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from runtime.backends.owner import Owner
 from runtime.conformance import (
     containment,
     files,
@@ -40,6 +43,8 @@ AREAS: dict[str, tuple[Check, ...]] = {
 }
 CHECKS = tuple(check for checks in AREAS.values() for check in checks)
 _AREA_OF = {check.name: area for area, checks in AREAS.items() for check in checks}
+PREFIX = "assay-conformance-"
+"""Of folders of the host; the owner's name follows."""
 TAKES_SNAPSHOTS = {BackendName.GVISOR: True, BackendName.NSJAIL: False}
 """What the documentation says of each backend; one that cannot has to refuse."""
 
@@ -53,10 +58,21 @@ def conform(pool: SessionPool, backend: BackendName, checks: Iterable[Check] = C
 
     The pool stays the caller's. Raises nothing for what a check finds.
     """
+    temporary = Path(tempfile.gettempdir())
+    sweep(temporary)
+    mine = f"{PREFIX}{Owner.current()}."
     for check in checks:
-        scratch = Path(tempfile.mkdtemp(prefix="assay-conformance-"))
+        scratch = Path(tempfile.mkdtemp(prefix=mine, dir=temporary))
         try:
             subject = Subject(pool, scratch, token=f"token{secrets.token_hex(12)}")
             yield examine(check, subject, area=_AREA_OF[check.name], snapshots=TAKES_SNAPSHOTS[backend])
         finally:
             shutil.rmtree(scratch)
+
+
+def sweep(temporary: Path) -> None:
+    """Removes the folders of suites of ours that were killed."""
+    for folder in temporary.glob(f"{PREFIX}*"):
+        owner = Owner.parse(folder.name.removeprefix(PREFIX).partition(".")[0])
+        if owner is not None and not owner.alive() and folder.lstat().st_uid == os.getuid() and not folder.is_symlink():
+            shutil.rmtree(folder, ignore_errors=True)  # another suite may sweep at the same time

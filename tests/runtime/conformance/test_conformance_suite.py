@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from runtime.backends.owner import state_mark
+from runtime.backends.owner import Owner, state_mark
 from runtime.conformance import host
 from runtime.conformance.check import Check, Outcome, Subject, Violation, examine
-from runtime.conformance.suite import AREAS, CHECKS, chosen, conform
+from runtime.conformance.suite import AREAS, CHECKS, chosen, conform, sweep
 from runtime.errors import RefusedError
 from runtime.profile import BackendName
 from runtime.sessions.pool import Sessions
@@ -145,5 +145,15 @@ def test_a_suite_that_is_ended_in_the_middle_leaves_no_process(
     started = time.monotonic()
     assert host.becomes_true(lambda: not host.processes(groups_of(state)), seconds=10)
     assert time.monotonic() - started < 10
-    if sent is signal.SIGINT:
-        assert not list(tmp_path.glob("assay-conformance-*"))
+    sweep(tmp_path)
+    assert not list(tmp_path.glob("assay-conformance-*"))
+
+
+def test_a_sweep_leaves_folders_of_the_living_and_of_nobody(tmp_path: Path) -> None:
+    dead, alive = Owner(2**22 + 1, 1, "abcdef"), Owner.current()
+    for name in (f"{dead}.x", f"{alive}.x", "else"):
+        (tmp_path / f"assay-conformance-{name}").mkdir()
+    (tmp_path / f"assay-conformance-{dead}.link").symlink_to(tmp_path)
+    sweep(tmp_path)
+    left = {path.name.removeprefix("assay-conformance-") for path in tmp_path.iterdir()}
+    assert left == {f"{alive}.x", "else", f"{dead}.link"}
