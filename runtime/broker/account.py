@@ -10,7 +10,7 @@ from pathlib import Path
 
 from runtime.broker import messages as m
 from runtime.broker.boxes import Live, State
-from runtime.broker.store import Snapshot, Store
+from runtime.broker.store import INNER, Snapshot, Store
 from runtime.broker.supply import Supply
 
 LINES_BYTES = m.PACKET_BYTES * 3 // 4
@@ -83,7 +83,7 @@ def _snapshot_line(snapshot: Snapshot) -> m.SnapshotLine:
         snapshot=snapshot.key,
         bytes=snapshot.manifest.bytes,
         durable=snapshot.durable,
-        references=len(snapshot.holders),
+        references=sum(1 for holder in snapshot.holders if holder != INNER),
         label=snapshot.manifest.label,
         created=snapshot.manifest.created,
         parent=snapshot.manifest.parent,

@@ -13,6 +13,7 @@ import logging
 import os
 import selectors
 import socket
+import struct
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -31,6 +32,7 @@ from runtime.sandbox import Priority, SnapshotId
 
 log = logging.getLogger(__name__)
 GONE_HINT = "Look at the broker's own words, in its log or on this terminal; a new one may be started."
+CONNECT_SECONDS = 5
 Answered = Callable[[m.Answer | SandboxError], None]
 A = TypeVar("A", bound=m.Answer)
 
@@ -39,7 +41,8 @@ def connect(path: Path) -> socket.socket:
     """A connection to a broker that listens there. Raises RefusedError when there is none, or it may not be used."""
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     try:
-        connection.settimeout(5.0)
+        # a blocking connect waits while the broker has many to accept, for so long; one with Python's timeout does not
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("@ll", CONNECT_SECONDS, 0))
         connection.connect(str(path))
     except FileNotFoundError as error:
         connection.close()

@@ -13,7 +13,6 @@ import socket
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from pathlib import Path
 from typing import assert_never
 
 from pydantic import ValidationError
@@ -309,11 +308,13 @@ class Server:
                 error = problem if isinstance(problem, SandboxError) else InfrastructureError(f"no sweep: {problem}")
                 client.connection.send(failed(request, error))
             else:
-                report = future.result().model_dump()
-                client.connection.send(m.Swept(request=request, **report))
+                client.connection.send(m.Swept(request=request, **future.result().model_dump()))
 
-        state: Path = self._settings.state_dir
-        self._background(lambda: sweep(state), swept)
+        def job() -> SweepReport:
+            report = sweep(self._settings.state_dir)
+            return report.model_copy(update={"folders": report.folders + self._store.sweep()})
+
+        self._background(job, swept)
 
     def _own(self, client: Client, box: str) -> Live:
         live = client.boxes.get(box)

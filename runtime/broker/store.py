@@ -238,6 +238,10 @@ class Store:
             if snapshot.holders.pop(holder, None) is not None:
                 self._collect(snapshot)
 
+    def sweep(self) -> int:
+        """As `sweep`; on any thread."""
+        return sweep(self._folder)
+
     def close(self) -> None:
         """Removes all that is not durable. Blocks; nothing else is called afterwards."""
         shutil.rmtree(self._live)

@@ -1,0 +1,226 @@
+"""The broker as a process: quick to start, ends with its client, and however it ends nothing is left."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from broker_kit import JAIL, Desk, call, child_broker, opened, profile, python, result
+from conftest import Settings
+
+from runtime.backends.backend import Cause
+from runtime.backends.owner import state_mark, working_folder
+from runtime.backends.sweep import sweep
+from runtime.broker import private
+from runtime.broker.client import ask
+from runtime.errors import InfrastructureError, RefusedError
+from runtime.guest.wire import Op
+from runtime.profile import BackendName
+from runtime.settings import BrokerSettings
+
+CLIENT = """import sys, time
+from broker_kit import *
+desk = Desk.own(BrokerSettings.model_validate_json(sys.argv[1]))
+handle = opened(desk.launch(profile()))
+desk.snapshot(handle)
+desk.launch(JAIL)
+for _ in range(4):
+    desk.begin_launch(JAIL)
+print(desk.process.pid, flush=True)
+time.sleep(60)
+"""
+
+
+def gone(pid: int, seconds: float) -> bool:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        try:
+            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+                return True
+        except (FileNotFoundError, ProcessLookupError):
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def assert_nothing_is_left(settings: BrokerSettings, *, seconds: float = 5.0) -> None:
+    mark, working = state_mark(settings.state_dir), working_folder(settings.state_dir)
+    deadline = time.monotonic() + seconds
+    while True:
+        groups = list(Path("/sys/fs/cgroup").rglob(f"assay-{mark}.*"))
+        folders = list(working.iterdir()) if working.is_dir() else []
+        live = list((settings.snapshot_dir or settings.root_dir).glob("live/*"))
+        left = [str(path) for path in (*groups, *folders, *live) if path.name not in ("kept", "sock", "sock.lock")]
+        if not left:
+            return
+        assert time.monotonic() < deadline, left
+        time.sleep(0.02)
+
+
+def test_a_private_broker_answers_soon_after_its_start(make_settings: Settings) -> None:
+    settings = make_settings()
+    with Desk.own(settings):
+        pass  # the guests' root is built by the first
+    took = []
+    for _ in range(3):
+        begun = time.monotonic()
+        with Desk.own(settings) as desk:
+            desk.stats()
+            took.append(time.monotonic() - begun)
+    assert min(took) < 1.0, took  # 0.2 s where nothing else runs
+
+
+def test_the_broker_loads_nothing_heavy() -> None:
+    code = "import json, runtime.broker.serve, sys; print(json.dumps(sorted(sys.modules)))"
+    answer = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, check=True, cwd="/", timeout=30)
+    heavy = {"torch", "numpy", "asyncio", "ssl", "httpx", "sqlalchemy", "starlette", "rich", "multiprocessing"}
+    assert heavy & set(json.loads(answer.stdout)) == set()
+
+
+def test_a_private_broker_ends_with_its_client_however_that_ends(make_settings: Settings) -> None:
+    settings = make_settings()
+    kit = os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)])
+    for end in (signal.SIGKILL, signal.SIGTERM):
+        client = subprocess.Popen(
+            [sys.executable, "-c", CLIENT, settings.model_dump_json()],
+            stdout=subprocess.PIPE,
+            env=os.environ | {"PYTHONPATH": kit},
+        )
+        assert client.stdout is not None
+        broker = int(client.stdout.readline())
+        client.send_signal(end)
+        client.wait(10)
+        client.stdout.close()
+        assert gone(broker, 3.0)  # one second where nothing else runs
+        assert_nothing_is_left(settings)
+
+
+def test_a_broker_that_is_killed_ends_every_wait_and_leaves_nothing_after_the_next_start(
+    make_settings: Settings,
+) -> None:
+    settings = make_settings()
+    desk = Desk.own(settings)
+    assert desk.process is not None
+    own, jail = opened(desk.launch(profile())), desk.launch(JAIL)
+    desk.snapshot(own)
+    waiting = [desk.begin_launch(profile(memory_mib=210 + number)) for number in range(6)]
+    measured = desk.begin(lambda done: desk.client.snapshot(own, durable=True, label="", done=done))
+    desk.process.send_signal(signal.SIGKILL)
+    assert all(isinstance(answer.result(5), InfrastructureError) for answer in [*waiting, measured])
+    desk.gone.result(5)
+    with pytest.raises(BrokenPipeError):
+        os.write(own.requests, b"anybody there?")
+    for handle in (own, jail):
+        os.set_blocking(handle.replies, True)
+        assert os.read(handle.replies, 1) == b""
+        assert desk.end(handle).cause is Cause.DIED
+    desk.close()
+    with Desk.own(settings) as after:
+        assert python(opened(after.launch(profile())), "print(1)") == "1\n"
+    assert_nothing_is_left(settings)
+
+
+def test_a_signal_ends_it_in_order(make_settings: Settings, tmp_path: Path) -> None:
+    settings = make_settings()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        process = child_broker(settings, tmp_path / "sock")
+        with Desk.at(tmp_path / "sock") as desk:
+            handle = desk.launch(JAIL)
+            taking = desk.begin_launch(profile(memory_mib=220))
+            process.send_signal(number)
+            assert process.wait(20) == 0
+            assert isinstance(taking.result(5), InfrastructureError)
+            with pytest.raises((EOFError, BrokenPipeError)):
+                call(handle, Op.PING)
+        assert not (tmp_path / "sock").exists()
+        assert_nothing_is_left(settings)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [("", "Invalid JSON"), ("{}", "state_dir"), ('{"state_dir": "/x", "root_dir": "/y", "other": 1}', "other")],
+)
+def test_settings_that_cannot_work_end_it_with_two(tmp_path: Path, text: str, why: str) -> None:
+    command = [sys.executable, "-I", "-m", "runtime.broker", "--settings", "-", "--socket", str(tmp_path / "sock")]
+    answer = subprocess.run(command, input=text, capture_output=True, text=True, timeout=30, cwd="/")
+    assert answer.returncode == 2
+    assert why in answer.stderr
+
+
+def test_what_cannot_be_is_told_to_the_client_with_a_hint(make_settings: Settings, capfd: object) -> None:
+    with Desk.own(make_settings(backends=(BackendName.GVISOR,), runsc="/nowhere/runsc")) as desk:
+        with pytest.raises(RefusedError, match="no runsc at /nowhere/runsc") as refused:
+            desk.launch(profile())
+        assert "install" in refused.value.hint.lower()
+        assert desk.process is not None
+        assert desk.process.wait(10) == 1
+
+
+def test_one_backend_that_does_not_work_does_not_stop_the_other(make_settings: Settings, tmp_path: Path) -> None:
+    process = child_broker(make_settings(runsc="/nowhere/runsc"), tmp_path / "sock")
+    try:
+        assert set(ask(tmp_path / "sock").backends) == {"nsjail"}
+        with Desk.at(tmp_path / "sock") as desk:
+            desk.end(desk.launch(JAIL))
+            with pytest.raises(RefusedError, match="no runsc at"):
+                desk.launch(profile())
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def test_a_broken_golden_image_is_made_again(make_settings: Settings, root_dir: Path, tmp_path: Path) -> None:
+    (tmp_path / "roots").mkdir()
+    for root in root_dir.glob("root-*"):
+        subprocess.run(["cp", "-al", root, tmp_path / "roots"], check=True)
+    settings = make_settings(root_dir=tmp_path / "roots")
+    wanted = profile("shared")
+    with Desk.own(settings) as desk:
+        handles = [desk.launch(wanted) for _ in range(2)]
+        figures = desk.stats()
+        assert (figures["launches_cold"], figures["launches_restored"] >= 1) == (1, True)
+        for handle in handles:
+            desk.end(handle)
+    images = [folder for folder in (tmp_path / "roots/images").iterdir() if not folder.name.startswith("new-")]
+    assert len(images) == 1
+    with Desk.own(settings) as desk:  # as it was
+        desk.end(desk.launch(wanted))
+        assert desk.stats()["launches_cold"] == 0
+    pages = max((images[0] / "image").iterdir(), key=lambda path: path.stat().st_size)
+    pages.write_bytes(b"\0" * pages.stat().st_size)
+    with Desk.own(settings) as desk:
+        asked = [desk.begin_launch(wanted) for _ in range(3)]
+        for answer in asked:
+            assert python(result(answer), "print(1)") == "1\n"
+        assert desk.stats()["launches_cold"] == 1
+        assert desk.stats()["failed_starts"] == 0
+    manifest = json.loads((images[0] / "manifest.json").read_text())
+    (images[0] / "manifest.json").write_text(json.dumps(manifest | {"label": 1}))
+    with Desk.own(settings) as desk:
+        assert python(desk.launch(wanted), "print(1)") == "1\n"
+    assert_nothing_is_left(settings)
+
+
+def test_a_sweep_by_message_finds_what_the_dead_left(make_settings: Settings, tmp_path: Path) -> None:
+    settings = make_settings()
+    with Desk.own(settings) as desk:
+        dead = private.start(settings)
+        victim = Desk(*dead)
+        victim.launch(JAIL)
+        assert victim.process is not None
+        victim.process.kill()
+        victim.process.wait()
+        victim.close()
+        time.sleep(1.0)
+        swept = desk.asked(desk.client.sweep)
+        assert (swept.owners, swept.folders >= 1) == (1, True)
+        assert desk.asked(desk.client.sweep).owners == 0
+        desk.end(desk.launch(JAIL))
+    assert sweep(settings.state_dir).owners == 0
+    assert_nothing_is_left(settings)
