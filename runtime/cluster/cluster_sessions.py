@@ -246,7 +246,7 @@ class ClusterSessions:
         """Until as many hosts as there were at first have said what they have, or have failed to."""
         deadline = self._clock() + self._settings.connect_seconds
         with self._lock:
-            while not self._roster.settled and (left := deadline - self._clock()) > 0:
+            while not (self._roster.settled or self._roster.barred) and (left := deadline - self._clock()) > 0:
                 self._lock.wait(left)
             if not self._roster.nodes:
                 raise self._roster.problem or InfrastructureError(
@@ -283,6 +283,8 @@ class ClusterSessions:
                 log.info("host %s of the cluster is there: %s", event.name, dict(event.capacity))
             elif isinstance(event, Pulsed):
                 self._placement.drain(event.name, event.draining)
+                if event.draining and not self._placement.hosts[event.name].load.total():
+                    self._follow(list(self._roster.dismiss(event.name)), later)
             elif isinstance(event, Lost):
                 self._lose(event, later)
             else:

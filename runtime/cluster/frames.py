@@ -24,7 +24,7 @@ class FrameKind(IntEnum):
     DOWN = 4
     """From the gateway: the host is gone; from the driver: it is taken for gone, and may be tried again later."""
     REFUSED = 5
-    """From the gateway, before it ends: why it is not in the cluster."""
+    """From the gateway, before it ends: why it is not in the cluster, as a `Trouble`."""
 
 
 class Frame(NamedTuple):

@@ -19,18 +19,22 @@ import sys
 from typing import Any
 
 import ray
-from ray.exceptions import RayError
+from ray.exceptions import AuthenticationError, RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from runtime.cluster.frames import Decoder, Frame, FrameKind
+from runtime.cluster.messages import Trouble
 from runtime.cluster.sessions_host import SessionsHost
 from runtime.cluster.settings import ClusterSettings
+from runtime.errors import InfrastructureError, RefusedError, SandboxError
 
 NAMESPACE = "assay"
 COLLECT_SECONDS = 1.0
 """A host says at least so often that it is alive."""
 LIST_SECONDS = 1.0
 CLOSE_SECONDS = 5.0
+REFUSAL = "InvalidAuthToken"
+"""In what Ray says of a wrong token, at times as text only."""
 
 
 class Host:
@@ -163,6 +167,21 @@ def _reason(error: RayError) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:500]
 
 
+def _understood(error: BaseException, settings: ClusterSettings) -> SandboxError:
+    link: BaseException | None = error
+    while link is not None:
+        if isinstance(link, AuthenticationError) or REFUSAL in str(link):
+            return RefusedError(
+                f"the cluster at {settings.address} does not accept the token in {settings.token}",
+                hint="copy the file from the first host of the cluster",
+            )
+        link = link.__cause__ or link.__context__
+    return InfrastructureError(
+        f"the cluster at {settings.address} cannot be joined: {error}",
+        hint="is its first host up, and has this machine joined with `assay cluster join`?",
+    )
+
+
 async def _serve(settings: ClusterSettings, channel: socket.socket) -> None:
     reader, writer = await asyncio.open_connection(sock=channel, limit=1 << 20)
     try:
@@ -174,7 +193,8 @@ async def _serve(settings: ClusterSettings, channel: socket.socket) -> None:
             configure_logging=False,
         )
     except (ConnectionError, RayError, RuntimeError, ValueError) as error:
-        writer.write(Frame(FrameKind.REFUSED, body=str(error).encode()).encoded())
+        trouble = Trouble.of(_understood(error, settings))
+        writer.write(Frame(FrameKind.REFUSED, body=trouble.model_dump_json().encode()).encoded())
         await writer.drain()
         return
     # Ray would end this process at once; the driver's hanging up ends it in order.

@@ -145,9 +145,9 @@ class HostActor:
                     f"this host speaks version {m.PROTOCOL} of the protocol, the driver {hello.protocol}",
                     hint="install the same version of Assay on every host",
                 )
-            self._hold()
             if self._settings.draining.exists():
                 raise BusyError("this host is leaving the cluster")
+            self._hold()
             loop = asyncio.get_running_loop()
             self._pool = await loop.run_in_executor(self._threads, self._make_pool, hello.limits)
             self._boxes = Boxes(self._pool, self._say)

@@ -23,7 +23,7 @@ from typing import Protocol
 from runtime.cluster import listening
 from runtime.cluster.frames import Decoder, Frame
 from runtime.cluster.settings import ClusterSettings
-from runtime.cluster.token import ray_environment
+from runtime.cluster.token import QUICK, ray_environment
 from runtime.errors import SandboxError
 from runtime.reactor import Reactor
 
@@ -51,12 +51,14 @@ class GatewayLink:
     def __init__(self, settings: ClusterSettings, reactor: Reactor) -> None:
         """Raises RefusedError when the token cannot be used."""
         self._settings, self._reactor = settings, reactor
-        self._environ = ray_environment(os.environ, settings.token)
+        self._environ = ray_environment(os.environ, settings.token, **QUICK)
         self._listener: listening.Listener | None = None
         self._channel: socket.socket | None = None
         self._decoder = Decoder()
         self._outbox = bytearray()
         self._pause = FIRST_PAUSE
+        self._heard_of = False
+        """Whether the present gateway has said anything: before that it holds nothing."""
         self._closed = False
 
     def start(self, heard: Callable[[Frame], None], ended: Callable[[SandboxError | None], None]) -> None:
@@ -74,7 +76,7 @@ class GatewayLink:
         if listener is None:
             return
         try:
-            listener.process.wait(CLOSE_SECONDS)
+            listener.process.wait(CLOSE_SECONDS if self._heard_of else 0)
         except subprocess.TimeoutExpired:
             listener.process.kill()
             listener.process.wait()
@@ -103,7 +105,7 @@ class GatewayLink:
                 self._try_again(error)
                 return
         ours.setblocking(False)
-        self._channel, self._decoder, self._outbox = ours, Decoder(), bytearray()
+        self._channel, self._decoder, self._outbox, self._heard_of = ours, Decoder(), bytearray(), False
         self._reactor.watch(ours.fileno(), selectors.EVENT_READ, self._ready)
 
     def _arguments(self) -> str:
@@ -146,7 +148,7 @@ class GatewayLink:
         if not data:
             self._gateway_ended()
             return
-        self._pause = FIRST_PAUSE
+        self._pause, self._heard_of = FIRST_PAUSE, True
         for frame in self._decoder.feed(data):
             self._heard(frame)
 

@@ -95,6 +95,7 @@ class Node:
                 **{HOST_VARIABLE: str(settings.folder / "host.json")},
                 RAY_health_check_period_ms="1000",
                 RAY_health_check_initial_delay_ms="1000",
+                **({} if settings.head else token.QUICK),
             )
             (settings.folder / "host.json").write_text(settings.host.model_dump_json(), encoding="utf-8")
             with (settings.folder / "ray.log").open("wb") as output:

@@ -16,7 +16,7 @@ from runtime.cluster import messages as m
 from runtime.cluster.frames import Frame, FrameKind
 from runtime.cluster.placement import Capacity
 from runtime.cluster.settings import ClusterSettings
-from runtime.errors import InfrastructureError, SandboxError
+from runtime.errors import InfrastructureError, RefusedError, SandboxError
 from runtime.sandbox import Limits
 
 
@@ -76,6 +76,8 @@ class Roster:
         """The node behind each host that has joined, by the host's name."""
         self.problem: SandboxError | None = None
         """What was said last about why a host is not there."""
+        self.barred = False
+        """The cluster will not have us, however often we ask."""
 
     @property
     def settled(self) -> bool:
@@ -94,10 +96,8 @@ class Roster:
         if frame.kind is FrameKind.NODES:
             self._expected = int(frame.body)
         elif frame.kind is FrameKind.REFUSED:
-            self.problem = InfrastructureError(
-                f"the cluster at {self._settings.address} cannot be joined: {frame.body.decode()}",
-                hint="address and token have to be right, and this machine has to be a part of the cluster",
-            )
+            self.problem = m.Trouble.model_validate_json(frame.body).exception()
+            self.barred = isinstance(self.problem, RefusedError)
         elif frame.kind is FrameKind.UP:
             self._peers[frame.host] = Peer(frame.host, frame.body.decode(), now)
             yield Send(Frame(FrameKind.PACKET, frame.host, m.packet([m.Hello(limits=self._limits)])))
@@ -113,6 +113,12 @@ class Roster:
                 yield from self._give_up(peer, f"it has not answered for {now - peer.since:.0f} s")
             elif peer.heard is not None and now - peer.heard > self._settings.lost_seconds:
                 yield from self._give_up(peer, f"it was silent for {now - peer.heard:.0f} s")
+
+    def dismiss(self, name: str) -> Iterator[Event]:
+        """A host that drains and has nothing of ours any more."""
+        peer = self._peers.get(self.nodes.get(name, ""))
+        if peer is not None:
+            yield from self._give_up(peer, "it has left the cluster")
 
     def unlinked(self, reason: SandboxError | None) -> Iterator[Event]:
         """The gateway is gone, and with it the way to every host."""

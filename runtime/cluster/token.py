@@ -17,6 +17,8 @@ from runtime.errors import RefusedError
 
 LEAST = 32
 """Characters."""
+QUICK = {"RAY_NUM_REDIS_GET_RETRIES": "3"}
+"""For who joins a cluster: the head answers within as many seconds, or is not there."""
 
 
 def make(path: Path) -> None:

@@ -128,6 +128,9 @@ def test_a_draining_host_keeps_its_sessions_and_gets_no_new_ones(cluster: Cluste
     until(lambda: cluster.pool.hosts()["a"] is Health.DRAINING)
     assert {cluster.pool.open().id.split("/")[0] for _ in range(4)} == {"b"}
     assert session.run("print(x)").output == "1\n"
+    session.close()
+    until(lambda: cluster.pool.hosts()["a"] is Health.LOST)
+    assert cluster.link.dropped == ["node-0"]
 
 
 def test_a_driver_that_comes_while_a_host_leaves_goes_elsewhere(tmp_path: Path) -> None:
