@@ -1,7 +1,7 @@
 """Which attack of the catalogue is tried where, against each backend, and which are not, and why.
 
-The catalogue numbers known attacks on sandboxes and on those who judge code: 1 to 27 forge reports and hack tests, 44 to
-52 exhaust what a machine has, 53 to 65 escape or leak. Those between, and those left out of the first group, concern
+The catalogue numbers known attacks on sandboxes and on those who judge code: 1 to 27 forge reports and hack tests, 44
+to 52 exhaust what a machine has, 53 to 65 escape or leak. Those between, and those left out of the first group, concern
 the judges of mathematics and of tests, and are tried with these.
 """
 
@@ -157,7 +157,7 @@ def test_the_broker_keeps_nothing_of_what_it_ended(house: House) -> None:
         with house.sandbox() as box:
             box.run(tried.code)
     before = house.broker_descriptors()
-    for _ in range(3):
+    for _ in range(2):
         for tried in quick:
             with house.sandbox() as box:
                 box.run(tried.code)
