@@ -1,12 +1,13 @@
 """Where things lie in a data folder, and what a broker and its clients are told of it.
 
-What always holds: a broker keeps its own things apart from those of the one it serves. Where the daemon gives up root
-for a user of its own, the broker's folder is not in the data folder, which that user owns.
+What always holds: a broker's own things never lie where another user than its own can exchange them: not in the data
+folder when that is another user's, or is to be.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
 from pathlib import Path
 
 from appliance.config import Settings
@@ -38,9 +39,16 @@ def broker_folder(settings: Settings, data: Path) -> Path:
     """Belongs to a broker of ours alone, but for the socket in it."""
     if settings.sandbox.folder is not None:
         return settings.sandbox.folder
-    if settings.service.user is None:
+    if settings.service.user is None and not _is_another_s(data):
         return data / "run"
     return APART / hashlib.sha256(bytes(data)).hexdigest()[:12]
+
+
+def _is_another_s(data: Path) -> bool:
+    try:
+        return data.stat().st_uid != os.geteuid()
+    except OSError:
+        return False  # it is not there yet, and will be ours
 
 
 def broker_socket(settings: Settings, data: Path) -> Path:
@@ -52,7 +60,7 @@ def broker_settings(settings: Settings, data: Path, policy: Policy) -> BrokerSet
     """What a broker of ours is told."""
     sandbox, folder = settings.sandbox, broker_folder(settings, data)
     return BrokerSettings(
-        state_dir=folder / "sandboxes",
+        state_dir=folder / "boxes",
         root_dir=folder / "guest-roots",
         snapshot_dir=folder / "snapshots",
         runsc=str(sandbox.runsc) if sandbox.runsc else None,

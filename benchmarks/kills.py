@@ -29,7 +29,6 @@ import psutil
 
 from appliance.jobs.check import check_bundle
 from appliance.ledger.sqlite import SqliteLedger
-from appliance.places import sandboxes
 from appliance.records import CycleState, Purpose
 from runtime.backends.owner import state_mark
 
@@ -124,10 +123,10 @@ def _command_lines() -> list[tuple[psutil.Process, list[str]]]:
 def left_on_host(data: Path) -> list[str]:
     """Mounts, cgroups and unfinished folders that a finished night should not leave."""
     mounts = [line for line in Path("/proc/mounts").read_text().splitlines() if str(data) in line]
-    mark = state_mark(sandboxes(data))
+    state = data / "run" / "boxes"
+    mark = state_mark(state)
     groups = sorted(str(path) for path in Path("/sys/fs/cgroup").rglob(f"*{mark}*") if path.is_dir())
     unfinished = [str(path) for path in data.rglob(".unfinished-*")]
-    state = data / "run" / "sandboxes"
     boxes = [str(path) for path in state.iterdir()] if state.exists() else []
     return mounts + groups + unfinished + boxes
 

@@ -1,4 +1,4 @@
-"""`assay serve`, `status`, `tui`, `config`, `doctor` and `demo`: the appliance itself."""
+"""`assay serve`, `broker`, `status`, `tui`, `config`, `doctor` and `demo`: the appliance itself."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ config = typer.Typer(help="What is configured, and where it comes from.", no_arg
 def add_to(root: typer.Typer) -> None:
     """Adds the commands of this module."""
     root.command("serve")(serve)
+    root.command("broker")(broker)
     root.command("status")(status)
     root.command("tui")(tui)
     root.command("stop")(stop)
@@ -34,6 +35,13 @@ def serve(context: typer.Context, data: Data = None) -> None:
     from appliance.daemon.serve import serve as run_daemon
 
     run_daemon(settings_of(context, data))
+
+
+def broker(context: typer.Context, data: Data = None) -> None:
+    """Run the broker alone, as root, for a daemon without root's rights (see docs/running.md)."""
+    from appliance.cli.broker import run
+
+    run(settings_of(context, data))
 
 
 def status(context: typer.Context, data: Data = None, as_json: Json = False) -> None:

@@ -82,12 +82,12 @@ def footing(settings: Settings) -> Iterator[Footing]:
 
 def _prepared(settings: Settings, socket: Path, uid: int) -> BrokerProcess:
     folder = broker_folder(settings, settings.data)
-    _make(folder, for_others=uid != 0)
+    make_broker_folder(folder, for_others=uid != 0)
     told = broker_settings(settings, settings.data, load_policy(settings.data))
     return BrokerProcess(told, socket, command(socket, uid))
 
 
-def _make(folder: Path, *, for_others: bool) -> None:
+def make_broker_folder(folder: Path, *, for_others: bool) -> None:
     """The broker's folder, in which nobody else may write: what lies there is run and removed with root's rights.
     `for_others` may pass through it, to the socket."""
     try:
