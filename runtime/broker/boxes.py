@@ -213,7 +213,7 @@ class Boxes:
         def stirs() -> None:
             self._reactor.watch(box.replies, 0, stirs)
             if live.state is State.READY:
-                log.warning("sandbox %s ended or spoke while nobody held it: %s", box.id, box.complaint() or "no word")
+                log.warning("sandbox %s ended or spoke while nobody held it: %r", box.id, box.complaint())
                 self._stirred(live)
                 self.end(live, Cause.DIED)
 

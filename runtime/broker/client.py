@@ -97,6 +97,8 @@ class BrokerClient:
         self.lost: SandboxError | None = None
         self.backends: dict[str, str] = {}
         """Version by name, once the broker has said so."""
+        self.refused: dict[str, str] = {}
+        """Why others do not work there."""
         connection.setblocking(False)
         reactor.watch(connection.fileno(), selectors.EVENT_READ, self._hear)
         self._ask(m.Hello(request=self._next(), protocol=m.PROTOCOL), self._welcomed)
@@ -250,7 +252,7 @@ class BrokerClient:
         if isinstance(found, SandboxError):
             self._lose(found)
         else:
-            self.backends = found.backends
+            self.backends, self.refused = found.backends, found.refused
 
     def _drop(self, handle: Handle) -> None:
         if self._handles.pop(handle.id, None) is not None:

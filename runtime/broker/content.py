@@ -30,7 +30,8 @@ class File(NamedTuple):
 
 
 def own_folder(folder: Path) -> Path:
-    """Makes a folder that is ours alone. Raises RefusedError when it is somebody else's, or others may write to it."""
+    """Makes a folder that is ours alone. Raises RefusedError when it is somebody else's, others may write to it, or
+    somebody could put another in its place (one above it is theirs, or everybody may rename what is in it)."""
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         found = folder.lstat()
@@ -40,7 +41,25 @@ def own_folder(folder: Path) -> Path:
         raise RefusedError(
             f"{folder} is not ours alone", hint="Others could change images in it. Choose another folder."
         )
+    for above in folder.resolve().parents:
+        found = above.stat()
+        if found.st_uid not in (0, os.geteuid()) or (found.st_mode & 0o002 and not found.st_mode & stat.S_ISVTX):
+            raise RefusedError(
+                f"{folder} is in {above}, which others may change",
+                hint="They could put other images in its place. Choose another folder.",
+            )
     return folder
+
+
+def is_in_memory(folder: Path, mountinfo: str) -> bool:
+    """Whether a folder is on a tmpfs, by the text of /proc/self/mountinfo (proc(5)). What a sandbox is frozen into
+    there counts against its memory, and cannot be dropped."""
+    device = folder.stat().st_dev
+    number = f"{os.major(device)}:{os.minor(device)}"
+    return any(
+        line.split()[2] == number and line.partition(" - ")[2].split()[0] in ("tmpfs", "ramfs")
+        for line in mountinfo.splitlines()
+    )
 
 
 def read(folder: Path) -> tuple[File, ...]:

@@ -17,7 +17,7 @@ CHARACTERS = 2_000
 
 
 def failed(request: int, error: SandboxError) -> Failed:
-    text, hint = str(error)[:CHARACTERS], error.hint[:CHARACTERS]
+    text, hint = plain(str(error)), plain(error.hint)
     match error:
         case BadRequestError():
             return Failed(request=request, error="bad_request", message=text, hint=hint)
@@ -29,6 +29,11 @@ def failed(request: int, error: SandboxError) -> Failed:
             return Failed(request=request, error="refused", message=text, hint=hint)
         case _:
             return Failed(request=request, error="infrastructure", message=text, hint=hint)
+
+
+def plain(text: str) -> str:
+    """Fit for a terminal: what a guest's program said may be quoted in it."""
+    return "".join(sign if sign.isprintable() or sign == "\n" else repr(sign)[1:-1] for sign in text[:CHARACTERS])
 
 
 def error_of(answer: Failed) -> SandboxError:

@@ -63,7 +63,7 @@ class Kind(NamedTuple):
 class Golden:
     def __init__(self, folder: Path, owner: Owner, background: Background) -> None:
         """Raises RefusedError when the folder is not ours alone."""
-        self._folder, self._owner, self._background = content.own_folder(folder), owner, background
+        self.folder, self._owner, self._background = content.own_folder(folder), owner, background
         self._numbers = itertools.count(1)
         self._kinds: dict[Profile, Kind] = {}
         self._standing: dict[str, Standing] = {}
@@ -93,12 +93,12 @@ class Golden:
         return found
 
     def image(self, kind: Kind) -> Path:
-        return self._folder / kind.key / "image"
+        return self.folder / kind.key / "image"
 
     def look(self, kind: Kind, done: Callable[[], None]) -> None:
         """Finds out about one that is unknown."""
         self._standing[kind.key] = Standing.BUSY
-        folder = self._folder / kind.key
+        folder = self.folder / kind.key
 
         def finished(future: Future[bool]) -> None:
             problem = future.exception()
@@ -116,7 +116,7 @@ class Golden:
 
     def folder_for(self, kind: Kind) -> Path:
         """Where to freeze it. Raises OSError."""
-        new = self._folder / f"new-{self._owner}-{next(self._numbers)}"
+        new = self.folder / f"new-{self._owner}-{next(self._numbers)}"
         (new / "image").mkdir(parents=True, mode=0o700)
         return new
 
@@ -132,7 +132,7 @@ class Golden:
                 self.cannot(kind, problem)
             done()
 
-        self._background(lambda: _put(new, self._folder / kind.key, kind), finished)
+        self._background(lambda: _put(new, self.folder / kind.key, kind), finished)
 
     def cannot(self, kind: Kind, problem: BaseException) -> None:
         """It could not be made now."""
@@ -151,12 +151,12 @@ class Golden:
         self._kinds.pop(kind.profile, None)
         if self.standing(kind) is Standing.HERE:
             self._standing[kind.key] = Standing.MISSING
-            self._discard(self._folder / kind.key)
+            self._discard(self.folder / kind.key)
 
     def _sweep(self) -> None:
         """Removes what dead brokers were making, what nobody has used for long, and the oldest of too many."""
         images: list[tuple[float, Path]] = []
-        for entry in self._folder.iterdir():
+        for entry in self.folder.iterdir():
             making = re.fullmatch(r"new-(.+)-\d+", entry.name)
             owner = Owner.parse(making[1]) if making is not None else None
             if owner is None:
@@ -169,7 +169,7 @@ class Golden:
                 shutil.rmtree(entry)
 
     def _discard(self, folder: Path) -> None:
-        gone = self._folder / f"new-{self._owner}-{next(self._numbers)}"
+        gone = self.folder / f"new-{self._owner}-{next(self._numbers)}"
         with contextlib.suppress(FileNotFoundError):
             folder.rename(gone)
             self._background(lambda: shutil.rmtree(gone), _say_if_failed)

@@ -35,9 +35,11 @@ class Greeting:
     ) -> None:
         """`op` is PING, RESEED, or None for a guest that has just been started and speaks first.
 
-        RESEED brings 32 bytes from the kernel of the host: the guest seeds with them what it can reach, Python's
-        `random` and what it keeps of its own. State that user code holds (a generator object, a key, a token) and the
-        guest kernel's own pool are beyond it: gVisor has the latter filled anew from the host at each read.
+        RESEED brings 32 bytes of os.urandom, drawn here on the host, for this one sandbox. The guest seeds with them
+        the global generators of `random` and `numpy.random`. Beyond reach are generators that user code made itself,
+        what was drawn, minted or hashed before the snapshot (tokens, keys, dictionaries' order), and the layout of
+        memory; what the guest's kernel gives out as random (os.urandom) comes from the host at each read and needs it
+        not.
         """
         self._reactor, self._box, self._done = reactor, box, done
         self._nonce = wire.NO_NONCE if op is None else os.urandom(wire.NONCE_BYTES)

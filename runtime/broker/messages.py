@@ -121,6 +121,8 @@ class Welcome(_Message):
     pid: int
     backends: dict[str, str]
     """Version by name, of those that work here."""
+    refused: dict[str, str] = Field(default_factory=dict)
+    """Why the others that may be used do not."""
 
 
 class Launched(_Message):

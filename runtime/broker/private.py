@@ -29,7 +29,6 @@ def start(settings: BrokerSettings) -> tuple[socket.socket, subprocess.Popen[byt
             stdout=subprocess.DEVNULL,
             pass_fds=(theirs.fileno(),),
             start_new_session=True,  # a ^C on the terminal is for us: our end is the broker's
-            cwd="/",
         )
         assert process.stdin is not None
         with process.stdin as pipe:

@@ -7,6 +7,7 @@ keeper kills them and the next start sweeps. The main thread only waits for sign
 from __future__ import annotations
 
 import logging
+import os
 import resource
 import signal
 import socket
@@ -26,6 +27,7 @@ from runtime.backends.nsjail import NsJail
 from runtime.backends.nsjail_find import find_nsjail, nsjail_version
 from runtime.backends.site import Site
 from runtime.backends.sweep import sweep
+from runtime.broker import content
 from runtime.broker.failures import failed
 from runtime.broker.golden import Golden
 from runtime.broker.listening import Listener
@@ -33,7 +35,7 @@ from runtime.broker.messages import PACKET_BYTES, REQUEST
 from runtime.broker.packets import pack
 from runtime.broker.server import Server
 from runtime.broker.store import Store
-from runtime.errors import RefusedError, SandboxError
+from runtime.errors import InfrastructureError, RefusedError, SandboxError
 from runtime.profile import BackendName
 from runtime.reactor import Reactor
 from runtime.settings import BrokerSettings
@@ -46,7 +48,7 @@ TELL_SECONDS = 2.0
 
 def run(settings: str, listen: str | None, connection: int | None, allowed: list[int]) -> int:
     """The exit status."""
-    level = logging.INFO if connection is None else logging.WARNING
+    level = logging.INFO if connection is None else logging.ERROR  # a private one says what is wrong to its client
     logging.basicConfig(level=level, format="broker: %(message)s", stream=sys.stderr)
     try:
         text = sys.stdin.read() if settings == "-" else Path(settings).read_text()
@@ -61,11 +63,17 @@ def run(settings: str, listen: str | None, connection: int | None, allowed: list
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     only = socket.socket(fileno=connection) if connection is not None else None
+    os.umask(0o022)
     try:
         _serve(given, only, stop, Path(listen) if listen is not None else None, allowed)
     except SandboxError as error:
         if only is None or not _told(only, error):
             log.error("%s%s", error, f" ({error.hint})" if error.hint else "")
+        return FAILED
+    except OSError as error:
+        problem = InfrastructureError(f"the broker cannot work here: {error}")
+        if only is None or not _told(only, problem):
+            log.error("%s", problem)
         return FAILED
     return 0
 
@@ -74,8 +82,8 @@ def _told(only: socket.socket, error: SandboxError) -> bool:
     """Whether the client has heard why it is not served; it hangs up then."""
     told = False
     with only:
-        only.settimeout(TELL_SECONDS)
         try:
+            only.settimeout(TELL_SECONDS)
             while data := only.recv(PACKET_BYTES):
                 only.send(pack(failed(REQUEST.validate_json(data).request, error)))
                 told = True
@@ -105,9 +113,12 @@ def _serve(
         )
         folders.append(store)
         golden = Golden(settings.root_dir / "images", site.owner, site.background)
+        for folder in (store.folder, golden.folder):
+            if content.is_in_memory(folder, Path("/proc/self/mountinfo").read_text()):
+                log.warning("%s is in memory, which images would fill: choose a folder on a disk", folder)
         backends, versions, refused = _backends(settings, reactor, site, parts)
         listener = Listener(reactor, path, allowed) if path is not None else None
-        started: Future[Server] = Future()
+        servers: list[Server] = []
 
         def begin() -> None:
             server = Server(
@@ -121,19 +132,18 @@ def _serve(
                 refused=refused,
                 alone=stop.set if only is not None else lambda: None,
             )
+            servers.append(server)
             if only is not None:
                 server.connect(only)
             if listener is not None:
                 listener.listen(server.connect)
-            started.set_result(server)
 
-        reactor.call(begin)
-        server = started.result()
+        _on(reactor, begin)
         log.info("serving with %s", ", ".join(f"{name} {version}" for name, version in versions.items()))
         stop.wait()
         if listener is not None:
             _on(reactor, listener.close)
-        _on(reactor, server.close)
+        _on(reactor, servers[0].close)
 
 
 def _on(reactor: Reactor, callback: Callable[[], None]) -> None:
@@ -143,10 +153,10 @@ def _on(reactor: Reactor, callback: Callable[[], None]) -> None:
     def run() -> None:
         try:
             callback()
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 - it is raised again by who waits
             done.set_exception(error)
-            raise
-        done.set_result(None)
+        else:
+            done.set_result(None)
 
     reactor.call(run)
     done.result()

@@ -156,7 +156,13 @@ class Server:
             return
         client.connection.greeted = True
         client.connection.send(
-            m.Welcome(request=request.request, protocol=m.PROTOCOL, pid=os.getpid(), backends=self._versions)
+            m.Welcome(
+                request=request.request,
+                protocol=m.PROTOCOL,
+                pid=os.getpid(),
+                backends=self._versions,
+                refused={name.value: str(error)[:500] for name, error in self._refused.items()},
+            )
         )
 
     def _backend(self, profile: Profile) -> Backend:

@@ -90,7 +90,7 @@ class Store:
     def __init__(self, folder: Path, owner: Owner, background: Background, *, most_mib: int, free_mib: int) -> None:
         """Sweeps what dead owners left and finds the durable ones. Raises RefusedError when the folder is not ours
         alone, InfrastructureError when the disk does not take it."""
-        self._folder, self._background = content.own_folder(folder), background
+        self.folder, self._background = content.own_folder(folder), background
         self._durable = content.own_folder(folder / "durable")
         self._live = content.own_folder(folder / "live") / str(owner)
         self._most, self._free = most_mib << 20, free_mib << 20
@@ -240,7 +240,7 @@ class Store:
 
     def sweep(self) -> int:
         """As `sweep`; on any thread."""
-        return sweep(self._folder)
+        return sweep(self.folder)
 
     def close(self) -> None:
         """Removes all that is not durable. Blocks; nothing else is called afterwards."""

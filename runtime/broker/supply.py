@@ -221,7 +221,7 @@ class Supply:
             self._store.refer(snapshot, INNER)
             image, op, parent = snapshot.image, Op.PING, snapshot.key
         elif kind is not None and standing is Standing.HERE:
-            image, op = self._golden.image(kind), Op.RESEED
+            image, op = self._golden.image(kind), Op.PING
         elif kind is not None and standing is Standing.MISSING:
             self._golden.begin(kind)
 
@@ -260,7 +260,7 @@ class Supply:
             else:
                 self._golden.abandon(kind, new, problem)
             if live.state is State.READY:
-                self.boxes.greet(live, Op.RESEED, START_SECONDS, greeted)
+                self.boxes.greet(live, Op.PING, START_SECONDS, greeted)
             else:
                 self._finish(source, InfrastructureError(f"sandbox {live.id} ended while its image was made"))
 

@@ -114,8 +114,16 @@ def test_a_folder_that_others_may_write_to_is_refused(tmp_path: Path) -> None:
     (tmp_path / "open").mkdir()
     (tmp_path / "open").chmod(0o777)
     (tmp_path / "link").symlink_to(tmp_path)
-    for name in ("open", "link"):
-        with pytest.raises(RefusedError, match="not ours alone"):
+    (tmp_path / "theirs").mkdir()
+    os.chown(tmp_path / "theirs", 12_345, 0)
+    for name, why in (
+        ("open", "not ours alone"),
+        ("link", "not ours alone"),
+        ("theirs", "not ours alone"),
+        ("theirs/below", "others may change"),
+        ("open/below/it", "others may change"),
+    ):
+        with pytest.raises(RefusedError, match=why):
             Store(tmp_path / name, Owner.current(), lambda _job, _done: None, most_mib=1, free_mib=0)
 
 
@@ -228,6 +236,14 @@ def test_the_name_covers_all_that_a_snapshot_depends_on() -> None:
     keys = {one.key} | {one.model_copy(update=change).key for change in changes}
     assert len(keys) == len(changes) + 1
     assert one.model_copy(update={"label": "another", "uid": 5, "created": "now"}).key == one.key
+
+
+def test_a_folder_in_memory_is_known(tmp_path: Path) -> None:
+    device = tmp_path.stat().st_dev
+    line = f"36 25 {os.major(device)}:{os.minor(device)} / /somewhere rw,nosuid shared:7 - KIND none rw\n"
+    other = "37 25 999:999 / /elsewhere rw - tmpfs none rw\n"
+    assert content.is_in_memory(tmp_path, other + line.replace("KIND", "tmpfs"))
+    assert not content.is_in_memory(tmp_path, other + line.replace("KIND", "ext4"))
 
 
 def test_sixty_megabytes_are_read_in_a_fraction_of_a_second(tmp_path: Path) -> None:
