@@ -75,20 +75,36 @@ def test_a_group_of_version_2_gets_every_limit_and_one_that_lacks_a_file_is_an_e
     assert failure.value.hint
 
 
+def plain(version: int, folder: Path) -> Group:
+    """A group made of plain folders and files, as above."""
+    controllers = ("memory", "pids", "cpu") if version == 2 else ("memory", "pids", "cpu", "cpuacct")
+    return Group(Parents(version, dict.fromkeys(controllers, folder)), "g", memory_mib=64, pids=16, cpus=1.0)
+
+
 def test_usage_is_read_from_the_files_of_version_2(tmp_path: Path) -> None:
-    """Plain folders, as above."""
-    group = Group.__new__(Group)
-    group._version, group._of = 2, dict.fromkeys(("memory", "pids", "cpu"), tmp_path)
+    group = plain(2, tmp_path)
     assert group.usage() == BoxUsage()
     for file, text in {
         "cpu.stat": "usage_usec 1500000\nuser_usec 1000000\n",
         "memory.current": f"{10 << 20}\n",
+        "memory.stat": f"anon {1 << 20}\nfile {5 << 20}\nshmem {2 << 20}\n",
         "memory.peak": f"{20 << 20}\n",
         "memory.events": "low 0\noom 4\noom_kill 3\noom_group_kill 1\n",
         "pids.events": "max 7\n",
     }.items():
-        (tmp_path / file).write_text(text)
-    assert group.usage() == BoxUsage(cpu_seconds=1.5, memory_mib=10, peak_memory_mib=20, oom_kills=3, pids_denied=7)
+        (tmp_path / "g" / file).write_text(text)
+    assert group.usage() == BoxUsage(cpu_seconds=1.5, memory_mib=7, peak_memory_mib=20, oom_kills=3, pids_denied=7)
+
+
+def test_limits_can_be_changed_later_in_version_2(tmp_path: Path) -> None:
+    group = plain(2, tmp_path)
+    group.limit_cpus(0.5)
+    group.limit_memory(128)
+    assert (tmp_path / "g/cpu.max").read_text() == "50000 100000"
+    assert (tmp_path / "g/memory.max").read_text() == str(128 << 20)
+    (tmp_path / "g/memory.max").unlink()
+    with pytest.raises(InfrastructureError):
+        group.limit_memory(64)
 
 
 def test_version_2_kills_all_at_once(tmp_path: Path) -> None:
@@ -115,6 +131,8 @@ def test_a_real_group_counts_time_memory_and_refused_processes(tmp_path: Path) -
             stderr=subprocess.DEVNULL,
         ).wait(timeout=10)
         group.limit_cpus(0.5)
+        for mib in (256, 32):  # up, and down again: with swap counted, the two limits must not cross
+            group.limit_memory(mib)
         used = group.usage()
         assert used.cpu_seconds > 0
         assert used.peak_memory_mib > 0
