@@ -8,6 +8,7 @@ folder goes on from where the demonstration ended.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -50,6 +51,7 @@ def demo(settings: Settings, *, seed: int, fresh: bool, json_file: Path | None) 
         Core(ground.settings, refused=ground.refused) as core,
         ground.watched(lambda text: core.say("broker", text), lambda error: core.say("broker", str(error))),
     ):
+        _require_writable(json_file)
         cycle = _cycle(core, seed, console)
         spent_before = sum(cycle.seconds.values())
         with DemoProgress(console) as progress:
@@ -206,6 +208,16 @@ def _set_aside(data: Path, console: Console) -> None:
         aside = data.with_name(f"{data.name}.{KEPT_ASIDE}-{stamp}")
         data.rename(aside)
     console.print(f"what was in {data} is now in {aside}", markup=False)
+
+
+def _require_writable(file: Path | None) -> None:
+    """Said before the minutes that it takes: without root's rights, less may be written than at the command line."""
+    if file is not None and not os.access(file if file.exists() else file.absolute().parent, os.W_OK):
+        raise AssayError(
+            f"{file} cannot be written by the user that this runs as",
+            hint="choose another file with --json",
+            code=ExitCode.USAGE,
+        )
 
 
 def _write_json(path: Path, found: DemoReport) -> None:

@@ -8,11 +8,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from daemon_kit import ASSAY, as_everybody_may_read_it, clean_environ
+from daemon_kit import ASSAY, clean_environ
 
 from appliance.client import ApiClient, DaemonNotRunning
 
@@ -28,14 +28,19 @@ class Daemon:
     """`assay serve` as a child process; `program` replaces it by Python source for what it has no flag for."""
 
     def __init__(
-        self, data: Path, *, program: str = "", environ: dict[str, str] | None = None, for_everybody: bool = False
+        self,
+        data: Path,
+        *,
+        program: str = "",
+        command: str = "serve",
+        environ: dict[str, str] | None = None,
+        before: Sequence[str] = (),
     ) -> None:
-        command = [sys.executable, "-c", program] if program else [*ASSAY, "serve"]
-        if for_everybody:
-            command = [*as_everybody_may_read_it(), *command]
+        """`before` is a command that becomes this one."""
+        line = [sys.executable, "-c", program] if program else [*ASSAY, command]
         self.data = data
         self.process = subprocess.Popen(
-            command,
+            [*before, *line],
             env=clean_environ(data) | (environ or {}),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -74,8 +79,8 @@ def start(data: Path) -> Iterator[type[Daemon]]:
     """Starts daemons on `data`; what still runs at the end of the test is killed."""
     started: list[Daemon] = []
 
-    def begin(program: str = "", *, for_everybody: bool = False, **environ: str) -> Daemon:
-        started.append(Daemon(data, program=program, environ=environ, for_everybody=for_everybody))
+    def begin(program: str = "", *, command: str = "serve", before: Sequence[str] = (), **environ: str) -> Daemon:
+        started.append(Daemon(data, program=program, command=command, environ=environ, before=before))
         return started[-1]
 
     yield begin

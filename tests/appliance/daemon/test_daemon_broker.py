@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from daemon_kit import until
+from daemon_kit import as_everybody_may_read_it, until
 
 from appliance.client import CycleState
 from runtime.broker.client import ask
@@ -138,7 +138,7 @@ def served_by_nobody(data: Path) -> dict[str, str]:
 
 
 def test_root_becomes_the_configured_user_and_its_broker_stays_out_of_reach(start, data, served_by_nobody) -> None:
-    daemon = start(for_everybody=True, **served_by_nobody)
+    daemon = start(before=as_everybody_may_read_it(), **served_by_nobody)
     with daemon.ready() as api:
         assert status(daemon.process.pid)["Uid"].split() == ["65534"] * 4
         assert has_nothing(daemon.process.pid)
@@ -149,6 +149,33 @@ def test_root_becomes_the_configured_user_and_its_broker_stays_out_of_reach(star
         assert api.start_cycle().state is CycleState.RUNNING
     left = children(daemon.process.pid)
     assert "Traceback" not in daemon.end(signal.SIGTERM)
+    assert psutil.wait_procs(left, timeout=20)[1] == []
+
+
+def test_a_daemon_that_never_was_root_uses_the_broker_beside_it(start, data, served_by_nobody) -> None:
+    socket = data.parent / "broker" / "broker.sock"
+    broker = start(command="broker", **served_by_nobody)
+    until(lambda: _answers(socket))
+    assert ask(socket).pid == broker.process.pid
+    data.mkdir()
+    os.chown(data, 65534, 65534)
+    unprivileged = [
+        "setpriv",
+        "--reuid=65534",
+        "--regid=65534",
+        "--clear-groups",
+        "--bounding-set=-all",
+        "--inh-caps=-all",
+    ]
+    daemon = start(before=[*as_everybody_may_read_it(), *unprivileged], ASSAY_SANDBOX__BROKER=str(socket))
+    with daemon.ready() as api:
+        assert has_nothing(daemon.process.pid)
+        assert not children(daemon.process.pid)
+        assert api.start_cycle().state is CycleState.RUNNING
+    assert "Traceback" not in daemon.end(signal.SIGTERM)
+    left = children(broker.process.pid)
+    assert "Traceback" not in broker.end(signal.SIGTERM)
+    assert broker.process.returncode == 0
     assert psutil.wait_procs(left, timeout=20)[1] == []
 
 
