@@ -72,3 +72,5 @@ class RuntimeSettings(BaseModel):
     """Sandboxes of their own alive at once; more sessions wait."""
     waiting: int = Field(65_536, ge=1)
     """Sessions that may wait for a place; one more is told BusyError."""
+    place_seconds: float = Field(3_600.0, gt=0)
+    """How long a session may wait for a place; then its call is told BusyError."""

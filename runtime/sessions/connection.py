@@ -57,21 +57,26 @@ class Connection:
     """Implements `runtime.launcher.Launcher` for as many brokers as it takes, one after another."""
 
     def __init__(self, reactor: Reactor, settings: RuntimeSettings, died: Callable[[], None]) -> None:
-        """Waits for the first broker. Raises RefusedError when sandboxes cannot be had, InfrastructureError when the
-        broker says nothing."""
+        """Asks nobody yet. `died` is called each time a broker has gone, after every wait was answered."""
         self._reactor, self._settings, self._died = reactor, settings, died
         self._client: BrokerClient | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._connecting = self._closed = False
         self._later: list[_Later] = []
         self._owners: dict[Handle, BrokerClient] = {}
+        self._opener: threading.Thread | None = None
         self.backends: dict[str, str] = {}
+        """Version by name, as the last broker said."""
+
+    def open(self) -> None:
+        """Waits for the first broker, on the caller's thread. Raises RefusedError when sandboxes cannot be had,
+        InfrastructureError when the broker says nothing."""
         first: Future[SandboxError | None] = Future()
 
         def begin() -> None:
             self._when_connected(lambda _client: first.set_result(None), first.set_result)
 
-        reactor.call(begin)
+        self._reactor.call(begin)
         try:
             problem = first.result(timeout=START_SECONDS)
         except TimeoutError:
@@ -147,6 +152,11 @@ class Connection:
 
         self._reactor.call(end)
         closed.result()
+        if self._opener is not None:  # a broker that is just being started has to be ended, too
+            self._opener.join()
+            settled: Future[None] = Future()
+            self._reactor.call(partial(settled.set_result, None))
+            settled.result()
         if self._process is not None:
             private.wait_for(self._process)
 
@@ -163,7 +173,8 @@ class Connection:
             if not self._connecting:
                 self._connecting = True
                 again = bool(self.backends)
-                threading.Thread(target=self._open, args=(again,), name="broker-connection", daemon=True).start()
+                self._opener = threading.Thread(target=self._open, args=(again,), name="broker-connection", daemon=True)
+                self._opener.start()
         return later
 
     def _open(self, again: bool) -> None:

@@ -44,14 +44,10 @@ class Sessions:
         """Raises RefusedError when sandboxes cannot be had here; starts none yet."""
         self.settings, self.limits = settings, settings.limits
         self._reactor = Reactor()
-        try:
-            self._connection = Connection(self._reactor, settings, self._broker_died)
-        except BaseException:
-            self._reactor.stop()
-            raise
+        self._connection = Connection(self._reactor, settings, self._broker_died)
         self._starts = Starts(self._reactor, self._connection, settings, ended=self._worker_ended)
         self._interpreters = Interpreters(self._starts, settings.shared_workers)
-        self._seats = Seats(self._starts, settings)
+        self._seats = Seats(self._reactor, self._starts, settings)
         self._yard = Yard(self._reactor, self._connection, self._starts)
         self._numbers = itertools.count(1)
         self._sessions: dict[int, LiveSession] = {}
@@ -60,6 +56,11 @@ class Sessions:
         self._statuses: Counter[CallStatus] = Counter()
         self._seconds: defaultdict[Tier, float] = defaultdict(float)
         self._closed = False
+        try:
+            self._connection.open()
+        except BaseException:
+            self._reactor.stop()
+            raise
 
     # for callers, from any thread
 

@@ -14,7 +14,8 @@ from functools import partial
 from runtime.errors import BusyError, InfrastructureError, SandboxError
 from runtime.guest.wire import Kind, Op
 from runtime.launcher import Ticket
-from runtime.sandbox import Tier
+from runtime.reactor import Reactor, Timer
+from runtime.sandbox import Priority, Tier
 from runtime.sessions.endings import Ending, Lost
 from runtime.sessions.places import Given, Place, Wish
 from runtime.sessions.starts import Starts
@@ -34,7 +35,10 @@ class SeatClaim:
     wish: Wish
     given: Given | None
     entry: Entry | None = None
+    """In the queue, while it is there."""
+    timer: Timer | None = None
     ticket: Ticket | None = None
+    """At the broker, while it asks for a whole sandbox."""
 
     def cancel(self) -> None:
         if self.given is not None:
@@ -53,8 +57,8 @@ class _Box:
 
 
 class Seats:
-    def __init__(self, starts: Starts, settings: RuntimeSettings) -> None:
-        self._starts, self._settings = starts, settings
+    def __init__(self, reactor: Reactor, starts: Starts, settings: RuntimeSettings) -> None:
+        self._reactor, self._starts, self._settings = reactor, starts, settings
         self._free = {Tier.PROCESS: settings.process_sessions, Tier.SANDBOX: settings.sandboxes}
         self._turns: dict[Tier, Turns[SeatClaim]] = {tier: Turns() for tier in self._free}
         self._boxes: dict[tuple[str, ...], list[_Box]] = {}
@@ -71,16 +75,29 @@ class Seats:
             return claim
         claim.entry = self._turns[wish.tier].add(claim, caller=wish.caller, priority=wish.priority)
         self._serve(wish.tier)
+        if claim.entry is not None:
+            claim.timer = self._reactor.after(self._settings.place_seconds, partial(self._too_late, claim))
         return claim
 
     def cancelled(self, claim: SeatClaim) -> None:
-        tier = claim.wish.tier
-        if claim.entry is not None and self._turns[tier].remove(claim.entry):
-            return
-        if claim.ticket is not None:
+        if claim.entry is not None:
+            self._unqueue(claim, claim.entry)
+        elif claim.ticket is not None:
             claim.ticket.cancel()
-            self._freed(tier)
+            self._freed(claim.wish.tier)
         # otherwise it waits for a process, and gives it back when it comes
+
+    def _unqueue(self, claim: SeatClaim, entry: Entry) -> None:
+        self._turns[claim.wish.tier].remove(entry)
+        claim.entry = None
+        if claim.timer is not None:
+            claim.timer.cancel()
+
+    def _too_late(self, claim: SeatClaim) -> None:
+        given, claim.given = claim.given, None
+        if claim.entry is not None and given is not None:
+            self._unqueue(claim, claim.entry)
+            given(BusyError(f"no place was free for {self._settings.place_seconds:g} seconds", hint=BUSY_HINT))
 
     def lost(self, worker: Worker) -> None:
         """A sandbox has ended; it may have been one of the process tier."""
@@ -93,6 +110,9 @@ class Seats:
         while turns and self._free[tier] > 0:
             self._free[tier] -= 1
             claim = turns.take()
+            claim.entry = None
+            if claim.timer is not None:
+                claim.timer.cancel()
             if tier is Tier.PROCESS:
                 self._in_box(claim)
             else:
@@ -128,14 +148,7 @@ class Seats:
         box.waiting.append(claim)
         if not box.starting:
             box.starting = True
-            wish = claim.wish
-            self._starts.launch(
-                "process",
-                preload=preload,
-                caller=wish.caller,
-                priority=wish.priority,
-                given=partial(self._box_given, box),
-            )
+            self._starts.launch("process", preload=preload, priority=Priority.JOB, given=partial(self._box_given, box))
 
     def _box_given(self, box: _Box, given: Worker | SandboxError) -> None:
         box.starting = False
@@ -171,7 +184,8 @@ class Seats:
                 if given is not None:
                     given(InfrastructureError(f"sandbox {worker.id} has no process left"))
 
-        worker.send(Request(Op.OPEN, session, b"", OPEN_SECONDS, opened))
+        wish = claim.wish
+        worker.turn(Request(Op.OPEN, session, b"", OPEN_SECONDS, opened, wish.caller, wish.priority))
 
     # a whole sandbox
 

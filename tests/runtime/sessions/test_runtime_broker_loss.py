@@ -42,10 +42,10 @@ def test_calls_under_way_and_later_ones_fail_and_a_new_session_works(own_pool: S
         started = time.monotonic()
         for session in (busy, idle):
             with pytest.raises(InfrastructureError):
-                (call if session is busy else session.start("print(x)")).result(timeout=10)
+                (call if session is busy else session.start("print(x)")).result(timeout=30)
             with pytest.raises(InfrastructureError):
                 session.run("print(1)")
-        assert time.monotonic() - started < 8
+        assert time.monotonic() - started < 25
         with pool.open(tier=tier) as session:
             assert session.run("print(2)").output == "2\n"
 
@@ -81,7 +81,7 @@ def shared_broker(tmp_path: Path, root_dir: Path, socket: Path) -> subprocess.Po
     settings.write_text(BrokerSettings(state_dir=tmp_path / "state", root_dir=root_dir).model_dump_json())
     command = [sys.executable, "-m", "runtime.broker", "--settings", str(settings), "--socket", str(socket)]
     process = subprocess.Popen(command, cwd=Path(__file__).parents[3], stderr=subprocess.DEVNULL)
-    until = time.monotonic() + 20
+    until = time.monotonic() + 60
     while not socket.exists() and time.monotonic() < until:
         time.sleep(0.02)
     return process
@@ -105,7 +105,7 @@ def test_a_shared_broker_that_comes_back_is_used_again(root_dir: Path, tmp_path:
                 session.run("print(1)")
             waiting = pool.open().start("print(3)")
             process = shared_broker(tmp_path, root_dir, socket)
-            assert waiting.result(timeout=20).status is CallStatus.OK
+            assert waiting.result(timeout=60).status is CallStatus.OK
     finally:
         process.terminate()
-        process.wait(timeout=20)
+        process.wait(timeout=60)
