@@ -116,7 +116,6 @@ def test_nothing_listens_but_on_the_hosts_own_address_and_in_the_given_range(
 
 
 def test_every_service_refuses_who_has_no_token_or_a_wrong_one(nodes: Nodes, pool: ClusterSessions) -> None:
-    token = nodes.token.read_text()
     members = [member.pid for member in nodes.members(0)]
     spoken = 0
     for address, port in listeners([*members, *gateways(nodes)]):
@@ -132,10 +131,10 @@ def test_every_service_refuses_who_has_no_token_or_a_wrong_one(nodes: Nodes, poo
         statuses = [grpc_status(address, port, method, given) for method in METHODS for given in (None, "0" * 64)]
         assert all("InvalidAuthToken" in status or "12" in status[:6] for status in statuses)
         assert any("InvalidAuthToken" in status for status in statuses)
-        known = [grpc_status(address, port, method, token) for method in METHODS]
-        assert not any("InvalidAuthToken" in status for status in known)
         spoken += 1
     assert spoken >= 4
+    # Only this question is harmless from one who is let in.
+    assert "InvalidAuthToken" not in grpc_status(nodes.addresses[0], PORT, METHODS[0], nodes.token.read_text())
 
 
 def test_a_driver_and_a_host_with_a_wrong_token_do_not_get_in(nodes: Nodes, tmp_path: Path) -> None:
@@ -187,10 +186,13 @@ def test_a_host_that_is_killed_takes_its_own_calls_and_no_others(nodes: Nodes, p
     nodes.begin(1)
     nodes.wait(1)
     until(lambda: pool.hosts()["host-1"] is Health.READY, 20, "the host is back")
-    assert on("host-1", pool).run("print(1)").output == "1\n"
+    with on("host-1", pool) as session:
+        assert session.run("print(1)").output == "1\n"
     assert killed.isdisjoint(nodes.folder.glob("n1/s/*"))
     with pytest.raises(InfrastructureError, match="lost"):
         doomed.run("x")
+    for session in (doomed, *going, *fresh):
+        session.close()
 
 
 def test_a_node_that_was_killed_leaves_nothing_for_the_next_one(nodes: Nodes, pool: ClusterSessions) -> None:
@@ -213,7 +215,10 @@ def test_a_host_that_leaves_keeps_its_sessions_until_they_are_closed(nodes: Node
     session.run("x = 5")
     (nodes.folder / "n2" / "draining").touch()
     until(lambda: pool.hosts()["host-2"] is Health.DRAINING, 5, "the host drains")
-    assert "host-2" not in {pool.open().id.split("/")[0] for _ in range(4)}
+    others = [pool.open() for _ in range(4)]
+    assert "host-2" not in {other.id.split("/")[0] for other in others}
+    for other in others:
+        other.close()
     assert session.run("print(x)").output == "5\n"
     assert nodes.processes[2].poll() is None
     session.close()
