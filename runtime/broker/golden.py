@@ -145,11 +145,12 @@ class Golden:
         self.cannot(kind, problem)
         self._background(lambda: shutil.rmtree(new), _say_if_failed)
 
-    def drop(self, kind: Kind) -> None:
+    def drop(self, kind: Kind, problem: BaseException) -> None:
         """A sandbox could not be restored from it: the next fresh start makes another. What it depends on is looked at
         again, in case the programs were replaced under us."""
         self._kinds.pop(kind.profile, None)
         if self.standing(kind) is Standing.HERE:
+            log.warning("the image of a %s sandbox is thrown away: %s", kind.profile.mode, problem)
             self._standing[kind.key] = Standing.MISSING
             self._discard(self.folder / kind.key)
 

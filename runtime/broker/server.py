@@ -25,8 +25,10 @@ from runtime.broker.boxes import Live
 from runtime.broker.connection import Connection
 from runtime.broker.failures import failed
 from runtime.broker.golden import Golden
+from runtime.broker.keeping import Keeping
+from runtime.broker.starts import Source
 from runtime.broker.store import Background, Snapshot, Store
-from runtime.broker.supply import Source, Supply, Wish
+from runtime.broker.supply import Supply, Wish
 from runtime.errors import BadRequestError, InfrastructureError, LimitError, RefusedError, SandboxError
 from runtime.launcher import Fate
 from runtime.profile import BackendName, Profile
@@ -46,7 +48,6 @@ class Client:
         self.connection = connection
         self.boxes: dict[str, Live] = {}
         self.waiting: dict[int, Wish] = {}
-        self.prepared: dict[str, int] = {}
 
 
 class Server:
@@ -71,6 +72,7 @@ class Server:
         self._golden, self._store, self._background = golden, store, background
         self._alone = alone
         self._supply = Supply(settings, reactor, golden, store)
+        self._keeping = Keeping(store, self._supply, self._backend)
         self._clients: dict[int, Client] = {}
         self._numbers = 0
 
@@ -113,7 +115,7 @@ class Server:
                 kind = self._golden.kind(self._backend(request.profile), request.profile)
                 self._ask(client, request, Source(kind.key, kind.profile, kind.backend, kind=kind))
             case m.Restore():
-                self._restore(client, request)
+                self._with_source(client, request, lambda source: self._ask(client, request, source))
             case m.Cancel():
                 wish = client.waiting.pop(request.of, None)
                 if wish is not None:
@@ -131,9 +133,7 @@ class Server:
             case m.Prepare():
                 self._prepare(client, request)
             case m.Forget():
-                snapshot = self._store.get(request.snapshot, client.connection.peer.uid)
-                self._stop_preparing(client, request.snapshot)
-                self._store.forget(snapshot, client.connection.number)
+                self._keeping.forget(request.snapshot, client.connection.number, client.connection.peer.uid)
                 send(m.Done(request=request.request))
             case m.List():
                 boxes, snapshots = self._seen_by(client.connection.peer.uid)
@@ -200,104 +200,58 @@ class Server:
         if not wish.over:
             client.waiting[request.request] = wish
 
-    def _restore(self, client: Client, request: m.Restore) -> None:
-        source, snapshot = self._restorable(client, request.snapshot)
-        holder = client.connection.number
-        self._store.refer(snapshot, holder)
+    def _with_source(self, client: Client, request: m.Restore | m.Prepare, then: Callable[[Source], None]) -> None:
+        """Goes on once the snapshot may be restored; what is wrong with it is the answer."""
+        connection = client.connection
 
-        def checked(problem: SandboxError | None) -> None:
+        def found(source: Source | SandboxError) -> None:
+            if not connection.open:
+                return
             try:
-                if problem is not None:
-                    raise problem
-                if client.connection.open:
-                    self._ask(client, request, source)
+                if isinstance(source, SandboxError):
+                    raise source
+                then(source)
             except SandboxError as error:
-                client.connection.send(failed(request.request, error))
-            finally:
-                self._store.release(snapshot, holder)
+                connection.send(failed(request.request, error))
 
-        self._store.check(snapshot, checked)
-
-    def _restorable(self, client: Client, key: str) -> tuple[Source, Snapshot]:
-        """Raises RefusedError when the snapshot comes from another gVisor, or another guest's root, than this one."""
-        snapshot = self._store.get(key, client.connection.peer.uid)
-        profile = snapshot.manifest.profile
-        backend = self._backend(profile)
-        if backend.image_parts(profile) != snapshot.manifest.parts:
-            raise RefusedError(
-                f"snapshot {key[:12]} was taken with another version of the sandbox",
-                hint="It can only be restored by the very programs that took it. Forget it and take another.",
-            )
-        return Source(key, profile, backend, snapshot=snapshot), snapshot
+        self._keeping.source(request.snapshot, connection.number, connection.peer.uid, found)
 
     def _snapshot(self, client: Client, request: m.Snapshot) -> None:
-        live, begun = self._own(client, request.box), time.monotonic()
-        if live.freezing or live.cause is not None:
-            raise BadRequestError("a snapshot of this sandbox is being taken, or it has ended")
-        parts = live.backend.image_parts(live.profile)
-        wanted = self._store.begin(
-            live.profile,
-            parts,
-            parent=live.parent,
-            uid=client.connection.peer.uid,
-            label=request.label,
-            durable=request.durable,
-            expected=int(self._supply.boxes.usage(live).memory_mib * 2**20),
-        )
-
-        def frozen(problem: SandboxError | None) -> None:
-            if problem is None:
-                self._store.finish(wanted, client.connection.number, kept)
-            else:
-                self._store.abandon(wanted)
-                client.connection.send(failed(request.request, problem))
+        connection, begun = client.connection, time.monotonic()
 
         def kept(snapshot: Snapshot | SandboxError) -> None:
-            if isinstance(snapshot, SandboxError):
-                client.connection.send(failed(request.request, snapshot))
-                return
-            live.parent = snapshot.key
-            now = time.monotonic()
-            seconds = now - begun
-            self._supply.spans.add("snapshot", seconds, now)
-            self._supply.counts["snapshots_taken"] += 1
-            if not client.connection.open:
-                self._store.hung_up(client.connection.number)
-            client.connection.send(
-                m.SnapshotKept(
-                    request=request.request,
-                    snapshot=snapshot.key,
-                    bytes=snapshot.manifest.bytes,
-                    seconds=round(seconds, 6),
+            if not connection.open:
+                self._keeping.hung_up(connection.number)  # it came too late to be referred to
+            elif isinstance(snapshot, SandboxError):
+                connection.send(failed(request.request, snapshot))
+            else:
+                seconds = round(time.monotonic() - begun, 6)
+                size = snapshot.manifest.bytes
+                connection.send(
+                    m.SnapshotKept(request=request.request, snapshot=snapshot.key, bytes=size, seconds=seconds)
                 )
-            )
 
-        self._supply.boxes.freeze(live, wanted.image, frozen)
+        self._keeping.take(
+            self._own(client, request.box),
+            connection.number,
+            connection.peer.uid,
+            label=request.label,
+            durable=request.durable,
+            done=kept,
+        )
 
     def _prepare(self, client: Client, request: m.Prepare) -> None:
-        if not request.copies:
-            self._stop_preparing(client, request.snapshot)
-            client.connection.send(m.Done(request=request.request))
-            return
-        source, snapshot = self._restorable(client, request.snapshot)
+        connection = client.connection
 
-        def checked(problem: SandboxError | None) -> None:
-            if problem is not None:
-                client.connection.send(failed(request.request, problem))
-                return
-            if client.connection.open:
-                client.prepared[request.snapshot] = request.copies
-                self._supply.prepare(source, self._copies(request.snapshot))
-            client.connection.send(m.Done(request=request.request))
+        def prepared(source: Source) -> None:
+            self._keeping.prepare(source, connection.number, request.copies)
+            connection.send(m.Done(request=request.request))
 
-        self._store.check(snapshot, checked)
-
-    def _stop_preparing(self, client: Client, snapshot: str) -> None:
-        if client.prepared.pop(snapshot, None) is not None:
-            self._supply.prepare_fewer(snapshot, self._copies(snapshot))
-
-    def _copies(self, snapshot: str) -> int:
-        return sum(client.prepared.get(snapshot, 0) for client in self._clients.values())
+        if request.copies:
+            self._with_source(client, request, prepared)
+        else:
+            self._keeping.stop_preparing(request.snapshot, connection.number)
+            connection.send(m.Done(request=request.request))
 
     def _seen_by(self, uid: int) -> tuple[list[Live], list[Snapshot]]:
         """Our own user sees everything; others see their own, and sandboxes that nobody holds."""
@@ -334,9 +288,7 @@ class Server:
             self._supply.cancel(wish)
         for live in client.boxes.values():
             self._supply.boxes.end(live, Cause.ASKED)
-        for snapshot in list(client.prepared):
-            self._stop_preparing(client, snapshot)
-        self._store.hung_up(connection.number)
+        self._keeping.hung_up(connection.number)
         if not self._clients:
             self._alone()
 

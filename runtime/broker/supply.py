@@ -8,45 +8,32 @@ image, that is thrown away and the next fresh start makes another.
 
 from __future__ import annotations
 
-import logging
 import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from runtime.backends.backend import Backend, Cause
-from runtime.broker.boxes import RESEED_SECONDS, START_SECONDS, Boxes, Live, State
+from runtime.backends.backend import Cause
+from runtime.broker.boxes import RESEED_SECONDS, Boxes, Live, State
 from runtime.broker.demand import Demand
-from runtime.broker.golden import Golden, Kind, Standing
+from runtime.broker.golden import Golden
 from runtime.broker.queue import Place, Queue
 from runtime.broker.ready import COPY_MIB, Ready, available_mib
 from runtime.broker.spans import Spans
-from runtime.broker.store import INNER, Snapshot, Store
-from runtime.errors import InfrastructureError, SandboxError
+from runtime.broker.starts import Outcome, Source, Starts
+from runtime.broker.store import INNER, Store
+from runtime.errors import SandboxError
 from runtime.guest.wire import Op
-from runtime.profile import Profile
 from runtime.reactor import Reactor
 from runtime.sandbox import Priority
 from runtime.settings import BrokerSettings
 
-log = logging.getLogger(__name__)
 REFILL_SECONDS = 0.01
 """After a hand-over, before the next copy is restored: who takes one sandbox often takes several."""
 TICK_SECONDS = 1.0
 PAUSE_SECONDS = 5.0
 """After a start that failed, before another of its kind is made ahead of need."""
 ATTEMPTS = 3
-
-
-@dataclass(frozen=True)
-class Source:
-    """What a sandbox is made from: a golden image, or a snapshot."""
-
-    key: str
-    profile: Profile
-    backend: Backend
-    kind: Kind | None = None
-    snapshot: Snapshot | None = None
 
 
 @dataclass(eq=False)
@@ -72,7 +59,8 @@ class Supply:
         self.counts: Counter[str] = Counter()
         self.spans = Spans()
         self._settings, self._reactor = settings, reactor
-        self._golden, self._store = golden, store
+        self._store = store
+        self._starts = Starts(self.boxes, golden, store, self.counts, self.spans)
         store.removed = self._snapshot_removed
         self._queue: Queue[str, Wish] = Queue(settings.waiting)
         self._sources: dict[str, Source] = {}
@@ -131,6 +119,7 @@ class Supply:
 
     def close(self) -> None:
         self._closed = True
+        self._starts.close()
         self._timer.cancel()
         self.boxes.close()
 
@@ -142,6 +131,8 @@ class Supply:
                 return
             live = self.ready.take(key)
             assert live is not None
+            now = time.monotonic()
+            self.spans.add("hand_over", now - wish.since, now)
             self.counts["ready_hits"] += 1
             self._give(live, wish)
 
@@ -162,7 +153,7 @@ class Supply:
 
     def _hand_over(self, live: Live, wish: Wish) -> None:
         now = time.monotonic()
-        self.spans.add("hand_over", now - wish.since, now)
+        self.spans.add("wait", now - wish.since, now)
         self._answer(wish, live)
         self._refill_soon(REFILL_SECONDS)
 
@@ -187,15 +178,7 @@ class Supply:
             self._start(self._sources[key])
 
     def _blocked(self, key: str) -> bool:
-        """While its golden image is looked at or made."""
-        kind = self._sources[key].kind
-        if kind is None:
-            return False
-        standing = self._golden.standing(kind)
-        if standing is Standing.UNKNOWN:
-            self._golden.look(kind, self._pump)
-            return True
-        return standing is Standing.BUSY
+        return self._starts.blocked(self._sources[key], self._pump)
 
     def _has_room(self) -> bool:
         """A sandbox that waits for nobody makes room for one that somebody waits for."""
@@ -213,71 +196,18 @@ class Supply:
     def _start(self, source: Source) -> None:
         self._queue.started(source.key)
         self._starting += 1
-        begun = time.monotonic()
-        kind, snapshot = source.kind, source.snapshot
-        standing = self._golden.standing(kind) if kind is not None else Standing.NONE
-        image, op, parent = None, None, ""
-        if snapshot is not None:
-            self._store.refer(snapshot, INNER)
-            image, op, parent = snapshot.image, Op.PING, snapshot.key
-        elif kind is not None and standing is Standing.HERE:
-            image, op = self._golden.image(kind), Op.PING
-        elif kind is not None and standing is Standing.MISSING:
-            self._golden.begin(kind)
+        self._starts.start(source, self._pump, lambda outcome: self._finish(source, outcome))
 
-        def done(live: Live | SandboxError) -> None:
-            if snapshot is not None:
-                self._store.release(snapshot, INNER)
-            if isinstance(live, Live):
-                now = time.monotonic()
-                took = now - begun
-                self.spans.add("start" if image is None else "restore", took, now)
-                self._demand.refilled(source.key, took)
-                self.counts["launches_cold" if image is None else "launches_restored"] += 1
-            if kind is not None and image is None and standing is Standing.MISSING and not self._closed:
-                self._freeze(source, kind, live)
-            else:
-                self._finish(source, live, from_golden=kind is not None and image is not None)
-
-        self.boxes.start(source.backend, source.profile, key=source.key, image=image, parent=parent, op=op, done=done)
-
-    def _freeze(self, source: Source, kind: Kind, live: Live | SandboxError) -> None:
-        """The first of its kind becomes the golden image, and then goes where it was wanted."""
-        if isinstance(live, SandboxError):
-            self._golden.cannot(kind, live)
-            self._finish(source, live)
-            return
-        try:
-            new = self._golden.folder_for(kind)
-        except OSError as error:
-            self._golden.cannot(kind, error)
-            self._finish(source, live)
-            return
-
-        def frozen(problem: SandboxError | None) -> None:
-            if problem is None:
-                self._golden.keep(kind, new, self._pump)
-            else:
-                self._golden.abandon(kind, new, problem)
-            if live.state is State.READY:
-                self.boxes.greet(live, Op.PING, START_SECONDS, greeted)
-            else:
-                self._finish(source, InfrastructureError(f"sandbox {live.id} ended while its image was made"))
-
-        def greeted(problem: SandboxError | None) -> None:
-            self._finish(source, live if problem is None else problem)
-
-        self.boxes.freeze(live, new / "image", frozen)
-
-    def _finish(self, source: Source, live: Live | SandboxError, *, from_golden: bool = False) -> None:
+    def _finish(self, source: Source, outcome: Outcome) -> None:
         """A start is over: whoever is next gets what came of it."""
-        key = source.key
+        key, live = source.key, outcome.live
         self._starting -= 1
         self._queue.finished(key)
         if self._closed:
             return
         if isinstance(live, Live):
             self._failed.pop(key, None)
+            self._demand.refilled(key, outcome.seconds)
             wish = self._queue.serve(key)
             if wish is not None:
                 self._give(live, wish)
@@ -287,10 +217,7 @@ class Supply:
             self.counts["failed_starts"] += 1
             self._failed[key] += 1
             self._paused[key] = time.monotonic() + PAUSE_SECONDS
-            if from_golden and source.kind is not None:
-                log.warning("a sandbox could not be restored from its image: %s", live)
-                self._golden.drop(source.kind)
-            if not from_golden or self._failed[key] >= ATTEMPTS * self._settings.launches:
+            if not outcome.blames_image or self._failed[key] >= ATTEMPTS * self._settings.launches:
                 wish = self._queue.serve(key)
                 if wish is not None:
                     self._answer(wish, live)

@@ -11,7 +11,7 @@ from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
-from broker_kit import JAIL, Desk, call, opened, profile, python, result
+from broker_kit import JAIL, Desk, call, groups, opened, profile, python, result
 from conftest import Settings
 
 from runtime.backends.backend import Cause
@@ -108,7 +108,7 @@ def test_cpu_time_and_life_end_by_the_hosts_clock(desk: Desk, backend: BackendNa
 
 def test_a_guest_that_ends_or_takes_too_much_memory_is_told_apart(desk: Desk) -> None:
     dead = desk.launch(profile("shared"))
-    for group in Path("/sys/fs/cgroup").rglob(f"assay-*.{dead.id}"):
+    for group in groups(f"assay-*.{dead.id}"):
         for pid in (group / "cgroup.procs").read_text().split():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(int(pid), signal.SIGKILL)

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from broker_kit import JAIL, Desk, call, child_broker, opened, profile, python, result
+from broker_kit import JAIL, Desk, call, child_broker, groups, opened, profile, python, result
 from conftest import Settings
 
 from runtime.backends.backend import Cause
@@ -53,10 +53,10 @@ def assert_nothing_is_left(settings: BrokerSettings, *, seconds: float = 5.0) ->
     mark, working = state_mark(settings.state_dir), working_folder(settings.state_dir)
     deadline = time.monotonic() + seconds
     while True:
-        groups = list(Path("/sys/fs/cgroup").rglob(f"assay-{mark}.*"))
+        found = groups(f"assay-{mark}.*")
         folders = list(working.iterdir()) if working.is_dir() else []
         live = list((settings.snapshot_dir or settings.root_dir).glob("live/*"))
-        left = [str(path) for path in (*groups, *folders, *live) if path.name not in ("kept", "sock", "sock.lock")]
+        left = [str(path) for path in (*found, *folders, *live) if path.name not in ("kept", "sock", "sock.lock")]
         if not left:
             return
         assert time.monotonic() < deadline, left
