@@ -64,7 +64,7 @@ def ask(path: Path, seconds: float = 5.0) -> m.Welcome:
     with connect(path) as connection:
         connection.settimeout(seconds)
         try:
-            connection.send(packets.pack(m.Hello(request=1, protocol=m.PROTOCOL)))
+            connection.send(packets.pack(m.Hello(request=m.FIRST, protocol=m.PROTOCOL)))
             data = connection.recv(m.PACKET_BYTES)
             answer = m.ANSWER.validate_json(data) if data else None
         except (OSError, ValidationError) as error:

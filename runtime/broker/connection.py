@@ -80,6 +80,9 @@ class Connection:
             if not self._unsent and packets.send(self._socket, data, descriptors):
                 return
             self._unsent.append((data, tuple(os.dup(descriptor) for descriptor in descriptors)))
+        except ConnectionError:
+            self.close()
+            return
         except OSError as error:
             self.close(f"it cannot be answered: {error}")
             return

@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 from runtime.broker.connection import Peer
-from runtime.errors import BadRequestError, InfrastructureError
+from runtime.errors import BadRequestError, InfrastructureError, RefusedError, SandboxError
 from runtime.reactor import Reactor
 
 log = logging.getLogger(__name__)
@@ -33,6 +33,7 @@ class Listener:
             raise BadRequestError(f"{path} is too long for a socket", hint=f"Linux takes {PATH_BYTES} bytes.")
         self._reactor, self._path = reactor, path
         self._connected: Callable[[socket.socket], None] = socket.socket.close
+        self._turned_away: Callable[[socket.socket, SandboxError], None] = lambda connection, _why: connection.close()
         self._allowed = frozenset(allowed) | {os.geteuid()}
         others = self._allowed - {os.geteuid()}
         self._lock = _lock(path)
@@ -50,9 +51,16 @@ class Listener:
         finally:
             os.umask(mask)
 
-    def listen(self, connected: Callable[[socket.socket], None]) -> None:
-        """From a callback of the reactor."""
-        self._connected = connected
+    def listen(
+        self,
+        connected: Callable[[socket.socket], None],
+        turned_away: Callable[[socket.socket, SandboxError], None],
+    ) -> None:
+        """From a callback of the reactor. `turned_away` gets the connections of users who may not come in."""
+        self._connected, self._turned_away = connected, turned_away
+        self._begin()
+
+    def _begin(self) -> None:
         self._reactor.watch(self._socket.fileno(), selectors.EVENT_READ, self._accept)
 
     def close(self) -> None:
@@ -70,12 +78,15 @@ class Listener:
         except OSError as error:  # no descriptors left, for the moment
             log.warning("a connection could not be accepted: %s", error)
             self._reactor.watch(self._socket.fileno(), 0, self._accept)
-            self._reactor.after(0.2, lambda: self.listen(self._connected))
+            self._reactor.after(0.2, self._begin)
             return
         peer = Peer.of(connection)
         if peer.uid not in self._allowed:
             log.warning("process %d of user %d may not use this broker", peer.pid, peer.uid)
-            connection.close()
+            self._turned_away(
+                connection,
+                RefusedError(f"user {peer.uid} may not use this broker", hint="It is told with --allow-uid who may."),
+            )
             return
         self._connected(connection)
 

@@ -26,6 +26,10 @@ class _Message(BaseModel):
     request: int = Field(ge=0)
 
 
+FIRST = 1
+"""The number of a connection's first request, which is Hello: who is turned away is told so before it has spoken."""
+
+
 class Hello(_Message):
     kind: Literal["hello"] = "hello"
     protocol: int

@@ -136,7 +136,7 @@ def _serve(
             if only is not None:
                 server.connect(only)
             if listener is not None:
-                listener.listen(server.connect)
+                listener.listen(server.connect, server.turn_away)
 
         _on(reactor, begin)
         log.info("serving with %s", ", ".join(f"{name} {version}" for name, version in versions.items()))

@@ -29,7 +29,7 @@ from runtime.broker.keeping import Keeping
 from runtime.broker.starts import Source
 from runtime.broker.store import Background, Snapshot, Store
 from runtime.broker.supply import Supply, Wish
-from runtime.errors import BadRequestError, InfrastructureError, LimitError, RefusedError, SandboxError
+from runtime.errors import BadRequestError, BusyError, InfrastructureError, LimitError, RefusedError, SandboxError
 from runtime.launcher import Fate
 from runtime.profile import BackendName, Profile
 from runtime.reactor import Reactor
@@ -74,17 +74,29 @@ class Server:
         self._supply = Supply(settings, reactor, golden, store)
         self._keeping = Keeping(store, self._supply, self._backend)
         self._clients: dict[int, Client] = {}
-        self._numbers = 0
+        self._numbers = self._leaving = 0
 
     def connect(self, connection: socket.socket) -> None:
-        """Serves it from now on; one too many is hung up on."""
+        """Serves it from now on."""
         if len(self._clients) >= CONNECTIONS:
-            log.warning("%d connections are open: another one is refused", len(self._clients))
-            connection.close()
+            busy = BusyError(f"the broker has {CONNECTIONS} connections already", hint="Close some.")
+            self.turn_away(connection, busy)
             return
         self._numbers += 1
         opened = Connection(self._reactor, connection, self._numbers, received=self._received, closed=self._closed)
         self._clients[opened.number] = Client(opened)
+
+    def turn_away(self, connection: socket.socket, why: SandboxError) -> None:
+        """Tells it why and hangs up; what it says is not even read. A crowd is hung up on without a word."""
+        if self._leaving >= CONNECTIONS:
+            connection.close()
+            return
+        self._leaving += 1
+        leaving = Connection(self._reactor, connection, 0, received=lambda _connection, _data: None, closed=self._left)
+        leaving.dismiss(failed(m.FIRST, why))
+
+    def _left(self, _connection: Connection) -> None:
+        self._leaving -= 1
 
     def close(self) -> None:
         self._supply.close()
