@@ -148,22 +148,24 @@ def test_a_lie_about_a_limit_changes_a_name_and_nothing_else(house: House) -> No
         assert not result.output
 
 
-SWALLOWS = (
-    STOLEN
-    + """import threading
+SWALLOWING = """import select, stat, threading
+def is_pipe(number):
+    try: return stat.S_ISFIFO(os.fstat(number).st_mode)
+    except OSError: return False
+pipes = [number for number in range(3, 256) if is_pipe(number)]
 def swallow():
     while True:
-        try: header = os.read(100, 1 << 16)
-        except OSError: return
-        everywhere(struct.pack('>I16sB', 0, header[4:20], 0))
+        for ready in select.select(pipes, [], [])[0]:
+            try: header = os.read(ready, 1 << 16)
+            except OSError: continue
+            if len(header) >= 20: everywhere(struct.pack('>I16sB', 0, header[4:20], 0))
 threading.Thread(target=swallow, daemon=True).start()
 """
-)
 
 
 def test_a_thread_that_steals_the_next_request_answers_for_its_own_session_alone(house: House) -> None:
     with house.sandbox() as box, house.beside_a_neighbour():
-        house.call(box, SWALLOWS)
+        house.call(box, STOLEN + SWALLOWING)
         result = house.call(box, "print('asked')")
         assert result.status in (OK, DIED, TIMEOUT)
         assert result.output in ("", "asked\n")
