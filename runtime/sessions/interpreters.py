@@ -42,6 +42,7 @@ class Interpreters:
         self._slots = [_Slot() for _ in range(count)]
         self._spare: Worker | None = None
         self._spare_starting = False
+        self.begun = False
 
     def claim(self, wish: Wish, given: Given) -> _Claim:
         claim = _Claim(wish, given)
@@ -52,6 +53,12 @@ class Interpreters:
             slot.waiting.append(claim)
             self._fill(slot)
         return claim
+
+    def begin(self) -> None:
+        """Starts the first one, before anybody calls."""
+        self.begun = True
+        if self._slots[0].worker is None:
+            self._fill(self._slots[0])
 
     def lost(self, worker: Worker) -> None:
         """A sandbox has ended; it may have been one of these."""

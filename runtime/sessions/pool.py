@@ -74,6 +74,8 @@ class Sessions:
         self._check(caller)
         if self._seats.waiting >= self.settings.waiting:
             raise BusyError(f"{self._seats.waiting} sessions wait for a place already", hint=BUSY_HINT)
+        if tier is Tier.SHARED and not self._interpreters.begun:
+            self._reactor.here(self._interpreters.begin)
         return self._new(Wish(next(self._numbers), tier, caller=caller, priority=priority), Seed(tier))
 
     def sandbox(

@@ -104,7 +104,7 @@ def classify(source: str) -> Need:
 @lru_cache(maxsize=2_048)  # rollouts of one task often ask for the same
 def _decide(source: str) -> Need:
     try:
-        tree = ast.parse(source, FILENAME)
+        tree: ast.AST = compile(source, FILENAME, "exec", ast.PyCF_ONLY_AST)
     except SyntaxError:
         return Need.BROKEN
     except (ValueError, RecursionError, MemoryError):
@@ -117,7 +117,7 @@ def _decide(source: str) -> Need:
     return Need.MACHINE if any(_asks_for_a_machine(node) for node in nodes) else Need.COMPUTE
 
 
-def _is_pure(tree: ast.Module) -> bool:
+def _is_pure(tree: ast.AST) -> bool:
     """Looks at every node once, without recursion. What is in no table is not pure, nor is a tree that is deeper than
     a pure snippet may be."""
     level: list[ast.AST] = [tree]

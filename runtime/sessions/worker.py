@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import selectors
 import time
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
@@ -88,7 +87,7 @@ class Worker:
         self._replies = wire.Replies(max(handle.profile.output_bytes, reply_bytes) + REPORT_BYTES)
         self._turns: Turns[Request] = Turns()
         self._under_way: dict[bytes, Request] = {}
-        self._unsent: deque[memoryview] = deque()
+        self._unsent: list[bytes | memoryview] = []
         self._reading = False
         self._clock: Timer | None = None
         self._clock_due = 0.0
@@ -292,22 +291,22 @@ class Worker:
     # requests
 
     def _write(self, frame: bytes) -> None:
-        self._unsent.append(memoryview(frame))
+        self._unsent.append(frame)
         if len(self._unsent) == 1 and not self._reading:
             self._flush()
 
     def _flush(self) -> None:
+        data = self._unsent[0] if len(self._unsent) == 1 else b"".join(self._unsent)
         try:
-            while self._unsent:
-                sent = os.writev(self.handle.requests, list(self._unsent)[:FRAMES])
-                while self._unsent and sent >= len(self._unsent[0]):
-                    sent -= len(self._unsent.popleft())
-                if sent:
-                    self._unsent[0] = self._unsent[0][sent:]
+            sent = os.write(self.handle.requests, data)
         except BlockingIOError:
-            self._reactor.watch(self.handle.requests, selectors.EVENT_WRITE, self._may_write)
+            sent = 0
         except BrokenPipeError:
             self._reactor.call(lambda: self.lose(Lost.DIED))
+            return
+        self._unsent = [] if sent == len(data) else [memoryview(data)[sent:]]
+        if self._unsent:
+            self._reactor.watch(self.handle.requests, selectors.EVENT_WRITE, self._may_write)
 
     def _may_write(self) -> None:
         if self.state == "ready":
@@ -316,8 +315,6 @@ class Worker:
 
 
 KINDS = {int(kind): kind for kind in Kind}
-FRAMES = 64
-"""Of one write."""
 
 
 def _nothing() -> None:

@@ -14,7 +14,7 @@ from runtime.sessions.pool import Sessions
 from runtime.settings import BrokerSettings, RuntimeSettings
 
 SMALL = Limits(
-    call_seconds=2.0,
+    call_seconds=12.0,
     memory_mib=256,
     pids=16,
     output_bytes=4_096,
@@ -24,7 +24,7 @@ SMALL = Limits(
     entries=50,
     calls=6,
     snapshots=1,
-    cpu_seconds=0.7,
+    cpu_seconds=0.5,
     life_seconds=60.0,
 )
 SPIN = "while True: pass"
@@ -54,7 +54,7 @@ def pool_of_small(root_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> I
 @pytest.mark.parametrize("status", STOPPED)
 def test_what_has_to_be_stopped_says_why_and_the_sandbox_is_gone(pool_of_small: Sessions, status: CallStatus) -> None:
     with pool_of_small.sandbox() as sandbox:
-        result = sandbox.run(STOPPED[status])
+        result = sandbox.run(STOPPED[status], seconds=1.0 if status is CallStatus.TIMEOUT else None)
         assert (result.status, bool(result.error)) == (status, True)
         assert result.seconds < SMALL.call_seconds + 1
         with pytest.raises(InfrastructureError):
