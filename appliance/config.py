@@ -19,6 +19,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from appliance.config_layers import ConfigError, Layer, Origins, environment_layer, file_layer, merged, refused
 from appliance.learning.recipe import Recipe
+from runtime.cluster.settings import LOOPBACK, Address, Interface
 from runtime.sandbox import Limits
 
 ETC = Path("/etc/assay")
@@ -74,6 +75,17 @@ class SandboxSettings(Limits):
 class ServiceSettings(_Section):
     user: str | None = None
     """Who the daemon becomes when root starts it; otherwise it stays root, without any of root's capabilities."""
+
+
+class ClusterSettings(_Section):
+    address: Address | None = None
+    """ADDRESS:PORT of a cluster's first machine: sessions then run on all of its machines; otherwise on this one."""
+    interface: Interface = LOOPBACK
+    """This machine's address in the cluster. Nothing listens on another."""
+    token: AbsolutePath | None = None
+    """The file with the cluster's secret; otherwise `cluster-token` in the data folder."""
+    folder: AbsolutePath | None = None
+    """What this machine keeps of the cluster while it is in one; otherwise `cluster` in the data folder."""
 
 
 class ScheduleSettings(_Section):
@@ -132,6 +144,7 @@ class Settings(BaseSettings):
     api: ApiSettings = ApiSettings()
     log: LogSettings = LogSettings()
     service: ServiceSettings = ServiceSettings()
+    cluster: ClusterSettings = ClusterSettings()
     threads: int | None = Field(None, ge=1)
     """Cores for the model; otherwise all that the process may use."""
 

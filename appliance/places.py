@@ -14,6 +14,7 @@ from appliance.config import Settings
 from curriculum.registry import FAMILIES
 from policies.isolation import backend_for, backends_of, require_known_families
 from policies.policy import Policy, load
+from runtime.cluster.settings import ClusterSettings
 from runtime.profile import BackendName
 from runtime.settings import BrokerSettings, RuntimeSettings
 
@@ -72,6 +73,24 @@ def broker_settings(settings: Settings, data: Path, policy: Policy) -> BrokerSet
         boxes=sandbox.boxes,
         snapshots_mib=sandbox.snapshots_mib,
     )
+
+
+def cluster_folder(settings: Settings, data: Path) -> Path:
+    """What this machine keeps of a cluster while it is in one."""
+    return settings.cluster.folder or data / "cluster"
+
+
+def cluster_token(settings: Settings, data: Path) -> Path:
+    """The cluster's secret."""
+    return settings.cluster.token or data / "cluster-token"
+
+
+def cluster_settings(settings: Settings, data: Path) -> ClusterSettings | None:
+    """The cluster that sessions run on; None where they run on this machine."""
+    cluster = settings.cluster
+    if cluster.address is None:
+        return None
+    return ClusterSettings(address=cluster.address, interface=cluster.interface, token=cluster_token(settings, data))
 
 
 def runtime_settings(settings: Settings, data: Path) -> RuntimeSettings:

@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from appliance import __version__
-from appliance.cli import cycles, jobs, models, sandbox, service
+from appliance.cli import cluster, cycles, jobs, models, sandbox, service
 from appliance.cli.options import Data
 
 app = typer.Typer(
@@ -49,6 +49,7 @@ jobs.add_to(app)
 app.add_typer(models.app, name="model")
 app.add_typer(cycles.app, name="cycle")
 app.add_typer(sandbox.app, name="sandbox")
+app.add_typer(cluster.app, name="cluster")
 
 
 def main() -> None:

@@ -14,10 +14,19 @@ from appliance.inference.torch_engine import TorchEngine
 from appliance.learning.recipe import AgentBudget
 from appliance.ledger.ledger import Ledger
 from policies.policy import Policy
+from runtime.cluster.cluster_sessions import ClusterSessions
+from runtime.cluster.settings import ClusterSettings
 from runtime.sandbox import SessionPool
 from runtime.sessions.pool import Sessions
 from runtime.settings import RuntimeSettings
 from verifiers.service import VerifierService
+
+
+def sessions(runtime: RuntimeSettings, cluster: ClusterSettings | None) -> SessionPool:
+    """A pool on this machine, or over the cluster that it is in; the same limits and the same isolation."""
+    if cluster is None:
+        return Sessions(runtime)
+    return ClusterSessions(cluster, runtime.limits, backend=runtime.backend)
 
 
 class Equipment:
@@ -31,6 +40,8 @@ class Equipment:
         budget: AgentBudget,
         policy: Policy,
         clock: Callable[[], float] = time.monotonic,
+        *,
+        cluster: ClusterSettings | None = None,
     ) -> None:
         self.data = data
         self.ledger = ledger
@@ -38,7 +49,7 @@ class Equipment:
         self.policy = policy
         self.clock = clock
         self.engine = TorchEngine(rows=budget.concurrent, slots=budget.max_tokens)
-        self.sessions: SessionPool = Sessions(runtime)
+        self.sessions: SessionPool = sessions(runtime, cluster)
         self.verifier = VerifierService()
 
     def __enter__(self) -> Self:

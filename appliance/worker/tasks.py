@@ -15,13 +15,14 @@ from appliance.jobs.versions import versions
 from appliance.learning.checkpoints import verify
 from appliance.learning.recipe import Recipe
 from appliance.ledger.ledger import Ledger
-from appliance.places import load_policy, runtime_settings
+from appliance.places import cluster_settings, load_policy, runtime_settings
 from appliance.promotion import CHAMPION
 from appliance.records import JobState
 from appliance.worker.equipment import Equipment
 from appliance.worker.night import Night
 from appliance.worker.progress import Progress, utc_now
 from appliance.worker.seeds import derive
+from policies.policy import Policy
 
 
 def run_cycle(name: str, data: Path, settings: Settings, ledger: Ledger) -> None:
@@ -32,7 +33,7 @@ def run_cycle(name: str, data: Path, settings: Settings, ledger: Ledger) -> None
         raise LookupError(f"there is no cycle {name}")
     recipe = Recipe.model_validate(cycle.plan["recipe"])
     progress = Progress(cycle, ledger, time.monotonic)
-    with Equipment(data, ledger, runtime_settings(settings, data), recipe.agent, load_policy(data)) as equipment:
+    with _equipment(data, settings, ledger, recipe, load_policy(data)) as equipment:
         Night(cycle, equipment, progress, settings.model.path).run()
 
 
@@ -41,7 +42,7 @@ def run_jobs(data: Path, settings: Settings, ledger: Ledger) -> None:
     _use_threads(settings)
     recipe = settings.recipe
     policy = load_policy(data)
-    with Equipment(data, ledger, runtime_settings(settings, data), recipe.agent, policy) as equipment:
+    with _equipment(data, settings, ledger, recipe, policy) as equipment:
         while (job := ledger.next_job()) is not None:
             champion = ledger.alias(CHAMPION)
             known = ledger.checkpoint(champion) if champion else None
@@ -64,6 +65,11 @@ def run_jobs(data: Path, settings: Settings, ledger: Ledger) -> None:
                 utc_now,
             )
             solver.solve(job, attempts(job, temperature=recipe.training.temperature, derive=derive, policy=policy))
+
+
+def _equipment(data: Path, settings: Settings, ledger: Ledger, recipe: Recipe, policy: Policy) -> Equipment:
+    runtime, cluster = runtime_settings(settings, data), cluster_settings(settings, data)
+    return Equipment(data, ledger, runtime, recipe.agent, policy, cluster=cluster)
 
 
 def _use_threads(settings: Settings) -> None:

@@ -28,6 +28,7 @@ from runtime.cluster.remote import AnyReport, Question, RemoteSandbox, RemoteSes
 from runtime.cluster.roster import Answered, Event, Joined, Lost, Pulsed, Roster, Send
 from runtime.cluster.settings import ClusterSettings
 from runtime.errors import BadRequestError, InfrastructureError, SandboxError
+from runtime.profile import BackendName
 from runtime.reactor import Reactor
 from runtime.sandbox import Limits, Priority, Sandbox, Session, SnapshotId, Tier
 
@@ -54,10 +55,11 @@ class ClusterSessions:
         settings: ClusterSettings,
         limits: Limits,
         *,
+        backend: BackendName = BackendName.GVISOR,
         link: Callable[[ClusterSettings, Reactor], Link] = GatewayLink,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Returns when the hosts that are there have said what they have.
+        """Returns when the hosts that are there have said what they have. Hosts with another backend are not used.
 
         Raises RefusedError when the cluster will not have us, InfrastructureError when no host is there in time.
         """
@@ -67,7 +69,7 @@ class ClusterSessions:
         self._lock = threading.Condition()
         self._numbers = itertools.count(1)
         self._placement = Placement()
-        self._roster = Roster(settings, limits)
+        self._roster = Roster(settings, m.Hello(backend=backend, limits=limits))
         self._waiting: dict[int, Waiting] = {}
         self._snapshots: dict[SnapshotId, str] = {}
         """Where each lies."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+import json
 import os
 import signal
 import socket
@@ -20,10 +21,11 @@ from typing import Any
 
 import ray
 from ray.exceptions import AuthenticationError, RayError
+from ray.util import list_named_actors
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from runtime.cluster.frames import Decoder, Frame, FrameKind
-from runtime.cluster.messages import Trouble
+from runtime.cluster.messages import Pulse, Trouble
 from runtime.cluster.sessions_host import SessionsHost
 from runtime.cluster.settings import ClusterSettings
 from runtime.errors import InfrastructureError, RefusedError, SandboxError
@@ -33,6 +35,8 @@ COLLECT_SECONDS = 1.0
 """A host says at least so often that it is alive."""
 LIST_SECONDS = 1.0
 CLOSE_SECONDS = 5.0
+ASK_SECONDS = 3.0
+JOIN_ERRORS = (ConnectionError, RayError, RuntimeError, ValueError)
 REFUSAL = "InvalidAuthToken"
 """In what Ray says of a wrong token, at times as text only."""
 
@@ -145,7 +149,7 @@ class Gateway:
     async def _keep_listing(self) -> None:
         loop, first = asyncio.get_running_loop(), True
         while True:
-            nodes = await loop.run_in_executor(None, ray.nodes)
+            nodes = await loop.run_in_executor(None, _nodes)
             alive = {node["NodeID"]: str(node["NodeManagerAddress"]) for node in nodes if node["Alive"]}
             if first:
                 self.say(Frame(FrameKind.NODES, body=str(len(alive)).encode()))
@@ -156,6 +160,11 @@ class Gateway:
                     self.say(Frame(FrameKind.UP, node, address.encode()))
             self._rest = {node: when for node, when in self._rest.items() if node in alive}
             await asyncio.sleep(LIST_SECONDS)
+
+
+def _nodes() -> list[dict[str, Any]]:
+    listed: Any = ray.nodes
+    return list(listed())
 
 
 async def _answer(reference: Any) -> Any:
@@ -182,17 +191,21 @@ def _understood(error: BaseException, settings: ClusterSettings) -> SandboxError
     )
 
 
+def _join(settings: ClusterSettings) -> None:
+    ray.init(
+        address=settings.address,
+        _node_ip_address=settings.interface,
+        namespace=NAMESPACE,
+        log_to_driver=False,
+        configure_logging=False,
+    )
+
+
 async def _serve(settings: ClusterSettings, channel: socket.socket) -> None:
     reader, writer = await asyncio.open_connection(sock=channel, limit=1 << 20)
     try:
-        ray.init(
-            address=settings.address,
-            _node_ip_address=settings.interface,
-            namespace=NAMESPACE,
-            log_to_driver=False,
-            configure_logging=False,
-        )
-    except (ConnectionError, RayError, RuntimeError, ValueError) as error:
+        _join(settings)
+    except JOIN_ERRORS as error:
         trouble = Trouble.of(_understood(error, settings))
         writer.write(Frame(FrameKind.REFUSED, body=trouble.model_dump_json().encode()).encoded())
         await writer.drain()
@@ -206,5 +219,49 @@ async def _serve(settings: ClusterSettings, channel: socket.socket) -> None:
         ray.shutdown()
 
 
+async def _ask(name: str) -> Pulse | None:
+    """What one driver's actor says of its host; None when it ends meanwhile or does not answer."""
+    try:
+        actor = ray.get_actor(name, namespace=NAMESPACE)
+        return Pulse.model_validate_json(await asyncio.wait_for(_answer(actor.report.remote()), ASK_SECONDS))
+    except (RayError, TimeoutError, ValueError):
+        return None
+
+
+async def _look() -> list[dict[str, object]]:
+    """A `status.HostLine` for each node."""
+    actors = [str(actor["name"]) for actor in list_named_actors(all_namespaces=True) if actor["namespace"] == NAMESPACE]
+    pulses = dict(zip(actors, await asyncio.gather(*map(_ask, actors)), strict=True))
+    lines: list[dict[str, object]] = []
+    for node in _nodes():
+        mine = [pulse for name, pulse in pulses.items() if pulse and name.split()[0] == node["NodeID"]]
+        lines.append(
+            {
+                "name": node["NodeName"],
+                "address": node["NodeManagerAddress"],
+                "alive": node["Alive"],
+                "head": "node:__internal_head__" in node["Resources"],
+                "drivers": len(mine),
+                "sessions": sum(pulse.sessions for pulse in mine),
+                "draining": any(pulse.draining for pulse in mine),
+            }
+        )
+    return lines
+
+
+def _tell(settings: ClusterSettings, output: int) -> None:
+    """Writes who is in the cluster, or why that cannot be said, and ends."""
+    try:
+        _join(settings)
+        answer: object = asyncio.run(_look())
+    except JOIN_ERRORS as error:
+        answer = Trouble.of(_understood(error, settings)).model_dump()
+    os.write(output, json.dumps(answer).encode())
+
+
 if __name__ == "__main__":
-    asyncio.run(_serve(ClusterSettings.model_validate_json(sys.argv[2]), socket.socket(fileno=int(sys.argv[1]))))
+    given = ClusterSettings.model_validate_json(sys.argv[2])
+    if sys.argv[3:] == ["status"]:
+        _tell(given, int(sys.argv[1]))
+    else:
+        asyncio.run(_serve(given, socket.socket(fileno=int(sys.argv[1]))))

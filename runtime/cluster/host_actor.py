@@ -22,7 +22,7 @@ from pydantic import BaseModel
 from runtime.cluster import messages as m
 from runtime.cluster.boxes import Boxes
 from runtime.cluster.settings import HostSettings
-from runtime.errors import BadRequestError, BusyError, SandboxError
+from runtime.errors import BadRequestError, BusyError, RefusedError, SandboxError
 from runtime.sandbox import CallResult, Limits, Session, SessionPool
 
 log = logging.getLogger(__name__)
@@ -144,6 +144,11 @@ class HostActor:
                 raise BadRequestError(
                     f"this host speaks version {m.PROTOCOL} of the protocol, the driver {hello.protocol}",
                     hint="install the same version of Assay on every host",
+                )
+            if hello.backend is not self._settings.runtime.backend:
+                raise RefusedError(
+                    f"this host runs code under {self._settings.runtime.backend}, not under {hello.backend}",
+                    hint="the policies of the hosts have to agree on [sandbox] model_code",
                 )
             if self._settings.draining.exists():
                 raise BusyError("this host is leaving the cluster")

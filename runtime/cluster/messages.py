@@ -20,6 +20,7 @@ from runtime.errors import (
     RefusedError,
     SandboxError,
 )
+from runtime.profile import BackendName
 from runtime.sandbox import CallResult, ExecResult, FileKind, Limits, Priority, SnapshotId, Tier, Usage
 
 PROTOCOL = 1
@@ -65,6 +66,8 @@ class Hello(_Message):
 
     kind: Literal["hello"] = "hello"
     protocol: int = PROTOCOL
+    backend: BackendName
+    """What isolates the driver's code; a host that has another is of no use."""
     limits: Limits
 
 

@@ -21,18 +21,18 @@ from collections.abc import Callable
 from ipaddress import ip_address
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import BinaryIO, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from runtime.cluster import listening, token
-from runtime.cluster.process_session import ProcessSession
+from runtime.cluster.process_session import KILL_SECONDS, ProcessSession
 from runtime.cluster.settings import HOST_VARIABLE, LOOPBACK, PORTS, Address, HostSettings, Interface
 from runtime.errors import InfrastructureError, RefusedError
 from runtime.settings import RuntimeSettings
 
 SOCKET_PATH_BYTES = 107
-SESSION_PATH_BYTES = 66
+SESSION_PATH_BYTES = 64
 """What Ray puts behind its folder's name, in the path of its longest socket."""
 START_SECONDS = 60.0
 TERM_SECONDS = 5.0
@@ -98,6 +98,7 @@ class Node:
                 **({} if settings.head else token.QUICK),
             )
             (settings.folder / "host.json").write_text(settings.host.model_dump_json(), encoding="utf-8")
+            (settings.folder / "node.json").write_text(settings.model_dump_json(), encoding="utf-8")
             with (settings.folder / "ray.log").open("wb") as output:
                 self._listener = listening.start(
                     [sys.executable, "-I", "-m", "ray.scripts.scripts", "start", *_arguments(settings)],
@@ -163,7 +164,7 @@ class Node:
                 f"the head's address {settings.address} is not on this machine's interface {settings.interface}",
                 hint="give the first host its own address as interface",
             )
-        longest = SOCKET_PATH_BYTES - SESSION_PATH_BYTES - len("/ray")
+        longest = SOCKET_PATH_BYTES - SESSION_PATH_BYTES - len("/r")
         if len(os.fsencode(settings.folder)) > longest:
             raise RefusedError(
                 f"the path of {settings.folder} is too long for Ray's sockets",
@@ -211,6 +212,7 @@ def _arguments(settings: NodeSettings) -> list[str]:
     return [
         "--block",
         *where,
+        f"--node-name={settings.host.name}",
         f"--node-ip-address={settings.interface}",
         f"--node-manager-port={first + 1}",
         f"--object-manager-port={first + 2}",
@@ -224,28 +226,70 @@ def _arguments(settings: NodeSettings) -> list[str]:
         "--include-log-monitor=false",
         "--num-cpus=1",
         f"--object-store-memory={settings.object_store_mib << 20}",
-        f"--temp-dir={settings.folder / 'ray'}",
+        f"--temp-dir={settings.folder / 'r'}",
     ]
 
 
 def clear(folder: Path) -> None:
     """Ends what a node left in this folder and removes its files. Its caller holds the folder's lock."""
     ProcessSession.kill_recorded(folder / "processes")
-    for name in ("processes", "draining", "in-use", "host.json"):
+    for name in ("processes", "draining", "in-use", "host.json", "node.json"):
         (folder / name).unlink(missing_ok=True)
-    shutil.rmtree(folder / "ray", ignore_errors=True)
+    shutil.rmtree(folder / "r", ignore_errors=True)
 
 
 def in_use(folder: Path) -> bool:
     """Whether a driver has an actor here."""
     try:
         with (folder / "in-use").open("rb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return not _free(file)
     except FileNotFoundError:
         return False
+
+
+def running(folder: Path) -> NodeSettings | None:
+    """What the node of this folder was told; None where there is none."""
+    try:
+        with (folder / "lock").open("rb") as lock:
+            return None if _free(lock) else NodeSettings.model_validate_json((folder / "node.json").read_bytes())
+    except FileNotFoundError:  # never, or not yet
+        return None
+
+
+def leave(folder: Path, seconds: float) -> bool:
+    """Has the node of this folder end once its sessions have, at the latest after that many seconds; False when there
+    is none. Raises InfrastructureError when it does not end."""
+    try:
+        lock = (folder / "lock").open("r+b")
+    except FileNotFoundError:
+        return False
+    with lock:
+        if _free(lock):
+            return False
+        (folder / "draining").touch()
+        if not _until_free(lock, seconds):
+            os.kill(int(lock.read()), signal.SIGTERM)
+            if not _until_free(lock, TERM_SECONDS + KILL_SECONDS):
+                raise InfrastructureError("this machine does not leave the cluster", hint="see its log")
+    return True
+
+
+def _until_free(lock: BinaryIO, seconds: float) -> bool:
+    deadline = time.monotonic() + seconds
+    while not _free(lock):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.1)
+    return True
+
+
+def _free(lock: BinaryIO) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        return True
-    return False
+        return False
+    fcntl.flock(lock, fcntl.LOCK_UN)
+    return True
 
 
 def main() -> int:

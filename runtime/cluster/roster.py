@@ -17,7 +17,6 @@ from runtime.cluster.frames import Frame, FrameKind
 from runtime.cluster.placement import Capacity
 from runtime.cluster.settings import ClusterSettings
 from runtime.errors import InfrastructureError, RefusedError, SandboxError
-from runtime.sandbox import Limits
 
 
 class Joined(NamedTuple):
@@ -65,8 +64,8 @@ class Peer:
 
 
 class Roster:
-    def __init__(self, settings: ClusterSettings, limits: Limits) -> None:
-        self._settings, self._limits = settings, limits
+    def __init__(self, settings: ClusterSettings, hello: m.Hello) -> None:
+        self._settings, self._hello = settings, hello
         self._peers: dict[str, Peer] = {}
         self._past: Counter[str] = Counter()
         """Figures of hosts that are gone."""
@@ -100,7 +99,7 @@ class Roster:
             self.barred = isinstance(self.problem, RefusedError)
         elif frame.kind is FrameKind.UP:
             self._peers[frame.host] = Peer(frame.host, frame.body.decode(), now)
-            yield Send(Frame(FrameKind.PACKET, frame.host, m.packet([m.Hello(limits=self._limits)])))
+            yield Send(Frame(FrameKind.PACKET, frame.host, m.packet([self._hello])))
         elif peer is not None and frame.kind is FrameKind.DOWN:
             yield self._gone(peer, frame.body.decode())
         elif peer is not None:

@@ -104,7 +104,7 @@ class Nodes:
         time.sleep(0.2)
         left = running(self.folder)
         left += [str(path) for number in self.processes for path in (self.folder / f"n{number}").glob("s/*")]
-        left += [str(path) for path in self.folder.glob("n*/ray")]
+        left += [str(path) for path in self.folder.glob("n*/r")]
         shutil.rmtree(self.folder)
         return left
 

@@ -180,7 +180,7 @@ def test_a_host_that_is_killed_takes_its_own_calls_and_no_others(nodes: Nodes, p
     assert {session.run("print(1)").output for session in fresh} == {"1\n"}
     assert nodes.processes[1].wait(20) != 0
     nodes.processes[1].communicate()
-    assert list(nodes.folder.glob("n1/ray")) == []
+    assert list(nodes.folder.glob("n1/r")) == []
     killed = set(nodes.folder.glob("n1/s/*"))
     until(lambda: not running(nodes.folder / "n1"), 10, "nothing of the host runs any more")
     nodes.begin(1)
@@ -204,7 +204,7 @@ def test_a_node_that_was_killed_leaves_nothing_for_the_next_one(nodes: Nodes, po
         waiting.result(12)
     clear(nodes.folder / "n1")
     assert [member for member in before.members() if member.state not in "ZX"] == []
-    assert list(nodes.folder.glob("n1/ray")) == []
+    assert list(nodes.folder.glob("n1/r")) == []
     nodes.begin(1)
     nodes.wait(1)
     until(lambda: pool.hosts()["host-1"] is Health.READY, 20, "the host is back")

@@ -198,9 +198,10 @@ def test_closing_the_pool_ends_every_wait(cluster: Cluster) -> None:
 
 def test_a_host_that_does_not_keep_to_the_protocol_is_given_up(cluster: Cluster) -> None:
     session = cluster.pool.open()
+    waiting = session.start("import time; time.sleep(1)")
     cluster.link.inject("node-0", b'[{"kind":"called","session":1}]')
     with pytest.raises(InfrastructureError, match="protocol"):
-        session.run("import time; time.sleep(1)")
+        waiting.result(5)
     assert cluster.pool.open().id.startswith("b/")
 
 

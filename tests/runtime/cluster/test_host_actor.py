@@ -15,7 +15,10 @@ from runtime.cluster import messages as m
 from runtime.cluster.host_actor import HostActor
 from runtime.cluster.node import in_use
 from runtime.errors import InfrastructureError, RefusedError
+from runtime.profile import BackendName
 from runtime.sandbox import Limits, Priority, SessionPool, Tier
+
+HELLO = m.Hello(backend=BackendName.GVISOR, limits=Limits())
 
 
 class Driver:
@@ -52,7 +55,7 @@ def call(session: int, number: int, code: bytes) -> m.Call:
 
 async def test_a_result_is_passed_on_as_soon_as_it_is_there(tmp_path: Path) -> None:
     driver = Driver(tmp_path)
-    await driver.say(m.Hello(limits=Limits()), opened(1), call(1, 2, b"import time; time.sleep(0.2)"))
+    await driver.say(HELLO, opened(1), call(1, 2, b"import time; time.sleep(0.2)"))
     [welcome] = await driver.hear()
     assert isinstance(welcome, m.Welcome)
     began = time.monotonic()
@@ -73,7 +76,7 @@ async def test_a_host_with_nothing_to_say_says_that_it_is_alive(tmp_path: Path) 
 
 async def test_a_driver_that_fell_silent_loses_its_sessions(tmp_path: Path) -> None:
     driver = Driver(tmp_path, lease=0.3)
-    await driver.say(m.Hello(limits=Limits()), opened(1))
+    await driver.say(HELLO, opened(1))
     assert in_use(tmp_path)
     deadline = time.monotonic() + 5
     while not driver.ended and time.monotonic() < deadline:
@@ -86,7 +89,7 @@ async def test_a_host_without_sandboxes_turns_the_driver_away_with_its_reason(tm
         raise RefusedError("there is no runsc", hint="run the installer")
 
     driver = Driver(tmp_path, make=refuse)
-    await driver.say(m.Hello(limits=Limits()))
+    await driver.say(HELLO)
     [turned] = await driver.hear()
     assert isinstance(turned, m.Turned)
     error = turned.trouble.exception()
@@ -96,10 +99,19 @@ async def test_a_host_without_sandboxes_turns_the_driver_away_with_its_reason(tm
 
 async def test_another_version_of_the_protocol_is_turned_away(tmp_path: Path) -> None:
     driver = Driver(tmp_path)
-    await driver.say(m.Hello(protocol=m.PROTOCOL + 1, limits=Limits()))
+    await driver.say(HELLO.model_copy(update={"protocol": m.PROTOCOL + 1}))
     [turned] = await driver.hear()
     assert isinstance(turned, m.Turned)
     assert "version" in turned.trouble.message
+    await driver.actor.close()
+
+
+async def test_a_host_with_another_isolation_than_the_drivers_is_of_no_use(tmp_path: Path) -> None:
+    driver = Driver(tmp_path)
+    await driver.say(HELLO.model_copy(update={"backend": BackendName.NSJAIL}))
+    [turned] = await driver.hear()
+    assert isinstance(turned, m.Turned)
+    assert (turned.trouble.error, driver.pools) == ("refused", [])
     await driver.actor.close()
 
 
@@ -114,7 +126,7 @@ async def test_what_is_no_packet_is_refused_whole(tmp_path: Path, packet: bytes)
 async def test_commands_out_of_place_are_answered_with_what_is_wrong(tmp_path: Path) -> None:
     driver = Driver(tmp_path)
     await driver.say(opened(1))
-    await driver.say(m.Hello(limits=Limits()), call(9, 3, b"1"), m.Fork(session=9, call=4, into=(5,)))
+    await driver.say(HELLO, call(9, 3, b"1"), m.Fork(session=9, call=4, into=(5,)))
     reports = await driver.hear()
     failed = [report for report in reports if isinstance(report, m.Failed)]
     assert [(report.session, report.call, report.trouble.error) for report in failed] == [
@@ -127,7 +139,7 @@ async def test_commands_out_of_place_are_answered_with_what_is_wrong(tmp_path: P
 
 async def test_an_error_that_nobody_foresaw_is_the_infrastructures(tmp_path: Path) -> None:
     driver = Driver(tmp_path)
-    await driver.say(m.Hello(limits=Limits()), opened(1))
+    await driver.say(HELLO, opened(1))
     await driver.hear()
     await driver.say(call(1, 2, b"raise KeyError('\\ud800 from a pool')"))
     [failed] = await driver.hear()
