@@ -25,6 +25,7 @@ MODE=install
 DRY=0
 PURGE=0
 WITH_CUDA=0
+GUEST_PACKAGES=1
 EXTRA=()
 SCRATCH=""
 PY=""
@@ -44,6 +45,8 @@ Installs what is missing and ends with `assay doctor`.
   --purge         with --uninstall: remove the data folder as well (models, ledger, artifacts)
   --prefix DIR    the folder of the environment (default: .venv beside this file)
   --with-cuda     take the ordinary build of torch although no NVIDIA GPU was found (several GB)
+  --without-guest-packages
+                  code in sandboxes gets the standard library only: no numpy, scipy, sympy
   --help          this text
 
   ASSAY_PYTHON        the interpreter to use: Python 3.11 or newer that can make virtual environments
@@ -93,6 +96,7 @@ parse() {
         --dry-run) DRY=1 ;;
         --purge) PURGE=1 ;;
         --with-cuda) WITH_CUDA=1 ;;
+        --without-guest-packages) GUEST_PACKAGES=0 ;;
         --prefix)
             [ $# -ge 2 ] && [ -n "$2" ] || fail 2 "--prefix needs a folder" "./install.sh --prefix /opt/assay"
             case "$2" in
@@ -534,6 +538,58 @@ runsc() {
         "download a release from gvisor.dev, put it on PATH and run this again; inside a container, allow ptrace, mount and namespaces"
 }
 
+# --- 4. what code in sandboxes may import -----------------------------------------------------------------------------
+
+# The distribution's interpreter runs in sandboxes, so the packages are for that one.
+readonly GUEST_PYTHON=/usr/bin/python3
+readonly GUEST_LIST="$ROOT/runtime/backends/guest_packages.txt"
+
+guest_packages() {
+    local folder="$VENV/guest-packages" new version digest started
+    if [ "$GUEST_PACKAGES" = 0 ]; then
+        say "guest packages: none (--without-guest-packages)"
+        if [ -d "$folder" ] && plan "remove $folder"; then rm -rf "$folder"; fi
+        return 0
+    fi
+    if [ ! -x "$GUEST_PYTHON" ]; then # in a dry run on a bare machine
+        plan "guest packages: build numpy, scipy and sympy for $GUEST_PYTHON in $folder" || return 0
+    fi
+    version="$("$GUEST_PYTHON" -c 'import sys; print("%d.%d" % sys.version_info[:2])')"
+    digest="$({ grep -v '^#' "$GUEST_LIST"; "$GUEST_PYTHON" -VV; } | sha256sum | cut -d' ' -f1)"
+    if [ "$(cat "$folder/digest" 2>/dev/null || true)" = "$digest" ]; then
+        say "guest packages: $folder is up to date"
+        return 0
+    fi
+    plan "guest packages: $(grep -v '^#' "$GUEST_LIST" | tr '\n' ' ')for Python $version, in $folder (code in sandboxes may import them)" ||
+        return 0
+    scratch
+    started="$(date +%s)"
+    new="$VENV/.guest-packages.new"
+    rm -rf "$new"
+    pip install -qq --no-deps --no-compile --only-binary=:all: --implementation cp --python-version "$version" \
+        --target "$new" -r "$GUEST_LIST" 2>"$SCRATCH/guest.log" || {
+        tail -n 3 "$SCRATCH/guest.log" >&2
+        rm -rf "$new"
+        fail 5 "the packages for code in sandboxes could not be fetched" \
+            "read pip's message above; --without-guest-packages goes on without them"
+    }
+    # Tests, headers and programs are of no use in there.
+    find "$new" -depth -type d \( -name tests -o -name testing -path '*/scipy/*' -o -name include -o -name bin -o -name '*.dist-info' \) \
+        -exec rm -rf {} +
+    rm -rf "$new/share" "$new/isympy.py"
+    find "$new" -type f \( -name '*.pth' -o -name '*.pyi' -o -name '*.a' -o -name '*.pxd' \) -delete
+    "$GUEST_PYTHON" -I -m compileall -q -j 0 --invalidation-mode unchecked-hash -s "$new" -p /opt/packages "$new" \
+        >/dev/null || true # some files are Python 2 on purpose
+    find "$new" -type d -exec chmod 0755 {} +
+    find "$new" -type f -exec chmod 0644 {} +
+    "$GUEST_PYTHON" -I -c 'import sys; sys.path.append(sys.argv[1]); import numpy, scipy.integrate, sympy' "$new" ||
+        fail 5 "$GUEST_PYTHON cannot import the packages that were fetched for it" "read its message above"
+    printf '%s\n' "$digest" >"$new/digest"
+    rm -rf "$folder"
+    mv "$new" "$folder"
+    detail "$(du -sm "$folder" | cut -f1) MiB, $(($(date +%s) - started)) s"
+}
+
 # --- uninstall --------------------------------------------------------------------------------------------------------
 
 uninstall() {
@@ -613,6 +669,7 @@ main() {
     system_packages
     environment
     runsc
+    guest_packages
     exec 9<&- # the installation is done: what follows may take long, and needs no lock
     doctor
     case "$MODE" in

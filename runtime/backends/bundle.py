@@ -24,6 +24,8 @@ ENVIRONMENT = {
     "TMPDIR": "/tmp",  # noqa: S108 - the guest's own
     "LANG": "C.UTF-8",
     "TZ": "UTC0",
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
     "PYTHONHASHSEED": "0",
     "PYTHONDONTWRITEBYTECODE": "1",
 }

@@ -158,7 +158,7 @@ class GVisor:
         self._boxes.close()
 
     def _ensure_root(self) -> Path:
-        return ensure_root(self._settings.root_dir, self._settings.python).resolve()
+        return ensure_root(self._settings.root_dir, self._settings.python, self._settings.packages).resolve()
 
     def _take_room_back(self, box: HostedBox) -> None:
         """A box that cannot go back to its own limit is ended: its image lies in memory, not on a disk."""

@@ -55,7 +55,7 @@ class NsJail:
         require_user_namespaces()
         self._nsenter = find_nsenter()
         self._machine = os.uname().machine
-        self._mounts = nsjail_mounts.make(ensure_root(settings.root_dir, settings.python).resolve())
+        self._mounts = nsjail_mounts.make(ensure_root(settings.root_dir, settings.python, settings.packages).resolve())
         self._host_ids = itertools.count(int.from_bytes(os.urandom(4), "little"))
 
     def image_parts(self, profile: Profile) -> tuple[str, ...]:

@@ -19,9 +19,10 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+from runtime.backends.packages import Packages, find_packages, link_into
 from runtime.errors import InfrastructureError, RefusedError
 
-FORMAT = "1"
+FORMAT = "2"
 GUEST = Path(__file__).parents[1] / "guest"
 DEFAULT_PYTHON = "/usr/bin/python3"
 UNWANTED = (
@@ -65,23 +66,26 @@ def linked_libraries(files: list[Path]) -> set[Path]:
     return {Path(path) for path in re.findall(r"(?:=> |^\t)(/\S+) \(0x", answer.stdout, flags=re.MULTILINE)}
 
 
-def digest(python: Python) -> str:
-    """The name of the root that this interpreter and this worker give."""
+def digest(python: Python, packages: Packages | None = None) -> str:
+    """The name of the root that this interpreter, this worker and these packages give."""
     state = hashlib.sha256(FORMAT.encode())
     found = python.executable.stat()
     state.update(f"{python.executable}|{python.stdlib}|{python.version}|{found.st_size}|{found.st_mtime_ns}".encode())
+    state.update(b"|" + (packages.digest if packages else "").encode() + b"|")
     for file in sorted(GUEST.glob("*.py")):
         state.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
     return state.hexdigest()[:16]
 
 
-def ensure_root(root_dir: Path, python_path: str | None = None) -> Path:
+def ensure_root(root_dir: Path, python_path: str | None = None, packages_path: Path | None = None) -> Path:
     """The finished root folder, built when it is not there yet (about a second).
 
-    Raises RefusedError without a usable Python, InfrastructureError when the disk does not take it.
+    Raises RefusedError without a usable Python or a given folder of packages, InfrastructureError when the disk does
+    not take it.
     """
     python = inspect_python(python_path)
-    target = root_dir / f"root-{digest(python)}"
+    packages = find_packages(packages_path)
+    target = root_dir / f"root-{digest(python, packages)}"
     if target.is_dir():
         return target
     try:
@@ -89,7 +93,7 @@ def ensure_root(root_dir: Path, python_path: str | None = None) -> Path:
         _remove_abandoned(root_dir)
         temporary = Path(tempfile.mkdtemp(prefix="building-", dir=root_dir))
         try:
-            _build(temporary, python)
+            _build(temporary, python, packages)
             temporary.chmod(0o755)
             try:
                 temporary.rename(target)
@@ -118,7 +122,7 @@ def _unwanted(_folder: str, names: list[str]) -> set[str]:
     return {name for name in names if name in WITHOUT or name.startswith(WITHOUT_PREFIXES)}
 
 
-def _build(root: Path, python: Python) -> None:
+def _build(root: Path, python: Python, packages: Packages | None) -> None:
     for folder in ("usr/bin", "proc", "dev", "sys", "tmp", "work", "etc", "opt/runtime/guest"):
         (root / folder).mkdir(parents=True, exist_ok=True)
     _copy(python.executable, root, python.executable)
@@ -149,6 +153,8 @@ def _build(root: Path, python: Python) -> None:
     for path in [root, *root.rglob("*")]:
         if not path.is_symlink():
             path.chmod(0o755 if path.is_dir() or os.access(path, os.X_OK) else 0o644)
+    if packages is not None:  # last: links share their modes with the folder, which has the right ones
+        link_into(packages, root)
 
 
 def _misses_a_library(extension: Path) -> bool:

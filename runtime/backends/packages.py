@@ -1,0 +1,59 @@
+"""The packages that guests may import beside the standard library: a folder that the installer builds.
+
+What always holds: a folder is named by the digest beside it, and a guest's root that has them is named by that digest
+too; the folder itself is only read. Without it guests have the standard library, and `import numpy` says that there is
+no such module.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+from runtime.errors import RefusedError
+
+FOLDER = "guest-packages"
+DIGEST = "digest"
+INSIDE = "opt/packages"
+"""Where they lie in a guest's root."""
+
+
+class Packages(NamedTuple):
+    folder: Path
+    digest: str
+
+
+def find_packages(path: Path | None = None) -> Packages | None:
+    """Those in the given folder, or the installer's, beside this interpreter; None where it has built none.
+
+    Raises RefusedError when the given folder is not one that the installer finished.
+    """
+    folder = path if path is not None else Path(sys.prefix) / FOLDER
+    try:
+        digest = (folder / DIGEST).read_text().strip()
+    except OSError as error:
+        if path is None:
+            return None
+        raise RefusedError(
+            f"{folder} holds no packages for guests: {error.strerror or error}",
+            hint="install.sh builds such a folder; or leave the setting out.",
+        ) from error
+    return Packages(folder, digest)
+
+
+def link_into(packages: Packages, root: Path) -> None:
+    """Puts them into a root that is being built: by hard links on one file system, else by copies. Raises OSError."""
+    shutil.copytree(
+        packages.folder, root / INSIDE, symlinks=True, copy_function=_link, ignore=shutil.ignore_patterns(DIGEST)
+    )
+
+
+def _link(source: str, target: str) -> str:
+    with contextlib.suppress(OSError):  # another file system, or one without hard links
+        os.link(source, target, follow_symlinks=False)
+        return target
+    return str(shutil.copy2(source, target, follow_symlinks=False))
