@@ -6,7 +6,6 @@ one, and what differs is the sandbox alone.
 
 from __future__ import annotations
 
-import json
 import socket
 import subprocess
 import sys
@@ -27,8 +26,8 @@ PYTHON = "/usr/bin/python3"
 def start_worker(profile: Profile) -> subprocess.Popen[bytes]:
     """The worker of that mode, its frames on standard input and output."""
     script = REPOSITORY / "runtime/guest/worker.py"
-    limits = {**json.loads(profile.worker_limits()), "memory_bytes": 1 << 32}
-    arguments = [script.name, profile.mode, json.dumps(limits)]
+    limits = profile.model_copy(update={"process_memory_mib": 4096}).worker_limits()
+    arguments = [script.name, profile.mode, limits]
     code = f"import runpy, sys; sys.path.insert(0, {str(REPOSITORY)!r}); sys.argv = {arguments!r}; "
     code += f"runpy.run_path({str(script)!r}, run_name='__main__')"
     return subprocess.Popen([PYTHON, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)

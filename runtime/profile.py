@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from enum import StrEnum
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 Mode = Literal["shared", "process", "sandbox"]
+ModuleName = Annotated[str, StringConstraints(pattern=r"\A[A-Za-z_][A-Za-z0-9_.]*\z")]
 
 
 class BackendName(StrEnum):
@@ -21,7 +21,7 @@ class Profile(BaseModel):
 
     backend: BackendName = BackendName.GVISOR
     mode: Mode
-    preload: tuple[str, ...] = ()
+    preload: tuple[ModuleName, ...] = ()
     """Modules that are imported before the first call, and so are part of the golden image."""
     memory_mib: int = Field(ge=16)
     """Of the whole sandbox, gVisor's own part (about 30 MiB) included."""
@@ -36,6 +36,8 @@ class Profile(BaseModel):
     slice_seconds: float = Field(0.25, gt=0)
     ahead: int = Field(0, ge=0)
     """Processes forked before anybody asks."""
+    most_ahead: int = Field(0, ge=0)
+    """So many once they turn out to be too few; less than `ahead` is as much as `ahead`."""
     cpu_seconds: float | None = None
     """CPU time of the sandbox; the broker kills it at its end. None: no end."""
     life_seconds: float | None = None
@@ -43,13 +45,13 @@ class Profile(BaseModel):
 
     def worker_limits(self) -> str:
         """What the worker enforces itself, as its second argument."""
-        return json.dumps(
-            {
-                "output_bytes": self.output_bytes,
-                "memory_bytes": self.process_memory_mib << 20,
-                "open_files": self.open_files,
-                "slice_seconds": self.slice_seconds,
-                "ahead": self.ahead,
-                "preload": list(self.preload),
-            }
-        )
+        limits = {
+            "output_bytes": self.output_bytes,
+            "memory_bytes": self.process_memory_mib << 20,
+            "open_files": self.open_files,
+            "slice_seconds": self.slice_seconds,
+            "ahead": self.ahead,
+            "most_ahead": self.most_ahead,
+            "preload": ",".join(self.preload),
+        }
+        return " ".join(f"{name}={value}" for name, value in limits.items())

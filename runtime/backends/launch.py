@@ -17,21 +17,20 @@ import subprocess
 import threading
 from collections.abc import Sequence
 
-from runtime.guest.confine import (
+from runtime.guest.confine import PR_SET_SECCOMP, SECCOMP_MODE_FILTER
+from runtime.guest.filters import (
     ALLOW,
-    ARCHITECTURES,
+    AUDIT,
     JUMP_IF_EQUAL,
     LOAD_WORD,
+    NOT_THERE,
     OFFSET_ARCHITECTURE,
     OFFSET_NUMBER,
-    PR_SET_SECCOMP,
     RETURN,
-    SECCOMP_MODE_FILTER,
     instruction,
 )
 
 PR_SET_CHILD_SUBREAPER = 36
-ANSWER_ENOSYS = 0x00050000 | 38
 MEMBARRIER = {"x86_64": 324, "aarch64": 283}
 FAR = 300
 ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
@@ -62,10 +61,10 @@ def membarrier_filter(machine: str) -> bytes:
     return b"".join(
         [
             instruction(LOAD_WORD, OFFSET_ARCHITECTURE),
-            instruction(JUMP_IF_EQUAL, ARCHITECTURES[machine][0], if_false=3),
+            instruction(JUMP_IF_EQUAL, AUDIT[machine], if_false=3),
             instruction(LOAD_WORD, OFFSET_NUMBER),
             instruction(JUMP_IF_EQUAL, MEMBARRIER[machine], if_false=1),
-            instruction(RETURN, ANSWER_ENOSYS),
+            instruction(RETURN, NOT_THERE),
             instruction(RETURN, ALLOW),
         ]
     )

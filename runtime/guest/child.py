@@ -11,90 +11,134 @@ import os
 import resource
 import struct
 import sys
-import types
-from typing import Any, NamedTuple
 
-from runtime.guest import confine, seeds, wire
+from runtime.guest import kinds, seeds
 from runtime.guest.report import FILENAME, report
 
-REQUESTS, REPLIES = 100, 101
-"""Descriptors of the child's own ends; 1 and 2 are its output, 0 is empty."""
+TYPE_CHECKING = False  # what it guards is for type checkers: a guest does not load `typing`
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, NoReturn
+
 HEADER = struct.Struct(">I16sB")
-"""Between supervisor and child: bytes after this header, nonce, `Kind` (on the way in RUN or SEED)."""
+"""Between supervisor and child: bytes after this header, nonce; on the way in RUN or SEED, on the way out the kind."""
 RUN, SEED = 0, 1
+MOST_FILES = 1 << 16
+Ends = tuple[int, int, int]
+"""A child's ends of its pipes: requests, replies, output."""
 
 
-class Pipes(NamedTuple):
-    """The child's ends before it has moved them to where they belong."""
-
-    requests: int
-    replies: int
-    output: int
+def bound_memory(size: int) -> None:
+    """Address space of this process and of those it will fork, in bytes, for good."""
+    _bound(resource.RLIMIT_AS, size)
 
 
-def _read_exactly(descriptor: int, size: int) -> bytes:
-    data = b""
-    while len(data) < size:
-        more = os.read(descriptor, size - len(data))
-        if not more:
-            os._exit(0)
-        data += more
-    return data
+def bound_files(number: int) -> None:
+    """Open descriptors, likewise."""
+    _bound(resource.RLIMIT_NOFILE, number)
 
 
-def _write_all(descriptor: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(descriptor, view) :]
+def _bound(limit: int, value: int) -> None:
+    _, most = resource.getrlimit(limit)
+    value = value if most == resource.RLIM_INFINITY else min(value, most)
+    resource.setrlimit(limit, (value, value))
 
 
-def _settle(pipes: Pipes) -> None:
-    """Moves the pipes to their places and closes every other descriptor, the zygote's line among them."""
-    os.dup2(pipes.requests, REQUESTS, inheritable=False)
-    os.dup2(pipes.replies, REPLIES, inheritable=False)
-    os.dup2(pipes.output, 1)
-    os.dup2(pipes.output, 2)
-    os.closerange(3, REQUESTS)
-    os.closerange(REPLIES + 1, 1024)
+def load(names: list[str]) -> str:
+    """Imports them; empty, or what was wrong, on one line."""
+    for name in names:
+        try:
+            __import__(name)
+        except BaseException as error:  # noqa: BLE001
+            return " ".join(f"{name} could not be imported: {type(error).__name__}: {error}".split())
+    return ""
+
+
+def live(ends: Ends, *, confine: Callable[[], None] | None = None) -> NoReturn:
+    """The whole life of the process; never returns to the supervisor's code. `confine` is called last before it takes
+    the first request."""
+    requests, replies = _settle(ends)
+    output = io.TextIOWrapper(
+        io.FileIO(1, "w", closefd=False), encoding="utf-8", errors="backslashreplace", write_through=False
+    )
+    sys.stdout = sys.stderr = output
+    seeds.seed(seeds.FIRST)  # after the fork: `random` has seeded itself anew in it
+    names = _fresh_main()
+    if confine is not None:
+        confine()
+    _serve(requests, replies, output, names)
+
+
+def _settle(ends: Ends) -> tuple[int, int]:
+    """Leaves nothing open but standard input, the pipes, and both outputs on the one of them."""
+    requests, replies, output = ends
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    low, high = sorted((requests, replies))
+    os.closerange(3, low)
+    os.closerange(low + 1, high)
+    os.closerange(high + 1, MOST_FILES)
+    return requests, replies
 
 
 def _fresh_main() -> dict[str, Any]:
-    main = types.ModuleType("__main__")
+    main = type(sys)("__main__")
     sys.modules["__main__"] = main
     for name in [name for name in sys.modules if name == "runtime" or name.startswith("runtime.")]:
         del sys.modules[name]
     return vars(main)
 
 
-def live(pipes: Pipes, *, confined: bool, memory_bytes: int, machine: str) -> None:
-    """The whole life of the process; never returns to the supervisor's code."""
-    _settle(pipes)
-    output = io.TextIOWrapper(
-        io.FileIO(1, "w", closefd=False), encoding="utf-8", errors="backslashreplace", write_through=False
-    )
-    sys.stdout = sys.stderr = output
-    seeds.seed(seeds.FIRST)
-    resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
-    names = _fresh_main()
-    if confined:
-        confine.compute_only(machine)
+def _serve(requests: int, replies: int, output: io.TextIOWrapper, names: dict[str, Any]) -> NoReturn:
+    waiting = b""
     while True:
-        size, nonce, order = HEADER.unpack(_read_exactly(REQUESTS, HEADER.size))
-        body = _read_exactly(REQUESTS, size)
+        while len(waiting) < HEADER.size:
+            waiting += _read(requests)
+        size, nonce, order = HEADER.unpack_from(waiting)
+        end = HEADER.size + size
+        if len(waiting) < end:
+            pieces = [waiting]
+            missing = end - len(waiting)
+            while missing > 0:
+                pieces.append(_read(requests))
+                missing -= len(pieces[-1])
+            waiting = b"".join(pieces)
+        body, waiting = waiting[HEADER.size : end], waiting[end:]
         if order == SEED:
-            try:
-                seeds.seed(seeds.mixed(body, os.getpid()))
-            except BaseException:  # noqa: BLE001
-                os._exit(0)  # its own code took these modules' place: no process that draws what others draw
+            _seed(body)
             continue
-        text = body.decode("utf-8", "surrogatepass")
-        kind, error = wire.Kind.OK, b""
-        try:
-            exec(compile(text, FILENAME, "exec", dont_inherit=True), names)  # noqa: S102
-        except BaseException as failure:  # noqa: BLE001
-            kind, error = wire.Kind.EXCEPTION, report(failure, text)
-        try:
-            output.flush()
-        except BaseException as failure:  # noqa: BLE001
-            kind, error = wire.Kind.EXCEPTION, report(failure, text)
-        _write_all(REPLIES, HEADER.pack(len(error), nonce, kind) + error)
+        kind, error = _run(body.decode("utf-8", "surrogatepass"), output, names)
+        _write(replies, HEADER.pack(len(error), nonce, kind) + error)
+
+
+def _run(text: str, output: io.TextIOWrapper, names: dict[str, Any]) -> tuple[int, bytes]:
+    kind, error = kinds.OK, b""
+    try:
+        exec(compile(text, FILENAME, "exec", dont_inherit=True), names)  # noqa: S102
+    except BaseException as failure:  # noqa: BLE001
+        kind, error = kinds.EXCEPTION, report(failure, text)
+    try:
+        output.flush()
+    except BaseException as failure:  # noqa: BLE001
+        kind, error = kinds.EXCEPTION, report(failure, text)
+    return kind, error
+
+
+def _seed(value: bytes) -> None:
+    try:
+        seeds.seed(seeds.mixed(value, os.getpid()))
+    except BaseException:  # noqa: BLE001 - user code took the modules' place: rather no process than one that draws
+        os._exit(0)  # what its siblings draw
+
+
+def _read(descriptor: int) -> bytes:
+    data = os.read(descriptor, 1 << 16)
+    if not data:
+        os._exit(0)
+    return data
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]

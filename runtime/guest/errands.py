@@ -2,32 +2,47 @@
 
 from __future__ import annotations
 
-import json
 import os
-from typing import Any
 
-from runtime.guest import files, programs
-from runtime.guest.wire import Kind, Op, Request
+from runtime.guest import files, kinds, ops, programs
+from runtime.guest.frames import fields_of
 
 
-def answer(request: Request) -> tuple[Kind, bytes, bytes]:
+def answer(op: int, body: bytes) -> tuple[int, bytes, bytes]:
     """Kind, content and report for one EXEC, READ, WRITE or LIST."""
-    body = memoryview(request.body)
-    end = request.body.find(b"\n")
-    line, content = (body[:end], body[end + 1 :]) if end >= 0 else (body, body[:0])
-    asked: dict[str, Any] = json.loads(bytes(line))
+    fields, content = _asked(op, body)
     try:
-        if request.op == Op.READ:
-            return Kind.OK, files.read(asked["path"], asked.get("offset", 0), asked["max_bytes"]), b""
-        if request.op == Op.WRITE:
-            files.write(asked["path"], content, parents=asked.get("parents", False))
-            return Kind.OK, b"", b""
-        if request.op == Op.LIST:
-            return Kind.OK, files.listing(asked["path"], asked["entries"]), b""
-        ended = programs.execute(asked["argv"], bytes(content), asked["seconds"], asked["output_bytes"])
+        if op == ops.READ:
+            path, offset, max_bytes = fields
+            return kinds.OK, files.read(path, int(offset), int(max_bytes)), b""
+        if op == ops.WRITE:
+            path, parents = fields
+            files.write(path, content, parents=parents == "1")
+            return kinds.OK, b"", b""
+        if op == ops.LIST:
+            path, entries = fields
+            return kinds.OK, files.listing(path, int(entries)), b""
+        seconds, output_bytes, *argv = fields
+        ended = programs.execute(argv, bytes(content), float(seconds), int(output_bytes))
     except (files.RefusedError, ValueError) as error:
-        return Kind.REFUSED, b"", str(error).encode()
+        return kinds.REFUSED, b"", str(error).encode()
     except OSError as error:
-        return Kind.REFUSED, b"", os.strerror(error.errno or 0).encode()
-    facts = {"exit_code": ended.exit_code, "stdout_bytes": len(ended.stdout)}
-    return ended.kind, ended.stdout + ended.stderr, json.dumps(facts).encode()
+        return kinds.REFUSED, b"", os.strerror(error.errno or 0).encode()
+    facts = f'{{"exit_code": {ended.exit_code}, "stdout_bytes": {len(ended.stdout)}}}'
+    return ended.kind, ended.stdout + ended.stderr, facts.encode()
+
+
+def _asked(op: int, body: bytes) -> tuple[list[str], memoryview]:
+    if body[:1] != b"{":
+        return fields_of(body)
+    import json  # until every host packs fields
+
+    line, _, content = body.partition(b"\n")
+    asked = json.loads(line)
+    if op == ops.EXEC:
+        return [str(asked["seconds"]), str(asked["output_bytes"]), *asked["argv"]], memoryview(content)
+    if op == ops.WRITE:
+        return [asked["path"], "1" if asked.get("parents") else "0"], memoryview(content)
+    if op == ops.LIST:
+        return [asked["path"], str(asked["entries"])], memoryview(content)
+    return [asked["path"], str(asked.get("offset", 0)), str(asked["max_bytes"])], memoryview(content)

@@ -7,11 +7,12 @@ listed or kept open is bounded by the request and by the constants below.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import time
 
-from runtime.guest import wire
+from runtime.guest import frames
 
 ROOTS = ("work", "tmp")
 DEPTH = 64
@@ -118,7 +119,12 @@ def listing(path: str, entries: int) -> bytes:
     folder as it was at some moment.
     """
     found = _Listing(entries)
-    found.take(_open_folders(_parts(path, 1)), b"", 0)
+    try:
+        found.take(_open_folders(_parts(path, 1)), b"", 0)
+    except OSError as error:
+        if error.errno == errno.EMFILE:
+            raise RefusedError("more than can be open at once: folders within one another") from error
+        raise
     return b"".join(found.records)
 
 
@@ -172,8 +178,8 @@ class _Listing:
         self.take(inner, path + b"/", depth + 1)
 
     def _add(self, kind: bytes, size: int, path: bytes) -> None:
-        record = wire.ENTRY.pack(kind, size, len(path)) + path
+        record = frames.ENTRY.pack(kind, size, len(path)) + path
         self._size += len(record)
-        if self._size > wire.LIST_BYTES:
-            raise RefusedError(f"more than {wire.LIST_BYTES} bytes of names")
+        if self._size > frames.LIST_BYTES:
+            raise RefusedError(f"more than {frames.LIST_BYTES} bytes of names")
         self.records.append(record)

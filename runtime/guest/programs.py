@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import os
 import select
-import signal
 import time
 
-from runtime.guest.wire import Kind
+from runtime.guest import kinds
+from runtime.guest.process import SIGKILL
 
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "HOME": "/work", "LANG": "C.UTF-8", "TMPDIR": "/tmp"}  # noqa: S108
 FIRST_LOOK, LAST_LOOK = 0.001, 0.05
@@ -22,7 +22,7 @@ FIRST_LOOK, LAST_LOOK = 0.001, 0.05
 class Ended:
     """How a program ended: its exit code as `os.waitstatus_to_exitcode` has it, and what it wrote."""
 
-    def __init__(self, kind: Kind, exit_code: int, stdout: bytes, stderr: bytes) -> None:
+    def __init__(self, kind: int, exit_code: int, stdout: bytes, stderr: bytes) -> None:
         self.kind, self.exit_code, self.stdout, self.stderr = kind, exit_code, stdout, stderr
 
 
@@ -60,35 +60,35 @@ class _Run:
         self._open = set(ours)
 
     def finish(self, deadline: float) -> Ended:
-        kind, look = Kind.OK, FIRST_LOOK
+        kind, look = kinds.OK, FIRST_LOOK
         ended, status = 0, 0
-        while kind is Kind.OK and not ended:
+        while kind == kinds.OK and not ended:
             left = deadline - time.monotonic()
             if left <= 0:
-                kind = Kind.TIMEOUT
+                kind = kinds.TIMEOUT
                 break
             quiet = not self._poll.poll(min(left, look) * 1000)
             kind = self._exchange()
             ended, status = os.waitpid(self._pid, os.WNOHANG)
             look = min(2 * look, LAST_LOOK) if quiet else FIRST_LOOK
-        if kind is Kind.OK:
+        if kind == kinds.OK:
             kind = self._exchange()
         if not ended:
-            os.killpg(self._pid, signal.SIGKILL)
+            os.killpg(self._pid, SIGKILL)
             _, status = os.waitpid(self._pid, 0)
         for end in list(self._open):
             self._close(end)
         stdout, stderr = self._gathered.values()
         return Ended(kind, os.waitstatus_to_exitcode(status), bytes(stdout), bytes(stderr))
 
-    def _exchange(self) -> Kind:
+    def _exchange(self) -> int:
         """Takes and gives all that is possible now."""
         for descriptor, _ in self._poll.poll(0):
             if descriptor == self._stdin:
                 self._feed()
             elif not self._gather(descriptor):
-                return Kind.OUTPUT
-        return Kind.OK
+                return kinds.OUTPUT
+        return kinds.OK
 
     def _feed(self) -> None:
         try:

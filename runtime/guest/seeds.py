@@ -1,6 +1,6 @@
-"""Other random numbers for a guest that was restored from a snapshot, so that siblings do not all draw the same.
+"""Random numbers of a session's process: the same in all at first, others after a restore that asks for it.
 
-What is re-seeded: the global generators of `random` and, where it is loaded, of `numpy.random`. What cannot be: a
+What is seeded: the global generators of `random` and, where it is loaded, of `numpy.random`. What cannot be: a
 generator that user code made itself (`random.Random()`, `numpy.random.default_rng()`), values already drawn, the layout
 of the address space, and the seed of string hashes, which is the same in all guests anyway. The guest's kernel takes
 what it gives out as random from the host at each read.
@@ -8,7 +8,6 @@ what it gives out as random from the host at each read.
 
 from __future__ import annotations
 
-import random
 import struct
 import sys
 
@@ -19,8 +18,10 @@ FIRST = bytes(BYTES)
 
 
 def seed(value: bytes) -> None:
-    """Seeds all that can be, from 32 bytes. Raises what user code may have put in the place of these modules."""
-    random.seed(value)
+    """Seeds all that is loaded, from 32 bytes. Raises what user code may have put in the place of these modules."""
+    random = sys.modules.get("random")
+    if random is not None:
+        random.seed(value)
     numpy_random = sys.modules.get("numpy.random")
     if numpy_random is not None:
         numpy_random.seed(WORDS.unpack(value))

@@ -19,9 +19,8 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from runtime.guest import wire
+from runtime.guest import frames, kinds, ops
 from runtime.guest.report import FILENAME, report
-from runtime.guest.wire import Kind, Op
 
 Namespace = dict[str, Any]
 
@@ -87,46 +86,48 @@ class SharedWorker:
 
     def serve(self, source: int, sink: int) -> None:
         """Says READY, then answers requests in order until the host closes the pipe."""
-        os.write(sink, wire.pack_reply(wire.NO_NONCE, Kind.READY))
-        requests = wire.Requests()
+        os.write(sink, frames.pack_reply(frames.NO_NONCE, kinds.READY))
+        requests = frames.Requests()
         while data := os.read(source, 1 << 16):
-            for request in requests.feed(data):
-                if request.op == Op.DROP:
-                    self._sessions.pop(request.session, None)
+            for nonce, op, session, body in requests.feed(data):
+                if op == ops.DROP:
+                    self._sessions.pop(session, None)
                     continue
-                # pure code draws no random numbers: there is nothing to seed
-                asks_nothing = request.op in (Op.PING, Op.RESEED)
-                kind, error = (Kind.READY, b"") if asks_nothing else self._call(request)
-                if kind is Kind.MEMORY and not self._has_room():
-                    error = wire.FULL
-                answer = memoryview(wire.pack_reply(request.nonce, kind, self._printer.take(), error))
+                if op in (ops.PING, ops.RESEED):  # pure code draws no random numbers: there is nothing to seed
+                    kind, error = kinds.READY, b""
+                else:
+                    kind, error = self._call(op, session, body)
+                if kind == kinds.MEMORY and not self._has_room():
+                    error = kinds.FULL
+                # one by one: who waits for an answer must not wait for the next call too, or pay for what it does
+                answer = memoryview(frames.pack_reply(nonce, kind, self._printer.take(), error))
                 while answer:
                     answer = answer[os.write(sink, answer) :]
 
-    def _call(self, request: wire.Request) -> tuple[Kind, bytes]:
-        text = request.body.decode("utf-8", "surrogatepass")
+    def _call(self, op: int, session: int, body: bytes) -> tuple[int, bytes]:
+        text = body.decode("utf-8", "surrogatepass")
         signal.setitimer(signal.ITIMER_REAL, self._slice, self._slice)
         try:
             self._armed = True
             code = compile(text, FILENAME, "exec", dont_inherit=True)
-            if request.op == Op.COMPILE:
-                return Kind.IMPURE, b""
-            exec(code, self._namespace(request.session))  # noqa: S102
-            return Kind.OK, b""
+            if op == ops.COMPILE:
+                return kinds.IMPURE, b""
+            exec(code, self._namespace(session))  # noqa: S102
+            return kinds.OK, b""
         except SliceOverError:
-            return self._forget(request.session, Kind.SLICE)
+            return self._forget(session, kinds.SLICE)
         except OutputFullError:
-            return self._forget(request.session, Kind.OUTPUT)
+            return self._forget(session, kinds.OUTPUT)
         except MemoryError:
-            return self._forget(request.session, Kind.MEMORY)
+            return self._forget(session, kinds.MEMORY)
         except BaseException as error:  # noqa: BLE001
             self._armed = False
-            return Kind.EXCEPTION, report(error, text)
+            return kinds.EXCEPTION, report(error, text)
         finally:
             self._armed = False
             signal.setitimer(signal.ITIMER_REAL, 0)
 
-    def _forget(self, session: int, kind: Kind) -> tuple[Kind, bytes]:
+    def _forget(self, session: int, kind: int) -> tuple[int, bytes]:
         """Half a snippet is no state to go on from: the host replays what was whole."""
         self._armed = False
         self._sessions.pop(session, None)

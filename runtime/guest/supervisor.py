@@ -2,77 +2,66 @@
 
 It has children forked ahead of need, hands each the requests of its session, gathers what the child printed, and tells
 the host how each call ended. What always holds: a child speaks only for the call it was given, once; a child that says
-anything else, or that ended, is replaced by nothing: its session is told so, and the host decides. No child can make it
-wait: it reads and writes only what is ready.
+anything else, or that ended, is replaced by nothing: its session is told so, and the host decides; no process serves
+two sessions. No child can make it wait: it reads and writes only what is ready.
 """
 
 from __future__ import annotations
 
 import os
 import select
-import signal
-from collections import deque
-from dataclasses import dataclass, field
 
-from runtime.guest import child, confine, errands, seeds, wire
-from runtime.guest.wire import Kind, Op
-from runtime.guest.zygote import Zygote
+from runtime.guest import child, errands, frames, kinds, ops
+from runtime.guest.process import SIGSYS
+from runtime.guest.report import REPORT_BYTES
 
+TYPE_CHECKING = False  # what it guards is for type checkers: a guest does not load `typing`
+if TYPE_CHECKING:
+    from runtime.guest.frames import Request
+    from runtime.guest.process import Nursery, Process
 
-@dataclass
-class Process:
-    """One child as its supervisor sees it."""
-
-    pid: int
-    requests: int
-    replies: int
-    output: int
-    nonce: bytes = b""
-    """Of the call in progress; empty between calls."""
-    said: bytearray = field(default_factory=bytearray)
-    printed: bytearray = field(default_factory=bytearray)
-    unsent: memoryview = field(default_factory=lambda: memoryview(b""))
+READ_BYTES = 1 << 16
+MOST_FORKING = 4
+"""Orders under way; each holds descriptors."""
 
 
 class Supervisor:
-    def __init__(
-        self,
-        source: int,
-        sink: int,
-        *,
-        zygote: Zygote,
-        confined: bool,
-        ahead: int,
-        output_bytes: int,
-    ) -> None:
-        self._source, self._sink, self._zygote = source, sink, zygote
-        self._confined, self._ahead, self._output_bytes = confined, ahead, output_bytes
-        self._idle: deque[Process] = deque()
+    def __init__(self, nursery: Nursery, *, ahead: int, most_ahead: int, output_bytes: int) -> None:
+        """Keeps `ahead` processes idle; when that was not enough, twice as many, up to `most_ahead`. Forks them now."""
+        self._nursery = nursery
+        self._sink = -1
+        self._ahead, self._most_ahead, self._output_bytes = ahead, most_ahead, output_bytes
+        self._idle: list[Process] = []
+        self._forking = 0
+        self._opening: dict[int, bytes] = {}
+        """Sessions that wait for a process, and the nonces of those who asked."""
         self._sessions: dict[int, Process] = {}
         self._by_descriptor: dict[int, tuple[int, Process]] = {}
         self._poll = select.poll()
         self._seed = b""
         """What new processes are seeded with; empty: as every other guest."""
+        self._stock()
+        while self._forking:
+            nursery.hear()
 
-    def serve(self) -> None:
-        """Says READY once the first processes are forked, then answers until the host closes the pipe."""
-        while len(self._idle) < self._ahead:
-            self._idle.append(self._fork())
-        self._answer(wire.NO_NONCE, Kind.READY)
-        requests = wire.Requests()
-        self._poll.register(self._source, select.POLLIN)
+    def serve(self, source: int, sink: int) -> None:
+        """Says READY, then answers until the host closes the pipe."""
+        self._sink = sink
+        self._answer(frames.NO_NONCE, kinds.READY)
+        requests = frames.Requests()
+        self._poll.register(source, select.POLLIN)
+        if self._nursery.line >= 0:
+            self._poll.register(self._nursery.line, select.POLLIN)
         while True:
-            hungry = len(self._idle) < self._ahead
-            ready = self._poll.poll(0 if hungry else None)
-            if not ready and hungry:
-                self._idle.append(self._fork())
-            for descriptor, _ in ready:
-                if descriptor == self._source:
-                    data = os.read(self._source, 1 << 16)
+            for descriptor, _ in self._poll.poll():
+                if descriptor == source:
+                    data = os.read(source, READ_BYTES)
                     if not data:
                         return
                     for request in requests.feed(data):
                         self._handle(request)
+                elif descriptor == self._nursery.line:
+                    self._nursery.hear()
                 elif descriptor in self._by_descriptor:
                     session, process = self._by_descriptor[descriptor]
                     if descriptor == process.output:
@@ -81,74 +70,112 @@ class Supervisor:
                         self._listen(session, process)
                     else:
                         self._feed(session, process)
+            self._nursery.tidy()
 
-    def _answer(self, nonce: bytes, kind: Kind, output: bytes = b"", report: bytes = b"") -> None:
-        view = memoryview(wire.pack_reply(nonce, kind, output, report))
+    def _answer(self, nonce: bytes, kind: int, output: bytes = b"", report: bytes = b"") -> None:
+        view = memoryview(frames.pack_reply(nonce, kind, output, report))
         while view:
             view = view[os.write(self._sink, view) :]
 
-    def _handle(self, request: wire.Request) -> None:
-        session = request.session
-        if request.op == Op.OPEN:
-            process = self._idle.popleft() if self._idle else self._fork()
-            if not self._confined:
-                self._ahead = 0
-            self._sessions[session] = process
-            for descriptor in (process.replies, process.output):
-                self._watch(descriptor, session, process, select.POLLIN)
-            self._answer(request.nonce, Kind.READY)
-        elif request.op == Op.RUN:
-            self._run(session, request)
-        elif request.op in (Op.DROP, Op.KILL):
-            if session in self._sessions:
-                self._end(session, Kind.KILLED)
-        elif request.op == Op.PING:
-            self._answer(request.nonce, Kind.READY)
-        elif request.op == Op.RESEED:
-            self._reseed(request.body)
-            self._answer(request.nonce, Kind.READY)
+    def _handle(self, request: Request) -> None:
+        nonce, op, session, body = request
+        if op == ops.RUN:
+            self._run(session, nonce, body)
+        elif op == ops.OPEN:
+            self._open(session, nonce)
+        elif op in (ops.DROP, ops.KILL):
+            self._drop(session)
+        elif op == ops.PING:
+            self._answer(nonce, kinds.READY)
+        elif op == ops.RESEED:
+            self._reseed(body)
+            self._answer(nonce, kinds.READY)
         else:
-            kind, output, report = errands.answer(request)
-            self._answer(request.nonce, kind, output, report)
+            self._answer(nonce, *errands.answer(op, body))
 
-    def _run(self, session: int, request: wire.Request) -> None:
+    def _open(self, session: int, nonce: bytes) -> None:
+        if self._idle:
+            self._settle(session, nonce, self._idle.pop())
+        else:
+            self._ahead = min(max(1, 2 * self._ahead), self._most_ahead)
+            self._opening[session] = nonce
+        self._stock()
+
+    def _stock(self) -> None:
+        """Has processes forked for those who wait, and ahead of need."""
+        while self._forking < MOST_FORKING and len(self._idle) + self._forking < len(self._opening) + self._ahead:
+            self._forking += 1
+            self._nursery.fork(self._forked)
+
+    def _forked(self, process: Process | None) -> None:
+        self._forking -= 1
+        if process is None:
+            self._ahead = self._most_ahead = 0
+            for nonce in self._opening.values():
+                self._answer(nonce, kinds.DIED)
+            self._opening.clear()
+            return
+        if self._seed:
+            self._queue(process, child.SEED, frames.NO_NONCE, self._seed)
+        if self._opening:
+            session = next(iter(self._opening))
+            self._settle(session, self._opening.pop(session), process)
+        else:
+            self._idle.append(process)
+        self._stock()
+
+    def _settle(self, session: int, nonce: bytes, process: Process) -> None:
+        self._sessions[session] = process
+        for descriptor in (process.replies, process.output):
+            self._watch(descriptor, session, process, select.POLLIN)
+        self._answer(nonce, kinds.READY)
+
+    def _drop(self, session: int) -> None:
+        nonce = self._opening.pop(session, None)
+        if nonce is not None:
+            self._answer(nonce, kinds.KILLED)
+        elif session in self._sessions:
+            self._end(session, kinds.KILLED)
+
+    def _run(self, session: int, nonce: bytes, body: bytes) -> None:
         process = self._sessions.get(session)
         if process is None:
-            self._answer(request.nonce, Kind.DIED)
+            self._answer(nonce, kinds.DIED)
             return
-        process.nonce = request.nonce
-        self._queue(process, child.RUN, request.nonce, request.body)
+        process.nonce = nonce
+        self._queue(process, child.RUN, nonce, body)
         self._feed(session, process)
 
     def _reseed(self, value: bytes) -> None:
         """Every process is told, those that wait included; each takes it before what it is sent later."""
         self._seed = value
-        seeds.seed(value)
         for process in [*self._idle, *self._sessions.values()]:
-            self._queue(process, child.SEED, wire.NO_NONCE, value)
+            self._queue(process, child.SEED, frames.NO_NONCE, value)
 
     def _queue(self, process: Process, order: int, nonce: bytes, body: bytes) -> None:
-        frame = child.HEADER.pack(len(body), nonce, order) + body
-        process.unsent = memoryview(bytes(process.unsent) + frame)
+        process.unsent += child.HEADER.pack(len(body), nonce, order) + body
 
     def _feed(self, session: int, process: Process) -> None:
         """Hands over as much of the request as the child takes now; one that takes nothing delays nobody else."""
+        view = memoryview(process.unsent)
         try:
-            while process.unsent:
-                process.unsent = process.unsent[os.write(process.requests, process.unsent) :]
+            while view:
+                view = view[os.write(process.requests, view) :]
         except BlockingIOError:
+            process.unsent = bytes(view)
             self._watch(process.requests, session, process, select.POLLOUT)
             return
         except BrokenPipeError:
-            self._end(session, Kind.DIED)
+            self._end(session, kinds.DIED)
             return
+        process.unsent = b""
         self._ignore(process.requests)
 
     def _gather(self, session: int, process: Process) -> None:
         """Takes what was printed, up to the cap; one byte more ends the process."""
         while True:
             try:
-                data = os.read(process.output, 1 << 16)
+                data = os.read(process.output, READ_BYTES)
             except BlockingIOError:
                 return
             if not data:
@@ -157,31 +184,31 @@ class Supervisor:
             process.printed += data
             if len(process.printed) > self._output_bytes:
                 del process.printed[self._output_bytes :]
-                self._end(session, Kind.OUTPUT)
+                self._end(session, kinds.OUTPUT)
                 return
+            if len(data) < READ_BYTES:
+                return  # that was all; one system call saved
 
     def _listen(self, session: int, process: Process) -> None:
         try:
-            data = os.read(process.replies, 1 << 16)
+            data = os.read(process.replies, READ_BYTES)
         except BlockingIOError:
             return
         if not data:
             self._gather(session, process)
             if self._sessions.get(session) is process:
-                self._end(session, Kind.DIED)
+                self._end(session, kinds.DIED)
             return
         process.said += data
         if len(process.said) < child.HEADER.size:
             return
         size, nonce, kind = child.HEADER.unpack_from(process.said)
         end = child.HEADER.size + size
-        if nonce != process.nonce or not process.nonce or kind not in wire.FROM_USER_PROCESS or size > 1 << 14:
-            self._end(session, Kind.DIED)
+        forged = nonce != process.nonce or not process.nonce or kind not in kinds.FROM_USER_PROCESS
+        if forged or size > REPORT_BYTES or len(process.said) > end:
+            self._end(session, kinds.DIED)
             return
         if len(process.said) < end:
-            return
-        if len(process.said) > end:
-            self._end(session, Kind.DIED)
             return
         report = bytes(process.said[child.HEADER.size : end])
         process.said.clear()
@@ -191,7 +218,7 @@ class Supervisor:
         output = bytes(process.printed)
         process.printed.clear()
         process.nonce = b""
-        self._answer(nonce, Kind(kind), output, report)
+        self._answer(nonce, kind, output, report)
 
     def _watch(self, descriptor: int, session: int, process: Process, events: int) -> None:
         self._by_descriptor[descriptor] = (session, process)
@@ -202,36 +229,16 @@ class Supervisor:
         if self._by_descriptor.pop(descriptor, None) is not None:
             self._poll.unregister(descriptor)
 
-    def _end(self, session: int, kind: Kind) -> None:
-        """Kills the process, answers its call in progress, and frees what it had."""
+    def _end(self, session: int, kind: int) -> None:
+        """Kills the process and frees what it had; its call in progress is answered once it has ended."""
         process = self._sessions.pop(session)
-        os.kill(process.pid, signal.SIGKILL)
-        status = self._zygote.reap(process.pid)
-        if kind == Kind.DIED and os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGSYS:
-            kind = Kind.DENIED
         for descriptor in (process.requests, process.replies, process.output):
             self._ignore(descriptor)
-            os.close(descriptor)
-        if process.nonce:
-            self._answer(process.nonce, kind, bytes(process.printed))
 
-    def _fork(self) -> Process:
-        (request_in, request_out), (reply_in, reply_out), (output_in, output_out) = os.pipe(), os.pipe(), os.pipe()
-        pid = self._zygote.fork(child.Pipes(request_in, reply_out, output_out))
-        for descriptor in (request_in, reply_out, output_out):
-            os.close(descriptor)
-        for descriptor in (request_out, reply_in, output_in):
-            os.set_blocking(descriptor, False)
-        process = Process(pid, request_out, reply_in, output_in)
-        if self._seed:
-            self._queue(process, child.SEED, wire.NO_NONCE, self._seed)
-        return process
+        def reaped(status: int) -> None:
+            process.close()
+            if process.nonce:
+                denied = kind == kinds.DIED and os.WIFSIGNALED(status) and os.WTERMSIG(status) == SIGSYS
+                self._answer(process.nonce, kinds.DENIED if denied else kind, bytes(process.printed))
 
-
-def run(
-    source: int, sink: int, *, confined: bool, ahead: int, output_bytes: int, memory_bytes: int, machine: str
-) -> None:
-    """Hides itself from the processes that will be started, has their parent forked, and serves."""
-    confine.hide()
-    zygote = Zygote(confined=confined, memory_bytes=memory_bytes, machine=machine, not_for_it=(source, sink))
-    Supervisor(source, sink, zygote=zygote, confined=confined, ahead=ahead, output_bytes=output_bytes).serve()
+        self._nursery.reap(process.pid, reaped)

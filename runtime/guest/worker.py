@@ -1,22 +1,22 @@
 """The first process in a sandbox. Takes the host's pipes for itself before anything else can use them.
 
-Started as `python3 -I -S -B -u -W ignore worker.py MODE JSON`; MODE is `shared`, `process` or `sandbox`, the JSON holds
-the limits. Descriptors 0, 1 and 2 lead nowhere afterwards: what is printed by accident can never be taken for a reply.
+Its arguments are a mode, `shared`, `process` or `sandbox`, and what `Profile.worker_limits` makes. Descriptors 0, 1 and
+2 lead nowhere afterwards: what is printed by accident can never be taken for a reply.
 """
 
 from __future__ import annotations
 
-import contextlib
-import importlib
-import json
 import os
-import resource
 import sys
-from typing import Any
 
-HOST_IN, HOST_OUT, COMPLAINTS = 200, 201, 202
+TYPE_CHECKING = False  # what it guards is for type checkers: a guest does not load `typing`
+if TYPE_CHECKING:
+    from runtime.guest.process import Nursery
+    from runtime.guest.shared import SharedWorker
+    from runtime.guest.supervisor import Supervisor
+
 COMPLAINT_CHARS = 300
-OWN = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))  # noqa: PTH120 - pathlib costs a guest memory
+OWN = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))  # noqa: PTH120
 PACKAGES = "/opt/packages"
 """What guests may import beside the standard library, where the host mounts it."""
 COMPUTE_NAMES = (
@@ -24,70 +24,80 @@ COMPUTE_NAMES = (
     " heapq itertools json math numbers operator random re statistics string textwrap time typing"
 )
 COMPUTE_MODULES = COMPUTE_NAMES.split()
-"""Imported before the first fork, because a process that may only compute cannot open a file to import them."""
+"""Kept in memory, because a process that may only compute cannot open a file to import them."""
 
 
-def take_pipes() -> None:
-    """Standard error stays open for complaints until the worker is ready; then it leads nowhere too."""
-    os.dup2(0, HOST_IN, inheritable=False)
-    os.dup2(1, HOST_OUT, inheritable=False)
-    os.dup2(2, COMPLAINTS, inheritable=False)
-    nowhere = os.open("/dev/null", os.O_RDWR)
-    for descriptor in (0, 1, 2):
-        os.dup2(nowhere, descriptor)
-    os.close(nowhere)
+class Pipes:
+    """The host's, under numbers of our own; standard error stays open for complaints until the worker is ready."""
+
+    def __init__(self) -> None:
+        self.source, self.sink, self.complaints = (os.dup(descriptor) for descriptor in (0, 1, 2))
+        nowhere = os.open("/dev/null", os.O_RDWR)
+        for descriptor in (0, 1, 2):
+            os.dup2(nowhere, descriptor)
+        os.close(nowhere)
 
 
-def load(names: list[str]) -> None:
-    """Imports them. Raises whatever one of them raises, with its name."""
-    for name in names:
-        try:
-            importlib.import_module(name)
-        except BaseException as error:
-            error.add_note(f"while importing {name}")
-            raise
+def limits_of(text: str) -> dict[str, str]:
+    """`Profile.worker_limits`, read: name=value, separated by blanks."""
+    return dict(word.split("=", 1) for word in text.split())
 
 
-def main(mode: str, limits: dict[str, Any]) -> None:
-    """Says READY on the host's pipe once all that was asked for ahead of need is there, then serves until the host
-    closes the pipe. Raises whatever is wrong with the limits or with a module of `preload`."""
+def prepare(mode: str, limits: dict[str, str], pipes: Pipes) -> SharedWorker | Supervisor:
+    """All that is done before the first request is read. Raises whatever is wrong with the limits or with a module of
+    `preload`."""
     output_bytes, memory_bytes = int(limits["output_bytes"]), int(limits["memory_bytes"])
     sys.path.insert(0, OWN)
+    from runtime.guest import confine, filters
+
+    machine = os.uname().machine
+    confine.begin()
+    confine.Filter(filters.one_world(machine, filters=mode == "process")).install()
     if mode == "shared":
-        worker = importlib.import_module("runtime.guest.shared").SharedWorker(
-            slice_seconds=limits["slice_seconds"], output_bytes=output_bytes, memory_bytes=memory_bytes
+        from runtime.guest.shared import SharedWorker
+
+        return SharedWorker(
+            slice_seconds=float(limits["slice_seconds"]), output_bytes=output_bytes, memory_bytes=memory_bytes
         )
-        os.close(COMPLAINTS)
-        worker.serve(HOST_IN, HOST_OUT)
-        return
-    supervisor = importlib.import_module("runtime.guest.supervisor")
+    from runtime.guest import child, lone, supervisor, zygote
+
     sys.path.remove(OWN)
-    sys.path.append(PACKAGES)
-    load([*(COMPUTE_MODULES if mode == "process" else ()), *limits["preload"]])
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    os.close(COMPLAINTS)
-    supervisor.run(
-        HOST_IN,
-        HOST_OUT,
-        confined=mode == "process",
-        ahead=int(limits["ahead"]),
-        output_bytes=output_bytes,
-        memory_bytes=memory_bytes,
-        machine=os.uname().machine,
-    )
+    if os.path.isdir(PACKAGES) and os.listdir(PACKAGES):  # noqa: PTH112, PTH208
+        sys.path.append(PACKAGES)
+    preload = [name for name in limits["preload"].split(",") if name]
+    open_files = int(limits["open_files"])
+    nursery: Nursery
+    if mode == "sandbox":
+        ahead = 1
+        child.bound_files(open_files)  # of programs too, which the supervisor starts
+        nursery = lone.Lone(memory_bytes=memory_bytes, preload=preload)
+    else:
+        ahead = int(limits["ahead"])
+        nursery = zygote.Zygote(
+            memory_bytes=memory_bytes,
+            open_files=open_files,
+            machine=machine,
+            modules=COMPUTE_MODULES,
+            preload=preload,
+            not_for_it=(pipes.source, pipes.sink, pipes.complaints),
+        )
+    most_ahead = max(ahead, int(limits["most_ahead"]))
+    return supervisor.Supervisor(nursery, ahead=ahead, most_ahead=most_ahead, output_bytes=output_bytes)
 
 
-def start(mode: str, limits: str) -> None:
-    """`main`, and one line for the person who has to repair it when the worker never became ready."""
-    take_pipes()
+def main(mode: str, limits: str) -> None:
+    """Says READY on the host's pipe once all that was asked for ahead of need is there, then serves until the host
+    closes the pipe. When it does not come to that, it says why in one line."""
+    pipes = Pipes()
     try:
-        main(mode, json.loads(limits))
+        worker = prepare(mode, limits_of(limits), pipes)
     except BaseException as error:
-        told = " ".join([f"{type(error).__name__}: {error}", *getattr(error, "__notes__", [])])
-        with contextlib.suppress(OSError):  # closed once the worker was ready
-            os.write(COMPLAINTS, f"the worker did not start: {' '.join(told.split())[:COMPLAINT_CHARS]}\n".encode())
+        told = " ".join(f"the worker did not start: {type(error).__name__}: {error}".split())
+        os.write(pipes.complaints, f"{told[:COMPLAINT_CHARS]}\n".encode())
         raise
+    os.close(pipes.complaints)
+    worker.serve(pipes.source, pipes.sink)
 
 
 if __name__ == "__main__":
-    start(sys.argv[1], sys.argv[2])
+    main(sys.argv[1], sys.argv[2])

@@ -1,4 +1,4 @@
-"""The parent of all processes that run user code; it only forks and reaps.
+"""The parent of all processes that run user code; it only loads modules, forks and reaps.
 
 What always holds: it is forked before the first request is read, so no memory that a child gets ever held the code, the
 output or the nonce of any session; and a child cannot outlive the sandbox whose first process the supervisor is.
@@ -10,69 +10,117 @@ import _socket
 import gc
 import os
 import struct
-from typing import NoReturn
 
-from runtime.guest import child
+from runtime.guest import child, filters
+from runtime.guest.confine import Filter
+from runtime.guest.process import SIGKILL, Nursery, Process, pipes
+
+TYPE_CHECKING = False  # what it guards is for type checkers: a guest does not load `typing`
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import NoReturn
 
 FORK, REAP = 0, 1
 ORDER = struct.Struct("=Bi")
-"""What to do, and to which process; a fork comes with the three ends of `child.Pipes`."""
-ANSWER = struct.Struct("=i")
-"""The number of the new process, or the status in which the old one ended."""
+"""What to do, and to which process; a fork comes with the three of `child.Ends`."""
+ANSWER = struct.Struct("=ii")
+"""Of a fork: zero and the number of the new process. Of a reaping: the process and the status in which it ended."""
 ENDS = struct.Struct("=3i")
+WORD_BYTES = 1 << 12
+READY = b"ready"
 
 
-class Zygote:
-    """The supervisor's handle on it."""
+class Zygote(Nursery):
+    """The supervisor's handle on it. Orders are answered in turn, one message each."""
 
-    def __init__(self, *, confined: bool, memory_bytes: int, machine: str, not_for_it: tuple[int, ...]) -> None:
-        """Forks it, without the descriptors named in `not_for_it`."""
+    def __init__(
+        self,
+        *,
+        memory_bytes: int,
+        open_files: int,
+        machine: str,
+        modules: list[str],
+        preload: list[str],
+        not_for_it: tuple[int, ...],
+    ) -> None:
+        """Forks it, without the descriptors named in `not_for_it`, and waits until it has loaded all modules.
+
+        Raises ImportError when that fails.
+        """
         self._line, theirs = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
-        gc.freeze()
+        self.line = self._line.fileno()
+        self._forking: list[tuple[child.Ends, Callable[[Process | None], None]]] = []
+        self._reaping: dict[int, Callable[[int], None]] = {}
         if os.fork() == 0:
             try:
                 self._line.close()
                 for descriptor in not_for_it:
                     os.close(descriptor)
-                _serve(theirs, confined=confined, memory_bytes=memory_bytes, machine=machine)
+                confinement = _prepare(machine, modules)
+                problem = child.load(["random", *preload])
+                child.bound_memory(memory_bytes)
+                child.bound_files(open_files)
+                theirs.send(problem.encode()[:WORD_BYTES] or READY)
+                if not problem:
+                    _serve(theirs, confinement)
             finally:
                 os._exit(71)
         theirs.close()
+        said = self._line.recv(WORD_BYTES)
+        if said != READY:
+            raise ImportError(said.decode() or "the zygote ended while it imported them")
 
-    def fork(self, pipes: child.Pipes) -> int:
-        """The number of a new child, which has these ends. Raises ConnectionError when there is no zygote any more."""
-        return self._ask(FORK, 0, [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, ENDS.pack(*pipes))])
+    def fork(self, done: Callable[[Process | None], None]) -> None:
+        ours, theirs = pipes()
+        self._line.sendmsg([ORDER.pack(FORK, 0)], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, ENDS.pack(*theirs))])
+        for end in theirs:
+            os.close(end)
+        self._forking.append((ours, done))
 
-    def reap(self, pid: int) -> int:
-        """Waits for the end of a child; its status as of waitpid(2)."""
-        return self._ask(REAP, pid, [])
+    def reap(self, pid: int, done: Callable[[int], None]) -> None:
+        os.kill(pid, SIGKILL)
+        self._reaping[pid] = done
+        self._line.send(ORDER.pack(REAP, pid))
 
-    def _ask(self, order: int, pid: int, passed: list[tuple[int, int, bytes]]) -> int:
-        self._line.sendmsg([ORDER.pack(order, pid)], passed)
+    def hear(self) -> None:
+        """Raises ConnectionError when there is no zygote any more."""
         answer = self._line.recv(ANSWER.size)
         if not answer:
             raise ConnectionError("the zygote has ended")
-        number: int = ANSWER.unpack(answer)[0]
-        return number
+        pid, number = ANSWER.unpack(answer)
+        if pid:
+            self._reaping.pop(pid)(number)
+        else:
+            ours, done = self._forking.pop(0)
+            done(Process(number, ours))
 
 
-def _serve(line: _socket.socket, *, confined: bool, memory_bytes: int, machine: str) -> NoReturn:
+def _prepare(machine: str, modules: list[str]) -> Filter:
+    """All that children need and cannot get at themselves."""
+    from runtime.guest import kept  # here: the supervisor need not bear what it takes
+
+    kept.keep(modules)
+    return Filter(filters.compute_only(machine))
+
+
+def _serve(line: _socket.socket, confinement: Filter) -> NoReturn:
+    gc.collect()
+    gc.freeze()
     while True:
         data, passed, _, _ = line.recvmsg(ORDER.size, _socket.CMSG_SPACE(ENDS.size))
         if not data:
             os._exit(0)
         order, pid = ORDER.unpack(data)
         if order == REAP:
-            _, status = os.waitpid(pid, 0)
-            line.send(ANSWER.pack(status))
+            line.send(ANSWER.pack(*os.waitpid(pid, 0)))
             continue
-        pipes = child.Pipes(*ENDS.unpack(passed[0][2]))
+        ends: child.Ends = ENDS.unpack(passed[0][2])
         pid = os.fork()
         if pid == 0:
             try:
-                child.live(pipes, confined=confined, memory_bytes=memory_bytes, machine=machine)
+                child.live(ends, confine=confinement.install)
             finally:
                 os._exit(70)
-        for end in pipes:
+        for end in ends:
             os.close(end)
-        line.send(ANSWER.pack(pid))
+        line.send(ANSWER.pack(0, pid))

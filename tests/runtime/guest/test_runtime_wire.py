@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.guest import wire
+from runtime.guest.frames import Requests
 from runtime.guest.wire import Kind, Op
 
 nonces = st.binary(min_size=16, max_size=16)
@@ -27,7 +28,7 @@ def test_replies_come_out_as_they_went_in_however_they_are_cut(sent: list[tuple]
 @given(requests, st.integers(1, 70))
 def test_requests_come_out_as_they_went_in_however_they_are_cut(sent: list[tuple], size: int) -> None:
     data = b"".join(wire.pack_request(*each) for each in sent)
-    decoder = wire.Requests()
+    decoder = Requests()
     found = [request for start in range(0, len(data), size) for request in decoder.feed(data[start : start + size])]
     assert [tuple(request) for request in found] == sent
 

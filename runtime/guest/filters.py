@@ -1,0 +1,146 @@
+"""Two filters of system calls, as programs of the kernel's packet filter; gVisor's kernel or the host's enforces them.
+
+`compute_only` is a list of what is allowed, for processes that may only compute: all of it works on open descriptors,
+on memory and on clocks, so it can neither name a file nor reach another process; anything else ends the process.
+`one_world` is a list of what is refused, for all others: new namespaces and mounts (through a `/proc` mounted in a
+namespace of its own, user code could open the pipes of its supervisor), the memory of other processes, and filters of
+one's own. Everything else stays possible. (Linux, Documentation/userspace-api/seccomp_filter.rst; linux/filter.h)
+"""
+
+from __future__ import annotations
+
+import struct
+
+KILL_PROCESS = 0x80000000
+ALLOW = 0x7FFF0000
+PERMISSION = 0x00050000 | 1
+"""Fails with EPERM."""
+NOT_THERE = 0x00050000 | 38
+"""Fails with ENOSYS: the C library then takes the older call."""
+LOAD_WORD, JUMP_IF_EQUAL, JUMP_IF_AT_LEAST, JUMP_IF_ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+OFFSET_NUMBER, OFFSET_ARCHITECTURE, OFFSET_FIRST_ARGUMENT = 0, 4, 16
+OTHER_ABI = 0x40000000
+"""Numbers from here on are those of x32."""
+NEW_NAMESPACES = 0x7E020000
+"""CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET."""
+PR_SET_SECCOMP = 22
+
+COMPUTE = {
+    "x86_64": {
+        "read": 0, "write": 1, "close": 3, "fstat": 5, "lseek": 8, "mmap": 9, "mprotect": 10, "munmap": 11, "brk": 12,
+        "rt_sigaction": 13, "rt_sigprocmask": 14, "rt_sigreturn": 15, "writev": 20, "sched_yield": 24, "mremap": 25,
+        "madvise": 28, "getpid": 39, "exit": 60, "gettimeofday": 96, "getuid": 102, "sigaltstack": 131, "gettid": 186,
+        "time": 201, "futex": 202, "clock_gettime": 228, "clock_getres": 229, "exit_group": 231, "getrandom": 318,
+    },
+    "aarch64": {
+        "close": 57, "lseek": 62, "read": 63, "write": 64, "writev": 66, "fstat": 80, "exit": 93, "exit_group": 94,
+        "futex": 98, "clock_gettime": 113, "clock_getres": 114, "sched_yield": 124, "sigaltstack": 132,
+        "rt_sigaction": 134, "rt_sigprocmask": 135, "rt_sigreturn": 139, "gettimeofday": 169, "getpid": 172,
+        "getuid": 174, "gettid": 178, "brk": 214, "munmap": 215, "mremap": 216, "mmap": 222, "mprotect": 226,
+        "madvise": 233, "getrandom": 278,
+    },
+}  # fmt: skip
+_REFUSED_EVERYWHERE = {
+    "io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427, "open_tree": 428, "move_mount": 429,
+    "fsopen": 430, "fsconfig": 431, "fsmount": 432, "fspick": 433, "pidfd_open": 434, "pidfd_getfd": 438,
+    "process_madvise": 440, "mount_setattr": 442, "open_tree_attr": 467,
+}  # fmt: skip
+REFUSED = {
+    "x86_64": _REFUSED_EVERYWHERE | {
+        "ptrace": 101, "pivot_root": 155, "chroot": 161, "mount": 165, "umount2": 166, "kexec_load": 246,
+        "add_key": 248, "request_key": 249, "keyctl": 250, "unshare": 272, "perf_event_open": 298,
+        "name_to_handle_at": 303, "open_by_handle_at": 304, "setns": 308, "process_vm_readv": 310,
+        "process_vm_writev": 311, "kcmp": 312, "seccomp": 317, "kexec_file_load": 320, "bpf": 321, "userfaultfd": 323,
+    },
+    "aarch64": _REFUSED_EVERYWHERE | {
+        "umount2": 39, "mount": 40, "pivot_root": 41, "chroot": 51, "unshare": 97, "kexec_load": 104, "ptrace": 117,
+        "add_key": 217, "request_key": 218, "keyctl": 219, "perf_event_open": 241, "name_to_handle_at": 264,
+        "open_by_handle_at": 265, "setns": 268, "process_vm_readv": 270, "process_vm_writev": 271, "kcmp": 272,
+        "seccomp": 277, "bpf": 280, "userfaultfd": 282, "kexec_file_load": 294,
+    },
+}  # fmt: skip
+AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+CLONE = {"x86_64": 56, "aarch64": 220}
+PRCTL = {"x86_64": 157, "aarch64": 167}
+CLONE3 = 435
+
+Line = bytes | tuple[int, int, str, str]
+"""An instruction, or a jump: its code, a value, and the labels to go on at when so and when not; empty: behind it."""
+
+
+def compute_only(machine: str) -> bytes:
+    """Ends the process at the first call that is not listed. Raises KeyError for a machine without a table."""
+    lines, labels = _begin(machine)
+    _search(lines, labels, dict.fromkeys(COMPUTE[machine].values(), "listed"), "foreign")
+    return _assemble(lines, labels, {"listed": [_return(ALLOW)], "foreign": [_return(KILL_PROCESS)]})
+
+
+def one_world(machine: str, *, filters: bool) -> bytes:
+    """Refuses what is listed, and new filters too unless `filters`. Raises KeyError for a machine without a table."""
+    cases = dict.fromkeys(REFUSED[machine].values(), "refused") | {CLONE3: "absent", CLONE[machine]: "clone"}
+    if not filters:
+        cases[PRCTL[machine]] = "prctl"
+    lines, labels = _begin(machine)
+    lines.append((JUMP_IF_AT_LEAST, OTHER_ABI, "refused", ""))
+    _search(lines, labels, cases, "other")
+    first_argument = instruction(LOAD_WORD, OFFSET_FIRST_ARGUMENT)
+    return _assemble(
+        lines,
+        labels,
+        {
+            "clone": [first_argument, (JUMP_IF_ANY_BIT, NEW_NAMESPACES, "refused", "other")],
+            "prctl": [first_argument, (JUMP_IF_EQUAL, PR_SET_SECCOMP, "refused", "other")],
+            "absent": [_return(NOT_THERE)],
+            "refused": [_return(PERMISSION)],
+            "other": [_return(ALLOW)],
+            "foreign": [_return(KILL_PROCESS)],
+        },
+    )
+
+
+def _begin(machine: str) -> tuple[list[Line], dict[str, int]]:
+    """Leaves the number of the call to look at, and a foreign architecture at `foreign`."""
+    lines: list[Line] = [
+        instruction(LOAD_WORD, OFFSET_ARCHITECTURE),
+        (JUMP_IF_EQUAL, AUDIT[machine], "", "foreign"),
+        instruction(LOAD_WORD, OFFSET_NUMBER),
+    ]
+    return lines, {}
+
+
+def _search(lines: list[Line], labels: dict[str, int], cases: dict[int, str], default: str) -> None:
+    """By halves: gVisor runs a new filter once for every number that there is."""
+    numbers = sorted(cases)
+    if len(numbers) == 1:
+        lines.append((JUMP_IF_EQUAL, numbers[0], cases[numbers[0]], default))
+        return
+    middle = numbers[len(numbers) // 2]
+    lines.append((JUMP_IF_AT_LEAST, middle, f"from {middle}", ""))
+    _search(lines, labels, {number: cases[number] for number in numbers if number < middle}, default)
+    labels[f"from {middle}"] = len(lines)
+    _search(lines, labels, {number: cases[number] for number in numbers if number >= middle}, default)
+
+
+def _assemble(lines: list[Line], labels: dict[str, int], ends: dict[str, list[Line]]) -> bytes:
+    """Raises struct.error when a jump is too far: they are of one byte."""
+    for label, end in ends.items():
+        labels[label] = len(lines)
+        lines += end
+    program = []
+    for position, line in enumerate(lines):
+        if isinstance(line, bytes):
+            program.append(line)
+        else:
+            code, value, so, not_so = line
+            distances = [labels[label] - position - 1 if label else 0 for label in (so, not_so)]
+            program.append(instruction(code, value, *distances))
+    return b"".join(program)
+
+
+def instruction(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
+    """One `struct sock_filter`."""
+    return struct.pack("<HBBI", code, if_true, if_false, value)
+
+
+def _return(value: int) -> bytes:
+    return instruction(RETURN, value)
