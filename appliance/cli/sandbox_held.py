@@ -19,7 +19,7 @@ from runtime.sandbox import CallResult, CallStatus, Limits, Priority, Sandbox, S
 if TYPE_CHECKING:
     from runtime.sandbox import SessionPool
 
-SLOW_SECONDS = 0.5
+SLOW_SECONDS = 2.0
 """A state that took longer to keep is not kept before every block."""
 STOP_SECONDS = 10.0
 LIVES_ON = frozenset({CallStatus.OK, CallStatus.EXCEPTION, CallStatus.CALLS})

@@ -1,0 +1,230 @@
+"""`assay sandbox run` and its kin: with a running broker, with a private one, and without."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from importlib import resources
+from pathlib import Path
+
+import pytest
+import typer
+from sandbox_commands import ASSAY, broker_settings, environ, run
+from typer.testing import CliRunner
+
+from appliance.cli import sandbox_place
+from appliance.cli.main import app
+from appliance.errors import AssayError, ExitCode
+from runtime.backends.owner import state_mark
+
+
+def test_code_runs_and_its_output_comes_out(served: Path) -> None:
+    told = run(served, "run", "-", typed="import os\nprint(6 * 7, os.getuid())")
+    assert (told.returncode, told.stdout, told.stderr) == (0, "42 1000\n", "")
+
+
+@pytest.mark.parametrize(
+    ("code", "arguments", "said"),
+    [
+        ("print(1)\n1 / 0", (), "  line 2, in <module>: 1 / 0\nZeroDivisionError: division by zero\n"),
+        ("raise SystemExit(0)", (), "SystemExit: 0"),
+        ("while True: pass", ("--seconds", "0.3"), "timeout: the call took longer than 0.3 seconds"),
+        ("print('y' * 999)", ("--set", "output_bytes=100"), "output: "),
+        ("import os; os._exit(0)", (), "died: "),
+        ("x = bytearray(900 << 20)", ("--memory", "64"), "memory: "),
+        ("raise ValueError('\\x1b[2J\\nsecond')", (), "ValueError: \\x1b[2J second"),
+    ],
+)
+def test_code_that_fails_ends_with_1_and_says_how(
+    served: Path, code: str, arguments: tuple[str, ...], said: str
+) -> None:
+    told = run(served, "run", "-c", code, *arguments)
+    assert told.returncode == 1
+    assert said in told.stderr
+    assert "\x1b" not in told.stderr
+
+
+def test_what_it_printed_cannot_steer_a_terminal_unless_that_is_wanted(served: Path) -> None:
+    code = "print('\\x1b]0;title\\x07 \\u202e \\r')\nprint('two')"
+    assert run(served, "run", "-c", code).stdout == "\\x1b]0;title\\x07 \\u202e \\r\ntwo\n"
+    assert run(served, "run", "--raw", "-c", code).stdout == "\x1b]0;title\x07 \u202e \r\ntwo\n"
+
+
+def test_json_says_all_of_it_and_failing_is_still_1(served: Path) -> None:
+    told = run(served, "run", "--json", "-c", "print('\\x1b')\n1 / 0")
+    found = json.loads(told.stdout)
+    assert (told.returncode, told.stderr) == (1, "")
+    assert (found["status"], found["output"], found["error"]) == (
+        "exception",
+        "\x1b\n",
+        "ZeroDivisionError: division by zero",
+    )
+    assert found["usage"]["calls"] == 1
+    assert found["tier"] == "sandbox"
+
+
+def test_a_tier_among_others_can_be_asked_for(served: Path) -> None:
+    for tier in ("shared", "process"):
+        assert json.loads(run(served, "run", "--json", "--tier", tier, "-c", "print(2 + 2)").stdout)["tier"] == tier
+
+
+def test_files_and_folders_are_copied_in(served: Path, tmp_path: Path) -> None:
+    (tmp_path / "folder/deep").mkdir(parents=True)
+    (tmp_path / "folder/deep/a").write_text("inside")
+    (tmp_path / "one").write_bytes(b"\x00\xff")
+    code = "print(open('/work/in/deep/a').read(), open('/tmp/one', 'rb').read())"
+    pairs = ("--file", f"{tmp_path}/folder:/work/in", "--file", f"{tmp_path}/one:/tmp/one")
+    assert run(served, "run", "-c", code, *pairs).stdout == "inside b'\\x00\\xff'\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        ("/no/such/file.py",),
+        ("/",),
+        ("-", "-c", "1"),
+        ("-c", "1", "--tier", "none"),
+        ("-c", "1", "--tier", "shared", "--file", "/etc/hostname:/work/a"),
+        ("-c", "1", "--backend", "docker"),
+        ("-c", "1", "--file", "/etc/hostname"),
+        ("-c", "1", "--file", "/etc/hostname:/etc/a"),
+        ("-c", "1", "--file", "/no/such:/work/a"),
+        ("-c", "1", "--set", "pids"),
+        ("-c", "1", "--set", "nothing=1"),
+        ("-c", "1", "--set", "pids=1"),
+        ("-c", "1", "--seconds", "inf"),
+        ("-c", "1", "--seconds", "nan"),
+        ("-c", "1", "--memory", "0"),
+        ("-c", "1", "--from", "latest"),
+    ],
+    ids=" ".join,
+)
+def test_what_cannot_be_understood_ends_with_2_and_says_why(served: Path, arguments: tuple[str, ...]) -> None:
+    told = CliRunner().invoke(app, ["--data", str(served), "sandbox", "run", *arguments])
+    assert told.exit_code == 2
+    assert "Error: Invalid value" in told.output
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--from", "0" * 64),
+        ("--file", "/dev/null:/work/a"),
+        ("--file", "/etc/hostname:/work/../a"),
+    ],
+    ids=" ".join,
+)
+def test_what_the_runtime_does_not_take_ends_with_2_too(served: Path, arguments: tuple[str, str]) -> None:
+    told = run(served, "run", "-c", "1", *arguments)
+    assert told.returncode == 2
+    assert told.stderr.startswith("assay: ")
+    assert "Traceback" not in told.stderr
+
+
+def test_bytes_that_are_no_text_are_no_program(served: Path) -> None:
+    told = run(served, "run", "-", typed=b"x = 1\n\xff")
+    assert (told.returncode, "not UTF-8 at byte 6" in told.stderr) == (2, True)
+
+
+def test_a_backend_that_the_policy_does_not_have_for_such_code_is_refused(served: Path, tmp_path: Path) -> None:
+    told = run(served, "run", "--backend", "nsjail", "-c", "1")
+    assert (told.returncode, "model_code" in told.stderr) == (4, True)
+    text = resources.files("policies").joinpath("default_policy.toml").read_text()
+    (tmp_path / "policy.toml").write_text(text.replace('model_code = "gvisor"', 'model_code = "nsjail"'))
+    assert run(tmp_path, "run", "-c", "print('jailed')").stdout == "jailed\n"
+    assert run(tmp_path, "run", "--backend", "gvisor", "-c", "1").returncode == 4
+
+
+def test_a_snapshot_is_kept_listed_continued_and_forgotten(served: Path) -> None:
+    kept = run(served, "snapshot", "-c", "x = [1]\nprint('setting up')")
+    name = kept.stdout.strip()
+    assert (kept.returncode, len(name), kept.stderr) == (0, 64, "setting up\n")
+    further = json.loads(run(served, "snapshot", "--json", "--from", name, "-c", "x.append(2)").stdout)["snapshot"]
+    assert run(served, "run", "--from", further, "-c", "print(x)").stdout == "[1, 2]\n"
+    assert run(served, "run", "--from", name, "-c", "print(x)").stdout == "[1]\n"
+    listed = json.loads(run(served, "ls", "--json").stdout)["snapshots"]
+    assert {name, further} <= {each["snapshot"] for each in listed if each["durable"]}
+    assert name in run(served, "ls").stdout
+    assert run(served, "rm", name, further).returncode == 0
+    assert run(served, "rm", name).returncode == 2
+    assert name not in run(served, "ls").stdout
+
+
+def test_of_code_that_fails_nothing_is_kept(served: Path) -> None:
+    before = json.loads(run(served, "stats", "--json").stdout)["snapshots_taken"]
+    told = run(served, "snapshot", "-c", "1 / 0")
+    assert (told.returncode, told.stdout) == (1, "")
+    assert json.loads(run(served, "stats", "--json").stdout)["snapshots_taken"] == before
+
+
+def test_the_broker_says_what_it_has_and_sweeps(served: Path) -> None:
+    under_way = subprocess.Popen(
+        [*ASSAY, "run", "--seconds", "30", "-c", "import time; time.sleep(30)"], env=environ(served)
+    )
+    try:
+        deadline = time.monotonic() + 20
+        while not (held := [box for box in json.loads(run(served, "ls", "--json").stdout)["boxes"] if box["holder"]]):
+            assert time.monotonic() < deadline
+        assert (held[0]["holder"], held[0]["backend"]) == (under_way.pid, "gvisor")
+        assert str(under_way.pid) in run(served, "ls").stdout
+        assert json.loads(run(served, "stats", "--json").stdout)["boxes_held"] >= 1
+        assert "boxes_held" in run(served, "stats").stdout
+        assert set(json.loads(run(served, "sweep", "--json").stdout)) == {"owners", "processes", "cgroups", "folders"}
+    finally:
+        under_way.kill()
+        under_way.wait()
+
+
+@pytest.mark.parametrize("command", ["ls", "stats", "sweep"])
+def test_without_a_broker_there_is_nothing_to_ask(tmp_path: Path, command: str) -> None:
+    told = run(tmp_path, command)
+    assert (told.returncode, "assay serve" in told.stderr) == (3, True)
+
+
+def test_without_a_broker_and_without_root_nothing_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    context = typer.Context(typer.main.get_command(typer.Typer(callback=lambda: None)))
+    with pytest.raises(AssayError) as refused:
+        sandbox_place.find(context, tmp_path)
+    assert refused.value.code is ExitCode.NOT_RUNNING
+    assert "root" in refused.value.message
+
+
+@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)])
+def test_a_private_broker_ends_with_its_command(tmp_path: Path, sent: signal.Signals, code: int) -> None:
+    assert run(tmp_path, "run", "-c", "print('private')").stdout == "private\n"
+    under_way = subprocess.Popen(
+        [*ASSAY, "run", "--seconds", "60", "-c", "import os, time; os.fork(); time.sleep(60)"],
+        env=environ(tmp_path),
+        stderr=subprocess.DEVNULL,
+    )
+    state = broker_settings(tmp_path).state_dir
+    mark = f"assay-{state_mark(state)}."
+    try:
+        assert _soon(lambda: bool(groups(mark)))
+        time.sleep(1.0)
+        under_way.send_signal(sent)
+        assert under_way.wait(timeout=30) == code
+    finally:
+        under_way.kill()
+        under_way.wait()
+    assert _soon(lambda: not groups(mark))
+    if sent is signal.SIGINT:
+        assert _soon(lambda: not list(state.iterdir()))
+
+
+def groups(mark: str) -> list[str]:
+    return [name for _, below, _ in os.walk("/sys/fs/cgroup") for name in below if name.startswith(mark)]
+
+
+def _soon(condition) -> bool:
+    deadline = time.monotonic() + 15
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True

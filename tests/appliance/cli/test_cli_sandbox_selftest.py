@@ -1,0 +1,104 @@
+"""`assay sandbox selftest` and `bench`: what they print, and that they end with 1 where something does not hold."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from sandbox_commands import run
+
+from appliance.cli import sandbox_bench, sandbox_place, sandbox_selftest
+from appliance.errors import ExitCode
+from runtime.errors import InfrastructureError
+from runtime.profile import BackendName
+
+
+@pytest.fixture
+def place(served: Path) -> sandbox_place.Place:
+    return sandbox_place.find(typer.Context(typer.main.get_command(typer.Typer(callback=lambda: None))), served)
+
+
+def test_every_backend_of_the_policy_is_examined_on_one_screen(served: Path) -> None:
+    told = run(served, "selftest", "--check", "snapshot")
+    assert told.returncode == 0, told.stdout
+    lines = told.stdout.splitlines()
+    assert lines[0].split() == ["area", "gvisor", "nsjail"]
+    assert "pass" in next(line for line in lines if line.startswith("snapshots"))
+    assert any(line.startswith("refused") and "nsjail" in line for line in lines)
+    assert "all 6 checks hold here" in lines[-1]
+    assert len(lines) < 24
+
+
+def test_json_has_every_check_with_its_sentence(served: Path) -> None:
+    told = run(served, "selftest", "--backend", "gvisor", "--check", "names persist", "--json")
+    found = json.loads(told.stdout)
+    assert (told.returncode, found["conforms"], list(found["backends"])) == (0, True, ["gvisor"])
+    [check] = found["backends"]["gvisor"]
+    assert check["outcome"] == "pass"
+    assert check["asserts"].endswith(".")
+
+
+@pytest.mark.parametrize("arguments", [("--check", "no such check"), ("--backend", "docker")])
+def test_what_there_is_not_ends_with_2(served: Path, arguments: tuple[str, str]) -> None:
+    assert run(served, "selftest", *arguments).returncode == 2
+
+
+class NoSandboxes:
+    """A backend that starts nothing."""
+
+    def sandbox(self, *_: Any, **__: Any) -> None:
+        raise InfrastructureError("it ended at once: \x1b[2J", hint="Look.")
+
+    open = sandbox
+
+
+def test_a_machine_where_nothing_holds_ends_with_1_and_says_what_was_seen(
+    place: sandbox_place.Place, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sandbox_selftest, "sessions", lambda settings: contextlib.nullcontext(NoSandboxes()))
+    code = sandbox_selftest.run_checks(place, "gvisor", quick=True, named="persist", as_json=False)
+    shown = capsys.readouterr().out
+    assert code is ExitCode.FAILED_VERDICT
+    assert "fail  gvisor: names persist" in shown
+    assert "it ended at once: \\x1b[2J (Look.)" in shown
+    assert "1 of 1 checks failed" in shown
+
+
+FIGURES = {
+    "python_c_ms",
+    "call_p50_ms",
+    "call_p95_ms",
+    "calls_per_second",
+    "open_ms",
+    "snapshot_ms",
+    "snapshot_p95_ms",
+    "restore_ms",
+    "restore_p95_ms",
+    "restore_ready_ms",
+    "restore_ready_p95_ms",
+    "branch8_ms",
+    "idle_mib",
+}
+
+
+def test_every_figure_is_measured(place: sandbox_place.Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    few = tuple(step._replace(quick_times=min(step.quick_times, 2)) for step in sandbox_bench.STEPS)
+    monkeypatch.setattr(sandbox_bench, "STEPS", few)
+    found: dict[str, float] = {}
+    for values in sandbox_bench.measured(place, BackendName.GVISOR, quick=True):
+        found |= values
+    assert set(found) >= FIGURES
+    assert all(value > 0 for name, value in found.items() if name != "idle_is_pss")
+
+
+def test_nsjail_has_the_figures_that_it_can_have(served: Path) -> None:
+    told = run(served, "bench", "--backend", "nsjail", "--quick", "--json")
+    found = json.loads(told.stdout)
+    assert (told.returncode, found["backend"]) == (0, "nsjail")
+    assert "call_p50_ms" in found
+    assert "snapshot_ms" not in found
+    assert "idle sandboxes" in told.stderr
