@@ -47,8 +47,10 @@ class Manifest(BaseModel):
 
     @property
     def key(self) -> str:
-        """The name of a snapshot. What it is called and whose it is does not belong to it."""
-        depends = [self.format, self.parts, self.profile.model_dump_json(), self.parent, tree_digest(self.files)]
+        """The name of a snapshot. What it is called and whose it is does not belong to it; nor does what the profile
+        leaves at its defaults, so that a later version with one more of them still knows it."""
+        profile = self.profile.model_dump_json(exclude_defaults=True)
+        depends = [self.format, self.parts, profile, self.parent, tree_digest(self.files)]
         return hashlib.sha256(json.dumps(depends).encode()).hexdigest()
 
 

@@ -286,7 +286,7 @@ class Store:
             if found.key != folder.name:
                 raise BadRequestError("its manifest does not fit its name")
         except SandboxError as error:
-            log.warning("the snapshot in %s is left alone: %s", folder, error)
+            log.warning("the snapshot in %s cannot be used; remove it by hand: %s", folder, error)
             return
         self._known[folder.name] = Snapshot(folder.name, found, folder, durable=True, verified=False)
 
