@@ -70,9 +70,13 @@ class HostedBox:
             os.close(self.inside.pop())
 
     def kill(self) -> None:
+        """Kills all that runs for it. What has used up its share of the processors could not even end before its next
+        turn, so it has all of them from now on."""
         for program in self.programs:
             program.kill()
         self.group.kill()
+        with contextlib.suppress(InfrastructureError):  # then it takes a little longer
+            self.group.limit_cpus(float(os.cpu_count() or 1))
 
     def close(self) -> None:
         """Closes its descriptors; what was said stays known."""

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import select
+import signal
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from runtime.backends.backend import Backend, Box, BoxUsage
+from runtime.backends.cgroups import members
 from runtime.backends.owner import state_mark
 from runtime.backends.site import Site
 from runtime.errors import SandboxError
@@ -98,10 +100,16 @@ class Guest:
             raise problem
 
     def groups(self) -> list[Path]:
-        return list(Path("/sys/fs/cgroup").rglob(f"assay-*.{self.box.id}"))
+        return find_groups("assay-", f".{self.box.id}")
 
     def processes(self) -> set[int]:
-        return {int(line) for group in self.groups() for line in (group / "cgroup.procs").read_text().split()}
+        return {pid for group in self.groups() for pid in members(group)}
+
+    def kill(self) -> None:
+        """As a fault would: without anybody being told."""
+        for pid in self.processes():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
 
 class Bench:
@@ -157,7 +165,7 @@ class Bench:
 
     def groups(self) -> list[str]:
         """All that this owner has in the kernel's tree, but the group of its tools."""
-        found = Path("/sys/fs/cgroup").rglob(f"assay-{self.site.mark}.{self.site.owner}.*")
+        found = find_groups(f"assay-{self.site.mark}.{self.site.owner}.")
         return sorted({group.name for group in found if not group.name.endswith(".tools")})
 
     def folders(self) -> list[str]:
@@ -168,8 +176,14 @@ class Bench:
         self.reactor.stop()
 
 
+def find_groups(start: str, end: str = "") -> list[Path]:
+    """Control groups by the beginning and the end of their names; those of others may vanish meanwhile."""
+    walk = os.walk("/sys/fs/cgroup")
+    return [Path(at, name) for at, below, _ in walk for name in below if name.startswith(start) and name.endswith(end)]
+
+
 def groups_of(state_dir: Path) -> list[Path]:
-    return list(Path("/sys/fs/cgroup").rglob(f"assay-{state_mark(state_dir)}.*"))
+    return find_groups(f"assay-{state_mark(state_dir)}.")
 
 
 def children() -> dict[int, str]:

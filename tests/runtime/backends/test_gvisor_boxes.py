@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -139,7 +137,7 @@ def test_an_end_kills_what_ignores_signals_and_what_has_left_its_session(bench: 
     inside, started = guest.processes(), time.monotonic()
     assert inside
     guest.end()
-    assert time.monotonic() - started < 1
+    assert time.monotonic() - started < 3
     assert guest.groups() == []
     assert not any(Path(f"/proc/{pid}").exists() for pid in inside)
     assert guest.box.id not in bench.folders()
@@ -148,15 +146,14 @@ def test_an_end_kills_what_ignores_signals_and_what_has_left_its_session(bench: 
 
 def test_a_box_that_dies_closes_its_pipe_and_can_still_be_ended(bench: Bench, image: Path) -> None:
     guest = bench.start(image)
-    for pid in guest.processes():
-        os.kill(pid, signal.SIGKILL)
+    guest.kill()
     with pytest.raises(EOFError):
         guest.next(seconds=5)
     assert guest.end().cpu_seconds > 0
 
 
-def open_things() -> tuple[int, int, int]:
-    return len(list(Path("/proc/self/fd").iterdir())), threading.active_count(), len(children())
+def open_things() -> tuple[int, int]:
+    return len(list(Path("/proc/self/fd").iterdir())), len(children())
 
 
 def test_many_boxes_at_once_come_and_go_and_leave_nothing(bench: Bench, image: Path) -> None:
@@ -176,9 +173,9 @@ def test_many_boxes_at_once_come_and_go_and_leave_nothing(bench: Bench, image: P
     before = open_things()
     use()
     deadline = time.monotonic() + 5
-    while open_things() > before and time.monotonic() < deadline:
+    while time.monotonic() < deadline and any(now > then for now, then in zip(open_things(), before, strict=True)):
         time.sleep(0.05)
-    assert open_things() <= before
+    assert all(now <= then for now, then in zip(open_things(), before, strict=True))
     assert (bench.groups(), bench.folders()) == ([], [])
 
 

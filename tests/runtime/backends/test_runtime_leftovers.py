@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from box_kit import groups_of
 
 from runtime.backends.cgroups import Group, locate
 from runtime.backends.owner import Owner, state_mark, working_folder
@@ -50,10 +51,6 @@ def processes(state_dir: Path) -> list[str]:
     return found
 
 
-def cgroups(state_dir: Path) -> list[Path]:
-    return list(Path("/sys/fs/cgroup").rglob(f"assay-{state_mark(state_dir)}.*"))
-
-
 def entries(folder: Path) -> list[Path]:
     return list(folder.iterdir()) if folder.exists() else []
 
@@ -61,10 +58,10 @@ def entries(folder: Path) -> list[Path]:
 def assert_nothing_is_left(state_dir: Path) -> None:
     deadline = time.monotonic() + 5
     working = working_folder(state_dir)
-    while (processes(state_dir) or cgroups(state_dir) or entries(working)) and time.monotonic() < deadline:
+    while (processes(state_dir) or groups_of(state_dir) or entries(working)) and time.monotonic() < deadline:
         time.sleep(0.02)
     assert processes(state_dir) == []
-    assert cgroups(state_dir) == []
+    assert groups_of(state_dir) == []
     assert entries(working) == []
     assert not working.exists() or working == state_dir
     assert str(state_dir) not in Path("/proc/self/mountinfo").read_text()
@@ -77,7 +74,7 @@ def test_close_leaves_nothing(root_dir: Path, tmp_path: Path) -> None:
             assert session.run("print(1)").output == "1\n"
         sandbox, abandoned = pool.sandbox(), pool.sandbox()
         assert processes(tmp_path)
-        assert cgroups(tmp_path)
+        assert groups_of(tmp_path)
         sandbox.close()
         assert not [line for line in processes(tmp_path) if f" {sandbox.id} " in line + " "]
         started = time.monotonic()
@@ -163,7 +160,7 @@ def test_an_owner_killed_before_it_wrote_where_its_groups_are_is_swept_too(tmp_p
     (working_folder(tmp_path) / str(dead)).mkdir(parents=True)
     parents = locate(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text())[0]
     group = Group(parents, f"assay-{state_mark(tmp_path)}.{dead}.trial", memory_mib=64, pids=16, cpus=1.0)
-    assert cgroups(tmp_path)
+    assert groups_of(tmp_path)
     assert sweep(tmp_path).cgroups == 1
     assert not any(folder.exists() for folder in group.folders)
     assert_nothing_is_left(tmp_path)
