@@ -154,6 +154,10 @@ def _build(root: Path, python: Python, packages: Packages | None) -> None:
         if not path.is_symlink():
             path.chmod(0o755 if path.is_dir() or os.access(path, os.X_OK) else 0o644)
     if packages is not None:  # last: links share their modes with the folder, which has the right ones
+        extensions = sorted(packages.folder.rglob("*.so*"))
+        for library in linked_libraries(extensions):
+            if not library.resolve().is_relative_to(packages.folder.resolve()):
+                _copy(library.resolve(), root, library)
         link_into(packages, root)
 
 

@@ -6,6 +6,7 @@ import stat
 import threading
 from pathlib import Path
 
+from runtime.backends.packages import find_packages
 from runtime.backends.rootfs import digest, ensure_root, inspect_python
 
 
@@ -16,7 +17,7 @@ def test_a_root_is_made_once_even_by_many_at_a_time(tmp_path: Path) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == [tmp_path / f"root-{digest(inspect_python(None))}"] * 3
+    assert found == [tmp_path / f"root-{digest(inspect_python(None), find_packages())}"] * 3
     assert list(tmp_path.iterdir()) == found[:1]
 
 
