@@ -94,7 +94,7 @@ SOCKET_PAIR = {
 }
 """What is connected from its birth: a stream or a sequence of packets between two processes of the guest."""
 PASSING = dict.fromkeys(("sendmsg", "recvmsg"), f"(flags & {MSG_OOB}) == 0")
-"""Descriptors handed over, from the worker to the process that forks for it."""
+"""Descriptors handed over, from the worker to the process that forks for it; no user code runs there unconfined."""
 
 
 def _conditions(mode: Mode) -> dict[str, str]:
@@ -102,7 +102,9 @@ def _conditions(mode: Mode) -> dict[str, str]:
     if mode == "shared":
         found |= THREADING
     else:
-        found |= FORKING | SOCKET_PAIR | PASSING
+        found |= FORKING | SOCKET_PAIR
+    if mode == "process":
+        found |= PASSING
     return found
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from jail_kit import Guest, Jails
 
+from runtime.backends.bundle import ENVIRONMENT
 from runtime.backends.seccomp_policy import policy
 from runtime.errors import RefusedError
 from runtime.guest.wire import Kind, Op
@@ -91,8 +92,7 @@ print(json.dumps([os.listdir('/proc'), os.listdir('/sys'), sorted(os.listdir('/d
     proc, sys, dev, root, environment, node, uid, gid, groups, near = json.loads(guest.says(code))
     assert (proc, sys, dev) == ([], [], ["null", "urandom", "zero"])
     assert set(root) == {"dev", "etc", "lib", "lib64", "opt", "proc", "sys", "tmp", "usr", "work"}
-    assert set(environment) <= {"HOME", "LANG", "LC_CTYPE", "PATH", "TMPDIR", "TZ", "PYTHONHASHSEED",
-                                "PYTHONDONTWRITEBYTECODE"}  # fmt: skip
+    assert set(environment) <= {*ENVIRONMENT, "LC_CTYPE"}
     assert (node, uid, gid, groups, near) == ("sandbox", 1000, 1000, [], True)
 
 
