@@ -125,7 +125,7 @@ def left_on_host(data: Path) -> list[str]:
     mounts = [line for line in Path("/proc/mounts").read_text().splitlines() if str(data) in line]
     state = data / "run" / "boxes"
     mark = state_mark(state)
-    groups = sorted(str(path) for path in Path("/sys/fs/cgroup").rglob(f"*{mark}*") if path.is_dir())
+    groups = sorted(str(Path(at, name)) for at, below, _ in os.walk("/sys/fs/cgroup") for name in below if mark in name)
     unfinished = [str(path) for path in data.rglob(".unfinished-*")]
     boxes = [str(path) for path in state.iterdir()] if state.exists() else []
     return mounts + groups + unfinished + boxes

@@ -29,6 +29,11 @@ from runtime.sessions.pool import Sessions
 from runtime.settings import BrokerSettings, RuntimeSettings
 
 
+def find_groups(start: str) -> list[Path]:
+    """Control groups by the beginning of their names; those of others may vanish while one looks."""
+    return [Path(at, name) for at, below, _ in os.walk("/sys/fs/cgroup") for name in below if name.startswith(start)]
+
+
 def traces(state_dir: Path) -> dict[str, list[str]]:
     """Everything on this host that carries the name of the state folder."""
     mark, places = f"assay-{state_mark(state_dir)}.", (str(state_dir), str(working_folder(state_dir)))
@@ -42,7 +47,7 @@ def traces(state_dir: Path) -> dict[str, list[str]]:
             if any(place in line for place in places):
                 processes.append(f"{entry.name} {line[:120]!r}")
     mounts = [line for line in Path("/proc/self/mountinfo").read_text().splitlines() if any(p in line for p in places)]
-    groups = [str(found) for found in Path("/sys/fs/cgroup").rglob(f"{mark}*")]
+    groups = [str(found) for found in find_groups(mark)]
     files = [str(path) for place in map(Path, places) if place.is_dir() for path in place.rglob("*")]
     return {"processes": processes, "mounts": mounts, "cgroups": groups, "files": files}
 

@@ -374,7 +374,7 @@ class Bench:
     def _pss_by_box(self) -> dict[str, float]:
         """MiB of each sandbox's control group: gofer, sentry and the processes in which systrap runs the guest's."""
         mark = state_mark(self.settings.own.state_dir)
-        groups = {group.name: group for group in Path("/sys/fs/cgroup").rglob(f"assay-{mark}.*")}
+        groups = {group.name: group for group in leftovers.find_groups(f"assay-{mark}.")}
         return {name: pss_mib([int(p) for p in (g / "cgroup.procs").read_text().split()]) for name, g in groups.items()}
 
     def leftovers(self) -> dict[str, Any]:
