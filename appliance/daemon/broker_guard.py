@@ -32,6 +32,7 @@ GRACE_SECONDS = 10.0
 
 def guard(command: list[str]) -> None:
     """Returns when the daemon is gone or wants it."""
+    os.umask(0o077)
     told = sys.stdin.buffer.readline()
     pause = FIRST_SECONDS
     while told:
