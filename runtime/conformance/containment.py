@@ -86,7 +86,8 @@ def there_are_no_rights(subject: Subject) -> Figures:
     return {}
 
 
-KNOWN = {"HOME", "LANG", "LC_CTYPE", "PATH", "PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED", "TMPDIR", "TZ"}
+KNOWN = {"HOME", "LANG", "LC_CTYPE", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "PATH", "TMPDIR", "TZ"}
+KNOWN |= {"PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED"}
 """Variables that a guest may have; none says anything of the host."""
 FOLDERS = {"bin", "dev", "etc", "lib", "lib32", "lib64", "opt", "proc", "sbin", "sys", "tmp", "usr", "var", "work"}
 SURROUNDINGS = """import json, os

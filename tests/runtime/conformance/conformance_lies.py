@@ -15,7 +15,7 @@ from lying_pools import LyingPool, before_each, calling_it_ok, ended_well, sayin
 from runtime.conformance.check import CheckResult, Subject, examine
 from runtime.conformance.suite import AREAS, CHECKS
 from runtime.errors import SandboxError
-from runtime.sandbox import CallStatus, SessionPool
+from runtime.sandbox import CallStatus, SessionPool, Usage
 
 Lie = Callable[[SessionPool], LyingPool]
 TOKEN = "token0123456789abcdef"
@@ -162,7 +162,10 @@ LIES: dict[str, dict[str, Lie]] = {
     "limit: death": {"an exit with 0 is ok": pool(sandbox=saying(calling_it_ok))},
     "limit: number of calls": {"there are more": unlimited(calls=9)},
     "limit: number of files": {"there are more": unlimited(entries=999)},
-    "limit: usage": {"nothing is counted": pool(sandbox={"run": lambda self, code: self.real.run("print(1)")})},
+    "limit: usage": {
+        "calls are not counted": pool(sandbox={"usage": Usage(seconds=0.5, output_bytes=108)}),
+        "the processor is not": pool(sandbox={"usage": Usage(calls=2, seconds=0.5, output_bytes=108)}),
+    },
     "files come back as they were": {
         "the last byte is lost": pool(sandbox={"read": lambda self, *a, **n: self.real.read(*a, **n)[:-1]}),
         "a file is left out": pool(
@@ -207,6 +210,10 @@ LIES: dict[str, dict[str, Lie]] = {
     "descriptors are closed": {"one is left each time": pool(sandbox={"run": leave_open})},
 }
 """Nobody could say of a check without a lie that it sees anything."""
+
+
+MISTAKES = ("AttributeError", "KeyError", "NameError", "TypeError", "JSONDecodeError")
+"""What a check would say that stumbled over a lie instead of finding it."""
 
 
 def lies_about(*areas: str) -> list[tuple[str, str]]:

@@ -27,6 +27,8 @@ class LyingSandbox:
     def __getattr__(self, name: str) -> Any:
         if name in self.lies:
             lie = self.lies[name]
+            if not callable(lie):
+                return lie
             return lambda *given, **named: lie(self, *given, **named)
         return getattr(self.real, name)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from conformance_lies import found_out, lies_about
+from conformance_lies import MISTAKES, found_out, lies_about
 
 from runtime.conformance.check import Outcome
 from runtime.sessions.pool import Sessions
@@ -16,3 +16,4 @@ def test_a_check_of_limits_or_leftovers_finds_the_lie(gvisor: Sessions, tmp_path
     result = found_out(gvisor, tmp_path, name, lie)
     assert result.outcome is Outcome.FAIL
     assert result.detail
+    assert not result.detail.startswith(MISTAKES)
