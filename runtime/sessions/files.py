@@ -7,11 +7,11 @@ shape, and its content is only ever bytes.
 from __future__ import annotations
 
 import builtins
-import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from runtime.errors import BadRequestError, InfrastructureError, LimitError
+from runtime.guest import wire
 from runtime.guest.wire import BrokenWireError, Kind, Op
 from runtime.sandbox import Entry, Limits
 from runtime.sessions import transfer
@@ -30,15 +30,21 @@ def checked_path(path: str, *, folder: bool = False) -> str:
     BadRequestError for any other."""
     parts = path.split("/")
     plain = all(part not in ("", ".", "..") and len(part.encode(errors="replace")) <= 255 for part in parts[1:])
+    plain = plain and "\0" not in path and len(path) <= PATH_CHARS and sendable(path)
     deep_enough = len(parts) >= (2 if folder else 3)
     known = deep_enough and not parts[0] and parts[1] in ("work", "tmp")
-    if not known or not plain or "\0" in path or len(path) > PATH_CHARS:
+    if not known or not plain:
         raise BadRequestError(f"{path[:200]!r} is no plain path under /work or /tmp")
     return path
 
 
-def body(asked: dict[str, object], content: bytes = b"") -> bytes:
-    return json.dumps(asked).encode() + b"\n" + content
+def sendable(text: str) -> bool:
+    """Whether it is text, or bytes that a file system gave for text."""
+    try:
+        text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def reason(ending: Ending) -> str:
@@ -79,7 +85,7 @@ class Files:
         return Caps(self._limits.entries, (self._limits.work_mib + self._limits.tmp_mib) << 20)
 
     def _listed(self, path: str) -> builtins.list[Listed]:
-        ending = self._ask(Op.LIST, body({"path": path, "entries": self._limits.entries}), FILE_SECONDS)
+        ending = self._ask(Op.LIST, wire.list_body(path, entries=self._limits.entries), FILE_SECONDS)
         if ending.kind is Kind.REFUSED and ending.report.startswith(b"more than"):
             raise LimitError(f"{path} cannot be listed: {reason(ending)}")
         _require_ok(ending, path, "listed")
@@ -92,12 +98,12 @@ class Files:
         return listing
 
     def _read(self, path: str, offset: int, most: int) -> bytes:
-        ending = self._ask(Op.READ, body({"path": path, "offset": offset, "max_bytes": most}), FILE_SECONDS)
+        ending = self._ask(Op.READ, wire.read_body(path, offset=offset, max_bytes=most), FILE_SECONDS)
         _require_ok(ending, path, "read")
         return ending.output[:most]
 
     def _write(self, path: str, data: bytes, *, parents: bool) -> None:
-        ending = self._ask(Op.WRITE, body({"path": path, "parents": parents}, data), FILE_SECONDS)
+        ending = self._ask(Op.WRITE, wire.write_body(path, data, parents=parents), FILE_SECONDS)
         _require_ok(ending, path, "written")
 
 

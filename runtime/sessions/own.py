@@ -16,13 +16,14 @@ from typing import Self
 
 from runtime.backends.backend import BoxUsage
 from runtime.errors import BadRequestError, InfrastructureError, LimitError
+from runtime.guest import wire
 from runtime.guest.wire import Kind, Op
 from runtime.launcher import Kept
 from runtime.profile import Profile
 from runtime.sandbox import CallResult, CallStatus, Entry, ExecResult, Limits, Priority, SnapshotId, Tier, Usage
 from runtime.sessions.accounts import Account
 from runtime.sessions.endings import STATUS_OF, Ending, Lost, not_run, result_of
-from runtime.sessions.files import Files, body, reason
+from runtime.sessions.files import Files, reason, sendable
 from runtime.sessions.worker import Request, Worker
 from runtime.sessions.yard import Answered, Yard
 
@@ -108,13 +109,13 @@ class OwnSandbox:
 
     def exec(self, argv: Sequence[str], *, stdin: bytes = b"", seconds: float | None = None) -> ExecResult:
         """Runs a program by its full path; one that takes too long is killed with its group, the sandbox lives on."""
-        if not argv or not argv[0].startswith("/") or any("\0" in word for word in argv):
-            raise BadRequestError("a program is named by its full path, and no word may hold a NUL")
+        if not argv or not argv[0].startswith("/") or any("\0" in word or not sendable(word) for word in argv):
+            raise BadRequestError("a program is named by its full path, and every word is text without a NUL")
         limit = self._limit(seconds)
         if not self._counted():
             return ExecResult(status=CallStatus.CALLS, exit_code=None, stdout=b"", stderr=b"", seconds=0.0)
-        asked = {"argv": list(argv), "seconds": limit, "output_bytes": self.limits.output_bytes}
-        ending = self._ask(Op.EXEC, body(asked, stdin), limit + GRACE_SECONDS)
+        asked = wire.exec_body(argv, stdin, seconds=limit, output_bytes=self.limits.output_bytes)
+        ending = self._ask(Op.EXEC, asked, limit + GRACE_SECONDS)
         if ending.kind is Kind.REFUSED:
             raise BadRequestError(f"{argv[0]} cannot be run: {reason(ending)}")
         exit_code, cut = self._program_facts(ending)

@@ -32,6 +32,7 @@ from runtime.sessions.endings import (
     what_follows,
 )
 from runtime.sessions.places import Claim, Place, Places, Wish
+from runtime.sessions.profiles import joined
 from runtime.sessions.purity import Need
 from runtime.sessions.worker import Request, Worker
 
@@ -160,9 +161,9 @@ class Placement:
             self.leave()
             self.tier = tier
         movable = self._origin is None and (self._place is None or self.tier is Tier.PROCESS)
-        if preload and preload != self.preload and movable:
+        if preload and movable and (more := joined(self.preload, preload)) != self.preload:
             self.leave()
-            self.preload = preload
+            self.preload = more
 
     def _ask(self) -> None:
         if self._asking:

@@ -56,6 +56,8 @@ class Places(Protocol):
     """Who gives out places. Everything here is called, and calls back, on the reactor."""
 
     limits: Limits
+    ready_modules: frozenset[str]
+    """What can be imported in a process beside the standard library, because its image has it."""
 
     def claim(self, wish: Wish, given: Given) -> Claim:
         """A place as soon as one is free. BusyError when too many wait already."""

@@ -17,6 +17,7 @@ from typing import Self
 from weakref import WeakSet
 
 from runtime.backends.backend import BoxUsage
+from runtime.backends.packages import find_packages
 from runtime.errors import BadRequestError, BusyError, SandboxError
 from runtime.launcher import Kept
 from runtime.reactor import Reactor
@@ -26,6 +27,7 @@ from runtime.sessions.connection import Connection
 from runtime.sessions.interpreters import Interpreters
 from runtime.sessions.own import OwnSandbox, checked_snapshot
 from runtime.sessions.places import Claim, Given, Wish
+from runtime.sessions.profiles import PRELOADED
 from runtime.sessions.seats import BUSY_HINT, Seats
 from runtime.sessions.session import LiveSession
 from runtime.sessions.starts import Starts
@@ -43,6 +45,7 @@ class Sessions:
     def __init__(self, settings: RuntimeSettings) -> None:
         """Raises RefusedError when sandboxes cannot be had here; starts none yet."""
         self.settings, self.limits = settings, settings.limits
+        self.ready_modules = PRELOADED if find_packages(settings.own.packages) is not None else frozenset()
         self._reactor = Reactor()
         self._connection = Connection(self._reactor, settings, self._broker_died)
         self._starts = Starts(self._reactor, self._connection, settings, ended=self._worker_ended)

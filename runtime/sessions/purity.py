@@ -94,15 +94,16 @@ COMPUTE_MODULES: Final = frozenset(GUEST_MODULES)
 MACHINE_NAMES: Final = frozenset(["open", "input", "breakpoint", "exit", "quit"])
 
 
-def classify(source: str) -> Need:
-    """The least that this source needs. Never raises: what cannot be decided needs more, not less."""
+def classify(source: str, ready: frozenset[str] = frozenset()) -> Need:
+    """The least that this source needs, where a process has the modules in `ready` beside those of the standard
+    library. Never raises: what cannot be decided needs more, not less."""
     if len(source) > SOURCE_CHARS or max(map(source.count, "([{")) > BRACKETS:
         return Need.COMPUTE if len(source) <= 50 * SOURCE_CHARS else Need.MACHINE
-    return _decide(source)
+    return _decide(source, ready)
 
 
 @lru_cache(maxsize=2_048)  # rollouts of one task often ask for the same
-def _decide(source: str) -> Need:
+def _decide(source: str, ready: frozenset[str]) -> Need:
     try:
         tree: ast.AST = compile(source, FILENAME, "exec", ast.PyCF_ONLY_AST)
     except SyntaxError:
@@ -114,7 +115,7 @@ def _decide(source: str) -> Need:
     nodes = _nodes(tree)
     if nodes is None:
         return Need.COMPUTE
-    return Need.MACHINE if any(_asks_for_a_machine(node) for node in nodes) else Need.COMPUTE
+    return Need.MACHINE if any(_asks_for_a_machine(node, ready) for node in nodes) else Need.COMPUTE
 
 
 def _is_pure(tree: ast.AST) -> bool:
@@ -262,14 +263,19 @@ def _stores_with_a_step(node: ast.AST) -> bool:
             return False
 
 
-def _asks_for_a_machine(node: ast.AST) -> bool:
+def _asks_for_a_machine(node: ast.AST, ready: frozenset[str]) -> bool:
     """A guess that saves a detour: what it misses is caught by the filter of the process tier."""
     match node:
         case ast.Import(names=names):
-            return any(alias.name.partition(".")[0] not in COMPUTE_MODULES for alias in names)
+            return any(_needs_a_file(alias.name, ready) for alias in names)
         case ast.ImportFrom(module=module):
-            return (module or "").partition(".")[0] not in COMPUTE_MODULES
+            return _needs_a_file(module or "", ready)
         case ast.Name(id=name):
             return name in MACHINE_NAMES
         case _:
             return False
+
+
+def _needs_a_file(module: str, ready: frozenset[str]) -> bool:
+    top = module.partition(".")[0]
+    return top not in COMPUTE_MODULES and top not in ready

@@ -62,8 +62,9 @@ class LiveSession:
             raise BadRequestError(f"a call cannot be limited to {seconds} seconds")
         if self._closed:
             raise BadRequestError(f"{self.id} is closed")
-        need = classify(code)
-        preload = () if need in (Need.PURE, Need.BROKEN) else preload_for(code)
+        need = classify(code, self._places.ready_modules)
+        plain = need is Need.PURE or need is Need.BROKEN or not self._places.ready_modules
+        preload = () if plain else preload_for(code)
         call = Call(code, min(limit, seconds or limit), need, preload, Future())
         self._reactor.here(partial(self._enqueue, call))
         return call.future

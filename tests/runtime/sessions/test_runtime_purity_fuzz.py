@@ -26,9 +26,8 @@ from runtime.sessions.purity import Need, classify
 DRIVER = r"""
 import builtins, cmath, gc, itertools, json, math, os, select, signal, sys, types
 sys.path.insert(0, sys.argv[1])
-from runtime.guest import wire
+from runtime.guest import ops
 from runtime.guest.shared import SharedWorker
-from runtime.guest.wire import Op
 
 FROZEN = (int, float, complex, str, bytes, bool, type, types.BuiltinFunctionType, types.CodeType, types.ModuleType,
           type(None), type(...), type(NotImplemented), types.MethodDescriptorType, types.WrapperDescriptorType)
@@ -62,8 +61,7 @@ def run(calls, sink):
     before = state()
     said = []
     for session, source in calls:
-        request = wire.Request(b'n' * 16, Op.RUN, session, source.encode('utf-8', 'surrogatepass'))
-        kind, error = worker._call(request)
+        kind, error = worker._call(ops.RUN, session, source.encode('utf-8', 'surrogatepass'))
         error = json.loads(error)['error'] if error else ''
         said.append([session, int(kind), worker._printer.take().decode('utf-8', 'replace'), error])
     spaces = [mutable(names) for number, names in worker._sessions.items() if number]
