@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -64,13 +65,15 @@ def status(context: typer.Context, data: Data = None, as_json: Json = False) -> 
     from appliance.cli.show import show_json, show_table
     from appliance.errors import AssayError, ExitCode
     from appliance.places import cluster_folder, cluster_settings
-    from runtime.cluster.node import running
+    from runtime.cluster.folder import told
+    from runtime.cluster.node import NodeSettings
     from runtime.cluster.settings import ClusterSettings
     from runtime.cluster.status import hosts
 
     settings = settings_of(context, data)
-    cluster, node = cluster_settings(settings, settings.data), running(cluster_folder(settings, settings.data))
-    if node is not None:
+    cluster, here = cluster_settings(settings, settings.data), told(cluster_folder(settings, settings.data))
+    if here is not None:
+        node = NodeSettings.model_validate_json(here)
         cluster = ClusterSettings(address=node.address, interface=node.interface, token=node.token)
     if cluster is None:
         raise AssayError(
@@ -110,7 +113,7 @@ def leave(
     from appliance.cli.show import show_line
     from appliance.errors import AssayError, ExitCode
     from appliance.places import cluster_folder
-    from runtime.cluster.node import leave as take_out
+    from runtime.cluster.folder import leave as take_out
 
     settings = settings_of(context, data)
     if not take_out(cluster_folder(settings, settings.data), wait):
@@ -124,8 +127,9 @@ def _take_part(settings: Settings, address: str, interface: str, name: str, *, h
     from appliance import places
     from appliance.cli.sandbox_place import listening
     from appliance.cli.show import show_line
+    from appliance.client.printable import printable
     from appliance.errors import AssayError, ExitCode
-    from runtime.cluster.node import Node, NodeSettings
+    from runtime.cluster.node import READY, NodeSettings, keep
 
     runtime = places.runtime_settings(settings, settings.data)
     broker = places.broker_socket(settings, settings.data)
@@ -149,17 +153,16 @@ def _take_part(settings: Settings, address: str, interface: str, name: str, *, h
         )
     except ValidationError as error:
         raise typer.BadParameter(str(error.errors()[0]["msg"]).removeprefix("Value error, ")) from error
-    node = Node(told)
+    stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: node.ask_to_stop())
-    with node:
-        show_line(f"this machine is in the cluster at {address}, as {told.host.name}")
-        if head:
-            show_line(f"others join with `assay cluster join {address}` and a copy of {told.token}")
-        ended = node.serve()
-    if ended:
-        raise AssayError(
-            "this machine's part of the cluster ended on its own",
-            f"its last words are in {told.folder / 'ray.log'}; start it again, or let the service manager do it",
-            ExitCode.INFRASTRUCTURE,
-        )
+        signal.signal(number, lambda *_: stop.set())
+
+    def say(what: str) -> None:
+        if what == READY:
+            show_line(f"this machine is in the cluster at {address}, as {told.host.name}")
+        else:
+            typer.echo(printable(what), err=True)
+
+    if head:
+        show_line(f"others join with `assay cluster join {address}` and a copy of {told.token}")
+    keep(told, stop, say)

@@ -1,17 +1,16 @@
 """This machine's part of a cluster: Ray's processes, started and ended as one.
 
 What always holds: nothing of Ray's listens anywhere but on the given address and on loopback; every connection needs
-the token; no dashboard, no client server, no usage reports; one node for each folder. However it ends, with a word or
-with kill -9, at the next start in the same folder no process of the last one is left and its files are gone.
+the token; no dashboard, no client server, no usage reports; one node for each folder. Ray's processes that end by
+themselves are started again. However a node ends, with a word or with kill -9, at the next start in the same folder no
+process of the last one is left and its files are gone.
 """
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import importlib.util
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -20,13 +19,11 @@ import time
 from collections.abc import Callable
 from ipaddress import ip_address
 from pathlib import Path
-from types import TracebackType
-from typing import BinaryIO, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from runtime.cluster import listening, token
-from runtime.cluster.process_session import KILL_SECONDS, ProcessSession
+from runtime.cluster import folder, listening, token
+from runtime.cluster.process_session import ProcessSession
 from runtime.cluster.settings import HOST_VARIABLE, LOOPBACK, PORTS, Address, HostSettings, Interface
 from runtime.errors import InfrastructureError, RefusedError
 from runtime.settings import RuntimeSettings
@@ -36,6 +33,9 @@ SESSION_PATH_BYTES = 64
 """What Ray puts behind its folder's name, in the path of its longest socket."""
 START_SECONDS = 60.0
 TERM_SECONDS = 5.0
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
+"""Before what ended by itself is started again, in seconds."""
+READY = "ready"
 WORKER_PORTS = 16
 """The port after the last of Ray's own, counted from the first; what is left is for its worker processes."""
 
@@ -67,134 +67,73 @@ class NodeSettings(BaseModel):
 
 
 class Node:
-    """Context manager. `serve` returns when the node has ended or was asked to."""
+    """One life of Ray's processes, in a folder whose lock its user holds."""
 
-    def __init__(self, settings: NodeSettings) -> None:
-        self.settings = settings
-        self._stop = threading.Event()
+    def __init__(self, settings: NodeSettings, stop: threading.Event) -> None:
+        self._settings, self._stop = settings, stop
         self._listener: listening.Listener | None = None
-        self._lock: int | None = None
 
     def start(self) -> None:
-        """Returns when this machine is in the cluster.
+        """Returns when this machine is in the cluster, or was asked to stop.
 
         Raises RefusedError without the token or where a socket cannot be kept to one address, InfrastructureError when
         Ray does not start.
         """
-        settings = self.settings
-        self._check()
-        settings.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._take_the_folder()
-        try:
-            clear(settings.folder)
-            if settings.head:
-                token.make(settings.token)
-            environ = token.ray_environment(
-                os.environ,
-                settings.token,
-                **{HOST_VARIABLE: str(settings.folder / "host.json")},
-                RAY_health_check_period_ms="1000",
-                RAY_health_check_initial_delay_ms="1000",
-                **({} if settings.head else token.QUICK),
+        settings, place = self._settings, self._settings.folder
+        environ = token.ray_environment(
+            os.environ,
+            settings.token,
+            **{HOST_VARIABLE: str(place / folder.HOST)},
+            RAY_health_check_period_ms="1000",
+            RAY_health_check_initial_delay_ms="1000",
+            **({} if settings.head else token.QUICK),
+        )
+        (place / folder.HOST).write_text(settings.host.model_dump_json(), encoding="utf-8")
+        with (place / folder.LOG).open("wb") as output:
+            self._listener = listening.start(
+                [sys.executable, "-I", "-m", "ray.scripts.scripts", "start", *_arguments(settings)],
+                ip_address(settings.interface),
+                environ=environ,
+                folder=place,
+                output=output,
             )
-            (settings.folder / "host.json").write_text(settings.host.model_dump_json(), encoding="utf-8")
-            (settings.folder / "node.json").write_text(settings.model_dump_json(), encoding="utf-8")
-            with (settings.folder / "ray.log").open("wb") as output:
-                self._listener = listening.start(
-                    [sys.executable, "-I", "-m", "ray.scripts.scripts", "start", *_arguments(settings)],
-                    ip_address(settings.interface),
-                    environ=environ,
-                    folder=settings.folder,
-                    output=output,
-                )
-            ProcessSession.of(self._listener.process.pid).record(settings.folder / "processes")
-            self._wait_until_ready(self._listener.process)
-        except BaseException:
-            self.stop()
-            raise
+        ProcessSession.of(self._listener.process.pid).record(place / folder.PROCESSES)
+        self._wait_until_ready(self._listener.process)
 
-    def serve(self, idle: Callable[[], None] = lambda: None) -> int:
-        """Until `ask_to_stop`, until the host was drained, or until Ray ends; Ray's exit status, 0 if it was asked."""
+    def serve(self) -> bool:
+        """Until it is asked to stop or was drained (True), or until Ray ends by itself (False)."""
         assert self._listener is not None, "serve comes after start"
-        process = self._listener.process
         while not self._stop.wait(0.5):
-            idle()
-            if process.poll() is not None:
-                return process.returncode or 1
-            if self.settings.host.draining.exists() and not in_use(self.settings.folder):
+            if self._listener.process.poll() is not None:
+                return False
+            if self._settings.host.draining.exists() and not folder.in_use(self._settings.folder):
                 break
-        return 0
+        return True
 
-    def ask_to_stop(self) -> None:
-        """From any thread or a signal handler."""
-        self._stop.set()
-
-    def stop(self) -> None:
-        """Ends every process of the node and removes its files. Nobody is asked: sessions here are lost."""
-        if self._listener is not None:
-            process = self._listener.process
-            with contextlib.suppress(ProcessLookupError, subprocess.TimeoutExpired):
-                process.terminate()
-                process.wait(TERM_SECONDS)
-        if self._lock is not None:
-            clear(self.settings.folder)
-        if self._listener is not None:
-            self._listener.process.wait()
-            self._listener.close()
-            self._listener = None
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
-
-    def _check(self) -> None:
-        settings = self.settings
-        if importlib.util.find_spec("ray") is None:
-            raise RefusedError("Ray is not installed", hint="pip install 'assay[ray]', the same version on every host")
-        if settings.head and settings.address.rpartition(":")[0].strip("[]") != settings.interface:
-            raise RefusedError(
-                f"the head's address {settings.address} is not on this machine's interface {settings.interface}",
-                hint="give the first host its own address as interface",
-            )
-        longest = SOCKET_PATH_BYTES - SESSION_PATH_BYTES - len("/r")
-        if len(os.fsencode(settings.folder)) > longest:
-            raise RefusedError(
-                f"the path of {settings.folder} is too long for Ray's sockets",
-                hint=f"choose a folder whose path has at most {longest} bytes",
-            )
-
-    def _take_the_folder(self) -> None:
-        lock = os.open(self.settings.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(lock)
-            raise RefusedError(
-                f"this machine is in a cluster already, from {self.settings.folder}",
-                hint="`assay cluster leave` takes it out",
-            ) from None
-        os.truncate(lock, 0)
-        os.write(lock, str(os.getpid()).encode())
-        self._lock = lock
+    def end(self) -> None:
+        """Ends every process and removes Ray's files. Nobody is asked: sessions here are lost."""
+        listener, self._listener = self._listener, None
+        if listener is None:
+            return
+        listener.process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            listener.process.wait(TERM_SECONDS)
+        folder.end(self._settings.folder)
+        listener.process.wait()
+        listener.close()
 
     def _wait_until_ready(self, process: subprocess.Popen[bytes]) -> None:
-        log = self.settings.folder / "ray.log"
+        log = self._settings.folder / folder.LOG
         deadline = time.monotonic() + START_SECONDS
-        while time.monotonic() < deadline:
+        while time.monotonic() < deadline and not self._stop.is_set():
             said = log.read_bytes()
             if b"Ray runtime started" in said:
                 return
             if process.poll() is not None:
                 break
             time.sleep(0.05)
+        if self._stop.is_set():
+            return
         lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
         raise InfrastructureError(
             f"Ray did not start: {lines[-1].strip()[:300] if lines else 'it said nothing'}",
@@ -226,80 +165,73 @@ def _arguments(settings: NodeSettings) -> list[str]:
         "--include-log-monitor=false",
         "--num-cpus=1",
         f"--object-store-memory={settings.object_store_mib << 20}",
-        f"--temp-dir={settings.folder / 'r'}",
+        f"--temp-dir={settings.folder / folder.RAY}",
     ]
 
 
-def clear(folder: Path) -> None:
-    """Ends what a node left in this folder and removes its files. Its caller holds the folder's lock."""
-    ProcessSession.kill_recorded(folder / "processes")
-    for name in ("processes", "draining", "in-use", "host.json", "node.json"):
-        (folder / name).unlink(missing_ok=True)
-    shutil.rmtree(folder / "r", ignore_errors=True)
+def keep(settings: NodeSettings, stop: threading.Event, say: Callable[[str], None]) -> None:
+    """Keeps this machine in the cluster until it is asked to stop or was drained; what ends by itself is started again.
 
-
-def in_use(folder: Path) -> bool:
-    """Whether a driver has an actor here."""
+    `say` hears READY each time it is in, and why it is not. Raises what `Node.start` raises when the first start fails,
+    and RefusedError at any time.
+    """
+    _check(settings)
+    lock = folder.take(settings.folder)
     try:
-        with (folder / "in-use").open("rb") as file:
-            return not _free(file)
-    except FileNotFoundError:
-        return False
+        folder.clear(settings.folder)
+        if settings.head:
+            token.make(settings.token)
+        (settings.folder / folder.NODE).write_text(settings.model_dump_json(), encoding="utf-8")
+        _live(settings, stop, say)
+    finally:
+        folder.clear(settings.folder)
+        os.close(lock)
 
 
-def running(folder: Path) -> NodeSettings | None:
-    """What the node of this folder was told; None where there is none."""
-    try:
-        with (folder / "lock").open("rb") as lock:
-            return None if _free(lock) else NodeSettings.model_validate_json((folder / "node.json").read_bytes())
-    except FileNotFoundError:  # never, or not yet
-        return None
+def _live(settings: NodeSettings, stop: threading.Event, say: Callable[[str], None]) -> None:
+    pause, ever = FIRST_PAUSE, False
+    while not stop.is_set() and not settings.host.draining.exists():
+        node = Node(settings, stop)
+        try:
+            node.start()
+            ever, pause = True, FIRST_PAUSE
+            say(READY)
+            if node.serve():
+                return
+            say("Ray ended by itself and is started again")
+        except InfrastructureError as error:
+            if not ever:
+                raise
+            say(str(error))
+        finally:
+            node.end()
+        stop.wait(pause)
+        pause = min(pause * 2, LONGEST_PAUSE)
 
 
-def leave(folder: Path, seconds: float) -> bool:
-    """Has the node of this folder end once its sessions have, at the latest after that many seconds; False when there
-    is none. Raises InfrastructureError when it does not end."""
-    try:
-        lock = (folder / "lock").open("r+b")
-    except FileNotFoundError:
-        return False
-    with lock:
-        if _free(lock):
-            return False
-        (folder / "draining").touch()
-        if not _until_free(lock, seconds):
-            os.kill(int(lock.read()), signal.SIGTERM)
-            if not _until_free(lock, TERM_SECONDS + KILL_SECONDS):
-                raise InfrastructureError("this machine does not leave the cluster", hint="see its log")
-    return True
-
-
-def _until_free(lock: BinaryIO, seconds: float) -> bool:
-    deadline = time.monotonic() + seconds
-    while not _free(lock):
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.1)
-    return True
-
-
-def _free(lock: BinaryIO) -> bool:
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    fcntl.flock(lock, fcntl.LOCK_UN)
-    return True
+def _check(settings: NodeSettings) -> None:
+    if importlib.util.find_spec("ray") is None:
+        raise RefusedError("Ray is not installed", hint="pip install 'assay[ray]', the same version on every host")
+    if settings.head and settings.address.rpartition(":")[0].strip("[]") != settings.interface:
+        raise RefusedError(
+            f"the head's address {settings.address} is not on this machine's interface {settings.interface}",
+            hint="give the first host its own address as interface",
+        )
+    longest = SOCKET_PATH_BYTES - SESSION_PATH_BYTES - len("/r")
+    if len(os.fsencode(settings.folder)) > longest:
+        raise RefusedError(
+            f"the path of {settings.folder} is too long for Ray's sockets",
+            hint=f"choose a folder whose path has at most {longest} bytes",
+        )
 
 
 def main() -> int:
     """Reads settings from standard input and is a node until a signal ends it."""
-    node = Node(NodeSettings.model_validate_json(sys.stdin.buffer.read()))
+    settings, stop = NodeSettings.model_validate_json(sys.stdin.buffer.read()), threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: node.ask_to_stop())
-    with node:
-        print("ready", flush=True)
-        return node.serve()
+        signal.signal(number, lambda *_: stop.set())
+    keep(settings, stop, lambda what: print(what, flush=True))
+    return 0
 
 
 if __name__ == "__main__":

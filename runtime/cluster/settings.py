@@ -18,6 +18,8 @@ LOOPBACK = "127.0.0.2"
 """For a cluster of one machine. Ray reads 127.0.0.1 as a question for the machine's outward address."""
 HOST_VARIABLE = "ASSAY_CLUSTER_HOST"
 """Names the file with a host's own settings, for the processes that Ray starts there."""
+DRAINING, IN_USE = "draining", "in-use"
+"""Files in a host's folder."""
 SESSIONS_PER_INTERPRETER = 64
 """Sessions of the shared tier that one interpreter is reckoned to have room for."""
 
@@ -86,9 +88,9 @@ class HostSettings(BaseModel):
     @property
     def draining(self) -> Path:
         """While this file is there, the host takes no new sessions."""
-        return self.folder / "draining"
+        return self.folder / DRAINING
 
     @property
     def in_use(self) -> Path:
         """Locked (shared) by every driver's actor."""
-        return self.folder / "in-use"
+        return self.folder / IN_USE

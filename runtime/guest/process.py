@@ -46,7 +46,7 @@ def pipes() -> tuple[child.Ends, child.Ends]:
 class Nursery(Protocol):
     """Where processes come from. Both methods call back, now or when `hear` is called."""
 
-    line = -1
+    line: int = -1
     """A descriptor to poll for reading before `hear`; none if negative."""
 
     def fork(self, done: Callable[[Process | None], None]) -> None:

@@ -33,10 +33,13 @@ def until(holds: Callable[[], bool], seconds: float, what: str) -> None:
 class Nodes:
     """A folder, a token, and the nodes that were started in it."""
 
-    def __init__(self, root_dir: Path, prefix: Sequence[str] = (), addresses: Sequence[str] = ()) -> None:
+    def __init__(
+        self, root_dir: Path, addresses: Sequence[str] = (), prefixes: Sequence[Sequence[str]] = ((),) * 8
+    ) -> None:
+        """`prefixes` are put before the command of each node."""
         self.folder = Path(tempfile.mkdtemp(prefix="rc", dir="/tmp"))
         self.root_dir = root_dir
-        self.prefix = prefix
+        self.prefixes = prefixes
         pid = os.getpid()
         self.addresses = addresses or [f"127.{1 + pid % 250}.{pid // 250 % 250}.{n}" for n in range(2, 8)]
         self.processes: dict[int, subprocess.Popen[bytes]] = {}
@@ -60,7 +63,7 @@ class Nodes:
 
     def begin(self, number: int, *, token: Path | None = None) -> subprocess.Popen[bytes]:
         process = subprocess.Popen(
-            [*self.prefix, sys.executable, "-I", "-m", "runtime.cluster.node"],
+            [*self.prefixes[number], sys.executable, "-I", "-m", "runtime.cluster.node"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -74,9 +77,14 @@ class Nodes:
 
     def wait(self, *numbers: int) -> None:
         for number in numbers:
-            out = self.processes[number].stdout
-            assert out is not None
-            assert out.readline() == b"ready\n", f"node {number} did not start"
+            self.hear(number, "ready")
+
+    def hear(self, number: int, *lines: str) -> None:
+        """Waits until the node says these lines."""
+        out = self.processes[number].stdout
+        assert out is not None
+        for line in lines:
+            assert out.readline() == f"{line}\n".encode(), f"node {number} has ended"
 
     def driver(self, **more: object) -> ClusterSettings:
         return ClusterSettings(

@@ -12,10 +12,10 @@ from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
-from ray_nodes import LIMITS, PORT, Nodes, children, command, grpc_status, kill, listeners, pids, running, until
+from ray_nodes import LIMITS, PORT, Nodes, children, command, grpc_status, kill, listeners, pids, until
 
 from runtime.cluster.cluster_sessions import ClusterSessions
-from runtime.cluster.node import clear
+from runtime.cluster.folder import clear
 from runtime.cluster.placement import Health
 from runtime.cluster.settings import PORTS
 from runtime.errors import BadRequestError, InfrastructureError, RefusedError
@@ -30,8 +30,8 @@ METHODS = [
 
 
 @pytest.fixture(scope="module")
-def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
-    made = Nodes(tmp_path_factory.mktemp("roots"))
+def nodes(root_dir: Path) -> Iterator[Nodes]:
+    made = Nodes(root_dir)
     made.begin(0)
     made.wait(0)
     made.begin(1)
@@ -162,6 +162,7 @@ def test_a_host_that_is_killed_takes_its_own_calls_and_no_others(nodes: Nodes, p
     hanging: list[Future[CallResult]] = [doomed.start("while True: x += 1")]
     hanging += [doomed.start("x") for _ in range(5)]
     ticks = [session.start("x += 1") for session in going for _ in range(200)]
+    before = nodes.session(1)
     [raylet] = nodes.members(1, "raylet/raylet")
     brokers = [pid for pid in children({member.pid for member in nodes.members(1)}) if "runtime.broker" in command(pid)]
     assert len(brokers) == 1
@@ -178,16 +179,12 @@ def test_a_host_that_is_killed_takes_its_own_calls_and_no_others(nodes: Nodes, p
     fresh = [pool.open() for _ in range(4)]
     assert "host-1" not in {session.id.split("/")[0] for session in fresh}
     assert {session.run("print(1)").output for session in fresh} == {"1\n"}
-    assert nodes.processes[1].wait(20) != 0
-    nodes.processes[1].communicate()
-    assert list(nodes.folder.glob("n1/r")) == []
     killed = set(nodes.folder.glob("n1/s/*"))
-    until(lambda: not running(nodes.folder / "n1"), 10, "nothing of the host runs any more")
-    nodes.begin(1)
-    nodes.wait(1)
+    nodes.hear(1, "Ray ended by itself and is started again", "ready")
     until(lambda: pool.hosts()["host-1"] is Health.READY, 20, "the host is back")
     with on("host-1", pool) as session:
         assert session.run("print(1)").output == "1\n"
+    assert [member for member in before.members() if member.state not in "ZX"] == []
     assert killed.isdisjoint(nodes.folder.glob("n1/s/*"))
     with pytest.raises(InfrastructureError, match="lost"):
         doomed.run("x")
