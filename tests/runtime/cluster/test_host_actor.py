@@ -12,8 +12,8 @@ import pytest
 from cluster_hosts import ThreadPool, host_settings
 
 from runtime.cluster import messages as m
-from runtime.cluster.host_actor import HostActor
 from runtime.cluster.folder import in_use
+from runtime.cluster.host_actor import HostActor
 from runtime.errors import InfrastructureError, RefusedError
 from runtime.profile import BackendName
 from runtime.sandbox import Limits, Priority, SessionPool, Tier

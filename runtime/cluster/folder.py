@@ -1,0 +1,110 @@
+"""The folder of a node: who holds it, what a dead one left in it, and how a living one is told to leave.
+
+What always holds: one node for each folder, by a lock that the kernel frees with its process; what is removed here is
+only what nodes make here.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import signal
+import time
+from pathlib import Path
+from typing import BinaryIO
+
+from runtime.cluster.process_session import KILL_SECONDS, ProcessSession
+from runtime.cluster.settings import DRAINING, IN_USE
+from runtime.errors import InfrastructureError, RefusedError
+
+STOP_SECONDS = 10.0 + KILL_SECONDS
+"""In which a node ends once it was told to."""
+LOCK, PROCESSES, HOST, NODE, RAY, LOG = "lock", "processes", "host.json", "node.json", "r", "ray.log"
+
+
+def take(folder: Path) -> int:
+    """The folder's lock; whoever has it is the node. Raises RefusedError when there is one."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        raise RefusedError(
+            f"this machine is in a cluster already, from {folder}", hint="`assay cluster leave` takes it out"
+        ) from None
+    os.truncate(lock, 0)
+    os.write(lock, str(os.getpid()).encode())
+    return lock
+
+
+def end(folder: Path) -> None:
+    """Ends what runs of Ray and removes its files. Its caller holds the lock."""
+    ProcessSession.kill_recorded(folder / PROCESSES)
+    for name in (PROCESSES, IN_USE):
+        (folder / name).unlink(missing_ok=True)
+    shutil.rmtree(folder / RAY, ignore_errors=True)
+
+
+def clear(folder: Path) -> None:
+    """Removes all that a node left here but its log. Its caller holds the lock."""
+    end(folder)
+    for name in (DRAINING, HOST, NODE):
+        (folder / name).unlink(missing_ok=True)
+
+
+def in_use(folder: Path) -> bool:
+    """Whether a driver has an actor here."""
+    try:
+        with (folder / IN_USE).open("rb") as file:
+            return not _free(file)
+    except FileNotFoundError:
+        return False
+
+
+def told(folder: Path) -> bytes | None:
+    """The settings of the node that holds this folder; None where there is none."""
+    try:
+        with (folder / LOCK).open("rb") as lock:
+            return None if _free(lock) else (folder / NODE).read_bytes()
+    except FileNotFoundError:  # never, or not yet
+        return None
+
+
+def leave(folder: Path, seconds: float) -> bool:
+    """Has the node end once its sessions have, at the latest after that many seconds; False when there is none.
+
+    Raises InfrastructureError when it does not end.
+    """
+    try:
+        lock = (folder / LOCK).open("rb")
+    except FileNotFoundError:
+        return False
+    with lock:
+        if _free(lock):
+            return False
+        (folder / DRAINING).touch()
+        if not _until_free(lock, seconds):
+            os.kill(int(lock.read()), signal.SIGTERM)
+            if not _until_free(lock, STOP_SECONDS):
+                raise InfrastructureError("this machine does not leave the cluster", hint="see what its node says")
+    return True
+
+
+def _until_free(lock: BinaryIO, seconds: float) -> bool:
+    deadline = time.monotonic() + seconds
+    while not _free(lock):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.1)
+    return True
+
+
+def _free(lock: BinaryIO) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    fcntl.flock(lock, fcntl.LOCK_UN)
+    return True
