@@ -10,7 +10,7 @@ from runtime.guest.frames import fields_of
 
 def answer(op: int, body: bytes) -> tuple[int, bytes, bytes]:
     """Kind, content and report for one EXEC, READ, WRITE or LIST."""
-    fields, content = _asked(op, body)
+    fields, content = fields_of(body)
     try:
         if op == ops.READ:
             path, offset, max_bytes = fields
@@ -30,19 +30,3 @@ def answer(op: int, body: bytes) -> tuple[int, bytes, bytes]:
         return kinds.REFUSED, b"", os.strerror(error.errno or 0).encode()
     facts = f'{{"exit_code": {ended.exit_code}, "stdout_bytes": {len(ended.stdout)}}}'
     return ended.kind, ended.stdout + ended.stderr, facts.encode()
-
-
-def _asked(op: int, body: bytes) -> tuple[list[str], memoryview]:
-    if body[:1] != b"{":
-        return fields_of(body)
-    import json  # until every host packs fields
-
-    line, _, content = body.partition(b"\n")
-    asked = json.loads(line)
-    if op == ops.EXEC:
-        return [str(asked["seconds"]), str(asked["output_bytes"]), *asked["argv"]], memoryview(content)
-    if op == ops.WRITE:
-        return [asked["path"], "1" if asked.get("parents") else "0"], memoryview(content)
-    if op == ops.LIST:
-        return [asked["path"], str(asked["entries"])], memoryview(content)
-    return [asked["path"], str(asked.get("offset", 0)), str(asked["max_bytes"])], memoryview(content)
