@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from runtime.errors import SandboxError
+from runtime.launcher import Kept
 from runtime.sandbox import SnapshotId, Tier
 from runtime.sessions.endings import Past
 
@@ -36,3 +38,16 @@ class Seed(NamedTuple):
     preload: tuple[str, ...] = ()
     history: tuple[Past, ...] = ()
     origin: Origin | None = None
+
+    def times(self, n: int) -> list[Seed]:
+        """For so many sessions, which all begin like this."""
+        if self.origin is not None:
+            self.origin.share(n)
+        return [self] * n
+
+    def at(self, kept: Kept | SandboxError, n: int, forget: Callable[[SnapshotId], None]) -> list[Seed] | SandboxError:
+        """For `n` sessions that begin at a snapshot, if there is one."""
+        if isinstance(kept, SandboxError):
+            return kept
+        origin = Origin(kept.id, n, forget)
+        return [self._replace(origin=origin)] * n

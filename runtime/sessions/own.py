@@ -14,17 +14,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from runtime.backends.backend import BoxUsage
 from runtime.errors import BadRequestError, InfrastructureError, LimitError
 from runtime.guest import wire
 from runtime.guest.wire import Kind, Op
 from runtime.launcher import Kept
 from runtime.profile import Profile
 from runtime.sandbox import CallResult, CallStatus, Entry, ExecResult, Limits, Priority, SnapshotId, Tier, Usage
-from runtime.sessions.accounts import Account
+from runtime.sessions.accounts import Account, Measured
 from runtime.sessions.endings import STATUS_OF, Ending, Lost, not_run, result_of
 from runtime.sessions.files import Files, reason, sendable
-from runtime.sessions.worker import Request, Worker
+from runtime.sessions.request import Request
+from runtime.sessions.worker import Worker
 from runtime.sessions.yard import Answered, Yard
 
 GRACE_SECONDS = 1.0
@@ -78,17 +78,10 @@ class OwnSandbox:
         """The latest figures, of all the sandboxes that it was, one after another."""
         answer: Future[Usage] = Future()
 
-        def report() -> None:
-            worker = self._worker
-            if worker.state == "ready":
-                self._yard.launcher.usage(worker.handle, measured)
-            else:
-                worker.when_ended(lambda _fate: answer.set_result(self._account.usage()))
+        def measure(worker: Worker, done: Measured) -> None:
+            self._yard.launcher.usage(worker.handle, done)
 
-        def measured(now: BoxUsage | Exception) -> None:
-            answer.set_result(self._account.usage(now if isinstance(now, BoxUsage) else None))
-
-        self._yard.reactor.here(report)
+        self._yard.reactor.here(lambda: self._account.report(measure, answer.set_result))
         try:
             return answer.result(timeout=END_SECONDS)
         except TimeoutError:
@@ -232,8 +225,7 @@ class OwnSandbox:
 
     def _enter(self, worker: Worker) -> None:
         self._worker, self.id = worker, worker.id
-        self._account.placed()
-        self._yard.reactor.here(lambda: worker.when_ended(lambda fate: self._account.ended(fate.usage)))
+        self._yard.reactor.here(lambda: self._account.placed(worker, alone=True))
 
     def _limit(self, seconds: float | None) -> float:
         if seconds is not None and not seconds > 0:

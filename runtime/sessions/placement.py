@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from runtime.backends.backend import BoxUsage
 from runtime.errors import InfrastructureError, LimitError, SandboxError
 from runtime.guest.wire import FULL, Kind, Op
-from runtime.launcher import Fate, Kept
-from runtime.sandbox import CallResult, CallStatus, Tier, Usage
+from runtime.launcher import Fate
+from runtime.sandbox import CallResult, CallStatus, Tier
 from runtime.sessions.accounts import Account
-from runtime.sessions.branches import Origin, Seed
+from runtime.sessions.branches import Seed
 from runtime.sessions.calls import Call
+from runtime.sessions.compiling import compile_aside
 from runtime.sessions.endings import (
     EMPTY,
     LOST_BY,
@@ -34,7 +34,7 @@ from runtime.sessions.endings import (
 from runtime.sessions.places import Claim, Place, Places, Wish
 from runtime.sessions.profiles import joined
 from runtime.sessions.purity import Need
-from runtime.sessions.worker import Request, Worker
+from runtime.sessions.request import Request
 
 ORDER = {tier: place for place, tier in enumerate(Tier)}
 RETRIES = 2
@@ -68,8 +68,6 @@ class Placement:
         self._place: Place | None = None
         self._claim: Claim | None = None
         self._asking = False
-        self._own: Worker | None = None
-        """The last sandbox that was this session's alone."""
         self._broken: SandboxError | None = None
 
     def run(self, call: Call) -> None:
@@ -105,27 +103,15 @@ class Placement:
         if self._broken is not None:
             done(self._broken)
         elif self.tier is not Tier.SANDBOX or self._place is None:
-            if self._origin is not None:
-                self._origin.share(n)
-            done([Seed(self.tier, self.preload, tuple(self._history), self._origin) for _ in range(n)])
+            done(Seed(self.tier, self.preload, tuple(self._history), self._origin).times(n))
         elif self._place.worker.state != "ready":
             done(InfrastructureError("the session's sandbox has ended, and its state with it", hint="Call it first."))
         elif self._account.snapshots >= self._places.limits.snapshots:
             done(LimitError(f"all {self._places.limits.snapshots} snapshots of this session have been taken"))
         else:
             self._account.snapshots += 1
-            self._places.snapshot(self._place.worker, partial(self._forked, n, done))
-
-    def usage(self, done: Callable[[Usage], None]) -> None:
-        def measured(now: BoxUsage | SandboxError) -> None:
-            done(self._account.usage(now if isinstance(now, BoxUsage) else None))
-
-        if self._own is None or self._own.fate is not None:
-            done(self._account.usage())
-        elif self._own.state == "ready":
-            self._places.measure(self._own, measured)
-        else:
-            self._own.when_ended(lambda _fate: done(self._account.usage()))
+            begin = Seed(Tier.SANDBOX, self.preload)
+            self._places.snapshot(self._place.worker, lambda kept: done(begin.at(kept, n, self._places.forget_soon)))
 
     # to a place
 
@@ -140,7 +126,7 @@ class Placement:
         if call.need is not Need.BROKEN:
             self._raise_to(call.need.tier, call.preload)
         elif self.tier is Tier.PROCESS:
-            self._places.claim(self._wish._replace(tier=Tier.SHARED), partial(self._compile_aside, call))
+            compile_aside(self._places, self._wish, call, partial(self._compiled_aside, call))
             return
         place = self._place
         if place is None:
@@ -182,11 +168,8 @@ class Placement:
                 self._fail(place)
             return
         self._place = place
-        self._account.placed()
+        self._account.placed(place.worker, alone=self.tier is Tier.SANDBOX)
         self._release()
-        if self.tier is Tier.SANDBOX:
-            self._own = place.worker
-            self._own.when_ended(lambda fate: self._account.ended(fate.usage))
         self._go()
 
     def _release(self) -> None:
@@ -250,22 +233,13 @@ class Placement:
                 )
             )
 
-    def _compile_aside(self, call: Call, place: Place | SandboxError) -> None:
-        """Where a process may open no file, not even the parser can: it looks for the source that it complains of."""
-        if isinstance(place, SandboxError):
-            if call is self._call:
-                self._fail(place)
+    def _compiled_aside(self, call: Call, found: tuple[Place, Ending] | SandboxError) -> None:
+        if call is not self._call:
             return
-        aside = place
-
-        def done(ending: Ending) -> None:
-            aside.leave()
-            if call is self._call:
-                self._compiled(call, aside, ending)
-
-        body = call.source.encode("utf-8", "surrogatepass")
-        request = Request(Op.COMPILE, aside.number, body, call.seconds, done, self._wish.caller, self._wish.priority)
-        aside.worker.turn(request)
+        if isinstance(found, SandboxError):
+            self._fail(found)
+        else:
+            self._compiled(call, *found)
 
     def _compiled(self, call: Call, place: Place, ending: Ending) -> None:
         if ending.kind is Kind.EXCEPTION:
@@ -358,10 +332,3 @@ class Placement:
         call, self._call = self._call, None
         if call is not None:
             self._failed(call, error)
-
-    def _forked(self, n: int, done: Callable[[list[Seed] | SandboxError], None], kept: Kept | SandboxError) -> None:
-        if isinstance(kept, SandboxError):
-            done(kept)
-            return
-        origin = Origin(kept.id, n, self._places.forget_soon)
-        done([Seed(Tier.SANDBOX, self.preload, (), origin) for _ in range(n)])

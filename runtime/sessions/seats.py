@@ -18,8 +18,9 @@ from runtime.reactor import Reactor, Timer
 from runtime.sandbox import Priority, Tier
 from runtime.sessions.endings import Ending, Lost
 from runtime.sessions.places import Given, Place, Wish
+from runtime.sessions.request import Request
 from runtime.sessions.starts import Starts
-from runtime.sessions.worker import Request, Worker
+from runtime.sessions.worker import Worker
 from runtime.settings import RuntimeSettings
 from runtime.turns import Entry, Turns
 

@@ -50,7 +50,7 @@ class LiveSession:
     def usage(self) -> Usage:
         """The latest figures. Raises InfrastructureError when the broker does not say them in time."""
         answer: Future[Usage] = Future()
-        self._reactor.here(partial(self._placement.usage, answer.set_result))
+        self._reactor.here(partial(self._account.report, self._places.measure, answer.set_result))
         try:
             return answer.result(timeout=USAGE_SECONDS)
         except TimeoutError:
@@ -142,7 +142,7 @@ class LiveSession:
 
     def _answered(self, call: Call, result: CallResult) -> None:
         self._active = None
-        self._account.result(result)
+        self._account.called(result.seconds, len(result.output.encode()))
         self._places.count(result)
         call.future.set_result(result)
         self._next()

@@ -12,7 +12,6 @@ import os
 import selectors
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal
 
 from runtime.backends.backend import BoxUsage
@@ -21,9 +20,9 @@ from runtime.guest import wire
 from runtime.guest.wire import Kind, Op
 from runtime.launcher import Fate, Handle, Launcher
 from runtime.reactor import Reactor, Timer
-from runtime.sandbox import Priority
 from runtime.sessions.endings import LOST_BY, Ending, Lost
-from runtime.turns import Entry, Turns
+from runtime.sessions.request import Request
+from runtime.turns import Turns
 
 KILL_SECONDS = 1.0
 """How long the guest may take to end one process."""
@@ -37,26 +36,6 @@ AHEAD_SECONDS = 0.005
 """How long a shared interpreter is kept busy ahead: it never waits for the host, and who comes first is soon served."""
 NONCES = 256
 PACE_CALLS = 32
-Done = Callable[[Ending], None]
-
-
-@dataclass(slots=True, eq=False)
-class Request:
-    """One thing that is asked of the guest, from the moment it waits its turn until it is answered."""
-
-    op: Op
-    session: int
-    body: bytes
-    limit: float
-    """Seconds on the host's clock."""
-    done: Done
-    caller: str = ""
-    priority: Priority = Priority.TRAINING
-    since: float = 0.0
-    deadline: float = 0.0
-    stopped: bool = False
-    """Answered, or its process told to end; what is left is to see that the guest obeys."""
-    entry: Entry | None = None
 
 
 class Worker:

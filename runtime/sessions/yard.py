@@ -17,9 +17,10 @@ from runtime.launcher import Launcher, Ticket
 from runtime.reactor import Reactor
 from runtime.sandbox import Limits, Priority, SnapshotId
 from runtime.sessions.endings import Ending, Lost
+from runtime.sessions.request import Request
 from runtime.sessions.seats import OPEN_SECONDS
 from runtime.sessions.starts import Started, Starts
-from runtime.sessions.worker import Request, Worker
+from runtime.sessions.worker import Worker
 
 REPLY_BYTES = (8 << 20) + 1
 """The most that one reply may hold beside its report."""
