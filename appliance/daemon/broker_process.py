@@ -42,9 +42,16 @@ class End(BaseModel):
     retry_seconds: float | None
 
     def words(self, said: str) -> str:
+        """For people. `said` is the broker's last line; one that was killed did not say why."""
         how = f"was killed by signal {-self.code}" if self.code < 0 else f"ended with status {self.code}"
         then = "is not started again" if self.retry_seconds is None else f"starts again in {self.retry_seconds:g} s"
-        return f"the broker {how} after {self.seconds:.0f} s and {then}" + (f": {said}" if said else "")
+        return f"the broker {how} after {self.seconds:.0f} s and {then}" + (
+            f": {_bare(said)}" if said and self.code > 0 else ""
+        )
+
+
+def _bare(line: str) -> str:
+    return line.removeprefix("broker: ")[:MOST_CHARS]
 
 
 def command(socket: Path, uid: int) -> list[str]:
@@ -147,7 +154,7 @@ class BrokerProcess:
         if select.select([guard.stderr], [], [], 1.0)[0]:
             self._early = os.read(guard.stderr.fileno(), 1 << 16)
         lines = self._early.decode(errors="replace").strip().splitlines()
-        return lines[-1].removeprefix("broker: ")[:MOST_CHARS] if lines else ""
+        return _bare(lines[-1]) if lines else ""
 
     def _keep(self, guard: subprocess.Popen[bytes], log: ChildLog) -> None:
         assert guard.stderr is not None

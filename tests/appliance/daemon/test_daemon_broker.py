@@ -72,7 +72,7 @@ def test_a_broker_that_is_killed_is_an_event_and_comes_back(start, data) -> None
         until(lambda: _answers(socket_of(data)) not in (0, first))
         (told,) = [event.event.text for event in api.events() if event.event.kind == "broker"]
         assert "killed by signal 9" in told
-        assert "starts again" in told
+        assert told.endswith("starts again in 1 s")
         assert daemon.process.poll() is None
         assert api.start_cycle().state is CycleState.RUNNING
 
@@ -128,6 +128,24 @@ def test_a_configured_broker_that_is_not_there_is_said_and_nothing_is_started_in
     refused = assay("cycle", "start")
     assert (refused.returncode, "no broker" in refused.stderr) == (5, True), refused.stderr
     assert "no cycle and no job will be run" in daemon.end()
+
+
+def test_a_broker_that_cannot_work_says_why_and_may_come_to_work_later(start, assay, data) -> None:
+    folder = data.parent / "broker"
+    folder.mkdir()
+    (folder / "guest-roots").touch()  # where a folder has to be
+    daemon = start(ASSAY_SANDBOX__FOLDER=str(folder))
+    with daemon.ready() as api:
+        refused = assay("cycle", "start")
+        assert (refused.returncode, "the broker does not start" in refused.stderr) == (5, True), refused.stderr
+        assert "guest-roots" in refused.stderr
+        (folder / "guest-roots").unlink()
+        until(lambda: _answers(folder / "broker.sock"))
+        assert api.start_cycle().state is CycleState.RUNNING
+        told = [event.event.text for event in api.events() if event.event.kind == "broker"]
+        assert told
+        assert all("ended with status 1" in text and "guest-roots" in text for text in told)
+    assert "guest-roots" in (data / "logs" / "broker.log").read_text()
 
 
 @pytest.fixture

@@ -67,6 +67,15 @@ def test_all_code_ran_in_sandboxes_and_sealed_questions_never_in_training(
     calls = [call for judged in every for call in judged.rollout.calls if call.status.value != "parse_error"]
     assert calls
     assert all(call.sandbox and call.tier is not None for call in calls)
+    assert sum(judged.rollout.usage.calls for judged in every) == len(calls)
+    assert sum(judged.rollout.usage.seconds for judged in every) > 0
+    (evaluation,) = ledger.evaluations()
+    sealed_calls = sum(item.calls for item in evaluation.candidate.items)
+    assert 0 < evaluation.candidate.usage.calls <= sealed_calls
+    assert sum(evaluation.candidate.tiers.values()) <= len(evaluation.candidate.items)
+    for metrics in ledger.step_metrics("n"):
+        assert metrics["rollouts_shared"] + metrics["rollouts_process"] + metrics["rollouts_sandbox"] <= 6 * 8
+        assert metrics["sandbox_seconds"] > 0
     sealed = sealed_set(24, derive("sealed", 0))
     assert list(ledger.sealed_sets()) == [sealed.digest]
     asked = {
