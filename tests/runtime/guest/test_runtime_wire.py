@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.guest import wire
-from runtime.guest.frames import Requests
+from runtime.guest import kinds, ops, wire
+from runtime.guest.frames import Requests, fields_of
 from runtime.guest.wire import Kind, Op
 
 nonces = st.binary(min_size=16, max_size=16)
@@ -37,3 +37,27 @@ def test_requests_come_out_as_they_went_in_however_they_are_cut(sent: list[tuple
 def test_a_header_that_announces_too_much_is_refused_before_it_is_waited_for(length: int, output: int) -> None:
     with pytest.raises(wire.BrokenWireError):
         wire.Replies(1_000).feed(wire.REPLY.pack(length, b"n" * 16, 0, output))
+
+
+def test_numbers_and_names_on_the_wire_are_the_same_on_both_sides() -> None:
+    for module, names in ((ops, Op), (kinds, Kind)):
+        numbers = {name: value for name, value in vars(module).items() if type(value) is int}
+        assert numbers == {each.name: each.value for each in names}
+    assert set(kinds.FROM_USER_PROCESS) == {Kind.OK, Kind.EXCEPTION}
+
+
+paths = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=20)
+
+
+@given(st.lists(paths, max_size=4), st.binary(max_size=50))
+def test_fields_and_content_come_out_as_they_went_in(argv: list[str], content: bytes) -> None:
+    fields, rest = fields_of(wire.exec_body(argv, content, seconds=1.5, output_bytes=7))
+    assert fields == ["1.5", "7", *argv]
+    assert bytes(rest) == content
+
+
+def test_a_name_that_is_no_text_keeps_its_bytes_and_one_with_a_zero_is_refused() -> None:
+    fields, _ = fields_of(wire.read_body("/work/\udcff", offset=1, max_bytes=2))
+    assert fields == ["/work/\udcff", "1", "2"]
+    with pytest.raises(ValueError, match="zero"):
+        wire.list_body("/work/\0", entries=1)
