@@ -86,6 +86,7 @@ class Node:
             **{HOST_VARIABLE: str(place / folder.HOST)},
             RAY_health_check_period_ms="1000",
             RAY_health_check_initial_delay_ms="1000",
+            RAY_kill_child_processes_on_worker_exit="false",  # a broker of an actor's own ends with it, in order
             **({} if settings.head else token.QUICK),
         )
         (place / folder.HOST).write_text(settings.host.model_dump_json(), encoding="utf-8")

@@ -6,13 +6,15 @@ Every test leaves three hosts behind for the next one.
 from __future__ import annotations
 
 import http.client
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
-from ray_nodes import LIMITS, PORT, Nodes, children, command, grpc_status, kill, listeners, pids, until
+from ray_nodes import LIMITS, PORT, Nodes, children, command, grpc_status, kill, listeners, pids, running, until
 
 from runtime.cluster.cluster_sessions import ClusterSessions
 from runtime.cluster.folder import clear
@@ -190,6 +192,46 @@ def test_a_host_that_is_killed_takes_its_own_calls_and_no_others(nodes: Nodes, p
         doomed.run("x")
     for session in (doomed, *going, *fresh):
         session.close()
+
+
+def test_a_gateway_that_is_killed_takes_every_call_and_is_started_again(nodes: Nodes, pool: ClusterSessions) -> None:
+    sessions = [pool.open() for _ in range(3)]
+    waiting = [session.start("while True: pass") for session in sessions]
+    [gateway] = gateways(nodes)
+    kill(gateway)
+    for future in waiting:
+        with pytest.raises(InfrastructureError, match="this machine has lost the cluster"):
+            future.result(5)
+    until(lambda: set(pool.hosts().values()) == {Health.READY}, 30, "all hosts are back")
+    with pool.open() as session:
+        assert session.run("print(1)").output == "1\n"
+
+
+def test_a_driver_that_is_killed_leaves_nothing_on_any_host(nodes: Nodes, pool: ClusterSessions) -> None:
+    before = set(nodes.folder.glob("n?/s/*"))
+    program = """
+import sys, time
+from runtime.cluster.cluster_sessions import ClusterSessions
+from runtime.cluster.settings import ClusterSettings
+from runtime.sandbox import Limits
+pool = ClusterSessions(*map(lambda kind, text: kind.model_validate_json(text), (ClusterSettings, Limits), sys.argv[1:]))
+for session in [pool.open() for _ in range(3)]:
+    session.run("open('/tmp/a', 'w').close()")
+print("ready", flush=True)
+time.sleep(60)
+"""
+    told = nodes.driver().model_dump_json(), LIMITS.model_dump_json()
+    driver = subprocess.Popen([sys.executable, "-I", "-c", program, *told], stdout=subprocess.PIPE)
+    assert driver.stdout is not None
+    assert driver.stdout.readline() == b"ready\n"
+    own = set(nodes.folder.glob("n?/s/*")) - before
+    assert sorted(path.parts[-3] for path in own) == ["n0", "n1", "n2"]
+    assert all(running(path) for path in own)
+    driver.kill()
+    driver.communicate()
+    until(lambda: len(gateways(nodes)) == 1, 5, "its gateway has ended")
+    for path in own:
+        until(lambda path=path: not path.exists() and not running(path), 20, f"nothing is left of {path}")
 
 
 def test_a_node_that_was_killed_leaves_nothing_for_the_next_one(nodes: Nodes, pool: ClusterSessions) -> None:
