@@ -43,7 +43,7 @@ def start(
     """Begin a cluster with this machine, until Ctrl-C, SIGTERM or `leave`."""
     settings = settings_of(context, data)
     here = interface or settings.cluster.interface
-    _take_part(settings, f"[{here}]:{port}" if ":" in here else f"{here}:{port}", here, name, head=True)
+    _take_part(settings, f"{here}:{port}", here, name, head=True)
 
 
 @app.command("join")

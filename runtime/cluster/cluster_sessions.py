@@ -3,7 +3,7 @@
 What always holds: a session is opened on the host with the most room and stays there; a host that was silent for
 `lost_seconds`, or whose part of the cluster ended, is lost, and at that moment every call that waits for it ends with
 InfrastructureError; sessions elsewhere do not notice; the host is used again, empty, when it comes back. Not promised:
-that a call on a lost host did not run.
+that a call on a lost host did not run, or that it is known here what other drivers have on the hosts.
 """
 
 from __future__ import annotations

@@ -56,6 +56,7 @@ class Host:
                 num_cpus=0,
                 max_restarts=0,
                 max_task_retries=0,
+                enable_task_events=False,  # the head would remember every packet
                 scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False),
             )
             .remote()
@@ -215,6 +216,9 @@ async def _serve(settings: ClusterSettings, channel: socket.socket) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         await Gateway(settings, reader, writer).run()
+    except JOIN_ERRORS as error:
+        writer.write(Frame(FrameKind.REFUSED, body=Trouble.of(error).model_dump_json().encode()).encoded())
+        await writer.drain()
     finally:
         ray.shutdown()
 

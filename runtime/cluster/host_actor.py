@@ -30,8 +30,8 @@ THREADS = 16
 """For what blocks: branches, starting and ending the pool."""
 PACKET_REPORTS = 512
 """In one packet; more go with the next."""
-DRAIN_SECONDS = 0.5
-"""How old the answer to `am I draining` may be."""
+LOOK_SECONDS = 0.5
+"""How old what a pulse says may be."""
 
 
 class HostActor:
@@ -54,7 +54,7 @@ class HostActor:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="host")
         self._heard = clock()
-        self._drained_at = 0.0
+        self._looked = 0.0
         self._draining = False
         self._lock: int | None = None
         self._watch: asyncio.Task[None] | None = None
@@ -271,11 +271,12 @@ class HostActor:
         )
 
     def _pulse(self) -> m.Pulse:
-        if self._clock() - self._drained_at > DRAIN_SECONDS:
-            self._drained_at = self._clock()
+        due = self._clock() - self._looked > LOOK_SECONDS
+        if due:
+            self._looked = self._clock()
             self._draining = self._settings.draining.exists()
         return m.Pulse(
             draining=self._draining,
             sessions=len(self._sessions) + (len(self._boxes) if self._boxes is not None else 0),
-            stats=self._pool.stats() if self._pool is not None else {},
+            stats=self._pool.stats() if due and self._pool is not None else None,
         )

@@ -14,6 +14,7 @@ import ctypes
 import errno
 import fcntl
 import ipaddress
+import logging
 import os
 import platform
 import select
@@ -29,6 +30,7 @@ from typing import BinaryIO
 
 from runtime.errors import RefusedError
 
+log = logging.getLogger(__name__)
 IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 PR_SET_PDEATHSIG = 1
@@ -134,6 +136,9 @@ class Listener:
                     proceed = NOTIF_CONTINUE
             except OSError as error:
                 refusal = error.errno or errno.EACCES
+            except Exception:
+                log.exception("a socket could not be looked at, and is refused")  # unanswered, its owner would hang
+                refusal = errno.EACCES
             with contextlib.suppress(FileNotFoundError):  # gone meanwhile
                 fcntl.ioctl(self._notifications, NOTIF_SEND, ANSWER.pack(number, 0, -refusal, proceed))
 

@@ -230,7 +230,8 @@ class Pulse(_Message):
     kind: Literal["pulse"] = "pulse"
     draining: bool
     sessions: int
-    stats: dict[str, float]
+    stats: dict[str, float] | None = None
+    """Of the pool; now and then."""
 
 
 Report = Annotated[

@@ -213,7 +213,7 @@ def _live(settings: NodeSettings, stop: threading.Event, say: Callable[[str], No
 def _check(settings: NodeSettings) -> None:
     if importlib.util.find_spec("ray") is None:
         raise RefusedError("Ray is not installed", hint="pip install 'assay[ray]', the same version on every host")
-    if settings.head and settings.address.rpartition(":")[0].strip("[]") != settings.interface:
+    if settings.head and settings.address.rpartition(":")[0] != settings.interface:
         raise RefusedError(
             f"the head's address {settings.address} is not on this machine's interface {settings.interface}",
             hint="give the first host its own address as interface",

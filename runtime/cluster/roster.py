@@ -140,7 +140,7 @@ class Roster:
                 self.problem = report.trouble.exception()
                 yield from self._give_up(peer, report.trouble.message)
             elif isinstance(report, m.Pulse):
-                peer.stats = report.stats
+                peer.stats = peer.stats if report.stats is None else report.stats
                 if peer.name:
                     yield Pulsed(peer.name, report.draining)
             else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ipaddress import ip_address
+from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Annotated
 
@@ -15,7 +15,7 @@ PORT = 6379
 """Of the head; the hosts take those up to `PORT + PORTS - 1`, each on its own address."""
 PORTS = 64
 LOOPBACK = "127.0.0.2"
-"""For a cluster of one machine. Ray reads 127.0.0.1 as a question for the machine's outward address."""
+"""For a cluster of one machine. Ray replaces 127.0.0.1 by the machine's outward address."""
 HOST_VARIABLE = "ASSAY_CLUSTER_HOST"
 """Names the file with a host's own settings, for the processes that Ray starts there."""
 DRAINING, IN_USE = "draining", "in-use"
@@ -25,19 +25,19 @@ SESSIONS_PER_INTERPRETER = 64
 
 
 def _interface(text: str) -> str:
-    address = ip_address(text)
+    address = IPv4Address(text)  # Ray's servers choose between 0.0.0.0 and :: by other things than the node's address
     if address.is_unspecified or address.is_multicast:
         raise ValueError(f"{text} is not the address of one interface")
-    if text in ("127.0.0.1", "::1"):
-        raise ValueError(f"Ray takes {text} for every interface; {LOOPBACK} stays on this machine")
-    return str(address)
+    if text == "127.0.0.1":
+        raise ValueError(f"Ray replaces {text} by the machine's outward address; {LOOPBACK} stays on this machine")
+    return text
 
 
 def _address(text: str) -> str:
     host, colon, port = text.rpartition(":")
     if not colon or not port.isdigit() or not 1024 <= int(port) <= 65535 - PORTS:
         raise ValueError(f"{text!r} is not ADDRESS:PORT with a port from 1024 to {65535 - PORTS}")
-    _interface(host.strip("[]"))
+    _interface(host)
     return text
 
 
