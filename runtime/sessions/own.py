@@ -50,6 +50,7 @@ def true_limits(asked: Limits, profile: Profile) -> Limits:
 BUILT_IN = (
     "memory_mib", "pids", "cpus", "output_bytes", "tmp_mib", "work_mib", "open_files", "cpu_seconds", "life_seconds",
 )  # fmt: skip
+OLD_SECONDS = 0.05
 
 
 class OwnSandbox:
@@ -170,14 +171,21 @@ class OwnSandbox:
         self._yard.ask(begin, "copies ahead of need")
 
     def restore(self, snapshot: SnapshotId) -> None:
-        """CPU time and life begin anew. Raises BadRequestError without such a snapshot; nothing is lost then."""
+        """CPU time and life begin anew. The old sandbox ends a moment later: the first call does not compete with that.
+
+        Raises BadRequestError without such a snapshot; nothing is lost then."""
         self._require_open()
         [worker] = self._yard.restored(
             checked_snapshot(snapshot), 1, reseed=False, caller=self._caller, priority=self._priority
         )
         old = self._worker
         self._enter(worker)
-        self._yard.reactor.here(lambda: old.lose(Lost.DIED))
+        reactor = self._yard.reactor
+
+        def later() -> None:
+            reactor.after(OLD_SECONDS, lambda: old.lose(Lost.DIED))
+
+        reactor.here(later)
 
     def fork(self, snapshot: SnapshotId, n: int) -> Sequence[OwnSandbox]:
         if not 1 <= n <= MAX_FORKS:
