@@ -6,7 +6,6 @@ the driver closed ends at once, also while it is still starting or in the middle
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
@@ -63,10 +62,10 @@ class Boxes:
         if box is not None:
             self._endings.submit(box.close)
 
-    async def close(self) -> None:
+    def close(self) -> None:
         for number in [*self._lanes]:
             self.end(number)
-        await asyncio.get_running_loop().run_in_executor(None, self._endings.shutdown)
+        self._endings.shutdown()
 
     def _new_lane(self, number: int) -> None:
         if len(self._lanes) >= MOST:

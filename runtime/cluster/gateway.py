@@ -33,6 +33,8 @@ from runtime.errors import InfrastructureError, RefusedError, SandboxError
 NAMESPACE = "assay"
 COLLECT_SECONDS = 1.0
 """A host says at least so often that it is alive."""
+CONCURRENCY = 4
+"""Of an actor's methods: one collects, one submits, one closes, one reports to people."""
 LIST_SECONDS = 1.0
 CLOSE_SECONDS = 5.0
 ASK_SECONDS = 3.0
@@ -55,6 +57,7 @@ class Host:
                 namespace=NAMESPACE,
                 num_cpus=0,
                 max_restarts=0,
+                max_concurrency=CONCURRENCY,
                 max_task_retries=0,
                 enable_task_events=False,  # the head would remember every packet
                 scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False),

@@ -1,17 +1,17 @@
 """One host's part for one driver: it opens sessions of this host's own pool and passes calls and results on.
 
-What always holds: every call is answered once; nothing here blocks Ray's loop, what blocks runs on a few threads; a
-driver that was silent for the lease is gone, and everything it had here is closed. It knows nothing of Ray: two
-coroutines, `submit` and `collect`, are all that crosses the wire, and both carry packets of `runtime.cluster.messages`.
+What always holds: every call is answered once; a call never waits for another session's, what blocks runs on threads
+of its own; a driver that was silent for the lease is gone, and everything it had here is closed. It knows nothing of
+Ray: `submit` and `collect`, each called by one thread at a time, carry packets of `runtime.cluster.messages`, and that
+is all that crosses the wire.
 """
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import fcntl
 import logging
 import os
+import threading
 import time
 from collections import deque
 from collections.abc import Callable
@@ -27,7 +27,7 @@ from runtime.sandbox import CallResult, Limits, Session, SessionPool
 
 log = logging.getLogger(__name__)
 THREADS = 16
-"""For what blocks: branches, starting and ending the pool."""
+"""For what blocks: branches, figures."""
 PACKET_REPORTS = 512
 """In one packet; more go with the next."""
 LOOK_SECONDS = 0.5
@@ -50,52 +50,50 @@ class HostActor:
         self._sessions: dict[int, Session] = {}
         self._unopened: dict[int, m.Trouble] = {}
         self._reports: deque[BaseModel] = deque()
-        self._awake = asyncio.Event()
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._some = threading.Event()
+        """There may be reports."""
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="host")
         self._heard = clock()
         self._looked = 0.0
         self._draining = False
         self._lock: int | None = None
-        self._watch: asyncio.Task[None] | None = None
-        self._closing = False
+        self._guard = threading.Lock()
+        self._watch: threading.Thread | None = None
+        self._closed = threading.Event()
 
-    async def submit(self, packets: list[bytes]) -> None:
-        """Takes packets in the order in which the driver made them; returns at once. Raises ValueError for others."""
+    def submit(self, packets: list[bytes]) -> None:
+        """Takes packets in the order in which the driver made them. Raises ValueError for what is none."""
         self._listen()
         for packet in packets:
             for command in m.commands(packet):
-                await self._carry_out(command)
+                self._carry_out(command)
 
-    async def collect(self, seconds: float) -> bytes:
+    def collect(self, seconds: float) -> bytes:
         """What has happened since, at the latest after that many seconds; ends with a pulse."""
         self._listen()
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                while not self._reports:
-                    self._awake.clear()
-                    if not self._reports:  # what comes after this look wakes us
-                        await self._awake.wait()
+        deadline = time.monotonic() + seconds
+        while not self._reports:
+            self._some.clear()
+            if self._reports or not self._some.wait(deadline - time.monotonic()):
+                break
         self._heard = self._clock()
         reports = [self._reports.popleft() for _ in range(min(len(self._reports), PACKET_REPORTS))]
         return m.packet([*reports, self._pulse()])
 
-    async def report(self) -> bytes:
-        """For people: name, room, load."""
+    def report(self) -> bytes:
+        """A pulse, for people."""
         return self._pulse().model_dump_json().encode()
 
-    async def close(self) -> None:
+    def close(self) -> None:
         """Ends every session; nothing of them is left on this host."""
-        if self._closing:
-            return
-        self._closing = True
-        if self._watch is not None:
-            self._watch.cancel()
-        loop = asyncio.get_running_loop()
+        with self._guard:
+            if self._closed.is_set():
+                return
+            self._closed.set()
         if self._boxes is not None:
-            await self._boxes.close()
+            self._boxes.close()
         if self._pool is not None:
-            await loop.run_in_executor(self._threads, self._pool.close)
+            self._pool.close()
         self._threads.shutdown(wait=False, cancel_futures=True)
         if self._lock is not None:
             os.close(self._lock)
@@ -103,22 +101,24 @@ class HostActor:
 
     def _listen(self) -> None:
         self._heard = self._clock()
-        if self._loop is None:
-            self._loop = asyncio.get_running_loop()
-            self._watch = self._loop.create_task(self._watch_the_driver())
+        with self._guard:
+            if self._watch is None:
+                self._watch = threading.Thread(target=self._watch_the_driver, name="lease", daemon=True)
+                self._watch.start()
 
-    async def _watch_the_driver(self) -> None:
-        while self._clock() - self._heard < self._settings.lease_seconds:
-            await asyncio.sleep(min(1.0, self._settings.lease_seconds / 4))
-        log.error("the driver was silent for %.0f s: its sessions are closed", self._settings.lease_seconds)
-        self._watch = None
-        await self.close()
+    def _watch_the_driver(self) -> None:
+        lease = self._settings.lease_seconds
+        while self._clock() - self._heard < lease:
+            if self._closed.wait(min(1.0, lease / 4)):
+                return
+        log.error("the driver was silent for %.0f s: its sessions are closed", lease)
+        self.close()
         self._ended()
 
-    async def _carry_out(self, command: m.Command) -> None:
+    def _carry_out(self, command: m.Command) -> None:
         try:
             if isinstance(command, m.Hello):
-                await self._hello(command)
+                self._hello(command)
             elif isinstance(command, m.Open):
                 self._open(command)
             elif isinstance(command, m.Call):
@@ -138,7 +138,7 @@ class HostActor:
         except SandboxError as error:
             self._fail(command, error)
 
-    async def _hello(self, hello: m.Hello) -> None:
+    def _hello(self, hello: m.Hello) -> None:
         try:
             if hello.protocol != m.PROTOCOL:
                 raise BadRequestError(
@@ -153,8 +153,7 @@ class HostActor:
             if self._settings.draining.exists():
                 raise BusyError("this host is leaving the cluster")
             self._hold()
-            loop = asyncio.get_running_loop()
-            self._pool = await loop.run_in_executor(self._threads, self._make_pool, hello.limits)
+            self._pool = self._make_pool(hello.limits)
             self._boxes = Boxes(self._pool, self._say)
         except (SandboxError, OSError) as error:
             self._say(m.Turned(trouble=m.Trouble.of(error)))
@@ -257,9 +256,7 @@ class HostActor:
     def _say(self, report: BaseModel) -> None:
         """From any thread."""
         self._reports.append(report)
-        if self._loop is not None and not self._awake.is_set():
-            with contextlib.suppress(RuntimeError):  # the loop has ended, and the driver with it
-                self._loop.call_soon_threadsafe(self._awake.set)
+        self._some.set()
 
     def _fail(self, command: m.Command, error: BaseException) -> None:
         if not isinstance(error, SandboxError):

@@ -22,14 +22,14 @@ class SessionsHost:
             ended=lambda: os._exit(0),
         )
 
-    async def submit(self, packets: list[bytes]) -> None:
-        await self._host.submit(packets)
+    def submit(self, packets: list[bytes]) -> None:
+        self._host.submit(packets)
 
-    async def collect(self, seconds: float) -> bytes:
-        return await self._host.collect(seconds)
+    def collect(self, seconds: float) -> bytes:
+        return self._host.collect(seconds)
 
-    async def report(self) -> bytes:
-        return await self._host.report()
+    def report(self) -> bytes:
+        return self._host.report()
 
-    async def close(self) -> None:
-        await self._host.close()
+    def close(self) -> None:
+        self._host.close()

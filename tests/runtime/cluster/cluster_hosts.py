@@ -6,8 +6,6 @@ tested with Ray, and what sandboxes do with sandboxes.
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import io
 import itertools
 import threading
@@ -116,22 +114,46 @@ class LocalHost:
         return self.pools[-1]
 
 
+class LocalNode:
+    """An actor with the two threads that Ray would call it on."""
+
+    def __init__(self, name: str, host: LocalHost, say: Callable[[Frame], None]) -> None:
+        self.name, self.host, self._say = name, host, say
+        self._actor = HostActor(host.settings, host.make_pool, ended=lambda: None)
+        self._gone = threading.Event()
+        self._submitter = ThreadPoolExecutor(1)
+        threading.Thread(target=self._collect, daemon=True).start()
+
+    def submit(self, packet: bytes) -> None:
+        if not self._gone.is_set():
+            self._submitter.submit(self._actor.submit, [packet])
+
+    def lose(self) -> None:
+        self._gone.set()
+
+    def close(self) -> None:
+        self._gone.set()
+        self._submitter.shutdown()
+        self._actor.close()
+
+    def _collect(self) -> None:
+        while not self._gone.is_set():
+            packet = self._actor.collect(0.2)
+            while self.host.silent and not self._gone.wait(0.05):
+                pass
+            if not self._gone.is_set():
+                self._say(Frame(FrameKind.PACKET, self.name, packet))
+
+
 class LocalLink:
-    """A `runtime.cluster.link.Link` to actors on a loop in this process."""
+    """A `runtime.cluster.link.Link` to actors in this process."""
 
     def __init__(self, settings: ClusterSettings, reactor: Reactor) -> None:
         self._reactor = reactor
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
-        self._thread.start()
-        self._actors: dict[str, HostActor] = {}
-        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._nodes: dict[str, LocalNode] = {}
         self._numbers = itertools.count()
         self.first: list[LocalHost] = []
         self.dropped: list[str] = []
-
-    def __call__(self, _settings: ClusterSettings, _reactor: Reactor) -> LocalLink:
-        return self
 
     def start(self, heard: Callable[[Frame], None], ended: Callable[[SandboxError | None], None]) -> None:
         self._heard, self.ended = heard, ended
@@ -142,12 +164,12 @@ class LocalLink:
     def join(self, host: LocalHost, address: str | None = None) -> str:
         """A node with this host comes up; its name in the cluster."""
         node = f"node-{next(self._numbers)}"
-        self._loop.call_soon_threadsafe(self._join, node, host)
+        self._nodes[node] = LocalNode(node, host, self._say)
         self._say(Frame(FrameKind.UP, node, (address or host.settings.name).encode()))
         return node
 
     def lose(self, node: str, reason: str = "its actor died") -> None:
-        self._loop.call_soon_threadsafe(self._tasks[node].cancel)
+        self._nodes[node].lose()
         self._say(Frame(FrameKind.DOWN, node, reason.encode()))
 
     def inject(self, node: str, packet: bytes) -> None:
@@ -157,37 +179,11 @@ class LocalLink:
         if frame.kind is FrameKind.DOWN:
             self.dropped.append(frame.host)
         else:
-            self._loop.call_soon_threadsafe(self._submit, frame)
+            self._nodes[frame.host].submit(frame.body)
 
     def close(self) -> None:
-        asyncio.run_coroutine_threadsafe(self._end(), self._loop).result(5)
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(5)
-        self._loop.close()
-
-    async def _end(self) -> None:
-        for actor in self._actors.values():
-            await actor.close()
-        mine = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in mine:
-            task.cancel()
-        await asyncio.gather(*mine, return_exceptions=True)
+        for node in self._nodes.values():
+            node.close()
 
     def _say(self, frame: Frame) -> None:
         self._reactor.call(lambda: self._heard(frame))
-
-    def _join(self, node: str, host: LocalHost) -> None:
-        self._actors[node] = HostActor(host.settings, host.make_pool, ended=lambda: None)
-        self._tasks[node] = self._loop.create_task(self._collect(node, host))
-
-    def _submit(self, frame: Frame) -> None:
-        if not self._tasks[frame.host].done():
-            self._loop.create_task(self._actors[frame.host].submit([frame.body]))
-
-    async def _collect(self, node: str, host: LocalHost) -> None:
-        with contextlib.suppress(asyncio.CancelledError):
-            while True:
-                packet = await self._actors[node].collect(0.2)
-                while host.silent:
-                    await asyncio.sleep(0.05)
-                self._say(Frame(FrameKind.PACKET, node, packet))

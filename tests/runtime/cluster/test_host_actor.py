@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import fcntl
 import time
 from collections.abc import Callable
@@ -38,11 +37,11 @@ class Driver:
     def _end(self) -> None:
         self.ended += 1
 
-    async def say(self, *commands: m.Command) -> None:
-        await self.actor.submit([m.packet(commands)])
+    def say(self, *commands: m.Command) -> None:
+        self.actor.submit([m.packet(commands)])
 
-    async def hear(self) -> list[m.Report]:
-        return [report for report in m.reports(await self.actor.collect(2.0)) if not isinstance(report, m.Pulse)]
+    def hear(self) -> list[m.Report]:
+        return [report for report in m.reports(self.actor.collect(2.0)) if not isinstance(report, m.Pulse)]
 
 
 def opened(number: int) -> m.Open:
@@ -53,100 +52,100 @@ def call(session: int, number: int, code: bytes) -> m.Call:
     return m.Call(session=session, call=number, code=code, seconds=None)
 
 
-async def test_a_result_is_passed_on_as_soon_as_it_is_there(tmp_path: Path) -> None:
+def test_a_result_is_passed_on_as_soon_as_it_is_there(tmp_path: Path) -> None:
     driver = Driver(tmp_path)
-    await driver.say(HELLO, opened(1), call(1, 2, b"import time; time.sleep(0.2)"))
-    [welcome] = await driver.hear()
+    driver.say(HELLO, opened(1), call(1, 2, b"import time; time.sleep(0.2)"))
+    [welcome] = driver.hear()
     assert isinstance(welcome, m.Welcome)
     began = time.monotonic()
-    [called] = await driver.hear()
+    [called] = driver.hear()
     assert isinstance(called, m.Called)
     assert called.call == 2
     assert time.monotonic() - began < 1.0
-    await driver.actor.close()
+    driver.actor.close()
     assert driver.pools[0].closed
 
 
-async def test_a_host_with_nothing_to_say_says_that_it_is_alive(tmp_path: Path) -> None:
+def test_a_host_with_nothing_to_say_says_that_it_is_alive(tmp_path: Path) -> None:
     driver = Driver(tmp_path)
-    [pulse] = m.reports(await driver.actor.collect(0.05))
+    [pulse] = m.reports(driver.actor.collect(0.05))
     assert pulse == m.Pulse(draining=False, sessions=0)
-    await driver.actor.close()
+    driver.actor.close()
 
 
-async def test_a_driver_that_fell_silent_loses_its_sessions(tmp_path: Path) -> None:
+def test_a_driver_that_fell_silent_loses_its_sessions(tmp_path: Path) -> None:
     driver = Driver(tmp_path, lease=0.3)
-    await driver.say(HELLO, opened(1))
+    driver.say(HELLO, opened(1))
     assert in_use(tmp_path)
     deadline = time.monotonic() + 5
     while not driver.ended and time.monotonic() < deadline:
-        await asyncio.sleep(0.02)
+        time.sleep(0.02)
     assert (driver.ended, driver.pools[0].closed, in_use(tmp_path)) == (1, True, False)
 
 
-async def test_a_host_without_sandboxes_turns_the_driver_away_with_its_reason(tmp_path: Path) -> None:
+def test_a_host_without_sandboxes_turns_the_driver_away_with_its_reason(tmp_path: Path) -> None:
     def refuse(_limits: Limits) -> SessionPool:
         raise RefusedError("there is no runsc", hint="run the installer")
 
     driver = Driver(tmp_path, make=refuse)
-    await driver.say(HELLO)
-    [turned] = await driver.hear()
+    driver.say(HELLO)
+    [turned] = driver.hear()
     assert isinstance(turned, m.Turned)
     error = turned.trouble.exception()
     assert (type(error), str(error), error.hint) == (RefusedError, "there is no runsc", "run the installer")
-    await driver.actor.close()
+    driver.actor.close()
 
 
-async def test_another_version_of_the_protocol_is_turned_away(tmp_path: Path) -> None:
+def test_another_version_of_the_protocol_is_turned_away(tmp_path: Path) -> None:
     driver = Driver(tmp_path)
-    await driver.say(HELLO.model_copy(update={"protocol": m.PROTOCOL + 1}))
-    [turned] = await driver.hear()
+    driver.say(HELLO.model_copy(update={"protocol": m.PROTOCOL + 1}))
+    [turned] = driver.hear()
     assert isinstance(turned, m.Turned)
     assert "version" in turned.trouble.message
-    await driver.actor.close()
+    driver.actor.close()
 
 
-async def test_a_host_with_another_isolation_than_the_drivers_is_of_no_use(tmp_path: Path) -> None:
+def test_a_host_with_another_isolation_than_the_drivers_is_of_no_use(tmp_path: Path) -> None:
     driver = Driver(tmp_path)
-    await driver.say(HELLO.model_copy(update={"backend": BackendName.NSJAIL}))
-    [turned] = await driver.hear()
+    driver.say(HELLO.model_copy(update={"backend": BackendName.NSJAIL}))
+    [turned] = driver.hear()
     assert isinstance(turned, m.Turned)
     assert (turned.trouble.error, driver.pools) == ("refused", [])
-    await driver.actor.close()
+    driver.actor.close()
 
 
 @pytest.mark.parametrize("packet", [b"", b"{}", b'[{"kind":"hell"}]', b"\x80\x04N.", b'[{"kind":"close"}]'])
-async def test_what_is_no_packet_is_refused_whole(tmp_path: Path, packet: bytes) -> None:
+def test_what_is_no_packet_is_refused_whole(tmp_path: Path, packet: bytes) -> None:
     driver = Driver(tmp_path)
     with pytest.raises(ValueError, match="validation error"):
-        await driver.actor.submit([packet])
-    await driver.actor.close()
+        driver.actor.submit([packet])
+    driver.actor.close()
 
 
-async def test_commands_out_of_place_are_answered_with_what_is_wrong(tmp_path: Path) -> None:
+def test_commands_out_of_place_are_answered_with_what_is_wrong(tmp_path: Path) -> None:
     driver = Driver(tmp_path)
-    await driver.say(opened(1))
-    await driver.say(HELLO, call(9, 3, b"1"), m.Fork(session=9, call=4, into=(5,)))
-    reports = await driver.hear()
+    driver.say(opened(1))
+    driver.say(HELLO, call(9, 3, b"1"), m.Fork(session=9, call=4, into=(5,)))
+    reports = driver.hear()
     failed = [report for report in reports if isinstance(report, m.Failed)]
     assert [(report.session, report.call, report.trouble.error) for report in failed] == [
         (1, 0, "bad_request"),
         (9, 3, "bad_request"),
         (9, 4, "bad_request"),
     ]
-    await driver.actor.close()
+    driver.actor.close()
 
 
-async def test_an_error_that_nobody_foresaw_is_the_infrastructures(tmp_path: Path) -> None:
+def test_an_error_that_nobody_foresaw_is_the_infrastructures(tmp_path: Path) -> None:
     driver = Driver(tmp_path)
-    await driver.say(HELLO, opened(1))
-    await driver.hear()
-    await driver.say(call(1, 2, b"raise KeyError('\\ud800 from a pool')"))
-    [failed] = await driver.hear()
+    driver.say(HELLO, opened(1))
+    driver.hear()
+    driver.say(call(1, 2, b"raise KeyError('\\ud800 from a pool')"))
+    [failed] = driver.hear()
     assert isinstance(failed, m.Failed)
     assert isinstance(failed.trouble.exception(), InfrastructureError)
     assert "KeyError" in failed.trouble.message
-    await driver.actor.close()
+    driver.actor.close()
 
 
 def test_who_only_looks_does_not_count_as_a_driver(tmp_path: Path) -> None:
