@@ -29,8 +29,8 @@ from runtime.sandbox import Priority
 from runtime.settings import BrokerSettings
 
 REFILL_SECONDS = 0.1
-"""After a hand-over, before the next copy is restored: who takes one sandbox often takes several, and the first call there
-should not compete with a restore."""
+"""After a hand-over, before the next copy is restored: who takes one sandbox often takes several, and the first call
+there should not compete with a restore."""
 TICK_SECONDS = 1.0
 PAUSE_SECONDS = 5.0
 """After a start that failed, before another of its kind is made ahead of need."""

@@ -89,6 +89,7 @@ def profile(mode: Mode, preload: tuple[str, ...], limits: Limits, settings: Runt
         output_bytes=limits.output_bytes,
         slice_seconds=settings.slice_seconds,
         ahead=ahead,
+        most_ahead=4 * ahead if mode == "process" else ahead,
         cpu_seconds=limits.cpu_seconds if own else None,
         life_seconds=limits.life_seconds if own else None,
     )
