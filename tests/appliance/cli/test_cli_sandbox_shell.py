@@ -113,7 +113,7 @@ class Terminal:
 
     def until(self, text: str) -> str:
         """What came up to and with that text, since the last time."""
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 90
         while text not in self.seen:
             assert time.monotonic() < deadline, self.seen
             if select.select([self.master], [], [], 0.2)[0]:

@@ -143,8 +143,7 @@ def test_a_broker_that_cannot_work_says_why_and_may_come_to_work_later(start, as
         until(lambda: _answers(folder / "broker.sock"))
         assert api.start_cycle().state is CycleState.RUNNING
         told = [event.event.text for event in api.events() if event.event.kind == "broker"]
-        assert told
-        assert all("ended with status 1" in text and "guest-roots" in text for text in told)
+        assert any("ended with status 1" in text and "guest-roots" in text for text in told), told
     assert "guest-roots" in (data / "logs" / "broker.log").read_text()
 
 

@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from box_kit import find_groups
+
 from runtime.backends.backend import Box, BoxUsage
 from runtime.backends.nsjail import NsJail
 from runtime.backends.site import Site
@@ -82,7 +84,7 @@ class Guest:
         return self.jails.ask(lambda done: self.jails.backend.end(self.box, done))
 
     def groups(self) -> list[Path]:
-        return list(Path("/sys/fs/cgroup").rglob(f"assay-*.{self.box.id}"))
+        return find_groups("assay-", f".{self.box.id}")
 
     def processes(self) -> set[int]:
         return {int(line) for group in self.groups() for line in (group / "cgroup.procs").read_text().split()}

@@ -11,12 +11,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from box_kit import find_groups
 from jail_kit import PROFILE, Jails
 
 from runtime.backends.nsjail_find import describe, find_nsjail
 from runtime.backends.owner import working_folder
 from runtime.backends.sweep import sweep
 from runtime.errors import InfrastructureError, RefusedError, SandboxError
+from runtime.guest import wire
 from runtime.guest.wire import Kind, Op
 from runtime.profile import Mode
 from runtime.settings import BrokerSettings
@@ -52,9 +54,9 @@ def test_the_process_tier_has_its_own_filter_inside_this_one(jails: Jails) -> No
 
 def test_files_and_programs_are_served(jails: Jails) -> None:
     with jails.guest() as guest:
-        assert guest.ask(Op.WRITE, b'{"path": "/work/a", "parents": false}\nhello').kind == Kind.OK
-        assert guest.ask(Op.READ, b'{"path": "/work/a", "offset": 0, "max_bytes": 100}').output == b"hello"
-        asked = b'{"argv": ["/usr/bin/python3", "-c", "print(6 * 7)"], "seconds": 5, "output_bytes": 100}\n'
+        assert guest.ask(Op.WRITE, wire.write_body("/work/a", b"hello", parents=False)).kind == Kind.OK
+        assert guest.ask(Op.READ, wire.read_body("/work/a", offset=0, max_bytes=100)).output == b"hello"
+        asked = wire.exec_body(["/usr/bin/python3", "-c", "print(6 * 7)"], b"", seconds=5.0, output_bytes=100)
         assert guest.ask(Op.EXEC, asked).output == b"42\n"
 
 
@@ -204,7 +206,7 @@ def test_a_jail_that_does_not_come_up_says_why_and_leaves_nothing(jails: Jails) 
         time.sleep(0.01)
     assert "clone" in said
     jails.ask(lambda done: jails.backend.end(box, done))
-    assert not list(Path("/sys/fs/cgroup").rglob(f"assay-*.{box.id}"))
+    assert not find_groups("assay-", f".{box.id}")
 
 
 def test_what_is_missing_is_said_before_anything_runs(tmp_path: Path) -> None:
@@ -256,7 +258,7 @@ def test_no_guest_outlives_a_killed_broker(tmp_path: Path, root_dir: Path) -> No
     assert caller.stdout is not None
     assert caller.stdout.readline() == b"ready\n"
     owner = next(entry for entry in working_folder(state).iterdir() if entry.is_dir()).name
-    groups = list(Path("/sys/fs/cgroup").rglob(f"assay-*.{owner}.*"))
+    groups = [group for group in find_groups("assay-") if f".{owner}." in group.name]
     assert groups
     caller.kill()
     caller.wait()
