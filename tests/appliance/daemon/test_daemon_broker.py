@@ -140,7 +140,7 @@ def test_a_broker_that_cannot_work_says_why_and_may_come_to_work_later(start, as
         assert (refused.returncode, "the broker does not start" in refused.stderr) == (5, True), refused.stderr
         assert "guest-roots" in refused.stderr
         (folder / "guest-roots").unlink()
-        until(lambda: _answers(folder / "broker.sock"))
+        until(lambda: _answers(folder / "broker.sock"), seconds=90.0)
         assert api.start_cycle().state is CycleState.RUNNING
         told = [event.event.text for event in api.events() if event.event.kind == "broker"]
         assert any("ended with status 1" in text and "guest-roots" in text for text in told), told
