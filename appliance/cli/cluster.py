@@ -7,8 +7,6 @@ Ray, and what they keep it from, is `runtime.cluster.node`'s business.
 from __future__ import annotations
 
 import os
-import signal
-import threading
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -130,6 +128,7 @@ def _take_part(settings: Settings, address: str, interface: str, name: str, *, h
     from appliance.client.printable import printable
     from appliance.errors import AssayError, ExitCode
     from runtime.cluster.node import READY, NodeSettings, keep
+    from runtime.stop import Stop
 
     runtime = places.runtime_settings(settings, settings.data)
     broker = places.broker_socket(settings, settings.data)
@@ -153,9 +152,7 @@ def _take_part(settings: Settings, address: str, interface: str, name: str, *, h
         )
     except ValidationError as error:
         raise typer.BadParameter(str(error.errors()[0]["msg"]).removeprefix("Value error, ")) from error
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+    stop = Stop()
 
     def say(what: str) -> None:
         if what == READY:

@@ -8,7 +8,6 @@ be root, and the folder another user's.
 from __future__ import annotations
 
 import contextlib
-import io
 import os
 import select
 import subprocess
@@ -28,6 +27,7 @@ from runtime.settings import BrokerSettings
 
 START_SECONDS = 30.0
 MOST_CHARS = 600
+MOST_BYTES = 1 << 18
 GRACE_SECONDS = broker_guard.GRACE_SECONDS + 5.0
 ENVIRONMENT = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8"}
 
@@ -54,6 +54,33 @@ def _bare(line: str) -> str:
     return line.removeprefix("broker: ")[:MOST_CHARS]
 
 
+class Lines:
+    """What comes through a pipe, line by line, without ever waiting for it."""
+
+    def __init__(self, descriptor: int, early: bytes = b"") -> None:
+        """`early`: what was read from it before."""
+        os.set_blocking(descriptor, False)
+        self.descriptor = descriptor
+        self.ended = False
+        self._rest = early
+
+    def waiting(self) -> list[bytes]:
+        """All that has come; a line that has not ended comes later, or with the pipe's end, or when it is long."""
+        while not self.ended:
+            try:
+                data = os.read(self.descriptor, 1 << 16)
+            except BlockingIOError:
+                break
+            self._rest += data
+            self.ended = not data
+            if len(self._rest) > MOST_BYTES:
+                break
+        whole = self.ended or len(self._rest) > MOST_BYTES
+        lines = self._rest.splitlines(keepends=True)
+        self._rest = lines.pop() if lines and not whole and not lines[-1].endswith(b"\n") else b""
+        return lines
+
+
 def command(socket: Path, uid: int) -> list[str]:
     """The broker's command line, for settings on its standard input. `uid` may use it beside root."""
     allowed = ["--allow-uid", str(uid)] if uid else []
@@ -68,7 +95,7 @@ class BrokerProcess:
         self._settings = settings
         self._program = tuple(program)
         self._guard: subprocess.Popen[bytes] | None = None
-        self._threads: list[threading.Thread] = []
+        self._thread: threading.Thread | None = None
         self._early = b""
         self._closing = False
         self._lock = threading.Lock()
@@ -98,12 +125,10 @@ class BrokerProcess:
         """Keeps what the broker says, and tells `say` of each end, `lost` when there will be no other broker."""
         guard = self._guard
         assert guard is not None
-        self._threads = [
-            threading.Thread(target=self._keep, args=(guard, log), name="broker-log", daemon=True),
-            threading.Thread(target=self._hear, args=(guard, log, say, lost), name="broker-news", daemon=True),
-        ]
-        for thread in self._threads:
-            thread.start()
+        self._thread = threading.Thread(
+            target=self._hear, args=(guard, log, say, lost), name="broker-news", daemon=True
+        )
+        self._thread.start()
 
     def hush(self) -> None:
         """No more news: those who would hear them are about to go."""
@@ -126,10 +151,10 @@ class BrokerProcess:
             with contextlib.suppress(PermissionError):
                 guard.kill()
                 guard.wait()
-        for thread in self._threads:
-            thread.join(timeout=5)
+        if self._thread is not None:
+            self._thread.join(timeout=5)
         for pipe in (guard.stdout, guard.stderr):
-            if pipe is not None and not any(thread.is_alive() for thread in self._threads):
+            if pipe is not None and not (self._thread is not None and self._thread.is_alive()):
                 pipe.close()
 
     def _answer(self, guard: subprocess.Popen[bytes]) -> str:
@@ -156,25 +181,35 @@ class BrokerProcess:
         lines = self._early.decode(errors="replace").strip().splitlines()
         return _bare(lines[-1]) if lines else ""
 
-    def _keep(self, guard: subprocess.Popen[bytes], log: ChildLog) -> None:
-        assert guard.stderr is not None
-        log.drain(io.BytesIO(self._early))
-        log.drain(guard.stderr)
-
     def _hear(
         self, guard: subprocess.Popen[bytes], log: ChildLog, say: Callable[[str], None], lost: Callable[[], None]
     ) -> None:
+        """Until both pipes end. What the broker said goes into the log before the guard's news of its end is told: it
+        was said before."""
         assert guard.stdout is not None
-        for line in guard.stdout:
-            end = End.model_validate_json(line)
-            with self._lock:
-                if self._closing:
-                    continue
-                say(end.words(log.last_words()))
-            if end.retry_seconds is None:
-                lost()
+        assert guard.stderr is not None
+        news, words = Lines(guard.stdout.fileno()), Lines(guard.stderr.fileno(), self._early)
+        log.forget()
+        while True:
+            told = news.waiting()
+            for line in words.waiting():
+                log.keep(line)
+            for line in told:
+                self._tell(End.model_validate_json(line), log, say, lost)
+            if open_ends := [pipe.descriptor for pipe in (news, words) if not pipe.ended]:
+                select.select(open_ends, [], [])
+            else:
+                break
         with self._lock:
             if self._closing:
                 return
             say("the broker's guard has ended, and the broker with it")
         lost()
+
+    def _tell(self, end: End, log: ChildLog, say: Callable[[str], None], lost: Callable[[], None]) -> None:
+        with self._lock:
+            if self._closing:
+                return
+            say(end.words(log.last_words()))
+        if end.retry_seconds is None:
+            lost()

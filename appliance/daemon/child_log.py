@@ -10,6 +10,8 @@ from collections import deque
 from pathlib import Path
 from typing import IO
 
+LINE_BYTES = 8192
+
 
 class ChildLog:
     """Appends to `path`; at `max_bytes` the file becomes `path.1`, the one before `path.2`, the rest is dropped."""
@@ -22,19 +24,24 @@ class ChildLog:
         self.trouble = ""
 
     def drain(self, pipe: IO[bytes]) -> None:
-        """Copies lines until the pipe's end; a line longer than 8 KiB is cut into several.
+        """Forgets the last words, then copies lines until the pipe's end; one longer than 8 KiB is cut into several."""
+        self.forget()
+        while line := pipe.readline(LINE_BYTES):
+            self.keep(line)
 
-        A file that cannot be written (a full disk) is said in `trouble`, and the pipe is still emptied: a child must
-        not stand still because nobody reads what it says.
-        """
+    def forget(self) -> None:
+        """Somebody else speaks from now on; the file stays."""
         self._tail.clear()
         self.trouble = ""
-        while line := pipe.readline(8192):
-            self._tail.append(line)
-            try:
-                self._append(line)
-            except OSError as error:
-                self.trouble = f"{self.path} cannot be written: {error.strerror}"
+
+    def keep(self, line: bytes) -> None:
+        """A file that cannot be written (a full disk) is said in `trouble`, and no error: a child must not stand still
+        because nobody reads what it says."""
+        self._tail.append(line)
+        try:
+            self._append(line)
+        except OSError as error:
+            self.trouble = f"{self.path} cannot be written: {error.strerror}"
 
     def last_words(self) -> str:
         """The last line that says something, at most 300 characters: for Python programs the exception itself."""

@@ -12,7 +12,6 @@ import resource
 import signal
 import socket
 import sys
-import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import ExitStack
@@ -39,6 +38,7 @@ from runtime.errors import InfrastructureError, RefusedError, SandboxError
 from runtime.profile import BackendName
 from runtime.reactor import Reactor
 from runtime.settings import BrokerSettings
+from runtime.stop import Stop
 
 log = logging.getLogger("runtime.broker")
 UNUSABLE = 2
@@ -56,9 +56,7 @@ def run(settings: str, listen: str | None, connection: int | None, allowed: list
     except (OSError, ValidationError) as error:
         log.error("the settings cannot be used: %s", error)
         return UNUSABLE
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+    stop = Stop()
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
@@ -93,7 +91,7 @@ def _told(only: socket.socket, error: SandboxError) -> bool:
 
 
 def _serve(
-    settings: BrokerSettings, only: socket.socket | None, stop: threading.Event, path: Path | None, allowed: list[int]
+    settings: BrokerSettings, only: socket.socket | None, stop: Stop, path: Path | None, allowed: list[int]
 ) -> None:
     """Each part that was built is taken down again, whatever happened to the later ones: backends on the reactor's
     thread, then the reactor, then what works in the background, and last the folders that it worked in."""

@@ -11,10 +11,8 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import os
-import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable
 from ipaddress import ip_address
@@ -27,6 +25,7 @@ from runtime.cluster.process_session import ProcessSession
 from runtime.cluster.settings import HOST_VARIABLE, LOOPBACK, PORTS, Address, HostSettings, Interface
 from runtime.errors import InfrastructureError, RefusedError
 from runtime.settings import RuntimeSettings
+from runtime.stop import Stop
 
 SOCKET_PATH_BYTES = 107
 SESSION_PATH_BYTES = 64
@@ -69,7 +68,7 @@ class NodeSettings(BaseModel):
 class Node:
     """One life of Ray's processes, in a folder whose lock its user holds."""
 
-    def __init__(self, settings: NodeSettings, stop: threading.Event) -> None:
+    def __init__(self, settings: NodeSettings, stop: Stop) -> None:
         self._settings, self._stop = settings, stop
         self._listener: listening.Listener | None = None
 
@@ -170,7 +169,7 @@ def _arguments(settings: NodeSettings) -> list[str]:
     ]
 
 
-def keep(settings: NodeSettings, stop: threading.Event, say: Callable[[str], None]) -> None:
+def keep(settings: NodeSettings, stop: Stop, say: Callable[[str], None]) -> None:
     """Keeps this machine in the cluster until it is asked to stop or was drained; what ends by itself is started again.
 
     `say` hears READY each time it is in, and why it is not. Raises what `Node.start` raises when the first start fails,
@@ -189,7 +188,7 @@ def keep(settings: NodeSettings, stop: threading.Event, say: Callable[[str], Non
         os.close(lock)
 
 
-def _live(settings: NodeSettings, stop: threading.Event, say: Callable[[str], None]) -> None:
+def _live(settings: NodeSettings, stop: Stop, say: Callable[[str], None]) -> None:
     pause, ever = FIRST_PAUSE, False
     while not stop.is_set() and not settings.host.draining.exists():
         node = Node(settings, stop)
@@ -228,10 +227,8 @@ def _check(settings: NodeSettings) -> None:
 
 def main() -> int:
     """Reads settings from standard input and is a node until a signal ends it."""
-    settings, stop = NodeSettings.model_validate_json(sys.stdin.buffer.read()), threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
-    keep(settings, stop, lambda what: print(what, flush=True))
+    settings = NodeSettings.model_validate_json(sys.stdin.buffer.read())
+    keep(settings, Stop(), lambda what: print(what, flush=True))
     return 0
 
 

@@ -115,7 +115,6 @@ def test_nothing_of_a_killed_owner_runs_on_and_a_sweep_removes_the_rest(
     returned, keeper = own(state, root_dir, THREE, "import os; " + end)
     assert returned == code
     assert_all_ends_within(2, state, keeper)
-    assert groups_of(state)
     report = sweep(state)
     assert (report.owners, report.processes, report.folders) == (1, 0, 3)
     assert groups_of(state) == []
