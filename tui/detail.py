@@ -92,9 +92,15 @@ def job_detail(job: Job) -> Text:
 
 def spec_text(spec: Spec) -> str:
     """A spec in one line, for a person."""
-    if spec.kind == "predicate":
-        return f"{spec.predicate}  ({spec.variable} is {spec.domain})"
-    return f"{spec.kind}: {spec.expected}"
+    match spec.kind:
+        case "predicate":
+            return f"{spec.predicate}  ({spec.variable} is {spec.domain})"
+        case "exact" | "integer" | "expression" | "answer":
+            return f"{spec.kind}: {spec.expected}"
+        case "smt":
+            return f"smt: {spec.question}"
+        case "lean" | "program" | "checklist":
+            return spec.kind
 
 
 def _weights(name: str) -> str:

@@ -1,14 +1,21 @@
-"""Which verifier decides which kind of spec, and whether a spec can decide anything. Importing it imports no SymPy."""
+"""Which verifier decides which kind of spec, and whether a spec can decide anything. Importing it imports no SymPy.
+
+Two sorts. `decider` has those that read a text and decide, in a worker. The others put a submission to work in a
+sandbox of its own (`program`, `lean`) or ask several (`checklist`): `verifiers.checker` conducts them.
+"""
 
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any
 
-from verifiers.exact import ExactVerifier, IntegerVerifier
-from verifiers.predicate import PredicateVerifier
+from verifiers.answers.exact import ExactVerifier, IntegerVerifier
+from verifiers.answers.expression import ExpressionVerifier
+from verifiers.answers.predicate import PredicateVerifier
+from verifiers.errors import SpecError
 from verifiers.spec import ExactSpec, ExpressionSpec, IntegerSpec, PredicateSpec, Spec
-from verifiers.sympy_answer import ExpressionVerifier
 from verifiers.verdict import Verdict
+from verifiers.verifier import Verifier
 
 EXACT = ExactVerifier()
 INTEGER = IntegerVerifier()
@@ -16,17 +23,25 @@ EXPRESSION = ExpressionVerifier()
 PREDICATE = PredicateVerifier()
 
 
-def identity(spec: Spec) -> tuple[str, str]:
-    """Name and version of the verifier for this spec."""
+def decider(spec: Spec) -> Verifier[Any]:
+    """The verifier that decides this spec from the submission's text alone. Raises SpecError where there is none."""
     match spec:
         case ExactSpec():
-            return EXACT.name, EXACT.version
+            return EXACT
         case IntegerSpec():
-            return INTEGER.name, INTEGER.version
+            return INTEGER
         case ExpressionSpec():
-            return EXPRESSION.name, EXPRESSION.version
+            return EXPRESSION
         case PredicateSpec():
-            return PREDICATE.name, PREDICATE.version
+            return PREDICATE
+        case _:
+            raise SpecError(f"{spec.kind} is not decided from a text alone", hint="Ask `verifiers.checker`.")
+
+
+def identity(spec: Spec) -> tuple[str, str]:
+    """Name and version of the verifier for this spec."""
+    found = decider(spec)
+    return found.name, found.version
 
 
 @lru_cache(maxsize=4096)
@@ -35,26 +50,10 @@ def check_spec(spec: Spec, *, prove: bool = False) -> None:
 
     `prove` is for the worker alone: it asks SymPy where arithmetic cannot tell whether a predicate says anything.
     """
-    match spec:
-        case ExactSpec():
-            EXACT.check(spec)
-        case IntegerSpec():
-            INTEGER.check(spec)
-        case ExpressionSpec():
-            EXPRESSION.check(spec)
-        case PredicateSpec():
-            PREDICATE.check(spec, prove=prove)
+    decider(spec).check(spec, prove=prove)
 
 
 def decide(spec: Spec, submission: str) -> Verdict:
     """The verdict, in this process and without a clock: only the worker calls it. Raises SpecError for a bad spec."""
     check_spec(spec, prove=True)
-    match spec:
-        case ExactSpec():
-            return EXACT.verify(spec, submission)
-        case IntegerSpec():
-            return INTEGER.verify(spec, submission)
-        case ExpressionSpec():
-            return EXPRESSION.verify(spec, submission)
-        case PredicateSpec():
-            return PREDICATE.verify(spec, submission)
+    return decider(spec).verify(spec, submission)

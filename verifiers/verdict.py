@@ -1,6 +1,7 @@
 """The verdict: the only thing in this product that may become a reward.
 
 `infra_error` is about us, not about the submission: it is masked from training, may be retried, and is never 0 or 1.
+What is not known is never a pass: `unknown`, `timeout` and `memory` are failures with a name of their own.
 """
 
 from __future__ import annotations
@@ -18,18 +19,51 @@ class Outcome(StrEnum):
     INFRA_ERROR = "infra_error"
 
 
+class Ground(StrEnum):
+    """What an outcome rests on."""
+
+    PROVED = "proved"
+    """Pass: by proof, or by exact computation."""
+    TESTED = "tested"
+    """Pass: every test, item or sample held. That is evidence and no proof."""
+    REFUTED = "refuted"
+    """Fail: by a witness, a counter-example, a failing input, an item that does not hold."""
+    UNREADABLE = "unreadable"
+    """Fail: it is not in the language, or not exactly one answer."""
+    UNFINISHED = "unfinished"
+    """Fail: it leaves the work to whoever checks it, or is not in the form that was asked for."""
+    UNKNOWN = "unknown"
+    """Fail: neither proved nor refuted."""
+    TIMEOUT = "timeout"
+    """Fail: it did not come to an end, by its own doing."""
+    MEMORY = "memory"
+    """Fail: it took too much memory, by its own doing."""
+    FORBIDDEN = "forbidden"
+    """Fail or hack_suspected: something that no honest submission needs."""
+    BROKEN = "broken"
+    """Infra_error: nothing is known of the submission."""
+
+
 class Verdict(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     outcome: Outcome
     score: float = Field(ge=0, le=1)
-    """1 for `pass`; 0 for everything else, where only `fail` and `hack_suspected` mean it as a judgement."""
+    """1 for `pass`, unless the spec asks for partial credit; 0 for everything else, where only `fail` and
+    `hack_suspected` mean it as a judgement."""
     reason: str
     """One sentence that a person understands."""
+    ground: Ground | None = None
+    """None only in verdicts that were recorded before there were grounds."""
     evidence: dict[str, Any] = {}
     """What lets somebody else check the reason: the parsed forms, a witness, the values compared. JSON only."""
     verifier: str
     version: str
+    """Of the verifier: changes whenever the same input might give another verdict."""
+    tools: dict[str, str] = {}
+    """Name and version of every tool that had a part in it."""
+    isolation: str = ""
+    """What the submission was held in: `nsjail`, `gvisor`, or `process` for one that confined itself."""
     seconds: float
 
     @property

@@ -44,8 +44,8 @@ from appliance.records import Record
 from verifiers import spec as specs
 from verifiers.errors import SpecError
 from verifiers.registry import check_spec
-from verifiers.service import VerifierService
 from verifiers.verdict import Outcome, Verdict
+from verifiers.workers.service import VerifierService
 
 SECONDS = 30.0
 """For deciding again: more than a verdict is given in the first place, because this machine may be slower."""

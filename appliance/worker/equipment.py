@@ -19,7 +19,7 @@ from runtime.cluster.settings import ClusterSettings
 from runtime.sandbox import SessionPool
 from runtime.sessions.pool import Sessions
 from runtime.settings import RuntimeSettings
-from verifiers.service import VerifierService
+from verifiers.workers.service import VerifierService
 
 
 def sessions(runtime: RuntimeSettings, cluster: ClusterSettings | None) -> SessionPool:

@@ -10,9 +10,9 @@ from appliance.agent.judging import judge, require_sound
 from appliance.records import Ended, Message, Purpose, Role, Rollout
 from curriculum.task import Split, Task
 from runtime.errors import InfrastructureError
-from verifiers.service import VerifierService
 from verifiers.spec import IntegerSpec, Spec
 from verifiers.verdict import Outcome, Verdict
+from verifiers.workers.service import VerifierService
 
 TASK = Task(family="f", level=0, seed=0, split=Split.TRAIN, prompt="1+1?", spec=IntegerSpec(expected="2"))
 

@@ -17,9 +17,9 @@ from appliance.cli.verify_command import verify
 from appliance.jobs.bundle import UNFINISHED, remove_unfinished, write_bundle
 from appliance.jobs.check import BundleReport, FileState, check_bundle
 from appliance.jobs.format import LARGEST, MANIFEST, BundleError, canonical, sha256, strict
-from verifiers.service import VerifierService
 from verifiers.spec import PredicateSpec
 from verifiers.verdict import Outcome, Verdict
+from verifiers.workers.service import VerifierService
 
 SPEC = PredicateSpec(predicate="7*x + 3 == 45")
 QUESTION = "find x with 7x+3=45"

@@ -9,8 +9,8 @@ import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 
-from verifiers.grammar.errors import GrammarError, TooLargeError, UndefinedError
-from verifiers.grammar.nodes import (
+from verifiers.answers.grammar.errors import GrammarError, TooLargeError, UndefinedError
+from verifiers.answers.grammar.nodes import (
     Call,
     Constant,
     Expression,

@@ -12,8 +12,8 @@ from typing import Any
 
 import sympy
 
-from verifiers.grammar.errors import GrammarError, UndefinedError
-from verifiers.grammar.nodes import (
+from verifiers.answers.grammar.errors import GrammarError, UndefinedError
+from verifiers.answers.grammar.nodes import (
     Call,
     Constant,
     Expression,
@@ -25,7 +25,7 @@ from verifiers.grammar.nodes import (
     Sum,
     Symbol,
 )
-from verifiers.grammar.rational import rational
+from verifiers.answers.grammar.rational import rational
 
 MAX_EXPANDED_POWER = 200
 """Whole exponents of sums above this stay unexpanded: (x+y+z)^200 would have 20,000 terms."""

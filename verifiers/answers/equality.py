@@ -14,10 +14,10 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
-from verifiers.grammar.errors import GrammarError
-from verifiers.grammar.nodes import Expression, Negation, Number, Sum, symbols
-from verifiers.grammar.rational import rational
-from verifiers.intervals import DIGITS, Enclosure, OpenError, apart
+from verifiers.answers.grammar.errors import GrammarError
+from verifiers.answers.grammar.nodes import Expression, Negation, Number, Sum, symbols
+from verifiers.answers.grammar.rational import rational
+from verifiers.answers.intervals import DIGITS, Enclosure, OpenError, apart
 
 COORDINATES = ("3/7", "-5/3", "17/11", "-1/13", "29/5", "-41/7", "1/97", "101/3", "-73/2")
 """Where free symbols are tried: both signs, small and large, no zero of anything that people write."""
@@ -71,7 +71,7 @@ def compare(first: Expression, second: Expression, *, prove: bool = True) -> Fin
     if not prove:
         return Finding(Truth.OPEN, "no proof was attempted")
     # SymPy takes 0.3 s to import and most comparisons never come this far.
-    from verifiers.symbolic import proves_equal
+    from verifiers.answers.symbolic import proves_equal
 
     proof = proves_equal(first, second)
     if proof is None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from verifiers.grammar.nodes import Expression, Negation, Number, Power, Product, Quotient
-from verifiers.grammar.rational import rational
+from verifiers.answers.grammar.nodes import Expression, Negation, Number, Power, Product, Quotient
+from verifiers.answers.grammar.rational import rational
 
 MAX_WORKED_OUT_BITS = 6_000
 """Rational values larger than this (1,800 digits) need not be written out."""

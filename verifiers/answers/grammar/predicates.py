@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import get_args
 
-from verifiers.grammar.errors import GrammarError, TooLargeError
-from verifiers.grammar.nodes import And, Comparison, Condition, Expression, Not, Or, Relation
-from verifiers.grammar.parser import MAX_DEPTH, ExpressionParser
+from verifiers.answers.grammar.errors import GrammarError, TooLargeError
+from verifiers.answers.grammar.nodes import And, Comparison, Condition, Expression, Not, Or, Relation
+from verifiers.answers.grammar.parser import MAX_DEPTH, ExpressionParser
 
 RELATIONS: dict[str, Relation] = {relation: relation for relation in get_args(Relation)}
 

@@ -13,8 +13,8 @@ from typing import Any
 
 from mpmath.ctx_iv import MPIntervalContext
 
-from verifiers.grammar.errors import GrammarError
-from verifiers.grammar.nodes import (
+from verifiers.answers.grammar.errors import GrammarError
+from verifiers.answers.grammar.nodes import (
     Call,
     Constant,
     Expression,
@@ -26,7 +26,7 @@ from verifiers.grammar.nodes import (
     Sum,
     Symbol,
 )
-from verifiers.grammar.rational import NOTHING, rational
+from verifiers.answers.grammar.rational import NOTHING, rational
 
 MAX_EXPONENT = 1 << 16
 """Of two, in any intermediate value that is not rational."""

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from importlib.metadata import version as installed
 
-from verifiers.equality import Truth, compare, has_value
+from verifiers.answers.equality import Truth, compare, has_value
+from verifiers.answers.exact import judged
+from verifiers.answers.grammar.errors import GrammarError
+from verifiers.answers.grammar.nodes import Call, Expression, symbols, walk
+from verifiers.answers.grammar.parser import FUNCTIONS, parse_expression
+from verifiers.answers.grammar.rational import rational
+from verifiers.answers.reading import clipped, is_written_number, shown
 from verifiers.errors import SpecError
-from verifiers.exact import judged
-from verifiers.grammar.errors import GrammarError
-from verifiers.grammar.nodes import Call, Expression, symbols, walk
-from verifiers.grammar.parser import FUNCTIONS, parse_expression
-from verifiers.grammar.rational import rational
-from verifiers.reading import clipped, is_written_number, shown
 from verifiers.spec import ExpressionSpec
 from verifiers.verdict import Verdict
 
@@ -34,7 +34,7 @@ class ExpressionVerifier:
     name = "expression"
     version = f"1+sympy{installed('sympy')}"
 
-    def check(self, spec: ExpressionSpec) -> None:
+    def check(self, spec: ExpressionSpec, *, prove: bool = False) -> None:
         """Raises SpecError where the expected answer cannot be read, has no value, or uses a symbol not listed."""
         for variable in spec.variables:
             if not (variable.isascii() and variable.isalpha()) or variable in {"and", "or", "not", *FUNCTIONS, "pi"}:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import verifiers
-from verifiers.frames import FrameError, Frames, encode
+from verifiers.workers.frames import FrameError, Frames, encode
 
 READ = 1 << 20
 ROOT = Path(verifiers.__file__).resolve().parents[1]
@@ -40,7 +40,7 @@ class WorkerProcess:
         request_end, self._requests = os.pipe()
         self._replies, reply_end = os.pipe()
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed in `kill`
-        command = [sys.executable, "-B", "-P", "-m", "verifiers.worker"]
+        command = [sys.executable, "-B", "-P", "-m", "verifiers.workers.worker"]
         arguments = [str(number) for number in (request_end, reply_end, os.getpid(), memory_mib)]
         try:
             self._process = subprocess.Popen(

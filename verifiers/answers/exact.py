@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from verifiers.answers.reading import clipped
 from verifiers.errors import SpecError
-from verifiers.reading import clipped
 from verifiers.spec import ExactSpec, IntegerSpec
 from verifiers.verdict import Outcome, Verdict
 
@@ -32,7 +32,7 @@ class ExactVerifier:
     name = "exact"
     version = "1"
 
-    def check(self, spec: ExactSpec) -> None:
+    def check(self, spec: ExactSpec, *, prove: bool = False) -> None:
         """Raises SpecError for an expected text that is empty: it would accept an agent that says nothing."""
         if not spec.expected.strip():
             raise SpecError("the expected answer is empty", hint="Give the text that the answer must be.")
@@ -49,7 +49,7 @@ class IntegerVerifier:
     name = "integer"
     version = "1"
 
-    def check(self, spec: IntegerSpec) -> None:
+    def check(self, spec: IntegerSpec, *, prove: bool = False) -> None:
         """Raises SpecError for digits of other scripts, which the pattern of the spec lets through."""
         if not INTEGER.fullmatch(spec.expected):
             raise SpecError(

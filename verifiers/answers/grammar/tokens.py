@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
-from verifiers.grammar.errors import GrammarError, TooLargeError
+from verifiers.answers.grammar.errors import GrammarError, TooLargeError
 
 MAX_CHARACTERS = 5_000
 MAX_TOKENS = 1_500

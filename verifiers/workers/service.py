@@ -20,10 +20,10 @@ from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, Self
 
-from verifiers.process import WorkerLost, WorkerProcess
 from verifiers.registry import identity
 from verifiers.spec import Spec
 from verifiers.verdict import Outcome, Verdict
+from verifiers.workers.process import WorkerLost, WorkerProcess
 
 MEMORY_MIB = 1024
 """Address space of the worker; SymPy itself needs about 150."""

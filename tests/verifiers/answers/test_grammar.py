@@ -10,11 +10,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from verifiers.grammar.errors import GrammarError, TooLargeError, UndefinedError
-from verifiers.grammar.parser import FUNCTIONS, parse_expression
-from verifiers.grammar.predicates import parse_predicate
-from verifiers.grammar.rational import integer_root, rational
-from verifiers.grammar.tokens import COMMANDS
+from verifiers.answers.grammar.errors import GrammarError, TooLargeError, UndefinedError
+from verifiers.answers.grammar.parser import FUNCTIONS, parse_expression
+from verifiers.answers.grammar.predicates import parse_predicate
+from verifiers.answers.grammar.rational import integer_root, rational
+from verifiers.answers.grammar.tokens import COMMANDS
 
 VALUES = {
     "42": 42,

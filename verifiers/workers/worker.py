@@ -1,8 +1,8 @@
 """The process that decides: it reads batches from a private pipe and answers item by item.
 
-It is started by `verifiers.service` and by nobody else. It dies with its parent (PDEATHSIG), may not write files or
-start processes, has its memory and processor time capped, and leaves no core. SymPy is imported here, when the first
-item asks for it, after saying so: the clock on the host does not count that.
+It is started by `verifiers.workers.service` and by nobody else. It dies with its parent (PDEATHSIG), may not write
+files or start processes, has its memory and processor time capped, and leaves no core. SymPy is imported here, when
+the first item asks for it, after saying so: the clock on the host does not count that.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import time
 from typing import Any
 
 from verifiers.errors import SpecError
-from verifiers.frames import Frames, encode
 from verifiers.registry import decide
 from verifiers.spec import SPEC, ExpressionSpec, PredicateSpec, Spec
+from verifiers.workers.frames import Frames, encode
 
 PR_SET_PDEATHSIG = 1
 MAY_TAKE_LONG = (ExpressionSpec, PredicateSpec)
@@ -113,7 +113,7 @@ def warm_up(replies: Replies) -> bool:
     """Imports SymPy between two messages, so that the host takes that time off the item's clock."""
     replies.add({"kind": "warming"})
     replies.flush()
-    importlib.import_module("verifiers.symbolic")
+    importlib.import_module("verifiers.answers.symbolic")
     replies.add({"kind": "warm", "cpu": time.process_time()})
     replies.flush()
     return True

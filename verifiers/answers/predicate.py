@@ -15,11 +15,10 @@ from collections.abc import Iterable
 from fractions import Fraction
 from importlib.metadata import version as installed
 
-from verifiers.equality import Truth, compare, difference, sign
-from verifiers.errors import SpecError
-from verifiers.exact import judged
-from verifiers.grammar.errors import GrammarError, TooLargeError
-from verifiers.grammar.nodes import (
+from verifiers.answers.equality import Truth, compare, difference, sign
+from verifiers.answers.exact import judged
+from verifiers.answers.grammar.errors import GrammarError, TooLargeError
+from verifiers.answers.grammar.nodes import (
     And,
     Comparison,
     Condition,
@@ -32,11 +31,12 @@ from verifiers.grammar.nodes import (
     substitute,
     symbols,
 )
-from verifiers.grammar.parser import parse_expression
-from verifiers.grammar.predicates import parse_predicate
-from verifiers.grammar.rational import rational
-from verifiers.intervals import Enclosure, OpenError
-from verifiers.reading import clipped, is_written_number, leaves_work, shown
+from verifiers.answers.grammar.parser import parse_expression
+from verifiers.answers.grammar.predicates import parse_predicate
+from verifiers.answers.grammar.rational import rational
+from verifiers.answers.intervals import Enclosure, OpenError
+from verifiers.answers.reading import clipped, is_written_number, leaves_work, shown
+from verifiers.errors import SpecError
 from verifiers.spec import PredicateSpec
 from verifiers.verdict import Verdict
 

@@ -14,11 +14,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from verifiers.frames import FrameError, Frames, encode
 from verifiers.registry import decide
-from verifiers.service import VerifierService
 from verifiers.spec import ExactSpec, ExpressionSpec, IntegerSpec, PredicateSpec, Spec
 from verifiers.verdict import Outcome
+from verifiers.workers.frames import FrameError, Frames, encode
+from verifiers.workers.service import VerifierService
 
 SIX = PredicateSpec(predicate="7*x + 3 == 45")
 INTEGER = IntegerSpec(expected="42")
@@ -178,7 +178,7 @@ def test_nothing_is_left_after_close_and_a_closed_service_says_so() -> None:
 def test_a_worker_does_not_survive_a_parent_that_is_killed_even_while_it_computes() -> None:
     program = f"""
 import sys, threading, time
-from verifiers.service import VerifierService
+from verifiers.workers.service import VerifierService
 from verifiers.spec import ExpressionSpec
 service = VerifierService()
 spec = ExpressionSpec.model_validate_json({ENDLESS.model_dump_json()!r})

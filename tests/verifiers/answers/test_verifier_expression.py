@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from verifiers.equality import Truth, compare
+from verifiers.answers.equality import Truth, compare
+from verifiers.answers.grammar.parser import parse_expression
 from verifiers.errors import SpecError
-from verifiers.grammar.parser import parse_expression
 from verifiers.registry import check_spec, decide
 from verifiers.spec import ExactSpec, ExpressionSpec, IntegerSpec
 from verifiers.verdict import Outcome
@@ -146,7 +146,7 @@ EXPRESSIONS = st.recursive(
     LEAVES,
     lambda inner: (
         st.builds("({}{}{})".format, inner, st.sampled_from(["+", "-", "*"]), inner)
-        | st.builds("{}^{}".format, inner, st.integers(1, 3))
+        | st.builds("({})^{}".format, inner, st.integers(1, 3))
     ),
     max_leaves=6,
 )

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from fractions import Fraction
 
-from verifiers.grammar.errors import GrammarError, TooLargeError
-from verifiers.grammar.nodes import (
+from verifiers.answers.grammar.errors import GrammarError, TooLargeError
+from verifiers.answers.grammar.nodes import (
     Call,
     Constant,
     Expression,
@@ -24,7 +24,7 @@ from verifiers.grammar.nodes import (
     Sum,
     Symbol,
 )
-from verifiers.grammar.tokens import Token, tokenize
+from verifiers.answers.grammar.tokens import Token, tokenize
 
 MAX_DEPTH = 40
 """Of brackets, exponents and function arguments together."""

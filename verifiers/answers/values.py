@@ -1,0 +1,137 @@
+"""What an answer says, once it has been read: the tree between reading and comparing.
+
+Expressions are `verifiers.answers.grammar.nodes`. What always holds: a value is finite, immutable and small (its reader
+has counted); reading computes nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from verifiers.answers.grammar.nodes import Comparison, Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A number or an expression with symbols."""
+
+    of: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A number with a unit: the product of the unit's atoms to whole powers, `(("m", 1), ("s", -2))`, as written."""
+
+    of: Expression
+    unit: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BaseNumber:
+    """Digits that name their base: `101_2`. The value without its base would be another one."""
+
+    digits: str
+    base: int
+
+
+@dataclass(frozen=True, slots=True)
+class Infinity:
+    sign: Literal[1, -1]
+
+
+@dataclass(frozen=True, slots=True)
+class Tuple:
+    """In brackets, so in order: a point, a vector, a pair."""
+
+    items: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Separated by commas or `or`, without brackets: several solutions, in any order. `\\pm` makes one, too."""
+
+    items: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FiniteSet:
+    items: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    low: Expression | Infinity
+    high: Expression | Infinity
+    closed_low: bool
+    closed_high: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NumberSet:
+    """All natural (from 1; `N0` from 0), whole, rational, real or complex numbers."""
+
+    name: Literal["N", "N0", "Z", "Q", "R", "C"]
+
+
+@dataclass(frozen=True, slots=True)
+class SetOperation:
+    operation: Literal["union", "intersection", "difference"]
+    parts: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Builder:
+    """`{x | condition}`, or `x in S`: the values of one symbol."""
+
+    symbol: str
+    within: Value | None
+    condition: Relation | None
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """Equations and inequalities, joined by `and` or `or`: `x = 5`, `1 < x <= 3`, `x < 0 or x > 2`."""
+
+    joined: Literal["and", "or"]
+    parts: tuple[Comparison | Relation, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """Rows of the same length; a column is a matrix, too."""
+
+    rows: tuple[tuple[Expression, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The label of one of several choices: one letter, upper case."""
+
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A text answer, folded to lower case and single blanks: `no solution`, `true`, a name, a date."""
+
+    text: str
+
+
+Value = (
+    Scalar
+    | Quantity
+    | BaseNumber
+    | Infinity
+    | Tuple
+    | Listing
+    | FiniteSet
+    | Interval
+    | NumberSet
+    | SetOperation
+    | Builder
+    | Relation
+    | Matrix
+    | Choice
+    | Words
+)

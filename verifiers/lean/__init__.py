@@ -1,0 +1,1 @@
+"""Proofs in Lean 4, checked against a trusted statement."""

@@ -1,0 +1,1 @@
+"""Programs against tests, in a sandbox that holds no expected value."""

@@ -1,0 +1,1 @@
+"""Claims for Z3 and cvc5: entailments, models, optima, equivalences."""

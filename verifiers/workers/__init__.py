@@ -1,0 +1,1 @@
+"""The processes that decide: started, jailed, asked, watched by the clock, killed."""
