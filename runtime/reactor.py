@@ -14,6 +14,7 @@ import logging
 import math
 import os
 import selectors
+import signal
 import threading
 import time
 from collections import deque
@@ -122,6 +123,8 @@ class Reactor:
             os.write(self._wake_in, b"x")
 
     def _loop(self) -> None:
+        # They are for the main thread, which may be asleep and is woken only by a signal that comes to itself.
+        signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
         while not self._stopping:
             with self._running:
                 wait = self._until_next()

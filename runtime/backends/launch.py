@@ -12,6 +12,7 @@ import fcntl
 import functools
 import logging
 import os
+import signal
 import struct
 import subprocess
 import threading
@@ -111,13 +112,17 @@ def spawn(
 ) -> subprocess.Popen[bytes]:
     """Starts a program; `entrances` are the groups' files that admit a single thread. Raises OSError."""
     _skip_membarrier()
-    return subprocess.Popen(
-        ["/bin/sh", "-c", ENTER, "assay", str(os.getpid()), *entrances, "--", *argv],
-        stdin=stdin,
-        stdout=stdout,
-        stderr=stderr,
-        cwd="/",
-        env=ENVIRONMENT,
-        start_new_session=True,
-        pass_fds=(_far_descriptor(),),
-    )
+    blocked = signal.pthread_sigmask(signal.SIG_SETMASK, ())  # a program inherits what its starter blocks
+    try:
+        return subprocess.Popen(
+            ["/bin/sh", "-c", ENTER, "assay", str(os.getpid()), *entrances, "--", *argv],
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            cwd="/",
+            env=ENVIRONMENT,
+            start_new_session=True,
+            pass_fds=(_far_descriptor(),),
+        )
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
 from concurrent.futures import Future
@@ -102,4 +103,12 @@ def test_a_timer_set_from_another_thread_is_heard_in_time() -> None:
     time.sleep(0.05)
     reactor.here(lambda: reactor.after(0.05, lambda: heard.set_result(time.monotonic())) and None)
     assert 0.1 <= heard.result(timeout=5) - started < 1
+    reactor.stop()
+
+
+def test_signals_that_end_a_process_are_left_to_its_main_thread() -> None:
+    reactor, seen = Reactor(), Future[set[int]]()
+    reactor.call(lambda: seen.set_result({*map(int, signal.pthread_sigmask(signal.SIG_BLOCK, ()))}))
+    assert {signal.SIGINT, signal.SIGTERM} <= seen.result(timeout=5)
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
     reactor.stop()

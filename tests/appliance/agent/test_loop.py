@@ -285,7 +285,7 @@ def test_a_slow_call_does_not_hold_up_the_other_rollouts(codec: Codec, sessions:
 
     agent = Agent(engine, pool, codec, AgentBudget(max_tokens=400), time.monotonic)
     rollouts = agent.roll([assignment(number) for number in range(4)], on_finish)
-    assert ended == ["r1", "r2", "r3", "r0"]
+    assert (set(ended[:3]), ended[3]) == ({"r1", "r2", "r3"}, "r0")
     assert [rollout.id for rollout in rollouts] == ["r0", "r1", "r2", "r3"]
 
 

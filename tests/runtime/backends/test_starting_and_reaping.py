@@ -50,6 +50,16 @@ def test_a_program_gets_nothing_but_what_it_was_given() -> None:
     assert (found["session"], found["cwd"]) == (True, "/")
 
 
+def test_a_program_blocks_no_signal_whatever_its_starter_does() -> None:
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
+    try:
+        said, _ = said_by(["/bin/grep", "SigBlk", "/proc/self/status"])
+        assert signal.SIGTERM in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    assert said.split() == [b"SigBlk:", b"0" * 16]
+
+
 def test_a_program_that_cannot_enter_its_groups_does_not_start(tmp_path: Path) -> None:
     assert said_by(["/bin/echo", "x"], [str(tmp_path / "none" / "tasks")]) == (b"", 124)
 
