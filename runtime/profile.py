@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from runtime.programs import ProgramName
+
 Mode = Literal["shared", "process", "sandbox"]
 ModuleName = Annotated[str, StringConstraints(pattern=r"\A[A-Za-z_][A-Za-z0-9_.]*\z")]
 
@@ -21,6 +23,8 @@ class Profile(BaseModel):
 
     backend: BackendName = BackendName.GVISOR
     mode: Mode
+    program: ProgramName | None = None
+    """One of the broker's programs instead of the guests' Python; `mode` is `sandbox` then."""
     preload: tuple[ModuleName, ...] = ()
     """Modules that are imported before the first call, and so are part of the golden image."""
     memory_mib: int = Field(ge=16)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from runtime.profile import BackendName
+from runtime.programs import Program
 from runtime.sandbox import Limits
 
 
@@ -32,6 +33,8 @@ class BrokerSettings(BaseModel):
     """A folder of packages that guests may import; None takes the installer's, if it is there."""
     backends: tuple[BackendName, ...] = (BackendName.GVISOR,)
     """Which may be used at all; what the written policy allows."""
+    programs: tuple[Program, ...] = ()
+    """What else may run in boxes, beside the guests' Python."""
     ready: int = Field(8, ge=0)
     """The most sandboxes kept ready ahead of need, over all images; how many there are follows demand and memory."""
     boxes: int = Field(256, ge=1)
@@ -46,6 +49,17 @@ class BrokerSettings(BaseModel):
     """Disk space that no snapshot may take."""
     memory_reserve_mib: int = Field(1_024, ge=0)
     """Memory of the machine that sandboxes kept ready may not take."""
+
+    @field_validator("programs")
+    @classmethod
+    def _has_each_name_once(cls, programs: tuple[Program, ...]) -> tuple[Program, ...]:
+        if len({program.name for program in programs}) < len(programs):
+            raise ValueError("two programs of one name")
+        return programs
+
+    def program(self, name: str | None) -> Program | None:
+        """The one of that name; None for none."""
+        return next((program for program in self.programs if program.name == name), None)
 
 
 class RuntimeSettings(BaseModel):

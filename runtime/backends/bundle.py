@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from runtime.profile import Profile
+from runtime.programs import Program
 
 UID = 1000
 FILE_MIB = 32
@@ -31,15 +32,30 @@ ENVIRONMENT = {
 }
 
 
-def rlimits(profile: Profile) -> dict[str, int]:
+def command(profile: Profile, program: Program | None) -> tuple[str, ...]:
+    return program.argv if program is not None else (*COMMAND, profile.mode, profile.worker_limits())
+
+
+def environment(program: Program | None) -> dict[str, str]:
+    return ENVIRONMENT if program is None else ENVIRONMENT | {"HOME": "/tmp"} | program.environment  # noqa: S108
+
+
+def folder(program: Program | None) -> str:
+    """Where it starts."""
+    return "/work" if program is None else "/tmp"  # noqa: S108 - the guest's own
+
+
+def rlimits(profile: Profile, program: Program | None = None) -> dict[str, int]:
     """What the kernel, gVisor's or the host's, enforces on every process of a guest; bytes and counts."""
-    return {
-        "RLIMIT_AS": (4 * profile.memory_mib) << 20,
+    limits = {
         "RLIMIT_NOFILE": max(profile.open_files, WORKER_FILES),
         "RLIMIT_FSIZE": FILE_MIB << 20,
         "RLIMIT_NPROC": profile.pids,
         "RLIMIT_CORE": 0,
     }
+    if program is None or program.address_space:
+        limits["RLIMIT_AS"] = (4 * profile.memory_mib) << 20
+    return limits
 
 
 def _tmpfs(path: str, mib: int) -> dict[str, Any]:
@@ -47,29 +63,36 @@ def _tmpfs(path: str, mib: int) -> dict[str, Any]:
     return {"destination": path, "type": "tmpfs", "source": "tmpfs", "options": options}
 
 
-def config(profile: Profile, root: Path) -> dict[str, Any]:
-    """A read-only root, two small tmpfs, no network, no capability, an ordinary user."""
+def _bind(path: Path) -> dict[str, Any]:
+    options = ["bind", "ro", "nosuid", "nodev"]
+    return {"destination": str(path), "type": "bind", "source": str(path.resolve()), "options": options}
+
+
+def config(profile: Profile, root: Path, program: Program | None = None) -> dict[str, Any]:
+    """A read-only root, two small tmpfs, no network, no capability, an ordinary user; the folders of a program."""
+    proc = {"destination": "/proc", "type": "tmpfs", "source": "tmpfs", "options": ["ro", "size=4k", "mode=555"]}
+    if program is not None and program.proc:
+        proc = {"destination": "/proc", "type": "proc", "source": "proc", "options": []}
     return {
         "ociVersion": "1.0.2",
         "process": {
             "terminal": False,
             "user": {"uid": UID, "gid": UID},
-            "args": [*COMMAND, profile.mode, profile.worker_limits()],
-            "env": [f"{name}={value}" for name, value in ENVIRONMENT.items()],
-            "cwd": "/work",
+            "args": list(command(profile, program)),
+            "env": [f"{name}={value}" for name, value in environment(program).items()],
+            "cwd": folder(program),
             "capabilities": {kind: [] for kind in ("bounding", "effective", "inheritable", "permitted", "ambient")},
-            "rlimits": [{"type": name, "hard": value, "soft": value} for name, value in rlimits(profile).items()],
+            "rlimits": [{"type": name, "hard": most, "soft": most} for name, most in rlimits(profile, program).items()],
             "noNewPrivileges": True,
         },
         "root": {"path": str(root), "readonly": True},
         "hostname": "sandbox",
         "mounts": [
-            # empty: through a real /proc gVisor lets a process open the pipes of its supervisor
-            {"destination": "/proc", "type": "tmpfs", "source": "tmpfs", "options": ["ro", "size=4k", "mode=555"]},
+            proc,  # empty for guests: through a real one gVisor lets a process open the pipes of its supervisor
             {"destination": "/dev", "type": "tmpfs", "source": "tmpfs"},
             {"destination": "/sys", "type": "sysfs", "source": "sysfs", "options": ["ro"]},
             _tmpfs("/tmp", profile.tmp_mib),  # noqa: S108
-            _tmpfs("/work", profile.work_mib),
+            *([_tmpfs("/work", profile.work_mib)] if program is None else map(_bind, program.mounts)),
         ],
         "linux": {"namespaces": [{"type": kind} for kind in ("pid", "ipc", "uts", "mount", "network")]},
     }

@@ -26,7 +26,7 @@ from runtime.backends.gvisor_find import RUNSC_HINT, Digest, find_runsc
 from runtime.backends.hosted import HINT, Boxes, HostedBox
 from runtime.backends.rootfs import ensure_root
 from runtime.backends.site import Site
-from runtime.errors import InfrastructureError, SandboxError
+from runtime.errors import InfrastructureError, RefusedError, SandboxError
 from runtime.profile import BackendName, Profile
 from runtime.reactor import Reactor
 from runtime.settings import BrokerSettings
@@ -37,6 +37,7 @@ CHECKPOINT_SECONDS = 60.0
 LOWER_SECONDS = 10.0
 IMAGE_HINT = "A fresh sandbox may still work; forget this snapshot."
 FREEZE_HINT = "Free disk space where snapshots are kept."
+NO_IMAGES = RefusedError("a program of the host is not frozen", hint="Snapshots are of the guests' Python.")
 log = logging.getLogger(__name__)
 
 
@@ -68,7 +69,10 @@ class GVisor:
         self._cores = float(os.cpu_count() or 1)
 
     def image_parts(self, profile: Profile) -> tuple[str, ...]:
-        """What an image depends on besides the state in it; about 40 ms at first. RefusedError when runsc is gone."""
+        """What an image depends on besides the state in it; about 40 ms at first. RefusedError when runsc is gone, and
+        for programs, which always start fresh: what they are made of may change on the host."""
+        if profile.program is not None:
+            raise NO_IMAGES
         bundle = json.dumps(config(profile, Path("/")), sort_keys=True)
         return (
             self.name.value,
@@ -190,7 +194,8 @@ class GVisor:
             folder = self._site.folder / "bundles" / str(len(self._bundles))
             try:
                 folder.mkdir(parents=True, exist_ok=True)
-                (folder / "config.json").write_text(json.dumps(config(profile, self._root)))
+                bundle = config(profile, self._root, self._settings.program(profile.program))
+                (folder / "config.json").write_text(json.dumps(bundle))
             except OSError as error:
                 raise InfrastructureError(f"{folder} could not be written: {error}", hint=HINT) from error
             self._bundles[profile] = folder

@@ -24,11 +24,12 @@ from runtime.backends import nsjail_mounts
 from runtime.backends.backend import Box, BoxUsage
 from runtime.backends.hosted import HINT, Boxes, HostedBox
 from runtime.backends.nsjail_find import find_nsenter, find_nsjail, nsjail_version, require_user_namespaces
-from runtime.backends.nsjail_jail import jail
+from runtime.backends.nsjail_jail import FOLDER, ROOT, jail
 from runtime.backends.rootfs import ensure_root
 from runtime.backends.site import Site
 from runtime.errors import InfrastructureError, RefusedError, SandboxError
 from runtime.profile import BackendName, Profile
+from runtime.programs import Program
 from runtime.reactor import Reactor
 from runtime.settings import BrokerSettings
 
@@ -55,7 +56,10 @@ class NsJail:
         require_user_namespaces()
         self._nsenter = find_nsenter()
         self._machine = os.uname().machine
-        self._mounts = nsjail_mounts.make(ensure_root(settings.root_dir, settings.python, settings.packages).resolve())
+        root = ensure_root(settings.root_dir, settings.python, settings.packages).resolve()
+        self._settings = settings
+        self._mounts: dict[str | None, int] = {None: nsjail_mounts.make({ROOT: root})}
+        """Descriptors of mount namespaces, by program."""
         self._host_ids = itertools.count(int.from_bytes(os.urandom(4), "little"))
 
     def image_parts(self, profile: Profile) -> tuple[str, ...]:
@@ -63,14 +67,16 @@ class NsJail:
         raise NO_SNAPSHOTS
 
     def start(self, profile: Profile, image: Path | None, done: Callable[[Box | SandboxError], None]) -> None:
-        """A new box; its worker says READY some 30 ms later. An image is refused."""
+        """A new box; its worker says READY some 30 ms later, a program when it is warm. An image is refused."""
         if image is not None:
             done(NO_SNAPSHOTS)
             return
+        program = self._settings.program(profile.program)
         host_id = FIRST_HOST_ID + next(self._host_ids) % HOST_IDS
         nice = os.getpriority(os.PRIO_PROCESS, 0)
         try:
-            text = jail(profile, host_id=host_id, nice=nice, machine=self._machine)
+            mounts = self._namespace(program)
+            text = jail(profile, program, host_id=host_id, nice=nice, machine=self._machine)
             box = self._boxes.add(profile)
         except SandboxError as error:
             done(error)
@@ -82,8 +88,8 @@ class NsJail:
             return
         # nsjail runs in the namespace where its folders are, and finds its configuration through this process
         here = f"/proc/{os.getpid()}"
-        argv = [self._nsenter, f"--mount={here}/fd/{self._mounts}", "--", str(self.nsjail)]
-        argv += ["--rw", "--config", f"{here}/root{box.folder}/jail.json"]
+        argv = [self._nsenter, f"--mount={here}/fd/{mounts}", "--", str(self.nsjail)]
+        argv += [*([] if program else ["--rw"]), "--config", f"{here}/root{box.folder}/jail.json"]
         answered = False
 
         def finished(_: int, problem: str) -> None:
@@ -119,10 +125,18 @@ class NsJail:
 
         Raises InfrastructureError when something will not go.
         """
-        if self._mounts >= 0:
-            os.close(self._mounts)
-            self._mounts = -1
+        while self._mounts:
+            os.close(self._mounts.popitem()[1])
         self._boxes.close()
+
+    def _namespace(self, program: Program | None) -> int:
+        """Where its folders are; made when it is first asked for. Raises RefusedError when one is not there."""
+        name = program.name if program is not None else None
+        if name not in self._mounts:
+            assert program is not None
+            folders = {FOLDER.format(number): path for number, path in enumerate(program.mounts)}
+            self._mounts[name] = nsjail_mounts.make(folders)
+        return self._mounts[name]
 
     def _fail(self, box: HostedBox, why: str, done: Callable[[Box | SandboxError], None]) -> None:
         problem = InfrastructureError(f"sandbox {box.id} could not be started: {why}", hint=HINT)

@@ -14,9 +14,12 @@ import json
 from runtime.backends import bundle
 from runtime.backends.seccomp_policy import policy
 from runtime.profile import Profile
+from runtime.programs import Program
 
 ROOT = "/run/guest"
 """Where the guest's root is seen in the mount namespace that nsjail starts in."""
+FOLDER = "/run/folder-{}"
+"""Where the folders of a program are seen there, by number."""
 DEVICES = ("null", "zero", "urandom")
 STACK_MIB = 8
 ENTRIES = 16_384
@@ -39,11 +42,24 @@ def _device(name: str) -> dict[str, object]:
     return {"src": path, "dst": path, "is_bind": True, "is_dir": False, "rw": True, "nosuid": True, "noexec": True}
 
 
-def _rlimits(profile: Profile) -> dict[str, object]:
+def _read_only(source: str, target: str) -> dict[str, object]:
+    return {"src": source, "dst": target, "is_bind": True, "rw": False, "nosuid": True, "nodev": True}
+
+
+def _places(profile: Profile, program: Program | None) -> list[dict[str, object]]:
+    """All mounts; a program's root is an empty one, and what is its own comes last, for it may lie below /tmp."""
+    devices = {"dst": "/dev", "fstype": "tmpfs", "options": "size=4k,mode=755", "nosuid": True, "noexec": True}
+    own = [devices, *map(_device, DEVICES), _tmpfs("/tmp", profile.tmp_mib)]  # noqa: S108
+    if program is None:
+        return [_read_only(ROOT, "/"), *own, _tmpfs("/work", profile.work_mib)]
+    folders = [_read_only(FOLDER.format(number), str(path)) for number, path in enumerate(program.mounts)]
+    return [*own, *folders]
+
+
+def _rlimits(profile: Profile, program: Program | None) -> dict[str, object]:
     """In the units of nsjail: MiB for what is memory or files, numbers for the rest."""
-    limits = bundle.rlimits(profile)
+    limits = bundle.rlimits(profile, program)
     found: dict[str, object] = {
-        "rlimit_as": limits["RLIMIT_AS"] >> 20,
         "rlimit_fsize": limits["RLIMIT_FSIZE"] >> 20,
         "rlimit_core": limits["RLIMIT_CORE"],
         "rlimit_nofile": limits["RLIMIT_NOFILE"],
@@ -53,38 +69,35 @@ def _rlimits(profile: Profile) -> dict[str, object]:
         "rlimit_rtprio": 0,
         "rlimit_msgqueue": 0,
     }
-    return found | {f"{name}_type": "VALUE" for name in found} | {"rlimit_cpu_type": "INF"}
+    if "RLIMIT_AS" in limits:
+        found["rlimit_as"] = limits["RLIMIT_AS"] >> 20
+    found |= {f"{name}_type": "VALUE" for name in found}
+    return {"rlimit_cpu_type": "INF", "rlimit_as_type": "INF"} | found
 
 
-def jail(profile: Profile, *, host_id: int, nice: int, machine: str) -> str:
+def jail(profile: Profile, program: Program | None = None, *, host_id: int, nice: int, machine: str) -> str:
     """The text for `nsjail --config`; `host_id` is the user and group of the host behind the guest's own, `nice`
     the niceness of the broker, which its guests keep.
 
     Raises RefusedError for a machine without a system-call policy.
     """
-    program, *arguments = [*bundle.COMMAND, profile.mode, profile.worker_limits()]
+    binary, *arguments = bundle.command(profile, program)
     identity = [{"inside_id": str(bundle.UID), "outside_id": str(host_id), "count": 1}]
     config = {
         "mode": "ONCE",
         "hostname": "sandbox",
-        "cwd": "/work",
+        "cwd": bundle.folder(program),
         "time_limit": 0,
         "nice_level": nice,
         "log_level": "WARNING",
         "uidmap": identity,
         "gidmap": identity,
         "iface_no_lo": True,
-        "mount_proc": False,
-        "mount": [
-            {"src": ROOT, "dst": "/", "is_bind": True, "rw": False, "nosuid": True, "nodev": True},
-            {"dst": "/dev", "fstype": "tmpfs", "options": "size=4k,mode=755", "nosuid": True, "noexec": True},
-            *map(_device, DEVICES),
-            _tmpfs("/tmp", profile.tmp_mib),  # noqa: S108
-            _tmpfs("/work", profile.work_mib),
-        ],
-        "seccomp_string": [policy(profile.mode, machine)],
-        "envar": [f"{name}={value}" for name, value in bundle.ENVIRONMENT.items()],
-        "exec_bin": {"path": program, "arg": arguments},
-        **_rlimits(profile),
+        "mount_proc": program is not None and program.proc,
+        "mount": _places(profile, program),
+        "seccomp_string": [policy(profile.mode, machine, program=program is not None)],
+        "envar": [f"{name}={value}" for name, value in bundle.environment(program).items()],
+        "exec_bin": {"path": binary, "arg": arguments},
+        **_rlimits(profile, program),
     }
     return json.dumps(config)

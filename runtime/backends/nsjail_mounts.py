@@ -1,7 +1,7 @@
 """A mount namespace for nsjail to start in, so that what it prepares is never seen on the host.
 
 nsjail wants two working folders in a place of the host, and the guest's unmapped user would have to be able to walk to
-the guest's root. Here both are in a small tmpfs over /run that nobody else sees. What always holds: the host's mounts
+the guest's root. Here all are in a small tmpfs over /run that nobody else sees. What always holds: the host's mounts
 and folders stay as they are; the namespace is gone when its descriptor is closed and the last jail in it has ended.
 """
 
@@ -10,14 +10,14 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 
-from runtime.backends.nsjail_jail import ROOT
 from runtime.errors import RefusedError
 
 CLONE_NEWNS = 0x00020000
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_REMOUNT, MS_BIND, MS_REC, MS_SLAVE = 1, 2, 4, 32, 1 << 12, 1 << 14, 1 << 19
-FOLDERS = (ROOT, "/run/user", "/run/user/nsjail.0.root", "/run/user/nsjail.0.tmp")
+FOLDERS = ("/run/user", "/run/user/nsjail.0.root", "/run/user/nsjail.0.tmp")
 """The last two are those that nsjail would otherwise make in /tmp."""
 
 
@@ -33,26 +33,31 @@ def _mount(source: str | None, target: str, kind: str | None, flags: int, data: 
     _check(libc.mount(*texts[:3], ctypes.c_ulong(flags), texts[3]), f"mount {target}")
 
 
-def _make(root: Path) -> int:
+def _make(binds: Mapping[str, Path]) -> int:
     """Leaves the calling thread in the new namespace: it must end after this."""
     libc = ctypes.CDLL(None, use_errno=True)
     _check(libc.unshare(ctypes.c_int(CLONE_NEWNS)), "unshare")
     _mount(None, "/", None, MS_REC | MS_SLAVE)
-    origin = os.open(root, os.O_PATH | os.O_DIRECTORY)
+    origins: dict[str, int] = {}
     try:
+        for place, folder in binds.items():
+            origins[place] = os.open(folder, os.O_PATH | os.O_DIRECTORY)
         _mount("tmpfs", "/run", "tmpfs", MS_NOSUID | MS_NODEV, "size=64k,mode=755")
-        for folder in FOLDERS:
-            Path(folder).mkdir()
-            Path(folder).chmod(0o755)  # whatever the umask is, the guest's user has to walk through
-        _mount(f"/proc/thread-self/fd/{origin}", ROOT, None, MS_BIND)
-        _mount(None, ROOT, None, MS_BIND | MS_REMOUNT | MS_RDONLY)
+        for made in (*FOLDERS, *binds):
+            Path(made).mkdir()
+            Path(made).chmod(0o755)  # whatever the umask is, the guest's user has to walk through
+        for place, origin in origins.items():
+            _mount(f"/proc/thread-self/fd/{origin}", place, None, MS_BIND)
+            _mount(None, place, None, MS_BIND | MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV)
     finally:
-        os.close(origin)
+        for origin in origins.values():
+            os.close(origin)
     return os.open("/proc/thread-self/ns/mnt", os.O_RDONLY)
 
 
-def make(root: Path) -> int:
-    """A descriptor of a new namespace with this guest's root at its place; the caller closes it. Some milliseconds.
+def make(binds: Mapping[str, Path]) -> int:
+    """A descriptor of a new namespace with these folders of the host at their places directly below /run, read-only;
+    the caller closes it. Some milliseconds.
 
     Raises RefusedError where it cannot be made.
     """
@@ -61,7 +66,7 @@ def make(root: Path) -> int:
 
     def run() -> None:
         try:
-            found.append(_make(root))
+            found.append(_make(binds))
         except OSError as error:
             failed.append(error)
 

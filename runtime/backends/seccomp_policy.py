@@ -36,6 +36,8 @@ IDENTITY = """
     getrlimit setrlimit getpgrp execve
 """
 PROCESSES = "fork vfork kill wait4 waitid setpgid setsid"
+PROGRAM = "setpriority getpriority sysinfo"
+"""For our own programs: they give way with a process that takes long, and ask how much memory there is."""
 ABSENT = """
     clone3 openat2 execveat fchmodat2 futex_waitv futex_wait futex_wake futex_requeue epoll_pwait2 pidfd_open
     io_uring_setup copy_file_range membarrier map_shadow_stack landlock_create_ruleset
@@ -108,14 +110,15 @@ def _conditions(mode: Mode) -> dict[str, str]:
     return found
 
 
-def policy(mode: Mode, machine: str) -> str:
-    """The policy for one kind of worker, as nsjail's `seccomp_string` takes it.
+def policy(mode: Mode, machine: str, *, program: bool = False) -> str:
+    """The policy for one kind of worker, or for a program of ours, as nsjail's `seccomp_string` takes it.
 
     Raises RefusedError for a machine on which nobody has tried it: without a policy nothing runs.
     """
     if machine != "x86_64":
         raise RefusedError(f"there is no system-call policy for {machine}", hint="Use an x86-64 machine, or gVisor.")
     groups = [FILES, MEMORY, THREADS, SIGNALS, CLOCKS, IDENTITY, *([] if mode == "shared" else [PROCESSES])]
+    groups += [PROGRAM] if program else []
     actions = {
         "ALLOW": " ".join(groups).split() + [f"{name} {{ {test} }}" for name, test in _conditions(mode).items()],
         "ERRNO(38)": ABSENT.split(),

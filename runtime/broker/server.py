@@ -178,6 +178,10 @@ class Server:
         )
 
     def _backend(self, profile: Profile) -> Backend:
+        if profile.program is not None and self._settings.program(profile.program) is None:
+            raise RefusedError(
+                f"the broker has no program {profile.program}", hint="Its settings name the programs; start it again."
+            )
         backend = self._backends.get(profile.backend)
         if backend is None:
             raise self._refused.get(profile.backend) or RefusedError(

@@ -93,7 +93,7 @@ class Supply:
         self._sources[source.key] = source
         if source.snapshot is not None:
             self._store.refer(source.snapshot, INNER)
-        else:
+        elif source.profile.program is None:  # who holds a program's boxes keeps spare ones as needed
             self._demand.asked(source.key, wish.since)
         self._match(source.key)
         self._pump()

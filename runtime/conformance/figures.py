@@ -212,8 +212,8 @@ def idle(pool: SessionPool, sandboxes: int, *, settle_seconds: float = 1.0) -> I
             answered(box.run(trivial(number)))
         time.sleep(settle_seconds)
         groups = [host.groups(box.id) for box in boxes]
-        shares = [host.pss_mib(process) for folders in groups for process in host.processes(folders)]
-        known = [share for share in shares if share is not None]
-        if known and len(known) == len(shares):
+        shares = [host.pss_mib(host.processes(folders)) for folders in groups]
+        known = [share for share in shares if share]
+        if len(known) == len(shares):
             return Idle(sum(known) / sandboxes, pss=True)
         return Idle(sum(map(host.charged_mib, groups)) / sandboxes, pss=False)

@@ -1,0 +1,249 @@
+"""Boxes with a program of ours in them, asked over their pipes: for tools that read what a model wrote.
+
+What always holds: a box is held by one thread at a time; who waits for an answer waits no longer than he said; `kill`
+ends everything inside and tells why it ended, as the kernel and the broker know it. What comes out of a box is hostile:
+it is JSON of a bounded size, and whoever asked has to look at it before he believes it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as Late
+from types import TracebackType
+from typing import Any, Literal, Self, TypeVar
+
+from runtime.backends.backend import BoxUsage, Cause
+from runtime.errors import InfrastructureError, SandboxError
+from runtime.launcher import Fate, Handle, Ticket
+from runtime.profile import BackendName, Profile
+from runtime.reactor import Reactor
+from runtime.sandbox import Priority
+from runtime.sessions.connection import Connection
+from runtime.settings import RuntimeSettings
+from verifiers.workers.frames import FrameError, Frames, encode
+
+READ = 1 << 20
+START_SECONDS = 90.0
+"""For a broker of our own to begin, and for the program to be warm."""
+END_SECONDS = 15.0
+T = TypeVar("T")
+
+
+class BoxLost(Exception):  # noqa: N818 - it says what happened, as in `WorkerLost`
+    """The box gave no answer. `cause`: `timeout`, or how it ended: `memory`, `cpu`, `expired`, `died`, or `start` when
+    there never was one."""
+
+    def __init__(self, cause: str, message: str, usage: BoxUsage | None = None) -> None:
+        super().__init__(message)
+        self.cause = cause
+        self.usage = usage if usage is not None else BoxUsage()
+
+
+class Box:
+    """One running program. Not for several threads at once, but for `kill`."""
+
+    def __init__(self, boxes: ToolBoxes, handle: Handle) -> None:
+        self.id = handle.id
+        self.isolation: Literal["nsjail", "gvisor"] = handle.profile.backend.value
+        """As a verdict names it."""
+        self._boxes, self._handle = boxes, handle
+        # of our own, because the others are closed on another thread as soon as the box is ended
+        self._requests, self._replies = os.dup(handle.requests), os.dup(handle.replies)
+        self._frames = Frames()
+        self._ending = threading.Lock()
+        self._fate: Fate | None = None
+
+    def ask(self, message: dict[str, Any], seconds: float) -> dict[str, Any]:
+        """Sends one message and waits for one. Raises BoxLost; then the box has to be killed."""
+        deadline = time.monotonic() + seconds
+        self.send(message, deadline)
+        return self.receive(deadline)
+
+    def send(self, message: dict[str, Any], deadline: float) -> None:
+        """`deadline` is of time.monotonic(). Raises BoxLost."""
+        data = memoryview(encode(message))
+        while data:
+            try:
+                data = data[os.write(self._requests, data) :]
+            except BlockingIOError:
+                if not _wait(self._requests, select.POLLOUT, deadline):
+                    raise BoxLost("timeout", "the program does not read") from None
+            except OSError:
+                raise self._death() from None
+
+    def receive(self, deadline: float) -> dict[str, Any]:
+        """The next message. Raises BoxLost when none comes in time, or none can come any more."""
+        while True:
+            try:
+                message = self._frames.next()
+            except FrameError as error:
+                raise BoxLost("died", str(error)) from error
+            if isinstance(message, dict):
+                return message
+            if message is not None:
+                raise BoxLost("died", "an answer that is no object")
+            if not _wait(self._replies, select.POLLIN, deadline):
+                raise BoxLost("timeout", "no answer in time")
+            try:
+                data = os.read(self._replies, READ)
+            except BlockingIOError:
+                continue
+            except OSError:
+                raise self._death() from None
+            if not data:
+                raise self._death()
+            self._frames.feed(data)
+
+    @property
+    def descriptors(self) -> tuple[int, int]:
+        """Requests and replies, non-blocking, for those who wait for several boxes at once."""
+        return self._requests, self._replies
+
+    def usage(self) -> BoxUsage:
+        """What it has used so far, as the kernel counts it. Raises SandboxError."""
+        return self._boxes.asked(lambda connection, done: connection.usage(self._handle, done))
+
+    def kill(self) -> Fate:
+        """Ends everything inside, at once, and says why it ended: `asked` unless something else was first. Killing twice
+        is fine."""
+        with self._ending:
+            if self._fate is None:
+                try:
+                    self._fate = self._boxes.asked(lambda connection, done: connection.end(self._handle, done))
+                except SandboxError:
+                    self._fate = Fate(Cause.DIED, BoxUsage())
+                self._boxes.forget(self)
+                os.close(self._requests)
+                os.close(self._replies)
+            return self._fate
+
+    def _death(self) -> BoxLost:
+        fate = self.kill()
+        cause = Cause.DIED if fate.cause is Cause.ASKED else fate.cause
+        return BoxLost(cause.value, f"the box ended: {cause.value}", fate.usage)
+
+
+class ToolBoxes:
+    """A context manager, safe for several threads. Nothing is started before the first box is asked for."""
+
+    def __init__(self, settings: RuntimeSettings, backend: BackendName = BackendName.NSJAIL) -> None:
+        """`settings` name a running broker, or what one of our own is told; either has to know the programs."""
+        self.backend = backend
+        self._settings = settings
+        self._lock = threading.Lock()
+        self._open: tuple[Reactor, Connection] | None = None
+        self._boxes: set[Box] = set()
+        self._closed = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def box(
+        self,
+        program: str,
+        *,
+        memory_mib: int,
+        pids: int = 64,
+        cpus: float = 1.0,
+        tmp_mib: int = 16,
+        open_files: int = 256,
+        seconds: float = START_SECONDS,
+    ) -> Box:
+        """A fresh box whose program is warm. Raises RefusedError where there can be none, InfrastructureError when this
+        one did not come to be."""
+        profile = Profile(
+            backend=self.backend,
+            mode="sandbox",
+            program=program,
+            memory_mib=memory_mib,
+            process_memory_mib=memory_mib,
+            pids=pids,
+            cpus=cpus,
+            tmp_mib=tmp_mib,
+            work_mib=1,
+            open_files=open_files,
+            output_bytes=1 << 16,
+        )
+
+        def launch(connection: Connection, given: Callable[[Handle | SandboxError], None]) -> Ticket:
+            return connection.launch(profile, caller=program, priority=Priority.JOB, given=given)
+
+        box = Box(self, self.asked(launch, seconds))
+        with self._lock:
+            self._boxes.add(box)
+        return box
+
+    def close(self) -> None:
+        """Kills every box, and ends a broker of our own. Closing twice is fine."""
+        with self._lock:
+            self._closed = True
+            boxes, opened = list(self._boxes), self._open
+        for box in boxes:
+            box.kill()
+        with self._lock:
+            self._open = None
+        if opened is not None:
+            reactor, connection = opened
+            connection.close()
+            reactor.stop()
+
+    def forget(self, box: Box) -> None:
+        with self._lock:
+            self._boxes.discard(box)
+
+    def asked(
+        self, question: Callable[[Connection, Callable[[Any], None]], object], seconds: float = END_SECONDS
+    ) -> Any:
+        """Waits for what the broker answers. Raises what it answers, if that is an error."""
+        answer: Future[Any] = Future()
+        reactor, connection = self._connection()
+        tickets: list[object] = []
+        reactor.call(lambda: tickets.append(question(connection, lambda found: _settle(answer, found))))
+        try:
+            found = answer.result(seconds)
+        except Late:
+            reactor.call(lambda: _cancel(tickets))
+            raise InfrastructureError(
+                f"the broker gave no answer within {seconds:g} s", hint="`assay doctor` says what works here."
+            ) from None
+        if isinstance(found, SandboxError):
+            raise found
+        return found
+
+    def _connection(self) -> tuple[Reactor, Connection]:
+        with self._lock:
+            if self._open is None:
+                if self._closed:
+                    raise InfrastructureError("these boxes are closed")
+                reactor = Reactor()
+                self._open = reactor, Connection(reactor, self._settings, lambda: None)
+            return self._open
+
+
+def _settle(answer: Future[Any], found: Any) -> None:
+    if not answer.done():
+        answer.set_result(found)
+
+
+def _cancel(tickets: Sequence[object]) -> None:
+    for ticket in tickets:
+        with contextlib.suppress(AttributeError):
+            ticket.cancel()  # type: ignore[attr-defined]
+
+
+def _wait(descriptor: int, event: int, deadline: float) -> bool:
+    """Whether something can be done there now."""
+    poll = select.poll()
+    poll.register(descriptor, event)
+    return bool(poll.poll(max(0.0, (deadline - time.monotonic()) * 1000)))
