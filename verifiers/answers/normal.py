@@ -1,0 +1,521 @@
+"""Normal forms: a quick proof that two trees are equal, without SymPy.
+
+A tree becomes a quotient of two sums of monomials over generators: symbols, pi, i, roots and logarithms of primes,
+exponentials, and whatever else is left opaque. Every step is an identity of principal values, so two trees whose cross
+products agree are equal wherever both have a value; the generators are not independent, so disagreement proves nothing.
+Sine and cosine become exponentials, which settles the identities of trigonometry with angles that are sums.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+from verifiers.answers.grammar.nodes import (
+    Call,
+    Constant,
+    Expression,
+    Negation,
+    Number,
+    Power,
+    Product,
+    Quotient,
+    Sum,
+    Symbol,
+)
+
+MAX_PRODUCTS = 20_000
+"""Pairs of monomials in one multiplication."""
+MAX_WHOLE_POWER = 60
+MAX_BITS = 4_000
+MAX_PRIME = 2_000
+"""Trial divisors; what is left of a number after that stays one generator."""
+
+Generator = tuple[Any, ...]
+Monomial = frozenset[tuple[Generator, Fraction]]
+Polynomial = dict[Monomial, Fraction]
+
+ONE: Monomial = frozenset()
+IMAGINARY: Generator = ("i",)
+PI: Generator = ("pi",)
+ZETA: Generator = ("zeta",)
+"""exp(i pi)."""
+
+
+class NoNormalFormError(Exception):
+    """It would be too large, or has a zero denominator: nothing is known then."""
+
+
+def single(generator: Generator, power: Fraction = Fraction(1)) -> Polynomial:
+    return {frozenset({(generator, power)}): Fraction(1)}
+
+
+def constant(value: Fraction) -> Polynomial:
+    return {ONE: value} if value else {}
+
+
+def add(first: Polynomial, second: Polynomial) -> Polynomial:
+    total = dict(first)
+    for monomial, factor in second.items():
+        found = total.get(monomial, 0) + factor
+        if found:
+            total[monomial] = found
+        else:
+            total.pop(monomial, None)
+    return total
+
+
+def scaled(of: Polynomial, factor: Fraction) -> Polynomial:
+    return {monomial: value * factor for monomial, value in of.items()} if factor else {}
+
+
+def multiply(first: Polynomial, second: Polynomial) -> Polynomial:
+    if len(first) * len(second) > MAX_PRODUCTS:
+        raise NoNormalFormError
+    total: Polynomial = {}
+    for left, a in first.items():
+        for right, b in second.items():
+            total = add(total, _merged(left, right, a * b)) if right or left else add(total, {ONE: a * b})
+    return total
+
+
+def _merged(left: Monomial, right: Monomial, factor: Fraction) -> Polynomial:
+    powers = dict(left)
+    for generator, power in right:
+        powers[generator] = powers.get(generator, Fraction(0)) + power
+    return reduced(powers, factor)
+
+
+def reduced(powers: dict[Generator, Fraction], factor: Fraction) -> Polynomial:
+    """A product of powers in its normal form: roots of primes below one, i below two, roots of unity resolved."""
+    if factor.numerator.bit_length() + factor.denominator.bit_length() > MAX_BITS:
+        raise NoNormalFormError
+    kept: dict[Generator, Fraction] = {}
+    others: list[Polynomial] = []
+    for generator, power in powers.items():
+        if not power:
+            continue
+        match generator:
+            case ("i",) if power.denominator == 1:
+                quarter = power.numerator % 4
+                factor = -factor if quarter > 1 else factor
+                if quarter % 2:
+                    kept[generator] = Fraction(1)
+            case ("prime", prime):
+                whole = math.floor(power)
+                if abs(whole) > MAX_BITS:
+                    raise NoNormalFormError
+                factor *= Fraction(prime) ** whole
+                if power != whole:
+                    kept[generator] = power - whole
+            case ("zeta",):
+                turn = power % 2
+                if turn >= 1:
+                    factor, turn = -factor, turn - 1
+                if 12 % turn.denominator == 0:
+                    others.append(root_of_unity(turn))
+                else:
+                    kept[generator] = turn
+            case ("under", numerator) if power.denominator == 1 and 0 < power <= MAX_WHOLE_POWER:
+                others.extend([dict(numerator)] * power.numerator)
+            case ("abs", numerator) if power.denominator == 1 and power % 2 == 0 and 0 < power <= MAX_WHOLE_POWER:
+                others.extend([dict(numerator)] * power.numerator)
+            case _:
+                kept[generator] = power
+    total: Polynomial = {frozenset(kept.items()): factor}
+    for other in others:
+        total = multiply(total, other)
+    return total
+
+
+@cache
+def _root_table() -> dict[Fraction, tuple[tuple[Monomial, Fraction], ...]]:
+    half = Fraction(1, 2)
+    third = add(constant(half), scaled(multiply(single(IMAGINARY), single(("prime", 3), half)), half))
+    fourth = scaled(multiply(single(("prime", 2), half), add(constant(Fraction(1)), single(IMAGINARY))), half)
+    table: dict[Fraction, tuple[tuple[Monomial, Fraction], ...]] = {}
+    for thirds in range(6):
+        for fourths in range(8):
+            turn = (Fraction(thirds, 3) + Fraction(fourths, 4)) % 2
+            value = constant(Fraction(1))
+            for _ in range(thirds):
+                value = multiply(value, third)
+            for _ in range(fourths):
+                value = multiply(value, fourth)
+            table[turn] = tuple(value.items())
+    return table
+
+
+def root_of_unity(turn: Fraction) -> Polynomial:
+    """exp(i pi turn) for a multiple of 1/12, in square roots."""
+    if turn == 0:
+        return constant(Fraction(1))
+    return dict(_root_table()[turn])
+
+
+@dataclass(frozen=True)
+class Ratio:
+    over: Polynomial
+    under: Polynomial
+
+
+def ratio(over: Polynomial, under: Polynomial) -> Ratio:
+    """Raises NoNormalFormError for a denominator that is zero. One of a single term is divided out."""
+    if not under:
+        raise NoNormalFormError
+    if len(under) == 1:
+        return Ratio(multiply(over, _inverse(under)), constant(Fraction(1)))
+    return Ratio(over, under)
+
+
+def _inverse(of: Polynomial) -> Polynomial:
+    ((monomial, factor),) = of.items()
+    return reduced({generator: -power for generator, power in monomial}, 1 / factor)
+
+
+def added(first: Ratio, second: Ratio) -> Ratio:
+    if first.under == second.under:
+        return Ratio(add(first.over, second.over), first.under)
+    over = add(multiply(first.over, second.under), multiply(second.over, first.under))
+    return ratio(over, multiply(first.under, second.under))
+
+
+def times(first: Ratio, second: Ratio) -> Ratio:
+    return ratio(multiply(first.over, second.over), multiply(first.under, second.under))
+
+
+def over(first: Ratio, second: Ratio) -> Ratio:
+    return ratio(multiply(first.over, second.under), multiply(first.under, second.over))
+
+
+def plain(value: Fraction) -> Ratio:
+    return Ratio(constant(value), constant(Fraction(1)))
+
+
+def key(of: Ratio) -> tuple[Any, ...]:
+    """Hashable; the same for two ratios that are the same sums."""
+    return (frozenset(of.over.items()), frozenset(of.under.items()))
+
+
+def whole_power(base: Ratio, exponent: int) -> Ratio:
+    if len(base.over) == 1 and len(base.under) == 1:
+        folded = ratio(base.over, base.under)
+        if len(folded.over) == 1:
+            ((monomial, factor),) = folded.over.items()
+            if abs(exponent) * (factor.numerator.bit_length() + factor.denominator.bit_length()) > 4 * MAX_BITS:
+                raise NoNormalFormError
+            powers = {generator: power * exponent for generator, power in monomial}
+            return Ratio(reduced(powers, factor**exponent), constant(Fraction(1)))
+    if abs(exponent) > MAX_WHOLE_POWER:
+        raise NoNormalFormError
+    total = plain(Fraction(1))
+    for _ in range(abs(exponent)):
+        total = times(total, base)
+    return total if exponent >= 0 else over(plain(Fraction(1)), total)
+
+
+def primes(value: int) -> list[tuple[int, int]]:
+    """Prime factors with their powers; a cofactor without small primes counts as one."""
+    found: list[tuple[int, int]] = []
+    rest = value
+    divisor = 2
+    while divisor * divisor <= rest and divisor < MAX_PRIME:
+        count = 0
+        while rest % divisor == 0:
+            rest //= divisor
+            count += 1
+        if count:
+            found.append((divisor, count))
+        divisor += 1 if divisor == 2 else 2
+    if rest > 1:
+        root = math.isqrt(rest)
+        found.append((root, 2) if root * root == rest else (rest, 1))
+    return found
+
+
+def number_power(base: Fraction, exponent: Fraction) -> Polynomial:
+    """A principal power of a rational number."""
+    powers: dict[Generator, Fraction] = {}
+    for part, sign in ((abs(base.numerator), 1), (base.denominator, -1)):
+        for prime, count in primes(part):
+            generator: Generator = ("prime", prime)
+            powers[generator] = powers.get(generator, Fraction(0)) + sign * count * exponent
+    if base < 0:
+        powers[ZETA] = exponent
+    return reduced(powers, Fraction(1))
+
+
+POSITIVE = frozenset({"prime", "pi", "positive"})
+PRINCIPAL = frozenset({"symbol", "complex", "positive", "pi", "i", "call", "ln", "abs"})
+"""Generators whose powers are principal: exp(x)^(1/2) is exp(x/2) here, which is not the root for every complex x."""
+
+
+def is_positive(generator: Generator) -> bool:
+    """Generators whose rational powers are real and positive."""
+    if generator[0] in ("exp", "to"):
+        return all(
+            inner[0] in POSITIVE or (inner[0] == "symbol" and power.denominator == 1) for inner, power in generator[-1]
+        )
+    return generator[0] in POSITIVE
+
+
+def broken_power(base: Ratio, exponent: Fraction) -> Ratio:
+    """A principal power with an exponent that is not whole."""
+    if len(base.under) != 1 or not base.over:
+        return opaque("power", base, plain(exponent))
+    if set(base.over) == {ONE}:
+        return Ratio(number_power(base.over[ONE], exponent), constant(Fraction(1)))
+    if exponent.denominator == 2 and (inside := denested(base.over)) is not None:
+        return whole_power(inside, exponent.numerator)
+    content = Fraction(
+        math.gcd(*(value.numerator for value in base.over.values())),
+        math.lcm(*(value.denominator for value in base.over.values())),
+    )
+    outside = number_power(content, exponent)
+    inner = scaled(base.over, 1 / content)
+    if len(inner) == 1:
+        ((monomial, sign),) = inner.items()
+        positive = all(is_positive(generator) for generator, _ in monomial)
+        if sign == 1 and (len(monomial) == 1 or positive):
+            generator, power = next(iter(monomial))
+            if positive or (power == 1 and generator[0] in PRINCIPAL):
+                rooted = reduced({generator: power * exponent for generator, power in monomial}, Fraction(1))
+                return Ratio(multiply(outside, rooted), constant(Fraction(1)))
+            if generator[0] == "symbol" and power.denominator == 1 and power % 2 == 0 and exponent.denominator == 2:
+                half = frozenset({(generator, power / 2)})
+                magnitude = single(("abs", frozenset({(half, Fraction(1))})), exponent * 2)
+                return Ratio(multiply(outside, magnitude), constant(Fraction(1)))
+    under = single(("under", frozenset(inner.items())), exponent)
+    return Ratio(multiply(outside, under), constant(Fraction(1)))
+
+
+def denested(of: Polynomial) -> Ratio | None:
+    """The square root of a + b sqrt(d) as a sum of two square roots, where a^2 - b^2 d is a square; else None."""
+    rest = [monomial for monomial in of if monomial]
+    if len(of) != 2 or len(rest) != 1 or of.get(ONE, Fraction(0)) <= 0:
+        return None
+    (monomial,) = rest
+    if any(generator[0] != "prime" or power != Fraction(1, 2) for generator, power in monomial):
+        return None
+    radicand = Fraction(math.prod(generator[1] for generator, _ in monomial))
+    a, b = of[ONE], of[monomial]
+    square = a * a - b * b * radicand
+    if square < 0:
+        return None
+    root = Fraction(math.isqrt(square.numerator), math.isqrt(square.denominator))
+    if root * root != square:
+        return None
+    halves = [number_power((a + side * root) / 2, Fraction(1, 2)) if a != -side * root else {} for side in (1, -1)]
+    return Ratio(add(halves[0], scaled(halves[1], Fraction(1 if b > 0 else -1))), constant(Fraction(1)))
+
+
+def exponential(of: Ratio) -> Ratio:
+    if len(of.under) != 1:
+        return opaque("exp", of)
+    total = constant(Fraction(1))
+    for monomial, factor in of.over.items():
+        if monomial == frozenset({(IMAGINARY, Fraction(1)), (PI, Fraction(1))}):
+            total = multiply(total, reduced({ZETA: factor}, Fraction(1)))
+        else:
+            total = multiply(total, single(("exp", monomial), factor))
+    return Ratio(total, constant(Fraction(1)))
+
+
+def logarithm(of: Ratio) -> Ratio:
+    if len(of.under) != 1 or len(of.over) != 1:
+        return opaque("ln", of)
+    ((monomial, factor),) = of.over.items()
+    if factor <= 0 or not all(is_positive(generator) for generator, _ in monomial):
+        return opaque("ln", of)
+    total: Polynomial = {}
+    for part, sign in ((factor.numerator, 1), (factor.denominator, -1)):
+        for prime, count in primes(part):
+            total = add(total, scaled(single(("ln", prime)), Fraction(sign * count)))
+    for generator, power in monomial:
+        match generator:
+            case ("prime", prime):
+                total = add(total, scaled(single(("ln", prime)), power))
+            case ("exp", inner):
+                total = add(total, {inner: power})
+            case ("to", prime, inner):
+                total = add(total, scaled(multiply(single(("ln", prime)), {inner: Fraction(1)}), power))
+            case _:
+                total = add(total, scaled(single(("ln", generator)), power))
+    return Ratio(total, constant(Fraction(1)))
+
+
+def opaque(name: str, *arguments: Ratio) -> Ratio:
+    return Ratio(single(("call", name, *map(key, arguments))), constant(Fraction(1)))
+
+
+def negated(of: Ratio) -> Ratio:
+    return Ratio(scaled(of.over, Fraction(-1)), of.under)
+
+
+def power(base: Ratio, exponent: Ratio) -> Ratio:
+    if len(exponent.under) == 1 and set(exponent.over) <= {ONE}:
+        value = exponent.over.get(ONE, Fraction(0))
+        if value.denominator == 1:
+            return whole_power(base, value.numerator)
+        return broken_power(base, value)
+    if base == Ratio(single(("exp", ONE)), constant(Fraction(1))):
+        return exponential(exponent)
+    if len(exponent.under) != 1 or not base.over:
+        return opaque("power", base, exponent)
+    # base^(sum of c m) is the product of (base^m)^c, each by the principal logarithm of the base.
+    total = plain(Fraction(1))
+    for monomial, factor in exponent.over.items():
+        if not monomial:
+            part = power(base, plain(factor))
+        elif len(base.under) == 1 and set(base.over) == {ONE} and base.over[ONE] > 0:
+            part = _number_to(base.over[ONE], monomial, factor)
+        else:
+            part = Ratio(single(("raised", key(base), monomial), factor), constant(Fraction(1)))
+        total = times(total, part)
+    return total
+
+
+def _number_to(base: Fraction, monomial: Monomial, factor: Fraction) -> Ratio:
+    powers: dict[Generator, Fraction] = {}
+    for part, sign in ((base.numerator, 1), (base.denominator, -1)):
+        for prime, count in primes(part):
+            powers[("to", prime, monomial)] = sign * count * factor
+    return Ratio(reduced(powers, Fraction(1)), constant(Fraction(1)))
+
+
+HALF_I = Ratio(scaled(single(IMAGINARY), Fraction(-1, 2)), constant(Fraction(1)))
+HALF = plain(Fraction(1, 2))
+UNIT = Ratio(single(IMAGINARY), constant(Fraction(1)))
+
+
+def sine(angle: Ratio) -> Ratio:
+    turn = times(UNIT, angle)
+    return times(HALF_I, added(exponential(turn), negated(exponential(negated(turn)))))
+
+
+def cosine(angle: Ratio) -> Ratio:
+    turn = times(UNIT, angle)
+    return times(HALF, added(exponential(turn), exponential(negated(turn))))
+
+
+def magnitude(of: Ratio) -> Ratio:
+    if len(of.under) == 1 and set(of.over) <= {ONE}:
+        return plain(abs(of.over.get(ONE, Fraction(0))))
+    return opaque("abs", of)
+
+
+ONE_ARGUMENT: dict[str, Callable[[Ratio], Ratio]] = {
+    "sqrt": lambda a: broken_power(a, Fraction(1, 2)) if a.over else a,
+    "exp": exponential,
+    "ln": logarithm,
+    "sin": sine,
+    "cos": cosine,
+    "tan": lambda a: over(sine(a), cosine(a)),
+    "cot": lambda a: over(cosine(a), sine(a)),
+    "sec": lambda a: over(plain(Fraction(1)), cosine(a)),
+    "csc": lambda a: over(plain(Fraction(1)), sine(a)),
+    "sinh": lambda a: times(HALF, added(exponential(a), negated(exponential(negated(a))))),
+    "cosh": lambda a: times(HALF, added(exponential(a), exponential(negated(a)))),
+    "tanh": lambda a: over(ONE_ARGUMENT["sinh"](a), ONE_ARGUMENT["cosh"](a)),
+    "percent": lambda a: times(a, plain(Fraction(1, 100))),
+}
+
+
+def normal(node: Expression, positive: frozenset[str] = frozenset(), real: bool = False) -> Ratio:
+    """The normal form. Symbols in `positive` are positive; `real` lets sqrt(x^2) be |x|.
+
+    Raises NoNormalFormError.
+    """
+
+    def inside(part: Expression) -> Ratio:
+        return normal(part, positive, real)
+
+    match node:
+        case Number(value):
+            if value.numerator.bit_length() + value.denominator.bit_length() > MAX_BITS:
+                raise NoNormalFormError
+            return plain(value)
+        case Symbol(name):
+            kind = "positive" if name in positive else "symbol" if real else "complex"
+            return Ratio(single((kind, name)), constant(Fraction(1)))
+        case Constant("pi"):
+            return Ratio(single(PI), constant(Fraction(1)))
+        case Constant("e"):
+            return Ratio(single(("exp", ONE)), constant(Fraction(1)))
+        case Constant("i"):
+            return UNIT
+        case Negation(of):
+            return negated(inside(of))
+        case Sum(parts):
+            total = inside(parts[0])
+            for part in parts[1:]:
+                total = added(total, inside(part))
+            return total
+        case Product(parts):
+            total = inside(parts[0])
+            for part in parts[1:]:
+                total = times(total, inside(part))
+            return total
+        case Quotient(above, below):
+            return over(inside(above), inside(below))
+        case Power(base, exponent):
+            return power(inside(base), inside(exponent))
+        case Call(name, (argument,)) if name in ONE_ARGUMENT:
+            return ONE_ARGUMENT[name](inside(argument))
+        case Call("abs", (argument,)):
+            return _absolute(inside(argument), real)
+        case Call("log", (argument, base)):
+            return over(logarithm(inside(argument)), logarithm(inside(base)))
+        case Call("cbrt", (argument,)):
+            return _root(inside(argument), 3)
+        case Call("root", (argument, Number(degree))) if degree.denominator == 1 and 0 < degree < MAX_WHOLE_POWER:
+            return _root(inside(argument), degree.numerator)
+        case Call(name, arguments):
+            return opaque(name, *map(inside, arguments))
+    raise NoNormalFormError
+
+
+def _absolute(of: Ratio, real: bool) -> Ratio:
+    if real and len(of.under) == 1 and len(of.over) == 1:
+        ((monomial, factor),) = of.over.items()
+        if all(generator[0] == "symbol" and power.denominator == 1 for generator, power in monomial):
+            total = constant(abs(factor))
+            for generator, power in monomial:
+                if power % 2 == 0:
+                    total = multiply(total, single(generator, power))
+                else:
+                    part = frozenset({(frozenset({(generator, Fraction(1))}), Fraction(1))})
+                    total = multiply(total, single(("abs", part), power))
+            return Ratio(total, constant(Fraction(1)))
+    return magnitude(of)
+
+
+def _root(of: Ratio, degree: int) -> Ratio:
+    """The real root of a rational number where the degree is odd; of anything else only what holds on both branches."""
+    if len(of.under) == 1 and set(of.over) <= {ONE}:
+        value = of.over.get(ONE, Fraction(0))
+        if value == 0:
+            return of
+        if degree % 2 == 0 or value > 0:
+            return Ratio(number_power(value, Fraction(1, degree)), constant(Fraction(1)))
+        return negated(Ratio(number_power(-value, Fraction(1, degree)), constant(Fraction(1))))
+    if degree % 2 == 0:
+        return broken_power(of, Fraction(1, degree))
+    if len(of.under) == 1 and len(of.over) == 1:
+        ((monomial, factor),) = of.over.items()
+        if factor > 0 and all(is_positive(generator) for generator, _ in monomial):
+            return broken_power(of, Fraction(1, degree))
+    return opaque(f"root {degree}", of)
+
+
+def same(first: Expression, second: Expression, positive: frozenset[str] = frozenset(), real: bool = False) -> bool:
+    """Whether the two are certainly equal wherever both have a value. False says nothing."""
+    try:
+        left, right = normal(first, positive, real), normal(second, positive, real)
+        return multiply(left.over, right.under) == multiply(right.over, left.under)
+    except (NoNormalFormError, RecursionError):
+        return False
