@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from appliance import __version__
-from appliance.cli import cluster, cycles, jobs, models, sandbox, service
+from appliance.cli import check, cluster, cycles, jobs, models, sandbox, service
 from appliance.cli.options import Data
 
 app = typer.Typer(
@@ -48,6 +48,7 @@ service.add_to(app)
 jobs.add_to(app)
 app.add_typer(models.app, name="model")
 app.add_typer(cycles.app, name="cycle")
+app.add_typer(check.app, name="check")
 app.add_typer(sandbox.app, name="sandbox")
 app.add_typer(cluster.app, name="cluster")
 

@@ -1,0 +1,106 @@
+"""Options that the commands of `assay check` share, and the specs and texts that they stand for."""
+
+from __future__ import annotations
+
+import sys
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from appliance.errors import AssayError, ExitCode
+
+if TYPE_CHECKING:
+    from verifiers.spec import Spec
+
+PairsFile = Annotated[
+    Path | None, typer.Option("--pairs", metavar="FILE", help="Many at once: one JSON object a line, `-` for input.")
+]
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="FILE", help="Where results go; the same command goes on with what is there."),
+]
+Jobs = Annotated[int, typer.Option("--jobs", min=1, max=256, help="How many pairs are checked at the same time.")]
+Evidence = Annotated[bool, typer.Option("--evidence", help="Show what lets somebody else check the reason.")]
+SpecFile = Annotated[
+    Path | None, typer.Option("--spec", metavar="SPEC.toml", help="Fields of the spec; see docs/verifiers.md.")
+]
+Submission = Annotated[
+    str | None, typer.Option("--submission", metavar="FILE", help="What is to be checked, `-` for standard input.")
+]
+Seconds = Annotated[float, typer.Option("--seconds", metavar="S", min=0.05, max=86_400, help="Wall clock of a check.")]
+
+MAX_BYTES = 8 << 20
+STDIN = "-"
+
+
+def usage(message: str, hint: str) -> AssayError:
+    return AssayError(message, hint, ExitCode.USAGE)
+
+
+def many(single: Mapping[str, object], pairs: Path | None, out: Path | None, *, needed: bool = True) -> bool:
+    """Whether a file of pairs is asked for. `single` are the options that say what a single check is about, by name,
+    all of them `needed` for it unless said otherwise. Raises AssayError when both, or neither, are given."""
+    present = [name for name, value in single.items() if value is not None]
+    if pairs is not None and present:
+        raise usage(f"{present[0]} and --pairs both say what to check", "give one of them")
+    if pairs is None and needed and len(present) < len(single):
+        missing = next(name for name in single if name not in present)
+        raise usage(f"{missing} is missing", f"give {' and '.join(single)}, or --pairs FILE")
+    if pairs is None and out is not None:
+        raise usage("--out is for a file of pairs", "give --pairs FILE, or leave --out out")
+    if out is not None and not out.absolute().parent.is_dir():
+        raise usage(f"{out.absolute().parent} is no folder", "make it, or name another --out")
+    return pairs is not None
+
+
+def text_of(name: str, option: str) -> str:
+    """What a file holds, or standard input. Raises AssayError for what is no text, or too much."""
+    try:
+        if name == STDIN:
+            data = sys.stdin.buffer.read(MAX_BYTES + 1)
+        else:
+            with Path(name).open("rb") as stream:
+                data = stream.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise usage(f"{name}: {error.strerror}", f"{option} names a file that can be read, or `-`") from error
+    if len(data) > MAX_BYTES:
+        raise usage(f"{name} is longer than {MAX_BYTES >> 20} MiB", "nothing that long is checked")
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise usage(f"{name} is not UTF-8 at byte {error.start}", "save it as UTF-8") from error
+
+
+def fields_of(file: Path | None, kind: str) -> dict[str, Any]:
+    """The fields of a TOML file, which may name its kind but no other one. Raises AssayError."""
+    if file is None:
+        return {}
+    try:
+        fields = tomllib.loads(text_of(str(file), "--spec"))
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise usage(f"{file} is not TOML: {error}", 'write lines like: form = "equal"') from error
+    found = fields.pop("kind", kind)
+    if found != kind:
+        raise usage(f"{file} is a spec of the kind {found!r}, not {kind!r}", "use the command that is for it")
+    return fields
+
+
+def spec_of(kind: str, fields: Mapping[str, Any]) -> Spec:
+    """Raises AssayError for fields that make no spec."""
+    from pydantic import ValidationError
+
+    from appliance.cli.check_pairs import fault_of
+    from verifiers.spec import SPEC
+
+    try:
+        return SPEC.validate_python({**fields, "kind": kind})
+    except ValidationError as error:
+        raise usage(fault_of(error), "docs/verifiers.md lists the fields of every spec") from error
+
+
+def given(**options: Any) -> dict[str, Any]:
+    """Those options that were given."""
+    return {name: value for name, value in options.items() if value is not None}

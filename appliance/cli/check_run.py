@@ -1,0 +1,68 @@
+"""Many checks at once, their results in the order of the pairs.
+
+What always holds: a bounded number of pairs is under way, however long the file is; a pair that takes long holds up
+what is written, never what is checked, as far as that bound goes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice
+
+from appliance.cli.check_pairs import Item
+from verifiers.spec import Spec
+from verifiers.verdict import Verdict
+
+BATCH = 16
+"""Pairs that are asked about at once, where one costs less than asking."""
+BATCH_TEXT = 1 << 20
+"""Characters of submissions in a batch, unless one alone has more."""
+AHEAD = 4
+"""Batches under way for each that runs."""
+
+Ask = Callable[[Sequence[tuple[Spec, str]]], list[Verdict]]
+Judged = list[tuple[Item, Verdict]]
+
+
+def batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
+    """Runs of at most `size` items, and of not too much text."""
+    gathered: list[Item] = []
+    text = 0
+    for item in items:
+        if gathered and (len(gathered) == size or text + len(item.submission) > BATCH_TEXT):
+            yield gathered
+            gathered, text = [], 0
+        gathered.append(item)
+        text += len(item.submission)
+    if gathered:
+        yield gathered
+
+
+@contextlib.contextmanager
+def judged(items: Iterable[Item], ask: Ask, *, jobs: int, batch: int = BATCH) -> Iterator[Iterator[Judged]]:
+    """Verdicts, some at a time, in the order of the items; `ask` is called from `jobs` threads at once. Raises what it
+    raises. At the end of the block nothing new is asked, and nothing that was asked is waited for."""
+    pool = ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="check")
+    try:
+        yield _in_order(pool, batches(items, batch), ask, jobs * AHEAD)
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _in_order(pool: ThreadPoolExecutor, work: Iterator[list[Item]], ask: Ask, ahead: int) -> Iterator[Judged]:
+    waiting: deque[tuple[list[Item], Future[list[Verdict]]]] = deque()
+
+    def begin(some: list[Item]) -> None:
+        waiting.append((some, pool.submit(ask, [(item.spec, item.submission) for item in some])))
+
+    for some in islice(work, ahead):
+        begin(some)
+    while waiting:
+        first, future = waiting.popleft()
+        verdicts = future.result()
+        for some in islice(work, 1):
+            begin(some)
+        yield list(zip(first, verdicts, strict=True))

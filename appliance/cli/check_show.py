@@ -1,0 +1,125 @@
+"""How verdicts, results of a file of pairs, and the way of a run look.
+
+What always holds: text that a submission or a spec had a part in is shown with control characters made visible, or as
+JSON in ASCII; progress is shown to a terminal only, results never share a stream with it.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import typer
+
+from appliance.cli.show import show_json, show_line
+from appliance.client.printable import printable
+from verifiers.verdict import Outcome, Verdict
+
+REASON = 2_000
+"""Characters of a reason that a person is shown; JSON has all of it."""
+EVIDENCE = 30_000
+TICK = 0.2
+
+COLOURS = {
+    Outcome.PASS: typer.colors.GREEN,
+    Outcome.FAIL: typer.colors.RED,
+    Outcome.HACK_SUSPECTED: typer.colors.MAGENTA,
+    Outcome.INFRA_ERROR: typer.colors.YELLOW,
+}
+
+
+def result_of(name: str | int, verdict: Verdict, *, evidence: bool) -> dict[str, Any]:
+    """A line of results."""
+    line: dict[str, Any] = {
+        "id": name,
+        "outcome": verdict.outcome.value,
+        "reason": verdict.reason,
+        "seconds": round(verdict.seconds, 6),
+    }
+    if evidence:
+        line |= verdict.model_dump(mode="json", exclude={"outcome", "reason", "seconds"})
+    return line
+
+
+def show_results(lines: Sequence[dict[str, Any]]) -> None:
+    """ASCII only, so that no text in them can steer a terminal."""
+    sys.stdout.write("".join(f"{json.dumps(line)}\n" for line in lines))
+    sys.stdout.flush()
+
+
+def show_verdict(verdict: Verdict, *, evidence: bool, as_json: bool) -> None:
+    if as_json:
+        show_json(verdict)
+        return
+    typer.echo(typer.style(verdict.outcome.value, fg=COLOURS[verdict.outcome]), nl=False)
+    ground = f" ({verdict.ground.value})" if verdict.ground else ""
+    show_line(f"{ground}  {printable(verdict.reason, limit=REASON)}")
+    tools = ", ".join(f"{name} {version}" for name, version in verdict.tools.items())
+    by = ", ".join(filter(None, (f"{verdict.verifier} {verdict.version}", tools, verdict.isolation)))
+    score = "" if verdict.score in (0.0, 1.0) else f"  score {verdict.score:.3f}"
+    show_line(f"  {by}, {verdict.seconds:.3f} s{score}")
+    if evidence:
+        text = json.dumps(verdict.evidence, indent=2, ensure_ascii=True)
+        for line in printable(text, limit=EVIDENCE, lines=True).splitlines():
+            typer.echo(f"  {line}")
+
+
+def show_summary(counts: Counter[str], before: int, seconds: float, *, out: Path | None, as_json: bool) -> None:
+    """Of a whole file: on standard output when the results are in a file, otherwise beside them."""
+    checked = counts.total() - before
+    if out is not None and as_json:
+        kinds = (*(outcome.value for outcome in Outcome), "bad_spec")
+        show_json(
+            {
+                "pairs": counts.total(),
+                **{kind: counts[kind] for kind in kinds},
+                "checked_now": checked,
+                "seconds": round(seconds, 3),
+                "out": str(out),
+            }
+        )
+        return
+    told = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items()))
+    rate = f"{checked} checked in {seconds:.1f} s" if checked else "nothing was left to check"
+    typer.echo(printable(f"{counts.total()} pairs: {told}; {rate}"), err=out is None)
+
+
+class Progress:
+    """One line on standard error that is written over, where that is a terminal."""
+
+    def __init__(self, count: int, before: int) -> None:
+        self._count, self._before = count, before
+        self._wanted = sys.stderr.isatty()
+        self._started = self._shown = time.monotonic()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.clear()
+
+    def show(self, counts: Counter[str]) -> None:
+        now = time.monotonic()
+        if not self._wanted or now - self._shown < TICK:
+            return
+        self._shown = now
+        done = counts.total()
+        rate = (done - self._before) / (now - self._started)
+        told = "  ".join(f"{kind} {count}" for kind, count in sorted(counts.items()))
+        left = (self._count - done) / rate if rate else 0.0
+        self._write(f"{done} of {self._count}  {told}  {rate:.0f}/s  {left:.0f} s left")
+
+    def clear(self) -> None:
+        if self._wanted:
+            self._write("")
+
+    def _write(self, text: str) -> None:
+        typer.echo(f"\r\x1b[K{text}", nl=False, err=True)

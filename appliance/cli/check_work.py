@@ -1,0 +1,169 @@
+"""`assay check ...`: one submission, or a file of pairs, through the verifiers; nothing is kept but what was asked for.
+
+What always holds: a run over a file leaves the results that it has, in the order of the pairs, however it ends, and
+says how to go on; what broke, and a spec that cannot be used, is never told as a failed submission.
+"""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import typer
+
+from appliance import __version__
+from appliance.cli.check_pairs import Item, Pairs
+from appliance.cli.check_place import Place
+from appliance.cli.check_results import Results
+from appliance.cli.check_run import BATCH, Judged, judged
+from appliance.cli.check_show import Progress, result_of, show_results, show_summary, show_verdict
+from appliance.errors import AssayError, ExitCode
+from verifiers.spec import Spec
+from verifiers.verdict import Outcome
+
+INTERRUPTED = 130
+BAD_SPEC = "bad_spec"
+UNUSABLE = "the spec cannot be used"
+"""How the reason of a verdict begins that says nothing about the submission, because the spec decides nothing."""
+DECIDED = ("answer", "smt")
+"""Kinds that are decided from the text alone: so cheap that they are asked about in batches."""
+
+
+class Job(NamedTuple):
+    """What a run over a file of pairs was asked for."""
+
+    kind: str
+    base: dict[str, Any]
+    """Spec fields for every line."""
+    pairs: Path
+    """`-` is standard input."""
+    out: Path | None
+    jobs: int
+    seconds: float
+    evidence: bool
+
+
+def check_one(place: Place, spec: Spec, submission: str, *, seconds: float, evidence: bool, as_json: bool) -> ExitCode:
+    """Raises SpecError for a spec that cannot be used."""
+    with place.checker(jobs=1) as checker:
+        verdict = checker.check(spec, submission, seconds=seconds)
+    place.say_isolation(verdict)
+    show_verdict(verdict, evidence=evidence, as_json=as_json)
+    return code_of(Counter([kind_of(verdict.outcome, verdict.reason)]))
+
+
+def check_pairs(place: Place, job: Job, *, as_json: bool) -> ExitCode:
+    """Results go to `job.out`, or else line by line to standard output. Raises AssayError, OSError."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with _opened(job.pairs) as stream:
+        name = "standard input" if str(job.pairs) == "-" else str(job.pairs)
+        pairs = Pairs(stream, name, job.kind, job.base)
+        found = pairs.scan()
+        if job.out is None:
+            return _check_all(place, job, pairs.items(), found.count, None, as_json=as_json)
+        with Results(job.out, _about(job, found.digest), job.pairs) as results:
+            return _check_all(place, job, pairs.items(), found.count, results, as_json=as_json)
+
+
+def kind_of(outcome: str, reason: str) -> str:
+    """The outcome, with specs that cannot be used apart from what broke here."""
+    return BAD_SPEC if outcome == Outcome.INFRA_ERROR and reason.startswith(UNUSABLE) else str(outcome)
+
+
+def code_of(counts: Counter[str]) -> ExitCode:
+    """What broke here goes before a spec that cannot be used, and that before what does not pass."""
+    if counts[Outcome.INFRA_ERROR]:
+        return ExitCode.INFRASTRUCTURE
+    if counts[BAD_SPEC]:
+        return ExitCode.USAGE
+    return ExitCode.OK if counts.total() == counts[Outcome.PASS] else ExitCode.FAILED_VERDICT
+
+
+def _check_all(
+    place: Place, job: Job, items: Iterator[Item], count: int, results: Results | None, *, as_json: bool
+) -> ExitCode:
+    counts: Counter[str] = Counter()
+    if results is not None:
+        ids = (item.id for item in items)
+        counts.update(kind_of(earlier["outcome"], earlier["reason"]) for earlier in results.earlier(ids))
+    before = counts.total()
+    started = time.monotonic()
+    with Progress(count, before) as progress:
+        try:
+            if before < count:
+                for some in _verdicts(place, job, items):
+                    _put(some, results, evidence=job.evidence)
+                    counts.update(kind_of(verdict.outcome, verdict.reason) for _, verdict in some)
+                    progress.show(counts)
+        except KeyboardInterrupt:
+            progress.clear()
+            typer.echo(_stopped(job, counts.total(), count), err=True)
+            raise typer.Exit(INTERRUPTED) from None
+    show_summary(counts, before, time.monotonic() - started, out=job.out, as_json=as_json)
+    return code_of(counts)
+
+
+def _verdicts(place: Place, job: Job, items: Iterator[Item]) -> Iterator[Judged]:
+    batch = BATCH if job.kind in DECIDED else 1
+    with place.checker(jobs=job.jobs) as checker:
+
+        def ask(pairs: list[tuple[Spec, str]]) -> list[Any]:
+            return checker.check_many(pairs, seconds=job.seconds)
+
+        with judged(items, ask, jobs=job.jobs, batch=batch) as found:
+            for some in found:
+                place.say_isolation(some[0][1])
+                yield some
+
+
+def _put(some: Judged, results: Results | None, *, evidence: bool) -> None:
+    lines = [result_of(item.id, verdict, evidence=evidence) for item, verdict in some]
+    if results is None:
+        show_results(lines)
+    else:
+        results.add(lines)
+
+
+def _stopped(job: Job, done: int, count: int) -> str:
+    if job.out is None:
+        return f"stopped after {done} of {count} pairs; with --out FILE a run can be gone on with"
+    return f"stopped; {done} of {count} results are in {job.out}: the same command goes on from there"
+
+
+def _about(job: Job, digest: str) -> dict[str, Any]:
+    """What has to be the same for a run to be the same run. How many work at it has not."""
+    return {
+        "pairs": digest,
+        "check": job.kind,
+        "spec": job.base,
+        "seconds": job.seconds,
+        "evidence": job.evidence,
+        "assay": __version__,
+    }
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    """A stream that can be read twice: of a file, or of a copy of whatever cannot be rewound."""
+    try:
+        with sys.stdin.buffer if str(path) == "-" else path.open("rb") as stream:
+            if stream.seekable():
+                yield stream
+                return
+            with tempfile.TemporaryFile() as copy:
+                shutil.copyfileobj(stream, copy)
+                yield copy
+    except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
+        if error.filename != str(path):
+            raise
+        raise AssayError(
+            f"{path}: {error.strerror}", "name a file of pairs that can be read", ExitCode.USAGE
+        ) from error
