@@ -1,0 +1,206 @@
+"""The judge's part inside a candidate's sandbox: it runs the source, calls what is asked for, and tells the result.
+
+It is a courtesy, no guard. Everything in it can be read, replaced and forged by the code beside it, and nothing rests
+on it: it holds no expected value and no input but the one of the call in progress; what it tells is read as data for
+that one call, and compared elsewhere. The mark of a call keeps what a program prints apart from what it returns.
+
+What it notices (names of Python that were replaced, audit events that the source caused, values that claim to equal
+anything) it tells as signals. They say that a failure looks like an attempt; they are no verdict.
+"""
+
+from __future__ import annotations
+
+BEGIN = "_assay_begin"
+FILE = "<submission>"
+MODULE = "solution"
+
+SOURCE = r"""
+def _assay_begin(seed):
+    import builtins, json, math, operator, sys
+    posix = __import__("posix")
+    write, dumps, kind_of, length, text_of = posix.write, json.dumps, type, len, str
+    compile_, exec_, everything, finite = compile, exec, BaseException, math.isfinite
+    getframe, find, is_a, code_of = sys._getframe, getattr, isinstance, repr
+    file = "<submission>"
+    noticed, told = [], set()
+    busy = [False]
+    frames = {"sys._getframe", "gc.get_objects", "gc.get_referrers", "gc.get_referents", "sys.settrace",
+              "sys.setprofile", "sys.addaudithook"}
+    always = {"os.system", "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.kill", "os.killpg",
+              "subprocess.Popen", "pty.spawn", "socket.connect", "socket.bind", "sys._current_frames",
+              "signal.pthread_kill"}
+
+    def notice(word):
+        if word not in told and length(told) < 40:
+            told.add(word)
+            noticed.append(word)
+
+    def watch(event, args):
+        if busy[0] or not (event in frames or event in always or event == "open" or event[:7] == "ctypes."):
+            return
+        busy[0] = True
+        try:
+            if event == "open":
+                path = args[0]
+                if kind_of(path) is text_of and getframe(1).f_code.co_filename == file:
+                    wrote = kind_of(args[1]) is text_of and ("w" in args[1] or "a" in args[1] or "x" in args[1])
+                    outside = path[:1] == "/" and path[:6] != "/work/" and path[:5] != "/tmp/"
+                    if path[:6] == "/proc/" or (wrote and outside):
+                        notice("opened " + path[:80])
+            elif event in always or getframe(1).f_code.co_filename == file:
+                notice(event)
+        except everything:
+            pass
+        finally:
+            busy[0] = False
+
+    kept = []
+    for module, names in ((builtins, None), (math, None), (operator, None),
+                          (json, ("dumps", "loads", "JSONEncoder")),
+                          (sys, ("exit", "excepthook", "_getframe", "settrace", "modules", "addaudithook"))):
+        space = module.__dict__
+        kept += [(space, name, space[name], module.__name__ + "." + name)
+                 for name in (names or list(space)) if name[:2] != "__" or name in ("__import__", "__build_class__")]
+
+    def look():
+        for space, name, value, shown in kept:
+            if space.get(name) is not value and name != "_":
+                notice(shown + " was replaced")
+
+    class Odd(Exception):
+        pass
+
+    none, false, true = None, False, True
+    mappings = {dict}
+    for name in ("Counter", "OrderedDict", "defaultdict"):
+        found = find(sys.modules.get("collections"), name, none)
+        if found is not none:
+            mappings.add(found)
+    items_of = dict.items
+
+    def plain(value, depth):
+        kind = kind_of(value)
+        if value is none or kind is bool or kind is str:
+            return value
+        if kind is int:
+            return value if -9007199254740992 < value < 9007199254740992 else {"i": hex(value)}
+        if kind is float:
+            return value if finite(value) else {"f": code_of(value)}
+        if depth > 64:
+            raise Odd("something nested more than 64 deep")
+        if kind is list:
+            return [plain(item, depth + 1) for item in value]
+        if kind is tuple:
+            return {"t": [plain(item, depth + 1) for item in value]}
+        if kind is set or kind is frozenset:
+            return {"s": [plain(item, depth + 1) for item in value]}
+        if kind in mappings:
+            return {"d": [[plain(key, depth + 1), plain(item, depth + 1)] for key, item in items_of(value)]}
+        if kind is bytes:
+            return {"b": value.hex()}
+        if kind is complex:
+            return {"c": [x if finite(x) else code_of(x) for x in (value.real, value.imag)]}
+        try:
+            if kind.__eq__ is not object.__eq__ and (value == object()) is true:
+                notice("a value that equals anything")
+        except everything:
+            pass
+        raise Odd("a " + text_of(kind.__module__)[:60] + "." + text_of(kind.__qualname__)[:60])
+
+    out = sys.stdout
+    flush = out.flush
+
+    def tell(nonce, reply):
+        look()
+        if noticed:
+            reply["s"] = noticed[:]
+            del noticed[:]
+        data = ("\x1e" + nonce + " " + dumps(reply) + "\x1e").encode()
+        try:
+            flush()
+        except everything:
+            pass
+        while data:
+            data = data[write(1, data):]
+
+    def raised(error):
+        names = []
+        try:
+            for kind in kind_of(error).__mro__:
+                if kind is not object:
+                    names.append(text_of(kind.__name__)[:100])
+        except everything:
+            pass
+        try:
+            message = text_of(error)[:300]
+        except everything:
+            message = ""
+        return {"r": names[:16], "m": message}
+
+    module = kind_of(sys)("solution")
+    sys.modules["solution"] = module
+    space = module.__dict__
+    sys.argv = ["solution"]
+    names = {}
+
+    def load(nonce, source, wanted, driver):
+        try:
+            exec_(compile_(source, file, "exec", dont_inherit=true), space)
+            if driver:
+                own = {"__name__": "driver", "solution": module}
+                exec_(compile_(driver, "<driver>", "exec", dont_inherit=true), own)
+                function = own["drive"]
+                call = lambda *args, **named: function(module, *args, **named)
+                names[wanted] = call
+            else:
+                for name in wanted.split():
+                    found = space.get(name)
+                    if not callable(found):
+                        raise NameError("the program defines no function " + name)
+                    names[name] = found
+        except everything as error:
+            reply = raised(error)
+        else:
+            reply = {"l": 1}
+        tell(nonce, reply)
+
+    def call(nonce, name, *args, **named):
+        try:
+            value = names[name](*args, **named)
+        except everything as error:
+            reply = raised(error)
+        else:
+            try:
+                reply = {"v": plain(value, 0)}
+            except Odd as odd:
+                reply = {"x": odd.args[0]}
+            except everything as error:
+                reply = {"x": "something that cannot be written down: " + kind_of(error).__name__}
+        try:
+            tell(nonce, reply)
+        except MemoryError:
+            raise
+
+    if seed:
+        import random
+        random.seed(seed)
+    sys.addaudithook(watch)
+    return load, call
+"""
+"""Defines `_assay_begin`; its two functions become the names of the judge's calls in the candidate's main module."""
+
+
+def begin(seed: int) -> str:
+    """The first call of a session; nothing of a candidate has run in it yet. A seed other than 0 makes `random` draw
+    other numbers than in a fresh session."""
+    return f"{SOURCE}\n_assay_load, _assay_call = _assay_begin({seed})\nnan, inf = float('nan'), float('inf')\n"
+
+
+def load(nonce: str, source: str, wanted: str, driver: str) -> str:
+    """Runs the source, and finds the functions named in `wanted`, apart by blanks."""
+    return f"_assay_load({nonce!r}, {source!a}, {wanted!r}, {driver!a})"
+
+
+def call(nonce: str, function: str, arguments: str) -> str:
+    """`arguments` is what `values.arguments_text` makes."""
+    return f"_assay_call({nonce!r}, {function!r}{', ' if arguments else ''}{arguments})"

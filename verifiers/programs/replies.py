@@ -1,0 +1,145 @@
+"""What a guest's harness says of one call, read on the judge's side as data.
+
+A reply is one JSON text behind the call's own mark. It may be a lie: whoever forges it has answered for the one call
+that was made, as by returning a value. What always holds: whatever the text is, reading it ends quickly, evaluates
+nothing, and gives a `Reply` or none.
+
+Tagged values, as `verifiers.programs.harness` writes them: a list is a list; an object has one key: `t` a tuple, `d`
+pairs, `s` a set, `b` bytes in hex, `i` a long integer in hex, `f` a float that is not finite, `c` two floats.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any, Literal, NamedTuple
+
+from verifiers.programs.values import MOST_DEPTH, MOST_ITEMS, Elements, NotPlainError, Pairs, Value
+
+MOST_CHARS = 8 << 20
+MOST_HEX = 1 << 20
+SIGNALS, SIGNAL_CHARS, MESSAGE_CHARS = 40, 120, 300
+
+
+class Reply(NamedTuple):
+    kind: Literal["value", "raised", "odd", "loaded"]
+    """`odd`: something that is not plain data was returned. `loaded`: the source was run, and has what is asked for."""
+    value: Value = None
+    text: str = ""
+    """Hostile. What was raised, or the type of what was returned."""
+    names: tuple[str, ...] = ()
+    """Hostile. The type of what was raised and its bases, nearest first."""
+    signals: tuple[str, ...] = ()
+    """Hostile. What the harness noticed since the last reply."""
+
+
+def mark(nonce: str) -> str:
+    return f"\x1e{nonce} "
+
+
+def find(output: str, nonce: str) -> tuple[Reply | None, int]:
+    """The reply to the call with this nonce, and how often its mark was printed: more than once is no reply."""
+    pieces = output.split(mark(nonce))
+    if len(pieces) != 2:
+        return None, len(pieces) - 1
+    return parse(pieces[1].partition("\x1e")[0]), 1
+
+
+def parse(text: str) -> Reply | None:
+    """None for what is no reply."""
+    if len(text) > MOST_CHARS:
+        return None
+    try:
+        found = json.loads(text, parse_constant=_refuse)
+        if type(found) is not dict:
+            return None
+        signals = tuple(_text(word, SIGNAL_CHARS) for word in _list(found.get("s", []))[:SIGNALS])
+        if "v" in found:
+            return Reply("value", value=_Reader().value(found["v"], 0), signals=signals)
+        if "r" in found:
+            names = tuple(_text(name, SIGNAL_CHARS) for name in _list(found["r"])[:16])
+            return Reply("raised", text=_text(found.get("m", ""), MESSAGE_CHARS), names=names, signals=signals)
+        if "x" in found:
+            return Reply("odd", text=_text(found["x"], MESSAGE_CHARS), signals=signals)
+        if "l" in found:
+            return Reply("loaded", signals=signals)
+    except (ValueError, RecursionError, OverflowError):
+        return None
+    return None
+
+
+def _refuse(word: str) -> Any:
+    raise NotPlainError(f"{word} is not JSON")
+
+
+def _list(found: Any) -> list[Any]:
+    if type(found) is not list:
+        raise NotPlainError("a list was expected")
+    return found
+
+
+def _text(found: Any, most: int) -> str:
+    if type(found) is not str:
+        raise NotPlainError("text was expected")
+    return found[:most]
+
+
+class _Reader:
+    def __init__(self) -> None:
+        self._items = 0
+
+    def value(self, found: Any, depth: int) -> Value:
+        self._items += 1
+        if depth > MOST_DEPTH or self._items > MOST_ITEMS:
+            raise NotPlainError("too deep, or too much")
+        if found is None or type(found) in (bool, int, str):
+            plain: Value = found
+            return plain
+        if type(found) is float:
+            return _finite(found)
+        if type(found) is list:
+            return [self.value(item, depth + 1) for item in found]
+        if type(found) is not dict or len(found) != 1:
+            raise NotPlainError("no tagged value")
+        [(tag, inside)] = found.items()
+        return self._tagged(tag, inside, depth + 1)
+
+    def _tagged(self, tag: str, inside: Any, depth: int) -> Value:
+        match tag:
+            case "t":
+                return tuple(self.value(item, depth) for item in _list(inside))
+            case "s":
+                return Elements(tuple(self.value(item, depth) for item in _list(inside)))
+            case "d":
+                return Pairs(tuple(self._pair(pair, depth) for pair in _list(inside)))
+            case "i":
+                return int(_text(inside, MOST_HEX), 16)
+            case "b":
+                return bytes.fromhex(_text(inside, MOST_CHARS))
+            case "f" if inside in ("nan", "inf", "-inf"):
+                return float(inside)
+            case "c":
+                real, imaginary = (_float(part) for part in _list(inside))
+                return complex(real, imaginary)
+            case _:
+                raise NotPlainError("an unknown tag")
+
+    def _pair(self, found: Any, depth: int) -> tuple[Value, Value]:
+        pair = _list(found)
+        if len(pair) != 2:
+            raise NotPlainError("no pair")
+        return self.value(pair[0], depth), self.value(pair[1], depth)
+
+
+def _finite(found: float) -> float:
+    if not math.isfinite(found):
+        raise NotPlainError("beyond the range of floats")
+    return found
+
+
+def _float(found: Any) -> float:
+    if found in ("nan", "inf", "-inf"):
+        return float(found)
+    if type(found) is not float:
+        raise NotPlainError("a float was expected")
+    return _finite(found)

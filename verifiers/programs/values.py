@@ -1,0 +1,206 @@
+"""Plain data: what goes to a program and what comes back, as the judge holds it.
+
+A value is None, a bool, an int, a float, a complex number, text, bytes, a list or tuple of values, `Pairs` for a
+dictionary or `Elements` for a set. Dictionaries and sets of a candidate are never built as such: their keys could have
+been chosen so that every look-up meets all the others. What always holds: nothing here evaluates text, and what is
+deeper or larger than the caps raises `NotPlainError`.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+MOST_DEPTH = 64
+MOST_ITEMS = 1_000_000
+LONG_BITS = 12_000
+"""Integers beyond are written in hexadecimal: writing and reading decimal digits takes quadratic time."""
+
+
+class NotPlainError(ValueError):
+    """Not plain data, or too much of it; the message says which."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """A dictionary, in its order."""
+
+    pairs: tuple[tuple[Value, Value], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Elements:
+    """A set or a frozen set; the order means nothing."""
+
+    items: tuple[Value, ...]
+
+
+Scalar: TypeAlias = bool | int | float | complex | str | bytes | None
+Value: TypeAlias = "Scalar | list[Value] | tuple[Value, ...] | Pairs | Elements"
+
+
+class Arguments(NamedTuple):
+    """Of one call."""
+
+    positional: tuple[Value, ...]
+    named: tuple[tuple[str, Value], ...] = ()
+
+
+def read(text: str) -> Value:
+    """A Python literal; `nan`, `inf` and `set()` are known besides. Raises NotPlainError."""
+    return _value(_parsed(text.strip()), 0)
+
+
+def read_arguments(text: str) -> Arguments:
+    """What stands between the brackets of a call: `[1, 2], key=3`. Raises NotPlainError."""
+    call = _parsed(f"call({text}\n)")
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
+        raise NotPlainError(f"not the arguments of a call: {text[:80]}")
+    positional = tuple(_value(node, 0) for node in call.args)
+    named = []
+    for keyword in call.keywords:
+        if keyword.arg is None:
+            raise NotPlainError("arguments are written out, without **")
+        named.append((keyword.arg, _value(keyword.value, 0)))
+    return Arguments(positional, tuple(named))
+
+
+def _parsed(text: str) -> ast.expr:
+    try:
+        return ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
+        raise NotPlainError(f"not a Python literal: {text[:80]}") from error
+
+
+def _value(node: ast.expr, depth: int) -> Value:
+    if depth > MOST_DEPTH:
+        raise NotPlainError(f"nested more than {MOST_DEPTH} deep")
+    deeper = depth + 1
+    match node:
+        case ast.Constant(value=bool() | int() | float() | complex() | str() | bytes() | None as value):
+            return value
+        case ast.List(elts=items):
+            return [_value(item, deeper) for item in items]
+        case ast.Tuple(elts=items):
+            return tuple(_value(item, deeper) for item in items)
+        case ast.Set(elts=items):
+            return Elements(tuple(_value(item, deeper) for item in items))
+        case ast.Dict(keys=keys, values=values) if None not in keys:
+            return Pairs(
+                tuple(
+                    (_value(k, deeper), _value(v, deeper)) for k, v in zip(keys, values, strict=True) if k is not None
+                )
+            )
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return _negative(_value(operand, deeper))
+        case ast.UnaryOp(op=ast.UAdd(), operand=operand):
+            return _value(operand, deeper)
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as sign, right=ast.Constant(value=complex() as imaginary)):
+            real = _value(left, deeper)
+            if isinstance(real, int | float) and not isinstance(real, bool):
+                return real + imaginary if isinstance(sign, ast.Add) else real - imaginary
+        case ast.Name(id="nan"):
+            return math.nan
+        case ast.Name(id="inf"):
+            return math.inf
+        case ast.Call(func=ast.Name(id="set" | "frozenset"), args=[], keywords=[]):
+            return Elements(())
+        case ast.Call(func=ast.Name(id="frozenset"), args=[ast.Set() as inside], keywords=[]):
+            return _value(inside, deeper)
+        case _:
+            pass
+    raise NotPlainError(f"not plain data: {ast.unparse(node)[:80]}")
+
+
+def _negative(value: Value) -> Value:
+    if isinstance(value, bool) or not isinstance(value, int | float | complex):
+        raise NotPlainError("a minus before what is no number")
+    return -value
+
+
+def literal(value: Value) -> str:
+    """Source text of which Python makes this value again, where `nan` and `inf` are known. Sets and dictionaries come
+    in a settled order, so that equal values have equal texts."""
+    match value:
+        case Pairs(pairs):
+            return "{" + ", ".join(sorted(f"{literal(key)}: {literal(item)}" for key, item in pairs)) + "}"
+        case Elements(items):
+            return "{" + ", ".join(sorted({literal(item) for item in items})) + "}" if items else "set()"
+        case list():
+            return "[" + ", ".join(map(literal, value)) + "]"
+        case tuple():
+            inside = ", ".join(map(literal, value))
+            return f"({inside},)" if len(value) == 1 else f"({inside})"
+        case bool() | None:
+            return str(value)
+        case int():
+            return hex(value) if value.bit_length() > LONG_BITS else str(value)
+        case complex():
+            return f"complex({_real(value.real)}, {_real(value.imag)})"
+        case float():
+            return _real(value)
+        case str():
+            return ascii(value)
+        case bytes():
+            return repr(value)
+
+
+def _real(value: float) -> str:
+    """`repr` has a point, an exponent, or is nan or inf."""
+    return repr(value)
+
+
+def arguments_text(arguments: Arguments) -> str:
+    """As they stand between the brackets of a call."""
+    return ", ".join(
+        [*map(literal, arguments.positional), *(f"{name}={literal(value)}" for name, value in arguments.named)]
+    )
+
+
+def of_native(found: object, depth: int = 0) -> Value:
+    """What the judge itself made with Python's own containers. Raises NotPlainError."""
+    if depth > MOST_DEPTH:
+        raise NotPlainError(f"nested more than {MOST_DEPTH} deep")
+    deeper = depth + 1
+    if found is None or isinstance(found, bool | int | float | complex | str | bytes):
+        return found
+    if isinstance(found, list):
+        return [of_native(item, deeper) for item in found]
+    if isinstance(found, dict):
+        return Pairs(tuple((of_native(key, deeper), of_native(item, deeper)) for key, item in found.items()))
+    if isinstance(found, set | frozenset):
+        return Elements(tuple(of_native(item, deeper) for item in found))
+    if type(found) is tuple:
+        return tuple(of_native(item, deeper) for item in found)
+    raise NotPlainError(f"a {type(found).__name__} is not plain data")
+
+
+def kind_of(value: Value) -> str:
+    """As Python calls it."""
+    match value:
+        case Pairs():
+            return "dict"
+        case Elements():
+            return "set"
+        case _:
+            return type(value).__name__
+
+
+def scalars(value: Value) -> Iterator[Scalar]:
+    """All that is in it, keys included, without recursion beyond the cap on depth."""
+    match value:
+        case Pairs(pairs):
+            for key, item in pairs:
+                yield from scalars(key)
+                yield from scalars(item)
+        case Elements(items):
+            for item in items:
+                yield from scalars(item)
+        case list() | tuple():
+            for item in value:
+                yield from scalars(item)
+        case _:
+            yield value
