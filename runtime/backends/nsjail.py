@@ -131,6 +131,8 @@ class NsJail:
 
     def _namespace(self, program: Program | None) -> int:
         """Where its folders are; made when it is first asked for. Raises RefusedError when one is not there."""
+        if not self._mounts:
+            raise InfrastructureError("the sandbox backend is closed")
         name = program.name if program is not None else None
         if name not in self._mounts:
             assert program is not None
