@@ -33,9 +33,10 @@ START_SECONDS = 90.0
 """For a broker of our own to begin, and for the program to be warm."""
 END_SECONDS = 15.0
 T = TypeVar("T")
+Question = Callable[[Connection, Callable[[T | SandboxError], None]], object]
 
 
-class BoxLost(Exception):  # noqa: N818 - it says what happened, as in `WorkerLost`
+class BoxLost(Exception):
     """The box gave no answer. `cause`: `timeout`, or how it ended: `memory`, `cpu`, `expired`, `died`, or `start` when
     there never was one."""
 
@@ -107,11 +108,13 @@ class Box:
 
     def usage(self) -> BoxUsage:
         """What it has used so far, as the kernel counts it. Raises SandboxError."""
-        return self._boxes.asked(lambda connection, done: connection.usage(self._handle, done))
+        found: BoxUsage = self._boxes.asked(lambda connection, done: connection.usage(self._handle, done))
+        return found
 
     def kill(self) -> Fate:
-        """Ends everything inside, at once, and says why it ended: `asked` unless something else was first. Killing twice
-        is fine."""
+        """Ends everything inside, at once, and says why it ended: `asked` unless something else was first.
+
+        Killing twice is fine."""
         with self._ending:
             if self._fate is None:
                 try:
@@ -179,7 +182,8 @@ class ToolBoxes:
         def launch(connection: Connection, given: Callable[[Handle | SandboxError], None]) -> Ticket:
             return connection.launch(profile, caller=program, priority=Priority.JOB, given=given)
 
-        box = Box(self, self.asked(launch, seconds))
+        handle: Handle = self.asked(launch, seconds)
+        box = Box(self, handle)
         with self._lock:
             self._boxes.add(box)
         return box
@@ -202,11 +206,9 @@ class ToolBoxes:
         with self._lock:
             self._boxes.discard(box)
 
-    def asked(
-        self, question: Callable[[Connection, Callable[[Any], None]], object], seconds: float = END_SECONDS
-    ) -> Any:
+    def asked(self, question: Question[T], seconds: float = END_SECONDS) -> T:
         """Waits for what the broker answers. Raises what it answers, if that is an error."""
-        answer: Future[Any] = Future()
+        answer: Future[T | SandboxError] = Future()
         reactor, connection = self._connection()
         tickets: list[object] = []
         reactor.call(lambda: tickets.append(question(connection, lambda found: _settle(answer, found))))
