@@ -1,0 +1,177 @@
+"""Results are the first pairs', in order, whatever ended the run that wrote them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from appliance.cli.check_results import Results, about_path
+from appliance.errors import AssayError, ExitCode
+
+ABOUT = {"pairs": "0" * 64, "seconds": 5.0}
+
+
+def result(name: object) -> dict[str, object]:
+    return {"id": name, "outcome": "pass", "reason": "it is", "seconds": 0.1}
+
+
+def write(path: Path, *names: object, about: dict[str, object] = ABOUT, total: int = 9) -> int:
+    """Goes on with a file, adds results; how many were there."""
+    with Results(path, about) as results:
+        before = len(list(results.earlier(iter(range(total)))))
+        for name in names:
+            results.add([result(name)])
+    return before
+
+
+def ids(path: Path) -> list[object]:
+    return [json.loads(line)["id"] for line in path.read_text().splitlines()]
+
+
+def refused(path: Path, about: dict[str, object] = ABOUT) -> str:
+    before = path.read_bytes()
+    with pytest.raises(AssayError) as caught:
+        write(path, about=about)
+    assert caught.value.code is ExitCode.USAGE
+    assert caught.value.hint
+    assert path.read_bytes() == before
+    return str(caught.value)
+
+
+def test_a_second_run_goes_on_where_the_first_ended(tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    assert write(out, 0, 1) == 0
+    assert write(out, 2) == 2
+    assert ids(out) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("tail", [b'{"id": 2, "outc', b'{"id": 2', b"{", b"\0\0\0\0\0", b"\xff\xfe"])
+def test_a_line_that_was_cut_off_is_written_anew(tmp_path: Path, tail: bytes) -> None:
+    out = tmp_path / "out.jsonl"
+    write(out, 0, 1)
+    whole = out.read_bytes()
+    out.write_bytes(whole + tail)
+    assert write(out) == 2
+    assert out.read_bytes() == whole
+
+
+def test_whatever_byte_a_run_ended_at_the_file_becomes_the_same(tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    write(out, 0, 1, 2)
+    whole = out.read_bytes()
+    for length in range(len(whole)):
+        out.write_bytes(whole[:length])
+        write(out, *range(whole[:length].count(b"\n"), 3))
+        assert out.read_bytes() == whole, length
+
+
+def test_what_is_not_the_end_of_the_file_is_never_cut_off(tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    write(out, 0, 1)
+    out.write_bytes(out.read_bytes() + b"a note of mine\n" + json.dumps(result(2)).encode() + b"\n")
+    assert "line 3 is no result" in refused(out)
+
+
+def test_results_of_other_pairs_are_refused(tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    write(out, 0, 7)
+    assert "line 2 is not the result of pair 2" in refused(out)
+
+
+def test_more_results_than_pairs_are_refused(tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    write(out, 0, 1)
+    with pytest.raises(AssayError, match="pair 2"):
+        write(out, total=1)
+
+
+def test_other_pairs_or_options_are_refused_and_named(tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    write(out, 0)
+    assert "seconds changed" in refused(out, ABOUT | {"seconds": 6.0})
+    assert "pairs changed" in refused(out, ABOUT | {"pairs": "1" * 64})
+
+
+def test_a_file_that_no_run_began_is_refused(tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    out.write_text("my thesis\n")
+    assert about_path(out).name in refused(out)
+    about_path(out).write_text("{")
+    assert "cannot be read" in refused(out)
+
+
+def test_a_run_that_left_nothing_can_begin_anew_about_something_else(tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    write(out)
+    assert write(out, 0, about=ABOUT | {"seconds": 1.0}) == 0
+
+
+def test_two_runs_at_once_are_refused(tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    program = (
+        "import sys\nfrom pathlib import Path\nfrom appliance.cli.check_results import Results\n"
+        f"Results(Path(sys.argv[1]), {ABOUT!r})\nprint('held', flush=True)\nsys.stdin.read()\n"
+    )
+    holder = subprocess.Popen(
+        [sys.executable, "-c", program, str(out)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        with pytest.raises(AssayError, match="another run is writing"):
+            Results(out, ABOUT)
+    finally:
+        holder.kill()
+        holder.communicate()
+    write(out, 0)
+
+
+def test_the_lock_holds_while_earlier_results_are_read(tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    write(out, 0)
+    with Results(out, ABOUT) as results:
+        assert len(list(results.earlier(iter([0])))) == 1
+        with pytest.raises(AssayError, match="another run"):
+            Results(out, ABOUT)
+
+
+def test_what_is_no_file_and_the_pairs_themselves_are_refused(tmp_path: Path) -> None:
+    pairs = tmp_path / "pairs.jsonl"
+    pairs.write_text("{}\n")
+    with pytest.raises(AssayError, match="the pairs themselves"):
+        Results(pairs, ABOUT, pairs)
+    with pytest.raises(AssayError, match="no plain file"):
+        Results(Path("/dev/null"), ABOUT)
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    with pytest.raises(AssayError, match="no plain file"):
+        Results(fifo, ABOUT)
+    assert pairs.read_text() == "{}\n"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a disk that is full")
+def test_a_full_disk_leaves_whole_lines_and_the_run_goes_on_later(tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(disk)], check=True)
+    try:
+        out = disk / "out.jsonl"
+        ballast = disk / "ballast"
+        with Results(out, ABOUT) as results:
+            list(results.earlier(iter(())))
+            results.add([result(0)])
+            ballast.write_bytes(b"x" * (48 << 10))
+            with pytest.raises(OSError, match="No space left") as caught:
+                results.add([result(number) for number in range(1, 1000)])
+            assert caught.value.filename == str(out)
+        assert ids(out) == [0]
+        ballast.unlink()
+        assert write(out, 1) == 1
+        assert ids(out) == [0, 1]
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
