@@ -1,0 +1,144 @@
+"""Lean's text as words, so that what is code is told from what is a comment or a string.
+
+What always holds: no character is lost, the words' texts in order are the text; linear in the text's length; nothing
+raises. Where Lean might read differently because a longer symbol swallows the start of a comment or of a quotation
+(`|--`, `⁻¹'`), or because a comment stands at the start of a documentation comment, the word is marked `doubtful`: who
+looks for forbidden words then has to look everywhere, since all that follows may be read another way.
+
+Source: Lean.Parser.Basic (whitespace, tokenFn, identFn, charLitFn), Lean 4.35.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum, auto
+
+FIRST = r"A-Za-z_\u03b1-\u03ba\u03bc-\u03c9\u0391-\u039f\u03a1\u03a2\u03a4-\u03a9\u2100-\u214f"
+"""What may begin an identifier: less than Lean allows, never more, so that no keyword hides behind a letter."""
+REST = FIRST + r"0-9'!?\u2080-\u2089\u2090-\u209c\u1d62-\u1d6a"
+PART = rf"(?:[{FIRST}][{REST}]*|«[^»\n]*»)"
+
+WORD = re.compile(
+    rf"""
+    (?P<space>\s+)
+  | (?P<line>--[^\n]*)
+  | (?P<block>/-)
+  | (?P<raw>r(?P<hashes>\#*)")
+  | (?P<string>")
+  | (?P<name>{PART}(?:\.{PART})*)
+  | (?P<number>[0-9][0-9A-Za-z_]*(?:\.[0-9]+)?)
+  | (?P<char>'(?:\\(?:x[0-9A-Fa-f]{{2}}|u[0-9A-Fa-f]{{4}}|.)|[^\\'])')
+  | (?P<attribute>@\[)
+  | (?P<command>\#[A-Za-z_][A-Za-z0-9_]*!?)
+  | (?P<assign>:=)
+  | (?P<mark>.)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+BLOCK = re.compile(r"/-|-/")
+STRING_END = re.compile(r'(?:[^"\\]|\\.)*"', re.DOTALL)
+ROOM = re.compile(rf"[\s{REST}()\[\]{{}},;.⟨⟩»\"`]")
+"""What cannot be the beginning of a symbol that goes on with the start of a comment or a quotation."""
+
+NESTED = re.compile(r"/-[-!]\s*(?:--|/-)")
+
+
+class Kind(Enum):
+    SPACE = auto()
+    COMMENT = auto()
+    STRING = auto()
+    NAME = auto()
+    NUMBER = auto()
+    CHAR = auto()
+    ATTRIBUTE = auto()
+    """`@[`"""
+    COMMAND = auto()
+    """`#word`"""
+    MARK = auto()
+    """One character of a symbol, or `:=`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    kind: Kind
+    text: str
+    start: int
+    """Characters from the beginning of the text."""
+    doubtful: bool = False
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.text)
+
+
+KINDS = {
+    "space": Kind.SPACE,
+    "line": Kind.COMMENT,
+    "block": Kind.COMMENT,
+    "raw": Kind.STRING,
+    "string": Kind.STRING,
+    "name": Kind.NAME,
+    "number": Kind.NUMBER,
+    "char": Kind.CHAR,
+    "attribute": Kind.ATTRIBUTE,
+    "command": Kind.COMMAND,
+    "assign": Kind.MARK,
+    "mark": Kind.MARK,
+}
+
+
+def words(text: str) -> Iterator[Word]:
+    """All words of the text, white space and comments with them."""
+    position = 0
+    while position < len(text):
+        found = WORD.match(text, position)
+        assert found is not None  # `mark` matches any character
+        group = found.lastgroup if found.lastgroup != "hashes" else "raw"
+        assert group is not None
+        end = found.end()
+        if group == "block":
+            end = _block_end(text, end)
+        elif group == "string":
+            end = _string_end(text, end)
+        elif group == "raw":
+            close = text.find('"' + found["hashes"], end)
+            end = len(text) if close < 0 else close + 1 + len(found["hashes"])
+        doubtful = group in ("line", "block", "char", "string", "raw") and (
+            (position > 0 and ROOM.match(text[position - 1]) is None) or NESTED.match(text, position) is not None
+        )
+        yield Word(KINDS[group], text[position:end], position, doubtful)
+        position = end
+
+
+def code(text: str) -> list[Word]:
+    """The words without white space and comments."""
+    return [word for word in words(text) if word.kind not in (Kind.SPACE, Kind.COMMENT)]
+
+
+def plain(name: str) -> str:
+    """A name without the quotation marks that change nothing: `«debug».«x»` is `debug.x`."""
+    return name.replace("«", "").replace("»", "")
+
+
+def line_and_column(text: str, position: int) -> tuple[int, int]:
+    """Both count from 1."""
+    line = text.count("\n", 0, position) + 1
+    return line, position - text.rfind("\n", 0, position)
+
+
+def _block_end(text: str, position: int) -> int:
+    depth = 1
+    while depth:
+        found = BLOCK.search(text, position)
+        if found is None:
+            return len(text)
+        depth += 1 if found.group() == "/-" else -1
+        position = found.end()
+    return position
+
+
+def _string_end(text: str, position: int) -> int:
+    found = STRING_END.match(text, position)
+    return len(text) if found is None else found.end()
