@@ -212,9 +212,9 @@ def smaller(generator: Generator, value: Value) -> Iterator[Value]:
             yield from _towards(value, min(max(0, low), high))
         case Floats(low=low, high=high), float():
             aim = min(max(0.0, low), high)
-            for simpler in (aim, float(int(value)), round(value, 1)):
-                if low <= simpler <= high and abs(simpler - aim) < abs(value - aim):
-                    yield simpler
+            for rounder in (aim, float(int(value)), round(value, 1)):
+                if low <= rounder <= high and abs(rounder - aim) < abs(value - aim):
+                    yield rounder
         case Booleans(), True:
             yield False
         case Texts(alphabet=alphabet, least=least), str():

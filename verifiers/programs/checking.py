@@ -1,0 +1,144 @@
+"""Which specs cannot decide anything, or would accept a program that does nothing. Cheap: nothing is run."""
+
+from __future__ import annotations
+
+import ast
+from keyword import iskeyword
+
+from verifiers.errors import SpecError
+from verifiers.programs.generators import problem
+from verifiers.programs.languages import KNOWN
+from verifiers.programs.spec import ProgramSpec
+from verifiers.programs.values import NotPlainError, literal, read, read_arguments
+
+
+def check(spec: ProgramSpec) -> None:
+    """Raises SpecError."""
+    if spec.function:
+        _check_function(spec)
+    else:
+        _check_runs(spec)
+    for name, source, wanted in [
+        ("driver", spec.driver, "drive"),
+        ("reference", spec.reference, spec.function if not spec.driver else ""),
+        *((f"property {place + 1}", source, "holds") for place, source in enumerate(spec.properties)),
+    ]:
+        if source:
+            _check_source(name, source, wanted)
+
+
+def _is_name(text: str) -> bool:
+    return text.isidentifier() and text.isascii() and not iskeyword(text)
+
+
+def _check_source(name: str, source: str, wanted: str) -> None:
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise SpecError(f"the {name} is not Python: {error}") from error
+    defined = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    defined |= {
+        target.id
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    if wanted and wanted not in defined and not any(isinstance(node, ast.ImportFrom) for node in tree.body):
+        raise SpecError(f"the {name} defines no function {wanted}", hint=f"It needs `def {wanted}(...)`.")
+
+
+def _check_function(spec: ProgramSpec) -> None:
+    if spec.language != "python" or spec.tool is not None:
+        raise SpecError(
+            "only Python programs can be called by function", hint="Leave `function` out and give `runs` instead."
+        )
+    if not _is_name(spec.function):
+        raise SpecError(f"{spec.function!r} is no name of a function")
+    if spec.runs:
+        raise SpecError("`runs` are for whole programs", hint="Leave out `function`, or give `examples` instead.")
+    if spec.generate and not spec.inputs:
+        raise SpecError("nothing says how inputs are generated", hint="Declare `inputs`, one for each argument.")
+    if spec.generate and not (spec.reference or spec.properties):
+        raise SpecError(
+            "generated inputs need something that knows what is right", hint="Add a `reference` or `properties`."
+        )
+    if spec.properties and not spec.generate:
+        raise SpecError("properties are asked for generated inputs", hint="Set `generate` to how many.")
+    if spec.relations and not spec.inputs:
+        raise SpecError("relations are asked for generated inputs", hint="Declare `inputs`, one for each argument.")
+    for generator in spec.inputs:
+        if found := problem(generator):
+            raise SpecError(f"no input can be generated: {found}")
+    for relation in spec.relations:
+        if (relation.kind == "inverse") != bool(relation.other):
+            raise SpecError("an inverse, and only that, names another function in `other`")
+        if relation.other and not _is_name(relation.other):
+            raise SpecError(f"{relation.other!r} is no name of a function")
+        if relation.kind == "inverse" and spec.driver:
+            raise SpecError("an inverse cannot be asked through a driver")
+        if relation.argument >= len(spec.inputs) or (relation.kind == "swap" and len(spec.inputs) < 2):
+            raise SpecError(f"the relation {relation.kind} changes an argument that is not declared")
+    if not spec.examples and not spec.generate:
+        if spec.relations:
+            raise SpecError(
+                "relations alone accept a constant function", hint="Add examples, a reference or properties."
+            )
+        raise SpecError("there are no tests", hint="Give `examples`, or `inputs` with a reference or properties.")
+    _check_examples(spec)
+
+
+def _check_examples(spec: ProgramSpec) -> None:
+    seen: dict[str, str] = {}
+    results: set[str] = set()
+    takes_any = False
+    for place, example in enumerate(spec.examples):
+        if bool(example.expected) == bool(example.raises):
+            raise SpecError(f"example {place + 1} needs exactly one of `expected` and `raises`")
+        if example.raises and not _is_name(example.raises):
+            raise SpecError(f"example {place + 1}: {example.raises!r} is no name of an exception")
+        try:
+            arguments = read_arguments(example.arguments)
+            result = example.raises and f"raises {example.raises}" or literal(read(example.expected))
+        except NotPlainError as error:
+            raise SpecError(f"example {place + 1}: {error}", hint="Values are Python literals, as text.") from error
+        takes_any = takes_any or bool(arguments.positional or arguments.named)
+        if seen.setdefault(literal(arguments.positional) + str(arguments.named), result) != result:
+            raise SpecError(f"example {place + 1} says something else for the same arguments than one before it")
+        results.add(result)
+    if spec.generate:
+        return
+    if takes_any and len(results) == 1:
+        raise SpecError(
+            "every example has the same result, so a constant passes", hint="Add one with another result, or generate."
+        )
+    if takes_any and all(example.visible for example in spec.examples):
+        raise SpecError(
+            "every test is visible, so a table of them passes",
+            hint="Add examples that are not shown, or generate some.",
+        )
+
+
+def _check_runs(spec: ProgramSpec) -> None:
+    if spec.language not in KNOWN and spec.tool is None:
+        known = ", ".join(sorted(KNOWN))
+        raise SpecError(f"{spec.language!r} is not known here; {known} are", hint="Say in `tool` how it is run.")
+    if spec.tool is not None:
+        for words in (spec.tool.run, spec.tool.build):
+            if words and not words[0].startswith("/"):
+                raise SpecError(f"{words[0]!r} is no full path", hint="A tool is named by its path in the sandbox.")
+    for name in ("examples", "inputs", "generate", "reference", "properties", "relations", "driver"):
+        if getattr(spec, name):
+            raise SpecError(f"`{name}` asks for a function to call", hint="Name it in `function`, or give `runs` only.")
+    if not spec.runs:
+        raise SpecError("there are no tests", hint="Give `runs`, or a `function` with examples.")
+    if any("\0" in word for run in spec.runs for word in run.arguments):
+        raise SpecError("an argument of a program has no NUL")
+    given = [(run.stdin, run.arguments) for run in spec.runs]
+    if any(stdin or arguments for stdin, arguments in given):
+        if len({(run.expected.strip(), run.exit_code) for run in spec.runs}) == 1:
+            raise SpecError("every run has the same output, so a constant passes", hint="Add one with another output.")
+        if all(run.visible for run in spec.runs):
+            raise SpecError("every test is visible, so a table of them passes", hint="Add runs that are not shown.")
+    elif any(not run.expected.strip() and run.exit_code == 0 for run in spec.runs):
+        raise SpecError("a program that does nothing passes", hint="Say what it must print.")

@@ -1,0 +1,190 @@
+"""A program in a place of its own that is asked one thing at a time.
+
+What always holds: a call's mark is new and random; a place in which a call was lost is closed and never asked again;
+two guests never share a process. What broke on our side raises `SandboxError`, and says nothing of the program.
+"""
+
+from __future__ import annotations
+
+import secrets
+from types import TracebackType
+from typing import Literal, NamedTuple, Self
+
+from runtime.errors import InfrastructureError
+from runtime.sandbox import CallResult, CallStatus, Limits, Priority, Sandbox, Session, SessionPool, Tier
+from verifiers.programs import harness, replies
+from verifiers.programs.replies import Reply
+from verifiers.programs.spec import ProgramSpec
+from verifiers.programs.values import Arguments, Value, arguments_text
+
+MOST_CALLS = 800
+"""Of one session, which may be given no more than a thousand."""
+LOAD_SECONDS = 2.0
+"""The least that running a source may take, whatever one test may."""
+OWN_TMP_MIB, OWN_WORK_MIB = 64, 32
+CAPACITIES = (64, 128, 256, 512, 1_024, 2_048, 4_096, 8_192, 16_384)
+OUTPUTS = (16_384, 65_536, 1 << 20, 4 << 20, 8 << 20)
+"""Each size of sandbox has an image, so there are few."""
+
+
+class Answer(NamedTuple):
+    """What came of one call. `lost`: nothing that could be read; `status` says why."""
+
+    kind: Literal["value", "raised", "odd", "loaded", "lost"]
+    value: Value = None
+    text: str = ""
+    names: tuple[str, ...] = ()
+    status: CallStatus = CallStatus.OK
+    forged: bool = False
+    """Its mark was printed more than once, or something else than a reply stood behind it."""
+
+
+class Opening(NamedTuple):
+    """How places are opened for one spec."""
+
+    sessions: SessionPool
+    limits: Limits
+    """Of a sandbox of its own."""
+    own: bool
+    """Whether a sandbox of its own is needed, because a session's limits are other ones."""
+    caller: str
+    priority: Priority
+
+    def place(self, *, own: bool = False) -> Session | Sandbox:
+        """Raises SandboxError."""
+        if self.own or own:
+            return self.sessions.sandbox(self.limits, caller=self.caller, priority=self.priority)
+        return self.sessions.open(tier=Tier.PROCESS, caller=self.caller, priority=self.priority)
+
+
+def opening(
+    sessions: SessionPool, spec: ProgramSpec, *, caller: str = "programs", priority: Priority = Priority.TRAINING
+) -> Opening:
+    """A session where its limits are the spec's own, else a sandbox of its own."""
+    given: Limits = getattr(sessions, "limits", Limits())
+    seconds = max(spec.seconds, LOAD_SECONDS)
+    fits = (
+        seconds <= given.call_seconds
+        and spec.memory_mib == given.memory_mib
+        and spec.output_bytes <= given.output_bytes
+        and given.calls > MOST_CALLS
+    )
+    limits = Limits(
+        call_seconds=seconds,
+        memory_mib=_at_least(spec.memory_mib, CAPACITIES),
+        output_bytes=_at_least(spec.output_bytes, OUTPUTS),
+        tmp_mib=OWN_TMP_MIB,
+        work_mib=OWN_WORK_MIB,
+        cpu_seconds=3_600.0,
+        life_seconds=7_200.0,
+        calls=1_000_000,
+    )
+    return Opening(sessions, limits, not fits, caller, priority)
+
+
+def _at_least(wanted: int, sizes: tuple[int, ...]) -> int:
+    return next((size for size in sizes if size >= wanted), sizes[-1])
+
+
+class Guest:
+    """One source in one place, begun with the first call. A context manager. Not thread-safe."""
+
+    def __init__(
+        self, opening: Opening, source: str, *, wanted: str, driver: str = "", own: bool = False, seed: int = 0
+    ) -> None:
+        """`wanted` names the functions that may be called, apart by blanks; `own` asks for a sandbox of its own."""
+        self._opening, self._source, self._wanted, self._driver = opening, source, wanted, driver
+        self._own, self._seed = own, seed
+        self._place: Session | Sandbox | None = None
+        self._calls = 0
+        self.seconds = 0.0
+        """Wall clock of its calls, without the time that places took."""
+        self.signals: dict[str, None] = {}
+        """Hostile words, in the order in which they came."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def alive(self) -> bool:
+        """Whether the next call goes to the place of the last one."""
+        return self._place is not None
+
+    def close(self) -> None:
+        place, self._place = self._place, None
+        if place is not None:
+            place.close()
+
+    def load(self, seconds: float) -> Answer:
+        """Opens a place, where there is none, and runs the source there. Raises SandboxError."""
+        if self._place is not None:
+            return Answer("loaded")
+        told = self._load(seconds)
+        if told.status is CallStatus.EXCEPTION and not self._own:
+            self._own = True
+            told = self._load(seconds)
+        return told
+
+    def _load(self, seconds: float) -> Answer:
+        self._place = self._opening.place(own=self._own)
+        self._calls = 1
+        begun = self._place.run(harness.begin(self._seed))
+        if begun.status is not CallStatus.OK:
+            self.close()
+            raise InfrastructureError(f"the judge's own part did not start: {begun.error or begun.status}")
+        nonce = secrets.token_hex(8)
+        told = self._ask(nonce, harness.load(nonce, self._source, self._wanted, self._driver), seconds)
+        if told.kind != "loaded":
+            self.close()
+        return told
+
+    def call(self, function: str, arguments: Arguments, seconds: float) -> Answer:
+        """Loads it first where that is not done. Raises SandboxError."""
+        told = self._call(function, arguments, seconds)
+        if told.status is CallStatus.EXCEPTION and not self._own:
+            # The judge's part lets nothing out, so the session could not be repeated where its code had to move.
+            self._own = True
+            told = self._call(function, arguments, seconds)
+        return told
+
+    def _call(self, function: str, arguments: Arguments, seconds: float) -> Answer:
+        if self._calls >= MOST_CALLS:
+            self.close()
+        if self._place is None:
+            told = self.load(max(seconds, LOAD_SECONDS))
+            if told.kind != "loaded":
+                return told
+        nonce = secrets.token_hex(8)
+        return self._ask(nonce, harness.call(nonce, function, arguments_text(arguments)), seconds)
+
+    def _ask(self, nonce: str, code: str, seconds: float) -> Answer:
+        assert self._place is not None
+        self._calls += 1
+        result = self._place.run(code, seconds=seconds)
+        self.seconds += result.seconds
+        told = self._read(result, nonce)
+        if told.kind == "lost":
+            self.close()
+        return told
+
+    def _read(self, result: CallResult, nonce: str) -> Answer:
+        """A call that the host saw end in another way than well has no reply, whatever was printed before."""
+        if result.status is CallStatus.CALLS:
+            raise InfrastructureError("the session has had all its calls", hint="Allow more calls of a session.")
+        if result.status is not CallStatus.OK:
+            return Answer("lost", status=result.status, text=result.error)
+        found, marks = replies.find(result.output, nonce)
+        if found is None:
+            return Answer("lost", text="it ended without a reply", forged=marks > 0)
+        for word in found.signals:
+            self.signals.setdefault(word)
+        return _answer(found)
+
+
+def _answer(reply: Reply) -> Answer:
+    return Answer(reply.kind, reply.value, reply.text, reply.names)

@@ -1,0 +1,114 @@
+"""Related inputs, and whether the results keep the relation. Pure.
+
+A relation says nothing of a single result, and a constant keeps most of them: they are asked beside other tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+from typing import NamedTuple
+
+from verifiers.programs.compare import Comparison, agree
+from verifiers.programs.generators import Generator, inputs
+from verifiers.programs.spec import Relation
+from verifiers.programs.values import Pairs, Value
+
+CHAINED = frozenset(["involution", "idempotence", "inverse"])
+"""Those in which a result is the next input."""
+LOOKED_THROUGH = 4
+"""How many inputs are made for each that is wanted: not every one can be changed."""
+
+
+class Pair(NamedTuple):
+    first: tuple[Value, ...]
+    second: tuple[Value, ...] | None
+    """None where the second input is the result of the first."""
+
+
+def pairs(relation: Relation, generators: tuple[Generator, ...], seed: int) -> Iterator[Pair]:
+    """As many as the relation asks for, fewer where not so many inputs can be changed."""
+    found = 0
+    random = Random(seed)
+    for arguments in inputs(generators, seed, LOOKED_THROUGH * relation.count):
+        if found == relation.count:
+            return
+        second = None if relation.kind in CHAINED else changed(relation, arguments, random)
+        if relation.kind in CHAINED or (second is not None and second != arguments):
+            found += 1
+            yield Pair(arguments, second)
+
+
+def changed(relation: Relation, arguments: tuple[Value, ...], random: Random) -> tuple[Value, ...] | None:
+    """The second input; None where this one has none."""
+    if relation.kind == "swap":
+        return (arguments[1], arguments[0], *arguments[2:]) if len(arguments) > 1 else None
+    if relation.argument >= len(arguments):
+        return None
+    value = arguments[relation.argument]
+    other: Value
+    match relation.kind, value:
+        case "permutation", list() | tuple() | str():
+            order = list(range(len(value)))
+            random.shuffle(order)
+            other = _put_together(value, order)
+        case "reversal", list() | tuple() | str():
+            other = _put_together(value, list(range(len(value)))[::-1])
+        case (("monotone" | "shift"), (int() | float())):
+            other = value + (abs(relation.factor) if relation.kind == "monotone" else relation.factor)
+        case "shift", list():
+            other = [_plus(item, relation.factor) for item in value]
+        case "scale", _:
+            other = _times(value, relation.factor)
+        case _:
+            return None
+    return (*arguments[: relation.argument], other, *arguments[relation.argument + 1 :])
+
+
+def _put_together(value: list[Value] | tuple[Value, ...] | str, order: list[int]) -> Value:
+    if isinstance(value, str):
+        return "".join(value[place] for place in order)
+    items = [value[place] for place in order]
+    return items if isinstance(value, list) else tuple(items)
+
+
+def _plus(value: Value, addend: int) -> Value:
+    return value + addend if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+def _times(value: Value, factor: int) -> Value:
+    match value:
+        case bool() | None | str() | bytes():
+            return value
+        case int() | float() | complex():
+            return value * factor
+        case list():
+            return [_times(item, factor) for item in value]
+        case tuple():
+            return tuple(_times(item, factor) for item in value)
+        case Pairs(found):
+            return Pairs(tuple((key, _times(item, factor)) for key, item in found))
+        case _:
+            return value
+
+
+def kept(relation: Relation, pair: Pair, first: Value, second: Value, how: Comparison) -> bool:
+    """`second` is the result for the second input; for a chain, for the first result."""
+    match relation.kind:
+        case "permutation" | "swap":
+            return agree(first, second, how)
+        case "reversal":
+            if not isinstance(first, list | tuple | str):
+                return agree(first, second, how)
+            return agree(_put_together(first, list(range(len(first)))[::-1]), second, how)
+        case "involution" | "inverse":
+            return agree(pair.first[relation.argument], second, how)
+        case "idempotence":
+            return agree(first, second, how)
+        case "monotone":
+            numbers = isinstance(first, int | float) and isinstance(second, int | float)
+            return numbers and first <= second  # type: ignore[operator]
+        case "scale":
+            return agree(_times(first, relation.result_factor), second, how)
+        case "shift":
+            return agree(_plus(first, relation.result_factor), second, how)
