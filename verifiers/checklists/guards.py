@@ -47,16 +47,17 @@ HIDING_TAGS = re.compile(
 GRADERS = r"(?:judge|grader|verifier|evaluator|scorer)"
 WORK = r"(?:answer|response|text|submission|essay|reply|output|item|point|work)"
 TOP = r"(?:full|top|maximum|maximal|highest|perfect|best|passing|1|a|as)"
+RULES = r"(?:instructions?|prompts?|rules|criteria|checklists?|guidelines|rubrics?)"
+EARLIER = r"(?:previous|prior|above|earlier|preceding|all|your|any)"
 ORDERS = tuple(
     re.compile(pattern)
     for pattern in (
-        r"\b(?:ignore|disregard|forget|override)\b.{0,20}\b(?:previous|prior|above|earlier|preceding|all|your|any)\b"
-        + r".{0,20}\b(?:instructions?|prompts?|rules|criteria|checklists?|guidelines|rubrics?)\b",
+        rf"\b(?:ignore|disregard|forget|override)\b.{{0,20}}\b{EARLIER}\b.{{0,20}}\b{RULES}\b",
         rf"\byou are (?:now )?(?:the |an? )?{GRADERS}\b",
         rf"\b(?:give|award|assign|grant|grade|score|rate|mark) (?:me|(?:this|my|the) {WORK})\b.{{0,40}}\b{TOP}\b",
         rf"\b(?:note|message|instruction|hint)s? (?:to|for) (?:the )?{GRADERS}\b",
         r"\b(?:grader|verifier|evaluator|scorer)s?\s*[:,].{0,60}\b(?:answer|choose|grade|give|pick|reply|select)\b",
-        r"\b(?:answer|choose|pick|select|reply with|output) (?:only )?[\"'(]?[abc][\"')]? (?:for|to) (?:all|every|each)\b",
+        r"\b(?:answer|choose|pick|select|reply|output) (?:with |only )?[\"'(]?[abc][\"')]? for (?:all|every|each)\b",
         r"<\s*/?\s*\|\s*(?:im_start|im_end|system|assistant|user|endoftext|end|tool)\s*\|\s*>",
         r"\[/?inst\]|<</?sys>>",
     )

@@ -1,0 +1,94 @@
+"""Checklists in files: TOML for people, JSON for programs.
+
+    question = "Describe the water cycle for children, in about 120 words."
+    [[items]]
+    item = "length"
+    target = 120
+    [[items]]
+    item = "words"
+    required = ["evaporation", "rain"]
+    [[items]]
+    item = "soft"
+    point = "A child of eight can follow it."
+
+An item without a name is called by its place and kind (`2 words`). A JSON schema may be written as a table, and a
+source may name a file beside the list (`file = "report.txt"`).
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from verifiers.answers.reading import clipped
+from verifiers.checklists.hard import HardVerifier
+from verifiers.checklists.spec import ChecklistSpec
+from verifiers.errors import SpecError
+
+MAX_BYTES = 4 << 20
+HINT = "See docs/verifiers.md for the items of a checklist."
+
+
+def read_checklist(path: Path) -> ChecklistSpec:
+    """The list in a file; sources are read from beside it. Raises SpecError, with a hint, for whatever is wrong."""
+    return checklist_from(_text(path), path.parent, is_json=path.suffix.lower() == ".json")
+
+
+def checklist_from(text: str, folder: Path, *, is_json: bool = False) -> ChecklistSpec:
+    """As `read_checklist`, from the text of such a file. Raises SpecError."""
+    try:
+        content = json.loads(text) if is_json else tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        kind = "JSON" if is_json else "TOML"
+        raise SpecError(f"the checklist is not {kind}: {clipped(str(error))}", hint=HINT) from error
+    if not isinstance(content, dict) or not isinstance(content.get("items"), list):
+        raise SpecError(
+            "the checklist has no items", hint="Begin each item with [[items]] and say its kind: item = ..."
+        )
+    try:
+        items = [_item(place, item) for place, item in enumerate(content["items"], 1)]
+        sources = [_source(source, folder) for source in content.get("sources", ())]
+        spec = ChecklistSpec.model_validate({**content, "items": items, "sources": sources})
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise SpecError(
+            f"the checklist cannot be used: {clipped(where)}: {clipped(first['msg'])}", hint=HINT
+        ) from error
+    except (TypeError, AttributeError, RecursionError) as error:
+        raise SpecError("the checklist has something else where a table must be", hint=HINT) from error
+    HardVerifier().check(spec)
+    return spec
+
+
+def _item(place: int, item: Any) -> dict[str, Any]:
+    named = {"name": f"{place} {item.get('item', '')}".strip(), **item}
+    if isinstance(named.get("rules"), dict):
+        named["rules"] = json.dumps(named["rules"])
+    return named
+
+
+def _source(source: Any, folder: Path) -> dict[str, Any]:
+    if "file" not in source:
+        return dict(source)
+    name = source["file"]
+    if not isinstance(name, str):
+        raise TypeError("the name of a file is text")
+    content = {key: value for key, value in source.items() if key != "file"}
+    return {**content, "text": _text(folder / name)}
+
+
+def _text(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
+            raise SpecError(f"{clipped(str(path))} is larger than {MAX_BYTES >> 20} MiB", hint="Take a smaller file.")
+        return data.decode("utf-8-sig")
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise SpecError(f"{clipped(str(path))} cannot be read: {why}", hint="Name a file of text.") from error
