@@ -98,6 +98,16 @@ class Relation:
 
 
 @dataclass(frozen=True, slots=True)
+class Named:
+    """A value with its name, where it is no number: `A = \\{1, 2\\}`, `(x, y) = (1, 2)`, `d = 5 cm`.
+
+    The name is a Scalar (a symbol, or a call such as `f(x)`) or a Tuple of such. Equations of numbers are Relations."""
+
+    name: Scalar | Tuple
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
 class Matrix:
     """Rows of the same length; a column is a matrix, too."""
 
@@ -131,6 +141,7 @@ Value = (
     | SetOperation
     | Builder
     | Relation
+    | Named
     | Matrix
     | Choice
     | Words

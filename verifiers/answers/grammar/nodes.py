@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal
 
@@ -12,6 +12,8 @@ from typing import Literal
 class Number:
     value: Fraction
     """Decimals are exact: `0.1` is 1/10."""
+    written: str = field(default="", compare=False)
+    """How an answer wrote it, where that was not digits only: `0.50`, `1e-3`, `1 1/2`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +23,8 @@ class Symbol:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    name: Literal["pi", "e", "i"]
+    name: Literal["pi", "e", "i", "infinity"]
+    """Infinity is only ever a bound of an integral or a sum, or the point of a limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +110,19 @@ def walk(node: Expression) -> Iterator[Expression]:
         yield from walk(child)
 
 
+BINDERS = frozenset({"integral", "sum", "product", "limit"})
+"""Calls whose second argument is a symbol that only their first argument knows."""
+
+
 def symbols(node: Expression) -> frozenset[str]:
-    return frozenset(part.name for part in walk(node) if isinstance(part, Symbol))
+    """The free symbols: all but those that an integral, a sum, a product or a limit binds."""
+    match node:
+        case Symbol(name):
+            return frozenset({name})
+        case Call(function, (body, Symbol(bound), *rest)) if function in BINDERS:
+            return (symbols(body) - {bound}).union(*map(symbols, rest))
+        case _:
+            return frozenset[str]().union(*map(symbols, children(node)))
 
 
 def comparisons(condition: Condition) -> Iterator[Comparison]:

@@ -63,10 +63,10 @@ FUNCTION_LETTERS = frozenset("fgh")
 
 
 class ExpressionParser:
-    """One text, one use. `modular` admits `%` and `//` with Python's meaning (rounding down)."""
+    """One list of tokens, one use. `modular` admits `%` and `//` with Python's meaning (rounding down)."""
 
-    def __init__(self, text: str, variables: Collection[str], *, modular: bool = False) -> None:
-        self.tokens = tokenize(text)
+    def __init__(self, tokens: list[Token], variables: Collection[str], *, modular: bool = False) -> None:
+        self.tokens = tokens
         self.variables = frozenset(variables)
         self.modular = modular
         self.index = 0
@@ -148,26 +148,26 @@ class ExpressionParser:
         factors = [self.signed()]
         while self.starts_factor():
             before, token = self.tokens[self.index - 1], self.token
-            if token.kind == "number" and not self.backward_product(before):
+            if token.kind == "number" and not self.backwardproduct_of(before):
                 raise self.error("a number directly after another value: write the sign between them")
             if token.text == "(" and isinstance(factors[-1], Symbol) and factors[-1].name in FUNCTION_LETTERS:
                 raise self.error(f"{factors[-1].name}(...) reads as a function that is not known")
             start = self.index
             factor = self.power()
-            mixed = _mixed(factors[-1], factor) if before.integer and token.text == "\\frac" else None
+            mixed = mixed_number(factors[-1], factor) if before.integer and token.text == "\\frac" else None
             if mixed is None:
                 factors.append(factor)
             elif len(factors) == 1 and mixed is not AMBIGUOUS:
                 factors = [mixed]
             else:
                 raise GrammarError("a number directly before a fraction of numbers is ambiguous", position=start)
-        return _product(factors), len(factors)
+        return product_of(factors), len(factors)
 
-    def backward_product(self, before: Token) -> bool:
+    def backwardproduct_of(self, before: Token) -> bool:
         """`x2` for `2x`: digits glued to a variable, and nothing bound to them."""
         following = self.tokens[self.index + 1]
         bound = following.kind == "mark" and following.text in ("^", "!", "\\frac")
-        is_variable = before.kind == "word" and before.text in self.variables
+        is_variable = before.kind == "word" and self.is_variable(before.text)
         return is_variable and self.token.glued and self.token.integer and not bound
 
     def starts_factor(self) -> bool:
@@ -272,6 +272,9 @@ class ExpressionParser:
             return self.word()
         raise self.error("expected an argument in braces")
 
+    def is_variable(self, name: str) -> bool:
+        return name in self.variables
+
     def root(self) -> Expression:
         self.expect("\\sqrt")
         if self.at("["):
@@ -357,7 +360,7 @@ class ExpressionParser:
             raise self.error("a function without an argument")
         if self.at("/"):
             raise self.error("how far the function reaches is ambiguous: use brackets")
-        return _product(factors)
+        return product_of(factors)
 
     def is_function(self, word: str) -> bool:
         return word in FUNCTIONS and word not in self.variables
@@ -365,18 +368,18 @@ class ExpressionParser:
 
 def parse_expression(text: str, variables: Collection[str] = ()) -> Expression:
     """The tree of a whole text. Raises GrammarError, and nothing else, for a text that is not in the language."""
-    return ExpressionParser(text, variables).whole()
+    return ExpressionParser(tokenize(text), variables).whole()
 
 
-def _product(factors: list[Expression]) -> Expression:
+def product_of(factors: list[Expression]) -> Expression:
     return factors[0] if len(factors) == 1 else Product(tuple(factors))
 
 
 def _fraction(above: list[Expression], below: list[Expression]) -> Expression:
-    return Quotient(_product(above), _product(below)) if below else _product(above)
+    return Quotient(product_of(above), product_of(below)) if below else product_of(above)
 
 
-def _mixed(whole: Expression, fraction: Expression) -> Expression | None:
+def mixed_number(whole: Expression, fraction: Expression) -> Expression | None:
     """1 and 1/2 make 3/2; None where the two are a plain product; AMBIGUOUS where a reader could not tell."""
     number = whole.of if isinstance(whole, Negation) else whole
     powered = isinstance(fraction, Power)

@@ -12,13 +12,14 @@ from typing import get_args
 from verifiers.answers.grammar.errors import GrammarError, TooLargeError
 from verifiers.answers.grammar.nodes import And, Comparison, Condition, Expression, Not, Or, Relation
 from verifiers.answers.grammar.parser import MAX_DEPTH, ExpressionParser
+from verifiers.answers.grammar.tokens import tokenize
 
 RELATIONS: dict[str, Relation] = {relation: relation for relation in get_args(Relation)}
 
 
 class PredicateParser(ExpressionParser):
     def __init__(self, text: str, variables: Collection[str]) -> None:
-        super().__init__(text, variables, modular=True)
+        super().__init__(tokenize(text), variables, modular=True)
 
     def condition(self) -> Condition:
         found = self.either()

@@ -25,10 +25,11 @@ MAX_SCIENTIFIC = 2_000
 HARMLESS_FOLDS = ("<font>", "<wide>", "<narrow>", "<noBreak>")
 KEYWORDS = frozenset({"and", "or", "not"})
 
-Kind = Literal["number", "word", "mark", "end"]
+Kind = Literal["number", "word", "mark", "end", "symbol", "text", "unit", "based"]
+"""The last four only occur in answers: a decorated or Greek letter, upright words, a sign of a unit, `101_2`."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Token:
     kind: Kind
     text: str

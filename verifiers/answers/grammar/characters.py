@@ -1,0 +1,69 @@
+"""Characters beyond ASCII that answers may hold: an allow-list of mathematical signs, each with its LaTeX meaning.
+
+A letter that only looks like another (Cyrillic х, Greek capital Α) is refused, as are invisible and reversing
+characters: what a person sees is what is read. Full-width and mathematical letters are folded (NFKC). Other Latin
+letters stay as they are, so that names can be words; no mathematics contains them.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from verifiers.answers.grammar.errors import GrammarError
+
+GREEK = {
+    **dict(zip("αβγδεζηθικλμνξ", "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi".split(), strict=True)),
+    **dict(zip("πρςστυφχψω", "pi rho varsigma sigma tau upsilon phi chi psi omega".split(), strict=True)),
+    **dict(zip("ΓΔΘΛΞΠΣΦΨΩ", "Gamma Delta Theta Lambda Xi Pi Sigma Phi Psi Omega".split(), strict=True)),
+    "ϕ": "phi", "ϑ": "theta", "ϵ": "epsilon", "µ": "mu",
+}  # fmt: skip
+"""Greek letters that cannot be taken for Latin ones by name; omicron and capitals such as Α are not among them."""
+
+SIGNS = {
+    "\u2212": "-", "×": r"\times ", "·": r"\cdot ", "⋅": r"\cdot ", "∙": r"\cdot ", "∗": "*", "÷": r"\div ", "⁄": "/",
+    "∕": "/", "√": r"\surd ", "∛": r"\surd[3]", "≤": r"\le ", "≥": r"\ge ", "⩽": r"\le ", "⩾": r"\ge ",
+    "≠": r"\ne ", "∞": r"\infty ", "∪": r"\cup ", "∩": r"\cap ", "∖": r"\setminus ", "∈": r"\in ", "∉": r"\notin ",
+    "∅": r"\emptyset ", "±": r"\pm ", "∓": r"\mp ", "°": r"^\circ ", "′": "'", "∣": "|", "⟨": r"\langle ",
+    "⟩": r"\rangle ", "⌊": r"\lfloor ", "⌋": r"\rfloor ", "⌈": r"\lceil ", "⌉": r"\rceil ", "∧": r"\land ",
+    "∨": r"\lor ", "ℝ": r"\mathbb{R}", "ℤ": r"\mathbb{Z}", "ℚ": r"\mathbb{Q}", "ℕ": r"\mathbb{N}", "ℂ": r"\mathbb{C}",
+    "∫": r"\int ", "∑": r"\sum ", "∏": r"\prod ", "€": r"\euro ", "£": r"\pounds ", "¢": r"\cents ", "¥": r"\yen ",
+    "½": r"\frac{1}{2}", "⅓": r"\frac{1}{3}", "⅔": r"\frac{2}{3}", "¼": r"\frac{1}{4}", "¾": r"\frac{3}{4}",
+    "⅕": r"\frac{1}{5}", "⅖": r"\frac{2}{5}", "⅗": r"\frac{3}{5}", "⅘": r"\frac{4}{5}", "⅙": r"\frac{1}{6}",
+    "⅚": r"\frac{5}{6}", "⅛": r"\frac{1}{8}", "⅜": r"\frac{3}{8}", "⅝": r"\frac{5}{8}", "⅞": r"\frac{7}{8}",
+    "\u2018": "'", "\u2019": "'", "\u00a0": " ", "\u2009": " ", "\u202f": " ", "\u2002": " ", "\u2003": " ",
+    **{letter: rf"\{name} " for letter, name in GREEK.items()},
+}  # fmt: skip
+
+RAISED = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁽⁾ⁿⁱˣ", "0123456789+-()nix", strict=True))
+LOWERED = dict(zip("₀₁₂₃₄₅₆₇₈₉ₙₖₓ", "0123456789nkx", strict=True))
+RAISED_RUN = re.compile("[" + "".join(map(re.escape, RAISED)) + "]+")
+LOWERED_RUN = re.compile("[" + "".join(map(re.escape, LOWERED)) + "]+")
+LEADING_DASH = re.compile(r"(^|[(\[{,=<>])(\s*)\u2013")
+FOLDS = ("<font>", "<wide>", "<narrow>", "<noBreak>")
+
+
+def plain(text: str) -> str:
+    """The text with every mathematical sign as ASCII or LaTeX. Raises GrammarError, naming what is not allowed."""
+    if text.isascii():
+        return text
+    text = LEADING_DASH.sub(r"\1\2-", text)
+    text = RAISED_RUN.sub(lambda run: "^{" + "".join(RAISED[sign] for sign in run.group()) + "}", text)
+    text = LOWERED_RUN.sub(lambda run: "_{" + "".join(LOWERED[sign] for sign in run.group()) + "}", text)
+    return "".join(character if character.isascii() else _meant(character) for character in text)
+
+
+def _meant(character: str) -> str:
+    sign = SIGNS.get(character)
+    if sign is not None:
+        return sign
+    if unicodedata.decomposition(character).partition(" ")[0] in FOLDS:
+        folded = unicodedata.normalize("NFKC", character)
+        if folded.isascii():
+            return folded
+        if folded in SIGNS:
+            return SIGNS[folded]
+    name = unicodedata.name(character, f"U+{ord(character):04X}")
+    if re.match(r"LATIN (SMALL|CAPITAL) LETTER [A-Z]( WITH |$)", name) or character in "ßæœøÆŒØ":
+        return unicodedata.normalize("NFC", character)
+    raise GrammarError(f"contains {name}, which is not a sign of mathematics that is read here")

@@ -1,0 +1,388 @@
+"""Answers that are more than one expression: tuples, sets, intervals, relations, matrices, quantities, lists of them.
+
+What a pair of round brackets means is settled by what stands around it (infinity, a union, `x \\in`), then by the
+`Hint`, and else it is a point. Square brackets around two numbers are an interval, around any other count a tuple.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+from verifiers.answers.grammar.errors import GrammarError, TooLargeError
+from verifiers.answers.grammar.joining import NODES, SETS, as_set, builder, is_name, joined
+from verifiers.answers.grammar.mathematics import DEGREE, Context, Mathematics
+from verifiers.answers.grammar.matrices import rows
+from verifiers.answers.grammar.nodes import (
+    Comparison,
+    Expression,
+    Negation,
+    Number,
+    Product,
+    Symbol,
+)
+from verifiers.answers.grammar.nodes import Relation as Sign
+from verifiers.answers.grammar.tokens import Token
+from verifiers.answers.grammar.unit_names import SCALES, unit
+from verifiers.answers.values import (
+    BaseNumber,
+    Builder,
+    FiniteSet,
+    Infinity,
+    Interval,
+    Listing,
+    Matrix,
+    Named,
+    NumberSet,
+    Quantity,
+    Relation,
+    Scalar,
+    SetOperation,
+    Tuple,
+    Value,
+)
+
+RELATIONS: dict[str, Sign] = {"=": "==", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
+OPERATIONS: dict[str, Literal["union", "intersection", "difference"]] = {
+    "\\cup": "union",
+    "\\cap": "intersection",
+    "\\setminus": "difference",
+}
+MAX_ITEMS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """What an expected answer settles: how round and square brackets around two numbers are read."""
+
+    round_pair: Literal["tuple", "interval", "unknown"] = "unknown"
+    square_pair: Literal["tuple", "interval"] = "interval"
+    braces: bool = False
+    """Whether `{5}` without backslashes is a set."""
+
+
+class Structures(Mathematics):
+    def __init__(self, tokens: list[Token], context: Context, hint: Hint) -> None:
+        super().__init__(tokens, context)
+        self.hint = hint
+        self.marked = any(token.text in ("\\pm", "\\mp") for token in tokens)
+
+    # -- lists
+
+    def answer(self) -> Value:
+        found = self.listed("the end")
+        if self.token.kind != "end":
+            raise self.error(f"cannot read on at {self.token.text[:20]!r}")
+        return found
+
+    def listed(self, closing: str) -> Value:
+        """Items up to a sign or the end, joined as one value."""
+        items = self.items()
+        joiners: set[str] = set()
+        while self.at(",", ";", "and", "or"):
+            joiners.add(self.joiner())
+            items.extend(self.items())
+            if len(items) > MAX_ITEMS:
+                raise TooLargeError(f"more than {MAX_ITEMS} items")
+        return joined(items, joiners, self.error)
+
+    def joiner(self) -> str:
+        sign = self.take().text
+        if sign in (",", ";") and self.at("and", "or"):
+            sign = self.take().text
+        return sign
+
+    def items(self) -> list[Value]:
+        """One item, or both of what `\\pm` makes of it."""
+        if not self.marked:
+            return [self.item()]
+        start, outer, count = self.index, self.signs, self.both_signs
+        kept = list(self.tokens)
+        self.signs, self.both_signs = {"upper": True}, 0
+        first = self.item()
+        found = [first]
+        if self.both_signs:
+            if self.both_signs > 1:
+                raise self.error("several signs with two readings each")
+            self.index, self.tokens = start, kept
+            self.signs = {"upper": False}
+            found.append(self.item())
+        self.signs, self.both_signs = outer, count
+        return found
+
+    def item(self) -> Value:
+        first = self.operand()
+        if self.at("\\in"):
+            self.take()
+            if not (isinstance(first, Scalar) and isinstance(first.of, Symbol)):
+                raise self.error("only a symbol can be a member of a set here")
+            return Builder(first.of.name, as_set(self.operand(), self.error), None)
+        if self.token.kind == "mark" and self.token.text in RELATIONS:
+            return self.related(first)
+        return first
+
+    def related(self, first: Value) -> Value:
+        operands = [first]
+        signs: list[Sign] = []
+        while self.token.kind == "mark" and self.token.text in RELATIONS:
+            signs.append(RELATIONS[self.take().text])
+            operands.append(self.operand())
+        if isinstance(operands[0], Infinity) and len(operands) > 2 and signs[0] in ("<", ">"):
+            del operands[0], signs[0]
+        if isinstance(operands[-1], Infinity) and len(operands) > 2 and signs[-1] in ("<", ">"):
+            del operands[-1], signs[-1]
+        expressions = [operand.of for operand in operands if isinstance(operand, Scalar)]
+        if len(expressions) == len(operands):
+            return Relation("and", (Comparison(tuple(expressions), tuple(signs)),))
+        name, *values = operands
+        if signs != ["=="] or not is_name(name) or not isinstance(name, Scalar | Tuple):
+            raise self.error("a relation between things that are no numbers")
+        return Named(name, values[0])
+
+    # -- one value
+
+    def operand(self) -> Value:
+        """A value, or sets joined by one kind of operation."""
+        first = self.primary()
+        if not self.at(*OPERATIONS):
+            return first
+        sign = self.token.text
+        parts = [as_set(first, self.error)]
+        while self.at(sign):
+            self.take()
+            parts.append(as_set(self.primary(), self.error))
+        if self.at(*OPERATIONS):
+            raise self.error("different operations on sets without brackets")
+        return SetOperation(OPERATIONS[sign], tuple(parts))
+
+    def primary(self) -> Value:
+        token = self.token
+        if token.kind == "based":
+            return self.base_number()
+        if token.kind == "unit" or self.at("-") and self.tokens[self.index + 1].kind == "unit":
+            return self.money()
+        if token.kind == "mark":
+            text = token.text
+            if text in ("(", "[", "\\langle", "{") and self.has_comma():
+                return self.bracketed_items()
+            if text in ("[", "]"):
+                return self.bracketed_items()
+            if text == "(":
+                return self.round_bracket()
+            if text == "\\{" or text == "{" and (self.hint.braces or self.tokens[self.index + 1].text == "}"):
+                return self.braces()
+            if text == "\\emptyset":
+                self.take()
+                return FiniteSet(())
+            if text.startswith("\\mathbb"):
+                return self.number_set()
+            if text.startswith("\\begin{") and text != "\\begin{vmatrix}":
+                return Matrix(rows(self))
+        infinity = self.infinity()
+        return infinity if infinity is not None else self.scalar()
+
+    def infinity(self) -> Infinity | None:
+        signed = self.at("+", "-")
+        token = self.tokens[self.index + 1] if signed else self.token
+        if token.text not in ("\\infty", "infinity", "oo", "inf", "Infinity") or token.text in self.variables:
+            return None
+        negative = self.at("-")
+        self.index += 2 if signed else 1
+        return Infinity(-1 if negative else 1)
+
+    def scalar(self) -> Value:
+        node = self.sum()
+        if (
+            self.token.kind == "mark"
+            and self.token.text.startswith("\\begin{")
+            and self.token.text != "\\begin{vmatrix}"
+        ):
+            return Matrix(tuple(tuple(Product((node, entry)) for entry in row) for row in rows(self)))
+        return self.measured(node)
+
+    def measured(self, node: Expression) -> Value:
+        inside = node.of if isinstance(node, Negation) else node
+        if isinstance(inside, Product) and inside.factors[-1] is DEGREE:
+            of = inside.factors[0]
+            name = "degree"
+            if self.token.kind in ("word", "text") and self.token.text in SCALES:
+                name = SCALES[self.take().text]
+            return Quantity(Negation(of) if isinstance(node, Negation) else of, ((name, 1),))
+        if self.is_unit(self.token):
+            return Quantity(node, unit(self, self.context.units))
+        return Scalar(node)
+
+    def money(self) -> Value:
+        negative = self.at("-")
+        if negative:
+            self.take()
+        sign = self.take().text
+        if sign not in ("$", "€", "£", "¥"):
+            raise self.error("a unit without a number")
+        node = self.sum()
+        if self.is_unit(self.token):
+            raise self.error("two units")
+        return Quantity(Negation(node) if negative else node, ((sign, 1),))
+
+    def base_number(self) -> Value:
+        token = self.take()
+        return BaseNumber(token.text, int(token.value))
+
+    def round_bracket(self) -> Value:
+        """An expression that begins with a bracket, or brackets around a set; digits with their base."""
+        start, depth, bars, kept = self.index, self.depth, self.bars, list(self.tokens)
+        inner, closing, foot = (
+            self.tokens[start + step].text if start + step < len(kept) else "" for step in (1, 2, 3)
+        )
+        if closing == ")" and foot == "_" and inner.isdigit():
+            base = kept[start + 4 : start + 7]
+            braced = base[0].text == "{" and len(base) == 3 and base[2].text == "}"
+            number = base[1] if braced else base[0]
+            if number.integer and 2 <= number.value <= 36 and all(int(digit) < number.value for digit in inner):
+                self.index = start + (7 if braced else 5)
+                return BaseNumber(inner, int(number.value))
+        try:
+            return self.scalar()
+        except TooLargeError:
+            raise
+        except GrammarError as first:
+            self.index, self.depth, self.bars, self.tokens = start, depth, bars, kept
+            try:
+                self.take()
+                inside = self.deeper(self.operand)
+                self.expect(")")
+            except GrammarError as second:
+                raise (first if first.position >= second.position else second) from None
+            if not isinstance(inside, SETS):
+                raise first
+            return inside
+
+    def deeper(self, read: Callable[[], Value]) -> Value:
+        self.depth += 1
+        if self.depth > 40:
+            raise TooLargeError("nested deeper than 40 levels", position=self.index)
+        found = read()
+        self.depth -= 1
+        return found
+
+    # -- brackets
+
+    def has_comma(self) -> bool:
+        """Whether the bracket that opens here has items in it."""
+        depth = 0
+        for index in range(self.index, len(self.tokens)):
+            token = self.tokens[index]
+            if token.kind != "mark":
+                continue
+            if token.text in ("(", "[", "{", "\\{", "\\langle"):
+                depth += 1
+            elif token.text in (")", "]", "}", "\\}", "\\rangle"):
+                depth -= 1
+                if depth == 0:
+                    return False
+            elif depth == 1 and token.text in (",", ";"):
+                return True
+        return False
+
+    def bracketed_items(self) -> Value:
+        opening = self.take().text
+        if opening == "{":
+            return self.members("}")
+        items = [self.deeper(self.operand)]
+        while self.at(",", ";"):
+            self.take()
+            items.append(self.deeper(self.operand))
+            if len(items) > MAX_ITEMS:
+                raise TooLargeError(f"more than {MAX_ITEMS} items")
+        closing = self.take().text
+        if opening == "\\langle":
+            if closing != "\\rangle":
+                raise self.error("a bracket that is not closed")
+            return Tuple(tuple(items))
+        if closing not in (")", "]", "["):
+            self.index -= 1
+            raise self.error("a bracket that is not closed")
+        return self.tuple_or_interval(opening, items, closing)
+
+    def tuple_or_interval(self, opening: str, items: list[Value], closing: str) -> Value:
+        pair = opening + closing
+        if len(items) == 2:
+            low, high = (item.of if isinstance(item, Scalar) else item for item in items)
+            infinite = isinstance(low, Infinity) or isinstance(high, Infinity)
+            if pair == "()":
+                wanted = infinite or self.hint.round_pair == "interval"
+            else:
+                wanted = pair != "[]" or infinite or self.hint.square_pair == "interval"
+            ends = (Infinity, *NODES)
+            if wanted and isinstance(low, ends) and isinstance(high, ends):
+                closed_low, closed_high = opening == "[", closing == "]"
+                if isinstance(low, Infinity) and (closed_low or low.sign > 0):
+                    raise self.error("infinity as an end that is reached")
+                if isinstance(high, Infinity) and (closed_high or high.sign < 0):
+                    raise self.error("infinity as an end that is reached")
+                return Interval(low, high, closed_low, closed_high)
+        if pair not in ("()", "[]"):
+            raise self.error("brackets that do not belong together")
+        if pair == "[]" and all(isinstance(item, Tuple) for item in items):
+            rows = [item.items for item in items if isinstance(item, Tuple)]
+            entries = [[entry.of for entry in row if isinstance(entry, Scalar)] for row in rows]
+            if all(len(row) == len(rows[0]) == len(read) for row, read in zip(rows, entries, strict=True)):
+                return Matrix(tuple(map(tuple, entries)))
+        return Tuple(tuple(items))
+
+    def braces(self) -> Value:
+        return self.members("\\}" if self.take().text == "\\{" else "}")
+
+    def members(self, closing: str) -> Value:
+        """A finite set, or all symbols that fulfil a condition."""
+        if self.at(closing):
+            self.take()
+            return FiniteSet(())
+        outer, self.bars = self.bars, 1
+        self.depth += 1
+        if self.depth > 40:
+            raise TooLargeError("nested deeper than 40 levels", position=self.index)
+        items = self.items()
+        if self.at("|", "\\mid", ":"):
+            self.take()
+            self.bars = 0
+            found: Value = builder(items, self.listed(closing), self.error)
+        else:
+            while self.at(",", ";", "and"):
+                self.joiner()
+                items.extend(self.items())
+                if len(items) > MAX_ITEMS:
+                    raise TooLargeError(f"more than {MAX_ITEMS} items")
+            if any(isinstance(item, Relation | Named) for item in items):
+                raise self.error("a set of equations")
+            found = FiniteSet(tuple(items))
+        self.depth -= 1
+        self.bars = outer
+        self.expect(closing)
+        return found
+
+    def number_set(self) -> Value:
+        name = self.take().text[-1]
+        if self.at("^"):
+            self.take()
+            sign = self.power_of_set()
+            if sign == "+" and name in "ZR":
+                zero = Number(Fraction(0))
+                return NumberSet("N") if name == "Z" else Interval(zero, Infinity(1), False, False)
+            raise self.error("a power of a set of numbers")
+        if self.at("_"):
+            self.take()
+            if name == "N" and self.foot() == "0":
+                return NumberSet("N0")
+            raise self.error("a set of numbers with a subscript")
+        return NumberSet(name)  # type: ignore[arg-type]
+
+    def power_of_set(self) -> str:
+        if self.at("{"):
+            self.take()
+            sign = self.take().text
+            self.expect("}")
+            return sign
+        return self.take().text

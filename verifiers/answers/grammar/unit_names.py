@@ -1,0 +1,102 @@
+"""Units behind a value: `m/s^2`, `\\text{ kg\\,m}^2`, `square feet`, `miles per hour`. Atoms stay as they are written."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from verifiers.answers.grammar.characters import plain
+from verifiers.answers.grammar.errors import GrammarError
+from verifiers.answers.grammar.notation import tokens_of
+from verifiers.answers.grammar.tokens import Token
+
+if TYPE_CHECKING:
+    from verifiers.answers.grammar.mathematics import Mathematics
+
+SCALES = {"C": "degC", "F": "degF", "Celsius": "degC", "celsius": "degC", "Fahrenheit": "degF", "fahrenheit": "degF"}
+"""What may follow a degree sign."""
+BEFORE = {"square": 2, "sq": 2, "cubic": 3, "cu": 3}
+AFTER = {"squared": 2, "cubed": 3}
+MAX_ATOMS = 12
+MAX_POWER = 12
+
+Unit = tuple[tuple[str, int], ...]
+
+
+def unit(parser: Mathematics, names: Collection[str]) -> Unit:
+    """Reads up to the end of the unit. Raises GrammarError for what is not one, or could be read in two ways."""
+    atoms: list[tuple[str, int]] = []
+    below = divided = False
+    while True:
+        spread(parser)
+        if below and parser.at("("):
+            parser.take()
+            atoms += [(name, -power) for name, power in unit(parser, names)]
+            parser.expect(")")
+        else:
+            name, power = _atom(parser, names)
+            atoms.append((name, -power if below else power))
+        if len(atoms) > MAX_ATOMS:
+            raise parser.error("a unit of too many parts")
+        spread(parser)
+        below = False
+        if parser.at("/") or parser.token.text == "per":
+            parser.take()
+            below = divided = True
+        elif parser.at("*") or _is_atom(parser.token, names):
+            if divided:
+                raise parser.error("a unit whose denominator is ambiguous: use brackets or powers")
+            if parser.at("*"):
+                parser.take()
+        else:
+            return tuple(atoms)
+
+
+def spread(parser: Mathematics) -> None:
+    """Replaces text, as in `\\text{ m/s}`, by its tokens."""
+    token = parser.token
+    if token.kind == "text" and token.text not in parser.context.units:
+        inside = tokens_of(plain(token.text.replace("\\ ", " ")))[:-1]
+        if not inside or any(part.kind == "text" for part in inside):
+            raise GrammarError("a text that is no unit", position=parser.index)
+        parser.tokens[parser.index : parser.index + 1] = inside
+
+
+def _is_atom(token: Token, names: Collection[str]) -> bool:
+    return token.kind in ("word", "unit", "text") and (token.text in names or token.text in BEFORE)
+
+
+def _atom(parser: Mathematics, names: Collection[str]) -> tuple[str, int]:
+    token = parser.take()
+    power = 1
+    if token.text in BEFORE and token.kind == "word":
+        power = BEFORE[token.text]
+        token = parser.take()
+    if token.kind == "mark" and token.text == "\\degree":
+        follows = parser.token.kind in ("word", "text") and parser.token.text in SCALES
+        return (SCALES[parser.take().text] if follows else "degree"), power
+    if token.kind not in ("word", "unit", "text") or token.text not in names:
+        raise parser.error(f"{token.text[:20]!r} is not a unit that is known")
+    if parser.token.kind == "word" and parser.token.text in AFTER:
+        power *= AFTER[parser.take().text]
+    elif parser.at("^"):
+        parser.take()
+        power *= _power(parser)
+    elif parser.token.integer and parser.token.glued and parser.token.text in ("2", "3") and token.kind == "word":
+        power *= int(parser.take().text)
+    return token.text, power
+
+
+def _power(parser: Mathematics) -> int:
+    braces = parser.at("{")
+    if braces:
+        parser.take()
+    negative = parser.at("-")
+    if negative:
+        parser.take()
+    token = parser.take()
+    if not token.integer or not 0 < token.value <= MAX_POWER:
+        raise parser.error("a power of a unit that is not a small whole number")
+    if braces:
+        parser.expect("}")
+    return -int(token.value) if negative else int(token.value)

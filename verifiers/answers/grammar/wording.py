@@ -1,0 +1,78 @@
+"""Answers that are words: labels of choices, yes and no, names, dates; and how to tell them from products of letters.
+
+A text of letters is words when one of them is no product anybody writes: five letters, a word of English that is
+short, or letters out of order. `xy`, `abc` and `mn` stay products; `yes`, `Bob` and `no solution` are words.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Collection
+
+from verifiers.answers.grammar.mathematics import EXTENDED
+from verifiers.answers.grammar.notation import GREEK_NAMES
+from verifiers.answers.values import Choice, Words
+
+MAX_WORDS = 300
+"""Characters."""
+CHOICE = re.compile(r"\(?\s*([A-Z])\s*\)?")
+NAMED_CHOICE = re.compile(r"(?:option|choice|answer)\s*\(?\s*([A-Za-z])\s*\)?", re.IGNORECASE)
+LETTERS = re.compile(r"[^\W\d_]+(?:[ \t\n]+[^\W\d_]+)*")
+LOOSE = re.compile(r"[^\W_][\w ,.'&/:-]*")
+DATE = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{1,2}:[0-9]{2}(?::[0-9]{2})?\s*(?:[ap]\.?m\.?)?|[0-9]+(?:\s*:\s*[0-9]+)+",
+    re.IGNORECASE,
+)
+MONTHS = re.compile(
+    r"\b(january|february|march|april|may|june|july|august|september|october|november|december)\b", re.IGNORECASE
+)
+ORDINAL = re.compile(r"[0-9]+(?:st|nd|rd|th)", re.IGNORECASE)
+SHORT_WORDS = frozenset(
+    "no ok up we he it is on in to so go me my do if of or as at an am by us ii iii iv vi vii viii ix xi".split()
+)
+CUSTOMARY = re.compile("x?y?z?|x*y*z*|a*b*c*|a?b?c?d?|p?q?r?s?|m?n?|u?v?w?|m?g?h?|k?q?")
+
+
+def choice(text: str, *, lenient: bool = False) -> Choice | None:
+    """The label of `(A)`, `A)`, `Option B`; also of a lower-case letter where a choice is what is expected."""
+    found = NAMED_CHOICE.fullmatch(text) or CHOICE.fullmatch(text.upper() if lenient else text)
+    return Choice(found[1].upper()) if found else None
+
+
+def folded(text: str) -> Words:
+    return Words(" ".join(unicodedata.normalize("NFC", text).casefold().split()))
+
+
+def certain_words(text: str, names: Collection[str]) -> Words | None:
+    """Words where a text can be nothing else: dates, and letters of which one word is no product."""
+    if len(text) > MAX_WORDS:
+        return None
+    if DATE.fullmatch(text):
+        return Words(re.sub(r"\s+", "", text).casefold())
+    if not LETTERS.fullmatch(text):
+        return None
+    parts = text.split()
+    return None if all(_is_mathematical(part, names, alone=len(parts) == 1) for part in parts) else folded(text)
+
+
+def _is_mathematical(word: str, names: Collection[str], *, alone: bool) -> bool:
+    if len(word) == 1 or word in names or word in EXTENDED or word in GREEK_NAMES or word in VALUES:
+        return True
+    if word in ("and", "or"):
+        return not alone
+    if len(word) > 4 or not word.isascii() or word.lower() in SHORT_WORDS:
+        return False
+    return len(word) == 2 or bool(CUSTOMARY.fullmatch(word)) or set(word) <= set(names)
+
+
+VALUES = frozenset({"pi", "infinity", "Infinity", "oo", "inf", "nan"})
+
+
+def loose_words(text: str) -> Words | None:
+    """Words that were no mathematics: they begin with a letter, or are a date or an ordinal number."""
+    if len(text) > MAX_WORDS or not LOOSE.fullmatch(text):
+        return None
+    if text[0].isdigit() and not MONTHS.search(text) and not ORDINAL.fullmatch(text):
+        return None
+    return folded(text) if re.search(r"[^\W\d_]{2}", text) else None

@@ -1,0 +1,176 @@
+"""Text to value: the one door through which an answer is read. The whole text is read, or it is refused.
+
+Where one text has two usual readings, this is the choice:
+
+- `1,234` is one number outside brackets; within brackets, and before a blank, a comma separates.
+- `(1,2)` is a point, unless infinity, a union or `x \\in` makes it an interval, or the expected answer is one;
+  `[1,2]` is an interval unless the expected answer is a list.
+- `f(2)`, `g(x)`, `h'(t)` are values of a function that is not known, `x(x+1)` is a product.
+- `2e-3` is 0.002, unless the expected answer has Euler's number. `log` is the natural logarithm, `lg` has base 10.
+- `5 m` with a blank is five metres, `5m` is a product, unless the expected answer settles it.
+- `A` alone is a choice unless the expected answer is mathematics. `xy` is a product, `yes` is a word.
+- `\\sin^{-1} x` is the inverse function. `x = 1, 2` and `x = 1, x = 2` are alternatives, `x = 1, y = 2` a system.
+- `\\pm` makes two answers. `0.(3)` and `0.\\overline{3}` recur. Natural numbers begin with 1.
+- `1/2x`, `\\sin x (x+1)`, `6 7`, `a/b/c` with a product, `12,34` without a blank inside a number: refused.
+
+An expected answer only settles such choices; it never changes what is written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+
+from verifiers.answers.grammar.characters import plain
+from verifiers.answers.grammar.errors import GrammarError, TooLargeError
+from verifiers.answers.grammar.mathematics import Context
+from verifiers.answers.grammar.nodes import Comparison, Constant, Expression, symbols, walk
+from verifiers.answers.grammar.notation import tokens_of
+from verifiers.answers.grammar.structures import Hint, Structures
+from verifiers.answers.grammar.tokens import MAX_CHARACTERS
+from verifiers.answers.grammar.wording import certain_words, choice, folded, loose_words
+from verifiers.answers.grammar.wrapping import unwrapped
+from verifiers.answers.units import UNIT_NAMES
+from verifiers.answers.values import (
+    Builder,
+    Choice,
+    FiniteSet,
+    Interval,
+    Listing,
+    Matrix,
+    Named,
+    Quantity,
+    Relation,
+    Scalar,
+    SetOperation,
+    Tuple,
+    Value,
+    Words,
+)
+
+
+def read_answer(text: str, *, variables: Collection[str] | None, expected: Value | None = None) -> Value:
+    """The value of a whole text. Raises GrammarError, and nothing else, for a text that is not an answer.
+
+    `variables`: names that win over constants, functions and units; None for those of the expected answer.
+    `expected`: settles what has two readings.
+    """
+    if len(text) > MAX_CHARACTERS:
+        raise TooLargeError(f"longer than {MAX_CHARACTERS} characters")
+    inner, upright = unwrapped(plain(text))
+    if not inner:
+        raise GrammarError("nothing is written")
+    names = frozenset(variables or ())
+    worded = _words(inner, upright, names, expected)
+    if worded is not None:
+        return worded
+    familiar = frozenset(_symbols(expected)) if expected is not None and variables is None else frozenset()
+    euler = expected is not None and any(_has_euler(node) for node in _expressions(expected))
+    units = UNIT_NAMES - names if names else UNIT_NAMES
+    context = Context(names, familiar, units, isinstance(expected, Quantity))
+    grouping = not inner.startswith("{")
+    try:
+        found = Structures(tokens_of(inner, grouping=grouping, euler=euler), context, _hint(expected)).answer()
+    except TooLargeError:
+        raise
+    except GrammarError:
+        loose = None if expected is not None else loose_words(inner)
+        if loose is None:
+            raise
+        return loose
+    if isinstance(expected, Listing) and not _same_length(found, expected) and "," in inner:
+        listed = _listed(inner, euler, context, expected)
+        return listed if listed is not None else found
+    return found
+
+
+def _listed(text: str, euler: bool, context: Context, expected: Listing) -> Value | None:
+    """`1,234` as two numbers, where two are expected."""
+    try:
+        found = Structures(tokens_of(text, grouping=False, euler=euler), context, _hint(expected)).answer()
+    except GrammarError:
+        return None
+    return found if _same_length(found, expected) else None
+
+
+def _same_length(found: Value, expected: Listing) -> bool:
+    return isinstance(found, Listing) and len(found.items) == len(expected.items)
+
+
+def _words(text: str, upright: bool, names: frozenset[str], expected: Value | None) -> Value | None:
+    """Words and choices, where the text or the expected answer says that it is one."""
+    if isinstance(expected, Choice):
+        label = choice(text, lenient=True)
+        if label is not None:
+            return label
+    if isinstance(expected, Words):
+        return certain_words(text, names) or loose_words(text) or (folded(text) if text.isalpha() else None)
+    if expected is None and not (names and text in names):
+        label = choice(text)
+        if label is not None:
+            return label
+        if upright and re.fullmatch(r"[^\W\d_]{2,}", text) and text not in names:
+            return folded(text)
+    known = names | (frozenset(_symbols(expected)) if expected is not None else frozenset())
+    return certain_words(text, known)
+
+
+def _hint(expected: Value | None) -> Hint:
+    match expected:
+        case None:
+            return Hint()
+        case Interval() | SetOperation() | Builder() | Relation():
+            return Hint("interval")
+        case Tuple(items):
+            return Hint("tuple", "tuple" if len(items) == 2 else "interval")
+        case Matrix():
+            return Hint("tuple", "tuple")
+        case FiniteSet():
+            return Hint(braces=True)
+        case Named(_, value):
+            return _hint(value)
+        case Listing((first, *_)):
+            return _hint(first)
+        case _:
+            return Hint()
+
+
+def _has_euler(node: Expression) -> bool:
+    return any(isinstance(part, Constant) and part.name == "e" for part in walk(node))
+
+
+def _symbols(value: Value) -> Iterator[str]:
+    for node in _expressions(value):
+        yield from symbols(node)
+    if isinstance(value, Builder):
+        yield value.symbol
+
+
+def _expressions(value: Value) -> Iterator[Expression]:
+    """Every expression in a value."""
+    match value:
+        case Scalar(of) | Quantity(of, _):
+            yield of
+        case Tuple(items) | Listing(items) | FiniteSet(items) | SetOperation(_, items):
+            for item in items:
+                yield from _expressions(item)
+        case Interval(low, high):
+            for end in (low, high):
+                if not hasattr(end, "sign"):
+                    yield end
+        case Relation(_, parts):
+            for part in parts:
+                if isinstance(part, Comparison):
+                    yield from part.operands
+                else:
+                    yield from _expressions(part)
+        case Builder(_, within, condition):
+            for inner in (within, condition):
+                if inner is not None:
+                    yield from _expressions(inner)
+        case Named(name, inner):
+            yield from _expressions(name)
+            yield from _expressions(inner)
+        case Matrix(rows):
+            for row in rows:
+                yield from row
