@@ -22,6 +22,7 @@ import typer
 from appliance import places
 from appliance.cli.checks import Check, Grade, failed, ok, warning
 from appliance.cli.doctor_isolation import isolation
+from appliance.cli.doctor_verifiers import programs, verifiers
 from appliance.cli.show import show_json, show_line
 from appliance.daemon.listening import MAX_PATH_BYTES
 from policies.policy import PolicyError
@@ -70,9 +71,14 @@ def examine(settings: Settings, *, selftest: bool) -> Iterator[Check]:
     yield disk(settings.data)
     yield memory(Path("/proc/meminfo").read_text())
     yield socket_path(settings.socket_path)
+    yield from verifiers()
     yield lean(shutil.which)
     if rules.grade is Grade.OK:
-        yield from isolation(settings, selftest=selftest)
+        seen = []
+        for check in isolation(settings, selftest=selftest):
+            seen.append(check)
+            yield check
+        yield programs(seen)
 
 
 def python(version: tuple[int, ...]) -> Check:

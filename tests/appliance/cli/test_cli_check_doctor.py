@@ -1,0 +1,34 @@
+"""The doctor says what this machine can check."""
+
+from __future__ import annotations
+
+import importlib.metadata
+
+from appliance.cli.checks import Grade, failed, ok
+from appliance.cli.doctor_verifiers import programs, verifiers
+
+
+def test_each_verifier_has_a_line_with_the_versions_of_its_tools() -> None:
+    lines = {check.name: check for check in verifiers()}
+    assert {check.grade for check in lines.values()} == {Grade.OK}
+    assert f"sympy {importlib.metadata.version('sympy')}" in lines["answers"].figure
+    assert f"cvc5 {importlib.metadata.version('cvc5')}" in lines["claims"].figure
+
+
+def test_a_missing_tool_is_named_and_is_a_warning() -> None:
+    def version(package: str) -> str:
+        if package == "cvc5":
+            raise importlib.metadata.PackageNotFoundError
+        return "1"
+
+    lines = {check.name: check for check in verifiers(version)}
+    assert lines["claims"].grade is Grade.WARNING
+    assert "cvc5 is missing" in lines["claims"].figure
+    assert lines["claims"].advice
+    assert lines["answers"].grade is Grade.OK
+
+
+def test_programs_can_be_checked_where_a_sandbox_could_be_started() -> None:
+    assert programs([ok("broker", "there"), ok("sandbox", "answers")]).grade is Grade.OK
+    assert programs([ok("broker", "there"), failed("sandbox", "none", "install")]).grade is Grade.WARNING
+    assert programs([]).grade is Grade.WARNING
