@@ -43,7 +43,7 @@ class Item(NamedTuple):
 class Scan(NamedTuple):
     """What a file holds; the digest is SHA-256 of its bytes."""
 
-    count: int
+    total: int
     digest: str
 
 

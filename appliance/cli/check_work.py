@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -27,7 +27,7 @@ from appliance.cli.check_run import BATCH, Judged, judged
 from appliance.cli.check_show import Progress, result_of, show_results, show_summary, show_verdict
 from appliance.errors import AssayError, ExitCode
 from verifiers.spec import Spec
-from verifiers.verdict import Outcome
+from verifiers.verdict import Outcome, Verdict
 
 INTERRUPTED = 130
 BAD_SPEC = "bad_spec"
@@ -68,9 +68,9 @@ def check_pairs(place: Place, job: Job, *, as_json: bool) -> ExitCode:
         pairs = Pairs(stream, name, job.kind, job.base)
         found = pairs.scan()
         if job.out is None:
-            return _check_all(place, job, pairs.items(), found.count, None, as_json=as_json)
+            return _check_all(place, job, pairs.items(), found.total, None, as_json=as_json)
         with Results(job.out, _about(job, found.digest), job.pairs) as results:
-            return _check_all(place, job, pairs.items(), found.count, results, as_json=as_json)
+            return _check_all(place, job, pairs.items(), found.total, results, as_json=as_json)
 
 
 def kind_of(outcome: str, reason: str) -> str:
@@ -115,7 +115,7 @@ def _verdicts(place: Place, job: Job, items: Iterator[Item]) -> Iterator[Judged]
     batch = BATCH if job.kind in DECIDED else 1
     with place.checker(jobs=job.jobs) as checker:
 
-        def ask(pairs: list[tuple[Spec, str]]) -> list[Any]:
+        def ask(pairs: Sequence[tuple[Spec, str]]) -> list[Verdict]:
             return checker.check_many(pairs, seconds=job.seconds)
 
         with judged(items, ask, jobs=job.jobs, batch=batch) as found:

@@ -29,7 +29,7 @@ def refused(found: Pairs) -> str:
 
 def test_each_line_becomes_a_spec_and_a_submission() -> None:
     found = pairs(GOOD, {"id": 2, "gold": "x", "prediction": "y", "spec": {"form": "same"}}, units="ignored")
-    assert found.scan().count == 2
+    assert found.scan().total == 2
     first, second = found.items()
     assert (first.id, first.spec.expected, first.spec.units, first.submission) == ("a", "1/2", "ignored", "0.5")
     assert (second.id, second.spec.form, second.spec.units) == (2, "same", "ignored")
@@ -66,7 +66,7 @@ def test_numbers_are_taken_as_they_are_written() -> None:
 
 def test_blank_lines_a_mark_of_unicode_and_a_missing_last_line_end_are_no_faults() -> None:
     line = json.dumps(GOOD).encode()
-    assert pairs(b"\xef\xbb\xbf" + line + b"\r\n", b"\n", b"  \n", line.replace(b'"a"', b'"b"')).scan().count == 2
+    assert pairs(b"\xef\xbb\xbf" + line + b"\r\n", b"\n", b"  \n", line.replace(b'"a"', b'"b"')).scan().total == 2
 
 
 @pytest.mark.parametrize(
