@@ -10,6 +10,7 @@ import ctypes
 import os
 import struct
 
+PR_SET_PDEATHSIG = 1
 PR_SET_DUMPABLE = 4
 PR_SET_SECCOMP = 22
 PR_SET_NO_NEW_PRIVS = 38
@@ -24,6 +25,11 @@ def begin() -> None:
     forks gain no rights by running a program, without which no filter may be installed."""
     _prctl(PR_SET_DUMPABLE, 0)
     _prctl(PR_SET_NO_NEW_PRIVS, 1)
+
+
+def end_with_parent(signal: int) -> None:
+    """The kernel sends this to the process once the thread that started it has ended. (prctl(2))"""
+    _prctl(PR_SET_PDEATHSIG, signal)
 
 
 class Filter:

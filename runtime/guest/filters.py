@@ -1,10 +1,11 @@
-"""Two filters of system calls, as programs of the kernel's packet filter; gVisor's kernel or the host's enforces them.
+"""Filters of system calls, as programs of the kernel's packet filter; gVisor's kernel or the host's enforces them.
 
 `compute_only` is a list of what is allowed, for processes that may only compute: all of it works on open descriptors,
 on memory and on clocks, so it can neither name a file nor reach another process; anything else ends the process.
 `one_world` is a list of what is refused, for all others: new namespaces and mounts (through a `/proc` mounted in a
 namespace of its own, user code could open the pipes of its supervisor), the memory of other processes, and filters of
-one's own. Everything else stays possible. (Linux, Documentation/userspace-api/seccomp_filter.rst; linux/filter.h)
+one's own. Everything else stays possible. `reading_only` is between the two, for programs of ours.
+(Linux, Documentation/userspace-api/seccomp_filter.rst; linux/filter.h)
 """
 
 from __future__ import annotations
@@ -18,12 +19,17 @@ PERMISSION = 0x00050000 | 1
 NOT_THERE = 0x00050000 | 38
 """Fails with ENOSYS: the C library then takes the older call."""
 LOAD_WORD, JUMP_IF_EQUAL, JUMP_IF_AT_LEAST, JUMP_IF_ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-OFFSET_NUMBER, OFFSET_ARCHITECTURE, OFFSET_FIRST_ARGUMENT = 0, 4, 16
+OFFSET_NUMBER, OFFSET_ARCHITECTURE, OFFSET_FIRST_ARGUMENT, ARGUMENT_BYTES = 0, 4, 16, 8
 OTHER_ABI = 0x40000000
 """Numbers from here on are those of x32."""
 NEW_NAMESPACES = 0x7E020000
 """CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET."""
 PR_SET_SECCOMP = 22
+NEW_THREAD = 0x00010000
+WRITING = 0o1 | 0o2 | 0o100 | 0o1000 | 0o2000 | 0o20000000
+"""O_WRONLY, O_RDWR, O_CREAT, O_TRUNC, O_APPEND and the bit of O_TMPFILE that is its own."""
+SET_FLAGS = 4
+"""F_SETFL. The commands of fcntl before it copy a descriptor, or read flags; those from here on are not needed."""
 
 COMPUTE = {
     "x86_64": {
@@ -59,6 +65,24 @@ REFUSED = {
         "seccomp": 277, "bpf": 280, "userfaultfd": 282, "kexec_file_load": 294,
     },
 }  # fmt: skip
+READING = {
+    "x86_64": {
+        "open": 2, "stat": 4, "lstat": 6, "poll": 7, "pread64": 17, "readv": 19, "access": 21, "select": 23,
+        "nanosleep": 35, "getitimer": 36, "alarm": 37, "setitimer": 38, "clone": 56, "uname": 63, "fcntl": 72,
+        "getcwd": 79, "readlink": 89, "getrlimit": 97, "getrusage": 98, "sysinfo": 99, "times": 100, "getgid": 104,
+        "geteuid": 107, "getegid": 108, "getppid": 110, "sched_getaffinity": 204, "getdents64": 217,
+        "clock_nanosleep": 230, "openat": 257, "newfstatat": 262, "readlinkat": 267, "faccessat": 269, "ppoll": 271,
+        "set_robust_list": 273, "prlimit64": 302, "statx": 332, "rseq": 334, "faccessat2": 439,
+    },
+    "aarch64": {
+        "fcntl": 25, "faccessat": 48, "openat": 56, "getdents64": 61, "readv": 65, "pread64": 67, "ppoll": 73,
+        "readlinkat": 78, "newfstatat": 79, "set_robust_list": 99, "nanosleep": 101, "getitimer": 102,
+        "setitimer": 103, "clock_nanosleep": 115, "sched_getaffinity": 123, "times": 153, "uname": 160,
+        "getrlimit": 163, "getrusage": 165, "getppid": 173, "geteuid": 175, "getgid": 176, "getegid": 177,
+        "sysinfo": 179, "getcwd": 17, "clone": 220, "prlimit64": 261, "statx": 291, "rseq": 293, "faccessat2": 439,
+    },
+}  # fmt: skip
+"""What a program of ours needs besides, to load modules, to sleep and to start threads."""
 AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 CLONE = {"x86_64": 56, "aarch64": 220}
 PRCTL = {"x86_64": 157, "aarch64": 167}
@@ -73,6 +97,40 @@ def compute_only(machine: str) -> bytes:
     lines, labels = _begin(machine)
     _search(lines, labels, dict.fromkeys(COMPUTE[machine].values(), "listed"), "foreign")
     return _assemble(lines, labels, {"listed": [_return(ALLOW)], "foreign": [_return(KILL_PROCESS)]})
+
+
+def reading_only(machine: str) -> bytes:
+    """For a program of ours that reads hostile input and decides: it may compute, load modules and start threads. All
+    else fails: to open for writing, to start a process or a program, to signal, trace or limit another, every socket.
+    Raises KeyError for a machine without a table."""
+    numbers = COMPUTE[machine] | READING[machine]
+    cases = dict.fromkeys(numbers.values(), "listed") | {CLONE3: "absent", CLONE[machine]: "clone"}
+    cases[numbers["openat"]] = "openat"
+    cases[numbers["fcntl"]] = "fcntl"
+    cases[numbers["prlimit64"]] = "limits"
+    if "open" in numbers:
+        cases[numbers["open"]] = "open"
+    lines, labels = _begin(machine)
+    _search(lines, labels, cases, "refused")
+
+    def argument(place: int) -> bytes:
+        return instruction(LOAD_WORD, OFFSET_FIRST_ARGUMENT + ARGUMENT_BYTES * place)
+
+    return _assemble(
+        lines,
+        labels,
+        {
+            "open": [argument(1), (JUMP_IF_ANY_BIT, WRITING, "refused", "listed")],
+            "openat": [argument(2), (JUMP_IF_ANY_BIT, WRITING, "refused", "listed")],
+            "fcntl": [argument(1), (JUMP_IF_AT_LEAST, SET_FLAGS, "refused", "listed")],
+            "clone": [argument(0), (JUMP_IF_ANY_BIT, NEW_THREAD, "listed", "refused")],
+            "limits": [argument(0), (JUMP_IF_EQUAL, 0, "listed", "refused")],
+            "absent": [_return(NOT_THERE)],
+            "refused": [_return(PERMISSION)],
+            "listed": [_return(ALLOW)],
+            "foreign": [_return(KILL_PROCESS)],
+        },
+    )
 
 
 def one_world(machine: str, *, filters: bool) -> bytes:

@@ -108,8 +108,11 @@ class Box:
 
     def usage(self) -> BoxUsage:
         """What it has used so far, as the kernel counts it. Raises SandboxError."""
-        found: BoxUsage = self._boxes.asked(lambda connection, done: connection.usage(self._handle, done))
-        return found
+
+        def question(connection: Connection, done: Callable[[BoxUsage | SandboxError], None]) -> None:
+            connection.usage(self._handle, done)
+
+        return self._boxes.asked(question)
 
     def kill(self) -> Fate:
         """Ends everything inside, at once, and says why it ended: `asked` unless something else was first.
@@ -117,8 +120,12 @@ class Box:
         Killing twice is fine."""
         with self._ending:
             if self._fate is None:
+
+                def question(connection: Connection, done: Callable[[Fate | SandboxError], None]) -> None:
+                    connection.end(self._handle, done)
+
                 try:
-                    self._fate = self._boxes.asked(lambda connection, done: connection.end(self._handle, done))
+                    self._fate = self._boxes.asked(question)
                 except SandboxError:
                     self._fate = Fate(Cause.DIED, BoxUsage())
                 self._boxes.forget(self)

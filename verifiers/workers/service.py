@@ -1,52 +1,64 @@
-"""Verdicts from a warm worker process that is killed on a wall clock.
+"""Verdicts from warm workers that are killed on a wall clock: the deciders' way to judge.
 
-The host never parses a submission: it sends data, waits, and kills. SymPy lives in the worker only.
-
-Who is to blame when an item has no verdict. An item that is lost because the worker died, ran out of memory or did not
-answer in time is judged once more, alone, in a fresh worker. If that is lost too, then
-    - out of time while it was computing, out of memory, or too deep: the submission asked for that, by its own text
-      and the same way every time. It is a `fail`, "too expensive to decide": a hang is never a pass, nor a way out.
-    - anything else (the worker was killed by somebody, could not start, got no processor, or broke): `infra_error`.
-A first time-out is final without a second run when the worker computed for nearly all of it. A spec that cannot be used
-is `infra_error` as well: it says nothing about the submission. Items around a lost one keep their verdicts.
+The host never reads a submission: it sends data, waits, and kills. SymPy and Z3 live in the worker only. The worker is
+a zygote in a box of the runtime's broker, or where there is none in a process that confines itself, and forks hands
+that decide; `verifiers.workers.crew` says who gets what and who is to blame for what is lost.
 """
 
 from __future__ import annotations
 
+import contextlib
+import logging
+import os
+import select
 import threading
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
-from verifiers.registry import identity
+from runtime.errors import SandboxError
+from runtime.programs import READY
 from verifiers.spec import Spec
-from verifiers.verdict import Outcome, Verdict
-from verifiers.workers.process import WorkerLost, WorkerProcess
+from verifiers.verdict import Ground, Verdict
+from verifiers.workers.box import ToolBoxes
+from verifiers.workers.channel import BoxChannel, Channel, in_boxes, in_process
+from verifiers.workers.crew import Crew, CrewLost
+from verifiers.workers.jobs import Item, Job, Pair, Waiting, broken, failed
+from verifiers.workers.process import ConfinedProcess
 
+__all__ = ["MEMORY_MIB", "Pair", "VerifierService"]
 MEMORY_MIB = 1024
-"""Address space of the worker; SymPy itself needs about 150."""
+"""Data of one hand, what it shares with the zygote included: SymPy and the solvers need about 200."""
 START_SECONDS = 60.0
-"""For starting a worker and for importing SymPy, which no item's clock counts."""
-BUSY_SHARE = 0.8
-"""A time-out is the submission's own when the worker computed for at least this share of it."""
-BUSY_SHARE_ALONE = 0.3
-"""The same for the second run: a machine may be crowded twice, but not that much."""
-
-Pair = tuple[Spec, str]
+"""For a zygote to be warm, which no item's clock counts."""
+MAX_CHARS = 2_000_000
+"""No answer is longer."""
+STARTS = 3
+"""Zygotes that may be lost in a row before what waits is given up."""
+log = logging.getLogger(__name__)
 
 
 class VerifierService:
-    """A context manager; safe to use from several threads, which then take turns."""
+    """A context manager; safe to use from several threads, which have turns. Starts its worker when it is needed."""
 
-    def __init__(self, *, memory_mib: int = MEMORY_MIB) -> None:
+    def __init__(
+        self, *, boxes: ToolBoxes | None = None, workers: int | None = None, memory_mib: int = MEMORY_MIB
+    ) -> None:
+        """`boxes` whose broker knows `workers.program.verifier_program`; None: a process that confines itself.
+        `workers`: hands that decide at once, the processors by default; more while some are busy for long."""
+        self.workers = workers or min(4, len(os.sched_getaffinity(0)))
         self._memory_mib = memory_mib
+        self._launch = in_process(memory_mib) if boxes is None else in_boxes(boxes, memory_mib, self.workers)
         self._lock = threading.Lock()
-        self._worker: WorkerProcess | None = None
-        # The kernel kills a worker when the thread that started it ends, so one thread of ours starts them all.
-        self._starter = ThreadPoolExecutor(max_workers=1, thread_name_prefix="verifier-starter")
+        self._waiting = Waiting()
+        self._new: list[Job] = []
         self._closed = False
+        self._thread: threading.Thread | None = None
+        self._wake_out, self._wake_in = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._channel: Channel | None = None
+        self._crew: Crew | None = None
+        self._lost = 0
 
     def __enter__(self) -> Self:
         return self
@@ -58,108 +70,176 @@ class VerifierService:
 
     @property
     def worker_pid(self) -> int | None:
-        """Process id of the worker that is warm now."""
-        return self._worker.pid if self._worker else None
+        """Process id of the zygote, where it is a process of this machine and warm."""
+        channel = self._channel
+        return channel.pid if isinstance(channel, ConfinedProcess) and self._crew is not None else None
 
-    def close(self) -> None:
-        """Kills the worker. Closing twice is fine."""
-        with self._lock:
-            self._closed = True
-            self._drop()
-            self._starter.shutdown()
+    @property
+    def isolation(self) -> str:
+        """What the worker is held in; empty before there is one."""
+        return self._channel.isolation if self._channel is not None else ""
+
+    def start(self) -> None:
+        """Has the worker made warm now; what goes wrong is told by the verdicts."""
+        self._submit(Job([], 0.0))
 
     def verify(self, spec: Spec, submission: str, seconds: float = 5.0) -> Verdict:
         """One verdict; see `verify_many`."""
         return self.verify_many([(spec, submission)], seconds)[0]
 
     def verify_many(self, pairs: Sequence[Pair], seconds: float = 5.0) -> list[Verdict]:
-        """A verdict for each pair, in order. `seconds` is the wall clock of one item; never raises for an item."""
-        verdicts: dict[int, Verdict] = {}
+        """A verdict for each pair, in order. `seconds` is the wall clock of one item; never raises for an item, but
+        SpecError for a spec that is not decided from a text."""
+        job = Job(pairs, seconds)
+        for place, (_, submission) in enumerate(pairs):
+            item = Item(job, place)
+            if len(submission) > MAX_CHARS:
+                reason = f"a text of {len(submission)} characters, of which no more than {MAX_CHARS} are read"
+                job.settle(item, failed(item, Ground.UNREADABLE, reason, 0.0))
+            else:
+                job.waiting.append(item)
+        if job.waiting:
+            self._submit(job)
+            job.done.wait()
+        return [job.verdicts[place] for place in range(len(pairs))]
+
+    def close(self) -> None:
+        """Kills the worker; who waits gets `infra_error`. Closing twice is fine."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            thread = self._thread
+        self._wake()
+        if thread is not None:
+            thread.join()
+        os.close(self._wake_out)
+        os.close(self._wake_in)
+
+    def _submit(self, job: Job) -> None:
         with self._lock:
             if self._closed:
                 raise ValueError("this verifier service is closed")
-            while len(verdicts) < len(pairs):
-                self._advance(pairs, verdicts, seconds)
-        return [verdicts[index] for index in range(len(pairs))]
+            self._new.append(job)
+            if self._thread is None:
+                # one thread for all its life: the kernel ends a confined process with the thread that started it
+                self._thread = threading.Thread(target=self._run, name="verifier-service", daemon=True)
+                self._thread.start()
+        self._wake()
 
-    def _advance(self, pairs: Sequence[Pair], verdicts: dict[int, Verdict], seconds: float) -> None:
-        """Asks for everything still open; ends early, with one more verdict, at the first item that is lost."""
-        first = len(verdicts)
+    def _wake(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            os.write(self._wake_in, b"x")
+
+    # on the service's own thread
+
+    def _run(self) -> None:
         try:
-            worker = self._ready()
-            worker.ask(_batch(pairs[first:], seconds), time.monotonic() + START_SECONDS)
-            for index in range(first, len(pairs)):
-                verdicts[index] = self._answer(worker, pairs[index], seconds)
-        except WorkerLost as lost:
+            while not self._closed:
+                self._round()
+        finally:
             self._drop()
-            index = len(verdicts)
-            spec = pairs[index][0]
-            own = lost.kind == "timeout" and lost.cpu >= BUSY_SHARE * seconds
-            verdicts[index] = self._too_expensive(spec, lost, seconds) if own else self._alone(pairs[index], seconds)
-            if lost.kind == "start" and verdicts[index].outcome is Outcome.INFRA_ERROR:
-                # No worker can be had: what is true of one item is true of the rest.
-                for other in range(index + 1, len(pairs)):
-                    verdicts[other] = _unjudged(pairs[other][0], Outcome.INFRA_ERROR, verdicts[index].reason, 0.0)
+            with self._lock:
+                self._closed = True
+            self._collect()
+            self._give_up("the verifier service was closed")
 
-    def _alone(self, pair: Pair, seconds: float) -> Verdict:
-        """The second and last attempt, in a fresh worker with nothing else to do."""
+    def _round(self) -> None:
+        wanted = self._collect()
         try:
-            worker = self._ready()
-            worker.ask(_batch([pair], seconds), time.monotonic() + START_SECONDS)
-            return self._answer(worker, pair, seconds)
-        except WorkerLost as lost:
+            if self._crew is None and (wanted or self._waiting):
+                self._begin()
+            crew = self._crew
+            if crew is None:
+                self._wait(None)
+                return
+            crew.assign()
+            crew.flush()
+            if self._wait(crew):
+                crew.hear()
+                self._lost = 0
+            crew.watch()
+        except CrewLost as lost:
+            self._fall_back(str(lost))
+        except Exception as error:
+            log.exception("the verifier service broke")
+            self._fall_back(f"{type(error).__name__}")
+            self._give_up(f"the verifier service broke: {type(error).__name__}")
+
+    def _collect(self) -> bool:
+        """Takes in what is new; whether there was something."""
+        with self._lock:
+            new, self._new = self._new, []
+        for job in new:
+            if job.waiting:
+                self._waiting.add(job)
+        return bool(new)
+
+    def _begin(self) -> None:
+        """A warm zygote, or everything that waits is told why there is none."""
+        try:
+            self._channel = self._launch()
+            if not isinstance(self._channel, BoxChannel):  # there the broker has heard that it is ready
+                self._greet(self._channel)
+            self._crew = Crew(self._channel, self.workers, self._memory_mib, self._waiting)
+        except (OSError, SandboxError) as error:
             self._drop()
-            own = lost.kind in ("memory", "recursion", "cpu")
-            if own or (lost.kind == "timeout" and lost.cpu >= BUSY_SHARE_ALONE * seconds):
-                return self._too_expensive(pair[0], lost, seconds)
-            return _unjudged(pair[0], Outcome.INFRA_ERROR, f"no verdict after two attempts: {lost}", seconds)
+            hint = getattr(error, "hint", "")
+            self._give_up(f"the worker cannot be started: {error}" + (f" ({hint})" if hint else ""))
 
-    def _answer(self, worker: WorkerProcess, pair: Pair, seconds: float) -> Verdict:
-        deadline = time.monotonic() + seconds
-        while True:
-            message = worker.receive(deadline)
-            match message["kind"]:
-                case "warming":
-                    deadline = time.monotonic() + START_SECONDS
-                case "warm":
-                    deadline = time.monotonic() + seconds
-                case "verdict":
-                    return Verdict.model_validate(message["verdict"])
-                case "memory" | "recursion" as kind:
-                    raise WorkerLost(kind, f"out of {'memory' if kind == 'memory' else 'stack'}")
-                case _:
-                    return _unjudged(pair[0], Outcome.INFRA_ERROR, message["reason"], 0.0)
+    def _greet(self, channel: Channel) -> None:
+        """Waits for READY. Raises CrewLost."""
+        heard, deadline = b"", time.monotonic() + START_SECONDS
+        _, replies = channel.descriptors
+        while len(heard) < len(READY):
+            if not select.select([replies], [], [], max(0.0, deadline - time.monotonic()))[0]:
+                raise CrewLost(f"it was not ready within {START_SECONDS:g} s")
+            with contextlib.suppress(BlockingIOError):
+                data = os.read(replies, len(READY) - len(heard))
+                if not data:
+                    raise CrewLost("it is gone")
+                heard += data
+        if heard != READY:
+            raise CrewLost("it does not speak this protocol")
 
-    def _too_expensive(self, spec: Spec, lost: WorkerLost, seconds: float) -> Verdict:
-        reason = {
-            "memory": f"too expensive to decide within {self._memory_mib} MiB",
-            "recursion": "too deeply nested to decide",
-        }.get(lost.kind, f"too expensive to decide within {seconds:g} s")
-        return _unjudged(spec, Outcome.FAIL, reason, seconds)
+    def _wait(self, crew: Crew | None) -> bool:
+        """Until something happens; whether the zygote said something."""
+        poll = select.poll()
+        poll.register(self._wake_out, select.POLLIN)
+        most: float | None = None
+        if crew is not None:
+            poll.register(crew.replies, select.POLLIN)
+            if crew.wants_to_write:
+                poll.register(crew.requests, select.POLLOUT)
+            if crew.deadline is not None:
+                most = max(0.0, (crew.deadline - time.monotonic()) * 1000) + 10
+        ready = {descriptor for descriptor, _ in poll.poll(most)}
+        if self._wake_out in ready:
+            with contextlib.suppress(BlockingIOError):
+                os.read(self._wake_out, 4096)
+        return crew is not None and crew.replies in ready
 
-    def _ready(self) -> WorkerProcess:
-        """The warm worker, or a new one. Raises WorkerLost where none can be started."""
-        if self._worker is None:
-            try:
-                worker = self._starter.submit(WorkerProcess, self._memory_mib).result()
-            except OSError as error:
-                raise WorkerLost("start", f"the worker cannot be started: {error}") from error
-            self._worker = worker
-            message: dict[str, Any] = worker.receive(time.monotonic() + START_SECONDS)
-            if message.get("kind") != "ready":
-                raise WorkerLost("start", "the worker does not speak this protocol")
-        return self._worker
+    def _fall_back(self, why: str) -> None:
+        """Another zygote takes over; not for ever."""
+        said = self._channel.kill() if self._channel is not None else why
+        told = f"{why}: {said}"
+        log.warning("the verifiers' worker was lost: %s", told)
+        if self._crew is not None:
+            self._crew.abandon(told)
+        self._drop()
+        self._lost += 1
+        if self._lost >= STARTS:
+            self._lost = 0
+            self._give_up(f"the worker was lost {STARTS} times: {told}")
+
+    def _give_up(self, reason: str) -> None:
+        for item in self._waiting.empty():
+            item.job.settle(item, broken(item, reason))
 
     def _drop(self) -> None:
-        if self._worker is not None:
-            self._worker.kill()
-            self._worker = None
-
-
-def _batch(pairs: Sequence[Pair], seconds: float) -> dict[str, Any]:
-    return {"seconds": seconds, "items": [(spec.model_dump(mode="json"), submission) for spec, submission in pairs]}
-
-
-def _unjudged(spec: Spec, outcome: Outcome, reason: str, seconds: float) -> Verdict:
-    name, version = identity(spec)
-    return Verdict(outcome=outcome, score=0.0, reason=reason, verifier=name, version=version, seconds=seconds)
+        if self._crew is not None:
+            self._crew.abandon("the verifier service was closed")
+        self._crew = None
+        if self._channel is not None:
+            self._channel.kill()
+        self._channel = None

@@ -1,129 +1,254 @@
-"""The process that decides: it reads batches from a private pipe and answers item by item.
+"""The zygote of the verifiers' hands: everything is imported here once, and each hand is a copy of it.
 
-It is started by `verifiers.workers.service` and by nobody else. It dies with its parent (PDEATHSIG), may not write
-files or start processes, has its memory and processor time capped, and leaves no core. SymPy is imported here, when
-the first item asks for it, after saying so: the clock on the host does not count that.
+What always holds: hostile text is never looked at here, only passed on to a hand, byte for byte; an item that takes
+longer than its clock allows ends with its hand, killed; a hand that has ended is told once, after all that it said.
+A fork costs some 10 ms where a start with its imports would cost a second, so a hand is expendable.
+
+It is a program of the runtime (`verifiers.workers.program`), or where there is no broker a process that confines itself
+before it says READY; both speak `verifiers.workers.lines` over standard input and output.
 """
 
 from __future__ import annotations
 
-import ctypes
-import importlib
+import contextlib
+import gc
+import json
 import os
 import resource
+import select
 import signal
 import sys
 import time
-from typing import Any
+from dataclasses import dataclass, field
 
-from verifiers.errors import SpecError
-from verifiers.registry import decide
-from verifiers.spec import SPEC, ExpressionSpec, PredicateSpec, Spec
-from verifiers.workers.frames import Frames, encode
+from runtime.guest import confine, filters
+from runtime.programs import READY
+from verifiers import registry
+from verifiers.workers import hand as hands
+from verifiers.workers.frames import HEADER as FRAME
+from verifiers.workers.lines import CLOCK, INDEX, Kind, Line, Lines, pack
+from verifiers.workers.progress import NONE, Progress
 
-PR_SET_PDEATHSIG = 1
-MAY_TAKE_LONG = (ExpressionSpec, PredicateSpec)
-GATHERED = 256
 READ = 1 << 20
+LOOK_SECONDS = 0.02
+SLOW_SECONDS = 0.1
+"""After which whatever waits behind an item goes to another hand."""
+GIVES_WAY_SECONDS = 0.25
+"""Of computing, after which an item gives way to others."""
+LOWER = 7
+"""By how much its niceness grows then: beside one other process it has a sixth of a processor."""
+MAX_FRAME = 16 << 20
+"""Of one answer; a hand that says more has lost its mind."""
 
 
-def die_with_parent(parent: int) -> None:
-    """SIGKILL when the parent thread ends; leaves at once where it already has."""
-    if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0):
-        raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG) failed")
-    if os.getppid() != parent:
-        sys.exit(0)
+@dataclass(eq=False)
+class Hand:
+    number: int
+    pid: int
+    requests: int
+    replies: int
+    progress: Progress
+    seconds: float = 0.0
+    gives_way: bool = False
+    unsent: bytearray = field(default_factory=bytearray)
+    said: bytearray = field(default_factory=bytearray)
+    slow: int = NONE
+    """The item of which it was told that it takes long."""
+    lowered: bool = False
+    why: str = "died"
+    cpu: float = 0.0
 
 
-def limit(memory_mib: int) -> None:
-    for kind, most in (
-        (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_FSIZE, 0),
-        (resource.RLIMIT_NPROC, 0),
-        (resource.RLIMIT_AS, memory_mib << 20),
-    ):
-        resource.setrlimit(kind, (most, most))
+class Zygote:
+    def __init__(self, source: int, sink: int, memory_mib: int) -> None:
+        self._source, self._sink, self._memory_mib = source, sink, memory_mib
+        self._lines = Lines()
+        self._hands: dict[int, Hand] = {}
+        self._poll = select.poll()
+        self._poll.register(source, select.POLLIN)
+        self._by_descriptor: dict[int, Hand] = {}
 
+    def serve(self) -> None:
+        """Until the other side closes its end; then all hands are killed."""
+        try:
+            while True:
+                busy = any(hand.progress.item != NONE or hand.unsent for hand in self._hands.values())
+                for descriptor, _ in self._poll.poll(LOOK_SECONDS * 1000 if busy else None):
+                    if descriptor != self._source:
+                        self._stirs(descriptor)
+                        continue
+                    data = os.read(self._source, READ)
+                    if not data:
+                        return
+                    for line in self._lines.feed(data):
+                        self._take(line)
+                now = time.monotonic()
+                for hand in list(self._hands.values()):
+                    self._look(hand, now)
+        finally:
+            for hand in self._hands.values():
+                os.kill(hand.pid, signal.SIGKILL)
 
-def allow_processor(seconds: float) -> None:
-    """A backstop for a host that cannot watch its clock: SIGXCPU after three times the item's time."""
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    most = int(used.ru_utime + used.ru_stime + 3 * seconds) + 2
-    resource.setrlimit(resource.RLIMIT_CPU, (most, resource.RLIM_INFINITY))
+    def _take(self, line: Line) -> None:
+        hand = self._hands.get(line.hand)
+        match line.kind:
+            case Kind.ITEMS:
+                if hand is None:
+                    hand = self._fork(line.hand)
+                hand.seconds, hand.gives_way = CLOCK.unpack_from(line.body)
+                hand.unsent += line.body[CLOCK.size :]
+                self._send(hand)
+            case Kind.HOLD if hand is not None:
+                hand.progress.hold(INDEX.unpack(line.body)[0])
+            case Kind.KILL if hand is not None:
+                self._kill(hand, "asked")
 
+    def _fork(self, number: int) -> Hand:
+        request_out, request_in = os.pipe()
+        reply_out, reply_in = os.pipe()
+        progress, parent = Progress(), os.getpid()
+        pid = os.fork()
+        if pid == 0:
+            hands.main(request_out, reply_in, progress, parent=parent, memory_mib=self._memory_mib)
+        os.close(request_out)
+        os.close(reply_in)
+        os.set_blocking(request_in, False)
+        os.set_blocking(reply_out, False)
+        hand = self._hands[number] = Hand(number, pid, request_in, reply_out, progress)
+        self._by_descriptor[request_in] = self._by_descriptor[reply_out] = hand
+        self._poll.register(reply_out, select.POLLIN)
+        return hand
 
-def judge(spec: Spec, submission: str) -> dict[str, Any]:
-    """One item's answer: a verdict, or what kept us from one."""
-    started = time.perf_counter()
-    try:
-        verdict = decide(spec, submission)
-    except SpecError as error:
-        return {"kind": "bad_spec", "reason": f"the spec cannot be used: {error}"}
-    except MemoryError:
-        return {"kind": "memory"}
-    except RecursionError:
-        return {"kind": "recursion"}
-    except Exception as error:  # noqa: BLE001 - a verifier that breaks is our fault and is reported as such
-        return {"kind": "broken", "reason": f"the verifier broke: {type(error).__name__}: {error}"[:300]}
-    content = verdict.model_dump(mode="json")
-    return {"kind": "verdict", "verdict": {**content, "seconds": time.perf_counter() - started}}
+    def _send(self, hand: Hand) -> None:
+        try:
+            while hand.unsent:
+                del hand.unsent[: os.write(hand.requests, hand.unsent)]
+        except BlockingIOError:
+            self._poll.register(hand.requests, select.POLLOUT)
+            return
+        except BrokenPipeError:
+            hand.unsent.clear()  # its end of the replies tells the rest
+        with contextlib.suppress(KeyError):
+            self._poll.unregister(hand.requests)
 
+    def _stirs(self, descriptor: int) -> None:
+        hand = self._by_descriptor.get(descriptor)
+        if hand is None:
+            return
+        if descriptor == hand.requests:
+            self._send(hand)
+            return
+        try:
+            data = os.read(hand.replies, READ)
+        except BlockingIOError:
+            return
+        if not data:
+            self._bury(hand)
+            return
+        hand.said += data
+        whole = self._whole(hand)
+        if whole:
+            self._say(hand, Kind.SAID, bytes(hand.said[:whole]))
+            del hand.said[:whole]
 
-class Replies:
-    """The way back. Answers that cost nothing are gathered; whatever may take long is announced by an empty buffer."""
+    def _whole(self, hand: Hand) -> int:
+        """How many bytes of what it said are whole frames."""
+        end = 0
+        while len(hand.said) - end >= FRAME.size:
+            (length,) = FRAME.unpack_from(hand.said, end)
+            if length > MAX_FRAME:
+                self._kill(hand, "died")
+                break
+            if len(hand.said) - end - FRAME.size < length:
+                break
+            end += FRAME.size + length
+        return end
 
-    def __init__(self, pipe: int) -> None:
-        self._pipe = pipe
-        self._waiting: list[bytes] = []
+    def _look(self, hand: Hand, now: float) -> None:
+        """Is what it does taking long, or too long?"""
+        item, since, before = hand.progress.item, hand.progress.since, hand.progress.cpu
+        if item == NONE or hand.progress.item != item:
+            return
+        age = now - since
+        if age < SLOW_SECONDS:
+            return
+        hand.cpu = max(0.0, cpu_of(hand.pid) - before)
+        if age >= hand.seconds:
+            self._kill(hand, "timeout")
+            return
+        if hand.slow != item:
+            hand.slow = item
+            self._say(hand, Kind.SLOW, INDEX.pack(item))
+        if hand.gives_way and not hand.lowered and hand.cpu >= GIVES_WAY_SECONDS:
+            hand.lowered = True
+            with contextlib.suppress(OSError):  # then it does not, and only takes time from others
+                os.setpriority(os.PRIO_PROCESS, hand.pid, os.getpriority(os.PRIO_PROCESS, 0) + LOWER)
 
-    def add(self, message: dict[str, Any]) -> None:
-        self._waiting.append(encode(message))
-        if len(self._waiting) >= GATHERED:
-            self.flush()
+    def _kill(self, hand: Hand, why: str) -> None:
+        if hand.why == "died":
+            hand.why = why
+        os.kill(hand.pid, signal.SIGKILL)  # it is not reaped before its pipe has ended
 
-    def flush(self) -> None:
-        data = memoryview(b"".join(self._waiting))
-        self._waiting.clear()
+    def _bury(self, hand: Hand) -> None:
+        _, status = os.waitpid(hand.pid, 0)
+        item = hand.progress.item
+        if hand.why == "died" and item != NONE:
+            hand.cpu = 0.0
+        with contextlib.suppress(KeyError):
+            self._poll.unregister(hand.requests)
+        self._poll.unregister(hand.replies)
+        for descriptor in (hand.requests, hand.replies):
+            del self._by_descriptor[descriptor]
+            os.close(descriptor)
+        del self._hands[hand.number]
+        ended = {"why": hand.why, "status": os.waitstatus_to_exitcode(status), "item": item, "cpu": hand.cpu}
+        hand.progress.close()
+        self._say(hand, Kind.ENDED, json.dumps(ended).encode())
+
+    def _say(self, hand: Hand, kind: Kind, body: bytes) -> None:
+        data = memoryview(pack(hand.number, kind, body))
         while data:
-            data = data[os.write(self._pipe, data) :]
+            data = data[os.write(self._sink, data) :]
 
 
-def serve(requests: int, replies: Replies, memory_mib: int) -> None:
-    """Answers batches until the other side closes its end."""
-    limit(memory_mib)
-    warm = False
-    frames = Frames()
-    replies.add({"kind": "ready"})
-    replies.flush()
-    while data := os.read(requests, READ):
-        frames.feed(data)
-        while (batch := frames.next()) is not None:
-            allow_processor(batch["seconds"] * len(batch["items"]))
-            for index, (spec_data, submission) in enumerate(batch["items"]):
-                spec = SPEC.validate_python(spec_data)
-                if isinstance(spec, MAY_TAKE_LONG):
-                    replies.flush()
-                    if not warm:
-                        warm = warm_up(replies)
-                replies.add({"index": index, **judge(spec, submission), "cpu": time.process_time()})
-            replies.flush()
+def cpu_of(pid: int) -> float:
+    """Processor seconds that a process has used (clock_getcpuclockid(3)); 0 where its kernel does not tell."""
+    try:
+        return time.clock_gettime((~pid << 3) | 2)
+    except OSError:
+        return 0.0
 
 
-def warm_up(replies: Replies) -> bool:
-    """Imports SymPy between two messages, so that the host takes that time off the item's clock."""
-    replies.add({"kind": "warming"})
-    replies.flush()
-    importlib.import_module("verifiers.answers.symbolic")
-    replies.add({"kind": "warm", "cpu": time.process_time()})
-    replies.flush()
-    return True
+def warm_up() -> None:
+    """Imports all that decides, and leaves nothing that a hand would have to copy when it collects garbage."""
+    registry.preload()
+    gc.collect()
+    gc.freeze()
 
 
-def main() -> None:
-    requests, replies, parent, memory_mib = map(int, sys.argv[1:])
-    die_with_parent(parent)
-    serve(requests, Replies(replies), memory_mib)
+def confine_alone(parent: int) -> None:
+    """Where no box is around it: it ends with its parent, gains no rights and stays in its namespaces."""
+    hands.die_with(parent)
+    for kind in (resource.RLIMIT_CORE, resource.RLIMIT_FSIZE):
+        resource.setrlimit(kind, (0, 0))
+    confine.begin()
+    confine.Filter(filters.one_world(os.uname().machine, filters=True)).install()
+
+
+def main(memory_mib: int, parent: int) -> None:
+    """`parent` is 0 in a box."""
+    source, sink = os.dup(0), os.dup(1)
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
+    os.dup2(null, 1)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    warm_up()
+    if parent:
+        confine_alone(parent)
+    os.write(sink, READY)
+    os.dup2(null, 2)
+    Zygote(source, sink, memory_mib).serve()
 
 
 if __name__ == "__main__":
-    main()
+    main(int(sys.argv[1]), int(sys.argv[2]))

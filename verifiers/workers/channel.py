@@ -1,0 +1,72 @@
+"""The zygote as the service sees it: two pipes, what it is held in, and an end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from runtime.backends.backend import Cause
+from runtime.errors import SandboxError
+from verifiers.workers.box import Box, ToolBoxes
+from verifiers.workers.process import ConfinedProcess
+from verifiers.workers.program import NAME
+
+BASE_MIB = 512
+"""What a zygote and its idle hands take."""
+PIDS = 128
+
+
+class Channel(Protocol):
+    isolation: str
+    """As a verdict names it."""
+
+    @property
+    def descriptors(self) -> tuple[int, int]:
+        """Requests and replies, neither of which blocks."""
+        ...
+
+    def out_of_memory(self) -> int:
+        """How many of its processes the kernel has ended for want of memory."""
+        ...
+
+    def kill(self) -> str:
+        """Ends it at once; why it had ended, for a person."""
+        ...
+
+
+Launch = Callable[[], Channel]
+"""Raises OSError or SandboxError. Called on the thread of the service."""
+
+
+class BoxChannel:
+    def __init__(self, box: Box) -> None:
+        self._box = box
+        self.isolation: str = box.isolation
+
+    @property
+    def descriptors(self) -> tuple[int, int]:
+        return self._box.descriptors
+
+    def out_of_memory(self) -> int:
+        try:
+            return self._box.usage().oom_kills
+        except SandboxError:
+            return 0
+
+    def kill(self) -> str:
+        cause = self._box.kill().cause
+        return "it was ended" if cause is Cause.ASKED else f"its box ended: {cause.value}"
+
+
+def in_boxes(boxes: ToolBoxes, memory_mib: int, hands: int) -> Launch:
+    """`memory_mib` for a hand's own use; so many may use it all at once before the kernel ends the largest."""
+
+    def launch() -> Channel:
+        memory = BASE_MIB + hands * memory_mib
+        return BoxChannel(boxes.box(NAME, memory_mib=memory, pids=PIDS, cpus=float(hands + 1), open_files=1024))
+
+    return launch
+
+
+def in_process(memory_mib: int) -> Launch:
+    return lambda: ConfinedProcess(memory_mib)

@@ -1,0 +1,298 @@
+"""Which hand gets which items, what it says of them, and who is to blame for what it leaves unsaid.
+
+What always holds: every item of every job is settled once; an item that takes long holds up no other for longer than
+`worker.SLOW_SECONDS`: what waits behind it goes to another hand, and it gives way to that. All of it runs on one
+thread, that of the service.
+
+Who is to blame when an item has no verdict. Its own doing, by its own text and the same way every time, is
+    - out of time while it computed, out of memory in a hand that had judged nothing else, or too deep to walk through:
+      a `fail` that says so. A hang is never a pass, nor a way out.
+Anything else (killed by somebody, no processor, broken) is judged once more, alone, in a fresh hand; if that is lost
+too, and not by its own doing, it is `infra_error`. A spec that cannot be used is that as well: it says nothing about
+the submission. Items around a lost one keep their verdicts, or are given to others.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import ValidationError
+
+from verifiers.verdict import Ground, Verdict
+from verifiers.workers.channel import Channel
+from verifiers.workers.frames import FrameError, Frames, encode
+from verifiers.workers.jobs import Item, Waiting, broken, failed
+from verifiers.workers.lines import CLOCK, INDEX, Kind, Line, Lines, pack
+
+CHUNK = 64
+CHUNK_CHARS = 200_000
+LOW = 16
+"""A hand with fewer items than this is given more."""
+SLOW_HANDS = 12
+"""Beside those that work, so many may be busy with an item that takes long."""
+PASSED_ON = 4
+BUSY_SHARE = 0.2
+"""A time-out is the submission's own when it computed for at least this share of it: it gave way to others."""
+GRACE_SECONDS = 2.0
+"""After the zygote should have ended a hand."""
+READ = 1 << 20
+
+
+class CrewLost(Exception):
+    """The zygote is gone."""
+
+
+@dataclass(eq=False)
+class Hand:
+    number: int
+    items: dict[int, Item] = field(default_factory=dict)
+    """Given and not answered, by index, in order."""
+    given: int = 0
+    """Over its life; the next index."""
+    answered: int = 0
+    slow: bool = False
+    """Busy with an item that takes long, or on its way out: it gets nothing more."""
+    seconds: float = 0.0
+    heard: float = 0.0
+    killed: bool = False
+    frames: Frames = field(default_factory=Frames)
+
+
+class Crew:
+    def __init__(self, channel: Channel, workers: int, memory_mib: int, waiting: Waiting) -> None:
+        self._channel, self._workers, self._memory_mib, self._waiting = channel, workers, memory_mib, waiting
+        self._again: deque[Item] = deque()
+        """To be judged alone."""
+        self._hands: dict[int, Hand] = {}
+        self._numbers = 0
+        self._lines = Lines()
+        self._unsent = bytearray()
+        self._oom = 0
+        self.requests, self.replies = channel.descriptors
+
+    @property
+    def busy(self) -> bool:
+        return bool(self._again) or any(hand.items for hand in self._hands.values())
+
+    @property
+    def wants_to_write(self) -> bool:
+        return bool(self._unsent)
+
+    @property
+    def deadline(self) -> float | None:
+        """Moment at which a hand should long have been heard of."""
+        moments = [hand.heard + hand.seconds + GRACE_SECONDS for hand in self._hands.values() if hand.items]
+        return min(moments, default=None)
+
+    def assign(self) -> None:
+        """Gives out what waits."""
+        while self._again and len(self._hands) < self._workers + SLOW_HANDS:
+            item = self._again.popleft()
+            if not item.judged:
+                alone = self._new_hand()
+                alone.slow = True
+                self._give(alone, [item], seconds=self._time_left(item), gives_way=False)
+        while self._waiting:
+            working = [hand for hand in self._hands.values() if not hand.slow]
+            hand = min(working, key=lambda one: len(one.items), default=None)
+            if hand is None or (hand.items and len(working) < self._workers):
+                if len(self._hands) >= self._workers + SLOW_HANDS:
+                    return
+                hand = self._new_hand()
+            elif len(hand.items) >= LOW:
+                return
+            share = -(-len(self._waiting) // self._workers)
+            items = self._waiting.take(min(CHUNK, share), CHUNK_CHARS)
+            if hand.items and items[0].job.seconds != hand.seconds:  # one clock at a time
+                self._waiting.back(items)
+                return
+            self._give(hand, items, seconds=items[0].job.seconds, gives_way=True)
+
+    def flush(self) -> None:
+        try:
+            while self._unsent:
+                del self._unsent[: os.write(self.requests, self._unsent)]
+        except BlockingIOError:
+            return
+        except OSError as error:
+            raise CrewLost(str(error)) from error
+
+    def hear(self) -> None:
+        """Takes what has come. Raises CrewLost."""
+        try:
+            data = os.read(self.replies, READ)
+        except BlockingIOError:
+            return
+        except OSError as error:
+            raise CrewLost(str(error)) from error
+        if not data:
+            raise CrewLost("it is gone")
+        try:
+            for line in self._lines.feed(data):
+                self._take(line)
+        except (ValueError, KeyError, TypeError, FrameError, ValidationError) as error:
+            raise CrewLost(f"it does not speak this protocol: {type(error).__name__}") from error
+
+    def watch(self) -> None:
+        """Ends what is overdue. Raises CrewLost when the zygote does not even do that."""
+        now = time.monotonic()
+        for hand in list(self._hands.values()):
+            if hand.items and now > hand.heard + hand.seconds + GRACE_SECONDS:
+                if hand.killed:
+                    raise CrewLost("it does not end what it should")
+                self._end(hand)
+                hand.heard, hand.seconds = now, 0.0
+
+    def abandon(self, why: str) -> None:
+        """The zygote is gone: what hands were at is judged once more, alone, by the next; the rest by whoever comes."""
+        out_of_memory = "memory" in why
+        for hand in self._hands.values():
+            items = list(hand.items.values())
+            if items and (hand.slow or out_of_memory):
+                self._lost(items[0], "died", 0.0, why)
+                items = items[1:]
+            self._pass_on(items, why)
+        self._waiting.back(list(self._again))
+        self._hands.clear()
+        self._again.clear()
+
+    # hands
+
+    def _new_hand(self) -> Hand:
+        self._numbers += 1
+        hand = self._hands[self._numbers] = Hand(self._numbers)
+        return hand
+
+    def _give(self, hand: Hand, items: list[Item], *, seconds: float, gives_way: bool) -> None:
+        if not hand.items:
+            hand.heard = time.monotonic()
+        hand.seconds = seconds
+        first = hand.given
+        for item in items:
+            hand.items[hand.given] = item
+            hand.given += 1
+        texts = [(item.pair[0].model_dump_json(), item.pair[1]) for item in items]
+        frame = encode({"seconds": seconds, "first": first, "items": texts})
+        self._unsent += pack(hand.number, Kind.ITEMS, CLOCK.pack(seconds, gives_way) + frame)
+
+    def _end(self, hand: Hand) -> None:
+        hand.slow = hand.killed = True
+        self._unsent += pack(hand.number, Kind.KILL)
+
+    def _time_left(self, item: Item) -> float:
+        """For a second attempt after memory ran out: together they take no longer than one that runs out of time."""
+        return max(1.0, item.job.seconds - item.spent)
+
+    # what they say
+
+    def _take(self, line: Line) -> None:
+        hand = self._hands.get(line.hand)
+        if hand is None:
+            return
+        match line.kind:
+            case Kind.SAID:
+                hand.heard = time.monotonic()
+                hand.frames.feed(line.body)
+                while (answer := hand.frames.next()) is not None:
+                    self._answer(hand, answer)
+                if hand.slow and not hand.items and not hand.killed:
+                    self._end(hand)
+            case Kind.SLOW:
+                self._is_slow(hand, INDEX.unpack(line.body)[0])
+            case Kind.ENDED:
+                del self._hands[line.hand]
+                self._has_ended(hand, json.loads(line.body))
+
+    def _answer(self, hand: Hand, answer: dict[str, Any]) -> None:
+        item = hand.items.pop(answer["index"], None)
+        hand.answered += 1
+        if item is None:
+            return
+        match answer["kind"]:
+            case "verdict":
+                content = answer["verdict"]
+                content["isolation"] = self._channel.isolation
+                item.job.settle(item, Verdict.model_validate(content))
+            case "memory":
+                others = list(hand.items.values())
+                hand.items.clear()
+                self._end(hand)
+                self._pass_on(others, "its hand ran out of memory")
+                self._lost(item, "memory", 0.0, "out of memory", fresh=hand.answered == 1)
+            case "recursion":
+                reason = "too deeply nested to decide"
+                item.job.settle(item, self._held(failed(item, Ground.MEMORY, reason, 0.0)))
+            case _:
+                item.job.settle(item, self._held(broken(item, str(answer["reason"])[:1000])))
+
+    def _is_slow(self, hand: Hand, index: int) -> None:
+        if index not in hand.items:
+            return
+        hand.slow = True
+        behind = [hand.items.pop(other) for other in list(hand.items) if other > index]
+        if behind:
+            self._unsent += pack(hand.number, Kind.HOLD, INDEX.pack(index))
+            self._waiting.back(behind)
+
+    def _has_ended(self, hand: Hand, ended: dict[str, Any]) -> None:
+        item = hand.items.pop(ended["item"], None)
+        others, status = list(hand.items.values()), int(ended["status"])
+        if item is None and others and ended["why"] == "asked":  # it was silent for too long, before it began
+            item, others = others[0], others[1:]
+        why = _how(status)
+        if item is not None:
+            kind = ended["why"]
+            if kind == "died" and status == -signal.SIGXCPU:
+                kind = "cpu"
+            elif kind == "died" and status == -signal.SIGKILL and self._channel.out_of_memory() > self._oom:
+                self._oom = self._channel.out_of_memory()
+                kind = "memory"
+            self._lost(item, kind, float(ended["cpu"]), why, fresh=hand.answered == 0)
+        self._pass_on(others, why)
+
+    # who is to blame
+
+    def _lost(self, item: Item, kind: str, cpu: float, why: str, *, fresh: bool = False) -> None:
+        seconds = item.job.seconds
+        own = kind == "cpu" or (kind == "memory" and (fresh or item.attempts))
+        if own or (kind == "timeout" and cpu >= BUSY_SHARE * seconds):
+            item.job.settle(item, self._held(self._too_expensive(item, kind)))
+        elif item.attempts:
+            text = f"no verdict after two attempts: {'no answer in time' if kind in ('timeout', 'asked') else why}"
+            item.job.settle(item, self._held(broken(item, text, seconds)))
+        else:
+            item.attempts += 1
+            if kind == "memory":
+                item.spent += seconds / 2
+            self._again.append(item)
+
+    def _pass_on(self, items: list[Item], why: str) -> None:
+        """They were lost with another; but not for ever."""
+        back = []
+        for item in items:
+            item.passed_on += 1
+            if item.passed_on <= PASSED_ON:
+                back.append(item)
+            else:
+                item.job.settle(item, self._held(broken(item, f"no verdict: {why}, again and again")))
+        self._waiting.back(back)
+
+    def _too_expensive(self, item: Item, kind: str) -> Verdict:
+        seconds = item.job.seconds
+        if kind == "memory":
+            return failed(item, Ground.MEMORY, f"too expensive to decide within {self._memory_mib} MiB", seconds)
+        return failed(item, Ground.TIMEOUT, f"too expensive to decide within {seconds:g} s", seconds)
+
+    def _held(self, verdict: Verdict) -> Verdict:
+        return verdict.model_copy(update={"isolation": self._channel.isolation})
+
+
+def _how(status: int) -> str:
+    how = f"signal {signal.Signals(-status).name}" if status < 0 else f"exit code {status}"
+    return f"the worker died with {how}"
