@@ -99,7 +99,7 @@ def _check_examples(spec: ProgramSpec) -> None:
             raise SpecError(f"example {place + 1}: {example.raises!r} is no name of an exception")
         try:
             arguments = read_arguments(example.arguments)
-            result = example.raises and f"raises {example.raises}" or literal(read(example.expected))
+            result = f"raises {example.raises}" if example.raises else literal(read(example.expected))
         except NotPlainError as error:
             raise SpecError(f"example {place + 1}: {error}", hint="Values are Python literals, as text.") from error
         takes_any = takes_any or bool(arguments.positional or arguments.named)

@@ -1,0 +1,113 @@
+"""What came of one test, and of all of them: the pure part between answers and a verdict."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from runtime.sandbox import CallStatus
+from verifiers.programs.compare import agree
+from verifiers.programs.guests import Answer
+from verifiers.programs.judges import shown
+from verifiers.programs.plan import Trial
+from verifiers.programs.values import Value, arguments_text, kind_of, literal
+from verifiers.verdict import Ground
+
+EVIDENCE_CHARS = 1_000
+SENTENCE_CHARS = 160
+GROUNDS = {
+    CallStatus.TIMEOUT: Ground.TIMEOUT,
+    CallStatus.CPU: Ground.TIMEOUT,
+    CallStatus.EXPIRED: Ground.TIMEOUT,
+    CallStatus.MEMORY: Ground.MEMORY,
+}
+
+
+class Finding(NamedTuple):
+    """`ground` is None for a test that was passed."""
+
+    ground: Ground | None
+    reason: str = ""
+    got: str = ""
+    """What came back, in a few words: for telling whether it is the same another time."""
+    forged: bool = False
+
+    @property
+    def passed(self) -> bool:
+        return self.ground is None
+
+
+PASSED = Finding(None)
+
+
+def clip(text: str, most: int = SENTENCE_CHARS) -> str:
+    return text if len(text) <= most else text[: most - 3] + "..."
+
+
+def called(name: str, trial: Trial) -> str:
+    return f"{name}({clip(arguments_text(trial.arguments), 100)})"
+
+
+def broken_off(name: str, told: Answer) -> Finding | None:
+    """For a call that gave no value; None for one that did. `name` is how the call is shown."""
+    match told.kind:
+        case "value" | "loaded":
+            return None
+        case "raised" if "MemoryError" in told.names:
+            return Finding(Ground.MEMORY, f"{name} ran out of memory", shown(told))
+        case "raised" | "odd":
+            return Finding(Ground.REFUTED, f"{name} {shown(told)}", shown(told))
+        case "lost":
+            ground = GROUNDS.get(told.status, Ground.REFUTED)
+            return Finding(ground, f"{name}: {shown(told)}", told.status.value, forged=told.forged)
+
+
+def compared(name: str, trial: Trial, told: Answer) -> Finding:
+    """For tests with an expected value or exception."""
+    if trial.raises:
+        if told.kind == "raised" and trial.raises in told.names:
+            return PASSED
+        lost = broken_off(name, told)
+        if lost is not None and told.kind == "lost":
+            return lost
+        return Finding(Ground.REFUTED, f"{name} {_gave(told)}, and did not raise {trial.raises}", shown(told))
+    lost = broken_off(name, told)
+    if lost is not None:
+        return lost
+    if agree(trial.expected, told.value, trial.compare):
+        return PASSED
+    reason = f"{name} gave {shown(told)}, not {clip(literal(trial.expected), 100)}"
+    if literal(trial.expected) == literal(told.value) or _numbers_alike(trial.expected, told.value):
+        reason += f": a {kind_of(told.value)} is no {kind_of(trial.expected)}"
+    return Finding(Ground.REFUTED, reason, shown(told))
+
+
+def _gave(told: Answer) -> str:
+    return f"gave {shown(told)}" if told.kind == "value" else shown(told)
+
+
+def _numbers_alike(one: Value, other: Value) -> bool:
+    return (isinstance(one, bool | int | float) and isinstance(other, bool | int | float) and one == other) or (
+        isinstance(one, list | tuple) and isinstance(other, list | tuple) and list(one) == list(other)
+    )
+
+
+def evidence(trial: Trial, finding: Finding) -> dict[str, Any]:
+    """Enough to do the test again by hand."""
+    told: dict[str, Any] = {"test": trial.number + 1, "kind": trial.origin, "visible": trial.visible}
+    if trial.run is not None:
+        told["stdin"] = clip(ascii(trial.run.stdin)[1:-1], EVIDENCE_CHARS)
+        told["arguments"] = [clip(ascii(word)[1:-1], 100) for word in trial.run.arguments[:10]]
+        told["expected"] = clip(ascii(trial.run.expected)[1:-1], EVIDENCE_CHARS)
+    else:
+        told["arguments"] = clip(arguments_text(trial.arguments), EVIDENCE_CHARS)
+        if trial.raises:
+            told["expected"] = f"raises {trial.raises}"
+        elif trial.origin in ("example", "reference"):
+            told["expected"] = clip(literal(trial.expected), EVIDENCE_CHARS)
+        if trial.relation is not None:
+            told["relation"] = trial.relation.kind
+            if trial.pair is not None and trial.pair.second is not None:
+                told["second_arguments"] = clip(literal(trial.pair.second), EVIDENCE_CHARS)
+    if finding.got:
+        told["got"] = clip(finding.got, EVIDENCE_CHARS)
+    return told

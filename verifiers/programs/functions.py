@@ -1,0 +1,165 @@
+"""A function, asked one test at a time.
+
+What always holds: into the candidate's sandbox goes its source, the driver, and the arguments of the call in progress;
+what is expected, and what a relation compares, stays here.
+"""
+
+from __future__ import annotations
+
+from verifiers.programs.findings import PASSED, Finding, broken_off, called, clip, compared
+from verifiers.programs.generators import smaller
+from verifiers.programs.guests import LOAD_SECONDS, Answer, Guest, Opening
+from verifiers.programs.judges import Judges, shown
+from verifiers.programs.plan import Trial
+from verifiers.programs.relations import CHAINED, kept
+from verifiers.programs.spec import ProgramSpec
+from verifiers.programs.values import Arguments, literal
+from verifiers.verdict import Ground
+
+SHRINKS, SHRINK_SECONDS = 200, 2.0
+"""Calls, and seconds in them, that may go into making a failing input smaller."""
+LEAST_SECONDS = 0.05
+
+
+class Candidate:
+    """The submission, in one place after another. A context manager by way of `close`."""
+
+    def __init__(
+        self, spec: ProgramSpec, source: str, opening: Opening, judges: Judges, *, budget: float, seed: int = 0
+    ) -> None:
+        """`budget` is the seconds that all its calls together may take."""
+        self._spec, self._opening, self._judges, self._budget = spec, opening, judges, budget
+        others = [relation.other for relation in spec.relations if relation.other]
+        wanted = " ".join(dict.fromkeys([spec.function, *others]))
+        self.guest = Guest(opening, source, wanted=wanted, driver=spec.driver, seed=seed)
+
+    def close(self) -> None:
+        self.guest.close()
+
+    @property
+    def signals(self) -> tuple[str, ...]:
+        return tuple(self.guest.signals)
+
+    @property
+    def left(self) -> float:
+        """Seconds of the budget."""
+        return self._budget - self.guest.seconds
+
+    def begin(self) -> Finding:
+        """Loads the source. Raises SandboxError."""
+        told = self.guest.load(min(max(self._spec.seconds, LOAD_SECONDS), max(LEAST_SECONDS, self.left)))
+        lost = broken_off("the program", told)
+        if lost is None:
+            return PASSED
+        unreadable = told.names[:1] in (("SyntaxError",), ("IndentationError",), ("TabError",)) or (
+            told.names[:1] == ("NameError",) and told.text.startswith("the program defines no function")
+        )
+        if unreadable:
+            return lost._replace(ground=Ground.UNREADABLE)
+        return lost._replace(reason=f"{lost.reason} when it was loaded")
+
+    def test(self, trial: Trial) -> Finding:
+        """Raises SandboxError, or SpecError for spec's code that is broken."""
+        if self._spec.fresh:
+            self.guest.close()
+        if trial.relation is not None:
+            return self._relation(trial)
+        name = called(self._spec.function, trial)
+        told = self._call(self._spec.function, trial.arguments)
+        if told is None:
+            return self._out_of_time()
+        found = broken_off(name, told) or PASSED if trial.origin == "property" else compared(name, trial, told)
+        if found.passed and trial.properties:
+            return self._properties(name, trial, told)
+        return found
+
+    def _call(self, function: str, arguments: Arguments) -> Answer | None:
+        """None when the budget is used up."""
+        seconds = min(self._spec.seconds, self.left)
+        return self.guest.call(function, arguments, seconds) if seconds >= LEAST_SECONDS else None
+
+    def _out_of_time(self) -> Finding:
+        return Finding(Ground.TIMEOUT, f"all tests together took more than {self._budget:g} s", "timeout")
+
+    def _properties(self, name: str, trial: Trial, told: Answer) -> Finding:
+        for number in range(len(self._spec.properties)):
+            held, why = self._judges.holds(
+                self._spec, number, told.value, trial.arguments, self._opening, self._spec.seconds
+            )
+            if not held:
+                return Finding(Ground.REFUTED, f"{name} gave {shown(told)}: {why}", shown(told))
+        return PASSED
+
+    def _relation(self, trial: Trial) -> Finding:
+        relation, pair = trial.relation, trial.pair
+        assert relation is not None
+        assert pair is not None
+        function = self._spec.function
+        first = self._call(function, Arguments(pair.first))
+        if first is None:
+            return self._out_of_time()
+        lost = broken_off(called(function, trial), first)
+        if lost is not None:
+            return lost
+        if relation.kind in CHAINED:
+            place = relation.argument
+            chained = (*pair.first[:place], first.value, *pair.first[place + 1 :])
+            arguments = Arguments((first.value,) if relation.kind == "inverse" else chained)
+        else:
+            assert pair.second is not None
+            arguments = Arguments(pair.second)
+        if self._spec.fresh:
+            self.guest.close()
+        second = self._call(relation.other or function, arguments)
+        if second is None:
+            return self._out_of_time()
+        then = f"{relation.other or function}({clip(literal(arguments.positional)[1:-1], 100)})"
+        lost = broken_off(then, second)
+        if lost is not None:
+            return lost
+        if kept(relation, pair, first.value, second.value, trial.compare):
+            return PASSED
+        reason = f"{called(function, trial)} gave {shown(first)} and {then} gave {shown(second)}: no {relation.kind}"
+        return Finding(Ground.REFUTED, reason, f"{shown(first)}; {shown(second)}")
+
+    def shrunk(self, trial: Trial, finding: Finding) -> tuple[Trial, Finding]:
+        """The same failure for a simpler input, where one is found in a bounded number of calls. Only for inputs that
+        were generated; a lost call is not shrunk, because each one costs a place."""
+        if trial.origin not in ("reference", "property") or finding.ground is not Ground.REFUTED or finding.forged:
+            return trial, finding
+        best, found, calls = trial, finding, 0
+        least = max(LEAST_SECONDS, self.left - SHRINK_SECONDS)
+        progress = True
+        while progress and calls < SHRINKS:
+            progress = False
+            for simpler in self._simpler(best):
+                calls += 1
+                if calls >= SHRINKS or self.left < least:
+                    return best, found
+                asked = self._asked(simpler)
+                again = self.test(asked) if asked is not None else PASSED
+                if again.ground is Ground.REFUTED and self.guest.alive:
+                    best, found, progress = asked or best, again, True
+                    break
+                if not self.guest.alive:
+                    return best, found
+        return best, found
+
+    def _simpler(self, trial: Trial) -> list[Trial]:
+        values = trial.arguments.positional
+        made = []
+        for place, generator in enumerate(self._spec.inputs):
+            for simpler in smaller(generator, values[place]):
+                arguments = Arguments((*values[:place], simpler, *values[place + 1 :]))
+                made.append(trial._replace(arguments=arguments))
+                if len(made) >= SHRINKS:
+                    return made
+        return made
+
+    def _asked(self, trial: Trial) -> Trial | None:
+        """With what the reference says of the new input; None where it does not take it."""
+        if trial.origin == "property":
+            return trial
+        with self._judges.reference(self._spec, self._opening) as reference:
+            told = reference.call(self._spec.function, trial.arguments, self._spec.seconds)
+        return trial._replace(expected=told.value) if told.kind == "value" else None

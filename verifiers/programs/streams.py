@@ -1,0 +1,132 @@
+"""A whole program, run once for each test; what it prints is compared here.
+
+What always holds: the sandbox holds the source, the tool and the standard input of the run in progress. The output
+comes through the sandbox's supervisor, in which no code of the candidate runs; how the program ended is said by it,
+too. The source is written anew before each run.
+"""
+
+from __future__ import annotations
+
+from runtime.errors import BadRequestError, InfrastructureError, RefusedError
+from runtime.sandbox import CallStatus, ExecResult, Sandbox
+from verifiers.programs.compare import printed
+from verifiers.programs.findings import GROUNDS, PASSED, Finding, clip
+from verifiers.programs.guests import Opening
+from verifiers.programs.languages import FILE, tool_of
+from verifiers.programs.plan import Trial
+from verifiers.programs.spec import ProgramSpec, Run
+from verifiers.verdict import Ground
+
+LEAST_SECONDS = 0.05
+BUILD_SECONDS = 30.0
+SENTENCES = {
+    CallStatus.TIMEOUT: "took more than {seconds:g} s",
+    CallStatus.OUTPUT: "printed more than {output} bytes",
+    CallStatus.MEMORY: "took more than {memory} MiB",
+}
+
+
+class Program:
+    """The submission, in one sandbox after another."""
+
+    def __init__(self, spec: ProgramSpec, source: str, opening: Opening, *, budget: float) -> None:
+        self._spec, self._opening, self._budget = spec, opening, budget
+        self._tool = tool_of(spec, source)
+        self._path = f"/work/{self._tool.file}"
+        self._source = source.encode("utf-8", "surrogatepass")
+        self._box: Sandbox | None = None
+        self.seconds = 0.0
+        self.signals: tuple[str, ...] = ()
+
+    def close(self) -> None:
+        box, self._box = self._box, None
+        if box is not None:
+            box.close()
+
+    @property
+    def left(self) -> float:
+        return self._budget - self.seconds
+
+    def begin(self) -> Finding:
+        """Opens a sandbox and builds what has to be built. Raises SandboxError; RefusedError where the image has no
+        such tool."""
+        opening = self._opening
+        self._box = opening.sessions.sandbox(opening.limits, caller=opening.caller, priority=opening.priority)
+        self._box.write(self._path, self._source)
+        if not self._tool.build:
+            return PASSED
+        told = self._exec(self._tool.build, b"", BUILD_SECONDS)
+        if told.status is CallStatus.OK and told.exit_code == 0:
+            return PASSED
+        if told.status is not CallStatus.OK:
+            return self._broken_off("building it", told, BUILD_SECONDS)
+        why = clip(ascii(told.stderr.decode(errors="replace").strip())[1:-1], 200)
+        return Finding(Ground.UNREADABLE, f"it could not be built: {why}", "not built")
+
+    def test(self, trial: Trial) -> Finding:
+        """Raises as `begin`."""
+        run = trial.run
+        assert run is not None
+        if self._spec.fresh:
+            self.close()
+        if self._box is None:
+            found = self.begin()
+            if not found.passed:
+                return found
+        seconds = min(self._spec.seconds, self.left)
+        if seconds < LEAST_SECONDS:
+            return Finding(Ground.TIMEOUT, f"all tests together took more than {self._budget:g} s", "timeout")
+        assert self._box is not None
+        if not self._tool.build:
+            self._box.write(self._path, self._source)
+        told = self._exec((*self._tool.run, *run.arguments), run.stdin.encode("utf-8", "surrogatepass"), seconds)
+        if told.status is not CallStatus.OK:
+            self.close()
+            return self._broken_off("the program", told, seconds)
+        return self._compared(run, told)
+
+    def _exec(self, words: tuple[str, ...], stdin: bytes, seconds: float) -> ExecResult:
+        assert self._box is not None
+        try:
+            told = self._box.exec([word.replace(FILE, self._path) for word in words], stdin=stdin, seconds=seconds)
+        except BadRequestError as error:
+            if words[0].startswith("/work/"):
+                raise InfrastructureError(f"what was built cannot be run: {error}") from error
+            raise RefusedError(
+                f"sandboxes here have no {words[0]}, which {self._spec.language} needs: {error}",
+                hint="Use a guest's root that has it, or name what is there in `tool`.",
+            ) from error
+        self.seconds += told.seconds
+        return told
+
+    def _broken_off(self, what: str, told: ExecResult, seconds: float) -> Finding:
+        sentence = SENTENCES.get(told.status, "ended the sandbox: {status}").format(
+            seconds=seconds, output=self._opening.limits.output_bytes, memory=self._spec.memory_mib, status=told.status
+        )
+        return Finding(GROUNDS.get(told.status, Ground.REFUTED), f"{what} {sentence}", told.status.value)
+
+    def _compared(self, run: Run, told: ExecResult) -> Finding:
+        got = told.stdout.decode("utf-8", "surrogateescape")
+        if run.exit_code is not None and told.exit_code != run.exit_code:
+            last = told.stderr.decode(errors="replace").strip().rpartition("\n")[2]
+            ended = f"ended with {told.exit_code}, not {run.exit_code}"
+            ground = Ground.MEMORY if last.startswith("MemoryError") else Ground.REFUTED
+            said = f": {clip(ascii(last)[1:-1], 100)}" if last else ""
+            return Finding(ground, f"the program {ended}{said}", ended)
+        how = self._spec.compare
+        if printed(run.expected, got, self._spec.output, absolute=how.absolute, relative=how.relative):
+            return PASSED
+        return Finding(Ground.REFUTED, f"the program printed {_difference(run.expected, got)}", ascii(got[:500])[1:-1])
+
+
+def _difference(expected: str, got: str) -> str:
+    ours, theirs = expected.rstrip().split("\n"), got.rstrip().split("\n")
+    for number, line in enumerate(ours):
+        if number >= len(theirs):
+            return f"{len(theirs) if got.strip() else 0} of {len(ours)} lines"
+        if line.rstrip() != theirs[number].rstrip():
+            shown, wanted = clip(ascii(theirs[number].rstrip()), 60), clip(ascii(line.rstrip()), 60)
+            return f"{shown}, not {wanted}, in line {number + 1}"
+    if len(theirs) > len(ours):
+        return f"{len(theirs)} lines instead of {len(ours)}"
+    return "the same words, spaced otherwise"
