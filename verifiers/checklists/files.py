@@ -66,6 +66,8 @@ def checklist_from(text: str, folder: Path, *, is_json: bool = False) -> Checkli
 
 
 def _item(place: int, item: Any) -> dict[str, Any]:
+    if not isinstance(item, dict):
+        raise TypeError("an item is a table")
     named = {"name": f"{place} {item.get('item', '')}".strip(), **item}
     if isinstance(named.get("rules"), dict):
         named["rules"] = json.dumps(named["rules"])
@@ -73,8 +75,10 @@ def _item(place: int, item: Any) -> dict[str, Any]:
 
 
 def _source(source: Any, folder: Path) -> dict[str, Any]:
+    if not isinstance(source, dict):
+        raise TypeError("a source is a table")
     if "file" not in source:
-        return dict(source)
+        return source
     name = source["file"]
     if not isinstance(name, str):
         raise TypeError("the name of a file is text")

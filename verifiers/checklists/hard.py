@@ -6,12 +6,14 @@ without a hard item, and one that a text with nothing in it would fulfil, is a b
 
 from __future__ import annotations
 
+import json
 import re
 from importlib.metadata import version as installed
+from typing import Any
 
 from verifiers.answers.reading import clipped
 from verifiers.checklists.disguise import plain
-from verifiers.checklists.finding import MAX_LISTED, Finding
+from verifiers.checklists.finding import Finding
 from verifiers.checklists.guards import alarms
 from verifiers.checklists.items import decide_item
 from verifiers.checklists.markdown import Document
@@ -37,6 +39,8 @@ from verifiers.verdict import Ground, Outcome, Verdict
 MAX_CHARACTERS = 200_000
 MAX_DERIVING_FACTS = 60
 """Facts from which pairs are derived: their number grows with the square."""
+MAX_EVIDENCE = 18_000
+"""Characters of JSON."""
 EMPTY_ANSWERS = ("", "I do not know.", "All items of the checklist are fulfilled.", "OK", "null", "{}", "[]")
 """What an agent says that has nothing to say."""
 
@@ -82,7 +86,7 @@ class HardVerifier:
             return self._verdict(outcome, f"the text {alarm.reason}", Ground.FORBIDDEN, evidence)
         findings = [decide_item(item, document, spec.sources) for item in spec.hard]
         failed = [finding for finding in findings if not finding.holds]
-        evidence = {"items": [_bounded(finding) for finding in findings]}
+        evidence: dict[str, object] = {"items": bounded(findings)}
         if not failed:
             return self._verdict(Outcome.PASS, f"all {len(findings)} hard items hold", Ground.TESTED, evidence, 1.0)
         what = "; ".join(f"{clipped(finding.name)}: {finding.reason}" for finding in failed[:3])[:600]
@@ -112,13 +116,25 @@ def earned_share(items: tuple[HardItem, ...], findings: list[Finding]) -> float:
     return sum(item.weight * finding.grade for item, finding in zip(items, findings, strict=True)) / total
 
 
-def _bounded(finding: Finding) -> dict[str, object]:
-    content = finding.shown()
-    content["name"] = clipped(finding.name)
-    content["reason"] = finding.reason[: 100 * MAX_LISTED]
-    if len(repr(content)) > 4_000:
-        content.pop("evidence", None)
-    return content
+def bounded(findings: list[Finding]) -> list[dict[str, Any]]:
+    """What is said of the items, within MAX_EVIDENCE: first the evidence goes of those that hold, then all, then
+    words."""
+    shown = [{**finding.shown(), "name": clipped(finding.name)[:100]} for finding in findings]
+    shown = [{**item, "reason": item["reason"][:1_000]} for item in shown]
+    if _size(shown) > MAX_EVIDENCE:
+        shown = [
+            {key: value for key, value in item.items() if key != "evidence" or not item["holds"]} for item in shown
+        ]
+    if _size(shown) > MAX_EVIDENCE:
+        shown = [{key: value for key, value in item.items() if key != "evidence"} for item in shown]
+    if _size(shown) > MAX_EVIDENCE:
+        most = max(20, MAX_EVIDENCE // len(shown) - 200)
+        shown = [{**item, "reason": item["reason"][:most]} for item in shown]
+    return shown
+
+
+def _size(shown: list[dict[str, Any]]) -> int:
+    return len(json.dumps(shown))
 
 
 def _check_item(item: HardItem, spec: ChecklistSpec) -> None:

@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import assert_never
 
 from verifiers.answers.reading import clipped
@@ -75,8 +76,8 @@ def decide_item(item: HardItem, document: Document, sources: Sequence[Source]) -
 
 def band(found: int, target: int, tolerance: float, fall: float) -> float:
     """The length reward of ACE-RL: 1 within the tolerance, then falling linearly to 0 over the next `fall`."""
-    off = abs(found - target) / target
-    return 1.0 if off <= tolerance else max(0.0, 1.0 - (off - tolerance) / fall)
+    off = Fraction(abs(found - target), target) - Fraction(str(tolerance))
+    return 1.0 if off <= 0 else float(max(Fraction(0), 1 - off / Fraction(str(fall))))
 
 
 def _within(name: str, found: int, least: int | None, most: int | None, what: str) -> Finding:
