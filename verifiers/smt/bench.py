@@ -1,0 +1,141 @@
+"""Both solvers at one bench: what counts as impossible, what as possible, and what neither says.
+
+Impossible is what Z3 refutes and cvc5 does not contradict, or what cvc5 refutes where Z3 does not know. Possible is
+what has values, and these are looked at in arithmetic of our own. Solvers that contradict each other, or values that do
+not hold, raise SolverBroke: then nothing is known of anybody's submission.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import lru_cache
+from importlib import metadata
+from typing import Any, Literal
+
+from verifiers.smt.answers import Answer, Satisfiable
+from verifiers.smt.errors import SolverBroke, Undefined
+from verifiers.smt.evaluate import evaluate
+from verifiers.smt.render import shown
+from verifiers.smt.terms import Term, functions
+from verifiers.smt.values import Interpretation
+
+Second = Literal["required", "if_available", "none"]
+
+
+class Possible(StrEnum):
+    YES = "possible"
+    NO = "impossible"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    possible: Possible
+    said: dict[str, str]
+    """What each voice said, for the evidence."""
+    exhausted: bool = False
+    interpretation: Interpretation = field(default_factory=dict)
+    values: dict[str, str] = field(default_factory=dict)
+    """As text, where it is possible."""
+    holds: bool | None = None
+    """Where it is possible: True when our own arithmetic finds every assertion true; None when it cannot say."""
+    by_zero: bool = False
+    """Whether it cannot say because of a division by zero."""
+
+
+@lru_cache(maxsize=1)
+def tools() -> dict[str, str]:
+    """The solvers that are installed, with their versions. Starts nothing."""
+    found = {}
+    for name, package in (("z3", "z3-solver"), ("cvc5", "cvc5")):
+        try:
+            found[name] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+class Bench:
+    """Made anew for each submission."""
+
+    def __init__(self, effort: int, second: Second) -> None:
+        if "z3" not in tools():
+            raise SolverBroke("Z3 is not installed")
+        self._z3: Any = importlib.import_module("verifiers.smt.z3_solver").Z3(effort)
+        self._effort = effort
+        self._second = second
+        self._cvc5: Any = None
+
+    def look(self, assertions: Sequence[Term]) -> Finding:
+        """Whether all of these can hold at once. Raises SolverBroke and OutOfMemory."""
+        asked = functions(assertions)
+        first: Answer = self._z3.check(assertions, asked)
+        if first.satisfiable is Satisfiable.YES:
+            return self._possible(assertions, first)
+        other = self._ask_second(assertions)
+        said = {"z3": _words(first), **({"cvc5": _words(other)} if other else {})}
+        theirs = other.satisfiable if other else Satisfiable.UNKNOWN
+        if first.satisfiable is Satisfiable.NO:
+            if theirs is Satisfiable.YES:
+                raise SolverBroke("Z3 finds it impossible, cvc5 possible")
+            if self._second == "required" and theirs is not Satisfiable.NO:
+                return Finding(Possible.UNKNOWN, said, exhausted=bool(other and other.exhausted))
+            return Finding(Possible.NO, said)
+        if theirs is Satisfiable.NO and self._second == "if_available":
+            return Finding(Possible.NO, said)
+        if theirs is Satisfiable.YES and self._second == "if_available":
+            return Finding(Possible.YES, said)
+        return Finding(Possible.UNKNOWN, said, exhausted=first.exhausted)
+
+    def core(self, labelled: Mapping[str, Term]) -> list[str]:
+        """Names of some that cannot hold together; all where nothing is found out."""
+        found: list[str] | None = self._z3.core(labelled)
+        return list(labelled) if found is None else found
+
+    def agree(self, term: Term, holds: bool) -> None:
+        """Raises SolverBroke where Z3's simplifier finds the opposite of what our arithmetic does."""
+        found: bool | None = self._z3.simplified(term)
+        if found is not None and found is not holds:
+            raise SolverBroke("Z3 and our own arithmetic contradict each other about values")
+
+    def _possible(self, assertions: Sequence[Term], first: Answer) -> Finding:
+        said = {"z3": "sat"}
+        values = shown(dict(first.interpretation), first.shown)
+        holds, by_zero = True, False
+        for term in assertions:
+            try:
+                held = evaluate(term, first.interpretation)
+            except Undefined as error:
+                holds, by_zero = False, by_zero or error.by_zero
+                continue
+            if held is not True:
+                raise SolverBroke("Z3 gives values that do not hold")
+        if holds:
+            return Finding(Possible.YES, {**said, "arithmetic": "holds"}, False, first.interpretation, values, True)
+        other = self._ask_second(assertions)
+        if other is not None:
+            said["cvc5"] = _words(other)
+            if other.satisfiable is Satisfiable.NO:
+                raise SolverBroke("Z3 finds it possible, cvc5 impossible")
+            if self._second == "required" and other.satisfiable is not Satisfiable.YES:
+                return Finding(Possible.UNKNOWN, said, exhausted=other.exhausted)
+        return Finding(Possible.YES, said, False, first.interpretation, values, None, by_zero)
+
+    def _ask_second(self, assertions: Sequence[Term]) -> Answer | None:
+        if self._second == "none":
+            return None
+        if "cvc5" not in tools():
+            if self._second == "required":
+                raise SolverBroke("cvc5 is required and not installed")
+            return None
+        if self._cvc5 is None:
+            self._cvc5 = importlib.import_module("verifiers.smt.cvc5_solver").Cvc5(self._effort)
+        answer: Answer = self._cvc5.check(assertions)
+        return answer
+
+
+def _words(answer: Answer) -> str:
+    return f"{answer.satisfiable} ({answer.why})" if answer.why else str(answer.satisfiable)

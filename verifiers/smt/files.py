@@ -1,0 +1,87 @@
+"""A claim's file to a spec and, where the claim leaves nothing to supply, to what is said of it.
+
+The file is the claim itself. What is asked of it may be written into it, so that it needs no other:
+
+    (set-info :assay-question entails)    ; or model, optimum, equivalent
+    (set-info :assay-holes "inv rank")    ; names with blanks between, as in `SmtSpec`; also -uses, -forbidden, -allowed
+    (set-info :assay-goal safety)         ; also -reference, -division, -second, -copies, -max-size, -effort
+
+Without a question it is an optimum where something is minimised or maximised, an equivalence where `reference` is
+defined, and else an entailment: the goal is the assertion named `goal`, or what the last assertion negates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pydantic import ValidationError
+
+from verifiers.answers.reading import clipped
+from verifiers.errors import SpecError
+from verifiers.smt.errors import ClaimError
+from verifiers.smt.questions import ENTAILED
+from verifiers.smt.script import Claim, read_text
+from verifiers.smt.spec import SmtSpec
+
+PREFIX = "assay-"
+FIELDS: dict[str, tuple[str, Callable[[str], Any]]] = {
+    "question": ("question", str),
+    "goal": ("goal", str),
+    "holes": ("holes", str.split),
+    "uses": ("uses", str.split),
+    "allowed": ("allowed", str.split),
+    "forbidden": ("forbidden", str.split),
+    "reference": ("reference", str),
+    "division": ("division", str),
+    "second": ("second", str),
+    "copies": ("copies", str),
+    "max-size": ("max_size", int),
+    "effort": ("effort", int),
+}
+
+
+def claim_spec(text: str) -> SmtSpec:
+    """The spec that this file's text is. Raises SpecError, with a hint."""
+    try:
+        claim = read_text(text)
+    except ClaimError as error:
+        raise SpecError(
+            f"the claim cannot be used: {error}",
+            hint="Only declarations, definitions, assertions and check-sat: leave out options, output and (exit).",
+        ) from None
+    given: dict[str, Any] = {"question": _question(claim), **_asked(claim)}
+    try:
+        return SmtSpec(claim=text, **given)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(map(str, first["loc"]))
+        raise SpecError(f"assay-{name}: {first['msg']}", hint="See the fields of `SmtSpec`.") from None
+
+
+def default_submission(spec: SmtSpec) -> str | None:
+    """What is said of a claim that leaves nothing to supply; None where a submission is needed."""
+    return ENTAILED if spec.question == "entails" and not spec.holes else None
+
+
+def _question(claim: Claim) -> str:
+    if claim.objective is not None:
+        return "optimum"
+    return "equivalent" if "reference" in claim.names.definitions else "entails"
+
+
+def _asked(claim: Claim) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for keyword, value in claim.info.items():
+        if not keyword.startswith(PREFIX):
+            continue
+        field, read = FIELDS.get(keyword.removeprefix(PREFIX), ("", str))
+        if not field:
+            raise SpecError(
+                f"there is no :{clipped(keyword)}", hint=f"There are: {', '.join(PREFIX + name for name in FIELDS)}."
+            )
+        try:
+            found[field] = read(value)
+        except ValueError:
+            raise SpecError(f":{keyword} is not a whole number", hint="Write it in digits.") from None
+    return found

@@ -1,0 +1,100 @@
+"""A spec, read: its claim and what the question is about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from verifiers.answers.reading import clipped
+from verifiers.smt.elaborate import RESERVED, Definition
+from verifiers.smt.errors import ClaimError
+from verifiers.smt.operators import OPERATORS
+from verifiers.smt.reader import CLAIM, Atom, Form, Node, read
+from verifiers.smt.script import Assertion, Claim, definition, read_claim
+from verifiers.smt.spec import SmtSpec
+from verifiers.smt.terms import Function
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    spec: SmtSpec
+    nodes: list[Node]
+    claim: Claim
+    """As the spec has it: with holes as declared functions."""
+
+    def filled(self, fills: Mapping[str, Definition]) -> Claim:
+        """The claim with these definitions. Raises ClaimError."""
+        return read_claim(self.nodes, fills, self.claim.terms)
+
+    def as_definition(self, node: Node) -> Definition | None:
+        """What this expression defines; None where it is no definition. Raises ClaimError."""
+        match node:
+            case Form((Atom("symbol", "define-fun" | "define-const"), *_)):
+                return definition(node, self.claim.names)
+        return None
+
+    def holes(self) -> list[Function]:
+        wanted = set(self.spec.holes)
+        return [each for each in self.claim.declared if each.name in wanted]
+
+
+def problem(spec: SmtSpec) -> Problem:
+    """Raises ClaimError where the claim cannot be read, or lacks what its question is about."""
+    nodes = read(spec.claim, CLAIM)
+    found = Problem(spec, nodes, read_claim(nodes))
+    claim = found.claim
+    declared = {each.name for each in claim.declared}
+    known = declared | set(claim.names.definitions)
+    for name in spec.holes:
+        if name not in declared:
+            raise ClaimError(f"the hole {clipped(name)} is not declared")
+    for name in spec.uses:
+        if name not in known or name in spec.holes:
+            raise ClaimError(f"{clipped(name)}, which submissions may use, is not declared, or is a hole")
+    for name in (*(spec.allowed or ()), *spec.forbidden):
+        if name not in OPERATORS and name not in RESERVED and name not in known:
+            raise ClaimError(f"{clipped(name)} is no operator")
+    if claim.objective is not None and spec.question != "optimum":
+        raise ClaimError("only an optimum has something to minimise or maximise")
+    if spec.holes and spec.question != "entails":
+        raise ClaimError("only an entailment has holes")
+    match spec.question:
+        case "entails":
+            split_goal(claim, spec.goal)
+        case "model" | "optimum":
+            _check_values(claim)
+            if not claim.assertions and spec.question == "model":
+                raise ClaimError("nothing is asserted: every model would do")
+            if spec.question == "optimum" and claim.objective is None:
+                raise ClaimError("nothing is minimised or maximised")
+        case "equivalent":
+            reference = claim.names.definitions.get(spec.reference)
+            if reference is None or reference.parameters:
+                raise ClaimError(f"there is no definition {clipped(spec.reference)} without parameters")
+            if spec.reference in spec.uses:
+                raise ClaimError("a submission that may use the reference has nothing to do")
+    return found
+
+
+def split_goal(claim: Claim, name: str) -> tuple[list[Assertion], Assertion]:
+    """Assumptions and goal: the assertion of that name or, where none has it, what the last one negates.
+
+    Raises ClaimError where there is neither.
+    """
+    for place, each in enumerate(claim.assertions):
+        if each.name == name:
+            return [*claim.assertions[:place], *claim.assertions[place + 1 :]], each
+    if not claim.assertions or claim.assertions[-1].term.op != "not":
+        raise ClaimError(
+            f"no goal: name an assertion, (assert (! ... :named {clipped(name)})), or negate it and assert it last"
+        )
+    last = claim.assertions[-1]
+    return claim.assertions[:-1], Assertion(last.name, last.term.args[0])
+
+
+def _check_values(claim: Claim) -> None:
+    """Raises ClaimError where a declared symbol is of a sort that values cannot be written for."""
+    if claim.names.sorts:
+        raise ClaimError("elements of declared sorts cannot be written down as values")
+    if not claim.declared:
+        raise ClaimError("nothing is declared that could be given a value")

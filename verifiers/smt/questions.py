@@ -1,0 +1,305 @@
+"""The four questions. Each takes a problem, a submission and a bench, and comes to a ruling.
+
+All raise ClaimError and CommandError for what cannot be read, SolverBroke and OutOfMemory for what is not decided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from verifiers.smt.bench import Bench, Finding, Possible
+from verifiers.smt.division import defined
+from verifiers.smt.elaborate import Definition
+from verifiers.smt.errors import ClaimError, Undefined
+from verifiers.smt.evaluate import evaluate
+from verifiers.smt.operators import coerced
+from verifiers.smt.problem import Problem, split_goal
+from verifiers.smt.reader import SUBMISSION, Node, read
+from verifiers.smt.render import value_text
+from verifiers.smt.ruling import Ruling, open_question, proved, query, refuted, unfinished
+from verifiers.smt.script import Claim, Objective
+from verifiers.smt.supplied import check_language, read_definitions, read_term, refuse_command
+from verifiers.smt.terms import BOOL, Term, walk
+from verifiers.smt.values import Value
+
+ENTAILED = "entailed"
+"""What a submission says of a claim that leaves nothing to supply."""
+MAX_NAMES = 40
+
+
+def entails(problem: Problem, submission: str, bench: Bench) -> Ruling:
+    spec = problem.spec
+    if not spec.holes:
+        if submission.strip().lower() != ENTAILED:
+            for node in read(submission, SUBMISSION):
+                refuse_command(node)
+            raise ClaimError(f"this claim has no holes: of it one can only say that it is `{ENTAILED}`")
+        return entailment(problem.claim, problem, bench)
+    found = read_definitions(submission, problem.holes(), problem.claim.names)
+    check_language(spec, [each.body for each in found.values()])
+    sees = frozenset(spec.uses)
+    claim = problem.filled({name: replace(each, sees=sees) for name, each in found.items()})
+    return entailment(claim, problem, bench)
+
+
+def entailment(claim: Claim, problem: Problem, bench: Bench) -> Ruling:
+    """Whether the claim's assumptions, which must be possible, imply its goal."""
+    terms = claim.terms
+    assumed, goal = split_goal(claim, problem.spec.goal)
+    assumptions = [each.term for each in assumed]
+    against = [*assumptions, terms.negation(goal.term)]
+    finding = bench.look(against)
+    evidence: dict[str, Any] = {"solvers": finding.said, "query": query(against)}
+    safe = _safe(problem, claim, [*assumptions, goal.term])
+    if finding.possible is Possible.YES and not finding.by_zero:
+        if not finding.values and finding.said.get("z3") != "sat":
+            return open_question("cvc5 finds that it does not follow, but there are no values to see it by", evidence)
+        return refuted("it does not follow: a counter-example", {**evidence, **_seen(finding, "counterexample")})
+    if finding.possible is Possible.UNKNOWN:
+        return open_question("neither proved nor refuted", evidence, exhausted=finding.exhausted)
+    if not _is_true(safe):
+        dividing = bench.look([*assumptions, terms.negation(safe)])
+        evidence["divisors"] = dividing.said
+        if dividing.possible is not Possible.NO:
+            reason = "a divisor may be zero where the assumptions hold"
+            if dividing.possible is Possible.UNKNOWN:
+                reason = "not shown that no divisor is zero"
+            return open_question(reason, {**evidence, **_seen(dividing, "divisor_zero")}, exhausted=dividing.exhausted)
+    if finding.possible is Possible.YES:
+        return refuted("it does not follow: a counter-example", {**evidence, **_seen(finding, "counterexample")})
+    if assumptions:
+        consistent = bench.look(assumptions)
+        evidence["assumptions"] = {**consistent.said, **_seen(consistent, "example")}
+        if consistent.possible is Possible.NO:
+            core = bench.core({each.name: each.term for each in assumed})[:MAX_NAMES]
+            return open_question(
+                "vacuous: the assumptions contradict each other", {**evidence, "vacuous": True, "core": core}
+            )
+        if consistent.possible is Possible.UNKNOWN:
+            reason = "not shown that the assumptions can hold together"
+            return open_question(reason, evidence, exhausted=consistent.exhausted)
+    if len(assumed) > 1:
+        labelled = {**{each.name: each.term for each in assumed}, goal.name: terms.negation(goal.term)}
+        evidence["core"] = bench.core(labelled)[:MAX_NAMES]
+    return proved("the goal follows from the assumptions", evidence)
+
+
+def model(problem: Problem, submission: str, bench: Bench) -> Ruling:
+    claim, values = _assigned(problem, submission)
+    if isinstance(values, Ruling):
+        return values
+    return _satisfies(problem, claim, values, bench)
+
+
+def optimum(problem: Problem, submission: str, bench: Bench) -> Ruling:
+    claim, values = _assigned(problem, submission)
+    if isinstance(values, Ruling):
+        return values
+    ruling = _satisfies(problem, claim, values, bench)
+    if ruling.ground.value != "proved":
+        return ruling
+    objective, reached = problem.claim.objective, claim.objective
+    if objective is None or reached is None:
+        raise ClaimError("nothing is minimised or maximised")
+    try:
+        value = evaluate(reached.term)
+    except Undefined as error:
+        return open_question(f"what is to be best has no value here: {error}", ruling.evidence)
+    assumptions = [each.term for each in problem.claim.assertions]
+    safe = _safe(problem, problem.claim, [*assumptions, objective.term])
+    against = [*assumptions, *([] if _is_true(safe) else [safe]), _better(problem.claim, objective, value)]
+    finding = bench.look(against)
+    evidence = {
+        **ruling.evidence,
+        "value": value_text(value, objective.term.sort),
+        "solvers": finding.said,
+        "query": query(against),
+    }
+    if finding.possible is Possible.NO:
+        return proved("every constraint holds, and nothing better is possible", evidence)
+    if finding.possible is Possible.UNKNOWN or not finding.values:
+        return open_question("not shown that nothing is better", evidence, exhausted=finding.exhausted)
+    return refuted("not the best: better values are possible", {**evidence, **_seen(finding, "better")})
+
+
+def equivalent(problem: Problem, submission: str, bench: Bench) -> Ruling:
+    spec, claim = problem.spec, problem.claim
+    terms = claim.terms
+    reference = claim.names.definitions[spec.reference]
+    node = _body(submission, problem, reference)
+    check_language(spec, [node])
+    sees = frozenset(spec.uses) | {each.name for each in claim.declared}
+    candidate = coerced(terms, claim.elaborator.term(node, sees=sees), reference.range)
+    wanted = coerced(terms, claim.elaborator.term(reference.body), reference.range)
+    if candidate is wanted and spec.copies == "refused":
+        return unfinished("it is the reference itself, written again", {})
+    domain = [each.term for each in claim.assertions]
+    against = [*domain, terms.negation(terms.make("=", (candidate, wanted), BOOL))]
+    evidence: dict[str, Any] = {"query": query(against)}
+    safe = _safe(problem, claim, [candidate])
+    if not _is_true(safe):
+        dividing = bench.look([*domain, terms.negation(safe)])
+        evidence["divisors"] = dividing.said
+        if dividing.possible is Possible.YES:
+            return refuted("it divides by zero", {**evidence, **_seen(dividing, "input")})
+        if dividing.possible is Possible.UNKNOWN:
+            return open_question("not shown that it never divides by zero", evidence, exhausted=dividing.exhausted)
+    finding = bench.look(against)
+    evidence["solvers"] = finding.said
+    if finding.possible is Possible.UNKNOWN:
+        return open_question("neither equivalent nor told apart", evidence, exhausted=finding.exhausted)
+    if finding.possible is Possible.YES:
+        if not finding.values:
+            return open_question("cvc5 finds them different, but there is no input to see it by", evidence)
+        return refuted("another value for this input", {**evidence, **_told_apart(finding, candidate, wanted)})
+    if domain:
+        inhabited = bench.look(domain)
+        evidence["domain"] = inhabited.said
+        if inhabited.possible is not Possible.YES:
+            return open_question("not shown that there is any input", evidence, exhausted=inhabited.exhausted)
+    return proved("the same value for every input", evidence)
+
+
+def worth_asking(problem: Problem, bench: Bench) -> None:
+    """Raises ClaimError for a spec whose assumptions are impossible, or that accepts whatever is supplied.
+
+    A claim without holes is not looked at: its verdict says so itself.
+    """
+    spec, claim = problem.spec, problem.claim
+    terms = claim.terms
+    asserted = [each.term for each in claim.assertions]
+    match spec.question:
+        case "entails":
+            if not spec.holes:
+                return
+            assumed, goal = split_goal(claim, spec.goal)
+            asserted = [each.term for each in assumed]
+            if bench.look([*asserted, terms.negation(goal.term)]).possible is Possible.NO:
+                raise ClaimError("it holds whatever is put into the holes")
+        case "model":
+            if bench.look([terms.negation(terms.conjunction(asserted))]).possible is Possible.NO:
+                raise ClaimError("every value would do")
+        case "equivalent":
+            reference = claim.elaborator.term(claim.names.definitions[spec.reference].body)
+            safe = _safe(problem, claim, [reference])
+            if not _is_true(safe) and bench.look([*asserted, terms.negation(safe)]).possible is not Possible.NO:
+                raise ClaimError("the reference may divide by zero")
+    if asserted and bench.look(asserted).possible is Possible.NO:
+        raise ClaimError("what it asserts is impossible")
+
+
+def _assigned(problem: Problem, submission: str) -> tuple[Claim, dict[str, str] | Ruling]:
+    """The claim with the submitted values in it, and these as text; or why they are no values."""
+    given = read_definitions(submission, problem.claim.declared, problem.claim.names)
+    check_language(problem.spec, [each.body for each in given.values()])
+    found = {name: replace(each, sees=frozenset(problem.spec.uses)) for name, each in given.items()}
+    claim = problem.filled(found)
+    values: dict[str, str] = {}
+    for function in claim.declared:
+        body = claim.elaborator.check(found[function.name])
+        if function.domain:
+            if any(each.op in ("forall", "exists") for each in walk([body])):
+                return claim, unfinished(f"{function.name} is defined with a quantifier", {})
+            continue
+        if any(each.op not in ("value", "constant_array", "store") for each in walk([body])):
+            return claim, unfinished(f"the value of {function.name} is not worked out", {})
+        if len(values) < MAX_NAMES:
+            values[function.name] = value_text(evaluate(body), function.range)
+    return claim, values
+
+
+def _satisfies(problem: Problem, claim: Claim, values: dict[str, str], bench: Bench) -> Ruling:
+    """Whether every assertion holds once the values are in it: by our arithmetic, Z3's simplifier not contradicting."""
+    evidence: dict[str, Any] = {"values": values, "assertions": len(claim.assertions)}
+    by_solver: dict[str, dict[str, str]] = {}
+    for each in claim.assertions:
+        try:
+            holds = evaluate(each.term)
+        except Undefined as error:
+            if error.by_zero:
+                return refuted(f"{each.name} divides by zero there", {**evidence, "false": each.name})
+            ruling = _by_solver(problem, claim, each.term, each.name, bench, by_solver, evidence)
+            if ruling is not None:
+                return ruling
+            continue
+        bench.agree(each.term, bool(holds))
+        if not holds:
+            return refuted(f"{each.name} is false of these values", {**evidence, "false": each.name})
+    if by_solver:
+        evidence["by_solver"] = by_solver
+    return proved("every assertion is true of these values", evidence)
+
+
+def _by_solver(
+    problem: Problem,
+    claim: Claim,
+    term: Term,
+    name: str,
+    bench: Bench,
+    said: dict[str, dict[str, str]],
+    evidence: dict[str, Any],
+) -> Ruling | None:
+    """For assertions with quantifiers: None where it cannot be false of these values."""
+    held = claim.terms.conjunction([_safe(problem, claim, [term]), term])
+    finding = bench.look([claim.terms.negation(held)])
+    if finding.possible is Possible.NO:
+        if len(said) < MAX_NAMES:
+            said[name] = finding.said
+        return None
+    evidence = {**evidence, "solvers": finding.said, "false": name}
+    if finding.possible is Possible.YES:
+        return refuted(f"{name} is false of these values", evidence)
+    return open_question(f"not known whether {name} is true of these values", evidence, exhausted=finding.exhausted)
+
+
+def _safe(problem: Problem, claim: Claim, roots: Sequence[Term]) -> Term:
+    """The condition that no divisor is zero, where the spec asks for it; else true."""
+    if problem.spec.division == "total":
+        return claim.terms.boolean(True)
+    return defined(claim.terms, roots)
+
+
+def _is_true(term: Term) -> bool:
+    return term.op == "value" and term.payload is True
+
+
+def _better(claim: Claim, objective: Objective, value: Value) -> Term:
+    if isinstance(value, bool) or not isinstance(value, int | Fraction):
+        raise ClaimError("what is to be best is no number")
+    sort = objective.term.sort
+    bound = claim.terms.literal(value, sort)
+    less, more = ("bvult", "bvugt") if sort.name == "BitVec" else ("<", ">")
+    return claim.terms.make(less if objective.least else more, (objective.term, bound), BOOL)
+
+
+def _body(submission: str, problem: Problem, reference: Definition) -> Node:
+    """The submitted term: bare, or as the body of a definition of that sort."""
+    nodes = read(submission, SUBMISSION)
+    if len(nodes) == 1:
+        found = problem.as_definition(nodes[0])
+        if found is not None:
+            if found.parameters or found.range != reference.range:
+                raise ClaimError("a definition with other parameters or another sort than the reference")
+            return found.body
+    return read_term(submission)
+
+
+def _seen(finding: Finding, key: str) -> dict[str, Any]:
+    """The values that a finding rests on."""
+    if finding.possible is not Possible.YES:
+        return {}
+    return {key: finding.values}
+
+
+def _told_apart(finding: Finding, candidate: Term, wanted: Term) -> dict[str, Any]:
+    """The input, and what both come to there."""
+    found: dict[str, Any] = {"input": finding.values}
+    for name, term in (("submitted", candidate), ("reference", wanted)):
+        try:
+            found[name] = value_text(evaluate(term, finding.interpretation), term.sort)
+        except Undefined:
+            continue
+    return found

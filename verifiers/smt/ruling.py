@@ -1,0 +1,51 @@
+"""What a question comes to, before it is a verdict."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from verifiers.smt.render import TooLong, query_text
+from verifiers.smt.terms import Term
+from verifiers.verdict import Ground, Outcome
+
+MAX_QUERY = 6_000
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    outcome: Outcome
+    ground: Ground
+    reason: str
+    evidence: dict[str, Any]
+
+
+def proved(reason: str, evidence: dict[str, Any]) -> Ruling:
+    return Ruling(Outcome.PASS, Ground.PROVED, reason, evidence)
+
+
+def refuted(reason: str, evidence: dict[str, Any]) -> Ruling:
+    return Ruling(Outcome.FAIL, Ground.REFUTED, reason, evidence)
+
+
+def open_question(reason: str, evidence: dict[str, Any], *, exhausted: bool = False) -> Ruling:
+    """Neither proved nor refuted; `exhausted` when only for want of effort."""
+    if exhausted:
+        return Ruling(Outcome.FAIL, Ground.TIMEOUT, f"{reason}: the effort allowed was not enough", evidence)
+    return Ruling(Outcome.FAIL, Ground.UNKNOWN, reason, evidence)
+
+
+def unfinished(reason: str, evidence: dict[str, Any]) -> Ruling:
+    return Ruling(Outcome.FAIL, Ground.UNFINISHED, reason, evidence)
+
+
+def query(assertions: Sequence[Term]) -> dict[str, Any]:
+    """The question as any other solver reads it: whole where that is short, and by its digest."""
+    try:
+        text = query_text(assertions)
+    except TooLong:
+        return {"too_long": True}
+    known: dict[str, Any] = {"sha256": hashlib.sha256(text.encode()).hexdigest()}
+    return {**known, "smt2": text} if len(text) <= MAX_QUERY else {**known, "characters": len(text)}

@@ -1,0 +1,229 @@
+"""Z3 by its API: terms of ours in, an answer out. Nothing is ever given to its parser, no command, no option of a text.
+
+Its limit is one of effort (`rlimit`), not of time: so the same question has the same answer on every machine, and Z3
+starts no timer thread. The clock on the wall belongs to whoever started this process. Importing this imports Z3.
+"""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import z3
+from z3 import z3core
+
+from verifiers.answers.reading import clipped
+from verifiers.smt.answers import Answer, Satisfiable
+from verifiers.smt.errors import OutOfMemory, SolverBroke
+from verifiers.smt.terms import Function, Sort, Term, walk
+from verifiers.smt.z3_values import Reader
+
+MOST_MEMORY_MIB = 2_048
+
+
+def _limit_memory() -> None:
+    """Z3 says `out of memory` before the process would be ended for it."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
+    most = MOST_MEMORY_MIB if soft == resource.RLIM_INFINITY else min(MOST_MEMORY_MIB, (soft >> 20) * 6 // 10)
+    z3.set_param("memory_max_size", most)
+
+
+_limit_memory()
+
+Build = Callable[[Any, list[Any], Term], Any]
+
+
+def _array(args: list[Any]) -> Any:
+    return (z3.Ast * len(args))(*args)
+
+
+def _n_ary(name: str) -> Build:
+    make = getattr(z3core, name)
+    return lambda ref, args, _: make(ref, len(args), _array(args))
+
+
+def _fixed(name: str) -> Build:
+    make = getattr(z3core, name)
+    return lambda ref, args, _: make(ref, *args)
+
+
+def _indexed(name: str) -> Build:
+    make = getattr(z3core, name)
+    return lambda ref, args, term: make(ref, *term.payload, *args)
+
+
+BITWISE = "not neg and or xor nand nor xnor add sub mul udiv urem sdiv srem smod shl lshr ashr "
+    "ult ule ugt uge slt sle sgt sge"
+N_ARY = "and=and or=or distinct=distinct +=add *=mul -=sub"
+FIXED = (
+    "not=not xor=xor ite=ite negate=unary_minus /=div div=div mod=mod abs=abs <=lt >=gt to_real=int2real "
+    "to_int=real2int is_int=is_int concat=concat select=select store=store"
+)
+INDEXED = (
+    "extract=extract zero_extend=zero_ext sign_extend=sign_ext rotate_left=rotate_left rotate_right=rotate_right "
+    "repeat=repeat int_to_bv=int2bv"
+)
+
+
+def _pairs(text: str) -> list[tuple[str, str]]:
+    """Our name and Z3's: `<=lt` is `<`, `lt`."""
+    return [(op, name) for op, _, name in (each.rpartition("=") for each in text.split())]
+
+
+BUILD: dict[str, Build] = {
+    **{op: _n_ary(f"Z3_mk_{name}") for op, name in _pairs(N_ARY)},
+    **{op: _fixed(f"Z3_mk_{name}") for op, name in _pairs(FIXED)},
+    **{op: _indexed(f"Z3_mk_{name}") for op, name in _pairs(INDEXED)},
+    **{f"bv{op}": _fixed(f"Z3_mk_bv{op}") for op in BITWISE.split()},
+    "=": _fixed("Z3_mk_eq"),
+    "<=": _fixed("Z3_mk_le"),
+    ">=": _fixed("Z3_mk_ge"),
+    "ubv_to_int": lambda ref, args, _: z3core.Z3_mk_bv2int(ref, args[0], False),
+    "sbv_to_int": lambda ref, args, _: z3core.Z3_mk_bv2int(ref, args[0], True),
+}
+
+
+class Z3:
+    """One context: nothing is left from earlier questions. Raises OutOfMemory and SolverBroke."""
+
+    name = "z3"
+
+    def __init__(self, effort: int) -> None:
+        self._context = z3.Context()
+        self._effort = effort
+        self._sorts: dict[Sort, Any] = {}
+        self._functions: dict[Function, Any] = {}
+        self._terms: dict[Term, Any] = {}
+
+    def check(self, assertions: Sequence[Term], asked: Sequence[Function] = ()) -> Answer:
+        """Whether all of them can hold at once, and then the values of what is asked."""
+        try:
+            solver = z3.Solver(ctx=self._context)
+            solver.set("rlimit", self._effort)
+            for each in assertions:
+                solver.add(self._term(each))
+            result = solver.check()
+            if result == z3.unsat:
+                return Answer(Satisfiable.NO)
+            if result == z3.sat:
+                reader = Reader(solver.model(), self._sort)
+                found = reader.read({function: self._function(function) for function in asked})
+                return Answer(Satisfiable.YES, interpretation=found, shown=reader.shown)
+            return _unknown(solver.reason_unknown())
+        except z3.Z3Exception as error:
+            raise _failure(error) from None
+
+    def core(self, labelled: Mapping[str, Term]) -> list[str] | None:
+        """The names of some that cannot hold together, as few as it finds; None where it finds out nothing."""
+        try:
+            solver = z3.Solver(ctx=self._context)
+            solver.set("rlimit", self._effort)
+            solver.set("core.minimize", True)
+            marks = {z3.Bool(f".a{place}", self._context): name for place, name in enumerate(labelled)}
+            for mark, term in zip(marks, labelled.values(), strict=True):
+                solver.add(z3.Implies(mark, self._term(term)))
+            if solver.check(*marks) != z3.unsat:
+                return None
+            kept = {each.decl().name() for each in solver.unsat_core()}
+            return [name for mark, name in marks.items() if mark.decl().name() in kept]
+        except z3.Z3Exception as error:
+            raise _failure(error) from None
+
+    def simplified(self, term: Term) -> bool | None:
+        """Whether Z3's simplifier alone makes it true, or false; None where it does neither."""
+        try:
+            made = z3.simplify(self._term(term))
+        except z3.Z3Exception as error:
+            raise _failure(error) from None
+        return True if z3.is_true(made) else False if z3.is_false(made) else None
+
+    def _term(self, root: Term) -> Any:
+        if root not in self._terms:
+            for term in walk([root]):
+                if term not in self._terms:
+                    self._terms[term] = self._built(term)
+        return self._terms[root]
+
+    def _built(self, term: Term) -> Any:
+        context = self._context
+        ref = context.ref()
+        args = [self._terms[each] for each in term.args]
+        match term.op:
+            case "value":
+                return self._literal(term)
+            case "apply":
+                made = z3core.Z3_mk_app(
+                    ref, self._function(term.payload).ast, len(args), _array([each.ast for each in args])
+                )
+            case "variable":
+                return z3.Const(f".v{term.payload[1]}", self._sort(term.sort))
+            case "forall" | "exists":
+                bound = [self._terms_of(variable) for variable in term.payload]
+                return (z3.ForAll if term.op == "forall" else z3.Exists)(bound, args[0])
+            case "constant_array":
+                index = self._sort(term.sort.parameters[0])
+                made = z3core.Z3_mk_const_array(ref, index.ast, args[0].ast)
+            case "bvcomp":
+                one, zero = z3.BitVecVal(1, 1, context), z3.BitVecVal(0, 1, context)
+                return z3.If(args[0] == args[1], one, zero)
+            case op:
+                made = BUILD[op](ref, [each.ast for each in args], term)
+        return z3.z3._to_expr_ref(made, context)
+
+    def _terms_of(self, variable: Term) -> Any:
+        """A bound variable, which need not occur in the body."""
+        if variable not in self._terms:
+            self._terms[variable] = self._built(variable)
+        return self._terms[variable]
+
+    def _literal(self, term: Term) -> Any:
+        if term.sort.name == "Bool":
+            return z3.BoolVal(term.payload, self._context)
+        text = f"{term.payload.numerator}/{term.payload.denominator}" if term.sort.name == "Real" else str(term.payload)
+        made = z3core.Z3_mk_numeral(self._context.ref(), text, self._sort(term.sort).ast)
+        return z3.z3._to_expr_ref(made, self._context)
+
+    def _sort(self, sort: Sort) -> Any:
+        found = self._sorts.get(sort)
+        if found is None:
+            found = self._new_sort(sort)
+            self._sorts[sort] = found
+        return found
+
+    def _new_sort(self, sort: Sort) -> Any:
+        if sort.declared:
+            return z3.DeclareSort(sort.name, self._context)
+        match sort.name:
+            case "Bool":
+                return z3.BoolSort(self._context)
+            case "Int":
+                return z3.IntSort(self._context)
+            case "Real":
+                return z3.RealSort(self._context)
+            case "BitVec":
+                return z3.BitVecSort(sort.width, self._context)
+            case _:
+                return z3.ArraySort(*map(self._sort, sort.parameters))
+
+    def _function(self, function: Function) -> Any:
+        found = self._functions.get(function)
+        if found is None:
+            sorts = [self._sort(each) for each in (*function.domain, function.range)]
+            found = z3.Function(function.name, *sorts) if function.domain else z3.Const(function.name, sorts[0]).decl()
+            self._functions[function] = found
+        return found
+
+
+def _unknown(why: str) -> Answer:
+    if "memory" in why:
+        raise OutOfMemory(why)
+    exhausted = any(word in why for word in ("resource", "canceled", "timeout", "max."))
+    return Answer(Satisfiable.UNKNOWN, why=clipped(why), exhausted=exhausted)
+
+
+def _failure(error: z3.Z3Exception) -> Exception:
+    said = str(error.value.decode() if isinstance(error.value, bytes) else error.value)
+    if "memory" in said:
+        return OutOfMemory(said)
+    return SolverBroke(f"Z3 failed: {clipped(said)}")
