@@ -53,8 +53,10 @@ def _indexed(name: str) -> Build:
     return lambda ref, args, term: make(ref, *term.payload, *args)
 
 
-BITWISE = "not neg and or xor nand nor xnor add sub mul udiv urem sdiv srem smod shl lshr ashr "
+BITWISE = (
+    "not neg and or xor nand nor xnor add sub mul udiv urem sdiv srem smod shl lshr ashr "
     "ult ule ugt uge slt sle sgt sge"
+)
 N_ARY = "and=and or=or distinct=distinct +=add *=mul -=sub"
 FIXED = (
     "not=not xor=xor ite=ite negate=unary_minus /=div div=div mod=mod abs=abs <=lt >=gt to_real=int2real "
