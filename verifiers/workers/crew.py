@@ -27,7 +27,7 @@ from pydantic import ValidationError
 from verifiers.verdict import Ground, Verdict
 from verifiers.workers.channel import Channel
 from verifiers.workers.frames import FrameError, Frames, encode
-from verifiers.workers.jobs import Item, Waiting, broken, failed
+from verifiers.workers.jobs import Item, Waiting, broken, failed, unusable
 from verifiers.workers.lines import CLOCK, INDEX, Kind, Line, Lines, pack
 
 CHUNK = 64
@@ -228,6 +228,8 @@ class Crew:
             case "recursion":
                 reason = "too deeply nested to decide"
                 item.job.settle(item, self._held(failed(item, Ground.MEMORY, reason, 0.0)))
+            case "bad_spec":
+                item.job.settle(item, self._held(unusable(item, str(answer["reason"]), str(answer["hint"]))))
             case _:
                 item.job.settle(item, self._held(broken(item, str(answer["reason"])[:1000])))
 

@@ -38,7 +38,7 @@ def judge(index: int, spec: str, submission: str) -> bytes:
     try:
         verdict = decide(spec_of(spec), submission)
     except SpecError as error:
-        return encode({"index": index, "kind": "bad_spec", "reason": f"the spec cannot be used: {error}"})
+        return encode({"index": index, "kind": "bad_spec", "reason": str(error), "hint": error.hint})
     except MemoryError:
         return encode({"index": index, "kind": "memory"})
     except RecursionError:

@@ -12,6 +12,8 @@ from verifiers.spec import Spec
 from verifiers.verdict import Ground, Outcome, Verdict
 
 Pair = tuple[Spec, str]
+BAD_SPEC = "bad_spec"
+"""The evidence under this name is what is wrong with a spec that cannot be used."""
 
 
 @dataclass(eq=False)
@@ -102,6 +104,12 @@ def failed(item: Item, ground: Ground, reason: str, seconds: float) -> Verdict:
 def broken(item: Item, reason: str, seconds: float = 0.0) -> Verdict:
     """Nothing is known of it."""
     return _without_decision(item, Outcome.INFRA_ERROR, Ground.BROKEN, reason, seconds)
+
+
+def unusable(item: Item, problem: str, hint: str) -> Verdict:
+    """Its spec cannot be used."""
+    found = broken(item, f"the spec cannot be used: {problem}"[:1000])
+    return found.model_copy(update={"evidence": {BAD_SPEC: problem[:1000], "hint": hint[:1000]}})
 
 
 def _without_decision(item: Item, outcome: Outcome, ground: Ground, reason: str, seconds: float) -> Verdict:

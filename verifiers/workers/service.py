@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
-from runtime.errors import SandboxError
+from runtime.errors import RefusedError, SandboxError
 from runtime.programs import READY
 from verifiers.spec import Spec
 from verifiers.verdict import Ground, Verdict
@@ -43,13 +43,21 @@ class VerifierService:
     """A context manager; safe to use from several threads, which have turns. Starts its worker when it is needed."""
 
     def __init__(
-        self, *, boxes: ToolBoxes | None = None, workers: int | None = None, memory_mib: int = MEMORY_MIB
+        self,
+        *,
+        boxes: ToolBoxes | None = None,
+        workers: int | None = None,
+        memory_mib: int = MEMORY_MIB,
+        or_process: bool = False,
     ) -> None:
-        """`boxes` whose broker knows `workers.program.verifier_program`; None: a process that confines itself.
-        `workers`: hands that decide at once, the processors by default; more while some are busy for long."""
+        """`boxes` whose broker knows `workers.program.verifier_program`. None: a process that confines itself, as where
+        boxes are refused and `or_process` allows it; a verdict always says which it was. `workers`: hands that decide
+        at once, the processors by default; there are more while some are busy for long."""
         self.workers = workers or min(4, len(os.sched_getaffinity(0)))
         self._memory_mib = memory_mib
-        self._launch = in_process(memory_mib) if boxes is None else in_boxes(boxes, memory_mib, self.workers)
+        self._launches = [] if boxes is None else [in_boxes(boxes, memory_mib, self.workers)]
+        if boxes is None or or_process:
+            self._launches.append(in_process(memory_mib))
         self._lock = threading.Lock()
         self._waiting = Waiting()
         self._new: list[Job] = []
@@ -178,7 +186,7 @@ class VerifierService:
     def _begin(self) -> None:
         """A warm zygote, or everything that waits is told why there is none."""
         try:
-            self._channel = self._launch()
+            self._channel = self._launched()
             if not isinstance(self._channel, BoxChannel):  # there the broker has heard that it is ready
                 self._greet(self._channel)
             self._crew = Crew(self._channel, self.workers, self._memory_mib, self._waiting)
@@ -186,6 +194,18 @@ class VerifierService:
             self._drop()
             hint = getattr(error, "hint", "")
             self._give_up(f"the worker cannot be started: {error}" + (f" ({hint})" if hint else ""))
+
+    def _launched(self) -> Channel:
+        """Boxes that are refused once are not asked for again."""
+        while len(self._launches) > 1:
+            try:
+                return self._launches[0]()
+            except RefusedError as error:
+                log.warning(
+                    "texts are decided in a process that confines itself, because there are no boxes: %s", error
+                )
+                del self._launches[0]
+        return self._launches[0]()
 
     def _greet(self, channel: Channel) -> None:
         """Waits for READY. Raises CrewLost."""
