@@ -110,7 +110,9 @@ ATTRIBUTES = frozenset(
     reassoc elementwise higher_order notation_class field_simps mfld_simps functor_norm monad_norm parity_simps
     nontriviality push pull expose norm_num_off wf_preprocess method_specs suggest_for""".split()  # noqa: SIM905
 )
-CHEATING_ATTRIBUTES = frozenset(("implemented_by", "extern", "csimp", "init", "builtin_init", "export", "computed_fields"))
+CHEATING_ATTRIBUTES = frozenset(
+    ("implemented_by", "extern", "csimp", "init", "builtin_init", "export", "computed_fields")
+)
 NOTATIONS = frozenset(("notation", "notation3", "infix", "infixl", "infixr", "prefix", "postfix"))
 MOST_FINDINGS = 10
 
@@ -158,7 +160,9 @@ def _findings(text: str, allowed: frozenset[str]) -> Iterator[Raw]:
         yield from _anywhere(text, 0)
     if _swallows(code):
         # A symbol of its own may swallow the first letters of a keyword, so that keywords are looked for inside words.
-        yield from ((word.start + at, found, what, True) for word in code for at, found, what, _ in _anywhere(word.text, 0))
+        yield from (
+            (word.start + at, found, what, True) for word in code for at, found, what, _ in _anywhere(word.text, 0)
+        )
     for index, word in enumerate(code):
         match word.kind:
             case Kind.NAME:
@@ -225,7 +229,12 @@ def _attributes(code: Sequence[Word], index: int) -> Iterator[Raw]:
             name = plain(word.text)
             first = name in ("local", "scoped")
             if name not in ATTRIBUTES:
-                yield word.start, f"@[{name}]", f"the attribute {name}, which proofs do not need", name in CHEATING_ATTRIBUTES
+                yield (
+                    word.start,
+                    f"@[{name}]",
+                    f"the attribute {name}, which proofs do not need",
+                    name in CHEATING_ATTRIBUTES,
+                )
 
 
 def _symbols(code: Sequence[Word], index: int) -> Iterator[Raw]:
@@ -246,7 +255,13 @@ def _swallows(code: Sequence[Word]) -> bool:
 
 
 HIDDEN = re.compile(
-    "|".join(sorted(map(re.escape, (CHEATS.keys() - {"axiom", "extern", "prelude", "initialize"}) | {"native_decide"}), key=len, reverse=True))
+    "|".join(
+        sorted(
+            map(re.escape, (CHEATS.keys() - {"axiom", "extern", "prelude", "initialize"}) | {"native_decide"}),
+            key=len,
+            reverse=True,
+        )
+    )
     + r"|\b(?:axiom|extern|prelude|initialize|elab|macro|elab_rules|macro_rules|sorryAx)\b|set_option\s+(?:«?debug|«?warn)|#(?:eval|exit)"
 )
 

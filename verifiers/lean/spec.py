@@ -8,7 +8,9 @@ from pydantic import Field, StringConstraints
 
 from verifiers.spec_data import SpecData
 
-ModuleName = Annotated[str, StringConstraints(pattern=r"\A[A-Za-z_][A-Za-z0-9_']*(\.[A-Za-z_][A-Za-z0-9_']*)*$", max_length=200)]
+ModuleName = Annotated[
+    str, StringConstraints(pattern=r"\A[A-Za-z_][A-Za-z0-9_']*(\.[A-Za-z_][A-Za-z0-9_']*)*$", max_length=200)
+]
 
 
 class LeanSpec(SpecData):

@@ -1,0 +1,99 @@
+"""Boxes with Lean in them: some only compile what models wrote, others only check what came of it.
+
+What always holds: a box of one kind never does the other's work, so that whatever a submission does to the box that
+compiles it, the check's box has never run it. A box that gave no answer is gone. Safe for several threads.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, Literal, Protocol
+
+from runtime.errors import SandboxError
+
+Role = Literal["compile", "check"]
+GRACE = 0.8
+"""Seconds that a box gets beyond its step's own clock to say that the time is over."""
+CALLS = 2000
+"""Steps after which a box is replaced."""
+
+
+class Asked(Protocol):
+    """A box: verifiers.workers.box.Box."""
+
+    isolation: Any
+
+    def ask(self, message: dict[str, Any], seconds: float) -> dict[str, Any]: ...
+
+    def kill(self) -> Any: ...
+
+
+class LeanUnavailable(Exception):
+    """No box can be had, or the Lean in it does not work."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class LeanBoxes:
+    def __init__(self, launch: Callable[[], Asked], most: int) -> None:
+        """`most` of each role at once."""
+        self._launch = launch
+        self._free: dict[Role, list[tuple[Asked, int]]] = {"compile": [], "check": []}
+        self._places = {role: threading.BoundedSemaphore(most) for role in self._free}
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def ask(self, role: Role, message: dict[str, Any]) -> tuple[dict[str, Any], str]:
+        """The answer, and what the box is isolated by. Raises LeanUnavailable, and what the box raises (BoxLost)."""
+        with self._places[role]:
+            box, calls = self._take(role)
+            try:
+                answer = box.ask(message, float(message["seconds"]) + GRACE)
+            except BaseException:
+                box.kill()
+                raise
+            isolation = str(box.isolation)
+            self._put(role, box, calls + 1)
+            return answer, isolation
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            boxes = [box for free in self._free.values() for box, _ in free]
+            for free in self._free.values():
+                free.clear()
+        for box in boxes:
+            box.kill()
+
+    def _take(self, role: Role) -> tuple[Asked, int]:
+        with self._lock:
+            if self._closed:
+                raise LeanUnavailable("this Lean verifier is closed")
+            if self._free[role]:
+                return self._free[role].pop()
+        try:
+            box = self._launch()
+        except SandboxError as error:
+            raise LeanUnavailable(f"no box for Lean: {error}", getattr(error, "hint", "")) from error
+        said = box.ask({"do": "describe"}, 60.0)
+        if said.get("problem"):
+            box.kill()
+            raise LeanUnavailable(
+                f"Lean does not work here: {said['problem']}", "`assay doctor` says which Lean this is."
+            )
+        return box, 0
+
+    def _put(self, role: Role, box: Asked, calls: int) -> None:
+        with self._lock:
+            if not self._closed and calls < CALLS:
+                self._free[role].append((box, calls))
+                return
+        box.kill()
+
+
+def remaining(deadline: float, at_least: float = 1.0) -> float:
+    return max(at_least, deadline - time.monotonic())

@@ -1,0 +1,90 @@
+"""Statements compiled once: their files, ready to be laid beside any number of submissions."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from verifiers.answers.reading import clipped
+from verifiers.errors import SpecError
+from verifiers.lean.boxes import LeanUnavailable, Role
+from verifiers.lean.lexer import plain
+from verifiers.lean.spec import LeanSpec
+from verifiers.lean.statement import CHECK, DEFINITIONS, HINT, STATEMENT, Statement
+from verifiers.lean.steps import Ran, step
+
+ALLOWED_AXIOMS = frozenset(("propext", "Quot.sound", "Classical.choice"))
+SECONDS = 120.0
+MOST_KEPT = 256
+
+
+@dataclass(frozen=True)
+class Prepared:
+    shared: dict[str, str]
+    """Compiled files, in base64, that a submission's own compilation sees: the definitions."""
+    all: dict[str, str]
+    """Those and the statement's."""
+    check_file: str
+    wanted: str
+    """The theorem's full name as compiled files have it."""
+
+
+class Preparer:
+    def __init__(self, mark: str, ask: Callable[[Role, dict[str, Any]], tuple[Ran, str]]) -> None:
+        self._mark = mark
+        self._ask = ask
+        self._kept: OrderedDict[tuple[str, int], Prepared] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def prepared(self, spec: LeanSpec, statement: Statement) -> Prepared:
+        """Raises SpecError for what does not compile or rests on `sorry`; LeanUnavailable, BoxLost."""
+        key = spec.statement, spec.heartbeats
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key]
+        made = self._prepare(spec, statement)
+        with self._lock:
+            self._kept[key] = made
+            while len(self._kept) > MOST_KEPT:
+                self._kept.popitem(last=False)
+        return made
+
+    def _prepare(self, spec: LeanSpec, statement: Statement) -> Prepared:
+        limits = {"seconds": SECONDS, "memory_mib": spec.memory_mib, "options": [f"-DmaxHeartbeats={spec.heartbeats}"]}
+        files: dict[str, str] = {}
+        for module, source in statement.files(self._mark):
+            ran, _ = self._ask("check", step(module, source, **limits, files=files, keep=True))
+            _must_compile(ran, "the statement does not compile", self._mark)
+            assert ran.file is not None  # it compiled
+            files[f"{module}.olean"] = ran.file
+        ran, _ = self._ask("check", step(CHECK, statement.rest_file(self._mark), **limits, files=files))
+        _must_compile(ran, "the statement cannot be stated again", self._mark)
+        axioms = ran.axioms_of(f"{self._mark}.check")
+        if axioms is None or not axioms <= ALLOWED_AXIOMS:
+            named = clipped(", ".join(sorted(axioms or ())))
+            raise SpecError(
+                f"what the theorem says rests on {named or 'what cannot be told'}",
+                hint="Only its proof may be left open.",
+            )
+        return Prepared(
+            shared={name: text for name, text in files.items() if name != f"{STATEMENT}.olean"},
+            all=files,
+            check_file=statement.check_file(self._mark),
+            wanted=plain(statement.full_name),
+        )
+
+
+def _must_compile(ran: Ran, what: str, mark: str) -> None:
+    if ran.compiled:
+        return
+    if ran.starved or ran.ended in ("signal", "timeout", "memory", "output") or not ran.errors:
+        raise LeanUnavailable(f"{what}: Lean ended by {ran.ended} {ran.code}: {clipped(ran.err)}")
+    first = ran.errors[0]
+    raise SpecError(f"{what}: {clipped(first.text.replace('.' + mark, ''))}", hint=HINT)
+
+
+__all__ = ["ALLOWED_AXIOMS", "DEFINITIONS", "Prepared", "Preparer"]

@@ -1,0 +1,309 @@
+"""Inside a box: Lean loaded and set up once, and a process forked from it for each step.
+
+Started as a script by path, with nothing but the standard library. It answers frames of JSON on its standard output:
+
+    {"do": "describe"}                      -> {"version": …, "warm": …, "problem": …}
+    {"do": "step", "source": …, "module": …, "files": {name: base64}, "bare": [names], "keep": …, "options": […],
+     "seconds": …, "memory_mib": …}         -> see `Step`
+
+A step is one run of Lean's command line in a folder of its own, with the given compiled files in it. What always holds:
+one step at a time; its process and whatever that started are gone, and its folder removed, before the answer is sent; the
+process that answers never runs a submission's code. Starting Lean anew costs 60 ms, nearly all of it for linking and for
+its own set-up; a fork of a process that has both behind it costs two.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import ctypes
+import json
+import os
+import resource
+import select
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+if __name__ == "__main__":
+    sys.path.insert(0, str(ROOT))
+
+from verifiers.lean.olean import Olean, OleanError  # noqa: E402
+from verifiers.workers.frames import Frames, encode  # noqa: E402
+
+KEPT_OUTPUT = 256 << 10
+"""Bytes of each stream that are kept; what comes after is read and dropped."""
+MOST_OUTPUT = 64 << 20
+"""Bytes of both streams; whoever writes more is ended."""
+MOST_FILE = 512 << 20
+LOOK_SECONDS = 0.02
+PROBE = "theorem probe : True := True.intro\n"
+PROBE_SECONDS = 60.0
+COLD = "--cold"
+PAGE_MIB = resource.getpagesize() / 2**20
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+
+
+class Lean:
+    """The shared library, loaded. `warm` once it is also set up, which then all forks share."""
+
+    def __init__(self, library: str) -> None:
+        self.library = ctypes.CDLL(library, mode=os.RTLD_NOW | os.RTLD_GLOBAL)
+        self.library.lean_main.restype = ctypes.c_int
+        self.warm = False
+
+    def set_up(self) -> None:
+        """Whether it worked shows only in a step: some versions do not bear to be set up before."""
+        with contextlib.suppress(AttributeError):
+            self.library.lean_initialize()
+            self.warm = True
+
+    def main(self, arguments: Sequence[str]) -> int:
+        words = [b"lean", *(word.encode() for word in arguments)]
+        return int(self.library.lean_main(len(words), (ctypes.c_char_p * (len(words) + 1))(*words, None)))
+
+
+class Step:
+    """One run of Lean, in a process of its own. The answer's `ended` is `exited` (with `code`), `signal` (with `code`),
+    `timeout`, `memory`, `output`, or `unreadable` when a file that had to be made bare could not be."""
+
+    def __init__(self, lean: Lean, message: dict[str, Any]) -> None:
+        self._lean = lean
+        self._message = message
+        self._folder = Path(tempfile.mkdtemp(prefix="step-"))
+        self._texts: dict[int, bytearray] = {}
+        self._written = 0
+
+    def run(self) -> dict[str, Any]:
+        began = time.monotonic()
+        try:
+            ended, code, usage, peak = self._conduct(began + float(self._message["seconds"]))
+            answer: dict[str, Any] = {
+                "ended": ended,
+                "code": code,
+                "seconds": round(time.monotonic() - began, 4),
+                "cpu": round(usage.ru_utime + usage.ru_stime, 4),
+                "peak_mib": round(max(peak, usage.ru_maxrss / 1024), 1),
+            }
+            out, err, notes = (bytes(text) for text in self._texts.values())
+            answer |= {"out": out.decode("utf-8", "replace"), "err": err.decode("utf-8", "replace")}
+            answer |= json.loads(notes) if notes else {}
+            return answer | self._kept(ended)
+        finally:
+            end_children()
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _conduct(self, deadline: float) -> tuple[str, int, resource.struct_rusage, float]:
+        pipes = [os.pipe() for _ in range(3)]
+        child = os.fork()
+        if child == 0:
+            self._child([write for _, write in pipes])
+        for _, write in pipes:
+            os.close(write)
+        self._texts = {read: bytearray() for read, _ in pipes}
+        try:
+            ended, peak = self._watch(child, deadline)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
+            _, status, usage = os.wait4(child, 0)
+            for read in self._texts:
+                os.close(read)
+        code = os.waitstatus_to_exitcode(status)
+        if ended == "exited" and code < 0:
+            return "signal", -code, usage, peak
+        if ended == "exited" and code == UNREADABLE:
+            return "unreadable", code, usage, peak
+        return ended, code, usage, peak
+
+    def _watch(self, child: int, deadline: float) -> tuple[str, float]:
+        """Reads what it writes until all its ends are closed and it is gone."""
+        poll = select.poll()
+        for read in self._texts:
+            poll.register(read, select.POLLIN)
+        waiting, peak, limit = set(self._texts), 0.0, float(self._message["memory_mib"])
+        while True:
+            events = poll.poll(LOOK_SECONDS * 1000 if waiting else 1)
+            for descriptor, _ in events:
+                if not self._read(descriptor):
+                    waiting.discard(descriptor)
+                    poll.unregister(descriptor)
+            if not (events and waiting) and _is_over(child):
+                while waiting and (events := poll.poll(0)):  # what it wrote last
+                    for descriptor, _ in events:
+                        if not self._read(descriptor):
+                            waiting.discard(descriptor)
+                            poll.unregister(descriptor)
+                return "exited", peak
+            if self._written > MOST_OUTPUT:
+                return "output", peak
+            if time.monotonic() >= deadline:
+                return "timeout", peak
+            if not events:
+                peak = max(peak, _resident(child))
+                if peak > limit:
+                    return "memory", peak
+
+    def _read(self, descriptor: int) -> bool:
+        data = os.read(descriptor, 1 << 16)
+        kept = self._texts[descriptor]
+        kept += data[: max(0, KEPT_OUTPUT - len(kept))]
+        self._written += len(data)
+        return bool(data)
+
+    def _child(self, writes: Sequence[int]) -> None:
+        """Never returns."""
+        code = 70
+        try:
+            os.setsid()
+            ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+            nothing = os.open(os.devnull, os.O_RDONLY)
+            os.dup2(nothing, 0)
+            os.dup2(writes[0], 1)
+            os.dup2(writes[1], 2)
+            notes = os.fdopen(os.dup(writes[2]), "w")
+            os.closerange(3, notes.fileno())
+            os.closerange(notes.fileno() + 1, 1024)
+            os.chdir(self._folder)
+            lower_limit(resource.RLIMIT_CORE, 0)
+            lower_limit(resource.RLIMIT_FSIZE, MOST_FILE)
+            with notes:  # closed before anything of the submission runs
+                self._lay_out(notes)
+            os.environ["LEAN_PATH"] = f"{self._folder}:{os.environ.get('LEAN_PATH', '')}"
+            os.putenv("LEAN_PATH", os.environ["LEAN_PATH"])
+            code = self._lean.main(self._arguments()) & 0xFF
+            sys.stdout.flush()
+        except OleanError as error:
+            os.write(2, f"{error}\n".encode())
+            code = UNREADABLE
+        except BaseException as error:  # noqa: BLE001 - a fork of the server must end here
+            os.write(2, f"{type(error).__name__}: {error}\n".encode())
+        os._exit(code)
+
+    def _lay_out(self, notes: Any) -> None:
+        bare, wanted = self._message.get("bare", ()), self._message.get("wanted")
+        said: dict[str, Any] = {}
+        for name, text in self._message.get("files", {}).items():
+            data = base64.b64decode(text)
+            if name in bare:
+                olean = Olean(data)
+                names = olean.names()
+                said = {
+                    "declared": len(names),
+                    "has": wanted in names,
+                    "alike": [name for name in names if _last(name) == _last(wanted or "")][:5],
+                }
+                data = olean.without_entries()
+            (self._folder / name).write_bytes(data)
+        (self._folder / f"{self._message['module']}.lean").write_text(self._message["source"], encoding="utf-8")
+        notes.write(json.dumps(said))
+
+    def _arguments(self) -> list[str]:
+        module = self._message["module"]
+        output = ["-o", f"{module}.olean"] if self._message.get("keep") else []
+        return ["--json", "-j1", *self._message.get("options", ()), "-R", ".", *output, f"{module}.lean"]
+
+    def _kept(self, ended: str) -> dict[str, Any]:
+        path = self._folder / f"{self._message['module']}.olean"
+        if ended != "exited" or not self._message.get("keep") or path.is_symlink() or not path.is_file():
+            return {}
+        return {"file": base64.b64encode(path.read_bytes()).decode()}
+
+
+UNREADABLE = 71
+
+
+def lower_limit(limit: int, value: int) -> None:
+    _, hard = resource.getrlimit(limit)
+    value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+    resource.setrlimit(limit, (value, value))
+
+
+def end_children() -> None:
+    """Ends whatever a step left behind: all orphans of ours come to us."""
+    for _ in range(100):
+        try:
+            found, _ = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return
+        if found == 0:
+            for child in _children():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(child, signal.SIGKILL)
+            time.sleep(0.005)
+
+
+def _is_over(child: int) -> bool:
+    return os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def _children() -> Iterable[int]:
+    own = os.getpid()
+    for path in Path("/proc").iterdir():
+        if path.name.isdigit():
+            with contextlib.suppress(OSError, ValueError, IndexError):
+                if int((path / "stat").read_text().rsplit(")", 1)[1].split()[1]) == own:
+                    yield int(path.name)
+
+
+def _resident(process: int) -> float:
+    """MiB."""
+    try:
+        return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * PAGE_MIB
+    except (OSError, IndexError, ValueError):
+        return 0.0
+
+
+def _last(name: str) -> str:
+    return name.rsplit(".", 1)[-1]
+
+
+def probe(lean: Lean) -> str:
+    """What is wrong with this Lean; nothing when a small theorem compiles."""
+    message = {"source": PROBE, "module": "Probe", "seconds": PROBE_SECONDS, "memory_mib": 4096}
+    answer = Step(lean, message).run()
+    if answer["ended"] == "exited" and answer["code"] == 0:
+        return ""
+    said = (answer["out"] + answer["err"]).strip()[:1000]
+    return f"a small theorem does not compile: {answer['ended']} {answer['code']}: {said}"
+
+
+def serve(lean: Lean, problem: str, output: int) -> None:
+    frames = Frames()
+    while data := os.read(0, 1 << 20):
+        frames.feed(data)
+        while (message := frames.next()) is not None:
+            if message["do"] == "describe":
+                answer: dict[str, Any] = {"warm": lean.warm, "problem": problem}
+            else:
+                answer = Step(lean, message).run()
+            rest = memoryview(encode(answer))
+            while rest:
+                rest = rest[os.write(output, rest) :]
+
+
+def main(library: str, ready: str, *flags: str) -> None:
+    output = os.dup(1)
+    os.dup2(2, 1)
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
+    lean = Lean(library)
+    if COLD not in flags:
+        lean.set_up()
+    problem = probe(lean)
+    if problem and COLD not in flags:
+        os.dup2(output, 1)
+        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:], COLD])  # noqa: S606 - itself
+    os.write(output, bytes.fromhex(ready))
+    serve(lean, problem, output)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,95 @@
+"""One run of Lean as its box tells of it, and what it means."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+NO_THREADS = re.compile(r"failed to create thread|Resource temporarily unavailable|thread constructor failed")
+STACK = re.compile(r"Stack overflow detected|stack overflow|deep recursion", re.IGNORECASE)
+AXIOMS = re.compile(r"'(?P<name>[^']*)' depends on axioms: \[(?P<axioms>[^\]]*)\]\s*\Z")
+NO_AXIOMS = re.compile(r"'(?P<name>[^']*)' does not depend on any axioms\s*\Z")
+
+
+@dataclass(frozen=True)
+class Message:
+    severity: str
+    text: str
+    line: int
+    column: int
+
+
+class Ran(BaseModel):
+    """What the server answers for a step. Hostile, and so read strictly."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    ended: str
+    code: int
+    seconds: float
+    cpu: float
+    peak_mib: float
+    out: str
+    err: str
+    file: str | None = None
+    """The compiled file, in base64."""
+    declared: int = 0
+    has: bool = False
+    alike: list[str] = []
+    replayed: str | None = None
+
+    @property
+    def messages(self) -> list[Message]:
+        """What Lean said, in order; the last line is left out when it was cut."""
+        found = []
+        for line in self.out.splitlines():
+            try:
+                said = json.loads(line)
+                at = said.get("pos") or {}
+                found.append(Message(said["severity"], said["data"], int(at.get("line", 0)), int(at.get("column", 0))))
+            except (ValueError, KeyError, TypeError, AttributeError):
+                continue
+        return found
+
+    @property
+    def errors(self) -> list[Message]:
+        return [message for message in self.messages if message.severity == "error"]
+
+    @property
+    def compiled(self) -> bool:
+        return self.ended == "exited" and self.code == 0 and not self.errors
+
+    @property
+    def refused(self) -> bool:
+        """Whether Lean came to its end and found errors."""
+        return self.ended == "exited" and self.code == 1 and bool(self.errors) and not self.starved
+
+    @property
+    def starved(self) -> bool:
+        """Whether it could not work for want of threads: nothing that a submission is to blame for."""
+        return NO_THREADS.search(self.err) is not None or NO_THREADS.search(self.out[:10_000]) is not None
+
+    @property
+    def too_deep(self) -> bool:
+        return self.ended in ("signal", "exited") and STACK.search(self.err) is not None
+
+    def axioms_of(self, name: str) -> frozenset[str] | None:
+        """What `#print axioms` said of it, when it said that once and in a form that is known; else None."""
+        said = [match for message in self.messages if message.severity == "information" and (match := _axioms(message))]
+        if len(said) != 1 or said[0]["name"] != name:
+            return None
+        listed = said[0].groupdict().get("axioms")
+        return frozenset() if listed is None else frozenset(part.strip() for part in listed.split(","))
+
+
+def _axioms(message: Message) -> re.Match[str] | None:
+    return NO_AXIOMS.match(message.text) or AXIOMS.match(message.text)
+
+
+def step(module: str, source: str, **rest: Any) -> dict[str, Any]:
+    """The message that asks for a step."""
+    return {"do": "step", "module": module, "source": source, **rest}

@@ -1,0 +1,159 @@
+"""Which Lean this machine has, without starting it.
+
+Looked for, in this order: a folder that somebody names, elan's default toolchain and its other ones ($ELAN_HOME or
+~/.elan), and `lean` on the PATH. A folder is a toolchain when it has lib/lean with the shared library and Init.olean.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+import sysconfig
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from runtime.programs import READY, Program
+
+PROGRAM = "lean"
+LIBRARY = "libleanshared.so"
+VERSION_AT = slice(7, 40)
+"""In the header of a compiled file of format 2."""
+REPLAY_TOOLS = ("leanchecker", "lean4checker")
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    root: Path
+    source: str
+    """Where it was found: `configured`, `elan` or `PATH`."""
+    version: str
+    projects: tuple[Path, ...] = ()
+    """Further folders with compiled files: Mathlib's and what it needs."""
+
+    @property
+    def compiled(self) -> Path:
+        return self.root / "lib" / "lean"
+
+    @property
+    def library(self) -> Path:
+        return self.compiled / LIBRARY
+
+    @property
+    def has(self) -> tuple[str, ...]:
+        """Which of the well-known libraries can be imported."""
+        folders = (self.compiled, *self.projects)
+        return tuple(
+            name
+            for name in ("Init", "Std", "Lean", "Batteries", "Aesop", "Mathlib")
+            if any((folder / f"{name}.olean").is_file() for folder in folders)
+        )
+
+    @property
+    def replay_tool(self) -> Path | None:
+        """A second kernel check that comes with it."""
+        for name in REPLAY_TOOLS:
+            path = self.root / "bin" / name
+            if path.is_file() and os.access(path, os.X_OK):
+                return path
+        return None
+
+    def describe(self) -> dict[str, str]:
+        """For a person: what can be checked with it."""
+        tool = self.replay_tool
+        return {
+            "lean": self.version,
+            "from": f"{self.source}: {self.root}",
+            "libraries": ", ".join(self.has),
+            "replay": tool.name if tool else "none",
+        }
+
+
+def find(
+    configured: Path | None = None, *, projects: tuple[Path, ...] = (), environ: Mapping[str, str] | None = None
+) -> Toolchain | None:
+    """The Lean to use. A configured folder that is none gives None, whatever else there is."""
+    environ = os.environ if environ is None else environ
+    if configured is not None:
+        return _toolchain(configured, "configured", projects)
+    for root, source in _candidates(environ):
+        found = _toolchain(root, source, projects)
+        if found is not None:
+            return found
+    return None
+
+
+def tools(toolchain: Toolchain | None) -> dict[str, str]:
+    return {"lean": toolchain.version} if toolchain else {}
+
+
+def program(toolchain: Toolchain) -> Program:
+    """What a broker has to know to run it in a box."""
+    own = Path(__file__).resolve().parent
+    python = Path(sys.executable)
+    libraries = {path.resolve().parent for path in toolchain.compiled.glob("*.so")}
+    # Where this Python's own parts lie, and no package of its environment.
+    folders = {
+        Path(sys.base_prefix), python.resolve().parent, own, own.parent / "workers", toolchain.compiled.resolve(),
+        toolchain.compiled, *libraries, *toolchain.projects, *map(Path, ("/usr", "/lib", "/lib64")),
+    }  # fmt: skip
+    return Program(
+        name=PROGRAM,
+        argv=(str(python.resolve()), "-I", "-B", "-S", str(own / "server.py"), str(toolchain.library), READY.hex()),
+        folders=tuple(sorted(folder for folder in folders if folder.is_dir())),
+        environment={
+            "LEAN_PATH": ":".join(map(str, (toolchain.compiled, *toolchain.projects))),
+            "LD_LIBRARY_PATH": sysconfig.get_config_var("LIBDIR") or "",
+            "HOME": "/tmp",
+            "LANG": "C.UTF-8",
+        },
+        address_space=False,
+        proc=True,
+    )
+
+
+def project_folders(project: Path) -> tuple[Path, ...]:
+    """Where a Lake project keeps compiled files: its own and its packages'."""
+    built = (".lake", "build", "lib")
+    roots = [project, *sorted((project / ".lake" / "packages").glob("*"))]
+    found = [folder for root in roots for folder in (root.joinpath(*built, "lean"), root.joinpath(*built))]
+    return tuple(folder for folder in found if any(folder.glob("*.olean")))
+
+
+def _toolchain(root: Path, source: str, projects: tuple[Path, ...]) -> Toolchain | None:
+    root = root.expanduser().absolute()
+    first = root / "lib" / "lean" / "Init.olean"
+    if not first.is_file() or not (root / "lib" / "lean" / LIBRARY).exists():
+        return None
+    return Toolchain(root, source, _version(root, first), projects)
+
+
+def _version(root: Path, olean: Path) -> str:
+    with olean.open("rb") as file:
+        header = file.read(64)
+    if header[:6] == b"olean\x02":
+        return header[VERSION_AT].split(b"\0")[0].decode("ascii", "replace")
+    found = re.search(r"v?(\d+\.\d+\.\d+\S*)", root.name)
+    return found[1] if found else "unknown"
+
+
+def _candidates(environ: Mapping[str, str]) -> Iterator[tuple[Path, str]]:
+    home = Path(environ.get("ELAN_HOME") or Path(environ.get("HOME", "/")) / ".elan")
+    installed = home / "toolchains"
+    settings = home / "settings.toml"
+    if settings.is_file():
+        named = re.search(r'^default_toolchain\s*=\s*"([^"]+)"', settings.read_text(errors="replace"), re.MULTILINE)
+        if named:
+            yield installed / named[1].replace("/", "--").replace(":", "---"), "elan"
+    if installed.is_dir():
+        for root in sorted(installed.iterdir(), key=_order, reverse=True):
+            yield root, "elan"
+    lean = shutil.which("lean", path=environ.get("PATH", ""))
+    if lean is not None:
+        yield Path(lean).resolve().parent.parent, "PATH"
+
+
+def _order(root: Path) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", root.name.rpartition("---")[2])]

@@ -1,0 +1,183 @@
+"""Whether a submission proves a statement, as Lean's kernel sees it.
+
+The protocol. What it leaves to the submission is one compiled file, and of that file only its declarations:
+
+1.  Words that no proof needs are refused unread by Lean (`screening`).
+2.  The statement is compiled apart, under a name with a secret mark (`statement`).
+3.  The submission is compiled in a box that never checks anything, without network (`boxes`).
+4.  Another box, where no submission ever ran, takes everything but declarations out of its compiled file (`olean`): no
+    notation, instance, macro, attribute or initialiser of it is left to touch the check.
+5.  There a file of ours imports both and states `theorem check : type_of% @statement := @target`. That it compiles means
+    that the kernel accepts the submission's theorem as a proof of the trusted statement, by its full name.
+6.  The axioms of `check` are compared with propext, Quot.sound and Classical.choice.
+7.  Where the toolchain can, the submission's declarations are given to a kernel once more (`kernel_replayed`).
+
+What always holds: safe for several threads, several checks at once; only step 5 to 7 give a pass.
+Sources: leanprover/comparator and lean4checker for the threat model; Lean reference, "Validating a Lean proof".
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from collections.abc import Callable
+from typing import Any
+
+from pydantic import ValidationError
+
+from verifiers.answers.reading import clipped
+from verifiers.errors import SpecError
+from verifiers.lean.boxes import Asked, LeanBoxes, LeanUnavailable, Role, remaining
+from verifiers.lean.judging import Judged, compile_failure, forbidden, lost, outcome_of_check, unreadable
+from verifiers.lean.prepared import Prepared, Preparer
+from verifiers.lean.screening import Finding, parts, screen
+from verifiers.lean.spec import LeanSpec
+from verifiers.lean.statement import CHECK, SUBMISSION, Statement, digest, read_statement
+from verifiers.lean.steps import Ran, step
+from verifiers.lean.submission import Source, assemble
+from verifiers.lean.toolchain import PROGRAM, Toolchain, tools
+from verifiers.verdict import Ground, Outcome, Verdict
+from verifiers.workers.box import BoxLost, ToolBoxes
+
+MOST_TEXT = 1_000_000
+"""Characters of a submission."""
+BOX_MIB = 5120
+TMP_MIB = 256
+
+
+class LeanVerifier:
+    """`close()` ends all its boxes."""
+
+    name = "lean"
+    version = "1"
+
+    def __init__(
+        self,
+        launch: ToolBoxes | Callable[[], Asked],
+        toolchain: Toolchain | None,
+        *,
+        memory_mib: int = BOX_MIB,
+        most: int | None = None,
+    ) -> None:
+        """`launch` gives boxes of the program `toolchain.program`. `most` checks at once; as many as there are cores."""
+        self._toolchain = toolchain
+        if isinstance(launch, ToolBoxes):
+            boxes = launch
+            launch = lambda: boxes.box(PROGRAM, memory_mib=memory_mib, tmp_mib=TMP_MIB, pids=128)  # noqa: E731
+        self._boxes = LeanBoxes(launch, most or len(os.sched_getaffinity(0)))
+        self._memory_mib = memory_mib - TMP_MIB
+        self._mark = f"assay_{secrets.token_hex(8)}"
+        self._preparer = Preparer(self._mark, self._ask)
+
+    def tools(self) -> dict[str, str]:
+        return tools(self._toolchain)
+
+    def check(self, spec: LeanSpec) -> None:
+        """Raises SpecError, with a hint, for a statement that cannot be read. Whether Lean accepts it shows only in
+        `verify`."""
+        read_statement(spec)
+
+    def close(self) -> None:
+        self._boxes.close()
+
+    def verify(self, spec: LeanSpec, submission: str, seconds: float = 60.0) -> Verdict:
+        """Raises SpecError for a statement that does not compile, and nothing else."""
+        began = time.monotonic()
+        statement = read_statement(spec)
+        limit = min(seconds, spec.seconds)
+        judged = self._judged(spec, statement, submission, limit)
+        return Verdict(
+            outcome=judged.outcome,
+            score=1.0 if judged.outcome is Outcome.PASS else 0.0,
+            reason=judged.reason,
+            ground=judged.ground,
+            evidence={
+                "theorem": clipped(statement.full_name),
+                "statement_sha256": digest(spec),
+                "kernel_replayed": "no",
+            }
+            | judged.evidence,
+            verifier=self.name,
+            version=self.version,
+            tools=self.tools(),
+            isolation=judged.isolation,
+            seconds=round(time.monotonic() - began, 4),
+        )
+
+    def _judged(self, spec: LeanSpec, statement: Statement, submission: str, limit: float) -> Judged:
+        if len(submission) > MOST_TEXT:
+            return unreadable(f"it has more than {MOST_TEXT} characters")
+        try:
+            submission.encode()
+        except UnicodeEncodeError:
+            return unreadable("it is not Unicode text")
+        found = screen(submission, allowed=parts(spec.statement))
+        if found:
+            return forbidden(found)
+        source = assemble(spec, statement, submission)
+        if isinstance(source, Finding):
+            return forbidden([source])
+        try:
+            prepared = self._preparer.prepared(spec, statement)
+            return self._compiled_and_checked(spec, statement, prepared, source, limit)
+        except LeanUnavailable as error:
+            return lost(str(error), error.hint)
+
+    def _compiled_and_checked(
+        self, spec: LeanSpec, statement: Statement, prepared: Prepared, source: Source, limit: float
+    ) -> Judged:
+        deadline = time.monotonic() + limit
+        compiling = self._limits(spec, limit) | {"files": prepared.shared, "keep": True}
+        compiled, isolation = self._twice("compile", step(SUBMISSION, source.text, **compiling), limit)
+        if isinstance(compiled, Judged):
+            return compiled
+        if not compiled.compiled or compiled.file is None:
+            return compile_failure(compiled, source, limit, spec.memory_mib).within(isolation)
+        files = prepared.all | {f"{SUBMISSION}.olean": compiled.file}
+        checking = self._limits(spec, remaining(deadline)) | {
+            "files": files,
+            "bare": [f"{SUBMISSION}.olean"],
+            "wanted": prepared.wanted,
+            "replay": True,
+        }
+        checked, isolation = self._twice("check", step(CHECK, prepared.check_file, **checking), limit)
+        if isinstance(checked, Judged):
+            return checked
+        judged = outcome_of_check(checked, compiled, statement, source, self._mark)
+        if judged.outcome is Outcome.PASS and spec.require_replay and checked.replayed != "yes":
+            judged = lost(
+                "the statement asks for a second kernel, and this machine has none",
+                "Install a full Lean toolchain, or leave require_replay away.",
+            )
+        return judged.within(isolation)
+
+    def _limits(self, spec: LeanSpec, seconds: float) -> dict[str, Any]:
+        return {
+            "seconds": seconds,
+            "memory_mib": min(spec.memory_mib, self._memory_mib),
+            "options": [f"-DmaxHeartbeats={spec.heartbeats}"],
+        }
+
+    def _twice(self, role: Role, message: dict[str, Any], limit: float) -> tuple[Ran | Judged, str]:
+        """A step that was lost for no fault of the submission's is run once more, in a fresh box."""
+        reason = ""
+        for _ in range(2):
+            try:
+                ran, isolation = self._ask(role, message)
+            except BoxLost as error:
+                if error.cause == "memory":
+                    return Judged(Outcome.FAIL, f"it needs more than {self._memory_mib} MiB", Ground.MEMORY), ""
+                reason = f"the box was lost: {error}"
+                continue
+            except ValidationError:
+                reason = "the box gave an answer that is none"
+                continue
+            if not ran.starved:
+                return ran, isolation
+            reason = "Lean could not begin its threads"
+        return lost(f"no verdict after two attempts: {reason}", ""), ""
+
+    def _ask(self, role: Role, message: dict[str, Any]) -> tuple[Ran, str]:
+        answer, isolation = self._boxes.ask(role, message)
+        return Ran.model_validate(answer), isolation
