@@ -82,8 +82,8 @@ class HardVerifier:
         alarm = next(iter(alarms(spec, document)), None)
         if alarm is not None:
             outcome = Outcome.HACK_SUSPECTED if alarm.suspicious else Outcome.FAIL
-            evidence = {"guard": alarm.guard, **alarm.evidence}
-            return self._verdict(outcome, f"the text {alarm.reason}", Ground.FORBIDDEN, evidence)
+            alarmed = {"guard": alarm.guard, **alarm.evidence}
+            return self._verdict(outcome, f"the text {alarm.reason}", Ground.FORBIDDEN, alarmed)
         findings = [decide_item(item, document, spec.sources) for item in spec.hard]
         failed = [finding for finding in findings if not finding.holds]
         evidence: dict[str, object] = {"items": bounded(findings)}
