@@ -67,7 +67,10 @@ def read_answer(text: str, *, variables: Collection[str] | None, expected: Value
     familiar = frozenset(_symbols(expected)) if expected is not None and variables is None else frozenset()
     euler = expected is not None and any(_has_euler(node) for node in _expressions(expected))
     units = UNIT_NAMES - names if names else UNIT_NAMES
-    context = Context(names, familiar, units, isinstance(expected, Quantity))
+    if isinstance(expected, Quantity):
+        units |= {atom for atom, _ in expected.unit}
+    context = Context(names, familiar, units, isinstance(expected, Quantity), nouns=expected is None)
+    inner = _customary(inner, expected)
     grouping = not inner.startswith("{")
     try:
         found = Structures(tokens_of(inner, grouping=grouping, euler=euler), context, _hint(expected)).answer()
@@ -82,6 +85,23 @@ def read_answer(text: str, *, variables: Collection[str] | None, expected: Value
         listed = _listed(inner, euler, context, expected)
         return listed if listed is not None else found
     return found
+
+
+def _customary(text: str, expected: Value | None) -> str:
+    """Plain ways of writing a number that would be read as something else: `1 000`, `3 x 10^8`, `FF_{16}`, `0,5`."""
+    if BLANK_GROUPS.fullmatch(text):
+        return text.replace(" ", "")
+    if isinstance(expected, Scalar | Quantity) and DECIMAL_COMMA.fullmatch(text):
+        return text.replace(",", ".")
+    if "10" in text and ("x" in text or "X" in text):
+        text = TIMES.sub(r"\\times ", text)
+    return "0" + text if HEXADECIMAL.fullmatch(text) else text
+
+
+BLANK_GROUPS = re.compile(r"[+-]?[1-9][0-9]{0,2}(?: [0-9]{3})+(?:\.[0-9]+)?")
+DECIMAL_COMMA = re.compile(r"[+-]?(?:0|[1-9][0-9]*),(?:[0-9]{1,2}|[0-9]{4,12})|[+-]?0,[0-9]{3}")
+TIMES = re.compile(r"(?<=[0-9])\s*[xX]\s*(?=10\s*(?:\^|\*\*))")
+HEXADECIMAL = re.compile(r"[A-F][0-9A-F]+_(?:16|\{16\})")
 
 
 def _listed(text: str, euler: bool, context: Context, expected: Listing) -> Value | None:

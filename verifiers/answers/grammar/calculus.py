@@ -84,7 +84,7 @@ def _split_differential(parser: Mathematics) -> str:
         elif depth == 0 and token.kind in ("word", "text") and not parser.is_function(token.text):
             match = DIFFERENTIAL.fullmatch(token.text)
             following = parser.tokens[index + 1] if index + 1 < len(parser.tokens) else token
-            if match is None or not (match[2] or following.kind in ("symbol", "word") and len(following.text) == 1
+            if match is None or not (match[2] or (following.kind in ("symbol", "word") and len(following.text) == 1)
                                      or following.kind == "symbol"):  # fmt: skip
                 continue
             name = match[2] or following.text

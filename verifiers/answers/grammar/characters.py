@@ -13,10 +13,11 @@ import unicodedata
 from verifiers.answers.grammar.errors import GrammarError
 
 GREEK = {
-    **dict(zip("αβγδεζηθικλμνξ", "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi".split(), strict=True)),
-    **dict(zip("πρςστυφχψω", "pi rho varsigma sigma tau upsilon phi chi psi omega".split(), strict=True)),
-    **dict(zip("ΓΔΘΛΞΠΣΦΨΩ", "Gamma Delta Theta Lambda Xi Pi Sigma Phi Psi Omega".split(), strict=True)),
-    "ϕ": "phi", "ϑ": "theta", "ϵ": "epsilon", "µ": "mu",
+    "α": "alpha", "β": "beta", "γ": "gamma", "δ": "delta", "ε": "epsilon", "ζ": "zeta", "η": "eta", "θ": "theta",
+    "ι": "iota", "κ": "kappa", "λ": "lambda", "μ": "mu", "ν": "nu", "ξ": "xi", "π": "pi", "ρ": "rho", "ς": "varsigma",
+    "σ": "sigma", "τ": "tau", "υ": "upsilon", "φ": "phi", "χ": "chi", "ψ": "psi", "ω": "omega", "Γ": "Gamma",
+    "Δ": "Delta", "Θ": "Theta", "Λ": "Lambda", "Ξ": "Xi", "Π": "Pi", "Σ": "Sigma", "Φ": "Phi", "Ψ": "Psi",
+    "Ω": "Omega", "ϕ": "phi", "ϑ": "theta", "ϵ": "epsilon", "µ": "mu",
 }  # fmt: skip
 """Greek letters that cannot be taken for Latin ones by name; omicron and capitals such as Α are not among them."""
 

@@ -85,7 +85,7 @@ def joined(items: list[Value], joiners: Collection[str], refusal: Refusal) -> Va
             if {"and", "or"} <= set(joiners):
                 raise refusal("relations joined by both 'and' and 'or'")
             same = unknown is not None and all(solved(item) == unknown for item in relations)
-            either = "or" in joiners or same and "and" not in joiners
+            either = "or" in joiners or (same and "and" not in joiners)
             return Relation("or" if either else "and", tuple(relations))
     if isinstance(first, Builder) and first.condition is None and "or" not in joiners:
         conditions = [item for item in others if isinstance(item, Relation)]

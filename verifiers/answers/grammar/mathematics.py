@@ -27,42 +27,30 @@ from verifiers.answers.grammar.nodes import (
     Sum,
     Symbol,
 )
-from verifiers.answers.grammar.notation import GREEK_NAMES
 from verifiers.answers.grammar.parser import (
     AMBIGUOUS,
-    BARE,
-    FUNCTIONS,
     NOT_VALUES,
     ExpressionParser,
     mixed_number,
     product_of,
 )
 from verifiers.answers.grammar.tokens import Token
+from verifiers.answers.grammar.vocabulary import (
+    BEFORE,
+    CALLED,
+    EXTENDED,
+    GREEK_NAMES,
+    INVERSES,
+    WIDE_BARE,
+    WORD_PARTS,
+)
 
 PI = Constant("pi")
 CONSTANTS: dict[str, Constant] = {"pi": PI, "e": Constant("e"), "i": Constant("i")}
-INFINITE = Constant("infinity")
 DEGREE = Quotient(PI, Number(Fraction(180)))
 """This very object stands for a degree sign, so that a reader of quantities can tell it from a written pi/180."""
 
-EXTENDED: dict[str, tuple[str, int, int]] = {
-    **FUNCTIONS,
-    **{name: (name, 1, 1) for name in ("coth", "sech", "csch", "acot", "asec", "acsc", "asinh", "acosh", "atanh")},
-    **{name: (name, 1, 1) for name in ("sign", "re", "im", "conj", "arg")},
-    "arccot": ("acot", 1, 1), "arcsec": ("asec", 1, 1), "arccsc": ("acsc", 1, 1),
-    "arcsinh": ("asinh", 1, 1), "arccosh": ("acosh", 1, 1), "arctanh": ("atanh", 1, 1),
-    "arsinh": ("asinh", 1, 1), "arcosh": ("acosh", 1, 1), "artanh": ("atanh", 1, 1),
-    "sgn": ("sign", 1, 1), "Re": ("re", 1, 1), "Im": ("im", 1, 1), "lg": ("lg", 1, 1), "comb": ("binomial", 2, 2),
-}  # fmt: skip
-INVERSES = {
-    "sin": "asin", "cos": "acos", "tan": "atan", "cot": "acot", "sec": "asec", "csc": "acsc",
-    "sinh": "asinh", "cosh": "acosh", "tanh": "atanh",
-}  # fmt: skip
-WIDE_BARE = BARE | {"lg", "coth", "arcsin", "arccos", "arctan", "arccot", "arg", "Re", "Im"}
-CALLED = frozenset("fghFGH") | {"phi", "psi", "zeta", "Gamma"}
-"""Letters that are functions before a bracket, whoever reads them."""
-WORD_PARTS = re.compile("sin|cos|tan|sec|csc|cot|log|ln|exp|sqrt|pi|lim|max|min|inf|nan|None")
-DIFFERENTIAL = re.compile("([A-Za-z]*)d([A-Za-z])")
+NOUN = re.compile("[a-z]{4,20}")
 RATE = re.compile("d([A-Za-z])")
 
 
@@ -74,6 +62,8 @@ class Context:
     familiar: frozenset[str] = frozenset()
     units: frozenset[str] = frozenset()
     wants_unit: bool = False
+    nouns: bool = False
+    """Whether any noun may stand where a unit stands."""
 
 
 class Mathematics(ExpressionParser):
@@ -83,6 +73,8 @@ class Mathematics(ExpressionParser):
         self.signs: dict[str, bool] | None = None
         """How `\\pm` is read now: upper or lower sign. None where it may not occur."""
         self.both_signs = 0
+        self.called = ""
+        """A letter that is defined here as a function."""
 
     # -- names
 
@@ -101,7 +93,9 @@ class Mathematics(ExpressionParser):
 
     def is_unit(self, token: Token) -> bool:
         """Whether a token that follows a value is the beginning of its unit, and not a factor."""
-        if token.kind in ("unit", "text"):
+        if token.kind in ("unit", "text") or (token.kind == "word" and token.text in BEFORE):
+            return True
+        if self.is_noun(token):
             return True
         if token.kind != "word" or token.text not in self.context.units or token.text in self.variables:
             return False
@@ -109,6 +103,13 @@ class Mathematics(ExpressionParser):
             return not self.is_function(token.text) or self.tokens[self.index + 1].text not in ("(", "{")
         before = self.tokens[self.index - 1]
         return not token.glued and before.kind == "number"
+
+    def is_noun(self, token: Token) -> bool:
+        """`5 apples`: one word behind a number and before the end, where nothing says that it is no unit."""
+        if not self.context.nouns or token.kind not in ("word", "text") or not NOUN.fullmatch(token.text):
+            return False
+        last = self.tokens[self.index + 1].kind == "end" and self.tokens[self.index - 1].kind == "number"
+        return last and not (token.text in GREEK_NAMES or token.text in self.variables or self.is_function(token.text))
 
     # -- factors
 
@@ -125,7 +126,7 @@ class Mathematics(ExpressionParser):
         node = super().sum()
         if not self.at("\\pm", "\\mp"):
             return node
-        terms = list(node.terms) if isinstance(node, Sum) else [node]
+        terms: list[Expression] = list(node.terms) if isinstance(node, Sum) else [node]
         while self.at("\\pm", "\\mp", "+", "-"):
             if self.at("\\pm", "\\mp"):
                 terms.append(self.signed_both())
@@ -156,8 +157,12 @@ class Mathematics(ExpressionParser):
                 if mixed is not None:
                     factors = [mixed]
                     continue
-                if not self.backwardproduct_of(before):
+                if len(factors) > 1 or not self.backward_product(before):
                     raise self.error("a number directly after another value: write the sign between them")
+                factors.append(self.power())
+                if self.starts_factor():
+                    raise self.error("a number between two letters: a power or a factor")
+                break
             start = self.index
             factor = self.power()
             fraction = mixed_number(factors[-1], factor) if before.integer and token.text == "\\frac" else None
@@ -202,7 +207,7 @@ class Mathematics(ExpressionParser):
                 return not self.is_unit(token)
             case "text":
                 name = token.text
-                is_letter = name in CONSTANTS or len(name) == 1 and name.isalpha() and name not in self.context.units
+                is_letter = name in CONSTANTS or (len(name) == 1 and name.isalpha() and name not in self.context.units)
                 return is_letter or self.is_function(name)
             case "mark":
                 return self.bars == 0 if token.text == "|" else token.text in STARTS
@@ -244,7 +249,7 @@ class Mathematics(ExpressionParser):
     def argument(self) -> Expression:
         token = self.token
         if token.kind in ("symbol", "text") or self.at("\\frac", "\\sqrt"):
-            return self.atom()
+            return self.nested(self.atom)
         if (
             token.kind == "word"
             and len(token.text) > 1
@@ -312,7 +317,7 @@ class Mathematics(ExpressionParser):
         if RATE.fullmatch(name) and self.token.text == "/" and RATE.fullmatch(self.tokens[self.index + 1].text):
             self.index += 2
             return Symbol(f"{name}/{self.tokens[self.index - 1].text}")
-        if len(name) > 4 and not self.variables.issuperset(name) or RATE.fullmatch(name) or WORD_PARTS.search(name):
+        if (len(name) > 4 and not self.variables.issuperset(name)) or RATE.fullmatch(name) or WORD_PARTS.search(name):
             raise self.error(f"{name[:20]!r} is not known here")
         # `xy` is x times y: as TeX has it, a power behind it belongs to y alone.
         self.tokens[self.index - 1 : self.index] = [Token("word", letter) for letter in name]
@@ -328,7 +333,7 @@ class Mathematics(ExpressionParser):
             self.take()
             primes += 1
         name += "'" * primes
-        if self.at("(") and (primes or name.partition("_")[0] in CALLED):
+        if self.at("(") and (primes or name.partition("_")[0] in CALLED or name == self.called):
             self.take()
             outer, self.bars = self.bars, 0
             arguments = [self.nested(self.sum)]
@@ -351,7 +356,7 @@ class Mathematics(ExpressionParser):
         parts: list[str] = []
         while not self.at("}"):
             token = self.take()
-            if token.kind == "end" or token.kind == "mark" and token.text not in ("+", "-", ",", "*", "(", ")"):
+            if token.kind == "end" or (token.kind == "mark" and token.text not in ("+", "-", ",", "*", "(", ")")):
                 raise self.error("a subscript that cannot be read")
             parts.append(token.text)
         self.take()
@@ -391,7 +396,7 @@ class Mathematics(ExpressionParser):
             return node
         if written not in WIDE_BARE:
             raise self.error(f"a power of {written} without brackets")
-        if not (isinstance(power, Symbol) or isinstance(power, Number) and power.value > 0):
+        if not (isinstance(power, Symbol) or (isinstance(power, Number) and power.value > 0)):
             raise self.error(f"a power of {written} without brackets is ambiguous here")
         return Power(node, power)
 
@@ -421,7 +426,7 @@ class Mathematics(ExpressionParser):
         while self.starts_factor() and not (self.token.kind == "word" and self.is_function(self.token.text)):
             if self.at("("):
                 raise self.error("how far the function reaches is ambiguous: use brackets")
-            if factors and self.token.kind == "number" and not self.backwardproduct_of(self.tokens[self.index - 1]):
+            if factors and self.token.kind == "number" and not self.backward_product(self.tokens[self.index - 1]):
                 raise self.error("a number directly after another value: write the sign between them")
             factors.append(self.power())
         if not factors:

@@ -8,46 +8,24 @@ thousands outside brackets and items within them.
 from __future__ import annotations
 
 import re
-from fractions import Fraction
 
 from verifiers.answers.grammar.errors import GrammarError, TooLargeError
-from verifiers.answers.grammar.tokens import (
-    COMMANDS,
-    MAX_CHARACTERS,
-    MAX_DIGITS,
-    MAX_SCIENTIFIC,
-    MAX_TOKENS,
-    Token,
+from verifiers.answers.grammar.numerals import based, is_based, number, recurring
+from verifiers.answers.grammar.tokens import MAX_CHARACTERS, MAX_TOKENS, Token
+from verifiers.answers.grammar.vocabulary import (
+    BOLD_STYLES,
+    CURRENCIES,
+    DEGREE_WORDS,
+    ENVIRONMENTS,
+    FUNCTION_COMMANDS,
+    GREEK_NAMES,
+    MARKS,
+    SAME_MARK,
+    SKIPPED,
+    STYLES,
+    TEXT_STYLES,
+    VARIANTS,
 )
-
-GREEK_NAMES = frozenset(
-    """alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi rho varrho sigma
-    varsigma tau upsilon phi varphi chi psi omega Gamma Delta Theta Lambda Xi Sigma Upsilon Phi Psi Omega Pi ell
-    hbar""".split()
-)
-FUNCTION_COMMANDS = frozenset(
-    """sin cos tan cot sec csc arcsin arccos arctan sinh cosh tanh coth exp ln log lg gcd lcm min max arg det Re Im
-    sgn arccot arcsec arccsc arcsinh arccosh arctanh arsinh arcosh artanh""".split()
-)
-VARIANTS = {"varepsilon": "epsilon", "varphi": "phi", "vartheta": "theta", "varrho": "rho", "varsigma": "sigma"}
-MARKS = {
-    **{name: text for name, (kind, text) in COMMANDS.items() if kind == "mark" and name != "circ"},
-    "cfrac": "\\frac", "ast": "*", "leqslant": "<=", "geqslant": ">=", "surd": "\\surd",
-    "pm": "\\pm", "mp": "\\mp", "cup": "\\cup", "cap": "\\cap", "setminus": "\\setminus", "smallsetminus": "\\setminus",
-    "backslash": "\\setminus", "in": "\\in", "emptyset": "\\emptyset", "varnothing": "\\emptyset", "infty": "\\infty",
-    "langle": "\\langle", "rangle": "\\rangle", "lvert": "|open", "rvert": "|close", "mid": "\\mid", "vert": "|",
-    "colon": ":", "int": "\\int", "sum": "\\sum", "prod": "\\prod", "lim": "\\lim", "to": "\\to",
-    "rightarrow": "\\to", "degree": "\\degree", "prime": "'", "lbrace": "\\{", "rbrace": "\\}", "lbrack": "[",
-    "rbrack": "]", "wedge": "and", "vee": "or", "ldots": "\\dots", "dots": "\\dots", "cdots": "\\dots",
-}  # fmt: skip
-CURRENCIES = {"euro": "€", "pounds": "£", "cents": "cents", "yen": "¥"}
-SKIPPED = frozenset(
-    """displaystyle textstyle left right big Big bigg Bigg bigl bigr Bigl Bigr biggl biggr Biggl Biggr middle quad
-    qquad thinspace limits nolimits""".split()
-)
-TEXTS = "text|textrm|textnormal|textup|textbf|textit|mbox|mathrm|mathbf|mathit|mathsf|mathop|operatorname\\*?|bm|boldsymbol|bold"
-ENVIRONMENTS = "pmatrix|bmatrix|vmatrix|Bmatrix|matrix|smallmatrix|array"
-DEGREE_WORDS = frozenset({"degree", "degrees", "deg"})
 
 GROUPED = r"[1-9][0-9]{0,2}(?:(?:\{,\}|,\\!|\\[,;: ]|~|,)[0-9]{3})+(?![0-9])(?:\.[0-9]+)?"
 PATTERN = re.compile(
@@ -61,10 +39,11 @@ PATTERN = re.compile(
   | (?P<comma>\{{,\}})
   | (?P<celsius>\^\s*(?:\{{\s*\\circ\s*\}}|\\circ)\s*(?:[CF](?![A-Za-z])|\\(?:text|mathrm)\{{\s*[CF]\s*\}}))
   | (?P<degree>\^\s*(?:\{{\s*\\circ\s*\}}|\\circ(?![A-Za-z])))
-  | \\(?P<style>{TEXTS})\s*(?:\{{(?P<content>(?:[^{{}}]|\{{[^{{}}]*\}})*)\}}|(?P<single>\ [A-Za-z]))
+  | \\(?P<style>{"|".join(STYLES)}\*?)\s*(?:\{{(?P<content>(?:[^{{}}]|\{{[^{{}}]*\}})*)\}}|(?P<single>\ [A-Za-z]))
   | \\mathbb\s*(?:\{{(?P<numbers>[NZQRC])\}}|(?P<numbers1>[NZQRC]))
-  | \\(?P<accent>vec|hat|bar|overline|tilde|overrightarrow|widehat)\s*(?:\{{\s*(?P<under>\\?[A-Za-z]+)\s*\}}|(?P<under1>[A-Za-z]))
-  | \\(?P<begin>begin|end)\s*\{{(?P<environment>{ENVIRONMENTS})\}}(?P<columns>\{{[lcr|]*\}})?
+  | \\(?P<accent>vec|hat|bar|overline|tilde|overrightarrow|widehat)
+        \s*(?:\{{\s*(?P<under>\\?[A-Za-z]+)\s*\}}|(?P<under1>[A-Za-z]))
+  | \\(?P<begin>begin|end)\s*\{{(?P<environment>{"|".join(ENVIRONMENTS)})\}}(?P<columns>\{{[lcr|]*\}})?
   | (?P<sizes>\\(?:left|right)\s*\|)
   | \\(?P<command>[A-Za-z]+)
   | (?P<row>\\\\)
@@ -74,12 +53,8 @@ PATTERN = re.compile(
     """,
     re.VERBOSE | re.ASCII,
 )
-BASES = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
-         "twelve": 12, "sixteen": 16}  # fmt: skip
-SAME_MARK = {"**": "^", "==": "=", "=<": "<="}
 OPENING = frozenset({"(", "[", "\\{", "\\langle"})
 CLOSING = frozenset({")", "]", "\\}", "\\rangle"})
-PLAIN_DIGITS = re.compile(r"[0-9]+")
 
 
 def tokens_of(text: str, *, grouping: bool = True, euler: bool = False) -> list[Token]:
@@ -102,16 +77,8 @@ def tokens_of(text: str, *, grouping: bool = True, euler: bool = False) -> list[
             glued = False
             position = match.end()
             continue
-        if kind == "number" and euler and PLAIN_DIGITS.match(text, position) and re.search("e[+-]", match.group()):
-            match = _shorter(text, position)
-        elif (
-            kind == "grouped"
-            and (depth or not grouping)
-            and "," in match.group().replace("{,}", "").replace(",\\!", "")
-        ):
-            match = _shorter(text, position)
-        elif kind == "based" and not _is_based(match.group()):
-            match = _shorter(text, position)
+        if kind in FIGURES and _reads_on(kind, match.group(), separate=depth != 0 or not grouping, euler=euler):
+            match = SHORT_NUMBER.match(text, position) or match
         token = _token(match, glued)
         position = match.end()
         if token is None:
@@ -130,12 +97,16 @@ def tokens_of(text: str, *, grouping: bool = True, euler: bool = False) -> list[
 
 
 SHORT_NUMBER = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]+)?)")
+FIGURES = frozenset({"number", "grouped", "based"})
 
 
-def _shorter(text: str, position: int) -> re.Match[str]:
-    match = SHORT_NUMBER.match(text, position)
-    assert match is not None
-    return match
+def _reads_on(kind: str, text: str, *, separate: bool, euler: bool) -> bool:
+    """Whether only the first digits are the number: the rest of it says something else here."""
+    if kind == "grouped":
+        return separate and "," in text.replace("{,}", "").replace(",\\!", "")
+    if kind == "based":
+        return not is_based(text)
+    return euler and ("e+" in text or "e-" in text)
 
 
 def _token(match: re.Match[str], glued: bool) -> Token | None:
@@ -160,7 +131,7 @@ def _token(match: re.Match[str], glued: bool) -> Token | None:
         case "recurring":
             return Token("number", text, recurring(text), glued)
         case "based":
-            return _based(text, glued)
+            return based(text, glued)
         case "celsius":
             return Token("unit", "degC" if "C" in text.replace("\\circ", "") else "degF", glued=glued)
         case "degree":
@@ -197,7 +168,7 @@ def _command(name: str, glued: bool) -> Token | None:
         return Token("mark", MARKS[name], glued=glued)
     if name in FUNCTION_COMMANDS or name == "pi":
         return Token("word", name, glued=glued)
-    if name in GREEK_NAMES:
+    if name in GREEK_NAMES or name in VARIANTS:
         return Token("symbol", VARIANTS.get(name, name), glued=glued)
     if name in CURRENCIES:
         return Token("unit", CURRENCIES[name], glued=glued)
@@ -205,9 +176,9 @@ def _command(name: str, glued: bool) -> Token | None:
 
 
 def _styled(style: str, content: str, glued: bool) -> Token:
-    if style in ("mathbf", "bm", "boldsymbol", "bold") and re.fullmatch("[A-Za-z]", content):
+    if style in BOLD_STYLES and re.fullmatch("[A-Za-z]", content):
         return Token("symbol", f"bold {content}", glued=glued)
-    if style not in ("text", "textrm", "textnormal", "textup", "textbf", "textit", "mbox"):
+    if style not in TEXT_STYLES:
         if content in FUNCTION_COMMANDS or content == "pi":
             return Token("word", content, glued=glued)
         if style == "mathit" and re.fullmatch("[A-Za-z]+", content):
@@ -226,49 +197,3 @@ def _accented(accent: str, under: str, glued: bool) -> Token:
     if len(name) > 4 and name not in GREEK_NAMES:
         raise GrammarError(f"\\{accent} over a word")
     return Token("symbol", f"{'vec' if accent == 'overrightarrow' else accent} {name}", glued=glued)
-
-
-def number(text: str, glued: bool) -> Token:
-    """A token of digits, a decimal point and an exponent of ten at most. Raises TooLargeError."""
-    if len(text) > MAX_DIGITS:
-        raise TooLargeError(f"a number of more than {MAX_DIGITS} digits")
-    if text.isdigit():
-        return Token("number", text, Fraction(int(text)), glued, True)
-    mantissa, _, exponent = text.upper().partition("E")
-    if len(exponent) > 6 or abs(int(exponent or "0")) > MAX_SCIENTIFIC:
-        raise TooLargeError(f"a power of ten beyond {MAX_SCIENTIFIC}")
-    whole, _, part = mantissa.partition(".")
-    value = Fraction(int(whole + part), 10 ** len(part))
-    return Token("number", text, value * Fraction(10) ** int(exponent or "0") if exponent else value, glued)
-
-
-def recurring(text: str) -> Fraction:
-    """The value of `0.1\\overline{6}`, `0.1(6)` or `0.1\\dot{6}`: the digits marked repeat for ever."""
-    if len(text) > MAX_DIGITS:
-        raise TooLargeError(f"a number of more than {MAX_DIGITS} digits")
-    whole, _, rest = text.partition(".")
-    before, _, marked = rest.partition("(" if "(" in rest else "\\")
-    cycle = re.sub(r"[^0-9]", "", marked)
-    if marked.startswith("dot") and marked.count("dot") == 1 and not re.fullmatch(r"dot\s*(\{[0-9]\}|[0-9])", marked):
-        raise GrammarError("a recurring decimal whose end is not marked")
-    if marked.count("dot") == 2 and not re.search(r"dot\s*(\{[0-9]\}|[0-9])$", marked):
-        raise GrammarError("a recurring decimal whose end is not marked")
-    start = Fraction(int((whole + before) or "0"), 10 ** len(before))
-    return start + Fraction(int(cycle), (10 ** len(cycle) - 1) * 10 ** len(before))
-
-
-def _base(text: str) -> tuple[str, int]:
-    digits, _, written = text.partition("_")
-    written = written.removeprefix("{").removesuffix("}")
-    named = written.removeprefix("\\text{").removesuffix("}")
-    return digits, int(written) if written.isdigit() else BASES.get(named, 0)
-
-
-def _is_based(text: str) -> bool:
-    digits, base = _base(text)
-    return 2 <= base <= 36 and len(digits) <= 200 and all(int(digit, 36) < base for digit in digits)
-
-
-def _based(text: str, glued: bool) -> Token:
-    digits, base = _base(text)
-    return Token("based", digits, Fraction(base), glued)

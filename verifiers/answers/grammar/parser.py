@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from fractions import Fraction
+from typing import TypeVar
 
 from verifiers.answers.grammar.errors import GrammarError, TooLargeError
 from verifiers.answers.grammar.nodes import (
@@ -62,6 +63,9 @@ FUNCTION_LETTERS = frozenset("fgh")
 """Before a bracket these are functions to any reader, even where a variable has the name."""
 
 
+Part = TypeVar("Part")
+
+
 class ExpressionParser:
     """One list of tokens, one use. `modular` admits `%` and `//` with Python's meaning (rounding down)."""
 
@@ -95,7 +99,7 @@ class ExpressionParser:
     def error(self, message: str) -> GrammarError:
         return GrammarError(message, position=self.index)
 
-    def nested(self, read: Callable[[], Expression]) -> Expression:
+    def nested(self, read: Callable[[], Part]) -> Part:
         """Reads one level deeper. Raises TooLargeError beyond MAX_DEPTH."""
         self.depth += 1
         if self.depth > MAX_DEPTH:
@@ -148,7 +152,7 @@ class ExpressionParser:
         factors = [self.signed()]
         while self.starts_factor():
             before, token = self.tokens[self.index - 1], self.token
-            if token.kind == "number" and not self.backwardproduct_of(before):
+            if token.kind == "number" and not self.backward_product(before):
                 raise self.error("a number directly after another value: write the sign between them")
             if token.text == "(" and isinstance(factors[-1], Symbol) and factors[-1].name in FUNCTION_LETTERS:
                 raise self.error(f"{factors[-1].name}(...) reads as a function that is not known")
@@ -163,7 +167,7 @@ class ExpressionParser:
                 raise GrammarError("a number directly before a fraction of numbers is ambiguous", position=start)
         return product_of(factors), len(factors)
 
-    def backwardproduct_of(self, before: Token) -> bool:
+    def backward_product(self, before: Token) -> bool:
         """`x2` for `2x`: digits glued to a variable, and nothing bound to them."""
         following = self.tokens[self.index + 1]
         bound = following.kind == "mark" and following.text in ("^", "!", "\\frac")

@@ -6,12 +6,12 @@ refused: it does not say the same to everybody.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import get_args
 
 from verifiers.answers.grammar.errors import GrammarError, TooLargeError
 from verifiers.answers.grammar.nodes import And, Comparison, Condition, Expression, Not, Or, Relation
-from verifiers.answers.grammar.parser import MAX_DEPTH, ExpressionParser
+from verifiers.answers.grammar.parser import ExpressionParser
 from verifiers.answers.grammar.tokens import tokenize
 
 RELATIONS: dict[str, Relation] = {relation: relation for relation in get_args(Relation)}
@@ -49,7 +49,7 @@ class PredicateParser(ExpressionParser):
     def negated(self) -> Condition:
         if self.at("not"):
             self.take()
-            return Not(self.deeper(self.negated))
+            return Not(self.nested(self.negated))
         return self.compared()
 
     def compared(self) -> Condition:
@@ -65,7 +65,7 @@ class PredicateParser(ExpressionParser):
                 raise
             try:
                 self.take()
-                inner = self.deeper(self.either)
+                inner = self.nested(self.either)
                 self.expect(")")
             except GrammarError as second:
                 raise (first if first.position >= second.position else second) from None
@@ -80,14 +80,6 @@ class PredicateParser(ExpressionParser):
         if not relations:
             raise self.error(self.unexpected() if self.token.kind != "end" else "a value where a comparison is needed")
         return Comparison(tuple(operands), tuple(relations))
-
-    def deeper(self, read: Callable[[], Condition]) -> Condition:
-        self.depth += 1
-        if self.depth > MAX_DEPTH:
-            raise TooLargeError(f"nested deeper than {MAX_DEPTH} levels", position=self.index)
-        found = read()
-        self.depth -= 1
-        return found
 
 
 def parse_predicate(text: str, variable: str) -> Condition:

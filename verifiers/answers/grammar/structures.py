@@ -6,7 +6,7 @@ What a pair of round brackets means is settled by what stands around it (infinit
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
@@ -25,14 +25,14 @@ from verifiers.answers.grammar.nodes import (
 )
 from verifiers.answers.grammar.nodes import Relation as Sign
 from verifiers.answers.grammar.tokens import Token
-from verifiers.answers.grammar.unit_names import SCALES, unit
+from verifiers.answers.grammar.unit_names import unit
+from verifiers.answers.grammar.vocabulary import SCALES
 from verifiers.answers.values import (
     BaseNumber,
     Builder,
     FiniteSet,
     Infinity,
     Interval,
-    Listing,
     Matrix,
     Named,
     NumberSet,
@@ -63,6 +63,10 @@ class Hint:
     """Whether `{5}` without backslashes is a set."""
 
 
+DEFINITION = re.compile(r"[A-Za-z] \( [A-Za-z] (?:, [A-Za-z] )?\) =")
+ROWS = Hint("tuple", "tuple")
+
+
 class Structures(Mathematics):
     def __init__(self, tokens: list[Token], context: Context, hint: Hint) -> None:
         super().__init__(tokens, context)
@@ -72,12 +76,12 @@ class Structures(Mathematics):
     # -- lists
 
     def answer(self) -> Value:
-        found = self.listed("the end")
+        found = self.listed()
         if self.token.kind != "end":
             raise self.error(f"cannot read on at {self.token.text[:20]!r}")
         return found
 
-    def listed(self, closing: str) -> Value:
+    def listed(self) -> Value:
         """Items up to a sign or the end, joined as one value."""
         items = self.items()
         joiners: set[str] = set()
@@ -113,15 +117,22 @@ class Structures(Mathematics):
         return found
 
     def item(self) -> Value:
+        if self.defines_function():
+            self.called = self.token.text
         first = self.operand()
         if self.at("\\in"):
             self.take()
             if not (isinstance(first, Scalar) and isinstance(first.of, Symbol)):
                 raise self.error("only a symbol can be a member of a set here")
-            return Builder(first.of.name, as_set(self.operand(), self.error), None)
+            return Builder(first.of.name, as_set(self.operand(within=True), self.error), None)
         if self.token.kind == "mark" and self.token.text in RELATIONS:
             return self.related(first)
         return first
+
+    def defines_function(self) -> bool:
+        """`P(x) = ...` at the beginning: a letter, single letters in brackets, an equals sign."""
+        texts = [token.text for token in self.tokens[self.index : self.index + 8]]
+        return len(texts) > 4 and texts[1] == "(" and bool(DEFINITION.match(" ".join(texts)))
 
     def related(self, first: Value) -> Value:
         operands = [first]
@@ -143,25 +154,25 @@ class Structures(Mathematics):
 
     # -- one value
 
-    def operand(self) -> Value:
-        """A value, or sets joined by one kind of operation."""
-        first = self.primary()
+    def operand(self, *, within: bool = False) -> Value:
+        """A value, or sets joined by one kind of operation. `within`: a set is to follow, so braces are one."""
+        first = self.primary(within)
         if not self.at(*OPERATIONS):
             return first
         sign = self.token.text
         parts = [as_set(first, self.error)]
         while self.at(sign):
             self.take()
-            parts.append(as_set(self.primary(), self.error))
+            parts.append(as_set(self.primary(within=True), self.error))
         if self.at(*OPERATIONS):
             raise self.error("different operations on sets without brackets")
         return SetOperation(OPERATIONS[sign], tuple(parts))
 
-    def primary(self) -> Value:
+    def primary(self, within: bool = False) -> Value:
         token = self.token
         if token.kind == "based":
             return self.base_number()
-        if token.kind == "unit" or self.at("-") and self.tokens[self.index + 1].kind == "unit":
+        if token.kind == "unit" or (self.at("-") and self.tokens[self.index + 1].kind == "unit"):
             return self.money()
         if token.kind == "mark":
             text = token.text
@@ -171,7 +182,9 @@ class Structures(Mathematics):
                 return self.bracketed_items()
             if text == "(":
                 return self.round_bracket()
-            if text == "\\{" or text == "{" and (self.hint.braces or self.tokens[self.index + 1].text == "}"):
+            if text == "\\{" or (
+                text == "{" and (within or self.hint.braces or self.tokens[self.index + 1].text == "}")
+            ):
                 return self.braces()
             if text == "\\emptyset":
                 self.take()
@@ -251,21 +264,13 @@ class Structures(Mathematics):
             self.index, self.depth, self.bars, self.tokens = start, depth, bars, kept
             try:
                 self.take()
-                inside = self.deeper(self.operand)
+                inside = self.nested(self.operand)
                 self.expect(")")
             except GrammarError as second:
                 raise (first if first.position >= second.position else second) from None
-            if not isinstance(inside, SETS):
+            if not isinstance(inside, (*SETS, Tuple)):
                 raise first
             return inside
-
-    def deeper(self, read: Callable[[], Value]) -> Value:
-        self.depth += 1
-        if self.depth > 40:
-            raise TooLargeError("nested deeper than 40 levels", position=self.index)
-        found = read()
-        self.depth -= 1
-        return found
 
     # -- brackets
 
@@ -290,12 +295,11 @@ class Structures(Mathematics):
         opening = self.take().text
         if opening == "{":
             return self.members("}")
-        items = [self.deeper(self.operand)]
-        while self.at(",", ";"):
-            self.take()
-            items.append(self.deeper(self.operand))
-            if len(items) > MAX_ITEMS:
-                raise TooLargeError(f"more than {MAX_ITEMS} items")
+        outer = self.hint
+        if opening == "[" and self.at("["):
+            self.hint = ROWS
+        items = self.elements()
+        self.hint = outer
         closing = self.take().text
         if opening == "\\langle":
             if closing != "\\rangle":
@@ -305,6 +309,17 @@ class Structures(Mathematics):
             self.index -= 1
             raise self.error("a bracket that is not closed")
         return self.tuple_or_interval(opening, items, closing)
+
+    def elements(self) -> list[Value]:
+        outer, self.bars = self.bars, 0
+        items: list[Value] = [self.nested(self.operand)]
+        while self.at(",", ";"):
+            self.take()
+            items.append(self.nested(self.operand))
+            if len(items) > MAX_ITEMS:
+                raise TooLargeError(f"more than {MAX_ITEMS} items")
+        self.bars = outer
+        return items
 
     def tuple_or_interval(self, opening: str, items: list[Value], closing: str) -> Value:
         pair = opening + closing
@@ -341,27 +356,25 @@ class Structures(Mathematics):
             self.take()
             return FiniteSet(())
         outer, self.bars = self.bars, 1
-        self.depth += 1
-        if self.depth > 40:
-            raise TooLargeError("nested deeper than 40 levels", position=self.index)
+        found = self.nested(lambda: self.inside_braces(closing))
+        self.bars = outer
+        self.expect(closing)
+        return found
+
+    def inside_braces(self, closing: str) -> Value:
         items = self.items()
         if self.at("|", "\\mid", ":"):
             self.take()
             self.bars = 0
-            found: Value = builder(items, self.listed(closing), self.error)
-        else:
-            while self.at(",", ";", "and"):
-                self.joiner()
-                items.extend(self.items())
-                if len(items) > MAX_ITEMS:
-                    raise TooLargeError(f"more than {MAX_ITEMS} items")
-            if any(isinstance(item, Relation | Named) for item in items):
-                raise self.error("a set of equations")
-            found = FiniteSet(tuple(items))
-        self.depth -= 1
-        self.bars = outer
-        self.expect(closing)
-        return found
+            return builder(items, self.listed(), self.error)
+        while self.at(",", ";", "and"):
+            self.joiner()
+            items.extend(self.items())
+            if len(items) > MAX_ITEMS:
+                raise TooLargeError(f"more than {MAX_ITEMS} items")
+        if any(isinstance(item, Relation | Named) for item in items):
+            raise self.error("a set of equations")
+        return FiniteSet(tuple(items))
 
     def number_set(self) -> Value:
         name = self.take().text[-1]

@@ -1,22 +1,16 @@
-"""Units behind a value: `m/s^2`, `\\text{ kg\\,m}^2`, `square feet`, `miles per hour`. Atoms stay as they are written."""
+"""Units behind a value: `m/s^2`, `\\text{ kg\\,m}^2`, `square feet`, `miles per hour`. Atoms stay as written."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING
 
 from verifiers.answers.grammar.characters import plain
 from verifiers.answers.grammar.errors import GrammarError
+from verifiers.answers.grammar.mathematics import Mathematics
 from verifiers.answers.grammar.notation import tokens_of
 from verifiers.answers.grammar.tokens import Token
+from verifiers.answers.grammar.vocabulary import AFTER, BEFORE, SCALES
 
-if TYPE_CHECKING:
-    from verifiers.answers.grammar.mathematics import Mathematics
-
-SCALES = {"C": "degC", "F": "degF", "Celsius": "degC", "celsius": "degC", "Fahrenheit": "degF", "fahrenheit": "degF"}
-"""What may follow a degree sign."""
-BEFORE = {"square": 2, "sq": 2, "cubic": 3, "cu": 3}
-AFTER = {"squared": 2, "cubed": 3}
 MAX_ATOMS = 12
 MAX_POWER = 12
 
@@ -25,13 +19,15 @@ Unit = tuple[tuple[str, int], ...]
 
 def unit(parser: Mathematics, names: Collection[str]) -> Unit:
     """Reads up to the end of the unit. Raises GrammarError for what is not one, or could be read in two ways."""
+    if parser.is_noun(parser.token):
+        return ((parser.take().text, 1),)
     atoms: list[tuple[str, int]] = []
     below = divided = False
     while True:
         spread(parser)
         if below and parser.at("("):
             parser.take()
-            atoms += [(name, -power) for name, power in unit(parser, names)]
+            atoms += [(name, -power) for name, power in parser.nested(lambda: unit(parser, names))]
             parser.expect(")")
         else:
             name, power = _atom(parser, names)

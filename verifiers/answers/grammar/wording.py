@@ -10,8 +10,7 @@ import re
 import unicodedata
 from collections.abc import Collection
 
-from verifiers.answers.grammar.mathematics import EXTENDED
-from verifiers.answers.grammar.notation import GREEK_NAMES
+from verifiers.answers.grammar.vocabulary import EXTENDED, GREEK_NAMES, SHORT_WORDS
 from verifiers.answers.values import Choice, Words
 
 MAX_WORDS = 300
@@ -19,7 +18,7 @@ MAX_WORDS = 300
 CHOICE = re.compile(r"\(?\s*([A-Z])\s*\)?")
 NAMED_CHOICE = re.compile(r"(?:option|choice|answer)\s*\(?\s*([A-Za-z])\s*\)?", re.IGNORECASE)
 LETTERS = re.compile(r"[^\W\d_]+(?:[ \t\n]+[^\W\d_]+)*")
-LOOSE = re.compile(r"[^\W_][\w ,.'&/:-]*")
+LOOSE = re.compile(r"[^\W_](?:[^\W_]|[ ,.'&/:-])*")
 DATE = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{1,2}:[0-9]{2}(?::[0-9]{2})?\s*(?:[ap]\.?m\.?)?|[0-9]+(?:\s*:\s*[0-9]+)+",
     re.IGNORECASE,
@@ -28,9 +27,6 @@ MONTHS = re.compile(
     r"\b(january|february|march|april|may|june|july|august|september|october|november|december)\b", re.IGNORECASE
 )
 ORDINAL = re.compile(r"[0-9]+(?:st|nd|rd|th)", re.IGNORECASE)
-SHORT_WORDS = frozenset(
-    "no ok up we he it is on in to so go me my do if of or as at an am by us ii iii iv vi vii viii ix xi".split()
-)
 CUSTOMARY = re.compile("x?y?z?|x*y*z*|a*b*c*|a?b?c?d?|p?q?r?s?|m?n?|u?v?w?|m?g?h?|k?q?")
 
 
@@ -50,6 +46,8 @@ def certain_words(text: str, names: Collection[str]) -> Words | None:
         return None
     if DATE.fullmatch(text):
         return Words(re.sub(r"\s+", "", text).casefold())
+    if ORDINAL.fullmatch(text):
+        return folded(text)
     if not LETTERS.fullmatch(text):
         return None
     parts = text.split()

@@ -1,0 +1,77 @@
+"""The words and commands that answers may use, and what each of them is. Whatever is not here is refused."""
+
+from __future__ import annotations
+
+import re
+
+from verifiers.answers.grammar.parser import BARE, FUNCTIONS
+from verifiers.answers.grammar.tokens import COMMANDS
+
+
+def _named(words: str) -> frozenset[str]:
+    return frozenset(re.findall(r"\S+", words))
+
+
+GREEK_NAMES = _named(
+    """alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi rho sigma tau upsilon phi chi psi omega
+    Gamma Delta Theta Lambda Xi Sigma Upsilon Phi Psi Omega Pi ell hbar"""
+)
+VARIANTS = {"varepsilon": "epsilon", "varphi": "phi", "vartheta": "theta", "varrho": "rho", "varsigma": "sigma"}
+FUNCTION_COMMANDS = _named(
+    """sin cos tan cot sec csc arcsin arccos arctan sinh cosh tanh coth exp ln log lg gcd lcm min max arg det Re Im
+    sgn arccot arcsec arccsc arcsinh arccosh arctanh arsinh arcosh artanh"""
+)
+SKIPPED = _named(
+    """displaystyle textstyle left right big Big bigg Bigg bigl bigr Bigl Bigr biggl biggr Biggl Biggr middle quad
+    qquad thinspace limits nolimits"""
+)
+"""Commands that only space or size."""
+MARKS = {
+    **{name: text for name, (kind, text) in COMMANDS.items() if kind == "mark" and name != "circ"},
+    "cfrac": "\\frac", "ast": "*", "leqslant": "<=", "geqslant": ">=", "surd": "\\surd",
+    "pm": "\\pm", "mp": "\\mp", "cup": "\\cup", "cap": "\\cap", "setminus": "\\setminus", "smallsetminus": "\\setminus",
+    "backslash": "\\setminus", "in": "\\in", "emptyset": "\\emptyset", "varnothing": "\\emptyset", "infty": "\\infty",
+    "langle": "\\langle", "rangle": "\\rangle", "lvert": "|open", "rvert": "|close", "mid": "\\mid", "vert": "|",
+    "colon": ":", "int": "\\int", "sum": "\\sum", "prod": "\\prod", "lim": "\\lim", "to": "\\to",
+    "rightarrow": "\\to", "degree": "\\degree", "prime": "'", "lbrace": "\\{", "rbrace": "\\}", "lbrack": "[",
+    "rbrack": "]", "wedge": "and", "vee": "or", "ldots": "\\dots", "dots": "\\dots", "cdots": "\\dots",
+}  # fmt: skip
+SAME_MARK = {"**": "^", "==": "=", "=<": "<="}
+CURRENCIES = {"euro": "€", "pounds": "£", "cents": "cents", "yen": "¥"}
+TEXT_STYLES = ("text", "textrm", "textnormal", "textup", "textbf", "textit", "mbox")
+BOLD_STYLES = ("mathbf", "bm", "boldsymbol", "bold")
+STYLES = (*TEXT_STYLES, *BOLD_STYLES, "mathrm", "mathit", "mathsf", "mathop", "operatorname")
+ENVIRONMENTS = ("pmatrix", "bmatrix", "vmatrix", "Bmatrix", "matrix", "smallmatrix", "array")
+DEGREE_WORDS = frozenset({"degree", "degrees", "deg"})
+BASES = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
+         "twelve": 12, "sixteen": 16}  # fmt: skip
+
+EXTENDED: dict[str, tuple[str, int, int]] = {
+    **FUNCTIONS,
+    **{name: (name, 1, 1) for name in ("coth", "sech", "csch", "acot", "asec", "acsc", "asinh", "acosh", "atanh")},
+    **{name: (name, 1, 1) for name in ("sign", "re", "im", "conj", "arg")},
+    "arccot": ("acot", 1, 1), "arcsec": ("asec", 1, 1), "arccsc": ("acsc", 1, 1),
+    "arcsinh": ("asinh", 1, 1), "arccosh": ("acosh", 1, 1), "arctanh": ("atanh", 1, 1),
+    "arsinh": ("asinh", 1, 1), "arcosh": ("acosh", 1, 1), "artanh": ("atanh", 1, 1),
+    "sgn": ("sign", 1, 1), "Re": ("re", 1, 1), "Im": ("im", 1, 1), "lg": ("lg", 1, 1), "comb": ("binomial", 2, 2),
+}  # fmt: skip
+"""Written name: (name in the tree, fewest arguments, most arguments)."""
+INVERSES = {
+    "sin": "asin", "cos": "acos", "tan": "atan", "cot": "acot", "sec": "asec", "csc": "acsc",
+    "sinh": "asinh", "cosh": "acosh", "tanh": "atanh",
+}  # fmt: skip
+WIDE_BARE = BARE | {"lg", "coth", "arcsin", "arccos", "arctan", "arccot", "arg", "Re", "Im"}
+CALLED = frozenset("fghFGH") | {"phi", "psi", "zeta", "Gamma"}
+"""Letters that are functions before a bracket, whoever reads them."""
+WORD_PARTS = re.compile("sin|cos|tan|sec|csc|cot|log|ln|exp|sqrt|pi|lim|max|min|inf|nan|None")
+"""A word that holds one of these is no product of letters."""
+
+BEFORE = {"square": 2, "sq": 2, "cubic": 3, "cu": 3}
+"""What may stand before a unit, and its power."""
+AFTER = {"squared": 2, "cubed": 3}
+SCALES = {"C": "degC", "F": "degF", "Celsius": "degC", "celsius": "degC", "Fahrenheit": "degF", "fahrenheit": "degF"}
+"""What may follow a degree sign."""
+SHORT_WORDS = _named(
+    "no ok up we he it is on in to so go me my do if of or as at an am by us ii iii iv vi vii viii ix xi"
+)
+"""Words of few letters that are no products of letters where they stand alone."""
