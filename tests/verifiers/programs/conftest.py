@@ -1,0 +1,26 @@
+"""One pool of sandboxes and one verifier for the tests of a worker process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from runtime.sandbox import Limits
+from runtime.sessions.pool import Sessions
+from runtime.settings import BrokerSettings, RuntimeSettings
+from verifiers.programs.verifier import ProgramVerifier
+
+
+@pytest.fixture(scope="session")
+def sessions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sessions]:
+    own = BrokerSettings(state_dir=tmp_path_factory.mktemp("state"), root_dir=tmp_path_factory.mktemp("roots"))
+    with Sessions(RuntimeSettings(own=own, limits=Limits(), shared_workers=1)) as pool:
+        yield pool
+
+
+@pytest.fixture(scope="session")
+def verifier(sessions: Sessions) -> Iterator[ProgramVerifier]:
+    found = ProgramVerifier(sessions)
+    yield found
+    found.close()
