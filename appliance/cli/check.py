@@ -46,7 +46,7 @@ def answer(
     ] = None,
     spec: options.SpecFile = None,
     jobs: options.Jobs = 1,
-    seconds: options.Seconds = 5.0,
+    seconds: options.Seconds = None,
     evidence: options.Evidence = False,
     data: Data = None,
     as_json: Json = False,
@@ -87,18 +87,16 @@ def smt(
     pairs: options.PairsFile = None,
     out: options.Out = None,
     jobs: options.Jobs = 1,
-    seconds: options.Seconds = 10.0,
+    seconds: options.Seconds = None,
     evidence: options.Evidence = False,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
     """Does this claim hold, with these terms? 0 when it is proved, 1 when it is not, or not known."""
-    fields = options.fields_of(spec, "smt") | options.given(question=question)
-    if claim is not None:
-        fields["claim"] = options.text_of(claim, "--claim")
+    fields = options.claim_of(claim) | options.fields_of(spec, "smt") | options.given(question=question)
     if options.many({"--submission": submission}, pairs, out, needed=False):
         _many(context, data, "smt", fields, pairs, out, jobs, seconds, evidence=evidence, as_json=as_json)
-    text = "" if submission is None else options.text_of(submission, "--submission")
+    text = options.terms_of(submission, fields)
     _one(context, data, "smt", fields, text, seconds, evidence=evidence, as_json=as_json)
 
 
@@ -113,7 +111,7 @@ def lean(
     pairs: options.PairsFile = None,
     out: options.Out = None,
     jobs: options.Jobs = 1,
-    seconds: options.Seconds = 120.0,
+    seconds: options.Seconds = None,
     evidence: options.Evidence = False,
     data: Data = None,
     as_json: Json = False,
@@ -137,7 +135,7 @@ def code(
     pairs: options.PairsFile = None,
     out: options.Out = None,
     jobs: options.Jobs = 1,
-    seconds: options.Seconds = 60.0,
+    seconds: options.Seconds = None,
     evidence: options.Evidence = False,
     data: Data = None,
     as_json: Json = False,
@@ -159,7 +157,7 @@ def checklist(
     pairs: options.PairsFile = None,
     out: options.Out = None,
     jobs: options.Jobs = 1,
-    seconds: options.Seconds = 30.0,
+    seconds: options.Seconds = None,
     evidence: options.Evidence = False,
     data: Data = None,
     as_json: Json = False,
@@ -179,7 +177,7 @@ def _one(
     kind: str,
     fields: dict[str, Any],
     submission: str,
-    seconds: float,
+    seconds: float | None,
     *,
     evidence: bool,
     as_json: bool,
@@ -188,7 +186,7 @@ def _one(
     from appliance.cli.check_work import check_one
 
     spec = options.spec_of(kind, fields)
-    place = place_for(context, data, kind)
+    place = place_for(context, data, (kind,))
     raise typer.Exit(check_one(place, spec, submission, seconds=seconds, evidence=evidence, as_json=as_json))
 
 
@@ -200,7 +198,7 @@ def _many(
     pairs: Path | None,
     out: Path | None,
     jobs: int,
-    seconds: float,
+    seconds: float | None,
     *,
     evidence: bool,
     as_json: bool,
@@ -210,4 +208,4 @@ def _many(
 
     assert pairs is not None
     job = Job(kind, fields, pairs, out, jobs, seconds, evidence)
-    raise typer.Exit(check_pairs(place_for(context, data, kind), job, as_json=as_json))
+    raise typer.Exit(check_pairs(place_for(context, data, (kind,)), job, as_json=as_json))

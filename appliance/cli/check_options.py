@@ -30,7 +30,12 @@ SpecFile = Annotated[
 Submission = Annotated[
     str | None, typer.Option("--submission", metavar="FILE", help="What is to be checked, `-` for standard input.")
 ]
-Seconds = Annotated[float, typer.Option("--seconds", metavar="S", min=0.05, max=86_400, help="Wall clock of a check.")]
+Seconds = Annotated[
+    float | None,
+    typer.Option(
+        "--seconds", metavar="S", min=0.05, max=86_400, help="Wall clock of a check; what is usual unless given."
+    ),
+]
 
 MAX_BYTES = 8 << 20
 STDIN = "-"
@@ -99,6 +104,30 @@ def spec_of(kind: str, fields: Mapping[str, Any]) -> Spec:
         return SPEC.validate_python({**fields, "kind": kind})
     except ValidationError as error:
         raise usage(fault_of(error), "docs/verifiers.md lists the fields of every spec") from error
+
+
+def claim_of(file: str | None) -> dict[str, Any]:
+    """The spec that a claim's file is. Raises AssayError, SpecError."""
+    if file is None:
+        return {}
+    from verifiers.smt.files import claim_spec
+
+    return claim_spec(text_of(file, "--claim")).model_dump(exclude={"kind"})
+
+
+def terms_of(file: str | None, fields: Mapping[str, Any]) -> str:
+    """What is submitted to a claim; without a file, what is said where a claim asks for no terms. Raises AssayError."""
+    if file is not None:
+        return text_of(file, "--submission")
+    from verifiers.smt.files import default_submission
+    from verifiers.spec import SmtSpec
+
+    spec = spec_of("smt", fields)
+    assert isinstance(spec, SmtSpec)
+    said = default_submission(spec)
+    if said is None:
+        raise usage(f"this claim asks for terms ({spec.question})", "give them with --submission FILE")
+    return said
 
 
 def given(**options: Any) -> dict[str, Any]:

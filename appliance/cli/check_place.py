@@ -1,55 +1,78 @@
 """Where `assay check` has submissions held: at the broker that runs, at one of its own as root, or in a process that
 confines itself, which is said.
 
-What always holds: what runs a submission (programs, proofs) needs a broker; only what reads it does without.
+What always holds: what runs a submission (programs, proofs) needs a broker, and the isolation that the written policy
+has for it; only what reads a submission does without.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+import os
+from collections.abc import Collection
 from pathlib import Path
-from queue import SimpleQueue
+from typing import TYPE_CHECKING
 
 import typer
 
-from verifiers.spec import Spec
-from verifiers.verdict import Outcome, Verdict
-from verifiers.workers.service import VerifierService
+from appliance import places
+from appliance.cli.options import settings_of
+from appliance.cli.sandbox_place import find, listening
+from policies.isolation import backend_for
+from runtime.profile import BackendName
+from runtime.settings import RuntimeSettings
+from verifiers import tools
+from verifiers.checker import Checker
+from verifiers.verdict import Verdict
 
+if TYPE_CHECKING:
+    from verifiers.checklists.judge import Judge
 
-class Services:
-    def __init__(self, services: Sequence[VerifierService]) -> None:
-        self._free: SimpleQueue[VerifierService] = SimpleQueue()
-        for service in services:
-            self._free.put(service)
-
-    def check(self, spec: Spec, submission: str, *, seconds: float) -> Verdict:
-        return self.check_many([(spec, submission)], seconds=seconds)[0]
-
-    def check_many(self, pairs: Sequence[tuple[Spec, str]], *, seconds: float) -> list[Verdict]:
-        service = self._free.get()
-        try:
-            return service.verify_many(pairs, seconds)
-        finally:
-            self._free.put(service)
+RUNS = ("lean", "program")
+"""Kinds whose submissions are run, and not only read."""
 
 
 class Place:
-    def __init__(self) -> None:
+    """`settings` of a broker, or None where there is none and can be none."""
+
+    def __init__(
+        self,
+        settings: RuntimeSettings | None,
+        tools_backend: BackendName = BackendName.NSJAIL,
+        *,
+        lean: Path | None = None,
+        judge: Judge | None = None,
+    ) -> None:
+        self._settings, self._tools_backend, self._lean, self._judge = settings, tools_backend, lean, judge
         self._said = False
 
-    @contextmanager
-    def checker(self, *, jobs: int) -> Iterator[Services]:
-        with ExitStack() as stack:
-            yield Services([stack.enter_context(VerifierService()) for _ in range(jobs)])
+    def checker(self, *, jobs: int) -> Checker:
+        """Decides or conducts `jobs` submissions at once; close it."""
+        return Checker(
+            self._settings, workers=jobs, tools_backend=self._tools_backend, lean=self._lean, judge=self._judge
+        )
 
     def say_isolation(self, verdict: Verdict) -> None:
-        """Once, when there is no sandbox around what decides."""
-        if verdict.isolation == "process" and not self._said and verdict.outcome is not Outcome.INFRA_ERROR:
+        """Once, when there was no sandbox around what decided."""
+        if verdict.isolation == "process" and not self._said:
             self._said = True
-            typer.echo("held in a process that confines itself: no broker runs here", err=True)
+            typer.echo("read in a process that confines itself: no broker can be had here", err=True)
 
 
-def place_for(context: typer.Context, data: Path | None, kind: str) -> Place:
-    return Place()
+def place_for(
+    context: typer.Context,
+    data: Path | None,
+    kinds: Collection[str],
+    *,
+    lean: Path | None = None,
+    judge: Judge | None = None,
+) -> Place:
+    """Raises AssayError (3) where submissions of these kinds have to be run and there is no broker; PolicyError."""
+    settings = settings_of(context, data)
+    socket = places.broker_socket(settings, settings.data)
+    runs = not set(RUNS).isdisjoint(kinds)
+    if not (runs or os.geteuid() == 0 or settings.sandbox.broker is not None or listening(socket)):
+        return Place(None, lean=lean, judge=judge)
+    runtime = find(context, data, ready=1 if runs else 0).settings
+    own = runtime.own.model_copy(update={"programs": tools.programs(lean)})
+    backend = BackendName(backend_for(places.load_policy(settings.data), "tools"))
+    return Place(runtime.model_copy(update={"own": own}), backend, lean=lean, judge=judge)

@@ -16,12 +16,10 @@ from appliance.cli.check_pairs import Item
 from verifiers.spec import Spec
 from verifiers.verdict import Verdict
 
-BATCH = 16
-"""Pairs that are asked about at once, where one costs less than asking."""
 BATCH_TEXT = 1 << 20
 """Characters of submissions in a batch, unless one alone has more."""
-AHEAD = 4
-"""Batches under way for each that runs."""
+AHEAD = 2
+"""Batches under way or waiting for each that runs."""
 
 Ask = Callable[[Sequence[tuple[Spec, str]]], list[Verdict]]
 Judged = list[tuple[Item, Verdict]]
@@ -42,12 +40,12 @@ def batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
 
 
 @contextlib.contextmanager
-def judged(items: Iterable[Item], ask: Ask, *, jobs: int, batch: int = BATCH) -> Iterator[Iterator[Judged]]:
-    """Verdicts, some at a time, in the order of the items; `ask` is called from `jobs` threads at once. Raises what it
-    raises. At the end of the block nothing new is asked, and nothing that was asked is waited for."""
-    pool = ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="check")
+def judged(items: Iterable[Item], ask: Ask, *, at_once: int, batch: int = 1) -> Iterator[Iterator[Judged]]:
+    """Verdicts, `batch` or fewer at a time, in the order of the items; `ask` is called `at_once` times at once. Raises
+    what it raises. At the end of the block nothing new is asked, and nothing that was asked is waited for."""
+    pool = ThreadPoolExecutor(max_workers=at_once, thread_name_prefix="check")
     try:
-        yield _in_order(pool, batches(items, batch), ask, jobs * AHEAD)
+        yield _in_order(pool, batches(items, batch), ask, at_once * AHEAD)
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
 

@@ -23,7 +23,7 @@ from appliance import __version__
 from appliance.cli.check_pairs import Item, Pairs
 from appliance.cli.check_place import Place
 from appliance.cli.check_results import Results
-from appliance.cli.check_run import BATCH, Judged, judged
+from appliance.cli.check_run import Judged, judged
 from appliance.cli.check_show import Progress, result_of, show_results, show_summary, show_verdict
 from appliance.errors import AssayError, ExitCode
 from verifiers.spec import Spec
@@ -33,8 +33,10 @@ INTERRUPTED = 130
 BAD_SPEC = "bad_spec"
 UNUSABLE = "the spec cannot be used"
 """How the reason of a verdict begins that says nothing about the submission, because the spec decides nothing."""
-DECIDED = ("answer", "smt")
-"""Kinds that are decided from the text alone: so cheap that they are asked about in batches."""
+BATCHES = {"answer": 16, "smt": 4, "checklist": 4}
+"""Pairs that are asked about together, of kinds that are decided from a text: asking costs more than one takes."""
+TURNS = 4
+"""Batches of those that wait at a checker for each that it works at, so that it always has work."""
 
 
 class Job(NamedTuple):
@@ -47,11 +49,14 @@ class Job(NamedTuple):
     """`-` is standard input."""
     out: Path | None
     jobs: int
-    seconds: float
+    seconds: float | None
+    """None: what is usual for the kind."""
     evidence: bool
 
 
-def check_one(place: Place, spec: Spec, submission: str, *, seconds: float, evidence: bool, as_json: bool) -> ExitCode:
+def check_one(
+    place: Place, spec: Spec, submission: str, *, seconds: float | None, evidence: bool, as_json: bool
+) -> ExitCode:
     """Raises SpecError for a spec that cannot be used."""
     with place.checker(jobs=1) as checker:
         verdict = checker.check(spec, submission, seconds=seconds)
@@ -112,13 +117,13 @@ def _check_all(
 
 
 def _verdicts(place: Place, job: Job, items: Iterator[Item]) -> Iterator[Judged]:
-    batch = BATCH if job.kind in DECIDED else 1
+    batch = BATCHES.get(job.kind, 1)
     with place.checker(jobs=job.jobs) as checker:
 
         def ask(pairs: Sequence[tuple[Spec, str]]) -> list[Verdict]:
             return checker.check_many(pairs, seconds=job.seconds)
 
-        with judged(items, ask, jobs=job.jobs, batch=batch) as found:
+        with judged(items, ask, at_once=job.jobs * (TURNS if batch > 1 else 1), batch=batch) as found:
             for some in found:
                 place.say_isolation(some[0][1])
                 yield some

@@ -228,7 +228,6 @@ def test_progress_is_shown_on_a_terminal_and_nowhere_else(tmp_path) -> None:
 
 def test_the_library_is_three_lines(tmp_path) -> None:
     from verifiers.checker import Checker
-
     from verifiers.spec import AnswerSpec
 
     with Checker() as checker:

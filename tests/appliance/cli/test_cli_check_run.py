@@ -32,7 +32,7 @@ def verdicts(pairs: Sequence[tuple[Spec, str]]) -> list[Verdict]:
 @pytest.mark.parametrize("jobs", [1, 2, 7])
 @pytest.mark.parametrize("count", [0, 1, 15, 16, 17, 1000])
 def test_every_pair_gets_its_own_verdict_in_order(jobs: int, count: int) -> None:
-    with judged(items(count), verdicts, jobs=jobs) as found:
+    with judged(items(count), verdicts, at_once=jobs, batch=16) as found:
         told = [(item.id, verdict.reason) for some in found for item, verdict in some]
     assert told == [(number, f"1 {number}") for number in range(count)]
 
@@ -44,7 +44,7 @@ def test_as_many_run_at_once_as_were_asked_for() -> None:
         meeting.wait(timeout=30)
         return verdicts(pairs)
 
-    with judged(items(6), ask, jobs=3, batch=1) as found:
+    with judged(items(6), ask, at_once=3, batch=1) as found:
         assert sum(len(some) for some in found) == 6
 
 
@@ -60,7 +60,7 @@ def test_a_slow_pair_holds_up_what_is_told_and_not_what_is_checked() -> None:
             others.set()
         return verdicts(pairs)
 
-    with judged(items(4), ask, jobs=2, batch=1) as found:
+    with judged(items(4), ask, at_once=2, batch=1) as found:
         assert [some[0][0].id for some in found] == [0, 1, 2, 3]
 
 
@@ -72,7 +72,7 @@ def test_only_a_bounded_number_is_under_way_however_many_there_are() -> None:
             taken.append(item.id)
             yield item
 
-    with judged(endless(), verdicts, jobs=2, batch=1) as found:
+    with judged(endless(), verdicts, at_once=2, batch=1) as found:
         next(found)
         assert len(taken) <= 2 * check_run.AHEAD + 2
 
@@ -87,7 +87,7 @@ def test_leaving_early_waits_for_nothing() -> None:
         return verdicts(pairs)
 
     try:
-        with judged(items(50), ask, jobs=2, batch=1) as found:
+        with judged(items(50), ask, at_once=2, batch=1) as found:
             next(found)
         assert time.monotonic() - started < 30
     finally:
@@ -98,7 +98,7 @@ def test_what_the_checker_raises_is_raised() -> None:
     def ask(pairs: Sequence[tuple[Spec, str]]) -> list[Verdict]:
         raise OSError("no broker")
 
-    with pytest.raises(OSError, match="no broker"), judged(items(3), ask, jobs=2) as found:
+    with pytest.raises(OSError, match="no broker"), judged(items(3), ask, at_once=2) as found:
         list(found)
 
 
