@@ -142,7 +142,8 @@ def interpreters() -> Iterator[Interpreters]:
 FIRST = (
     "a = [1, 2]\nb = {1: 2}\nc = 'c'\nx = 5\ndef f(n=[]): return n\ng = lambda n: (a, n)\nimport math, itertools, cmath"
 )
-ADDRESS = re.compile(r"0x[0-9a-f]+")
+ADDRESS = re.compile(r"0x[0-9a-f]+|0\W{1,8}x(?:\W{1,8}[0-9a-f]){6,}")
+"""Of an object, also taken apart into its characters: it differs from process to process."""
 
 
 def told(result: dict[str, Any], session: int) -> list[list[Any]]:
