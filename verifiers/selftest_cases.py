@@ -64,9 +64,9 @@ def trials(questions: Iterable[Question] = ()) -> list[Trial]:
     """Everything, in an order that does not change. Raises ValueError where two cases have the same name."""
     found = [_trial(case, case.spec.kind) for case in small_cases()]
     for module in MODULES:
-        found += [
-            _trial(case, case.spec.kind) for case in importlib.import_module(f"verifiers.{module}.canaries").cases()
-        ]
+        if module not in without_canaries():
+            cases = importlib.import_module(f"verifiers.{module}.canaries").cases()
+            found += [_trial(case, case.spec.kind) for case in cases]
     found += list(_agents_against_verifiers(found))
     found += list(_agents_against_families(questions))
     names = [(trial.verifier, trial.name) for trial in found]
