@@ -224,7 +224,7 @@ class Enclosure:
         return self.iv.mpf(low + shift)
 
 
-def _fraction(end: Any) -> Fraction:
+def as_fraction(end: Any) -> Fraction:
     """An endpoint, which is a binary float, exactly."""
     sign, mantissa, exponent, _ = end._mpi_[0]
     value = Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
@@ -232,12 +232,12 @@ def _fraction(end: Any) -> Fraction:
 
 
 def _floor(end: Any) -> int:
-    value = _fraction(end)
+    value = as_fraction(end)
     return value.numerator // value.denominator
 
 
 def _is_whole(end: Any) -> bool:
-    return _fraction(end).denominator == 1
+    return as_fraction(end).denominator == 1
 
 
 def apart(first: Interval, second: Interval) -> bool:

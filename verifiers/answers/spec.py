@@ -68,3 +68,5 @@ class AnswerSpec(SpecData):
     converted. `optional`: the unit may be missing. `ignored`: a unit says nothing."""
     variables: tuple[str, ...] | None = None
     """Symbols that may occur; None: those of the expected answer."""
+    domain: Literal["real", "complex", "positive", "integer"] = "real"
+    """What symbols stand for: sqrt(x^2) is |x| for real ones, and x for positive ones only."""

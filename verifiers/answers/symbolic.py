@@ -1,6 +1,7 @@
 """Proofs of equality by SymPy, whose objects are built by constructors from our own tree: no text ever reaches SymPy.
 
-Imported only inside the worker. Symbols are plain complex symbols without assumptions, made here. A proof is a chain of
+Imported only inside the worker. Symbols are made here, from the spec's domain alone: complex ones have no assumptions.
+A proof is a chain of
 rewritings that ends in exactly zero; numeric closeness is never one. What SymPy cannot prove stays open.
 """
 
@@ -57,42 +58,57 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "atan": sympy.atan,
     "floor": sympy.floor,
     "ceil": sympy.ceiling,
+    "factorial": sympy.factorial,
+    "binomial": sympy.binomial,
     "cbrt": lambda value: _root(value, sympy.Integer(3)),
     "root": _root,
 }
 
 
-def build(node: Expression) -> Any:
+ASSUMPTIONS: dict[str, dict[str, bool]] = {
+    "complex": {},
+    "real": {"real": True},
+    "positive": {"positive": True},
+    "integer": {"integer": True},
+}
+
+
+def build(node: Expression, domain: str = "complex") -> Any:
     """The SymPy object of a tree. Raises UndefinedError for what has no value, GrammarError for what is not covered."""
-    found = _build(node)
+    found = _build(node, domain)
     if found.has(sympy.nan, sympy.zoo, sympy.oo, -sympy.oo):
         raise UndefinedError("a division by zero")
     return found
 
 
-def _build(node: Expression) -> Any:
+def _build(node: Expression, domain: str) -> Any:
+    def inside(part: Expression) -> Any:
+        return build(part, domain)
+
     exact = rational(node)
     if exact is not None:
         return _number(exact)
     match node:
         case Symbol(name):
-            return sympy.Symbol(name)
-        case Constant(name):
+            return sympy.Symbol(name, **ASSUMPTIONS[domain])
+        case Constant("pi" | "e" | "i" as name):
             return {"pi": sympy.pi, "e": sympy.E, "i": sympy.I}[name]
         case Negation(of):
-            return -build(of)
+            return -inside(of)
         case Sum(parts):
-            return sympy.Add(*map(build, parts))
+            return sympy.Add(*map(inside, parts))
         case Product(parts):
-            return sympy.Mul(*map(build, parts))
+            return sympy.Mul(*map(inside, parts))
         case Quotient(above, below):
-            return sympy.Mul(build(above), sympy.Pow(build(below), -1))
+            return sympy.Mul(inside(above), sympy.Pow(inside(below), -1))
         case Power(base, exponent):
-            return sympy.Pow(build(base), build(exponent))
+            return sympy.Pow(inside(base), inside(exponent))
         case Call(name, arguments) if name in FUNCTIONS:
-            return FUNCTIONS[name](*map(build, arguments))
+            return FUNCTIONS[name](*map(inside, arguments))
         case Call(name):
             raise GrammarError(f"{name} is only computed for rational numbers")
+        case Constant(name):
+            raise UndefinedError(f"{name} is not a number")
         case Number():
             raise AssertionError("numbers are rational")
 
@@ -101,13 +117,13 @@ def _number(value: Fraction) -> Any:
     return sympy.Rational(value.numerator, value.denominator)
 
 
-def proves_equal(first: Expression, second: Expression) -> str | None:
+def proves_equal(first: Expression, second: Expression, domain: str = "complex") -> str | None:
     """The name of the rewriting that turns the difference into zero, or None where none does.
 
     Raises GrammarError where one of the two has no value.
     """
     try:
-        difference = build(first) - build(second)
+        difference = build(first, domain) - build(second, domain)
     except (GrammarError, MemoryError, RecursionError):
         raise
     except Exception:  # noqa: BLE001 - SymPy raises nearly anything; what it cannot even build, it has not proved

@@ -1,0 +1,278 @@
+"""Whether an answer is in the form that was asked for; empty text where it is, otherwise why not.
+
+`worked_out`: nothing is left to compute that the expected answer has computed. Where that is a written number, so must
+the answer be; a constant may use no function that the expected one does not use, apart from roots and powers; an
+inequality must be solved where the expected one is; an integral, a sum or a limit only restates a question.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Literal
+
+from verifiers.answers import normal
+from verifiers.answers.compare_sets import is_set
+from verifiers.answers.expression import FREE_FUNCTIONS, SAME_FUNCTION
+from verifiers.answers.grammar.errors import GrammarError
+from verifiers.answers.grammar.nodes import (
+    Call,
+    Comparison,
+    Expression,
+    Negation,
+    Number,
+    Power,
+    Product,
+    Quotient,
+    Sum,
+    Symbol,
+    symbols,
+    walk,
+)
+from verifiers.answers.grammar.rational import integer_root, rational
+from verifiers.answers.parts import comparisons, expressions, values
+from verifiers.answers.reading import is_written_number
+from verifiers.answers.rewriting import BINDERS
+from verifiers.answers.values import Relation, SetOperation, Value
+
+Form = Literal["equal", "worked_out", "simplified", "same"]
+ROOTS = frozenset({"sqrt", "cbrt", "root"})
+ONLY_SPELLING = FREE_FUNCTIONS | {"percent", "abs"}
+
+
+def refusal(answer: Value, expected: Value, form: Form) -> str:
+    """Why the answer is not in the form asked for; empty where it is."""
+    if form == "equal":
+        return ""
+    reason = unfinished(answer, expected)
+    if reason or form == "worked_out":
+        return reason
+    if form == "same":
+        return "" if alike(answer, expected) else "not written as it was asked for"
+    return next((reason for node in expressions(answer) if (reason := unsimplified(node))), "")
+
+
+def unfinished(answer: Value, expected: Value) -> str:
+    """Why an answer leaves work to whoever checks it; empty where it does not."""
+    left = functions(answer) & BINDERS - functions(expected)
+    if left:
+        return f"not worked out: the {', '.join(sorted(left))} is left to be computed"
+    if _operations(answer) - _operations(expected):
+        return "not worked out: an intersection is left to be computed"
+    if not is_solved(answer) and is_solved(expected):
+        return "not worked out: it is left to be solved"
+    constants = [node for node in expressions(answer) if not symbols(node)]
+    wanted = [node for node in expressions(expected) if not symbols(node)]
+    if not wanted:
+        return ""
+    if all(map(is_written, wanted)):
+        if all(map(is_written, constants)):
+            return ""
+        return "not worked out: the answer is a number, write the number"
+    extra = functions(*constants) - functions(*wanted) - ONLY_SPELLING
+    if extra:
+        return f"not worked out: {', '.join(sorted(extra))} is left to be computed"
+    if any(map(_multiplies_sums, constants)) and not any(map(_multiplies_sums, wanted)):
+        return "not worked out: a product of sums is left to be computed"
+    if any(map(_adds_numbers, constants)) and not any(map(_adds_numbers, wanted)):
+        return "not worked out: a sum of numbers is left to be computed"
+    return ""
+
+
+def functions(*of: Value | Expression) -> frozenset[str]:
+    nodes: list[Expression] = []
+    for part in of:
+        nodes.extend([part] if isinstance(part, Expression) else expressions(part))
+    names = {part.function for node in nodes for part in walk(node) if isinstance(part, Call)}
+    return frozenset(SAME_FUNCTION.get(name, name) for name in names)
+
+
+def is_written(node: Expression) -> bool:
+    """A number as people write a result."""
+    match node:
+        case Negation(of):
+            return is_written(of)
+        case Call("percent", (of,)):
+            return is_written(of)
+        case _:
+            return is_written_number(node)
+
+
+def _operations(value: Value) -> set[str]:
+    return {
+        part.operation for part in values(value) if isinstance(part, SetOperation) and part.operation == "intersection"
+    }
+
+
+def is_solved(value: Value) -> bool:
+    """Whether each comparison has an unknown alone on one side, with constants around it; nothing else is unsolved."""
+    if isinstance(value, Relation) or is_set(value):
+        return all(map(_is_solved, comparisons(value)))
+    return True
+
+
+def _is_solved(comparison: Comparison) -> bool:
+    unknown = [side for side in comparison.operands if symbols(side)]
+    if len(unknown) != 1:
+        names = [side for side in unknown if isinstance(side, Symbol | Call)]
+        others = [side for side in unknown if side not in names[:1]]
+        return len(unknown) == 2 and bool(names) and not symbols(names[0]) & symbols(others[0])
+    return isinstance(unknown[0], Symbol | Call)
+
+
+def _multiplies_sums(node: Expression) -> bool:
+    for part in walk(node):
+        match part:
+            case Power(Sum(), Number(value)) if value.denominator == 1 and value > 1:
+                return True
+            case Product(factors) if sum(isinstance(factor, Sum) for factor in factors) > 1:
+                return True
+            case _:
+                continue
+    return False
+
+
+def _adds_numbers(node: Expression) -> bool:
+    sums = (part for part in walk(node) if isinstance(part, Sum))
+    return any(sum(map(_is_rational, part.terms)) > 1 for part in sums)
+
+
+def _is_rational(node: Expression) -> bool:
+    try:
+        return not symbols(node) and rational(node) is not None
+    except GrammarError:
+        return False
+
+
+# -- simplified
+
+
+def unsimplified(node: Expression) -> str:
+    """Why an expression is not simplified; empty where nothing is found."""
+    for part in walk(node):
+        reason = _part_unsimplified(part)
+        if reason:
+            return reason
+    if _terms(node) > _normal_terms(node):
+        return "like terms are left to be collected"
+    return ""
+
+
+def _part_unsimplified(part: Expression) -> str:
+    match part:
+        case Quotient(above, below):
+            if any(isinstance(inside, Call) and inside.function in ROOTS for inside in walk(below)) and not symbols(
+                below
+            ):
+                return "a root is left in a denominator"
+            return _fraction_unsimplified(above, below)
+        case Call("sqrt", (of,)):
+            return _root_unsimplified(of, 2)
+        case Call("cbrt", (of,)):
+            return _root_unsimplified(of, 3)
+        case Call("root", (of, Number(degree))) if degree.denominator == 1:
+            return _root_unsimplified(of, degree.numerator)
+        case Call(name, _) if name in BINDERS or name in ("gcd", "lcm", "factorial", "binomial"):
+            return f"{name} is left to be computed"
+        case _:
+            return ""
+
+
+def _fraction_unsimplified(above: Expression, below: Expression) -> str:
+    first, second = _leading(above), _leading(below)
+    if first is None or second is None:
+        return ""
+    if second == 1 or (second.denominator == 1 and first.denominator == 1 and _common(first, second) > 1):
+        return "a fraction is not in lowest terms"
+    return ""
+
+
+def _common(first: Fraction, second: Fraction) -> int:
+    import math
+
+    return math.gcd(first.numerator, second.numerator)
+
+
+def _leading(node: Expression) -> Fraction | None:
+    """The number that multiplies the rest, where it is plain to see."""
+    match node:
+        case Number(value):
+            return value
+        case Negation(of):
+            return _leading(of)
+        case Product((Number(value), *_)):
+            return value
+        case Sum(terms):
+            import math
+
+            found = [_leading(term) for term in terms]
+            numbers = [value if value is not None else Fraction(1) for value in found]
+            if any(value.denominator != 1 for value in numbers):
+                return None
+            return Fraction(math.gcd(*(value.numerator for value in numbers)))
+        case _:
+            return Fraction(1)
+
+
+def _root_unsimplified(of: Expression, degree: int) -> str:
+    match of:
+        case Number(value) if value.denominator != 1:
+            return "a fraction is left under a root"
+        case Quotient() if not symbols(of):
+            return "a fraction is left under a root"
+        case Number(value):
+            number = abs(value.numerator)
+            if number and integer_root(number, degree) ** degree == number:
+                return "a root is left to be computed"
+            powers = normal.primes(number) if number else []
+            if any(count >= degree for _, count in powers):
+                return "a root still holds a power"
+        case Sum() if not symbols(of) and _denests(of):
+            return "a root is left nested"
+    return ""
+
+
+def _denests(of: Expression) -> bool:
+    try:
+        found = normal.normal(of)
+        return len(found.under) == 1 and normal.denested(found.over) is not None
+    except normal.NoNormalFormError:
+        return False
+
+
+def _terms(node: Expression) -> int:
+    inside = node.of if isinstance(node, Negation) else node
+    return len(inside.terms) if isinstance(inside, Sum) else 1
+
+
+def _normal_terms(node: Expression) -> int:
+    try:
+        found = normal.normal(node)
+    except normal.NoNormalFormError:
+        return _terms(node)
+    return max(1, len(found.over)) if len(found.under) == 1 else _terms(node)
+
+
+# -- same
+
+
+def alike(answer: Value, expected: Value) -> bool:
+    """The same tree: notation aside, `1/2` is `\\frac{1}{2}` and 0.5 is not."""
+    if answer != expected:
+        return False
+    pairs = zip(expressions(answer), expressions(expected), strict=True)
+    return all(_written_alike(first, second) for first, second in pairs)
+
+
+def _written_alike(first: Expression, second: Expression) -> bool:
+    for one, other in zip(walk(first), walk(second), strict=True):
+        if isinstance(one, Number) and isinstance(other, Number) and _style(one) != _style(other):
+            return False
+    return True
+
+
+def _style(number: Number) -> str:
+    if "e" in number.written.lower():
+        return "scientific"
+    if "." in number.written:
+        return "decimal"
+    return "mixed" if number.value.denominator != 1 and number.written else "digits"

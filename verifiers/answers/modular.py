@@ -1,0 +1,242 @@
+"""Values modulo primes: a proof that two rational numbers differ, however large they are.
+
+A rational number without the prime in its denominator has a residue, and equal numbers have equal residues. Powers of
+whole numbers are reduced by Euler's theorem in its general form (a^e = a^(e mod phi(m) + phi(m)) modulo m for e at
+least log2 m), binomial coefficients by Lucas' theorem, so towers and (10^8)! cost nothing.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from verifiers.answers.grammar.errors import GrammarError
+from verifiers.answers.grammar.nodes import Call, Expression, Negation, Number, Power, Product, Quotient, Sum
+from verifiers.answers.grammar.rational import rational
+
+PRIMES = (10_007, 10_037, 100_003, 100_019, 1_000_003)
+MAX_FACTORS = 20_000
+"""Of a factorial that is multiplied out."""
+MAX_TABLE = 200_000
+
+
+class NoResidueError(Exception):
+    """No residue is known: not a rational tree, or the prime divides a denominator."""
+
+
+def residue(node: Expression, prime: int) -> int:
+    """Raises NoResidueError."""
+    match node:
+        case Number(value):
+            return value.numerator * _inverse(value.denominator, prime) % prime
+        case Negation(of):
+            return -residue(of, prime) % prime
+        case Sum(parts):
+            return sum(residue(part, prime) for part in parts) % prime
+        case Product(parts):
+            total = 1
+            for part in parts:
+                total = total * residue(part, prime) % prime
+            return total
+        case Quotient(above, below):
+            return residue(above, prime) * _inverse(residue(below, prime), prime) % prime
+        case Power(base, exponent):
+            if not is_whole(exponent):
+                raise NoResidueError
+            under = residue(base, prime)
+            if under == 0:
+                if not at_least(exponent, 1):
+                    raise NoResidueError
+                return 0
+            return pow(under, whole(exponent, prime - 1), prime)
+        case Call("factorial", (of,)):
+            return _factorial(of, prime)
+        case Call("binomial", (of, chosen)):
+            return _binomial(of, chosen, prime)
+        case Call("percent", (of,)):
+            return residue(of, prime) * _inverse(100, prime) % prime
+        case _:
+            raise NoResidueError
+
+
+def whole(node: Expression, modulus: int) -> int:
+    """A whole number modulo any modulus. Raises NoResidueError."""
+    match node:
+        case Number(value) if value.denominator == 1:
+            return value.numerator % modulus
+        case Negation(of):
+            return -whole(of, modulus) % modulus
+        case Sum(parts):
+            return sum(whole(part, modulus) for part in parts) % modulus
+        case Product(parts):
+            total = 1 % modulus
+            for part in parts:
+                total = total * whole(part, modulus) % modulus
+            return total
+        case Power(base, exponent) if is_whole(base) and is_natural(exponent):
+            if isinstance(exponent, Number):
+                return pow(whole(base, modulus), exponent.value.numerator, modulus)
+            if not at_least(exponent, modulus.bit_length() + 1):
+                raise NoResidueError
+            period = totient(modulus)
+            return pow(whole(base, modulus), whole(exponent, period) + period, modulus)
+        case Call("factorial", (of,)):
+            return _factorial(of, modulus)
+        case _:
+            raise NoResidueError
+
+
+def _inverse(value: int, prime: int) -> int:
+    if value % prime == 0:
+        raise NoResidueError
+    return pow(value, -1, prime)
+
+
+def _small(node: Expression) -> int | None:
+    """Its value where it is whole and of ordinary size; None where it is larger."""
+    try:
+        value = rational(node)
+    except GrammarError:
+        value = None
+    if value is None or value.denominator != 1:
+        return None
+    return value.numerator
+
+
+def _factorial(of: Expression, modulus: int) -> int:
+    if is_natural(of) and at_least(of, modulus):
+        return 0
+    value = _small(of)
+    if value is None or not 0 <= value <= MAX_FACTORS:
+        raise NoResidueError
+    total = 1
+    for factor in range(2, value + 1):
+        total = total * factor % modulus
+    return total % modulus
+
+
+def _binomial(of: Expression, chosen: Expression, prime: int) -> int:
+    above, below = _small(of), _small(chosen)
+    if above is None or below is None or above < 0 or below < 0 or prime > MAX_TABLE:
+        raise NoResidueError
+    table = _factorials(prime)
+    total = 1
+    while above or below:
+        a, b = above % prime, below % prime
+        if b > a:
+            return 0
+        total = total * table[a] * pow(table[b] * table[a - b], -1, prime) % prime
+        above, below = above // prime, below // prime
+    return total
+
+
+@cache
+def _factorials(prime: int) -> tuple[int, ...]:
+    table = [1]
+    for factor in range(1, prime):
+        table.append(table[-1] * factor % prime)
+    return tuple(table)
+
+
+@cache
+def totient(value: int) -> int:
+    result, rest, divisor = value, value, 2
+    while divisor * divisor <= rest:
+        if rest % divisor == 0:
+            result -= result // divisor
+            while rest % divisor == 0:
+                rest //= divisor
+        divisor += 1
+    return result - result // rest if rest > 1 else result
+
+
+def is_whole(node: Expression) -> bool:
+    """Whether it is a whole number by the way it is built."""
+    match node:
+        case Number(value):
+            return value.denominator == 1
+        case Negation(of):
+            return is_whole(of)
+        case Sum(parts) | Product(parts):
+            return all(map(is_whole, parts))
+        case Power(base, exponent):
+            return is_whole(base) and is_natural(exponent)
+        case Call("factorial", (of,)):
+            return is_natural(of)
+        case _:
+            return False
+
+
+def is_natural(node: Expression) -> bool:
+    """Whether it is 0, 1, 2, ... by the way it is built."""
+    match node:
+        case Number(value):
+            return value.denominator == 1 and value >= 0
+        case Sum(parts) | Product(parts):
+            return all(map(is_natural, parts))
+        case Power(base, exponent):
+            return at_least(base, 1) and is_natural(exponent)
+        case Call("factorial", (of,)):
+            return is_natural(of)
+        case _:
+            return False
+
+
+def at_least(node: Expression, bound: int) -> bool:
+    """Whether a natural number is certainly not below the bound."""
+    if not is_natural(node):
+        return False
+    match node:
+        case Number(value):
+            return value >= bound
+        case Sum(parts):
+            return any(at_least(part, bound) for part in parts) or (
+                bound <= 1 and any(at_least(part, 1) for part in parts)
+            )
+        case Product(parts):
+            return all(at_least(part, 1) for part in parts) and (
+                bound <= 1 or any(at_least(part, bound) for part in parts)
+            )
+        case Power(base, exponent):
+            if bound <= 1:
+                return at_least(base, 1)
+            return at_least(base, 2) and at_least(exponent, bound.bit_length())
+        case Call("factorial", (of,)):
+            return bound <= 1 or at_least(of, max(4, bound.bit_length()))
+        case _:
+            return False
+
+
+def certainly_defined(node: Expression) -> bool:
+    """Whether a number has a value by the way it is built, although it may be too large to compute."""
+    match node:
+        case Number():
+            return True
+        case Negation(of):
+            return certainly_defined(of)
+        case Sum(parts) | Product(parts):
+            return all(map(certainly_defined, parts))
+        case Quotient(above, below):
+            return certainly_defined(above) and at_least(below, 1)
+        case Power(base, exponent):
+            if at_least(base, 1):
+                inner = exponent.of if isinstance(exponent, Negation) else exponent
+                return certainly_defined(inner)
+            return certainly_defined(base) and at_least(exponent, 1)
+        case Call("factorial", (of,)):
+            return is_natural(of)
+        case Call("binomial", parts):
+            return all(map(is_natural, parts))
+        case _:
+            return False
+
+
+def told_apart(first: Expression, second: Expression) -> dict[str, str]:
+    """A prime and the two residues where they differ; empty where no difference was found."""
+    for prime in PRIMES:
+        try:
+            left, right = residue(first, prime), residue(second, prime)
+        except NoResidueError:
+            continue
+        if left != right:
+            return {"modulo": str(prime), "submitted": str(left), "expected": str(right)}
+    return {}

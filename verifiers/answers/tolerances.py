@@ -1,0 +1,77 @@
+"""Answers that are close enough: proved so by enclosures, never by floating point.
+
+A tolerance is for numbers. One that would accept zero, or the number with its sign turned, is refused as a bad spec.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+
+from verifiers.answers.equality import Finding, Truth
+from verifiers.answers.grammar.nodes import Call, Expression, Negation, Number, Product, Sum, symbols
+from verifiers.answers.scalars import Scalars
+from verifiers.errors import SpecError
+
+WRITTEN = re.compile(r"(?:[0-9]{1,20}(?:\.[0-9]{1,40})?|\.[0-9]{1,40})(?:[eE][+-]?[0-9]{1,3})?|[0-9]{1,20}/[0-9]{1,20}")
+MOST_RELATIVE = Fraction(1, 10)
+
+
+def number(text: str, name: str) -> Fraction | None:
+    """A tolerance as it is written; None for none. Raises SpecError."""
+    if not text.strip():
+        return None
+    if not WRITTEN.fullmatch(text.strip()):
+        raise SpecError(
+            f"the {name} tolerance is not a number", hint="Write it exactly: 0.001, 1/1000 or 1e-3; not nan or inf."
+        )
+    try:
+        value = Fraction(text.strip())
+    except ZeroDivisionError as error:
+        raise SpecError(f"the {name} tolerance divides by zero", hint="Write it as 0.001 or 1/1000.") from error
+    if value == 0:
+        return None
+    if name == "relative" and value > MOST_RELATIVE:
+        raise SpecError("a relative tolerance of more than 1/10 accepts too much", hint="Use 1/100 or less.")
+    return value
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    absolute: Fraction | None
+    relative: Fraction | None
+
+    def judge(self, answer: Expression, expected: Expression, scalars: Scalars) -> Finding | None:
+        """Equal within the tolerance, or None."""
+        if symbols(answer) or symbols(expected):
+            return None
+        apart = Call("abs", (Sum((answer, Negation(expected))),))
+        for name, bound in (("absolute", self._absolute()), ("relative", self._relative(expected))):
+            if bound is None:
+                continue
+            order = scalars.order(apart, bound)
+            if order is not None and order <= 0:
+                return Finding(Truth.EQUAL, f"within the {name} tolerance")
+        return None
+
+    def _absolute(self) -> Expression | None:
+        return None if self.absolute is None else Number(self.absolute)
+
+    def _relative(self, expected: Expression) -> Expression | None:
+        if self.relative is None:
+            return None
+        return Product((Number(self.relative), Call("abs", (expected,))))
+
+    def check(self, expected: Expression, scalars: Scalars) -> None:
+        """Raises SpecError where the tolerance would accept nearly anything of that size."""
+        if self.absolute is None or symbols(expected):
+            return
+        size = Call("abs", (expected,))
+        most = Number(Fraction(1)) if scalars.sign(expected) == 0 else Product((Number(Fraction(1, 2)), size))
+        order = scalars.order(Number(self.absolute), most)
+        if order is None or order > 0:
+            raise SpecError(
+                "the absolute tolerance is more than half of the expected value: it accepts too much",
+                hint="Choose one that only forgives rounding.",
+            )
