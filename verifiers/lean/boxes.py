@@ -46,6 +46,8 @@ class LeanBoxes:
         self._places = {role: threading.BoundedSemaphore(most) for role in self._free}
         self._lock = threading.Lock()
         self._closed = False
+        self.replays = False
+        """Whether the boxes can give a compiled file to the kernel again; known once there has been one."""
 
     def ask(self, role: Role, message: dict[str, Any]) -> tuple[dict[str, Any], str]:
         """The answer, and what the box is isolated by. Raises LeanUnavailable, and what the box raises (BoxLost)."""
@@ -85,6 +87,7 @@ class LeanBoxes:
             raise LeanUnavailable(
                 f"Lean does not work here: {said['problem']}", "`assay doctor` says which Lean this is."
             )
+        self.replays = said.get("replay") is True
         return box, 0
 
     def _put(self, role: Role, box: Asked, calls: int) -> None:

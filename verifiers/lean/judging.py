@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -18,6 +19,9 @@ from verifiers.verdict import Ground, Outcome
 
 MOST_MESSAGES = 5
 MOST_MESSAGE = 1500
+REFUSED = re.compile(r"\(kernel\)|Invalid (?:constructor|recursor)|No such constructor")
+UNDECIDED = re.compile(r"deep recursion|deterministic timeout|excessive memory|interrupted")
+"""What a kernel says that has not come to an end."""
 TIMEOUTS = ("(deterministic) timeout", "maximum number of heartbeats")
 
 
@@ -68,8 +72,8 @@ def compile_failure(ran: Ran, source: Source, seconds: float, memory_mib: int) -
     return lost(f"Lean ended by {ran.ended} {ran.code} and said: {said}", "")
 
 
-def outcome_of_check(checked: Ran, compiled: Ran, statement: Statement, source: Source, mark: str) -> Judged:
-    """`compiled` is the run that made the submission's file."""
+def outcome_of_check(checked: Ran, statement: Statement, source: Source, mark: str) -> Judged:
+    """Of the run of our own file, which imports the statement and what is left of the submission's."""
     if checked.ended == "timeout":
         return Judged(Outcome.FAIL, "whether it proves the statement could not be told in time", Ground.TIMEOUT)
     if checked.ended == "memory":
@@ -85,11 +89,6 @@ def outcome_of_check(checked: Ran, compiled: Ran, statement: Statement, source: 
         said = clipped(checked.err.strip() or checked.out.strip())
         return lost(f"the check ended by {checked.ended} {checked.code} and said: {said}", "")
     evidence: dict[str, Any] = {"axioms": sorted(map(clipped, axioms))}
-    if checked.replayed is not None:
-        evidence["kernel_replayed"] = "yes" if checked.replayed == "yes" else "no"
-    if checked.replayed not in (None, "yes", "no"):
-        reason = f"a kernel that is given its declarations refuses them: {clipped(checked.replayed)}"
-        return Judged(Outcome.HACK_SUSPECTED, reason, Ground.FORBIDDEN, evidence)
     if axioms <= ALLOWED_AXIOMS:
         return Judged(Outcome.PASS, f"Lean's kernel accepts {clipped(statement.full_name)}", Ground.PROVED, evidence)
     if "sorryAx" in axioms:
@@ -98,6 +97,28 @@ def outcome_of_check(checked: Ran, compiled: Ran, statement: Statement, source: 
     return Judged(
         Outcome.HACK_SUSPECTED, f"the proof rests on an axiom of its own: {named}", Ground.FORBIDDEN, evidence
     )
+
+
+def outcome_of_replay(judged: Judged, said: str | None, *, required: bool) -> Judged:
+    """A pass after the replay, which said `yes`, how it ended, or what it has against the file; None where this machine
+    has no replay. Where it has one, nothing passes without it."""
+    if said == "yes":
+        return replace(judged, evidence=judged.evidence | {"kernel_replayed": "yes"})
+    if said is None:
+        hint = "`assay doctor` says what Lean can do here."
+        reason = "the statement asks for a second look by the kernel, and there is none on this machine"
+        return lost(reason, hint) if required else judged
+    evidence = judged.evidence | {"replay": clipped_long(said)}
+    if said == "timeout":
+        reason = "it takes too long for the kernel to look at it a second time"
+        return Judged(Outcome.FAIL, reason, Ground.TIMEOUT, evidence)
+    if said == "memory":
+        reason = "it takes too much memory for the kernel to look at it a second time"
+        return Judged(Outcome.FAIL, reason, Ground.MEMORY, evidence)
+    if REFUSED.search(said) and not UNDECIDED.search(said):
+        reason = f"the kernel refuses what the submission's compiled file declares: {clipped(said)}"
+        return Judged(Outcome.HACK_SUSPECTED, reason, Ground.FORBIDDEN, evidence)
+    return lost(f"the kernel's second look ended with: {said}", "")
 
 
 def _missing(checked: Ran, statement: Statement, source: Source) -> Judged:

@@ -2,11 +2,12 @@
 
 Started as a script by path, with nothing but the standard library. It answers frames of JSON on its standard output:
 
-    {"do": "describe"}                      -> {"version": …, "warm": …, "problem": …}
+    {"do": "describe"}                      -> {"warm": …, "replay": …, "problem": …}
     {"do": "step", "source": …, "module": …, "files": {name: base64}, "bare": [names], "keep": …, "options": […],
      "seconds": …, "memory_mib": …}         -> see `Step`
 
-A step is one run of Lean's command line in a folder of its own, with the given compiled files in it. What always holds:
+A step is one run of Lean's command line in a folder of its own, with the given compiled files in it, or, with "replay",
+one of them given to the kernel again. What always holds:
 one step at a time; its process and whatever that started are gone, and its folder removed, before the answer is sent; the
 process that answers never runs a submission's code. Starting Lean anew costs 60 ms, nearly all of it for linking and for
 its own set-up; a fork of a process that has both behind it costs two.
@@ -35,6 +36,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
 
 from verifiers.lean.olean import Olean, OleanError  # noqa: E402
+from verifiers.lean.replay import Replay, ReplayRefused  # noqa: E402
 from verifiers.workers.frames import Frames, encode  # noqa: E402
 
 KEPT_OUTPUT = 256 << 10
@@ -44,6 +46,8 @@ MOST_OUTPUT = 64 << 20
 MOST_FILE = 512 << 20
 LOOK_SECONDS = 0.02
 PROBE = "theorem probe : True := True.intro\n"
+FALSE_PROBE = "set_option debug.skipKernelTC true\ntheorem probe : False := by decide +kernel\n"
+"""What only a replay finds."""
 PROBE_SECONDS = 60.0
 COLD = "--cold"
 PAGE_MIB = resource.getpagesize() / 2**20
@@ -57,6 +61,8 @@ class Lean:
         self.library = ctypes.CDLL(library, mode=os.RTLD_NOW | os.RTLD_GLOBAL)
         self.library.lean_main.restype = ctypes.c_int
         self.warm = False
+        self.replays = False
+        """Whether its kernel can be given a file again, as `prove_replay` found."""
 
     def set_up(self) -> None:
         """Whether it worked shows only in a step: some versions do not bear to be set up before."""
@@ -175,12 +181,13 @@ class Step:
             os.chdir(self._folder)
             lower_limit(resource.RLIMIT_CORE, 0)
             lower_limit(resource.RLIMIT_FSIZE, MOST_FILE)
-            with notes:  # closed before anything of the submission runs
-                self._lay_out(notes)
             os.environ["LEAN_PATH"] = f"{self._folder}:{os.environ.get('LEAN_PATH', '')}"
-            os.putenv("LEAN_PATH", os.environ["LEAN_PATH"])
-            code = self._lean.main(self._arguments()) & 0xFF
-            sys.stdout.flush()
+            with notes:  # closed before anything of the submission runs
+                said = self._lay_out()
+                if "replay" in self._message:
+                    said["replayed"] = self._replay()
+                notes.write(json.dumps(said))
+            code = 0 if "replay" in self._message else self._lean.main(self._arguments()) & 0xFF
         except OleanError as error:
             os.write(2, f"{error}\n".encode())
             code = UNREADABLE
@@ -188,7 +195,15 @@ class Step:
             os.write(2, f"{type(error).__name__}: {error}\n".encode())
         os._exit(code)
 
-    def _lay_out(self, notes: Any) -> None:
+    def _replay(self) -> str:
+        """`yes`, or what the kernel says against it."""
+        try:
+            Replay(self._lean.library).run(self._folder / self._message["replay"])
+        except ReplayRefused as error:
+            return str(error)[:2000] or "no"
+        return "yes"
+
+    def _lay_out(self) -> dict[str, Any]:
         bare, wanted = self._message.get("bare", ()), self._message.get("wanted")
         said: dict[str, Any] = {}
         for name, text in self._message.get("files", {}).items():
@@ -203,8 +218,8 @@ class Step:
                 }
                 data = olean.without_entries()
             (self._folder / name).write_bytes(data)
-        (self._folder / f"{self._message['module']}.lean").write_text(self._message["source"], encoding="utf-8")
-        notes.write(json.dumps(said))
+        (self._folder / f"{self._message['module']}.lean").write_text(self._message.get("source", ""), encoding="utf-8")
+        return said
 
     def _arguments(self) -> list[str]:
         module = self._message["module"]
@@ -276,13 +291,27 @@ def probe(lean: Lean) -> str:
     return f"a small theorem does not compile: {answer['ended']} {answer['code']}: {said}"
 
 
+def prove_replay(lean: Lean) -> bool:
+    """Whether a replay accepts a file that is true and refuses one that is not, here and with this version."""
+    found = []
+    for source in (PROBE, FALSE_PROBE):
+        limits = {"module": "Probe", "seconds": PROBE_SECONDS, "memory_mib": 4096}
+        made = Step(lean, limits | {"source": source, "keep": True}).run()
+        if "file" not in made:
+            return False
+        again = Step(lean, limits | {"files": {"Probe.olean": made["file"]}, "replay": "Probe.olean"}).run()
+        found.append(again.get("replayed") if again["ended"] == "exited" and again["code"] == 0 else None)
+    true, false = found
+    return true == "yes" and false is not None and "(kernel)" in false
+
+
 def serve(lean: Lean, problem: str, output: int) -> None:
     frames = Frames()
     while data := os.read(0, 1 << 20):
         frames.feed(data)
         while (message := frames.next()) is not None:
             if message["do"] == "describe":
-                answer: dict[str, Any] = {"warm": lean.warm, "problem": problem}
+                answer: dict[str, Any] = {"warm": lean.warm, "problem": problem, "replay": lean.replays}
             else:
                 answer = Step(lean, message).run()
             rest = memoryview(encode(answer))
@@ -301,6 +330,7 @@ def main(library: str, ready: str, *flags: str) -> None:
     if problem and COLD not in flags:
         os.dup2(output, 1)
         os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:], COLD])  # noqa: S606 - itself
+    lean.replays = not problem and prove_replay(lean)
     os.write(output, bytes.fromhex(ready))
     serve(lean, problem, output)
 

@@ -10,7 +10,7 @@ The protocol. What it leaves to the submission is one compiled file, and of that
 5.  There a file of ours imports both and states `theorem check : type_of% @statement := @target`. That it compiles means
     that the kernel accepts the submission's theorem as a proof of the trusted statement, by its full name.
 6.  The axioms of `check` are compared with propext, Quot.sound and Classical.choice.
-7.  Where the toolchain can, the submission's declarations are given to a kernel once more (`kernel_replayed`).
+7.  Where the toolchain can, a third process gives the submission's declarations to the kernel once more (`replay`).
 
 What always holds: safe for several threads, several checks at once; only step 5 to 7 give a pass.
 Sources: leanprover/comparator and lean4checker for the threat model; Lean reference, "Validating a Lean proof".
@@ -27,9 +27,16 @@ from typing import Any
 from pydantic import ValidationError
 
 from verifiers.answers.reading import clipped
-from verifiers.errors import SpecError
 from verifiers.lean.boxes import Asked, LeanBoxes, LeanUnavailable, Role, remaining
-from verifiers.lean.judging import Judged, compile_failure, forbidden, lost, outcome_of_check, unreadable
+from verifiers.lean.judging import (
+    Judged,
+    compile_failure,
+    forbidden,
+    lost,
+    outcome_of_check,
+    outcome_of_replay,
+    unreadable,
+)
 from verifiers.lean.prepared import Prepared, Preparer
 from verifiers.lean.screening import Finding, parts, screen
 from verifiers.lean.spec import LeanSpec
@@ -60,7 +67,7 @@ class LeanVerifier:
         memory_mib: int = BOX_MIB,
         most: int | None = None,
     ) -> None:
-        """`launch` gives boxes of the program `toolchain.program`. `most` checks at once; as many as there are cores."""
+        """`launch` gives boxes of the program `toolchain.program`. `most` checks at once: as many as there are cores."""
         self._toolchain = toolchain
         if isinstance(launch, ToolBoxes):
             boxes = launch
@@ -139,18 +146,26 @@ class LeanVerifier:
             "files": files,
             "bare": [f"{SUBMISSION}.olean"],
             "wanted": prepared.wanted,
-            "replay": True,
         }
         checked, isolation = self._twice("check", step(CHECK, prepared.check_file, **checking), limit)
         if isinstance(checked, Judged):
             return checked
-        judged = outcome_of_check(checked, compiled, statement, source, self._mark)
-        if judged.outcome is Outcome.PASS and spec.require_replay and checked.replayed != "yes":
-            judged = lost(
-                "the statement asks for a second kernel, and this machine has none",
-                "Install a full Lean toolchain, or leave require_replay away.",
-            )
+        judged = outcome_of_check(checked, statement, source, self._mark)
+        if judged.outcome is Outcome.PASS:
+            judged = self._replayed(spec, judged, files, deadline)
         return judged.within(isolation)
+
+    def _replayed(self, spec: LeanSpec, judged: Judged, files: dict[str, str], deadline: float) -> Judged:
+        """A pass, after the kernel was given all that the submission declares once more, where that is possible."""
+        said: str | None = None
+        name = f"{SUBMISSION}.olean"
+        if self._boxes.replays:
+            message = self._limits(spec, remaining(deadline)) | {"files": files, "bare": [name], "replay": name}
+            ran, _ = self._twice("check", step("Replay", "", **message), remaining(deadline))
+            if isinstance(ran, Judged):
+                return ran
+            said = ran.replayed if ran.ended == "exited" and ran.code == 0 else ran.ended
+        return outcome_of_replay(judged, said, required=spec.require_replay)
 
     def _limits(self, spec: LeanSpec, seconds: float) -> dict[str, Any]:
         return {
