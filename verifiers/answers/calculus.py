@@ -146,7 +146,7 @@ def _number_at(end: Any) -> Any:
     import mpmath
 
     if end.is_infinite:
-        return mpmath.inf if end.is_positive else -mpmath.inf
+        return mpmath.inf if end.is_extended_positive else -mpmath.inf
     return mpmath.mpmathify(end.evalf(20))
 
 

@@ -17,6 +17,7 @@ from verifiers.answers.grammar.errors import GrammarError
 from verifiers.answers.grammar.nodes import (
     Call,
     Comparison,
+    Constant,
     Expression,
     Negation,
     Number,
@@ -31,8 +32,8 @@ from verifiers.answers.grammar.nodes import (
 from verifiers.answers.grammar.rational import integer_root, rational
 from verifiers.answers.parts import comparisons, expressions, values
 from verifiers.answers.reading import is_written_number
-from verifiers.answers.rewriting import BINDERS
-from verifiers.answers.values import Relation, SetOperation, Value
+from verifiers.answers.rewriting import BINDERS, KNOWN
+from verifiers.answers.values import Quantity, Relation, SetOperation, Value
 
 Form = Literal["equal", "worked_out", "simplified", "same"]
 ROOTS = frozenset({"sqrt", "cbrt", "root"})
@@ -65,7 +66,9 @@ def unfinished(answer: Value, expected: Value) -> str:
     if not wanted:
         return ""
     if all(map(is_written, wanted)):
-        if all(map(is_written, constants)):
+        # An angle may be said in degrees or as a multiple of pi.
+        turned = isinstance(expected, Quantity) != isinstance(answer, Quantity)
+        if all(map(is_written, constants)) or (turned and all(map(_is_multiple_of_pi, constants))):
             return ""
         return "not worked out: the answer is a number, write the number"
     extra = functions(*constants) - functions(*wanted) - ONLY_SPELLING
@@ -93,8 +96,37 @@ def is_written(node: Expression) -> bool:
             return is_written(of)
         case Call("percent", (of,)):
             return is_written(of)
+        case Sum((first, second)):
+            parts = (second, first) if _is_imaginary(first) else (first, second)
+            return is_written_number(parts[0]) and _is_imaginary(parts[1])
         case _:
             return is_written_number(node)
+
+
+def _is_multiple_of_pi(node: Expression) -> bool:
+    match node:
+        case Constant("pi"):
+            return True
+        case Negation(of):
+            return _is_multiple_of_pi(of)
+        case Product((factor, Constant("pi"))):
+            return is_written_number(factor)
+        case Quotient(above, below):
+            return _is_multiple_of_pi(above) and is_written_number(below)
+        case _:
+            return False
+
+
+def _is_imaginary(node: Expression) -> bool:
+    match node:
+        case Negation(of):
+            return _is_imaginary(of)
+        case Constant("i"):
+            return True
+        case Product((factor, Constant("i"))) | Quotient(Product((factor, Constant("i"))), Number()):
+            return is_written_number(factor)
+        case _:
+            return False
 
 
 def _operations(value: Value) -> set[str]:
@@ -111,12 +143,14 @@ def is_solved(value: Value) -> bool:
 
 
 def _is_solved(comparison: Comparison) -> bool:
+    """What is about several unknowns is not there to be solved."""
+    names = frozenset[str]().union(*map(symbols, comparison.operands))
+    if len(names) != 1:
+        return True
     unknown = [side for side in comparison.operands if symbols(side)]
-    if len(unknown) != 1:
-        names = [side for side in unknown if isinstance(side, Symbol | Call)]
-        others = [side for side in unknown if side not in names[:1]]
-        return len(unknown) == 2 and bool(names) and not symbols(names[0]) & symbols(others[0])
-    return isinstance(unknown[0], Symbol | Call)
+    return len(unknown) == 1 and (
+        isinstance(unknown[0], Symbol) or (isinstance(unknown[0], Call) and unknown[0].function not in KNOWN)
+    )
 
 
 def _multiplies_sums(node: Expression) -> bool:

@@ -249,7 +249,7 @@ def number_power(base: Fraction, exponent: Fraction) -> Polynomial:
     return reduced(powers, Fraction(1))
 
 
-POSITIVE = frozenset({"prime", "pi", "positive"})
+POSITIVE = frozenset({"prime", "pi", "positive", "abs"})
 PRINCIPAL = frozenset({"symbol", "complex", "positive", "pi", "i", "call", "ln", "abs"})
 """Generators whose powers are principal: exp(x)^(1/2) is exp(x/2) here, which is not the root for every complex x."""
 
@@ -318,17 +318,56 @@ def exponential(of: Ratio) -> Ratio:
         return opaque("exp", of)
     total = constant(Fraction(1))
     for monomial, factor in of.over.items():
+        turned = _turned(monomial, factor)
         if monomial == frozenset({(IMAGINARY, Fraction(1)), (PI, Fraction(1))}):
             total = multiply(total, reduced({ZETA: factor}, Fraction(1)))
+        elif turned is not None:
+            done = times(Ratio(total, constant(Fraction(1))), turned)
+            if len(done.under) != 1:
+                raise NoNormalFormError
+            total = done.over
         else:
             total = multiply(total, single(("exp", monomial), factor))
     return Ratio(total, constant(Fraction(1)))
+
+
+def _turned(monomial: Monomial, factor: Fraction) -> Ratio | None:
+    """exp(i n f(t)) for an inverse circular function f of a number t and a whole n; None for anything else."""
+    powers = dict(monomial)
+    if len(powers) != 2 or powers.pop(IMAGINARY, None) != 1 or factor.denominator != 1:
+        return None
+    ((generator, power),) = powers.items()
+    if power != 1 or generator[:1] != ("call",) or generator[1] not in ("asin", "acos", "atan"):
+        return None
+    argument = Ratio(dict(generator[2][0]), dict(generator[2][1]))
+    square = times(argument, argument)
+    one = plain(Fraction(1))
+    # A point of the unit circle: its inverse is its conjugate.
+    unit = UNIT if factor > 0 else negated(UNIT)
+    if generator[1] == "atan":
+        length = broken_power(added(one, square), Fraction(1, 2))
+        point = over(added(one, times(unit, argument)), length)
+    else:
+        other = broken_power(added(one, negated(square)), Fraction(1, 2))
+        cosine_part, sine_part = (argument, other) if generator[1] == "acos" else (other, argument)
+        point = added(cosine_part, times(unit, sine_part))
+    return whole_power(point, abs(factor.numerator))
+
+
+def same_turn(first: Expression, second: Expression) -> bool:
+    """Whether two constants certainly differ by a multiple of 2 pi."""
+    try:
+        turn = exponential(times(UNIT, added(normal(first, real=True), negated(normal(second, real=True)))))
+        return add(turn.over, scaled(turn.under, Fraction(-1))) == {}
+    except (NoNormalFormError, RecursionError):
+        return False
 
 
 def logarithm(of: Ratio) -> Ratio:
     if len(of.under) != 1 or len(of.over) != 1:
         return opaque("ln", of)
     ((monomial, factor),) = of.over.items()
+    monomial = frozenset(map(_even, monomial))
     if factor <= 0 or not all(is_positive(generator) for generator, _ in monomial):
         return opaque("ln", of)
     total: Polynomial = {}
@@ -346,6 +385,14 @@ def logarithm(of: Ratio) -> Ratio:
             case _:
                 total = add(total, scaled(single(("ln", generator)), power))
     return Ratio(total, constant(Fraction(1)))
+
+
+def _even(part: tuple[Generator, Fraction]) -> tuple[Generator, Fraction]:
+    """An even power of a real symbol is a power of its absolute value."""
+    generator, power = part
+    if generator[0] == "symbol" and power.denominator == 1 and power % 2 == 0:
+        return ("abs", frozenset({(frozenset({(generator, Fraction(1))}), Fraction(1))})), power
+    return part
 
 
 def opaque(name: str, *arguments: Ratio) -> Ratio:

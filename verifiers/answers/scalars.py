@@ -132,6 +132,8 @@ class Scalars:
             return Finding(Truth.OPEN, "no point was found at which both certainly have a value")
         if self._same(first, second, whole):
             return Finding(Truth.EQUAL, "the same normal form")
+        if not names and self._close(first, second) and normal.same_turn(first, second):
+            return Finding(Truth.EQUAL, "they differ by a multiple of 2 pi, and by less than 1")
         if not self.prove:
             return Finding(Truth.OPEN, "no proof was attempted")
         from verifiers.answers.symbolic import proves_equal
@@ -144,6 +146,14 @@ class Scalars:
     def _same(self, first: Expression, second: Expression, whole: bool) -> bool:
         positive = symbols(first) | symbols(second) if self.domain == "positive" else frozenset()
         return normal.same(first, second, positive, real=self.domain != "complex")
+
+    def _close(self, first: Expression, second: Expression) -> bool:
+        """Whether two constants are certainly real and certainly less than 1 apart."""
+        try:
+            found = self._at(QUICK).real(Sum((first, Negation(second))))
+        except (GrammarError, OpenError):
+            return False
+        return bool(-1 < found.a and found.b < 1)
 
     def _huge(self, first: Expression, second: Expression) -> Finding:
         """For two of which one has too many digits."""
