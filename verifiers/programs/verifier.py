@@ -61,10 +61,17 @@ class ProgramVerifier:
         """Raises SpecError. To `prove` also runs the reference, in a sandbox, against the examples."""
         checking.check(spec)
         if prove:
-            self._judges.results(spec, self._opening(spec))
+            self._judges.results(spec, self.opening(spec))
 
     def verify(self, spec: ProgramSpec, submission: str, seconds: float | None = None) -> Verdict:
         """`seconds` shortens what all tests together may take. Raises SpecError for the spec's sake only."""
+        return self._tried(spec, submission, seconds, thorough=True)
+
+    def once(self, spec: ProgramSpec, submission: str) -> Verdict:
+        """As `verify`, for those who ask about the tests: nothing is repeated, and no failing input made smaller."""
+        return self._tried(spec, submission, None, thorough=False)
+
+    def _tried(self, spec: ProgramSpec, submission: str, seconds: float | None, *, thorough: bool) -> Verdict:
         checking.check(spec)
         started = time.monotonic()
         budget = min(spec.total_seconds, seconds or spec.total_seconds)
@@ -77,7 +84,7 @@ class ProgramVerifier:
         else:
             for _ in range(ATTEMPTS):
                 try:
-                    verdict = self._judge(spec, submission, budget)
+                    verdict = self._judge(spec, submission, budget, thorough)
                     break
                 except SandboxError as error:
                     hint = f" {error.hint}" if error.hint else ""
@@ -86,11 +93,12 @@ class ProgramVerifier:
                         break
         return verdict.model_copy(update={"seconds": time.monotonic() - started})
 
-    def _opening(self, spec: ProgramSpec) -> Opening:
+    def opening(self, spec: ProgramSpec) -> Opening:
+        """How its programs get their places."""
         return opening(self._sessions, spec, caller="programs", priority=self._priority)
 
-    def _judge(self, spec: ProgramSpec, source: str, budget: float) -> Verdict:
-        place = self._opening(spec)
+    def _judge(self, spec: ProgramSpec, source: str, budget: float, thorough: bool) -> Verdict:
+        place = self.opening(spec)
         tests = plan(spec, self._judges.results(spec, place))
         scan = signals.scan(source)
 
@@ -100,11 +108,12 @@ class ProgramVerifier:
             return Program(spec, source, place, budget=budget)
 
         seen: dict[str, None] = {}
-        outcomes = self._round(spec, candidate, shuffled(spec, tests), seen)
+        outcomes = self._round(spec, candidate, shuffled(spec, tests), seen, thorough)
         failed = outcomes.first
-        if failed is None and (spec.twice == "always" or (spec.twice == "if_chancy" and scan.chancy)):
+        repeated = spec.twice == "always" or (spec.twice == "if_chancy" and scan.chancy)
+        if failed is None and repeated and thorough:
             seed = seed_of(spec, "again")
-            again = self._round(spec, lambda: candidate(seed), shuffled(spec, tests, 1), seen)
+            again = self._round(spec, lambda: candidate(seed), shuffled(spec, tests, 1), seen, thorough)
             if again.first is not None:
                 trial, found = again.first
                 failed = trial, found._replace(reason=f"it {FLAKY}: {found.reason}")
@@ -117,6 +126,7 @@ class ProgramVerifier:
         candidate: Callable[[], Candidate | Program],
         tests: list[Trial],
         seen: dict[str, None],
+        thorough: bool,
     ) -> Outcomes:
         """All tests up to the first failure; all of them where a share is asked for."""
         findings: list[tuple[Trial, Finding]] = []
@@ -127,14 +137,16 @@ class ProgramVerifier:
                 return Outcomes([(tests[0], begun)])
             for place, trial in enumerate(tests):
                 found = one.test(trial)
-                if not found.passed and found.ground is Ground.REFUTED and found.got:
+                if thorough and found.ground is Ground.REFUTED and found.got:
                     found = self._steady(candidate, trial, found)
-                if not found.passed and not spec.partial and isinstance(one, Candidate):
+                if thorough and not found.passed and not spec.partial and isinstance(one, Candidate):
                     trial, found = one.shrunk(trial, found)  # noqa: PLW2901
                 findings.append((trial, found))
                 if not found.passed and not spec.partial:
                     visible = [other for other in tests[place + 1 :] if other.visible][:SHOWN_ANYHOW]
-                    findings += [(other, one.test(other)) for other in visible if found.ground is Ground.REFUTED]
+                    findings += [
+                        (other, one.test(other)) for other in visible if thorough and found.ground is Ground.REFUTED
+                    ]
                     break
         finally:
             seen.update(dict.fromkeys(one.signals))

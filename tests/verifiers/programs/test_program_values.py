@@ -1,0 +1,163 @@
+"""Values are written, sent, read and compared without evaluating anything, and types count."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from verifiers.programs.compare import Comparison, agree, printed
+from verifiers.programs.replies import find, mark, parse
+from verifiers.programs.values import (
+    Arguments,
+    Elements,
+    NotPlainError,
+    Pairs,
+    arguments_text,
+    literal,
+    of_native,
+    read,
+    read_arguments,
+)
+
+EXACT, EQUAL, ANY_ORDER = Comparison(), Comparison(rule="equal"), Comparison(rule="any_order")
+CLOSE = Comparison(rule="close", absolute=0.01)
+keys = st.one_of(st.none(), st.booleans(), st.integers(), st.text(max_size=5), st.binary(max_size=5))
+scalars = st.one_of(keys, st.floats(), st.complex_numbers())
+natives = st.recursive(
+    scalars,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=4), st.tuples(inner, inner), st.dictionaries(keys, inner, max_size=4), st.sets(keys)
+    ),
+    max_leaves=12,
+)
+
+
+@given(natives)
+@settings(max_examples=200, deadline=None)
+def test_what_is_written_is_read_again(native: object) -> None:
+    value = of_native(native)
+    again = eval(literal(value), {"nan": math.nan, "inf": math.inf, "complex": complex, "set": set})
+    assert literal(of_native(again)) == literal(value)
+
+
+@given(st.text(max_size=60))
+@settings(max_examples=300, deadline=None)
+def test_any_text_is_a_literal_or_refused(text: str) -> None:
+    try:
+        value = read(text)
+    except NotPlainError:
+        return
+    assert literal(read(literal(value))) == literal(value) or "complex" in literal(value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["__import__('os')", "open('x')", "[x for x in y]", "1 if 2 else 3", "f'{1}'", "a.b", "{**{}}", "lambda: 1",
+     "1 + 1", "(" * 500, "[" * 80 + "]" * 80, "", "-'a'", "...", "1)(2"],
+)  # fmt: skip
+def test_what_is_no_literal_is_refused(text: str) -> None:
+    with pytest.raises(NotPlainError):
+        read(text)
+
+
+def test_arguments_have_positions_and_names() -> None:
+    found = read_arguments("[1, 2], key='a', other=-3.5")
+    assert found == Arguments(([1, 2],), (("key", "a"), ("other", -3.5)))
+    assert arguments_text(found) == "[1, 2], key='a', other=-3.5"
+    assert read_arguments("") == Arguments(())
+    for text in ("**{}", "*[1]", "1)(2", "1); f(2"):
+        with pytest.raises(NotPlainError):
+            read_arguments(text)
+
+
+@pytest.mark.parametrize(
+    ("expected", "got", "rules"),
+    [
+        ("1", "1", "exact equal close"), ("1", "1.0", "equal close"), ("1", "True", ""),
+        ("True", "True", "exact equal"),
+        ("[1, 2]", "[1, 2]", "exact equal any_order"), ("[1, 2]", "(1, 2)", "equal close"),
+        ("[1, 2]", "[2, 1]", "any_order"), ("[1, 1, 2]", "[1, 2, 2]", ""), ("'1'", "1", ""), ("b'a'", "'a'", ""),
+        ("nan", "nan", "exact equal close"), ("nan", "1.0", ""), ("inf", "inf", "exact equal close"),
+        ("inf", "1e308", ""),
+        ("1.0", "1.005", "close"), ("1.0", "nan", ""), ("1.0", "inf", ""), ("{1: 2}", "{1: 2}", "exact equal"),
+        ("{1: 2}", "{1.0: 2}", "equal"), ("{1: 2}", "{1: 3}", ""), ("{1: 2.0}", "{1: 2.001}", "close"),
+        ("{1, 2}", "{2, 1}", "exact equal"), ("{1, 2}", "{1}", ""), ("None", "None", "exact equal"), ("None", "0", ""),
+        ("0.0", "-0.0", "exact equal"), ("10**0", "1", ""), ("[[1], {'a': (1,)}]", "[[1], {'a': (1,)}]", "exact equal"),
+        ("(1, [2])", "[1, (2,)]", "equal"), ("''", "[]", ""), ("[]", "{}", ""), ("set()", "{}", ""),
+    ],
+)  # fmt: skip
+def test_each_rule_says_what_it_says(expected: str, got: str, rules: str) -> None:
+    if "**" in expected:
+        with pytest.raises(NotPlainError):
+            read(expected)
+        return
+    for rule, how in {"exact": EXACT, "equal": EQUAL, "close": CLOSE, "any_order": ANY_ORDER}.items():
+        if rule in rules.split():
+            assert agree(read(expected), read(got), how), rule
+        elif rule in ("exact", "equal") or not rules:
+            assert not agree(read(expected), read(got), how), rule
+
+
+def test_integers_beyond_floats_are_compared_exactly() -> None:
+    assert agree(10**400, 10**400, CLOSE)
+    assert not agree(10**400, 10**400 + 1, EQUAL)
+    assert not agree(2**53, 2**53 + 1, EQUAL)
+    assert not agree(10**400, 1.0, CLOSE)
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected", "got", "same"),
+    [
+        ("exact", "1\n", "1\n", True), ("exact", "1\n", "1", False), ("lines", "1 \n2\n", "1\n2  \n\n", True),
+        ("lines", "1\n2", "1 2", False), ("lines", " 1", "1", False), ("tokens", "1\n2", "1   2\n", True),
+        ("tokens", "1 2", "12", False), ("numbers", "1.0 x", "1.005 x", True), ("numbers", "1.0", "1.5", False),
+        ("numbers", "1.0", "nan", False), ("numbers", "1.0", "1_0", False), ("numbers", "1", "inf", False),
+        ("numbers", "a", "b", False), ("numbers", "1.0", "1" * 10_000, False), ("lines", "", "", True),
+    ],
+)  # fmt: skip
+def test_output_is_compared_by_its_rule(rule: str, expected: str, got: str, same: bool) -> None:
+    assert printed(expected, got, rule, absolute=0.01) is same  # type: ignore[arg-type]
+
+
+def test_a_reply_is_read_behind_its_own_mark_only() -> None:
+    assert find(f"noise {mark('ab')}" + '{"v": [1, {"t": [2]}]}\x1e more', "ab")[0].value == [1, (2,)]  # type: ignore[union-attr]
+    assert find('{"v": 1}', "ab") == (None, 0)
+    assert find(f"{mark('cd')}" + '{"v": 1}\x1e', "ab") == (None, 0)
+    assert find(2 * (mark("ab") + '{"v": 1}\x1e'), "ab") == (None, 2)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", "null", '{"w": 1}', '{"v": {"t": 1}}', '{"v": {"q": []}}', '{"v": {"d": [[1]]}}', '{"v": {"i": 5}}',
+     '{"v": {"i": "zz"}}', '{"v": {"f": "1"}}', '{"v": {"t": [], "s": []}}', '{"v": NaN}', '{"v": Infinity}',
+     '{"v": 1e999}', "[" * 100_000, '{"v":' + "[" * 100 + "]" * 100 + "}", '{"v": ' + "9" * 5_000 + "}", '{"r": 1}',
+     '{"x": []}', '{"v": 1, "s": 5}', '{"v": 1, "s": [[]]}', "\x00", '{"v": {}}', '{"v": {"c": [1, 2]}}'],
+)  # fmt: skip
+def test_what_is_no_reply_is_none(text: str) -> None:
+    assert parse(text) is None
+
+
+@given(st.recursive(st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text()), lambda inner: st.one_of(
+    st.lists(inner), st.dictionaries(st.sampled_from(list("tdsbifcvrxlmq")), inner)), max_leaves=20))  # fmt: skip
+@settings(max_examples=300, deadline=None)
+def test_no_reply_breaks_its_reader(found: object) -> None:
+    parse(json.dumps(found))
+    parse(json.dumps({"v": found}))
+    parse(json.dumps(found)[:-1])
+
+
+def test_colliding_keys_cost_nothing() -> None:
+    pairs = [[n * ((1 << 61) - 1), 1] for n in range(50_000)]
+    reply = parse(json.dumps({"v": {"d": pairs}}))
+    assert reply is not None
+    assert not agree(Pairs(((1, 1),)), reply.value, EXACT)
+    assert agree(reply.value, reply.value, EQUAL)
+
+
+def test_sets_are_told_without_order_and_dictionaries_with_any() -> None:
+    assert literal(Elements((2, 1))) == literal(Elements((1, 2)))
+    assert literal(Pairs(((2, 1), (1, 1)))) == literal(Pairs(((1, 1), (2, 1))))

@@ -1,0 +1,248 @@
+"""What a verdict about a program says, and that it depends on the program alone."""
+
+from __future__ import annotations
+
+import json
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from runtime.sandbox import Limits
+from runtime.sessions.pool import Sessions
+from verifiers.errors import SpecError
+from verifiers.programs.canary_specs import NUMBERS, SORTED, SPECS
+from verifiers.programs.controls import SOLVE
+from verifiers.programs.generators import Integers, Lists
+from verifiers.programs.spec import Example, ProgramSpec, Relation, Run, Tool
+from verifiers.programs.verifier import ProgramVerifier
+from verifiers.verdict import Ground, Outcome, Verdict
+
+SQUARES = SPECS["squares"]
+WRONG = "def solve(numbers):\n    return sum(n * n for n in numbers if n > -5)\n"
+
+
+def test_a_pass_is_tested_and_says_where(verifier: ProgramVerifier) -> None:
+    verdict = verifier.verify(SQUARES, SOLVE)
+    assert (verdict.outcome, verdict.ground, verdict.score) == (Outcome.PASS, Ground.TESTED, 1.0)
+    assert verdict.isolation == "gvisor"
+    assert verdict.tools["gvisor"]
+    assert verdict.evidence == {"tests": 5, "visible": 2}
+    assert verdict.seconds > 0
+
+
+def test_a_failure_names_input_result_and_expectation(verifier: ProgramVerifier) -> None:
+    verdict = verifier.verify(SQUARES, WRONG)
+    assert verdict.reason == "solve([7, -7, 7]) gave 98, not 147"
+    assert verdict.ground is Ground.REFUTED
+    assert verdict.evidence["failed"] == {
+        "test": 5, "kind": "example", "visible": False, "arguments": "[7, -7, 7]", "expected": "147", "got": "98",
+    }  # fmt: skip
+    assert verdict.evidence["visible_passed"] == "2 of 2"
+
+
+@pytest.mark.parametrize("spec", ["squares", "squares, generated", "order"])
+def test_the_same_program_gets_the_same_verdict(verifier: ProgramVerifier, spec: str) -> None:
+    source = "def order(xs):\n    return sorted(set(xs))\n" if spec == "order" else WRONG
+    first, second = (verifier.verify(SPECS[spec], source) for _ in range(2))
+    assert _timeless(first) == _timeless(second)
+
+
+def _timeless(verdict: Verdict) -> Verdict:
+    return verdict.model_copy(update={"seconds": 0.0})
+
+
+def test_a_generated_failure_is_made_small(verifier: ProgramVerifier) -> None:
+    wrong = "def solve(numbers):\n    return sum(n * n for n in numbers if n != 7 or len(numbers) < 2)\n"
+    spec = ProgramSpec(
+        function="solve",
+        inputs=(Lists(of=Integers(low=0, high=9), most=30),),
+        generate=60,
+        reference=SOLVE,
+    )
+    verdict = verifier.verify(spec, wrong)
+    assert verdict.reason == "solve([0, 7]) gave 0, not 49"
+    sorts = ProgramSpec(function="order", inputs=(NUMBERS,), generate=60, properties=(SORTED,))
+    verdict = verifier.verify(sorts, "def order(xs):\n    return sorted(set(xs))\n")
+    assert verdict.reason.startswith("order([0, 0]) gave [0]: property 1 does not hold")
+
+
+def test_each_failure_has_a_ground_of_its_own(verifier: ProgramVerifier) -> None:
+    grounds = {
+        "def solve(n):\n    while True: pass\n": Ground.TIMEOUT,
+        "def solve(n):\n    return bytes(1 << 34)\n": Ground.MEMORY,
+        "def solve(n:\n": Ground.UNREADABLE,
+        "solution = 1\n": Ground.UNREADABLE,
+        "def solve(n):\n    return None\n": Ground.REFUTED,
+        "": Ground.UNREADABLE,
+        "x = 1\0": Ground.UNREADABLE,
+        "#" * 300_000: Ground.UNREADABLE,
+    }
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(lambda source: verifier.verify(SQUARES, source), grounds))
+    assert [verdict.ground for verdict in found] == list(grounds.values())
+    assert all(verdict.outcome is Outcome.FAIL for verdict in found)
+
+
+def test_chance_and_clocks_are_found_out(verifier: ProgramVerifier) -> None:
+    spec = ProgramSpec(
+        function="draw", examples=tuple(Example(arguments=str(n), expected=str(n % 2)) for n in range(2, 40))
+    )
+    verdict = verifier.verify(spec, "import random\ndef draw(n):\n    return n % 2 if random.random() < 0.97 else 2\n")
+    assert verdict.outcome is Outcome.FAIL
+    assert "another result for the same input" in verdict.reason
+    always = "import random\ndef draw(n):\n    random.seed(n)\n    return (random.random() < 2) * (n % 2)\n"
+    assert verifier.verify(spec, always).outcome is Outcome.PASS
+
+
+def test_a_program_that_remembers_wrongly_fails(verifier: ProgramVerifier) -> None:
+    source = "last = [0]\ndef solve(xs):\n    last[0] += sum(x * x for x in xs)\n    return last[0]\n"
+    assert verifier.verify(SQUARES, source).outcome is Outcome.FAIL
+    fresh = SQUARES.model_copy(update={"fresh": True})
+    assert verifier.verify(fresh, source).outcome is Outcome.PASS
+
+
+def test_a_share_is_given_only_where_it_is_asked_for(verifier: ProgramVerifier) -> None:
+    assert verifier.verify(SQUARES, WRONG).score == 0.0
+    partial = SQUARES.model_copy(update={"partial": True})
+    verdict = verifier.verify(partial, WRONG)
+    assert (verdict.outcome, verdict.score) == (Outcome.FAIL, 0.8)
+    stuck = "def solve(xs):\n    while len(xs) == 2: pass\n    return sum(x * x for x in xs)\n"
+    assert verifier.verify(partial, stuck).score == 0.8
+    hack = "import sys\ndef solve(xs):\n    return sys._getframe(1).f_locals.get('expected', 14)\n"
+    verdict = verifier.verify(partial, hack)
+    assert (verdict.outcome, verdict.score) == (Outcome.HACK_SUSPECTED, 0.0)
+    assert verifier.verify(partial, SOLVE).score == 1.0
+
+
+def test_all_tests_together_have_a_limit(verifier: ProgramVerifier) -> None:
+    spec = SQUARES.model_copy(update={"total_seconds": 1.0})
+    started = time.monotonic()
+    verdict = verifier.verify(
+        spec, "import time\ndef solve(xs):\n    time.sleep(0.4)\n    return sum(x * x for x in xs)\n"
+    )
+    assert time.monotonic() - started < 10
+    assert (verdict.outcome, verdict.ground) == (Outcome.FAIL, Ground.TIMEOUT)
+    assert verifier.verify(SQUARES, "def solve(xs):\n    while 1: pass\n", seconds=0.3).ground is Ground.TIMEOUT
+
+
+def test_limits_beyond_the_pools_take_a_sandbox_of_its_own(verifier: ProgramVerifier) -> None:
+    slow = ProgramSpec(
+        function="solve",
+        examples=(Example(arguments="1", expected="1"), Example(arguments="2", expected="2")),
+        seconds=6.0,
+        twice="never",
+    )
+    assert verifier.verify(
+        slow, "import time\ndef solve(n):\n    time.sleep(2.2 if n == 2 else 0)\n    return n\n"
+    ).passed
+
+
+def test_a_file_and_a_thread_are_no_trouble(verifier: ProgramVerifier) -> None:
+    source = (
+        "import threading\ndef solve(xs):\n    found = []\n"
+        "    def work():\n        with open('/tmp/numbers', 'w') as out: out.write(repr(xs))\n"
+        "        found.append(sum(x * x for x in xs))\n"
+        "    worker = threading.Thread(target=work)\n    worker.start()\n    worker.join()\n    return found[0]\n"
+    )
+    assert verifier.verify(SQUARES, source).passed
+
+
+def test_relations_are_broken_with_two_results(verifier: ProgramVerifier) -> None:
+    spec = ProgramSpec(
+        function="solve",
+        examples=(Example(arguments="[1, 2]", expected="3"), Example(arguments="[5]", expected="5")),
+        inputs=(Lists(of=Integers(low=1, high=9), least=2, most=6),),
+        relations=(Relation(kind="permutation"),),
+    )
+    verdict = verifier.verify(spec, "def solve(xs):\n    return xs[0] + (2 if xs == [1, 2] else 0)\n")
+    assert verdict.outcome is Outcome.FAIL
+    assert "permutation" in verdict.reason
+    assert verdict.evidence["failed"]["relation"] == "permutation"
+    assert verifier.verify(spec, "def solve(xs):\n    return sum(xs)\n").passed
+
+
+def test_a_program_in_a_language_that_is_not_there_is_refused(verifier: ProgramVerifier) -> None:
+    runs = (Run(stdin="1", expected="1"), Run(stdin="2", expected="2"))
+    verdict = verifier.verify(ProgramSpec(language="perl", runs=runs), "print <STDIN>;")
+    assert verdict.outcome is Outcome.INFRA_ERROR
+    assert "/usr/bin/perl" in verdict.reason
+
+
+def test_a_tool_that_is_there_is_used(verifier: ProgramVerifier) -> None:
+    tool = Tool(
+        file="main.txt",
+        build=("/usr/bin/python3", "-c", "open('/work/built', 'w').write(open('/work/main.txt').read().upper())"),
+        run=(
+            "/usr/bin/python3",
+            "-c",
+            "import sys; print(open('/work/built').read() + sys.stdin.read() + sys.argv[1])",
+        ),
+    )
+    spec = ProgramSpec(
+        language="shouting",
+        tool=tool,
+        runs=(Run(stdin="1", arguments=("x",), expected="ABC1x"), Run(stdin="2", arguments=("y",), expected="ABC2y")),
+        seconds=10.0,
+    )
+    assert verifier.verify(spec, "abc").passed
+    assert verifier.verify(spec, "abd").outcome is Outcome.FAIL
+    broken = spec.model_copy(update={"tool": tool.model_copy(update={"build": ("/usr/bin/python3", "-c", "1/0")})})
+    verdict = verifier.verify(broken, "abc")
+    assert verdict.ground is Ground.UNREADABLE
+    assert "ZeroDivisionError" in verdict.reason
+
+
+def test_exit_codes_are_asked_for(verifier: ProgramVerifier) -> None:
+    spec = ProgramSpec(
+        runs=(Run(stdin="good", expected="yes"), Run(stdin="bad", expected="no", exit_code=3)), seconds=10.0
+    )
+    honest = "import sys\nif input() == 'good':\n    print('yes')\nelse:\n    print('no')\n    sys.exit(3)\n"
+    assert verifier.verify(spec, honest).passed
+    verdict = verifier.verify(spec, honest.replace("(3)", "(0)"))
+    assert verdict.reason == "the program ended with 0, not 3"
+
+
+def test_a_broken_reference_or_property_is_the_specs_fault(verifier: ProgramVerifier) -> None:
+    wrong = SPECS["squares, generated"].model_copy(update={"reference": "def solve(xs):\n    return sum(xs)\n"})
+    with pytest.raises(SpecError, match="disagrees with example 1"):
+        verifier.verify(wrong, SOLVE)
+    with pytest.raises(SpecError, match="disagrees"):
+        verifier.check(wrong, prove=True)
+    constant = wrong.model_copy(update={"reference": "def solve(xs):\n    return 1\n", "examples": ()})
+    with pytest.raises(SpecError, match="same result for every input"):
+        verifier.verify(constant, SOLVE)
+    picky = constant.model_copy(update={"reference": "def solve(xs):\n    raise ValueError\n"})
+    with pytest.raises(SpecError, match="takes 0 of"):
+        verifier.verify(picky, SOLVE)
+    odd = SPECS["order"].model_copy(update={"properties": ("def holds(result, xs):\n    return 'yes'\n",)})
+    with pytest.raises(SpecError, match="returned 'yes'"):
+        verifier.verify(odd, "def order(xs):\n    return sorted(xs)\n")
+
+
+def test_evidence_is_small_and_json(verifier: ProgramVerifier) -> None:
+    noisy = "def solve(xs):\n    return 'x' * 15_000 + '\\x1b[2J'\n"
+    verdict = verifier.verify(SQUARES, noisy)
+    assert len(json.dumps(verdict.evidence)) < 20_000
+    assert len(verdict.reason) < 1_000
+    raising = "def solve(xs):\n    raise ValueError('\\x1b[2J' + 'y' * 100_000)\n"
+    told = verifier.verify(SQUARES, raising)
+    assert "\x1b" not in told.reason + json.dumps(told.evidence)
+    assert len(told.reason) < 1_000
+
+
+def test_many_programs_are_judged_at_once(verifier: ProgramVerifier) -> None:
+    sources = [SOLVE, WRONG] * 8
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(lambda source: verifier.verify(SQUARES, source).passed, sources))
+    assert found == [True, False] * 8
+
+
+def test_a_pool_with_small_limits_is_not_trusted_with_more(sessions: Sessions) -> None:
+    """A session's limits are the pool's: a spec that asks for more gets a sandbox with its own."""
+    from verifiers.programs.guests import opening
+
+    assert sessions.limits == Limits()
+    assert not opening(sessions, SQUARES).own
+    for change in ({"seconds": 3.0}, {"memory_mib": 512}, {"output_bytes": 20_000}):
+        assert opening(sessions, SQUARES.model_copy(update=change)).own

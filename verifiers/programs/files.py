@@ -1,0 +1,84 @@
+"""A spec as people write it: TOML.
+
+    function = "solve"
+    reference = '''
+    def solve(numbers):
+        return sum(n * n for n in numbers)
+    '''
+    generate = 100
+
+    [[inputs]]
+    kind = "list"
+    of = { kind = "integer", low = -50, high = 50 }
+
+    [[examples]]
+    arguments = "[1, 2, 3]"
+    expected = "14"
+    visible = true
+
+`arguments` and `expected` are Python literals in text. What is not text is taken as the value itself: `expected = 14`,
+`arguments = [[1, 2, 3], "text"]` (a list of the arguments). The keys are those of `ProgramSpec`.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from typing import Any
+
+from pydantic import ValidationError
+
+from verifiers.errors import SpecError
+from verifiers.programs import checking
+from verifiers.programs.spec import ProgramSpec
+from verifiers.programs.values import NotPlainError, literal, of_native
+
+MOST_CHARS = 20_000_000
+
+
+def spec_of_toml(text: str) -> ProgramSpec:
+    """Raises SpecError, with a hint where there is one, for a text that is no spec or a spec that cannot be used."""
+    if len(text) > MOST_CHARS:
+        raise SpecError(f"the file has more than {MOST_CHARS} characters")
+    try:
+        found = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise SpecError(f"the file is not TOML: {error}") from error
+    for place, example in enumerate(_tables(found, "examples")):
+        _in_literals(example, f"example {place + 1}")
+    try:
+        spec = ProgramSpec.model_validate(found)
+    except ValidationError as error:
+        raise SpecError(
+            _first(error), hint="The keys are described with `ProgramSpec`, in docs/verifiers.md."
+        ) from error
+    checking.check(spec)
+    return spec
+
+
+def _tables(found: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    tables = found.get(name, [])
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+        raise SpecError(f"`{name}` are tables", hint=f"Write each as [[{name}]].")
+    return tables
+
+
+def _in_literals(example: dict[str, Any], name: str) -> None:
+    """What is not text becomes the literal of its value."""
+    try:
+        arguments = example.get("arguments", "")
+        if isinstance(arguments, list):
+            example["arguments"] = ", ".join(literal(of_native(value)) for value in arguments)
+        elif not isinstance(arguments, str):
+            raise SpecError(f"{name}: `arguments` is text, or a list of the arguments")
+        if "expected" in example and not isinstance(example["expected"], str):
+            example["expected"] = literal(of_native(example["expected"]))
+    except NotPlainError as error:
+        raise SpecError(f"{name}: {error}") from error
+
+
+def _first(error: ValidationError) -> str:
+    """The first thing that is wrong, with its place."""
+    [first, *others] = error.errors(include_url=False, include_context=False)
+    place = ".".join(str(part) for part in first["loc"])
+    more = f" (and {len(others)} more)" if others else ""
+    return f"{place}: {first['msg']}{more}" if place else f"{first['msg']}{more}"

@@ -1,0 +1,171 @@
+"""Whether a set of tests can tell right from wrong, before it becomes a reward.
+
+A right program (the spec's reference, or one that is given) has to pass; programs that do nothing have to fail; and of
+the right program's neighbours, changed in one place, so many have to fail as differ from it. A neighbour that passes is
+compared with the right program on more generated inputs, where the spec declares any: one that differs there is a hole
+in the tests, with the input as its witness; one that does not may be the same function (whether it is cannot be
+decided), and only so many of these are allowed.
+"""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from runtime.errors import SandboxError
+from verifiers.errors import SpecError
+from verifiers.programs.compare import agree
+from verifiers.programs.findings import clip
+from verifiers.programs.guests import Guest
+from verifiers.programs.judges import shown
+from verifiers.programs.mutants import Change, chosen, mutants
+from verifiers.programs.plan import generated, seed_of
+from verifiers.programs.spec import ProgramSpec
+from verifiers.programs.trivial import trivial
+from verifiers.programs.values import arguments_text
+from verifiers.programs.verifier import ProgramVerifier
+from verifiers.verdict import Outcome
+
+MOST_MUTANTS = 60
+MORE_INPUTS = 200
+UNEXPLAINED = 0.2
+"""The share of neighbours that may pass without a witness against them."""
+AT_ONCE = 2
+
+
+class Mutant(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    line: int
+    """Of the right program."""
+    change: str
+    outcome: Literal["killed", "hole", "alike", "untried"]
+    """`hole`: the tests pass it, and it is wrong. `alike`: they pass it, and nobody saw it differ."""
+    why: str = ""
+    """What killed it, or for what input it differs."""
+
+
+class Assessment(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    sound: bool
+    """Whether the tests may become a reward."""
+    reason: str
+    mutants: int
+    killed: int
+    survivors: tuple[Mutant, ...]
+    """Those that are not killed: holes first."""
+    untried: int
+    """For want of time, or because something of ours broke."""
+    trivial: tuple[str, ...]
+    """Programs that do nothing, and pass."""
+    seconds: float
+
+
+def assess(
+    verifier: ProgramVerifier,
+    spec: ProgramSpec,
+    reference: str = "",
+    *,
+    seconds: float = 120.0,
+    most: int = MOST_MUTANTS,
+) -> Assessment:
+    """`reference`: a right program, where the spec has none. `seconds`: for all of it, apart from the tests that are
+    under way. Raises SpecError for a spec that cannot be used, or without a right program, or with one that is wrong.
+    """
+    started = time.monotonic()
+    verifier.check(spec)
+    right = reference or spec.reference
+    if not right:
+        raise SpecError("nothing says what is right", hint="Give a `reference`: a program that is right.")
+    if not spec.function and spec.language != "python":
+        raise SpecError("only Python programs are changed", hint="There is no assessment for other languages.")
+    first = verifier.verify(spec, right)
+    if first.outcome is Outcome.INFRA_ERROR:
+        raise SpecError(f"the tests cannot be run here: {first.reason}")
+    if not first.passed:
+        raise SpecError(f"the right program fails: {first.reason}", hint="It, or a test, is wrong.")
+    changes = chosen(mutants(right), most, seed_of(spec, "mutants"))
+
+    def late() -> bool:
+        return time.monotonic() - started > seconds
+
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        idle = list(threads.map(lambda entry: _passes(verifier, spec, entry[1]) and entry[0], trivial(spec).items()))
+        tried = list(threads.map(lambda change: _tried(verifier, spec, right, change, late()), changes))
+    return _assessed(tried, tuple(name for name in idle if name), time.monotonic() - started)
+
+
+def _passes(verifier: ProgramVerifier, spec: ProgramSpec, source: str) -> bool:
+    return verifier.once(spec, source).passed
+
+
+def _tried(verifier: ProgramVerifier, spec: ProgramSpec, right: str, change: Change, late: bool) -> Mutant:
+    def told(outcome: Literal["killed", "hole", "alike", "untried"], why: str) -> Mutant:
+        return Mutant(line=change.line, change=change.what, outcome=outcome, why=clip(why, 300))
+
+    if late:
+        return told("untried", "there was no time for it")
+    verdict = verifier.once(spec, change.source)
+    if verdict.outcome is Outcome.INFRA_ERROR:
+        return told("untried", verdict.reason)
+    if not verdict.passed:
+        return told("killed", verdict.reason)
+    try:
+        witness = _difference(verifier, spec, right, change.source)
+    except SandboxError as error:
+        return told("untried", str(error))
+    return told("hole", witness) if witness else told("alike", "nobody saw it differ")
+
+
+def _difference(verifier: ProgramVerifier, spec: ProgramSpec, right: str, other: str) -> str:
+    """Where the two give different results; empty when no such input was found."""
+    inputs = generated(spec, purpose="assess", count=MORE_INPUTS)
+    if not spec.function or not inputs:
+        return ""
+    opening = verifier.opening(spec)
+    with (
+        Guest(opening, right, wanted=spec.function, driver=spec.driver) as one,
+        Guest(opening, other, wanted=spec.function, driver=spec.driver) as two,
+    ):
+        for arguments in inputs:
+            ours = one.call(spec.function, arguments, spec.seconds)
+            theirs = two.call(spec.function, arguments, spec.seconds)
+            if ours.kind != "value":
+                continue
+            if theirs.kind != "value" or not agree(ours.value, theirs.value, spec.compare):
+                text = clip(arguments_text(arguments), 120)
+                return f"{spec.function}({text}) gives {shown(theirs)} instead of {shown(ours)}"
+    return ""
+
+
+def _assessed(tried: list[Mutant], idle: tuple[str, ...], seconds: float) -> Assessment:
+    killed = sum(mutant.outcome == "killed" for mutant in tried)
+    holes = [mutant for mutant in tried if mutant.outcome == "hole"]
+    alike = [mutant for mutant in tried if mutant.outcome == "alike"]
+    untried = sum(mutant.outcome == "untried" for mutant in tried)
+    if idle:
+        sound, reason = False, f"{idle[0]} passes"
+    elif holes:
+        sound, reason = False, f"a wrong program passes: line {holes[0].line}, {holes[0].change}; {holes[0].why}"
+    elif untried:
+        sound, reason = False, f"{untried} of {len(tried)} changes were not tried"
+    elif not tried:
+        sound, reason = False, "there is nothing in the right program that could be changed"
+    elif len(alike) > UNEXPLAINED * len(tried):
+        sound, reason = False, f"{len(alike)} of {len(tried)} changes to the right program are not noticed"
+    else:
+        sound, reason = True, f"{killed} of {len(tried)} changes to the right program are noticed"
+    return Assessment(
+        sound=sound,
+        reason=reason,
+        mutants=len(tried),
+        killed=killed,
+        survivors=(*holes, *alike),
+        untried=untried,
+        trivial=idle,
+        seconds=round(seconds, 3),
+    )
