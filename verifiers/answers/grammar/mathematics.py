@@ -38,6 +38,7 @@ from verifiers.answers.grammar.tokens import Token
 from verifiers.answers.grammar.vocabulary import (
     BEFORE,
     CALLED,
+    CUSTOMARY,
     EXTENDED,
     GREEK_NAMES,
     INVERSES,
@@ -190,7 +191,8 @@ class Mathematics(ExpressionParser):
         if not (before.integer and first.integer and not first.glued and slash.text == "/" and slash.glued):
             return None
         whole = factors[0]
-        plain = isinstance(whole.of if isinstance(whole, Negation) else whole, Number)
+        inside = whole.of if isinstance(whole, Negation) else whole
+        plain = isinstance(inside, Number) and inside.value.denominator == 1
         if not (second.kind == "number" and second.integer and second.glued) or len(factors) > 1 or not plain:
             return None
         if not 0 < first.value < second.value or after.text in ("^", "!", "/", "*", "\\frac"):
@@ -317,7 +319,11 @@ class Mathematics(ExpressionParser):
         if RATE.fullmatch(name) and self.token.text == "/" and RATE.fullmatch(self.tokens[self.index + 1].text):
             self.index += 2
             return Symbol(f"{name}/{self.tokens[self.index - 1].text}")
-        if (len(name) > 4 and not self.variables.issuperset(name)) or RATE.fullmatch(name) or WORD_PARTS.search(name):
+        if (
+            (len(name) > 3 and not (CUSTOMARY.fullmatch(name) or self.variables.issuperset(name)))
+            or RATE.fullmatch(name)
+            or WORD_PARTS.search(name)
+        ):
             raise self.error(f"{name[:20]!r} is not known here")
         # `xy` is x times y: as TeX has it, a power behind it belongs to y alone.
         self.tokens[self.index - 1 : self.index] = [Token("word", letter) for letter in name]

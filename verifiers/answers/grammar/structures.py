@@ -275,7 +275,8 @@ class Structures(Mathematics):
     # -- brackets
 
     def has_comma(self) -> bool:
-        """Whether the bracket that opens here has items in it."""
+        """Whether the bracket that opens here has items in it. Plain braces also hold conditions, and meet other sets."""
+        braces = self.token.text == "{"
         depth = 0
         for index in range(self.index, len(self.tokens)):
             token = self.tokens[index]
@@ -286,8 +287,8 @@ class Structures(Mathematics):
             elif token.text in (")", "]", "}", "\\}", "\\rangle"):
                 depth -= 1
                 if depth == 0:
-                    return False
-            elif depth == 1 and token.text in (",", ";"):
+                    return braces and self.tokens[index + 1].text in OPERATIONS
+            elif depth == 1 and (token.text in (",", ";") or (braces and token.text in ("|", "\\mid", ":"))):
                 return True
         return False
 

@@ -75,3 +75,5 @@ SHORT_WORDS = _named(
     "no ok up we he it is on in to so go me my do if of or as at an am by us ii iii iv vi vii viii ix xi"
 )
 """Words of few letters that are no products of letters where they stand alone."""
+CUSTOMARY = re.compile("x?y?z?|x*y*z*|a*b*c*|a?b?c?d?|p?q?r?s?|m?n?|u?v?w?|m?g?h?|k?q?")
+"""Products of letters as people order them: what does not match is a word, where it stands alone or is long."""

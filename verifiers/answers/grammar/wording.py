@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections.abc import Collection
 
-from verifiers.answers.grammar.vocabulary import EXTENDED, GREEK_NAMES, SHORT_WORDS
+from verifiers.answers.grammar.vocabulary import CUSTOMARY, EXTENDED, GREEK_NAMES, SHORT_WORDS
 from verifiers.answers.values import Choice, Words
 
 MAX_WORDS = 300
@@ -27,7 +27,6 @@ MONTHS = re.compile(
     r"\b(january|february|march|april|may|june|july|august|september|october|november|december)\b", re.IGNORECASE
 )
 ORDINAL = re.compile(r"[0-9]+(?:st|nd|rd|th)", re.IGNORECASE)
-CUSTOMARY = re.compile("x?y?z?|x*y*z*|a*b*c*|a?b?c?d?|p?q?r?s?|m?n?|u?v?w?|m?g?h?|k?q?")
 
 
 def choice(text: str, *, lenient: bool = False) -> Choice | None:
