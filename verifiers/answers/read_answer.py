@@ -4,7 +4,7 @@ Where one text has two usual readings, this is the choice:
 
 - `1,234` is one number outside brackets; within brackets, and before a blank, a comma separates.
 - `(1,2)` is a point, unless infinity, a union or `x \\in` makes it an interval, or the expected answer is one;
-  `[1,2]` is an interval unless the expected answer is a list.
+  `[1,2]` is an interval, `[1,2,3]` a tuple.
 - `f(2)`, `g(x)`, `h'(t)` are values of a function that is not known, `x(x+1)` is a product.
 - `2e-3` is 0.002, unless the expected answer has Euler's number. `log` is the natural logarithm, `lg` has base 10.
 - `5 m` with a blank is five metres, `5m` is a product, unless the expected answer settles it.
@@ -141,8 +141,8 @@ def _hint(expected: Value | None) -> Hint:
             return Hint()
         case Interval() | SetOperation() | Builder() | Relation():
             return Hint("interval")
-        case Tuple(items):
-            return Hint("tuple", "tuple" if len(items) == 2 else "interval")
+        case Tuple():
+            return Hint("tuple")
         case Matrix():
             return Hint("tuple", "tuple")
         case FiniteSet():

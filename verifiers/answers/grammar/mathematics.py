@@ -291,13 +291,17 @@ class Mathematics(ExpressionParser):
         return Call("sqrt", (under,)) if degree is None else Call("root", (under, degree))
 
     def rate(self) -> Expression | None:
-        """`\\frac{dy}{dx}`: one symbol, never a quotient in which d cancels."""
+        """`\\frac{dy}{dx}`, one symbol in which no d cancels, or `\\frac{d}{dx} x^3`, a derivative; else None."""
         texts = [token.text for token in self.tokens[self.index : self.index + 7]]
-        if len(texts) < 7 or texts[1] != "{" or texts[4] != "{" or not texts[2].startswith("d"):
+        if len(texts) < 7 or texts[1] != "{" or texts[4] != "{" or not texts[3] == texts[6] == "}":
             return None
-        if not (RATE.fullmatch(texts[2]) and RATE.fullmatch(texts[5]) and texts[3] == texts[6] == "}"):
+        below = RATE.fullmatch(texts[5])
+        if below is None or "d" in self.variables:
             return None
-        if "d" in self.variables:
+        if texts[2] == "d":
+            self.index += 7
+            return Call("derivative", (self.nested(self.term), Symbol(below[1])))
+        if not RATE.fullmatch(texts[2]):
             return None
         self.index += 7
         return Symbol(f"{texts[2]}/{texts[5]}")

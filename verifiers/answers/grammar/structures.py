@@ -275,7 +275,7 @@ class Structures(Mathematics):
     # -- brackets
 
     def has_comma(self) -> bool:
-        """Whether the bracket that opens here has items in it. Plain braces also hold conditions, and meet other sets."""
+        """Whether the bracket that opens here has items in it. Plain braces may hold a condition, or meet a set."""
         braces = self.token.text == "{"
         depth = 0
         for index in range(self.index, len(self.tokens)):
