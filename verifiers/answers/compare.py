@@ -19,6 +19,7 @@ from verifiers.answers.tolerances import Tolerance
 from verifiers.answers.units import Dimension, UnitError, measure, named
 from verifiers.answers.values import (
     BaseNumber,
+    Builder,
     Choice,
     FiniteSet,
     Infinity,
@@ -29,6 +30,7 @@ from verifiers.answers.values import (
     Quantity,
     Relation,
     Scalar,
+    SetOperation,
     Tuple,
     Value,
     Words,
@@ -110,6 +112,10 @@ class Comparer:
             return answer.value, expected
         if isinstance(expected, Named) and not isinstance(answer, Named | Relation):
             return answer, expected.value
+        if isinstance(expected, Tuple) and _says_interval(answer):
+            # `(0, 1)` alone may be a point or an interval: an inequality or a union settles it.
+            read = _open_interval(*expected.items) if len(expected.items) == 2 else None
+            return answer, read or expected
         if isinstance(answer, Relation) and not isinstance(expected, Relation | Named) and not is_set(expected):
             return self._unnamed(answer, expected), expected
         if isinstance(expected, Relation) and isinstance(answer, Scalar | Quantity | BaseNumber | Infinity):
@@ -278,6 +284,16 @@ def based(digits: str, base: int) -> Expression:
     whole, _, broken = text.lstrip("+-").partition(".")
     value = Fraction(int(whole + broken or "0", base), base ** len(broken))
     return Negation(Number(value)) if negative else Number(value)
+
+
+def _says_interval(value: Value) -> bool:
+    match value:
+        case SetOperation() | Builder():
+            return True
+        case Relation():
+            return only_symbol(value) is not None and not any("==" in part.relations for part in flat(value))
+        case _:
+            return False
 
 
 def _open_interval(low: Value, high: Value) -> Interval | None:

@@ -122,6 +122,11 @@ def reduced(powers: dict[Generator, Fraction], factor: Fraction) -> Polynomial:
                     kept[generator] = turn
             case ("under", numerator) if power.denominator == 1 and 0 < power <= MAX_WHOLE_POWER:
                 others.extend([dict(numerator)] * power.numerator)
+            case ("real root", degree, under) if power.denominator == 1 and power % degree != power:
+                whole = math.floor(power / degree)
+                kept[under] = kept.get(under, Fraction(0)) + whole
+                if power - whole * degree:
+                    kept[generator] = power - whole * degree
             case ("abs", numerator) if power.denominator == 1 and power % 2 == 0 and 0 < power <= MAX_WHOLE_POWER:
                 others.extend([dict(numerator)] * power.numerator)
             case _:
@@ -556,6 +561,13 @@ def _root(of: Ratio, degree: int) -> Ratio:
         ((monomial, factor),) = of.over.items()
         if factor > 0 and all(is_positive(generator) for generator, _ in monomial):
             return broken_power(of, Fraction(1, degree))
+        # The real root of odd degree is multiplicative for real numbers.
+        if all(generator[0] == "symbol" and power.denominator == 1 for generator, power in monomial):
+            roots: dict[Generator, Fraction] = {
+                ("real root", degree, generator): power for generator, power in monomial
+            }
+            rooted = reduced(roots, Fraction(-1 if factor < 0 else 1))
+            return Ratio(multiply(number_power(abs(factor), Fraction(1, degree)), rooted), constant(Fraction(1)))
     return opaque(f"root {degree}", of)
 
 

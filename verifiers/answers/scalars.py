@@ -153,7 +153,7 @@ class Scalars:
             found = self._at(QUICK).real(Sum((first, Negation(second))))
         except (GrammarError, OpenError):
             return False
-        return bool(-1 < found.a and found.b < 1)
+        return bool(found.a > -1 and found.b < 1)
 
     def _huge(self, first: Expression, second: Expression) -> Finding:
         """For two of which one has too many digits."""
