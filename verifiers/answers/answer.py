@@ -15,6 +15,7 @@ from importlib.metadata import version as installed
 from verifiers.answers.compare import Comparer
 from verifiers.answers.compare_sets import is_set, only_symbol
 from verifiers.answers.equality import Finding, Truth
+from verifiers.answers.exact import judged
 from verifiers.answers.forms import refusal
 from verifiers.answers.grammar.errors import GrammarError, TooLargeError, UndefinedError
 from verifiers.answers.grammar.nodes import symbols
@@ -29,7 +30,7 @@ from verifiers.answers.tolerances import Tolerance, number
 from verifiers.answers.values import Builder, Relation, Value
 from verifiers.answers.writing import described
 from verifiers.errors import SpecError
-from verifiers.verdict import Ground, Outcome, Verdict
+from verifiers.verdict import Ground, Verdict
 
 SYMPY = installed("sympy")
 
@@ -123,18 +124,8 @@ class AnswerVerifier:
                 return self._judged(Ground.UNKNOWN, f"not decided whether it is equal: {finding.because}", evidence)
 
     def _judged(self, ground: Ground, reason: str, evidence: dict[str, object]) -> Verdict:
-        passed = ground is Ground.PROVED
-        return Verdict(
-            outcome=Outcome.PASS if passed else Outcome.FAIL,
-            score=1.0 if passed else 0.0,
-            reason=reason,
-            ground=ground,
-            evidence=evidence,
-            verifier=self.name,
-            version=self.version,
-            tools={"sympy": SYMPY},
-            seconds=0.0,
-        )
+        found = judged(ground, reason, evidence, self.name, self.version)
+        return found.model_copy(update={"tools": {"sympy": SYMPY}})
 
 
 def unknown_symbols(answer: Value, expected: Value, variables: tuple[str, ...] | None) -> str:

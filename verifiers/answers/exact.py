@@ -7,20 +7,21 @@ import re
 from verifiers.answers.reading import clipped
 from verifiers.errors import SpecError
 from verifiers.spec import ExactSpec, IntegerSpec
-from verifiers.verdict import Outcome, Verdict
+from verifiers.verdict import Ground, Outcome, Verdict
 
 INTEGER = re.compile(r"[+-]?[0-9]{1,2000}", re.ASCII)
 MAX_CHARACTERS = 10_000
 BLANKS = " \t\r\n"
 
 
-def judged(passed: bool, reason: str, evidence: dict[str, object], verifier: str, version: str) -> Verdict:
-    """A verdict about a submission that could be judged. The worker fills in the time it took."""
-    outcome = Outcome.PASS if passed else Outcome.FAIL
+def judged(ground: Ground, reason: str, evidence: dict[str, object], verifier: str, version: str) -> Verdict:
+    """A verdict about a submission that could be judged: only a proof passes. The worker fills in the time it took."""
+    passed = ground is Ground.PROVED
     return Verdict(
-        outcome=outcome,
+        outcome=Outcome.PASS if passed else Outcome.FAIL,
         score=1.0 if passed else 0.0,
         reason=reason,
+        ground=ground,
         evidence=evidence,
         verifier=verifier,
         version=version,
@@ -39,10 +40,11 @@ class ExactVerifier:
 
     def verify(self, spec: ExactSpec, submission: str) -> Verdict:
         if len(submission) > MAX_CHARACTERS:
-            return judged(False, f"longer than {MAX_CHARACTERS} characters", {}, self.name, self.version)
+            return judged(Ground.UNREADABLE, f"longer than {MAX_CHARACTERS} characters", {}, self.name, self.version)
         same = submission.strip() == spec.expected.strip()
         evidence: dict[str, object] = {"read": clipped(submission.strip())}
-        return judged(same, "the same text" if same else "another text", evidence, self.name, self.version)
+        ground = Ground.PROVED if same else Ground.REFUTED
+        return judged(ground, "the same text" if same else "another text", evidence, self.name, self.version)
 
 
 class IntegerVerifier:
@@ -60,7 +62,8 @@ class IntegerVerifier:
         text = submission.strip(BLANKS)
         if not INTEGER.fullmatch(text):
             reason = "not one integer written in at most 2,000 decimal digits"
-            return judged(False, reason, {"submitted": clipped(text)}, self.name, self.version)
+            return judged(Ground.UNREADABLE, reason, {"submitted": clipped(text)}, self.name, self.version)
         same = int(text) == int(spec.expected)
         evidence: dict[str, object] = {"read": clipped(text)}
-        return judged(same, "the same integer" if same else "another integer", evidence, self.name, self.version)
+        ground = Ground.PROVED if same else Ground.REFUTED
+        return judged(ground, "the same integer" if same else "another integer", evidence, self.name, self.version)

@@ -19,10 +19,11 @@ from verifiers.answers.grammar.rational import rational
 from verifiers.answers.reading import clipped, is_written_number, shown
 from verifiers.errors import SpecError
 from verifiers.spec import ExpressionSpec
-from verifiers.verdict import Verdict
+from verifiers.verdict import Ground, Verdict
 
 FREE_FUNCTIONS = frozenset({"sqrt", "cbrt", "root", "exp"})
 SAME_FUNCTION = {"log": "ln"}
+GROUNDS = {Truth.EQUAL: Ground.PROVED, Truth.DIFFERENT: Ground.REFUTED, Truth.OPEN: Ground.UNKNOWN}
 
 
 def functions(node: Expression) -> frozenset[str]:
@@ -60,10 +61,10 @@ class ExpressionVerifier:
             answer = parse_expression(submission, spec.variables)
             refusal = unfinished(answer, expected)
             if refusal:
-                return self._judged(False, refusal, {"submitted": clipped(submission)})
+                return self._judged(Ground.UNFINISHED, refusal, {"submitted": clipped(submission)})
             finding = compare(answer, expected)
         except GrammarError as error:
-            return self._judged(False, f"cannot be read: {error}", {"submitted": clipped(submission)})
+            return self._judged(Ground.UNREADABLE, f"cannot be read: {error}", {"submitted": clipped(submission)})
         evidence: dict[str, object] = {"submitted": clipped(submission), "because": finding.because}
         value = rational(answer)
         if value is not None:
@@ -75,10 +76,10 @@ class ExpressionVerifier:
             Truth.DIFFERENT: "not equal to the expected answer",
             Truth.OPEN: "not decided whether it equals the expected answer",
         }[finding.truth]
-        return self._judged(finding.truth is Truth.EQUAL, reason, evidence)
+        return self._judged(GROUNDS[finding.truth], reason, evidence)
 
-    def _judged(self, passed: bool, reason: str, evidence: dict[str, object]) -> Verdict:
-        return judged(passed, reason, evidence, self.name, self.version)
+    def _judged(self, ground: Ground, reason: str, evidence: dict[str, object]) -> Verdict:
+        return judged(ground, reason, evidence, self.name, self.version)
 
 
 def unfinished(answer: Expression, expected: Expression) -> str:

@@ -38,7 +38,7 @@ from verifiers.answers.intervals import Enclosure, OpenError
 from verifiers.answers.reading import clipped, is_written_number, leaves_work, shown
 from verifiers.errors import SpecError
 from verifiers.spec import PredicateSpec
-from verifiers.verdict import Verdict
+from verifiers.verdict import Ground, Verdict
 
 WHOLE_SAMPLES = (*range(-24, 25), 97, 1001, -1001, 10**9 + 7, -(10**9) - 7, 10**40, -(10**40))
 BROKEN_SAMPLES = tuple(Fraction(a, b) for a, b in ((1, 2), (-1, 2), (22, 7), (-5, 3), (355, 113), (-999, 7)))
@@ -85,19 +85,20 @@ class PredicateVerifier:
                 evidence["value"] = shown(value)
             refusal = outside(answer, value, spec)
             if refusal:
-                return self._judged(False, refusal, evidence)
+                return self._judged(Ground.UNFINISHED, refusal, evidence)
             truth = decide(condition, spec.variable, answer if value is None else Number(value))
         except GrammarError as error:
-            return self._judged(False, f"cannot be read: {error}", evidence)
+            return self._judged(Ground.UNREADABLE, f"cannot be read: {error}", evidence)
         reason = {
             True: "makes the predicate true",
             False: "makes the predicate false",
             None: "not decided: the predicate has no certain truth value there",
         }[truth]
-        return self._judged(truth is True, reason, evidence)
+        ground = {True: Ground.PROVED, False: Ground.REFUTED, None: Ground.UNKNOWN}[truth]
+        return self._judged(ground, reason, evidence)
 
-    def _judged(self, passed: bool, reason: str, evidence: dict[str, object]) -> Verdict:
-        return judged(passed, reason, evidence, self.name, self.version)
+    def _judged(self, ground: Ground, reason: str, evidence: dict[str, object]) -> Verdict:
+        return judged(ground, reason, evidence, self.name, self.version)
 
 
 def read_answer(submission: str, variable: str) -> Expression:
