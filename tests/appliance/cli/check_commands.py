@@ -1,16 +1,78 @@
-"""How tests of `assay check` run it: as a person does, in a process of its own."""
+"""How tests of `assay check` run it: as a person does, in a process of its own; or in this one, at a warm checker."""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
+import signal
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from types import TracebackType
+from typing import Self
+from unittest.mock import patch
 
+import typer
 from sandbox_commands import environ
 
+from appliance import places
+from appliance.cli.check_place import Place
+from appliance.cli.main import app, complain
+from appliance.config import Settings
+from verifiers import tools
+from verifiers.checker import Checker
+
 ASSAY = (sys.executable, "-m", "appliance.cli.main", "check")
+
+
+class Checked:
+    """The commands at one checker, which all that is asked here shares; only where it comes from is not a command's."""
+
+    def __init__(self, data: Path) -> None:
+        self.data = data
+        settings = Settings.load({"data": data}, environ(data), data / "none", data / "none")
+        runtime = places.runtime_settings(settings, data)
+        own = runtime.own.model_copy(update={"ready": 1, "programs": tools.programs()})
+        self.checker = Checker(runtime.model_copy(update={"own": own}))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.checker.close()
+
+    def __call__(
+        self, *arguments: str | Path, typed: str = "", shared: bool = True
+    ) -> subprocess.CompletedProcess[str]:
+        out, err, given = io.StringIO(), io.StringIO(), io.TextIOWrapper(io.BytesIO(typed.encode()))
+        words = ["--data", str(self.data), "check", *map(str, arguments)]
+        before = signal.getsignal(signal.SIGTERM)
+        with (
+            patch.object(Place, "checker", self._shared) if shared else contextlib.nullcontext(),
+            patch("sys.stdin", given),
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(err),
+        ):
+            try:
+                code = typer.main.get_command(app)(words, prog_name="assay", standalone_mode=False)
+            except typer.Exit as left:
+                code = left.exit_code
+            except Exception as error:
+                if hasattr(error, "show"):  # the parser's own, which is shown with the usage
+                    error.show()
+                    code = error.exit_code
+                else:
+                    code = complain(error)
+        signal.signal(signal.SIGTERM, before)
+        return subprocess.CompletedProcess(words, int(code or 0), out.getvalue(), err.getvalue())
+
+    @contextlib.contextmanager
+    def _shared(self, *, jobs: int) -> Iterator[Checker]:
+        yield self.checker
 
 
 def run(

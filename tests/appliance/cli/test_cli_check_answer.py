@@ -7,13 +7,16 @@ import os
 import pty
 import signal
 import subprocess
+import sys
+import textwrap
 import time
 from pathlib import Path
 
 import pytest
-from check_commands import ASSAY, results_of, run, start, without_seconds, write_lines
+from check_commands import ASSAY, results_of, start, without_seconds, write_lines
 from sandbox_commands import environ
 
+DOCS = Path(__file__).parents[3] / "docs"
 PAIRS = [
     {"id": "half", "gold": "1/2", "prediction": "\\frac{1}{2}"},
     {"id": "third", "gold": "1/3", "prediction": "0.33"},
@@ -43,23 +46,32 @@ def wait_for_lines(path: Path, count: int, process: subprocess.Popen[str]) -> No
         (["--gold", "1/3", "--answer", "0.333", "--absolute", "0.001"], 0, "pass"),
         (["--gold", "7", "--answer", "so \\boxed{7}", "--boxed"], 0, "pass"),
         (["--gold", "7", "--answer", "\\boxed{7} or \\boxed{8}", "--boxed"], 1, "fail"),
+        (["--gold", "(1, 2)", "--answer", "(2, 1)", "--any-order"], 0, "pass"),
+        (["--gold", "5 cm", "--answer", "5", "--units", "optional"], 0, "pass"),
     ],
 )
-def test_one_answer_is_checked_and_the_exit_code_says_so(tmp_path, arguments, code, outcome) -> None:
-    told = run(tmp_path, "answer", *arguments)
+def test_one_answer_is_checked_and_the_exit_code_says_so(checked, arguments, code, outcome) -> None:
+    told = checked("answer", *arguments)
     assert (told.returncode, told.stdout.split()[0]) == (code, outcome), told.stderr
     assert len(told.stdout.splitlines()) == 2
 
 
-def test_an_answer_may_come_from_standard_input_and_the_verdict_as_json(tmp_path) -> None:
-    told = run(tmp_path, "answer", "--gold", "1/2", "--answer", "-", "--json", typed="0.5\n")
+def test_an_answer_may_come_from_standard_input_and_the_verdict_as_json(checked) -> None:
+    told = checked("answer", "--gold", "1/2", "--answer", "-", "--json", typed="0.5\n")
     verdict = json.loads(told.stdout)
     assert (told.returncode, verdict["outcome"], verdict["ground"]) == (0, "pass", "proved")
     assert verdict["isolation"] in ("nsjail", "gvisor", "process")
 
 
-def test_hostile_text_cannot_steer_the_terminal(tmp_path) -> None:
-    told = run(tmp_path, "answer", "--gold", "1/2", "--answer", "\x1b[2J\x1b]0;owned\x07\u202e1/2", "--evidence")
+def test_fields_may_come_from_a_file_and_options_go_before_them(checked, tmp_path) -> None:
+    spec = tmp_path / "spec.toml"
+    spec.write_text('form = "same"\nabsolute = "0.1"\n')
+    assert checked("answer", "--gold", "1/2", "--answer", "2/4", "--spec", spec).returncode == 1
+    assert checked("answer", "--gold", "1/2", "--answer", "2/4", "--spec", spec, "--form", "equal").returncode == 0
+
+
+def test_hostile_text_cannot_steer_the_terminal(checked) -> None:
+    told = checked("answer", "--gold", "1/2", "--answer", "\x1b[2J\x1b]0;owned\x07\u202e1/2", "--evidence")
     assert told.returncode == 1
     assert "\x1b" not in told.stdout + told.stderr
     assert "\u202e" not in told.stdout + told.stderr
@@ -70,7 +82,7 @@ def test_hostile_text_cannot_steer_the_terminal(tmp_path) -> None:
     [
         (["--gold", "1/2"], "--answer is missing"),
         ([], "--gold is missing"),
-        (["--gold", "1/0", "--answer", "1"], "cannot be"),
+        (["--gold", "1/0", "--answer", "1"], "expected answer"),
         (["--gold", "1", "--answer", "1", "--form", "nice"], "form"),
         (["--gold", "1", "--answer", "1", "--out", "x"], "--pairs"),
         (["--gold", "1", "--pairs", "x"], "both"),
@@ -78,19 +90,20 @@ def test_hostile_text_cannot_steer_the_terminal(tmp_path) -> None:
         (["--pairs", "/"], "directory"),
         (["--pairs", "x", "--out", "/no/such/folder/x"], "no folder"),
         (["--gold", "1", "--answer", "1", "--spec", "/no/such/spec.toml"], "No such file"),
+        (["--gold", "1", "--answer", "1", "--seconds", "0"], "--seconds"),
+        (["--gold", "1", "--answer", "1", "--frobnicate"], "--frobnicate"),
     ],
 )
-def test_what_cannot_be_asked_ends_with_2_and_says_what_to_do(tmp_path, arguments, word) -> None:
-    told = run(tmp_path, "answer", *arguments)
+def test_what_cannot_be_asked_ends_with_2_and_says_what_to_do(checked, arguments, word) -> None:
+    told = checked("answer", *arguments)
     assert told.returncode == 2
     assert word in told.stderr
-    assert "Traceback" not in told.stderr
     assert len(told.stderr.splitlines()) >= 2
     assert told.stdout == ""
 
 
-def test_a_file_of_pairs_gives_a_line_of_results_for_each(tmp_path) -> None:
-    told = run(tmp_path, "answer", "--pairs", write_lines(tmp_path / "p.jsonl", PAIRS))
+def test_a_file_of_pairs_gives_a_line_of_results_for_each(checked, tmp_path) -> None:
+    told = checked("answer", "--pairs", write_lines(tmp_path / "p.jsonl", PAIRS))
     lines = results_of(told.stdout)
     assert told.returncode == 1
     assert [(line["id"], line["outcome"]) for line in lines] == [("half", "pass"), ("third", "fail"), (3, "pass")]
@@ -98,60 +111,70 @@ def test_a_file_of_pairs_gives_a_line_of_results_for_each(tmp_path) -> None:
     assert "3 pairs: 1 fail, 2 pass" in told.stderr
 
 
-def test_pairs_may_come_from_standard_input_and_results_bring_evidence(tmp_path) -> None:
-    typed = (json.dumps(PAIRS[0]) + "\n").encode()
-    told = run(tmp_path, "answer", "--pairs", "-", "--evidence", typed=typed)
+def test_pairs_may_come_from_standard_input_and_results_bring_evidence(checked) -> None:
+    told = checked("answer", "--pairs", "-", "--evidence", typed=json.dumps(PAIRS[0]) + "\n")
     (line,) = results_of(told.stdout)
     assert told.returncode == 0
     assert line["ground"] == "proved"
     assert {"evidence", "verifier", "version", "tools", "isolation", "score"} <= set(line)
 
 
-def test_a_gold_without_a_value_says_nothing_about_the_prediction(tmp_path) -> None:
+def test_a_gold_without_a_value_says_nothing_about_the_prediction(checked, tmp_path) -> None:
     pairs = write_lines(tmp_path / "p.jsonl", [*PAIRS[:1], {"id": "b", "gold": "1/0", "prediction": "1"}])
     out = tmp_path / "out.jsonl"
-    told = run(tmp_path, "answer", "--pairs", pairs, "--out", out, "--json")
+    told = checked("answer", "--pairs", pairs, "--out", out, "--json")
     totals = json.loads(told.stdout)
     assert (told.returncode, totals["pass"], totals["bad_spec"], totals["infra_error"]) == (2, 1, 1, 0)
     line = results_of(out.read_text())[1]
     assert line["outcome"] == "infra_error"
     assert str(line["reason"]).startswith("the spec cannot be used")
-    assert run(tmp_path, "answer", "--pairs", pairs, "--out", out).returncode == 2
+    assert checked("answer", "--pairs", pairs, "--out", out).returncode == 2
 
 
-def test_faulty_pairs_are_told_before_anything_is_checked(tmp_path) -> None:
+def test_faulty_pairs_are_told_before_anything_is_checked(checked, tmp_path) -> None:
     pairs = write_lines(tmp_path / "p.jsonl", [*PAIRS, PAIRS[0]])
     out = tmp_path / "out.jsonl"
-    told = run(tmp_path, "answer", "--pairs", pairs, "--out", out)
+    told = checked("answer", "--pairs", pairs, "--out", out)
     assert told.returncode == 2
     assert "line 4: the id half is that of line 1 too" in told.stderr
     assert not out.exists()
 
 
-def test_a_killed_run_goes_on_and_leaves_the_same_file(tmp_path) -> None:
-    pairs = many(tmp_path / "p.jsonl", 6000)
+def test_other_pairs_and_other_options_are_refused(checked, tmp_path) -> None:
+    pairs, out = write_lines(tmp_path / "p.jsonl", PAIRS), tmp_path / "out.jsonl"
+    checked("answer", "--pairs", pairs, "--out", out)
+    before = out.read_bytes()
+    told = checked("answer", "--pairs", pairs, "--out", out, "--form", "same")
+    assert (told.returncode, "spec changed" in told.stderr) == (2, True)
+    write_lines(pairs, PAIRS[:2])
+    told = checked("answer", "--pairs", pairs, "--out", out)
+    assert (told.returncode, "pairs changed" in told.stderr) == (2, True)
+    assert out.read_bytes() == before
+
+
+def test_a_killed_run_goes_on_and_leaves_the_same_file(checked, check_data, tmp_path) -> None:
+    pairs = many(tmp_path / "p.jsonl", 6_000)
     whole, broken = tmp_path / "whole.jsonl", tmp_path / "broken.jsonl"
-    assert run(tmp_path, "answer", "--pairs", pairs, "--out", whole, "--jobs", "2").returncode == 1
-    for count in (1, 2000):
-        process = start(tmp_path, "answer", "--pairs", pairs, "--out", broken, "--jobs", "2")
-        wait_for_lines(broken, count, process)
-        process.kill()
-        process.communicate()
+    assert checked("answer", "--pairs", pairs, "--out", whole, "--jobs", "2").returncode == 1
+    process = start(check_data, "answer", "--pairs", pairs, "--out", broken)
+    wait_for_lines(broken, 500, process)
+    process.kill()
+    process.communicate()
     done = broken.read_bytes().count(b"\n")
-    assert 2000 <= done < 6000
-    told = run(tmp_path, "answer", "--pairs", pairs, "--out", broken, "--json")
-    assert json.loads(told.stdout)["checked_now"] == 6000 - done
+    assert 500 <= done < 6_000
+    told = checked("answer", "--pairs", pairs, "--out", broken, "--jobs", "2", "--json")
+    assert json.loads(told.stdout)["checked_now"] == 6_000 - done
     assert told.returncode == 1
     assert without_seconds(broken) == without_seconds(whole)
-    again = run(tmp_path, "answer", "--pairs", pairs, "--out", broken)
+    again = checked("answer", "--pairs", pairs, "--out", broken)
     assert again.returncode == 1
     assert "nothing was left to check" in again.stdout
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_stopped_run_keeps_what_it_has_and_says_how_to_go_on(tmp_path, number) -> None:
-    pairs, out = many(tmp_path / "p.jsonl", 6000), tmp_path / "out.jsonl"
-    process = start(tmp_path, "answer", "--pairs", pairs, "--out", out)
+def test_a_stopped_run_keeps_what_it_has_and_says_how_to_go_on(check_data, tmp_path, number) -> None:
+    pairs, out = many(tmp_path / "p.jsonl", 6_000), tmp_path / "out.jsonl"
+    process = start(check_data, "answer", "--pairs", pairs, "--out", out)
     wait_for_lines(out, 500, process)
     process.send_signal(number)
     _, told = process.communicate(timeout=60)
@@ -160,58 +183,33 @@ def test_a_stopped_run_keeps_what_it_has_and_says_how_to_go_on(tmp_path, number)
     assert "Traceback" not in told
     lines = results_of(out.read_text())
     assert [line["id"] for line in lines] == list(range(len(lines)))
-    assert 500 <= len(lines) < 6000
+    assert 500 <= len(lines) < 6_000
 
 
-def test_two_runs_on_one_file_are_refused_and_the_first_goes_on(tmp_path) -> None:
-    pairs, out = many(tmp_path / "p.jsonl", 4000), tmp_path / "out.jsonl"
-    process = start(tmp_path, "answer", "--pairs", pairs, "--out", out)
+def test_two_runs_on_one_file_are_refused_and_the_first_goes_on(checked, check_data, tmp_path) -> None:
+    pairs, out = many(tmp_path / "p.jsonl", 6_000), tmp_path / "out.jsonl"
+    process = start(check_data, "answer", "--pairs", pairs, "--out", out)
     wait_for_lines(out, 1, process)
-    second = run(tmp_path, "answer", "--pairs", pairs, "--out", out)
+    second = checked("answer", "--pairs", pairs, "--out", out)
     assert second.returncode == 2
     assert "another run is writing" in second.stderr
-    process.communicate(timeout=120)
+    told, _ = process.communicate(timeout=120)
     assert process.returncode == 1
-    assert len(results_of(out.read_text())) == 4000
+    assert told.startswith("6000 pairs: 1200 fail, 4800 pass")
+    assert len(results_of(out.read_text())) == 6_000
 
 
-def test_other_pairs_and_other_options_are_refused(tmp_path) -> None:
-    pairs, out = write_lines(tmp_path / "p.jsonl", PAIRS), tmp_path / "out.jsonl"
-    run(tmp_path, "answer", "--pairs", pairs, "--out", out)
-    before = out.read_bytes()
-    told = run(tmp_path, "answer", "--pairs", pairs, "--out", out, "--form", "same")
-    assert (told.returncode, "spec changed" in told.stderr) == (2, True)
-    write_lines(pairs, PAIRS[:2])
-    told = run(tmp_path, "answer", "--pairs", pairs, "--out", out)
-    assert (told.returncode, "pairs changed" in told.stderr) == (2, True)
-    assert out.read_bytes() == before
-
-
-def test_results_that_nobody_can_take_are_said(tmp_path) -> None:
-    pairs = write_lines(tmp_path / "p.jsonl", PAIRS)
-    with Path("/dev/full").open("wb") as full:
-        told = subprocess.run(
-            [*ASSAY, "answer", "--pairs", str(pairs)],
-            env=environ(tmp_path),
-            stdout=full,
-            stderr=subprocess.PIPE,
-            timeout=120,
-            check=False,
-        )
-    assert told.returncode == 5
-    assert b"No space left on device" in told.stderr
-    assert b"Traceback" not in told.stderr
-
-
-def test_progress_is_shown_on_a_terminal_and_nowhere_else(tmp_path) -> None:
-    pairs, out = many(tmp_path / "p.jsonl", 3000), tmp_path / "out.jsonl"
+def test_a_terminal_sees_progress_and_a_full_disk_is_said(check_data, tmp_path) -> None:
+    pairs = many(tmp_path / "p.jsonl", 2_000)
     ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [*ASSAY, "answer", "--pairs", str(pairs), "--out", str(out)],
-        env=environ(tmp_path),
-        stdout=subprocess.PIPE,
-        stderr=theirs,
-    )
+    with Path("/dev/full").open("wb") as full, Path("/dev/null").open() as nothing:
+        process = subprocess.Popen(
+            [*ASSAY, "answer", "--pairs", str(pairs), "--out", str(tmp_path / "out.jsonl")],
+            env=environ(check_data),
+            stdin=nothing,
+            stdout=full,
+            stderr=theirs,
+        )
     os.close(theirs)
     seen = b""
     try:
@@ -221,15 +219,34 @@ def test_progress_is_shown_on_a_terminal_and_nowhere_else(tmp_path) -> None:
         pass
     finally:
         os.close(ours)
-    assert process.communicate(timeout=60)[0].startswith(b"3000 pairs: 600 fail, 2400 pass")
-    assert b" of 3000  " in seen
-    assert run(tmp_path, "answer", "--pairs", pairs, "--out", out).stderr == ""
+    assert process.wait(timeout=60) == 5
+    assert b" of 2000  " in seen
+    assert b"No space left on device" in seen
+    assert b"Traceback" not in seen
 
 
-def test_the_library_is_three_lines(tmp_path) -> None:
-    from verifiers.checker import Checker
-    from verifiers.spec import AnswerSpec
+def test_without_a_broker_programs_are_refused_and_answers_are_read_in_a_process_that_confines_itself(
+    checked, tmp_path, monkeypatch
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    spec, source = tmp_path / "spec.toml", tmp_path / "source.py"
+    spec.write_text('function = "f"\n[[examples]]\narguments = "1"\nexpected = "1"\n')
+    source.write_text("def f(x): return x\n")
+    told = checked("answer", "--gold", "1/2", "--answer", "0.5", shared=False)
+    assert (told.returncode, told.stdout.split()[0]) == (0, "pass"), told.stderr
+    assert told.stderr.count("process that confines itself") == 1
+    refused = checked("code", "--spec", spec, "--submission", source, shared=False)
+    assert refused.returncode == 3
+    assert "only root can start one" in refused.stderr
 
-    with Checker() as checker:
-        verdict = checker.check(AnswerSpec(expected="1/2"), "0.5")
-    assert verdict.passed
+
+def test_the_library_is_three_lines() -> None:
+    """Those that the README and docs/verifiers.md show."""
+    start = "    from verifiers import"
+    lines = (DOCS / "verifiers.md").read_text().splitlines()
+    first = next(number for number, line in enumerate(lines) if line.startswith(start))
+    shown = "\n".join(lines[first : first + 3])
+    assert shown in (DOCS.parent / "README.md").read_text()
+    program = textwrap.dedent(shown)
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
+    assert "Outcome.PASS" in told.stdout, told.stderr
