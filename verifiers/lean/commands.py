@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from verifiers.lean.lexer import PART, Kind, Word, code, plain
+from verifiers.lean.lexer import PART, Kind, Word, code, plain, turn
 
 MODIFIERS = frozenset(
     ("private", "protected", "noncomputable", "nonrec", "partial", "unsafe", "public", "scoped", "local")
@@ -73,9 +73,10 @@ def imports(words: Sequence[Word]) -> Imports:
     return Imports(tuple(modules), end)
 
 
-def theorems(text: str) -> list[Declared]:
-    """Every theorem and lemma of a text, in order, with the names that its namespaces give them."""
-    words = code(text)
+def theorems(text: str, words: Sequence[Word] | None = None) -> list[Declared]:
+    """Every theorem and lemma of a text, in order, with the names that its namespaces give them. `words` are its code,
+    or a part of that."""
+    words = code(text) if words is None else words
     found: list[Declared] = []
     scopes: list[str] = []
     for index, word in enumerate(words):
@@ -101,12 +102,12 @@ def theorems(text: str) -> list[Declared]:
 
 def signature(words: Sequence[Word], index: int) -> tuple[str, ...]:
     """Words from `index` up to the `:=` or the first `|` that no bracket holds, or to the next command."""
-    depth, begun, found = 0, False, []
-    for word in words[index:]:
-        if word.text in ("(", "[", "{", "⦃", "⟨"):
-            depth += 1
-        elif word.text in (")", "]", "}", "⦄", "⟩"):
-            depth -= 1
+    depth, begun = 0, False
+    found: list[str] = []
+    for at in range(index, len(words)):
+        word = words[at]
+        if turned := turn(word):
+            depth += turned
         elif depth == 0:
             if begun and (word.text in (":=", "where") or (word.text == "|" and found and found[-1] != "∣")):
                 break
@@ -143,6 +144,16 @@ def context(header: str) -> tuple[str, bool]:
             kept.append(command)
         attached = goes_on
     return "".join(kept), declares
+
+
+def without_scopes(text: str) -> str:
+    """A context whose names are all at the root."""
+    kept = []
+    for command in commands(text):
+        words = code(command)
+        if not words or words[0].text not in ("namespace", "section", "end", "noncomputable"):
+            kept.append(command)
+    return "".join(kept)
 
 
 def parts_of(name: str) -> list[str]:

@@ -80,6 +80,9 @@ def outcome_of_check(checked: Ran, statement: Statement, source: Source, mark: s
         return Judged(Outcome.FAIL, "it takes too much memory to tell whether it proves the statement", Ground.MEMORY)
     if checked.ended == "unreadable":
         return lost(f"the compiled file cannot be read: {checked.err}", "This Lean's version is not known here.")
+    if checked.reserved:
+        reason = f"it declares {clipped(checked.reserved[0])}, which the kernel takes for Lean's own"
+        return Judged(Outcome.HACK_SUSPECTED, reason, Ground.FORBIDDEN, {"reserved": checked.reserved[:10]})
     if checked.ended == "exited" and checked.code in (0, 1) and not checked.has:
         return _missing(checked, statement, source)
     if checked.refused:

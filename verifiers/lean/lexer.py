@@ -11,9 +11,9 @@ Source: Lean.Parser.Basic (whitespace, tokenFn, identFn, charLitFn), Lean 4.35.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from enum import Enum, auto
+from typing import NamedTuple
 
 FIRST = r"A-Za-z_\u03b1-\u03ba\u03bc-\u03c9\u0391-\u039f\u03a1\u03a2\u03a4-\u03a9\u2100-\u214f"
 """What may begin an identifier: less than Lean allows, never more, so that no keyword hides behind a letter."""
@@ -33,7 +33,7 @@ WORD = re.compile(
   | (?P<attribute>@\[)
   | (?P<command>\#[A-Za-z_][A-Za-z0-9_]*!?)
   | (?P<assign>:=)
-  | (?P<mark>.)
+  | (?P<mark>(?P<one>[()\[\]{{}}⟨⟩¬])(?P=one){{7,}} | .)
     """,
     re.VERBOSE | re.DOTALL,
 )
@@ -57,11 +57,10 @@ class Kind(Enum):
     COMMAND = auto()
     """`#word`"""
     MARK = auto()
-    """One character of a symbol, or `:=`."""
+    """One character of a symbol, or `:=`, or many times the same bracket."""
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(NamedTuple):
     kind: Kind
     text: str
     start: int
@@ -95,7 +94,7 @@ def words(text: str) -> Iterator[Word]:
     while position < len(text):
         found = WORD.match(text, position)
         assert found is not None  # `mark` matches any character
-        group = found.lastgroup if found.lastgroup != "hashes" else "raw"
+        group = {"hashes": "raw", "one": "mark"}.get(found.lastgroup or "", found.lastgroup)
         assert group is not None
         end = found.end()
         if group == "block":
@@ -114,12 +113,24 @@ def words(text: str) -> Iterator[Word]:
 
 def code(text: str) -> list[Word]:
     """The words without white space and comments."""
-    return [word for word in words(text) if word.kind not in (Kind.SPACE, Kind.COMMENT)]
+    return without_room(words(text))
+
+
+def without_room(every: Iterable[Word]) -> list[Word]:
+    return [word for word in every if word.kind is not Kind.SPACE and word.kind is not Kind.COMMENT]
 
 
 def plain(name: str) -> str:
     """A name without the quotation marks that change nothing: `«debug».«x»` is `debug.x`."""
     return name.replace("«", "").replace("»", "")
+
+
+def turn(word: Word) -> int:
+    """How many brackets it opens; fewer than none where it closes them."""
+    first = word.text[0]
+    if word.kind is Kind.ATTRIBUTE or first in "([{⟨⦃":
+        return 1 if word.kind is Kind.ATTRIBUTE else len(word.text)
+    return -len(word.text) if first in ")]}⟩⦄" else 0
 
 
 def line_and_column(text: str, position: int) -> tuple[int, int]:

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from verifiers.lean.lexer import REST, Kind, Word, line_and_column, plain, words
+from verifiers.lean.lexer import REST, Kind, Word, line_and_column, plain, turn, without_room, words
 
 CHEATS = {
     "axiom": "states an axiom of its own",
@@ -131,11 +131,11 @@ class Finding:
         return {"word": self.word[:200], "what": self.what, "line": self.line, "column": self.column}
 
 
-def screen(text: str, *, allowed: Iterable[str] = ()) -> list[Finding]:
-    """Everything forbidden, in the order of the text, at most MOST_FINDINGS. `allowed` are words that the trusted
-    statement uses."""
+def screen(text: str, every: Sequence[Word] | None = None, *, allowed: Iterable[str] = ()) -> list[Finding]:
+    """Everything forbidden, in the order of the text, at most MOST_FINDINGS. `every` are the text's words, where they
+    are known; `allowed` those that the trusted statement uses."""
     found: list[Finding] = []
-    for start, word, what, cheat in _findings(text, frozenset(allowed)):
+    for start, word, what, cheat in _findings(text, list(words(text)) if every is None else every, frozenset(allowed)):
         line, column = line_and_column(text, start)
         found.append(Finding(word, what, line, column, cheat))
         if len(found) == MOST_FINDINGS:
@@ -153,9 +153,8 @@ def parts(text: str) -> set[str]:
 Raw = tuple[int, str, str, bool]
 
 
-def _findings(text: str, allowed: frozenset[str]) -> Iterator[Raw]:
-    every = list(words(text))
-    code = [word for word in every if word.kind not in (Kind.SPACE, Kind.COMMENT)]
+def _findings(text: str, every: Sequence[Word], allowed: frozenset[str]) -> Iterator[Raw]:
+    code = without_room(every)
     if any(word.doubtful for word in every):
         yield from _anywhere(text, 0)
     if _swallows(code):
@@ -216,10 +215,8 @@ def _attributes(code: Sequence[Word], index: int) -> Iterator[Raw]:
     """Of the list that begins at `index`, up to its bracket."""
     depth, first = 0, True
     for word in code[index:]:
-        if word.text in ("(", "[", "{", "⟨") or word.kind is Kind.ATTRIBUTE:
-            depth += 1
-        elif word.text in (")", "]", "}", "⟩"):
-            depth -= 1
+        if turned := turn(word):
+            depth += turned
             if depth < 0:
                 return
         elif word.text == "," and depth == 0:

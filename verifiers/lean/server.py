@@ -214,6 +214,7 @@ class Step:
                 said = {
                     "declared": len(names),
                     "has": wanted in names,
+                    "reserved": [name for name in names if name in RESERVED],
                     "alike": [name for name in names if _last(name) == _last(wanted or "")][:5],
                 }
                 data = olean.without_entries()
@@ -234,6 +235,17 @@ class Step:
 
 
 UNREADABLE = 71
+RESERVED = frozenset(
+    [f"Nat.{name}" for name in (
+        "zero", "succ", "add", "sub", "mul", "div", "mod", "gcd", "pow", "log2", "beq", "ble", "land", "lor", "xor",
+        "shiftLeft", "shiftRight", "pred", "decEq", "decLt", "decLe",
+    )]
+    + ["Bool.true", "Bool.false", "String.ofList", "String.mk", "Char.ofNat", "Char.mk", "List.nil", "List.cons"]
+    + ["Eq.refl", "Quot", "Quot.mk", "Quot.lift", "Quot.ind", "Quot.sound", "propext", "Classical.choice", "sorryAx"]
+    + ["Lean.reduceBool", "Lean.reduceNat", "Lean.ofReduceBool", "Lean.ofReduceNat", "Lean.trustCompiler", "Eq", "HEq"]
+)  # fmt: skip
+"""Names that mean something to the kernel or to the list of axioms. Lean's own library declares them, so nobody else
+can; where a library lacks one, the kernel would compute with another's definition as if it were Lean's."""
 
 
 def lower_limit(limit: int, value: int) -> None:

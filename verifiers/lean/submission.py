@@ -6,10 +6,11 @@ the spec allows; a repetition of the statement's header, word by word, is left a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from verifiers.lean import commands
-from verifiers.lean.lexer import Kind, code, plain
+from verifiers.lean.lexer import Kind, Word, code, plain
 from verifiers.lean.screening import Finding
 from verifiers.lean.spec import LeanSpec
 from verifiers.lean.statement import DEFINITIONS, Statement
@@ -25,9 +26,8 @@ class Source:
     """What has to be added to a line of `text` to have the submission's own."""
 
 
-def assemble(spec: LeanSpec, statement: Statement, submission: str) -> Source | Finding:
-    """The file to compile, or what forbids it."""
-    words = code(submission)
+def assemble(spec: LeanSpec, statement: Statement, submission: str, words: Sequence[Word]) -> Source | Finding:
+    """The file to compile, or what forbids it. `words` are the submission's code."""
     own = commands.imports(words)
     if own.odd:
         return Finding(own.odd, "a header that is more than plain imports", 1, 1, own.odd == "prelude")
@@ -35,10 +35,14 @@ def assemble(spec: LeanSpec, statement: Statement, submission: str) -> Source | 
         if not _allowed(plain(module), (*statement.imports, *spec.imports)):
             return Finding(f"import {module}", "an import that the statement does not have", 1, 1, False)
     modules = dict.fromkeys((*statement.imports, *([DEFINITIONS] if statement.defines else []), *own.modules))
-    begin = _after_header(statement, submission, own.end)
-    head = "".join(f"import {module}\n" for module in modules) + statement.context.strip("\n") + "\n"
-    body = _tamed(submission[begin:], spec.heartbeats)
-    return Source(head + body, submission.count("\n", 0, begin) - head.count("\n"))
+    begin = _after_header(statement, words, own.end)
+    body = [word for word in words if word.start >= begin]
+    context = statement.context
+    if begin == own.end and any(one.full_name == statement.full_name for one in commands.theorems(submission, body)):
+        context = commands.without_scopes(context)  # it names the theorem in full
+    head = "".join(f"import {module}\n" for module in modules) + context.strip("\n") + "\n"
+    text = _tamed(submission, begin, body, spec.heartbeats)
+    return Source(head + text, submission.count("\n", 0, begin) - head.count("\n"))
 
 
 def _allowed(module: str, known: tuple[str, ...]) -> bool:
@@ -47,20 +51,19 @@ def _allowed(module: str, known: tuple[str, ...]) -> bool:
     )
 
 
-def _after_header(statement: Statement, submission: str, start: int) -> int:
+def _after_header(statement: Statement, every: Sequence[Word], start: int) -> int:
     """Where the submission goes on after it has repeated the statement's header; `start` where it has not."""
     header = [word.text for word in code(statement.header)]
-    words = [word for word in code(submission) if word.start >= start]
-    if header and [word.text for word in words[: len(header)]] == header:
+    words = [word for word in every if word.start >= start][: len(header)]
+    if header and [word.text for word in words] == header:
         return words[len(header) - 1].end
     return start
 
 
-def _tamed(text: str, heartbeats: int) -> str:
-    """The text with no more heartbeats and no deeper recursion than may be."""
-    words = code(text)
+def _tamed(text: str, begin: int, words: Sequence[Word], heartbeats: int) -> str:
+    """The text from `begin` on, with no more heartbeats and no deeper recursion than may be."""
     pieces: list[str] = []
-    position = 0
+    position = begin
     for option, name, value in zip(words, words[1:], words[2:], strict=False):
         if option.text != "set_option" or value.kind is not Kind.NUMBER:
             continue

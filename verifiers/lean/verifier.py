@@ -37,6 +37,7 @@ from verifiers.lean.judging import (
     outcome_of_replay,
     unreadable,
 )
+from verifiers.lean.lexer import without_room, words
 from verifiers.lean.prepared import Prepared, Preparer
 from verifiers.lean.screening import Finding, parts, screen
 from verifiers.lean.spec import LeanSpec
@@ -47,7 +48,7 @@ from verifiers.lean.toolchain import PROGRAM, Toolchain, tools
 from verifiers.verdict import Ground, Outcome, Verdict
 from verifiers.workers.box import BoxLost, ToolBoxes
 
-MOST_TEXT = 1_000_000
+MOST_TEXT = 300_000
 """Characters of a submission."""
 BOX_MIB = 5120
 TMP_MIB = 256
@@ -119,23 +120,27 @@ class LeanVerifier:
             submission.encode()
         except UnicodeEncodeError:
             return unreadable("it is not Unicode text")
-        found = screen(submission, allowed=parts(spec.statement))
+        began = time.monotonic()
+        every = list(words(submission))
+        found = screen(submission, every, allowed=parts(spec.statement))
         if found:
             return forbidden(found)
-        source = assemble(spec, statement, submission)
+        source = assemble(spec, statement, submission, without_room(every))
         if isinstance(source, Finding):
             return forbidden([source])
+        read = time.monotonic() - began
         try:
             prepared = self._preparer.prepared(spec, statement)
-            return self._compiled_and_checked(spec, statement, prepared, source, limit)
+            return self._compiled_and_checked(spec, statement, prepared, source, limit, read)
         except LeanUnavailable as error:
             return lost(str(error), error.hint)
 
     def _compiled_and_checked(
-        self, spec: LeanSpec, statement: Statement, prepared: Prepared, source: Source, limit: float
+        self, spec: LeanSpec, statement: Statement, prepared: Prepared, source: Source, limit: float, read: float
     ) -> Judged:
-        deadline = time.monotonic() + limit
-        compiling = self._limits(spec, limit) | {"files": prepared.shared, "keep": True}
+        """`limit` is the whole clock in seconds, of which reading the text took `read`."""
+        deadline = time.monotonic() + max(0.5, limit - read)
+        compiling = self._limits(spec, remaining(deadline, 0.5)) | {"files": prepared.shared, "keep": True}
         compiled, isolation = self._twice("compile", step(SUBMISSION, source.text, **compiling), limit)
         if isinstance(compiled, Judged):
             return compiled

@@ -198,6 +198,7 @@ class Sub (α : Type u) where
   sub : α → α → α
 class Mul (α : Type u) where
   mul : α → α → α
+instance instInhabitedNat : Inhabited Nat := ⟨Nat.zero⟩
 class LE (α : Type u) where
   le : α → α → Prop
 class LT (α : Type u) where
