@@ -107,6 +107,10 @@ def lean(
         str | None, typer.Option("--statement", metavar="FILE", help="The trusted statement, a file of Lean.")
     ] = None,
     submission: options.Submission = None,
+    toolchain: Annotated[
+        Path | None,
+        typer.Option("--lean", metavar="DIR", help="A toolchain's folder; the one that is found unless given."),
+    ] = None,
     spec: options.SpecFile = None,
     pairs: options.PairsFile = None,
     out: options.Out = None,
@@ -121,16 +125,21 @@ def lean(
     if statement is not None:
         fields["statement"] = options.text_of(statement, "--statement")
     if options.many({"--submission": submission}, pairs, out):
-        _many(context, data, "lean", fields, pairs, out, jobs, seconds, evidence=evidence, as_json=as_json)
+        _many(
+            context, data, "lean", fields, pairs, out, jobs, seconds, lean=toolchain, evidence=evidence, as_json=as_json
+        )
     assert submission is not None
     text = options.text_of(submission, "--submission")
-    _one(context, data, "lean", fields, text, seconds, evidence=evidence, as_json=as_json)
+    _one(context, data, "lean", fields, text, seconds, lean=toolchain, evidence=evidence, as_json=as_json)
 
 
 @app.command("code")
 def code(
     context: typer.Context,
     submission: options.Submission = None,
+    assess: Annotated[
+        bool, typer.Option("--assess", help="Check the tests: whether they tell a right program from its neighbours.")
+    ] = False,
     spec: options.SpecFile = None,
     pairs: options.PairsFile = None,
     out: options.Out = None,
@@ -140,8 +149,15 @@ def code(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Does this program do what the tests ask for? 0 yes, 1 no."""
+    """Does this program do what the tests ask for? 0 yes, 1 no.
+
+    With --assess: do the tests tell right from wrong? The right program is the spec's reference, or --submission.
+    """
     fields = options.fields_of(spec, "program")
+    if assess:
+        options.many({}, pairs, out)
+        right = "" if submission is None else options.text_of(submission, "--submission")
+        _assess(context, data, fields, right, seconds, as_json=as_json)
     if options.many({"--submission": submission}, pairs, out):
         _many(context, data, "program", fields, pairs, out, jobs, seconds, evidence=evidence, as_json=as_json)
     assert submission is not None
@@ -153,6 +169,9 @@ def code(
 def checklist(
     context: typer.Context,
     submission: options.Submission = None,
+    judge: Annotated[
+        Path | None, typer.Option("--judge", metavar="DIR", help="A model's folder: it grades the soft items.")
+    ] = None,
     spec: options.SpecFile = None,
     pairs: options.PairsFile = None,
     out: options.Out = None,
@@ -165,10 +184,22 @@ def checklist(
     """Does this text have everything on the list? 0 yes, 1 no."""
     fields = options.fields_of(spec, "checklist")
     if options.many({"--submission": submission}, pairs, out):
-        _many(context, data, "checklist", fields, pairs, out, jobs, seconds, evidence=evidence, as_json=as_json)
+        _many(
+            context,
+            data,
+            "checklist",
+            fields,
+            pairs,
+            out,
+            jobs,
+            seconds,
+            judge=judge,
+            evidence=evidence,
+            as_json=as_json,
+        )
     assert submission is not None
     text = options.text_of(submission, "--submission")
-    _one(context, data, "checklist", fields, text, seconds, evidence=evidence, as_json=as_json)
+    _one(context, data, "checklist", fields, text, seconds, judge=judge, evidence=evidence, as_json=as_json)
 
 
 def _one(
@@ -179,6 +210,8 @@ def _one(
     submission: str,
     seconds: float | None,
     *,
+    lean: Path | None = None,
+    judge: Path | None = None,
     evidence: bool,
     as_json: bool,
 ) -> NoReturn:
@@ -186,7 +219,7 @@ def _one(
     from appliance.cli.check_work import check_one
 
     spec = options.spec_of(kind, fields)
-    place = place_for(context, data, (kind,))
+    place = place_for(context, data, (kind,), lean=lean, judge=judge)
     raise typer.Exit(check_one(place, spec, submission, seconds=seconds, evidence=evidence, as_json=as_json))
 
 
@@ -200,6 +233,8 @@ def _many(
     jobs: int,
     seconds: float | None,
     *,
+    lean: Path | None = None,
+    judge: Path | None = None,
     evidence: bool,
     as_json: bool,
 ) -> NoReturn:
@@ -208,4 +243,21 @@ def _many(
 
     assert pairs is not None
     job = Job(kind, fields, pairs, out, jobs, seconds, evidence)
-    raise typer.Exit(check_pairs(place_for(context, data, (kind,)), job, as_json=as_json))
+    raise typer.Exit(check_pairs(place_for(context, data, (kind,), lean=lean, judge=judge), job, as_json=as_json))
+
+
+def _assess(
+    context: typer.Context,
+    data: Path | None,
+    fields: dict[str, Any],
+    right: str,
+    seconds: float | None,
+    *,
+    as_json: bool,
+) -> NoReturn:
+    from appliance.cli.check_assess import assess_tests
+    from appliance.cli.check_place import place_for
+
+    spec = options.spec_of("program", fields)
+    settings = place_for(context, data, ("program",)).broker
+    raise typer.Exit(assess_tests(settings, spec, right, seconds=seconds, as_json=as_json))

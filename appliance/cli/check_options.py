@@ -80,9 +80,17 @@ def text_of(name: str, option: str) -> str:
 
 
 def fields_of(file: Path | None, kind: str) -> dict[str, Any]:
-    """The fields of a TOML file, which may name its kind but no other one. Raises AssayError."""
+    """The fields of a TOML file, which may name its kind but no other one. Raises AssayError, SpecError."""
     if file is None:
         return {}
+    if kind == "program":
+        from verifiers.programs.files import spec_of_toml
+
+        return _dumped(spec_of_toml(text_of(str(file), "--spec")))
+    if kind == "checklist":
+        from verifiers.checklists.files import read_checklist
+
+        return _dumped(read_checklist(file))
     try:
         fields = tomllib.loads(text_of(str(file), "--spec"))
     except (tomllib.TOMLDecodeError, RecursionError) as error:
@@ -91,6 +99,10 @@ def fields_of(file: Path | None, kind: str) -> dict[str, Any]:
     if found != kind:
         raise usage(f"{file} is a spec of the kind {found!r}, not {kind!r}", "use the command that is for it")
     return fields
+
+
+def _dumped(spec: Spec) -> dict[str, Any]:
+    return spec.model_dump(mode="json", exclude={"kind"})
 
 
 def spec_of(kind: str, fields: Mapping[str, Any]) -> Spec:
@@ -112,7 +124,7 @@ def claim_of(file: str | None) -> dict[str, Any]:
         return {}
     from verifiers.smt.files import claim_spec
 
-    return claim_spec(text_of(file, "--claim")).model_dump(exclude={"kind"})
+    return _dumped(claim_spec(text_of(file, "--claim")))
 
 
 def terms_of(file: str | None, fields: Mapping[str, Any]) -> str:

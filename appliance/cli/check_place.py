@@ -17,6 +17,7 @@ import typer
 from appliance import places
 from appliance.cli.options import settings_of
 from appliance.cli.sandbox_place import find, listening
+from appliance.errors import AssayError, ExitCode
 from policies.isolation import backend_for
 from runtime.profile import BackendName
 from runtime.settings import RuntimeSettings
@@ -40,10 +41,25 @@ class Place:
         tools_backend: BackendName = BackendName.NSJAIL,
         *,
         lean: Path | None = None,
-        judge: Judge | None = None,
+        judge: Path | None = None,
     ) -> None:
-        self._settings, self._tools_backend, self._lean, self._judge = settings, tools_backend, lean, judge
+        self._settings, self._tools_backend, self._lean = settings, tools_backend, lean
         self._said = False
+        self._judge: Judge | None = None
+        self.about = {} if lean is None else {"lean": str(lean)}
+        """What of it belongs to what a run is about."""
+        if judge is not None:
+            from appliance.cli.check_judge import digest_of, judge_of
+
+            self._judge = judge_of(judge)
+            self.about["judge"] = digest_of(judge)
+
+    @property
+    def broker(self) -> RuntimeSettings:
+        """Raises AssayError where there is none."""
+        if self._settings is None:
+            raise AssayError("no broker can be had here", "run this as root, or start the daemon", ExitCode.NOT_RUNNING)
+        return self._settings
 
     def checker(self, *, jobs: int) -> Checker:
         """Decides or conducts `jobs` submissions at once; close it."""
@@ -64,9 +80,10 @@ def place_for(
     kinds: Collection[str],
     *,
     lean: Path | None = None,
-    judge: Judge | None = None,
+    judge: Path | None = None,
 ) -> Place:
-    """Raises AssayError (3) where submissions of these kinds have to be run and there is no broker; PolicyError."""
+    """Raises AssayError (3) where submissions of these kinds have to be run and there is no broker; PolicyError;
+    ModelError for a judge that cannot be used."""
     settings = settings_of(context, data)
     socket = places.broker_socket(settings, settings.data)
     runs = not set(RUNS).isdisjoint(kinds)

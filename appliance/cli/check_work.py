@@ -74,7 +74,7 @@ def check_pairs(place: Place, job: Job, *, as_json: bool) -> ExitCode:
         found = pairs.scan()
         if job.out is None:
             return _check_all(place, job, pairs.items(), found.total, None, as_json=as_json)
-        with Results(job.out, _about(job, found.digest), job.pairs) as results:
+        with Results(job.out, _about(job, found.digest) | place.about, job.pairs) as results:
             return _check_all(place, job, pairs.items(), found.total, results, as_json=as_json)
 
 
