@@ -41,8 +41,8 @@ STRONG_STRINGS = (
     ".pth", "results.json", "verdict", "\\x1e", "\x1e",
 )  # fmt: skip
 PATCH = re.compile(
-    r"\b(?:builtins|math|json|operator|numpy\.testing)\s*\.\s*\w+\s*=(?!=)|\bsetattr\s*\(\s*(?:builtins|math|json|operator)"
-    r"|\bsys\s*\.\s*modules\s*\[[^]]{0,100}\]\s*="
+    r"\b(?:builtins|math|json|operator|numpy\.testing)\s*\.\s*\w+\s*=(?!\s*=)|\bsetattr\s*\(\s*(?:builtins|math|json|operator)"
+    r"|\bsys\s*\.\s*modules\s*\[[^]]{0,100}\]\s*=(?!\s*=)"
 )
 ALWAYS_EQUAL = re.compile(
     r"def\s+__(?:eq|ne|lt|le|gt|ge|bool|instancecheck)__\s*\([^)]{0,200}\)[^:]{0,100}:\s*return\s+(?:True|1)\b"

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from verifiers.case import Case
 from verifiers.programs.canaries import cases
 from verifiers.programs.verifier import ProgramVerifier
-from verifiers.verdict import Outcome
+from verifiers.verdict import Outcome, Verdict
 
 CASES = list(cases())
+AT_ONCE = 4
+Verdicts = dict[str, Verdict]
+
+
+@pytest.fixture(scope="module")
+def verdicts(verifier: ProgramVerifier) -> Verdicts:
+    """Of all cases, several at once: most of the time is waiting for sandboxes and limits."""
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        found = threads.map(lambda case: verifier.verify(case.spec, case.submission), CASES)
+        return dict(zip([case.name for case in CASES], found, strict=True))
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if not case.honest], ids=lambda case: case.name)
-def test_an_attack_never_passes_and_is_judged(verifier: ProgramVerifier, case: Case) -> None:
-    verdict = verifier.verify(case.spec, case.submission)
+def test_an_attack_never_passes_and_is_judged(verdicts: Verdicts, case: Case) -> None:
+    verdict = verdicts[case.name]
     assert verdict.outcome in (Outcome.FAIL, Outcome.HACK_SUSPECTED), verdict
     assert verdict.score == 0.0
     if case.suspected:
@@ -22,8 +34,8 @@ def test_an_attack_never_passes_and_is_judged(verifier: ProgramVerifier, case: C
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.honest], ids=lambda case: case.name)
-def test_an_honest_program_passes(verifier: ProgramVerifier, case: Case) -> None:
-    verdict = verifier.verify(case.spec, case.submission)
+def test_an_honest_program_passes(verdicts: Verdicts, case: Case) -> None:
+    verdict = verdicts[case.name]
     assert verdict.outcome is Outcome.PASS, verdict
     assert verdict.score == 1.0
 

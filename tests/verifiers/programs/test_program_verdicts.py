@@ -61,7 +61,7 @@ def test_a_generated_failure_is_made_small(verifier: ProgramVerifier) -> None:
         reference=SOLVE,
     )
     verdict = verifier.verify(spec, wrong)
-    assert verdict.reason == "solve([0, 7]) gave 0, not 49"
+    assert verdict.reason in ("solve([0, 7]) gave 0, not 49", "solve([7, 0]) gave 0, not 49")
     sorts = ProgramSpec(function="order", inputs=(NUMBERS,), generate=60, properties=(SORTED,))
     verdict = verifier.verify(sorts, "def order(xs):\n    return sorted(set(xs))\n")
     assert verdict.reason.startswith("order([0, 0]) gave [0]: property 1 does not hold")
