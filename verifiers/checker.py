@@ -32,7 +32,7 @@ from verifiers.errors import SpecError
 from verifiers.lean import toolchain
 from verifiers.lean.verifier import LeanVerifier
 from verifiers.programs.verifier import ProgramVerifier
-from verifiers.registry import check_spec, is_decided
+from verifiers.registry import check_spec, identity, is_decided
 from verifiers.spec import ChecklistSpec, LeanSpec, ProgramSpec, Spec
 from verifiers.verdict import Ground, Outcome, Verdict
 from verifiers.workers.box import ToolBoxes
@@ -222,12 +222,13 @@ def bad_spec(spec: Spec, error: SpecError) -> Verdict:
 
 
 def _infra_error(spec: Spec, reason: str) -> Verdict:
+    name, version = identity(spec)
     return Verdict(
         outcome=Outcome.INFRA_ERROR,
         score=0.0,
         reason=reason[:1000],
         ground=Ground.BROKEN,
-        verifier=spec.kind,
-        version="",
+        verifier=name,
+        version=version,
         seconds=0.0,
     )

@@ -75,8 +75,14 @@ def is_decided(spec: Spec) -> bool:
 
 
 def identity(spec: Spec) -> tuple[str, str]:
-    """Name and version of the verifier for this spec."""
-    found = decider(spec)
+    """Name and version of the verifier for this spec, whoever conducts it."""
+    match spec:
+        case ProgramSpec():
+            found = importlib.import_module("verifiers.programs.verifier").ProgramVerifier
+        case LeanSpec():
+            found = importlib.import_module("verifiers.lean.verifier").LeanVerifier
+        case _:
+            found = decider(spec)
     return found.name, found.version
 
 

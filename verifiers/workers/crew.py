@@ -27,8 +27,9 @@ from pydantic import ValidationError
 from verifiers.verdict import Ground, Verdict
 from verifiers.workers.channel import Channel
 from verifiers.workers.frames import FrameError, Frames, encode
+from verifiers.workers.hand import OUT_OF_MEMORY
 from verifiers.workers.jobs import Item, Waiting, broken, failed, unusable
-from verifiers.workers.lines import CLOCK, INDEX, Kind, Line, Lines, pack
+from verifiers.workers.lines import BUSY_SHARE, CLOCK, INDEX, PATIENCE, Kind, Line, Lines, pack
 
 CHUNK = 64
 CHUNK_CHARS = 200_000
@@ -37,8 +38,6 @@ LOW = 16
 SLOW_HANDS = 12
 """Beside those that work, so many may be busy with an item that takes long."""
 PASSED_ON = 4
-BUSY_SHARE = 0.2
-"""A time-out is the submission's own when it computed for at least this share of it: it gave way to others."""
 GRACE_SECONDS = 2.0
 """After the zygote should have ended a hand."""
 READ = 1 << 20
@@ -87,7 +86,7 @@ class Crew:
     @property
     def deadline(self) -> float | None:
         """Moment at which a hand should long have been heard of."""
-        moments = [hand.heard + hand.seconds + GRACE_SECONDS for hand in self._hands.values() if hand.items]
+        moments = [hand.heard + PATIENCE * hand.seconds + GRACE_SECONDS for hand in self._hands.values() if hand.items]
         return min(moments, default=None)
 
     def assign(self) -> None:
@@ -143,7 +142,7 @@ class Crew:
         """Ends what is overdue. Raises CrewLost when the zygote does not even do that."""
         now = time.monotonic()
         for hand in list(self._hands.values()):
-            if hand.items and now > hand.heard + hand.seconds + GRACE_SECONDS:
+            if hand.items and now > hand.heard + PATIENCE * hand.seconds + GRACE_SECONDS:
                 if hand.killed:
                     raise CrewLost("it does not end what it should")
                 self._end(hand)
@@ -252,6 +251,8 @@ class Crew:
             kind = ended["why"]
             if kind == "died" and status == -signal.SIGXCPU:
                 kind = "cpu"
+            elif kind == "died" and status == OUT_OF_MEMORY:
+                kind = "memory"
             elif kind == "died" and status == -signal.SIGKILL and self._channel.out_of_memory() > self._oom:
                 self._oom = self._channel.out_of_memory()
                 kind = "memory"

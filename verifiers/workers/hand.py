@@ -25,6 +25,8 @@ GATHERED_SECONDS = 0.002
 """Answers wait for one another so long at most, unless something takes longer: then they are decided again."""
 BACKSTOP = 3
 """Processor seconds for each second of an item's clock, after which the kernel ends the hand."""
+OUT_OF_MEMORY = 77
+"""The exit status of a hand that could not even say so."""
 
 
 @functools.lru_cache(maxsize=1024)
@@ -40,7 +42,7 @@ def judge(index: int, spec: str, submission: str) -> bytes:
     except SpecError as error:
         return encode({"index": index, "kind": "bad_spec", "reason": str(error), "hint": error.hint})
     except MemoryError:
-        return encode({"index": index, "kind": "memory"})
+        raise  # what it holds is freed first: `serve` tells it
     except RecursionError:
         return encode({"index": index, "kind": "recursion"})
     except Exception as error:  # noqa: BLE001 - a verifier that breaks is our fault and is reported as such
@@ -110,7 +112,10 @@ def serve(requests: int, replies: Replies, progress: Progress) -> None:
                 if not progress.begin(index):
                     replies.flush()
                     return
-                replies.add(judge(index, spec, submission))
+                try:
+                    replies.add(judge(index, spec, submission))
+                except MemoryError:
+                    replies.add(encode({"index": index, "kind": "memory"}))
             progress.rest()
             replies.flush()
 
@@ -129,6 +134,8 @@ def main(requests: int, replies: int, progress: Progress, *, parent: int, memory
         status = 0
     except BrokenPipeError:
         status = 0
+    except MemoryError:
+        status = OUT_OF_MEMORY
     finally:
         os._exit(status)
 

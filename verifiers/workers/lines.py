@@ -15,6 +15,10 @@ MAX_LINE = 64 << 20
 CLOCK = struct.Struct(">d?")
 """Before the frame of ITEMS: seconds of one item, and whether the hand gives way to others once an item takes long."""
 INDEX = struct.Struct(">q")
+BUSY_SHARE = 0.2
+"""A time-out is the submission's own when it computed for at least this share of its time: it gives way to others."""
+PATIENCE = 3
+"""On a crowded machine an item that computes, but came to less than that, has so many times its seconds."""
 
 
 class Kind(IntEnum):

@@ -9,8 +9,8 @@ import time
 NONE = -1
 _FIELD = struct.Struct("=q")
 _STAMP = struct.Struct("=d")
-_ITEM, _HOLD, _SINCE, _CPU = 0, 8, 16, 24
-SIZE = 32
+_ITEM, _HOLD, _SINCE, _CPU, _BATCHES = 0, 8, 16, 24, 32
+SIZE = 40
 
 
 class Progress:
@@ -30,8 +30,9 @@ class Progress:
         return hold == NONE or index <= hold
 
     def rest(self) -> None:
-        """Nothing is under way."""
+        """One more batch is done, and nothing is under way."""
         _FIELD.pack_into(self._memory, _ITEM, NONE)
+        _FIELD.pack_into(self._memory, _BATCHES, self.batches + 1)
 
     def hold(self, index: int) -> None:
         """Nothing after this item is to be begun."""
@@ -40,6 +41,11 @@ class Progress:
     @property
     def item(self) -> int:
         return int(_FIELD.unpack_from(self._memory, _ITEM)[0])
+
+    @property
+    def batches(self) -> int:
+        """How many are done."""
+        return int(_FIELD.unpack_from(self._memory, _BATCHES)[0])
 
     @property
     def since(self) -> float:

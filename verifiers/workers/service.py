@@ -19,6 +19,7 @@ from typing import Self
 
 from runtime.errors import RefusedError, SandboxError
 from runtime.programs import READY
+from verifiers.registry import decider
 from verifiers.spec import Spec
 from verifiers.verdict import Ground, Verdict
 from verifiers.workers.box import ToolBoxes
@@ -99,6 +100,8 @@ class VerifierService:
         """A verdict for each pair, in order. `seconds` is the wall clock of one item; never raises for an item, but
         SpecError for a spec that is not decided from a text."""
         job = Job(pairs, seconds)
+        for spec in {type(spec): spec for spec, _ in pairs}.values():
+            decider(spec)
         for place, (_, submission) in enumerate(pairs):
             item = Item(job, place)
             if len(submission) > MAX_CHARS:

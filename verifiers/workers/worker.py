@@ -26,7 +26,7 @@ from runtime.programs import READY
 from verifiers import registry
 from verifiers.workers import hand as hands
 from verifiers.workers.frames import HEADER as FRAME
-from verifiers.workers.lines import CLOCK, INDEX, Kind, Line, Lines, pack
+from verifiers.workers.lines import BUSY_SHARE, CLOCK, INDEX, PATIENCE, Kind, Line, Lines, pack
 from verifiers.workers.progress import NONE, Progress
 
 READ = 1 << 20
@@ -37,6 +37,8 @@ GIVES_WAY_SECONDS = 0.25
 """Of computing, after which an item gives way to others."""
 LOWER = 7
 """By how much its niceness grows then: beside one other process it has a sixth of a processor."""
+IDLE_SHARE = 0.01
+"""Of its time: who computes less does not compute, but was stopped, or waits."""
 MAX_FRAME = 16 << 20
 """Of one answer; a hand that says more has lost its mind."""
 
@@ -50,6 +52,8 @@ class Hand:
     progress: Progress
     seconds: float = 0.0
     gives_way: bool = False
+    batches: int = 0
+    """Given to it."""
     unsent: bytearray = field(default_factory=bytearray)
     said: bytearray = field(default_factory=bytearray)
     slow: int = NONE
@@ -57,6 +61,11 @@ class Hand:
     lowered: bool = False
     why: str = "died"
     cpu: float = 0.0
+
+    @property
+    def busy(self) -> bool:
+        """Also when it has not begun with what it was given."""
+        return self.progress.batches < self.batches
 
 
 class Zygote:
@@ -72,7 +81,7 @@ class Zygote:
         """Until the other side closes its end; then all hands are killed."""
         try:
             while True:
-                busy = any(hand.progress.item != NONE or hand.unsent for hand in self._hands.values())
+                busy = any(hand.busy for hand in self._hands.values())
                 for descriptor, _ in self._poll.poll(LOOK_SECONDS * 1000 if busy else None):
                     if descriptor != self._source:
                         self._stirs(descriptor)
@@ -97,6 +106,7 @@ class Zygote:
                     hand = self._fork(line.hand)
                 hand.seconds, hand.gives_way = CLOCK.unpack_from(line.body)
                 hand.unsent += line.body[CLOCK.size :]
+                hand.batches += 1
                 self._send(hand)
             case Kind.HOLD if hand is not None:
                 hand.progress.hold(INDEX.unpack(line.body)[0])
@@ -173,7 +183,7 @@ class Zygote:
         if age < SLOW_SECONDS:
             return
         hand.cpu = max(0.0, cpu_of(hand.pid) - before)
-        if age >= hand.seconds:
+        if age >= hand.seconds and not self._is_crowded(hand, age):
             self._kill(hand, "timeout")
             return
         if hand.slow != item:
@@ -183,6 +193,12 @@ class Zygote:
             hand.lowered = True
             with contextlib.suppress(OSError):  # then it does not, and only takes time from others
                 os.setpriority(os.PRIO_PROCESS, hand.pid, os.getpriority(os.PRIO_PROCESS, 0) + LOWER)
+
+    @staticmethod
+    def _is_crowded(hand: Hand, age: float) -> bool:
+        """Whether it computes, but others have the processors."""
+        computes = hand.cpu > IDLE_SHARE * age
+        return computes and hand.cpu < BUSY_SHARE * hand.seconds and age < PATIENCE * hand.seconds
 
     def _kill(self, hand: Hand, why: str) -> None:
         if hand.why == "died":

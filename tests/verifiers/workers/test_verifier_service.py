@@ -1,4 +1,4 @@
-"""The worker is warm, limited and expendable: whatever happens to it, every item gets the verdict that it deserves."""
+"""Workers are warm, limited and expendable: whatever happens to one, every item gets the verdict that it deserves."""
 
 from __future__ import annotations
 
@@ -14,11 +14,17 @@ from pathlib import Path
 import psutil
 import pytest
 
+from runtime.profile import BackendName
+from runtime.settings import BrokerSettings, RuntimeSettings
+from verifiers.errors import SpecError
 from verifiers.registry import decide
-from verifiers.spec import ExactSpec, ExpressionSpec, IntegerSpec, PredicateSpec, Spec
-from verifiers.verdict import Outcome
+from verifiers.spec import ExactSpec, ExpressionSpec, IntegerSpec, PredicateSpec, ProgramSpec, Spec
+from verifiers.verdict import Ground, Outcome
+from verifiers.workers import channel
+from verifiers.workers.box import ToolBoxes
 from verifiers.workers.frames import FrameError, Frames, encode
-from verifiers.workers.service import VerifierService
+from verifiers.workers.program import verifier_program
+from verifiers.workers.service import MAX_CHARS, MEMORY_MIB, VerifierService
 
 SIX = PredicateSpec(predicate="7*x + 3 == 45")
 INTEGER = IntegerSpec(expected="42")
@@ -28,9 +34,39 @@ ENDLESS_ANSWER = "(x+y+z+u+v)^60 * (x-y+z-u+v)^60 - ((x+z+v)^2 - (y+u)^2)^60 + s
 
 
 @pytest.fixture(scope="module")
-def service() -> Iterator[VerifierService]:
-    with VerifierService() as running:
+def make_boxes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[int, ToolBoxes]]:
+    """Boxes of a broker of our own, by the memory that a hand may take."""
+    made: dict[int, ToolBoxes] = {}
+    for memory_mib in (MEMORY_MIB, 8 * MEMORY_MIB):
+        own = BrokerSettings(
+            state_dir=tmp_path_factory.mktemp("state"),
+            root_dir=tmp_path_factory.mktemp("roots"),
+            backends=(BackendName.NSJAIL,),
+            programs=(verifier_program(memory_mib),),
+        )
+        made[memory_mib] = ToolBoxes(RuntimeSettings(own=own))
+    yield made
+    for boxes in made.values():
+        boxes.close()
+
+
+@pytest.fixture(scope="module", params=["process", "nsjail"])
+def service(request: pytest.FixtureRequest, make_boxes: dict[int, ToolBoxes]) -> Iterator[VerifierService]:
+    boxes = None if request.param == "process" else make_boxes[MEMORY_MIB]
+    with VerifierService(boxes=boxes) as running:
         yield running
+        assert running.isolation == request.param
+
+
+@pytest.fixture
+def alone() -> Iterator[VerifierService]:
+    with VerifierService(workers=1) as running:
+        assert running.verify(SIX, "6", 60).passed
+        yield running
+
+
+def hands(service: VerifierService) -> set[int]:
+    return {child.pid for child in psutil.Process(service.worker_pid).children()}
 
 
 def test_a_batch_comes_back_whole_in_order_and_as_decided_in_place(service: VerifierService) -> None:
@@ -42,102 +78,126 @@ def test_a_batch_comes_back_whole_in_order_and_as_decided_in_place(service: Veri
         (ExpressionSpec(expected="2(x+1)", variables=("x",)), "2x+2"),
         (SIX, "__import__('os').getpid()"),
     ]
-    verdicts = service.verify_many(pairs)
-    assert [verdict.outcome for verdict in verdicts] == [decide(*pair).outcome for pair in pairs]
+    verdicts = service.verify_many(pairs, 60)
+    there = [decide(*pair) for pair in pairs]
+    apart = {"seconds": 0.0, "isolation": ""}
+    assert [verdict.model_copy(update=apart) for verdict in verdicts] == [
+        verdict.model_copy(update=apart) for verdict in there
+    ]
     assert [verdict.passed for verdict in verdicts] == [True, True, False, True, True, False]
-    assert [verdict.verifier for verdict in verdicts][:2] == ["integer", "predicate"]
+    assert {verdict.isolation for verdict in verdicts} == {service.isolation}
     assert service.verify_many([]) == []
 
 
-def test_384_integers_cost_well_under_20_milliseconds(service: VerifierService) -> None:
-    """Processor time of both sides: the wall clock of a crowded machine says nothing about us."""
+def test_384_integers_cost_well_under_40_milliseconds() -> None:
+    """Processor time of all sides: the wall clock of a crowded machine says nothing about us."""
     pairs = [(IntegerSpec(expected=str(number)), str(number)) for number in range(384)]
-    service.verify_many(pairs)
-    worker = psutil.Process(service.worker_pid)
-
-    def cost() -> float:
-        return time.process_time() + sum(worker.cpu_times()[:2])
-
-    before = cost()
-    for _ in range(20):
-        assert all(verdict.passed for verdict in service.verify_many(pairs))
-    assert (cost() - before) / 20 < 0.02
-
-
-def test_what_never_ends_is_killed_in_time_and_fails_while_its_neighbours_are_judged() -> None:
     with VerifierService() as service:
-        service.verify(SIX, "6")
-        service.verify(ExpressionSpec(expected="sqrt(2)"), "2/sqrt(2)", 30)
-        before = service.worker_pid
-        started = time.monotonic()
-        verdicts = service.verify_many([(INTEGER, "42"), (ENDLESS, ENDLESS_ANSWER), (SIX, "6")], seconds=1)
-        assert time.monotonic() - started < 20
-        assert [verdict.outcome for verdict in verdicts] == [Outcome.PASS, Outcome.FAIL, Outcome.PASS]
-        assert verdicts[1].reason == "too expensive to decide within 1 s"
-        assert service.worker_pid != before
-        assert before is not None
-        assert not psutil.pid_exists(before)
+        for _ in range(3):
+            service.verify_many(pairs)
+        worker = psutil.Process(service.worker_pid)
+
+        def cost() -> float:
+            return time.process_time() + sum(sum(each.cpu_times()[:2]) for each in (worker, *worker.children()))
+
+        before = cost()
+        for _ in range(20):
+            assert all(verdict.passed for verdict in service.verify_many(pairs))
+        assert (cost() - before) / 20 < 0.04
+
+
+def test_what_never_ends_is_killed_in_time_and_fails_while_its_neighbours_are_judged(service: VerifierService) -> None:
+    started = time.monotonic()
+    verdicts = service.verify_many([(INTEGER, "42"), (ENDLESS, ENDLESS_ANSWER), (SIX, "6")], seconds=1)
+    assert time.monotonic() - started < 20
+    assert [verdict.outcome for verdict in verdicts] == [Outcome.PASS, Outcome.FAIL, Outcome.PASS]
+    assert verdicts[1].reason == "too expensive to decide within 1 s"
+    assert verdicts[1].ground is Ground.TIMEOUT
+    assert verdicts[1].isolation == service.isolation
+
+
+def test_only_the_hand_that_hangs_is_killed(alone: VerifierService) -> None:
+    zygote, before = alone.worker_pid, hands(alone)
+    assert alone.verify(ENDLESS, ENDLESS_ANSWER, seconds=1).outcome is Outcome.FAIL
+    assert alone.verify(SIX, "6", 60).passed
+    assert alone.worker_pid == zygote
+    assert not hands(alone) & before
+
+
+def test_who_asks_meanwhile_does_not_wait_for_what_hangs(alone: VerifierService) -> None:
+    hanging = threading.Thread(target=alone.verify, args=(ENDLESS, ENDLESS_ANSWER, 20.0))
+    begun = time.monotonic()
+    hanging.start()
+    time.sleep(0.3)
+    assert all(alone.verify(SIX, "6", 60).passed for _ in range(20))
+    assert time.monotonic() - begun < 10
+    assert hanging.is_alive()
+    alone.close()
+    hanging.join()
 
 
 def test_what_eats_memory_fails_and_the_machine_does_not_notice() -> None:
-    with VerifierService(memory_mib=200) as service:
+    with VerifierService(memory_mib=160) as service:
         verdict = service.verify(ENDLESS, ENDLESS_ANSWER, seconds=60)
         assert verdict.outcome is Outcome.FAIL
-        assert verdict.reason == "too expensive to decide within 200 MiB"
+        assert verdict.ground is Ground.MEMORY
+        assert verdict.reason == "too expensive to decide within 160 MiB"
         assert service.verify(SIX, "6", seconds=20).passed
 
 
-def test_a_worker_killed_in_the_middle_costs_nobody_a_verdict() -> None:
-    with VerifierService() as service:
-        assert service.verify(SIX, "6", 30).passed
-        victim = service.worker_pid
-        assert victim is not None
-        pairs: list[tuple[Spec, str]] = [(SIX, str(number)) for number in range(400)]
-        killer = threading.Timer(0.05, os.kill, (victim, signal.SIGKILL))
-        killer.start()
-        verdicts = service.verify_many(pairs)
-        killer.join()
-        assert [index for index, verdict in enumerate(verdicts) if verdict.passed] == [6]
-        assert {verdict.outcome for verdict in verdicts} == {Outcome.PASS, Outcome.FAIL}
+def test_what_the_kernel_ends_for_want_of_memory_fails_too(
+    make_boxes: dict[int, ToolBoxes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its hand may take more than the whole box has."""
+    monkeypatch.setattr(channel, "BASE_MIB", 160)
+    with VerifierService(boxes=make_boxes[8 * MEMORY_MIB], memory_mib=48, workers=1) as service:
+        verdict = service.verify(ENDLESS, ENDLESS_ANSWER, seconds=120)
+        assert (verdict.outcome, verdict.ground) == (Outcome.FAIL, Ground.MEMORY)
+        assert verdict.isolation == "nsjail"
+        assert service.verify(SIX, "6", seconds=20).passed
 
 
-def test_an_item_whose_worker_is_killed_each_time_is_our_failure_and_not_its_own() -> None:
-    with VerifierService() as service:
-        assert service.verify(SIX, "6", 30).passed
-        done = threading.Event()
-
-        def assassin() -> None:
-            killed: set[int] = set()
-            while not done.is_set():
-                pid = service.worker_pid
-                if pid is not None and pid not in killed and len(killed) < 2:
-                    time.sleep(0.3 if killed else 0.1)
-                    killed.add(pid)
-                    os.kill(pid, signal.SIGKILL)
-                time.sleep(0.01)
-
-        thread = threading.Thread(target=assassin)
-        thread.start()
-        verdict = service.verify(ENDLESS, ENDLESS_ANSWER, seconds=60)
-        done.set()
-        thread.join()
-        assert verdict.outcome is Outcome.INFRA_ERROR
-        assert verdict.score == 0
-        assert "SIGKILL" in verdict.reason
-        assert service.verify(SIX, "6", 30).passed
+@pytest.mark.parametrize("victim", ["a hand", "the zygote"])
+def test_a_worker_killed_in_the_middle_costs_nobody_a_verdict(alone: VerifierService, victim: str) -> None:
+    pid = min(hands(alone)) if victim == "a hand" else alone.worker_pid
+    assert pid is not None
+    pairs: list[tuple[Spec, str]] = [(SIX, str(number)) for number in range(2000)]
+    killer = threading.Timer(0.05, os.kill, (pid, signal.SIGKILL))
+    killer.start()
+    verdicts = alone.verify_many(pairs, 60)
+    killer.join()
+    assert [index for index, verdict in enumerate(verdicts) if verdict.passed] == [6]
+    assert {verdict.outcome for verdict in verdicts} == {Outcome.PASS, Outcome.FAIL}
 
 
-def test_a_worker_that_is_stopped_is_replaced_and_the_item_judged_afresh() -> None:
-    with VerifierService() as service:
-        assert service.verify(INTEGER, "42", 30).passed
-        pid = service.worker_pid
-        assert pid is not None
-        os.kill(pid, signal.SIGSTOP)
-        started = time.monotonic()
-        assert service.verify(INTEGER, "42", seconds=0.5).passed
-        assert time.monotonic() - started < 20
-        assert service.worker_pid != pid
-        assert not psutil.pid_exists(pid)
+def test_an_item_whose_worker_is_killed_each_time_is_our_failure_and_not_its_own(alone: VerifierService) -> None:
+    done = threading.Event()
+
+    def assassin() -> None:
+        while not done.is_set():
+            for pid in hands(alone):
+                os.kill(pid, signal.SIGKILL)
+            time.sleep(0.2)
+
+    thread = threading.Thread(target=assassin)
+    thread.start()
+    verdict = alone.verify(ENDLESS, ENDLESS_ANSWER, seconds=60)
+    done.set()
+    thread.join()
+    assert verdict.outcome is Outcome.INFRA_ERROR
+    assert verdict.ground is Ground.BROKEN
+    assert verdict.score == 0
+    assert "SIGKILL" in verdict.reason
+    assert alone.verify(SIX, "6", 60).passed
+
+
+def test_a_hand_that_is_stopped_is_replaced_and_the_item_judged_afresh(alone: VerifierService) -> None:
+    (pid,) = hands(alone)
+    os.kill(pid, signal.SIGSTOP)
+    started = time.monotonic()
+    assert alone.verify(INTEGER, "42", seconds=0.5).passed
+    assert time.monotonic() - started < 20
+    assert pid not in hands(alone)
 
 
 def test_a_bad_spec_is_our_failure_and_never_a_pass(service: VerifierService) -> None:
@@ -145,64 +205,87 @@ def test_a_bad_spec_is_our_failure_and_never_a_pass(service: VerifierService) ->
         verdict = service.verify(spec, "3", seconds=30)
         assert verdict.outcome is Outcome.INFRA_ERROR
         assert "spec" in verdict.reason
+        assert verdict.evidence["bad_spec"]
 
 
-def test_the_worker_has_limits_no_environment_and_no_files_of_ours(service: VerifierService, monkeypatch) -> None:
+def test_a_text_that_no_answer_is_as_long_as_is_not_even_sent(service: VerifierService) -> None:
+    verdict = service.verify(INTEGER, "4" * (MAX_CHARS + 1))
+    assert (verdict.outcome, verdict.ground) == (Outcome.FAIL, Ground.UNREADABLE)
+
+
+def test_the_worker_has_limits_no_environment_and_no_files_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ASSAY_SECRET", "do not leak")
     with VerifierService(memory_mib=512) as fresh:
-        assert fresh.verify(INTEGER, "42", 30).passed
-        process = psutil.Process(fresh.worker_pid)
-        assert set(process.environ()) <= {
-            "PATH", "LANG", "PYTHONNOUSERSITE", "PYTHONHASHSEED", "PYTHONPATH", "LC_CTYPE",
-        }  # fmt: skip
-        assert process.rlimit(psutil.RLIMIT_AS) == (512 << 20, 512 << 20)
-        assert process.rlimit(psutil.RLIMIT_CORE) == (0, 0)
-        assert process.rlimit(psutil.RLIMIT_FSIZE) == (0, 0)
-        assert process.cwd() == "/"
-        assert os.getpgid(process.pid) == process.pid
-        assert process.net_connections() == []
+        assert fresh.verify(INTEGER, "42", 60).passed
+        zygote, hand = psutil.Process(fresh.worker_pid), psutil.Process(min(hands(fresh)))
+        assert hand.rlimit(psutil.RLIMIT_DATA) == (512 << 20, 512 << 20)
+        for process in (zygote, hand):
+            assert set(process.environ()) <= {
+                "PATH", "LANG", "PYTHONNOUSERSITE", "PYTHONHASHSEED", "PYTHONPATH", "LC_CTYPE",
+            }  # fmt: skip
+            assert process.rlimit(psutil.RLIMIT_CORE) == (0, 0)
+            assert process.rlimit(psutil.RLIMIT_FSIZE) == (0, 0)
+            assert process.cwd() == "/"
+            assert os.getpgid(process.pid) == zygote.pid
+            assert process.net_connections() == []
+            status = Path(f"/proc/{process.pid}/status").read_text()
+            assert "NoNewPrivs:\t1" in status
+            assert "Seccomp:\t2" in status
+        assert hand.num_fds() <= 5
 
 
 def test_nothing_is_left_after_close_and_a_closed_service_says_so() -> None:
     service = VerifierService()
-    assert service.verify(INTEGER, "42", 30).passed
-    pid = service.worker_pid
-    assert pid is not None
+    assert service.verify(INTEGER, "42", 60).passed
+    pids = {service.worker_pid, *hands(service)}
     service.close()
     service.close()
-    assert not psutil.pid_exists(pid)
+    deadline = time.monotonic() + 5
+    while any(psutil.pid_exists(pid) for pid in pids if pid is not None):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
     with pytest.raises(ValueError, match="closed"):
         service.verify(INTEGER, "42")
 
 
+def test_who_waits_for_a_service_that_is_closed_hears_of_it(alone: VerifierService) -> None:
+    closer = threading.Timer(0.3, alone.close)
+    closer.start()
+    verdict = alone.verify(ENDLESS, ENDLESS_ANSWER, seconds=60)
+    closer.join()
+    assert verdict.outcome is Outcome.INFRA_ERROR
+    assert "closed" in verdict.reason
+
+
 def test_a_worker_does_not_survive_a_parent_that_is_killed_even_while_it_computes() -> None:
     program = f"""
-import sys, threading, time
+import psutil, sys, threading, time
 from verifiers.workers.service import VerifierService
 from verifiers.spec import ExpressionSpec
 service = VerifierService()
 spec = ExpressionSpec.model_validate_json({ENDLESS.model_dump_json()!r})
 thread = threading.Thread(target=service.verify, args=(spec, {ENDLESS_ANSWER!r}, 60.0), daemon=True)
 thread.start()
-while service.worker_pid is None:
+while service.worker_pid is None or not psutil.Process(service.worker_pid).children():
     time.sleep(0.01)
-print(service.worker_pid, flush=True)
+print(service.worker_pid, psutil.Process(service.worker_pid).children()[0].pid, flush=True)
 time.sleep(60)
 """
     parent = subprocess.Popen(
         [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2]
     )
     assert parent.stdout is not None
-    worker = int(parent.stdout.readline())
-    time.sleep(1.5)
-    assert psutil.pid_exists(worker)
+    workers = [int(word) for word in parent.stdout.readline().split()]
+    time.sleep(1.0)
+    assert all(map(psutil.pid_exists, workers))
     parent.kill()
     parent.wait()
     parent.stdout.close()
-    deadline = time.monotonic() + 5
-    while psutil.pid_exists(worker) and psutil.Process(worker).status() != psutil.STATUS_ZOMBIE:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    deadline = time.monotonic() + 10
+    for worker in workers:
+        while psutil.pid_exists(worker) and psutil.Process(worker).status() != psutil.STATUS_ZOMBIE:
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
 
 
 def test_a_service_started_by_a_thread_that_ends_keeps_its_worker() -> None:
@@ -222,6 +305,25 @@ def test_a_worker_that_cannot_start_is_infrastructure_for_every_item(monkeypatch
         verdicts = service.verify_many([(INTEGER, "42"), (SIX, "6"), (SIX, "7")])
     assert {verdict.outcome for verdict in verdicts} == {Outcome.INFRA_ERROR}
     assert all("cannot be started" in verdict.reason for verdict in verdicts)
+
+
+def test_where_boxes_are_refused_the_verdict_says_what_held_it_instead(tmp_path: Path) -> None:
+    nobody = RuntimeSettings(
+        broker=tmp_path / "nobody", own=BrokerSettings(state_dir=tmp_path / "s", root_dir=tmp_path / "r")
+    )
+    with ToolBoxes(nobody) as boxes:
+        with VerifierService(boxes=boxes, or_process=True) as service:
+            assert service.verify(INTEGER, "42", 60).isolation == "process"
+        with VerifierService(boxes=boxes) as strict:
+            verdict = strict.verify(INTEGER, "42", 60)
+            assert verdict.outcome is Outcome.INFRA_ERROR
+            assert "no broker" in verdict.reason
+
+
+def test_what_has_to_run_is_not_decided_from_its_text(service: VerifierService) -> None:
+    broken = ProgramSpec.model_construct(kind="program")
+    with pytest.raises(SpecError, match="not decided from a text"):
+        service.verify(broken, "print()")
 
 
 def test_several_threads_take_turns(service: VerifierService) -> None:
