@@ -39,6 +39,7 @@ from verifiers.answers.values import (
     Listing,
     Matrix,
     Named,
+    NumberSet,
     Quantity,
     Relation,
     Scalar,
@@ -123,6 +124,9 @@ def _words(text: str, upright: bool, names: frozenset[str], expected: Value | No
         label = choice(text, lenient=True)
         if label is not None:
             return label
+    phrase = PHRASES.get(" ".join(text.lower().split()))
+    if phrase is not None:
+        return phrase
     if isinstance(expected, Words):
         return certain_words(text, names) or loose_words(text) or (folded(text) if text.isalpha() else None)
     if expected is None and not (names and text in names):
@@ -133,6 +137,13 @@ def _words(text: str, upright: bool, names: frozenset[str], expected: Value | No
             return folded(text)
     known = names | (frozenset(_symbols(expected)) if expected is not None else frozenset())
     return certain_words(text, known)
+
+
+PHRASES: dict[str, Value] = {
+    **dict.fromkeys(("all real numbers", "all reals", "the real numbers", "real numbers"), NumberSet("R")),
+    **dict.fromkeys(("all integers", "the integers"), NumberSet("Z")),
+    **dict.fromkeys(("empty set", "the empty set"), FiniteSet(())),
+}
 
 
 def _hint(expected: Value | None) -> Hint:

@@ -61,6 +61,9 @@ NUMBERS = {
     "inf": "oo",
     "infinity": "oo",
     "-oo": "-oo",
+    "1.5 million": "1500000",
+    "3 hundred": "300",
+    "**42**": "42",
 }
 
 EXPRESSIONS = {
@@ -187,6 +190,16 @@ EXPRESSIONS = {
     "5x": "(5*x)",
     "x5": "(x*5)",
     "x2": "(x*2)",
+    "2 t^{2} + 1": "((2*t^2)+1)",
+    "2 t": "(2*t)",
+    "2 t^{2}": "(2*t^2)",
+    "3 m + 2": "((3*m)+2)",
+    "2 m v": "(2*m*v)",
+    r"\frac{d}{dx}x^3": "derivative[x^3,x]",
+    r"\frac{d}{dx}(x^3+1)": "derivative[(x^3+1),x]",
+    r"\frac{d}{dx}\sin x": "derivative[sin[x],x]",
+    r"\frac{dy}{dx}": "dy/dx",
+    r"\frac{d}{2}": "(d/2)",
 }
 
 QUANTITIES = {
@@ -272,6 +285,12 @@ QUANTITIES = {
     "5 sq ft": "5 ft^2",
     "5 apples": "5 apples",
     "1/2 cup": "(1/2) cup",
+    "5 m^2": "5 m^2",
+    "5 m^2/s": "5 m^2 s^-1",
+    "3 s": "3 s",
+    "2 million dollars": "2000000 dollars",
+    "9 N m": "9 N m",
+    r"9 N\cdot m": "9 N m",
 }
 
 SEVERAL = {
@@ -306,6 +325,9 @@ SEVERAL = {
     r"1 \pm 2i": "list((1+(2*i)), (1+-((2*i))))",
     r"\frac{1\pm\sqrt{5}}{2}": "list(((1+sqrt[5])/2), ((1+-(sqrt[5]))/2))",
     r"(\pm 1, 0)": "list(tuple(1, 0), tuple(-(1), 0))",
+    r"(\begin{pmatrix}1&2\end{pmatrix})": "matrix(1, 2)",
+    r"\left(\begin{pmatrix}1\\2\end{pmatrix}\right)": "matrix(1; 2)",
+    "10, 007": "list(10, 7)",
 }
 
 SETS = {
@@ -354,6 +376,11 @@ SETS = {
     "x ∈ ℝ": "all x in set R",
     "ℝ∖{0}": "difference(set R, {0})",
     "x∈{1}": "all x in {1}",
+    "all real numbers": "set R",
+    "Empty set": "{}",
+    "{x | x > 2}": "all x with x > 2",
+    "{x : x > 2}": "all x with x > 2",
+    "{1}∪{2}": "union({1}, {2})",
 }
 
 RELATIONS = {

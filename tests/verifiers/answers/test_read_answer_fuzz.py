@@ -94,6 +94,9 @@ TEXTS = st.one_of(
 @example("\\int_0^1 d", None)
 @example("5 m/(", None)
 @example("(2)_", None)
+@example("\\int_", None)
+@example("\\int_0^1 dx}", None)
+@example("3 m/(s", None)
 def test_any_text_is_read_or_refused_and_always_alike(text: str, expected: Value | None) -> None:
     started = time.process_time()
     first = attempted(text, expected)

@@ -42,6 +42,7 @@ from verifiers.answers.grammar.vocabulary import (
     EXTENDED,
     GREEK_NAMES,
     INVERSES,
+    LARGE_NUMBERS,
     WIDE_BARE,
     WORD_PARTS,
 )
@@ -77,6 +78,11 @@ class Mathematics(ExpressionParser):
         self.called = ""
         """A letter that is defined here as a function."""
 
+    def take(self) -> Token:
+        if self.token.kind == "end":
+            raise self.error("it ends too early")
+        return super().take()
+
     # -- names
 
     def is_variable(self, name: str) -> bool:
@@ -102,8 +108,11 @@ class Mathematics(ExpressionParser):
             return False
         if len(token.text) > 1 or self.context.wants_unit:
             return not self.is_function(token.text) or self.tokens[self.index + 1].text not in ("(", "{")
-        before = self.tokens[self.index - 1]
-        return not token.glued and before.kind == "number"
+        return not token.glued and self.tokens[self.index - 1].kind == "number" and self.ends_unit()
+
+    def ends_unit(self) -> bool:
+        """Whether the letter here, behind a number and a blank, is a unit. Expressions alone have none."""
+        return False
 
     def is_noun(self, token: Token) -> bool:
         """`5 apples`: one word behind a number and before the end, where nothing says that it is no unit."""
@@ -226,6 +235,9 @@ class Mathematics(ExpressionParser):
         token = self.token
         if token.kind == "number":
             self.index += 1
+            large = LARGE_NUMBERS.get(self.token.text)
+            if large is not None and self.token.text not in self.variables:
+                return Number(token.value * large, f"{token.text} {self.take().text}")
             return Number(token.value, "" if token.integer else token.text)
         if token.kind == "symbol":
             self.index += 1

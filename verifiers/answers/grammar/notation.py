@@ -58,7 +58,7 @@ CLOSING = frozenset({")", "]", "\\}", "\\rangle"})
 
 
 def tokens_of(text: str, *, grouping: bool = True, euler: bool = False) -> list[Token]:
-    """All tokens of a text that `characters.plain` has let through, with an end mark behind them. Raises GrammarError.
+    """All tokens of a text that `characters.plain` has let through, with end marks behind them. Raises GrammarError.
 
     `grouping`: whether `1,234` outside brackets is one number. `euler`: whether `2e+1` is a sum with Euler's number.
     """
@@ -88,14 +88,18 @@ def tokens_of(text: str, *, grouping: bool = True, euler: bool = False) -> list[
                 depth += 1
             elif token.text in CLOSING:
                 depth -= 1
+        if glued and token.integer and token.text[0] == "0" and len(token.text) > 1 and tokens[-1].text == ",":
+            raise GrammarError("digits in groups of the wrong size", position=len(tokens))
         tokens.append(token)
         glued = True
         if len(tokens) > MAX_TOKENS:
             raise TooLargeError(f"more than {MAX_TOKENS} signs")
-    tokens.append(Token("end", "the end"))
+    tokens += ENDS
     return tokens
 
 
+ENDS = (Token("end", "the end"),) * 3
+"""Several, so that looking ahead needs no care."""
 SHORT_NUMBER = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]+)?)")
 FIGURES = frozenset({"number", "grouped", "based"})
 

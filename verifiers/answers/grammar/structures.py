@@ -63,6 +63,9 @@ class Hint:
     """Whether `{5}` without backslashes is a set."""
 
 
+COMMON_UNITS = frozenset("mgshLNJWVAK")
+"""Letters that are units behind a number and a blank; others only where a unit is expected."""
+SEPARATORS = frozenset({",", ";", "and", "or", ")", "]", "\\}", "}", *RELATIONS})
 DEFINITION = re.compile(r"[A-Za-z] \( [A-Za-z] (?:, [A-Za-z] )?\) =")
 ROWS = Hint("tuple", "tuple")
 
@@ -227,6 +230,23 @@ class Structures(Mathematics):
             return Quantity(node, unit(self, self.context.units))
         return Scalar(node)
 
+    def ends_unit(self) -> bool:
+        """Whether a common letter begins a unit, and nothing but more of it comes before the end of the item.
+
+        `s^2` alone is a square of a symbol; `m^2` is an area."""
+        start, kept = self.index, list(self.tokens)
+        if self.token.text not in COMMON_UNITS:
+            return False
+        try:
+            found = unit(self, self.context.units)
+        except GrammarError:
+            return False
+        else:
+            over = self.token.kind == "end" or self.token.text in SEPARATORS
+            return over and (len(found) > 1 or found[0][1] == 1 or found[0][0] == "m")
+        finally:
+            self.index, self.tokens = start, kept
+
     def money(self) -> Value:
         negative = self.at("-")
         if negative:
@@ -268,7 +288,7 @@ class Structures(Mathematics):
                 self.expect(")")
             except GrammarError as second:
                 raise (first if first.position >= second.position else second) from None
-            if not isinstance(inside, (*SETS, Tuple)):
+            if not isinstance(inside, (*SETS, Tuple, Matrix)):
                 raise first
             return inside
 

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from verifiers.answers.grammar.characters import plain
 from verifiers.answers.grammar.errors import GrammarError
 from verifiers.answers.grammar.mathematics import Mathematics
-from verifiers.answers.grammar.notation import tokens_of
+from verifiers.answers.grammar.notation import ENDS, tokens_of
 from verifiers.answers.grammar.tokens import Token
 from verifiers.answers.grammar.vocabulary import AFTER, BEFORE, SCALES
 
@@ -52,7 +52,8 @@ def spread(parser: Mathematics) -> None:
     """Replaces text, as in `\\text{ m/s}`, by its tokens."""
     token = parser.token
     if token.kind == "text" and token.text not in parser.context.units:
-        inside = tokens_of(plain(token.text.replace("\\ ", " ")))[:-1]
+        inside = tokens_of(plain(token.text.replace("\\ ", " ")))
+        inside = inside[: -len(ENDS)]
         if not inside or any(part.kind == "text" for part in inside):
             raise GrammarError("a text that is no unit", position=parser.index)
         parser.tokens[parser.index : parser.index + 1] = inside

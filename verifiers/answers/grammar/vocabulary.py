@@ -77,3 +77,7 @@ SHORT_WORDS = _named(
 """Words of few letters that are no products of letters where they stand alone."""
 CUSTOMARY = re.compile("x?y?z?|x*y*z*|a*b*c*|a?b?c?d?|p?q?r?s?|m?n?|u?v?w?|m?g?h?|k?q?")
 """Products of letters as people order them: what does not match is a word, where it stands alone or is long."""
+LARGE_NUMBERS = {
+    "hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9, "trillion": 10**12,
+}  # fmt: skip
+"""`1.5 million`; a billion is short scale."""

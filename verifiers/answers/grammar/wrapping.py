@@ -30,6 +30,8 @@ def unwrapped(text: str) -> tuple[str, bool]:
         before = text
         if text.endswith(".") and not text.endswith(".."):
             text = text[:-1].rstrip()
+        if len(text) > 4 and text.startswith("**") and text.endswith("**") and "**" not in text[2:-2]:
+            text = text[2:-2].strip()
         if text.startswith("\\[") and text.endswith("\\]"):
             text = text[2:-2].strip()
         match = OPENED.match(text)
