@@ -6,6 +6,7 @@ compared with numerical quadrature, because a wrong branch of an antiderivative 
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -24,6 +25,7 @@ from verifiers.answers.grammar.nodes import (
     Symbol,
     substitute,
     symbols,
+    walk,
 )
 from verifiers.answers.grammar.rational import rational
 from verifiers.answers.rewriting import BINDERS, has_binder, mapped, plain
@@ -39,15 +41,32 @@ class UnresolvedError(Exception):
 
 
 def resolved(node: Expression) -> Expression:
-    """The same value without binders. Raises UnresolvedError, GrammarError."""
+    """The same value without binders, apart from those over a sequence. Raises UnresolvedError, GrammarError."""
     return mapped(node, _worked_out) if has_binder(node) else node
 
 
 def _worked_out(node: Expression) -> Expression | None:
     if not isinstance(node, Call) or node.function not in BINDERS:
         return None
+    if _subscripted(node):
+        return node
     inside = Call(node.function, tuple(resolved(part) for part in node.arguments))
     return _binder(inside)
+
+
+def _subscripted(node: Call) -> bool:
+    """Whether it runs over a sequence, as the sum of a_k does: a_k is no constant there."""
+    match node.arguments:
+        case (_, Symbol(index), *_):
+            subscripts = [name.partition("_")[2] for part in node.arguments for name in _names(part)]
+            return any(re.search(rf"(?<![A-Za-z]){re.escape(index)}(?![A-Za-z])", text) for text in subscripts)
+        case _:
+            return False
+
+
+def _names(node: Expression) -> set[str]:
+    """All symbols, bound ones too."""
+    return {part.name for part in walk(node) if isinstance(part, Symbol)}
 
 
 @lru_cache(maxsize=256)

@@ -124,6 +124,8 @@ class Comparer:
                 return answer, Scalar(next(iter(values.values())))
             if isinstance(flat(expected)[0].operands[0], Call):
                 return answer, self._unnamed(expected, answer)
+        if isinstance(expected, Relation) and isinstance(answer, Interval) and len(solved(expected) or ()) > 1:
+            answer = _point(answer)
         if isinstance(expected, Relation) and isinstance(answer, Listing | Tuple):
             return answer, self._unnamed(expected, answer)
         return answer, expected
@@ -188,8 +190,7 @@ class Comparer:
                 if read is not None:
                     return compare_sets(read, expected, self.compare, self.scalars)
             case (Interval(), Tuple(items)) if len(items) == 2 and not (answer.closed_low or answer.closed_high):
-                ends = (_end(answer.low), _end(answer.high))
-                return self._tuples(ends, items)
+                return self._tuples((_end(answer.low), _end(answer.high)), items)
         if is_set(answer) and is_set(expected):
             return compare_sets(answer, expected, self.compare, self.scalars)
         if (is_set(answer) or is_set(expected)) and (only_symbol(answer) or only_symbol(expected)):
@@ -294,6 +295,13 @@ def _says_interval(value: Value) -> bool:
             return only_symbol(value) is not None and not any("==" in part.relations for part in flat(value))
         case _:
             return False
+
+
+def _point(of: Interval) -> Value:
+    """An open interval read as the pair that it also looks like."""
+    if of.closed_low or of.closed_high:
+        return of
+    return Tuple((_end(of.low), _end(of.high)))
 
 
 def _open_interval(low: Value, high: Value) -> Interval | None:

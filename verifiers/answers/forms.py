@@ -33,7 +33,7 @@ from verifiers.answers.grammar.rational import integer_root, rational
 from verifiers.answers.parts import comparisons, expressions, values
 from verifiers.answers.reading import is_written_number
 from verifiers.answers.rewriting import BINDERS, KNOWN
-from verifiers.answers.values import Quantity, Relation, SetOperation, Value
+from verifiers.answers.values import Quantity, Relation, Scalar, SetOperation, Value
 
 Form = Literal["equal", "worked_out", "simplified", "same"]
 ROOTS = frozenset({"sqrt", "cbrt", "root"})
@@ -61,6 +61,10 @@ def unfinished(answer: Value, expected: Value) -> str:
         return "not worked out: an intersection is left to be computed"
     if not is_solved(answer) and is_solved(expected):
         return "not worked out: it is left to be solved"
+    if not is_solved(expected):
+        return ""
+    if isinstance(answer, Scalar) and isinstance(expected, Scalar) and symbols(answer.of) and not symbols(expected.of):
+        return "not worked out: the answer is a constant, and symbols are left in it"
     constants = [node for node in expressions(answer) if not symbols(node)]
     wanted = [node for node in expressions(expected) if not symbols(node)]
     if not wanted:

@@ -31,6 +31,8 @@ from verifiers.answers.grammar.nodes import (
 MAX_PRODUCTS = 20_000
 """Pairs of monomials in one multiplication."""
 MAX_WHOLE_POWER = 60
+MAX_TERMS = 300
+"""Of a power of a sum that is written out: a larger one stays a power."""
 MAX_BITS = 4_000
 MAX_PRIME = 2_000
 """Trial divisors; what is left of a number after that stays one generator."""
@@ -79,11 +81,18 @@ def multiply(first: Polynomial, second: Polynomial) -> Polynomial:
     total: Polynomial = {}
     for left, a in first.items():
         for right, b in second.items():
-            total = add(total, _merged(left, right, a * b)) if right or left else add(total, {ONE: a * b})
+            for monomial, factor in _merged(left, right, a * b).items():
+                found = total.get(monomial, 0) + factor
+                if found:
+                    total[monomial] = found
+                else:
+                    total.pop(monomial, None)
     return total
 
 
 def _merged(left: Monomial, right: Monomial, factor: Fraction) -> Polynomial:
+    if not left or not right:
+        return {left or right: factor}
     powers = dict(left)
     for generator, power in right:
         powers[generator] = powers.get(generator, Fraction(0)) + power
@@ -120,7 +129,7 @@ def reduced(powers: dict[Generator, Fraction], factor: Fraction) -> Polynomial:
                     others.append(root_of_unity(turn))
                 else:
                     kept[generator] = turn
-            case ("under", numerator) if power.denominator == 1 and 0 < power <= MAX_WHOLE_POWER:
+            case ("under", numerator) if power.denominator == 1 and _expands(len(numerator), power.numerator):
                 others.extend([dict(numerator)] * power.numerator)
             case ("real root", degree, under) if power.denominator == 1 and power % degree != power:
                 whole = math.floor(power / degree)
@@ -135,6 +144,11 @@ def reduced(powers: dict[Generator, Fraction], factor: Fraction) -> Polynomial:
     for other in others:
         total = multiply(total, other)
     return total
+
+
+def _expands(terms: int, power: int) -> bool:
+    """Whether a whole power of a sum has few enough terms to be written out."""
+    return 0 < power <= MAX_WHOLE_POWER and math.comb(terms + power - 1, power) <= MAX_TERMS
 
 
 @cache
@@ -215,6 +229,8 @@ def whole_power(base: Ratio, exponent: int) -> Ratio:
                 raise NoNormalFormError
             powers = {generator: power * exponent for generator, power in monomial}
             return Ratio(reduced(powers, factor**exponent), constant(Fraction(1)))
+    if len(base.under) == 1 and base.over and not _expands(len(base.over), abs(exponent)) and exponent:
+        return Ratio(single(("under", frozenset(base.over.items())), Fraction(exponent)), constant(Fraction(1)))
     if abs(exponent) > MAX_WHOLE_POWER:
         raise NoNormalFormError
     total = plain(Fraction(1))
@@ -326,6 +342,8 @@ def exponential(of: Ratio) -> Ratio:
         turned = _turned(monomial, factor)
         if monomial == frozenset({(IMAGINARY, Fraction(1)), (PI, Fraction(1))}):
             total = multiply(total, reduced({ZETA: factor}, Fraction(1)))
+        elif (power_of := _exponential_of_logarithm(monomial, factor)) is not None:
+            total = multiply(total, power_of)
         elif turned is not None:
             done = times(Ratio(total, constant(Fraction(1))), turned)
             if len(done.under) != 1:
@@ -334,6 +352,18 @@ def exponential(of: Ratio) -> Ratio:
         else:
             total = multiply(total, single(("exp", monomial), factor))
     return Ratio(total, constant(Fraction(1)))
+
+
+def _exponential_of_logarithm(monomial: Monomial, factor: Fraction) -> Polynomial | None:
+    """exp(c m ln p) as (p^m)^c for a prime p; None for anything else."""
+    logarithms = [generator for generator, power in monomial if generator[0] == "ln" and power == 1]
+    if len(logarithms) != 1 or not isinstance(logarithms[0][1], int):
+        return None
+    (generator,) = logarithms
+    rest = monomial - {(generator, Fraction(1))}
+    if not rest:
+        return number_power(Fraction(generator[1]), factor)
+    return single(("to", generator[1], rest), factor)
 
 
 def _turned(monomial: Monomial, factor: Fraction) -> Ratio | None:
