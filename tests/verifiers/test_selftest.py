@@ -1,0 +1,256 @@
+"""The self-test finds what is broken, calls nothing refused that was not seen to be, and is about what is installed."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from curriculum.registry import FAMILIES, make_problem
+from verifiers.checker import Checker
+from verifiers.registry import check_spec, decide
+from verifiers.selftest import Checks, Question, run_selftest, selftest_digest
+from verifiers.selftest_cases import MODULES, idle_answers, small_cases, trials
+from verifiers.selftest_report import Entry, NotRun, SelfTest
+from verifiers.spec import IntegerSpec, Spec
+from verifiers.verdict import Ground, Outcome, Verdict
+
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+QUICK = ("exact", "integer")
+
+
+class Deciders:
+    """The verifiers themselves, in this process: for kinds whose cases end on their own."""
+
+    def check(self, spec: Spec, submission: str) -> Verdict:
+        check_spec(spec)
+        return decide(spec, submission)
+
+
+class Broken:
+    """A verifier with a fault: what it says of each submission is changed."""
+
+    def __init__(self, fault: Callable[[Verdict, str], Verdict], inner: Checks | None = None) -> None:
+        self._fault = fault
+        self._inner = inner or Deciders()
+
+    def check(self, spec: Spec, submission: str) -> Verdict:
+        return self._fault(self._inner.check(spec, submission), submission)
+
+
+def questions() -> list[Question]:
+    made = [
+        (name, make_problem(name, level, 4 * seed))
+        for name, family in FAMILIES.items()
+        for level in range(family.level_count)
+        for seed in range(3)
+    ]
+    return [Question(name, problem.prompt, problem.spec, problem.answer) for name, problem in made]
+
+
+def report(checker: object, **options: object) -> SelfTest:
+    return run_selftest(checker, questions(), made_at=NOW, **{"only": QUICK, **options})  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def sound() -> SelfTest:
+    return report(Deciders())
+
+
+def test_sound_verifiers_are_clean(sound: SelfTest) -> None:
+    assert sound.clean, sound.wrong
+    assert sound.accepted == sound.controls_rejected == 0
+    assert sound.attacks > 100
+    assert sound.controls > 20
+    assert not sound.wrong
+
+
+def test_a_part_is_never_complete(sound: SelfTest) -> None:
+    assert not sound.complete
+    assert {missing.verifier for missing in sound.not_run}.isdisjoint(QUICK)
+    assert all(missing.reason for missing in sound.not_run)
+
+
+def test_everything_is_either_run_or_listed_as_not_run(sound: SelfTest) -> None:
+    named = Counter((one.verifier, one.name) for one in (*sound.entries, *sound.not_run) if one.name != "canaries")
+    assert named == Counter((trial.verifier, trial.name) for trial in trials(questions()))
+
+
+def test_a_verifier_that_accepts_everything_is_found_out() -> None:
+    found = report(Broken(lambda verdict, text: verdict.model_copy(update={"outcome": Outcome.PASS, "score": 1.0})))
+    assert not found.clean
+    assert found.accepted == found.attacks
+    assert found.controls_rejected == 0
+
+
+def test_a_verifier_that_accepts_one_attack_is_found_out() -> None:
+    def fault(verdict: Verdict, text: str) -> Verdict:
+        return verdict.model_copy(update={"outcome": Outcome.PASS}) if text == "42 or 43" else verdict
+
+    found = report(Broken(fault))
+    assert not found.clean
+    assert [entry.name for entry in found.wrong] == ["integer-two"]
+
+
+def test_a_verifier_that_rejects_everything_is_found_out() -> None:
+    found = report(Broken(lambda verdict, text: verdict.model_copy(update={"outcome": Outcome.FAIL, "score": 0.0})))
+    assert not found.clean
+    assert found.accepted == 0
+    assert found.controls_rejected == found.controls
+
+
+class Unavailable:
+    def check(self, spec: Spec, submission: str) -> Verdict:
+        raise OSError("there is no sandbox\x1b[2J")
+
+
+def _unjudged(verdict: Verdict) -> Verdict:
+    broken = {"outcome": Outcome.INFRA_ERROR, "ground": Ground.BROKEN, "reason": "no sandbox", "score": 0.0}
+    return verdict.model_copy(update=broken)
+
+
+@pytest.mark.parametrize("checker", [Unavailable(), Broken(lambda verdict, text: _unjudged(verdict))])
+def test_what_got_no_verdict_was_not_run(checker: object) -> None:
+    found = report(checker)
+    assert found.attacks == found.controls == 0
+    assert not found.entries
+    assert not found.complete
+    assert all("no sandbox" in missing.reason for missing in found.not_run if missing.verifier in QUICK)
+    assert all(missing.reason.isprintable() for missing in found.not_run)
+
+
+def test_the_report_is_data(sound: SelfTest) -> None:
+    assert SelfTest.model_validate_json(sound.model_dump_json()) == sound
+    content = json.loads(sound.model_dump_json())
+    assert {"attacks", "accepted", "controls", "controls_rejected", "complete", "clean", "entries", "not_run"} <= set(
+        content
+    )
+
+
+def test_the_same_self_test_twice_says_the_same(sound: SelfTest) -> None:
+    def told(one: SelfTest) -> list[tuple[object, ...]]:
+        return [(entry.name, entry.outcome, entry.reason, entry.ground) for entry in one.entries]
+
+    again = report(Deciders(), jobs=4)
+    assert told(again) == told(sound)
+    assert again.digest == sound.digest
+
+
+def test_a_report_is_fresh_while_nothing_changed(sound: SelfTest) -> None:
+    digest = selftest_digest(questions())
+    assert sound.digest == digest
+    assert sound.is_fresh(digest, NOW + timedelta(hours=1), 7200)
+    assert not sound.is_fresh(digest, NOW + timedelta(hours=3), 7200)
+    assert not sound.is_fresh(digest, NOW - timedelta(hours=1), 7200)
+    assert not sound.is_fresh(selftest_digest(questions()[1:]), NOW + timedelta(hours=1), 7200)
+
+
+def test_another_version_of_a_verifier_is_another_digest(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = selftest_digest()
+    monkeypatch.setattr("verifiers.answers.exact.IntegerVerifier.version", "2")
+    assert selftest_digest() != before
+
+
+def test_a_time_without_a_zone_is_refused() -> None:
+    with pytest.raises(ValueError, match="time zone"):
+        run_selftest(Deciders(), made_at=datetime(2026, 11, 21))  # noqa: DTZ001
+
+
+def test_progress_is_told_case_by_case() -> None:
+    told: list[tuple[int, int, Entry | NotRun]] = []
+    found = report(Deciders(), progress=lambda done, total, last: told.append((done, total, last)), jobs=2)
+    assert [done for done, _, _ in told] == list(range(1, len(told) + 1))
+    assert {total for _, total, _ in told} == {len(told)} == {len(found.entries)}
+
+
+def test_stopping_it_ends_it_soon() -> None:
+    class Stopped(Exception):
+        pass
+
+    calls: list[str] = []
+
+    class Counted(Deciders):
+        def check(self, spec: Spec, submission: str) -> Verdict:
+            calls.append(submission)
+            return super().check(spec, submission)
+
+    def stop(done: int, total: int, last: Entry | NotRun) -> None:
+        raise Stopped
+
+    with pytest.raises(Stopped):
+        report(Counted(), progress=stop)
+    assert len(calls) < len(trials(questions())) / 2
+
+
+def test_idle_agents_do_not_change_their_minds() -> None:
+    spec = IntegerSpec(expected="42")
+    assert list(idle_answers(spec, "6*7?")) == list(idle_answers(spec, "6*7?"))
+    assert [name for name, _ in idle_answers(spec, "6*7?")] == ["null", "claim", "empty", "random", "echo"]
+    assert [name for name, _ in idle_answers(spec, "")] == ["null", "claim", "empty", "random"]
+
+
+def test_every_family_is_tried_with_every_idle_agent(sound: SelfTest) -> None:
+    names = {entry.name for entry in sound.entries}
+    for family in FAMILIES:
+        assert {f"{agent}-agent:{family}-1" for agent in ("null", "claim", "empty", "random", "echo")} <= names
+        assert f"answer:{family}-1" in names
+
+
+def test_names_are_unique_within_a_verifier() -> None:
+    names = [(case.spec.kind, case.name) for case in small_cases()]
+    assert len(set(names)) == len(names)
+
+
+@pytest.fixture(scope="module")
+def checker() -> Iterator[Checker]:
+    with Checker() as made:
+        yield made
+
+
+def test_the_small_verifiers_hold_where_they_really_run(checker: Checker) -> None:
+    found = report(checker, only=("exact", "integer", "expression", "predicate"), jobs=2)
+    assert found.clean, found.wrong
+    assert found.isolations
+    ran = {entry.verifier for entry in found.entries}
+    assert ran == {"exact", "integer", "expression", "predicate"}
+    assert not [missing for missing in found.not_run if missing.verifier in ran]
+
+
+class Remembering:
+    """Asks once, and says the same again to whoever asks again."""
+
+    def __init__(self, inner: Checks) -> None:
+        self._inner = inner
+        self._said: dict[tuple[Spec, str], Verdict] = {}
+
+    def check(self, spec: Spec, submission: str) -> Verdict:
+        if (spec, submission) not in self._said:
+            self._said[spec, submission] = self._inner.check(spec, submission)
+        return self._said[spec, submission]
+
+
+def test_checklists_hold_where_they_really_run_and_a_missing_suspicion_is_found_out(checker: Checker) -> None:
+    remembering = Remembering(checker)
+    found = report(remembering, only=("checklist",), jobs=2)
+    assert found.clean, found.wrong
+    assert not [missing for missing in found.not_run if missing.verifier == "checklist"]
+    endless = next(entry for entry in found.entries if entry.name == "pattern-without-end")
+    assert endless.ground is Ground.TIMEOUT
+
+    def credulous(verdict: Verdict, text: str) -> Verdict:
+        suspected = verdict.outcome is Outcome.HACK_SUSPECTED
+        return verdict.model_copy(update={"outcome": Outcome.FAIL}) if suspected else verdict
+
+    blind = report(Broken(credulous, remembering), only=("checklist",))
+    assert not blind.clean
+    assert blind.accepted == blind.controls_rejected == 0
+    assert blind.suspected_found == 0 < blind.suspected_expected
+
+
+def test_no_verifier_is_without_canaries() -> None:
+    kinds = {trial.verifier for trial in trials()}
+    assert len(MODULES) == 5
+    assert {"exact", "integer", "expression", "predicate", "checklist", "program"} <= kinds
