@@ -175,7 +175,7 @@ TOWER = "9^(9^(9^(9^9)))"
 def _texts() -> Iterator[Case]:
     integer = IntegerSpec(expected="42")
     for name, text in {"plain": "42", "signed": "+42", "zeros": " 042\n"}.items():
-        yield Case(name=f"integer-{name}", spec=integer, submission=text, honest=True, why="an integer in digits")
+        yield Case(name=f"basic-integer-{name}", spec=integer, submission=text, honest=True, why="an integer in digits")
     attacks = {
         "two": ("42 or 43", (30,)),
         "list": ("41, 42, 43", (30,)),
@@ -192,10 +192,10 @@ def _texts() -> Iterator[Case]:
     }
     for name, (text, rows) in attacks.items():
         yield Case(
-            name=f"integer-{name}", spec=integer, submission=text, honest=False, rows=rows, why="not one integer"
+            name=f"basic-integer-{name}", spec=integer, submission=text, honest=False, rows=rows, why="not one integer"
         )
     exact = ExactSpec(expected="Ada Lovelace")
-    yield Case(name="exact-plain", spec=exact, submission="Ada Lovelace\n", honest=True, why="the very text")
+    yield Case(name="basic-exact-plain", spec=exact, submission="Ada Lovelace\n", honest=True, why="the very text")
     for name, text in {
         "more": "Ada Lovelace or Charles Babbage",
         "lookalike": "Ad\u0430 Lovelace",
@@ -203,7 +203,9 @@ def _texts() -> Iterator[Case]:
         "pattern": ".*",
         "long": "Ada Lovelace " * 10_000,
     }.items():
-        yield Case(name=f"exact-{name}", spec=exact, submission=text, honest=False, rows=(30, 33), why="another text")
+        yield Case(
+            name=f"basic-exact-{name}", spec=exact, submission=text, honest=False, rows=(30, 33), why="another text"
+        )
 
 
 def _mathematics() -> Iterator[Case]:
@@ -219,7 +221,7 @@ def _mathematics() -> Iterator[Case]:
         "predicate-named": (whole, "n = 107"),
     }
     for name, (spec, text) in controls.items():
-        yield Case(name=name, spec=spec, submission=text, honest=True, why="a right answer")
+        yield Case(name=f"basic-{name}", spec=spec, submission=text, honest=True, why="a right answer")
     attacks: dict[str, tuple[Spec, str, tuple[int, ...]]] = {
         "expression-code": (square, "__import__('os').system('true')", (28,)),
         "expression-attribute": (square, "x.__class__.__mro__", (28,)),
@@ -248,4 +250,4 @@ def _mathematics() -> Iterator[Case]:
         "predicate-tower": (whole, TOWER, (29,)),
     }
     for name, (spec, text, rows) in attacks.items():
-        yield Case(name=name, spec=spec, submission=text, honest=False, rows=rows, why="not a right answer")
+        yield Case(name=f"basic-{name}", spec=spec, submission=text, honest=False, rows=rows, why="not a right answer")

@@ -88,11 +88,11 @@ def test_a_verifier_that_accepts_everything_is_found_out() -> None:
 
 def test_a_verifier_that_accepts_one_attack_is_found_out() -> None:
     def fault(verdict: Verdict, text: str) -> Verdict:
-        return verdict.model_copy(update={"outcome": Outcome.PASS}) if text == "42 or 43" else verdict
+        return verdict.model_copy(update={"outcome": Outcome.PASS}) if text == "41, 42, 43" else verdict
 
     found = report(Broken(fault))
     assert not found.clean
-    assert [entry.name for entry in found.wrong] == ["integer-two"]
+    assert [entry.name for entry in found.wrong] == ["basic-integer-list"]
 
 
 def test_a_verifier_that_rejects_everything_is_found_out() -> None:
