@@ -16,7 +16,7 @@ from verifiers.smt.answers import Answer, Satisfiable
 from verifiers.smt.errors import OutOfMemory, SolverBroke
 from verifiers.smt.terms import Function, Sort, Term, walk
 
-EFFORT_SHARE = 4
+EFFORT_SHARE = 20
 """Its unit of effort is larger than Z3's: about so many times."""
 
 KIND: dict[str, Kind] = {

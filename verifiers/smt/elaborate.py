@@ -13,7 +13,7 @@ from verifiers.smt.operators import OPERATORS, apply_operator, coerced
 from verifiers.smt.reader import Atom, Form, Node, form, is_symbol, symbol
 from verifiers.smt.terms import BOOL, INT, REAL, Function, Sort, Term, Terms, array, bits
 
-MAX_STEPS = 1_000_000
+MAX_STEPS = 300_000
 MAX_INDEX = 100_000
 MAX_BOUND = 64
 RESERVED = frozenset({"let", "forall", "exists", "match", "par", "!", "_", "as", "lambda", "const", *OPERATORS})

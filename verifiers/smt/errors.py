@@ -21,14 +21,15 @@ class CommandError(ClaimError):
 class Undefined(Exception):
     """This term has no value that our arithmetic can give: a division by zero, a quantifier, a number too large."""
 
-    def __init__(self, message: str, *, by_zero: bool = False) -> None:
+    def __init__(self, message: str, *, by_zero: bool = False, quantified: bool = False) -> None:
         super().__init__(message)
         self.by_zero = by_zero
+        self.quantified = quantified
 
 
 class SolverBroke(Exception):
     """A solver, or two of them, contradict themselves or fail: nothing is known of the submission."""
 
 
-class OutOfMemory(Exception):
-    """A solver took more memory than it may."""
+class OutOfMemory(MemoryError):
+    """A solver took more memory than it may. What it leaves behind cannot be trusted: this process has to end."""

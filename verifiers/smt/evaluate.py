@@ -75,7 +75,7 @@ def _next(frame: _Frame, known: dict[int, Value]) -> Term | None:
             known[term.number] = deciding if frame.place < len(args) else not deciding
             return None
         case "forall" | "exists":
-            raise Undefined("a quantifier")
+            raise Undefined("a quantifier", quantified=True)
     while frame.place < len(args):
         if args[frame.place].number not in known:
             return args[frame.place]

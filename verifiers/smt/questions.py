@@ -221,6 +221,8 @@ def _satisfies(problem: Problem, claim: Claim, values: dict[str, str], bench: Be
         except Undefined as error:
             if error.by_zero:
                 return refuted(f"{each.name} divides by zero there", {**evidence, "false": each.name})
+            if not error.quantified:
+                return open_question(f"{each.name} has no value there: {error}", {**evidence, "false": each.name})
             ruling = _by_solver(problem, claim, each.term, each.name, bench, by_solver, evidence)
             if ruling is not None:
                 return ruling

@@ -56,6 +56,6 @@ class SmtSpec(SpecData):
     guard from left to right), or the claim is not proved. `total`: as SMT-LIB has it."""
     second: Literal["required", "if_available", "none"] = "if_available"
     """What cvc5 has to say of a proof: agree, not contradict, nothing. A contradiction is nobody's answer."""
-    effort: int = Field(default=4_000_000, ge=1_000, le=1_000_000_000)
-    """The most steps (Z3's `rlimit`) of each question to a solver: the same on every machine. 1,000,000 take about a
-    second."""
+    effort: int = Field(default=1_000_000, ge=1_000, le=1_000_000_000)
+    """The most steps (Z3's `rlimit`) of each question to a solver: the same on every machine. 1,000,000 take from
+    half a second to several."""

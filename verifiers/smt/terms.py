@@ -14,6 +14,9 @@ MAX_DEPTH = 3_000
 """Of the graph. Solvers recurse over it."""
 MAX_WIDTH = 1_024
 """Bits of a bit vector."""
+MAX_SIZE = 14_000
+"""Of the numbers that a term can come to, in bits, were each symbol a number of one bit: `x` squared forty times over is
+refused before any solver multiplies it out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,8 @@ class Term:
     payload: Any
     """The numbers of an indexed operator, or as above."""
     depth: int
+    size: int
+    """See MAX_SIZE."""
     number: int
     """In the order of making: arguments before what is made of them."""
 
@@ -105,7 +110,10 @@ class Terms:
                 raise ClaimError(f"terms nested more than {MAX_DEPTH:,} deep, definitions written out")
             if len(self._known) >= MAX_TERMS:
                 raise ClaimError(f"more than {MAX_TERMS:,} different terms, definitions written out")
-            found = Term(op, tuple(args), sort, payload, depth, len(self._known))
+            size = _size(op, args, payload)
+            if size > MAX_SIZE:
+                raise ClaimError(f"numbers of more than {MAX_SIZE:,} bits, or a power as high")
+            found = Term(op, tuple(args), sort, payload, depth, size, len(self._known))
             self._known[key] = found
         return found
 
@@ -148,6 +156,17 @@ class Terms:
 
     def implication(self, premise: Term, conclusion: Term) -> Term:
         return self.disjunction([self.negation(premise), conclusion])
+
+
+def _size(op: str, args: Sequence[Term], payload: Any) -> int:
+    if op == "value":
+        return max(payload.numerator.bit_length(), payload.denominator.bit_length())
+    sizes = [each.size for each in args]
+    if op in ("*", "/"):
+        return sum(sizes)
+    if op in ("+", "-"):
+        return max(sizes) + len(sizes).bit_length()
+    return max(sizes, default=1)
 
 
 def walk(roots: Sequence[Term]) -> Iterator[Term]:

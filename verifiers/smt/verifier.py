@@ -15,7 +15,7 @@ from verifiers.answers.reading import clipped
 from verifiers.errors import SpecError
 from verifiers.smt import questions
 from verifiers.smt.bench import Bench, tools
-from verifiers.smt.errors import ClaimError, CommandError, OutOfMemory, SolverBroke
+from verifiers.smt.errors import ClaimError, CommandError, SolverBroke
 from verifiers.smt.problem import Problem, problem
 from verifiers.smt.ruling import Ruling
 from verifiers.smt.spec import SmtSpec
@@ -44,10 +44,11 @@ class SmtVerifier:
             questions.worth_asking(found, bench)
         except ClaimError as error:
             raise SpecError(f"the claim cannot be used: {error}") from None
-        except (SolverBroke, OutOfMemory):
+        except SolverBroke:
             return  # what it is worth is not known; the verdict will say so
 
     def verify(self, spec: SmtSpec, submission: str) -> Verdict:
+        """Raises MemoryError where a solver runs out of it: the process is then spent."""
         found = _readable(spec)
         try:
             ruling = DECIDE[spec.question](found, submission, Bench(spec.effort, spec.second))
@@ -58,8 +59,6 @@ class SmtVerifier:
             ruling = Ruling(
                 Outcome.FAIL, Ground.UNREADABLE, f"cannot be read: {error}", {"submitted": clipped(submission)}
             )
-        except OutOfMemory as error:
-            ruling = Ruling(Outcome.FAIL, Ground.MEMORY, "a solver ran out of memory", {"said": clipped(str(error))})
         except SolverBroke as error:
             ruling = Ruling(Outcome.INFRA_ERROR, Ground.BROKEN, str(error), {})
         evidence: dict[str, Any] = {

@@ -6,8 +6,10 @@ starts no timer thread. The clock on the wall belongs to whoever started this pr
 
 from __future__ import annotations
 
+import os
 import resource
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import z3
@@ -22,14 +24,16 @@ from verifiers.smt.z3_values import Reader
 MOST_MEMORY_MIB = 2_048
 
 
-def _limit_memory() -> None:
-    """Z3 says `out of memory` before the process would be ended for it."""
-    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
-    most = MOST_MEMORY_MIB if soft == resource.RLIM_INFINITY else min(MOST_MEMORY_MIB, (soft >> 20) * 6 // 10)
+@lru_cache(maxsize=1)
+def _limit_memory(process: int) -> None:
+    """Z3 says `out of memory` before this process would be ended for it. Once in each, also after a fork."""
+    most = MOST_MEMORY_MIB
+    for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA):
+        soft, _ = resource.getrlimit(kind)
+        if soft != resource.RLIM_INFINITY:
+            most = min(most, (soft >> 20) * 6 // 10)
     z3.set_param("memory_max_size", most)
 
-
-_limit_memory()
 
 Build = Callable[[Any, list[Any], Term], Any]
 
@@ -92,6 +96,7 @@ class Z3:
     name = "z3"
 
     def __init__(self, effort: int) -> None:
+        _limit_memory(os.getpid())
         self._context = z3.Context()
         self._effort = effort
         self._sorts: dict[Sort, Any] = {}
