@@ -10,6 +10,10 @@ class ClaimError(Exception):
         super().__init__(message if at is None else f"{message} (character {at + 1})")
 
 
+class FormError(ClaimError):
+    """It is in the language, but not in the part of it that was asked for."""
+
+
 class CommandError(ClaimError):
     """It holds a command that has no place there. `tampering` where it speaks to the solver or to its output."""
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from verifiers.answers.reading import clipped
 from verifiers.smt.elaborate import Definition, Names, atoms
-from verifiers.smt.errors import ClaimError, CommandError
+from verifiers.smt.errors import ClaimError, CommandError, FormError
 from verifiers.smt.operators import OPERATORS
 from verifiers.smt.reader import SUBMISSION, Atom, Form, Node, read
 from verifiers.smt.script import COMMANDS, TAMPERING, definition
@@ -58,19 +58,19 @@ def refuse_command(node: Node) -> None:
 
 
 def check_language(spec: SmtSpec, bodies: Sequence[Node]) -> None:
-    """Raises ClaimError where terms use what the spec does not allow, or are larger than it allows."""
+    """Raises FormError where terms use what the spec does not allow, or are larger than it allows."""
     found = atoms(bodies)
     if spec.max_size is not None and len(found) > spec.max_size:
-        raise ClaimError(f"{len(found)} symbols and numbers, where {spec.max_size} are allowed")
+        raise FormError(f"{len(found)} symbols and numbers, where {spec.max_size} are allowed")
     names = Counter(atom.text for atom in found if atom.kind == "symbol")
     for name in names:
         if name in spec.forbidden:
-            raise ClaimError(f"{clipped(name)} may not be used here")
+            raise FormError(f"{clipped(name)} may not be used here")
     if spec.allowed is not None:
         heads = {atom.text for atom in found if atom.kind == "symbol" and _is_operator(atom.text)}
         extra = sorted(heads - set(spec.allowed))
         if extra:
-            raise ClaimError(f"{clipped(', '.join(extra[:5]))} may not be used here")
+            raise FormError(f"{clipped(', '.join(extra[:5]))} may not be used here")
 
 
 def _is_operator(name: str) -> bool:

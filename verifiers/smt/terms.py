@@ -15,8 +15,8 @@ MAX_DEPTH = 3_000
 MAX_WIDTH = 1_024
 """Bits of a bit vector."""
 MAX_SIZE = 14_000
-"""Of the numbers that a term can come to, in bits, were each symbol a number of one bit: `x` squared forty times over is
-refused before any solver multiplies it out."""
+"""Of the numbers that a term can come to, in bits, were each symbol a number of one bit: `x` squared forty times over
+is refused before any solver multiplies it out."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,9 @@ from verifiers.answers.reading import clipped
 from verifiers.errors import SpecError
 from verifiers.smt import questions
 from verifiers.smt.bench import Bench, tools
-from verifiers.smt.errors import ClaimError, CommandError, SolverBroke
+from verifiers.smt.errors import ClaimError, CommandError, FormError, SolverBroke
 from verifiers.smt.problem import Problem, problem
-from verifiers.smt.ruling import Ruling
+from verifiers.smt.ruling import Ruling, unfinished
 from verifiers.smt.spec import SmtSpec
 from verifiers.verdict import Ground, Outcome, Verdict
 
@@ -55,6 +55,8 @@ class SmtVerifier:
         except CommandError as error:
             outcome = Outcome.HACK_SUSPECTED if error.tampering else Outcome.FAIL
             ruling = Ruling(outcome, Ground.FORBIDDEN, str(error), {"submitted": clipped(submission)})
+        except FormError as error:
+            ruling = unfinished(f"not in the form asked for: {error}", {"submitted": clipped(submission)})
         except ClaimError as error:
             ruling = Ruling(
                 Outcome.FAIL, Ground.UNREADABLE, f"cannot be read: {error}", {"submitted": clipped(submission)}
