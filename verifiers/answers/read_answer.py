@@ -21,12 +21,13 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 
+from verifiers.answers.grammar.brackets import Hint
 from verifiers.answers.grammar.characters import plain
 from verifiers.answers.grammar.errors import GrammarError, TooLargeError
-from verifiers.answers.grammar.mathematics import Context
+from verifiers.answers.grammar.naming import Context
 from verifiers.answers.grammar.nodes import Comparison, Constant, Expression, symbols, walk
 from verifiers.answers.grammar.notation import tokens_of
-from verifiers.answers.grammar.structures import Hint, Structures
+from verifiers.answers.grammar.structures import Structures
 from verifiers.answers.grammar.tokens import MAX_CHARACTERS
 from verifiers.answers.grammar.wording import certain_words, choice, folded, loose_words
 from verifiers.answers.grammar.wrapping import unwrapped
@@ -96,12 +97,15 @@ def _customary(text: str, expected: Value | None) -> str:
         return text.replace(",", ".")
     if "10" in text and ("x" in text or "X" in text):
         text = TIMES.sub(r"\\times ", text)
+    if text.endswith(")"):
+        text = ASIDE.sub(r", \1", text)
     return "0" + text if HEXADECIMAL.fullmatch(text) else text
 
 
 BLANK_GROUPS = re.compile(r"[+-]?[1-9][0-9]{0,2}(?: [0-9]{3})+(?:\.[0-9]+)?")
 DECIMAL_COMMA = re.compile(r"[+-]?(?:0|[1-9][0-9]*),(?:[0-9]{1,2}|[0-9]{4,12})|[+-]?0,[0-9]{3}")
 TIMES = re.compile(r"(?<=[0-9])\s*[xX]\s*(?=10\s*(?:\^|\*\*))")
+ASIDE = re.compile(r"(?<=[ ~])\(\s*([A-Za-z]\s*\\in\s*\\mathbb\s*\{?[NZ]\}?)\s*\)$")
 HEXADECIMAL = re.compile(r"[A-F][0-9A-F]+_(?:16|\{16\})")
 
 

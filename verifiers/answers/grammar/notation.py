@@ -195,6 +195,8 @@ def _styled(style: str, content: str, glued: bool) -> Token:
 
 
 def _accented(accent: str, under: str, glued: bool) -> Token:
+    if under in ("\\imath", "\\jmath"):
+        under = under[1]
     name = under.removeprefix("\\")
     if under.startswith("\\") and name not in GREEK_NAMES:
         raise GrammarError(f"{under[:20]} is not a symbol")

@@ -7,19 +7,17 @@ What a pair of round brackets means is settled by what stands around it (infinit
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from fractions import Fraction
-from typing import Literal
 
+from verifiers.answers.grammar.brackets import OPERATIONS, Hint, has_items, number_set, tuple_or_interval
 from verifiers.answers.grammar.errors import GrammarError, TooLargeError
-from verifiers.answers.grammar.joining import NODES, SETS, as_set, builder, is_name, joined
-from verifiers.answers.grammar.mathematics import DEGREE, Context, Mathematics
+from verifiers.answers.grammar.joining import SETS, as_set, builder, is_name, joined
+from verifiers.answers.grammar.mathematics import DEGREE, Mathematics
 from verifiers.answers.grammar.matrices import rows
+from verifiers.answers.grammar.naming import Context
 from verifiers.answers.grammar.nodes import (
     Comparison,
     Expression,
     Negation,
-    Number,
     Product,
     Symbol,
 )
@@ -32,10 +30,8 @@ from verifiers.answers.values import (
     Builder,
     FiniteSet,
     Infinity,
-    Interval,
     Matrix,
     Named,
-    NumberSet,
     Quantity,
     Relation,
     Scalar,
@@ -45,23 +41,7 @@ from verifiers.answers.values import (
 )
 
 RELATIONS: dict[str, Sign] = {"=": "==", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
-OPERATIONS: dict[str, Literal["union", "intersection", "difference"]] = {
-    "\\cup": "union",
-    "\\cap": "intersection",
-    "\\setminus": "difference",
-}
 MAX_ITEMS = 500
-
-
-@dataclass(frozen=True, slots=True)
-class Hint:
-    """What an expected answer settles: how round and square brackets around two numbers are read."""
-
-    round_pair: Literal["tuple", "interval", "unknown"] = "unknown"
-    square_pair: Literal["tuple", "interval"] = "interval"
-    braces: bool = False
-    """Whether `{5}` without backslashes is a set."""
-
 
 COMMON_UNITS = frozenset("mgshLNJWVAK")
 """Letters that are units behind a number and a blank; others only where a unit is expected."""
@@ -88,15 +68,21 @@ class Structures(Mathematics):
         """Items up to a sign or the end, joined as one value."""
         items = self.items()
         joiners: set[str] = set()
-        while self.at(",", ";", "and", "or"):
+        while self.at(",", ";", "and", "or", "\\cup"):
+            sets = self.at("\\cup")
             joiners.add(self.joiner())
-            items.extend(self.items())
+            more = self.items()
+            if sets and not (isinstance(items[-1], Relation) and all(isinstance(item, Relation) for item in more)):
+                raise self.error("a union of things that are no sets")
+            items.extend(more)
             if len(items) > MAX_ITEMS:
                 raise TooLargeError(f"more than {MAX_ITEMS} items")
         return joined(items, joiners, self.error)
 
     def joiner(self) -> str:
         sign = self.take().text
+        if sign == "\\cup":
+            return "or"
         if sign in (",", ";") and self.at("and", "or"):
             sign = self.take().text
         return sign
@@ -160,7 +146,7 @@ class Structures(Mathematics):
     def operand(self, *, within: bool = False) -> Value:
         """A value, or sets joined by one kind of operation. `within`: a set is to follow, so braces are one."""
         first = self.primary(within)
-        if not self.at(*OPERATIONS):
+        if not self.at(*OPERATIONS) or (isinstance(first, Scalar | Infinity) and self.at("\\cup")):
             return first
         sign = self.token.text
         parts = [as_set(first, self.error)]
@@ -179,7 +165,7 @@ class Structures(Mathematics):
             return self.money()
         if token.kind == "mark":
             text = token.text
-            if text in ("(", "[", "\\langle", "{") and self.has_comma():
+            if text in ("(", "[", "\\langle", "{") and has_items(self):
                 return self.bracketed_items()
             if text in ("[", "]"):
                 return self.bracketed_items()
@@ -193,7 +179,7 @@ class Structures(Mathematics):
                 self.take()
                 return FiniteSet(())
             if text.startswith("\\mathbb"):
-                return self.number_set()
+                return number_set(self)
             if text.startswith("\\begin{") and text != "\\begin{vmatrix}":
                 return Matrix(rows(self))
         infinity = self.infinity()
@@ -233,17 +219,22 @@ class Structures(Mathematics):
     def ends_unit(self) -> bool:
         """Whether a common letter begins a unit, and nothing but more of it comes before the end of the item.
 
-        `s^2` alone is a square of a symbol; `m^2` is an area."""
-        start, kept = self.index, list(self.tokens)
-        if self.token.text not in COMMON_UNITS:
+        `s^2` alone is a square of a symbol, `m^2` an area; `m g h` is a product, `m/s` and `N m` are units."""
+        before = self.tokens[self.index - 1]
+        if self.token.text not in COMMON_UNITS or not (before.kind == "number" or before.text in (")", "}")):
             return False
+        start, kept = self.index, list(self.tokens)
         try:
             found = unit(self, self.context.units)
         except GrammarError:
             return False
         else:
-            over = self.token.kind == "end" or self.token.text in SEPARATORS
-            return over and (len(found) > 1 or found[0][1] == 1 or found[0][0] == "m")
+            (name, power), *others = found
+            if self.token.kind != "end" and self.token.text not in SEPARATORS:
+                return False
+            if others:
+                return any(len(atom) > 1 or exponent < 0 for atom, exponent in found) or found == (("N", 1), ("m", 1))
+            return (before.kind == "number" and power == 1) or (name == "m" and power in (2, 3))
         finally:
             self.index, self.tokens = start, kept
 
@@ -294,24 +285,6 @@ class Structures(Mathematics):
 
     # -- brackets
 
-    def has_comma(self) -> bool:
-        """Whether the bracket that opens here has items in it. Plain braces may hold a condition, or meet a set."""
-        braces = self.token.text == "{"
-        depth = 0
-        for index in range(self.index, len(self.tokens)):
-            token = self.tokens[index]
-            if token.kind != "mark":
-                continue
-            if token.text in ("(", "[", "{", "\\{", "\\langle"):
-                depth += 1
-            elif token.text in (")", "]", "}", "\\}", "\\rangle"):
-                depth -= 1
-                if depth == 0:
-                    return braces and self.tokens[index + 1].text in OPERATIONS
-            elif depth == 1 and (token.text in (",", ";") or (braces and token.text in ("|", "\\mid", ":"))):
-                return True
-        return False
-
     def bracketed_items(self) -> Value:
         opening = self.take().text
         if opening == "{":
@@ -329,7 +302,7 @@ class Structures(Mathematics):
         if closing not in (")", "]", "["):
             self.index -= 1
             raise self.error("a bracket that is not closed")
-        return self.tuple_or_interval(opening, items, closing)
+        return tuple_or_interval(self.hint, opening, items, closing, self.error)
 
     def elements(self) -> list[Value]:
         outer, self.bars = self.bars, 0
@@ -341,32 +314,6 @@ class Structures(Mathematics):
                 raise TooLargeError(f"more than {MAX_ITEMS} items")
         self.bars = outer
         return items
-
-    def tuple_or_interval(self, opening: str, items: list[Value], closing: str) -> Value:
-        pair = opening + closing
-        if len(items) == 2:
-            low, high = (item.of if isinstance(item, Scalar) else item for item in items)
-            infinite = isinstance(low, Infinity) or isinstance(high, Infinity)
-            if pair == "()":
-                wanted = infinite or self.hint.round_pair == "interval"
-            else:
-                wanted = pair != "[]" or infinite or self.hint.square_pair == "interval"
-            ends = (Infinity, *NODES)
-            if wanted and isinstance(low, ends) and isinstance(high, ends):
-                closed_low, closed_high = opening == "[", closing == "]"
-                if isinstance(low, Infinity) and (closed_low or low.sign > 0):
-                    raise self.error("infinity as an end that is reached")
-                if isinstance(high, Infinity) and (closed_high or high.sign < 0):
-                    raise self.error("infinity as an end that is reached")
-                return Interval(low, high, closed_low, closed_high)
-        if pair not in ("()", "[]"):
-            raise self.error("brackets that do not belong together")
-        if pair == "[]" and all(isinstance(item, Tuple) for item in items):
-            rows = [item.items for item in items if isinstance(item, Tuple)]
-            entries = [[entry.of for entry in row if isinstance(entry, Scalar)] for row in rows]
-            if all(len(row) == len(rows[0]) == len(read) for row, read in zip(rows, entries, strict=True)):
-                return Matrix(tuple(map(tuple, entries)))
-        return Tuple(tuple(items))
 
     def braces(self) -> Value:
         return self.members("\\}" if self.take().text == "\\{" else "}")
@@ -396,27 +343,3 @@ class Structures(Mathematics):
         if any(isinstance(item, Relation | Named) for item in items):
             raise self.error("a set of equations")
         return FiniteSet(tuple(items))
-
-    def number_set(self) -> Value:
-        name = self.take().text[-1]
-        if self.at("^"):
-            self.take()
-            sign = self.power_of_set()
-            if sign == "+" and name in "ZR":
-                zero = Number(Fraction(0))
-                return NumberSet("N") if name == "Z" else Interval(zero, Infinity(1), False, False)
-            raise self.error("a power of a set of numbers")
-        if self.at("_"):
-            self.take()
-            if name == "N" and self.foot() == "0":
-                return NumberSet("N0")
-            raise self.error("a set of numbers with a subscript")
-        return NumberSet(name)  # type: ignore[arg-type]
-
-    def power_of_set(self) -> str:
-        if self.at("{"):
-            self.take()
-            sign = self.take().text
-            self.expect("}")
-            return sign
-        return self.take().text
