@@ -83,6 +83,12 @@ def outcome_of_check(checked: Ran, statement: Statement, source: Source, mark: s
     if checked.reserved:
         reason = f"it declares {clipped(checked.reserved[0])}, which the kernel takes for Lean's own"
         return Judged(Outcome.HACK_SUSPECTED, reason, Ground.FORBIDDEN, {"reserved": checked.reserved[:10]})
+    if checked.axioms:
+        named = clipped(", ".join(checked.axioms))
+        reason = f"its compiled file declares axioms: {named}"
+        return Judged(
+            Outcome.HACK_SUSPECTED, reason, Ground.FORBIDDEN, {"axioms": [clipped(name) for name in checked.axioms]}
+        )
     if checked.ended == "exited" and checked.code in (0, 1) and not checked.has:
         return _missing(checked, statement, source)
     if checked.refused:

@@ -17,7 +17,9 @@ MARK = b"olean"
 HEADERS = {1: 56, 2: 88}
 """Format -> bytes before the data; the last eight of them are the address that pointers count from."""
 CONSTRUCTOR_OF_MODULE, FIELDS = 0, 5
-NAMES, ENTRIES = 1, 4
+NAMES, CONSTANTS, ENTRIES = 1, 2, 4
+AXIOM, QUOTIENT = 0, 4
+"""Kinds of declarations that nothing proves."""
 ARRAY, STRING, STR, NUM = 246, 249, 1, 2
 MOST_DEPTH = 200
 
@@ -41,6 +43,11 @@ class Olean:
         """What it declares, as full names, without quotation marks."""
         known: dict[int, str] = {}
         return [self._name(self._word(at), known, 0) for at in self._elements(self._field(NAMES))]
+
+    def axioms(self) -> list[str]:
+        """Those of its declarations that nothing proves."""
+        found = zip(self.names(), self._elements(self._field(CONSTANTS)), strict=False)
+        return [name for name, at in found if self._object(self._at(self._word(at)))[2] in (AXIOM, QUOTIENT)]
 
     def without_entries(self) -> bytes:
         """The same declarations and nothing else."""

@@ -187,8 +187,8 @@ def _name(word: Word, code: Sequence[Word], index: int, allowed: frozenset[str])
             yield from _attributes(code, index + 2)
     elif word.text == "deriving" and index + 1 < len(code) and code[index + 1].text == "handler":
         yield word.start, "deriving handler", "code that runs while Lean elaborates", False
-    elif word.text == "native" and any(near.text in ("+", ":=") for near in code[max(0, index - 1) : index + 2]):
-        yield word.start, "native", NEEDLESS["native_decide"], False
+    elif plain(word.text) == "native" and _is_option(code, index):
+        yield word.start, word.text, NEEDLESS["native_decide"], False
     elif word.text in NOTATIONS:
         yield from _symbols(code, index)
     for part in plain(word.text).split("."):
@@ -198,6 +198,13 @@ def _name(word: Word, code: Sequence[Word], index: int, allowed: frozenset[str])
             if part == "module" and index > 0:
                 continue  # only the first word of a file is the keyword
             yield word.start, word.text, NEEDLESS[part], False
+
+
+def _is_option(code: Sequence[Word], index: int) -> bool:
+    """Whether it is written as a tactic's option: `+native`, `native := true`."""
+    before = code[index - 1].text if index else ""
+    after = code[index + 1].text if index + 1 < len(code) else ""
+    return before == "+" or after == ":="
 
 
 def _option(code: Sequence[Word], index: int) -> Iterator[Raw]:

@@ -214,6 +214,7 @@ class Step:
                 said = {
                     "declared": len(names),
                     "has": wanted in names,
+                    "axioms": olean.axioms()[:10],
                     "reserved": [name for name in names if name in RESERVED],
                     "alike": [name for name in names if _last(name) == _last(wanted or "")][:5],
                 }

@@ -40,6 +40,8 @@ class Ran(BaseModel):
     declared: int = 0
     has: bool = False
     alike: list[str] = []
+    axioms: list[str] = []
+    """Those of the declared names that are axioms."""
     reserved: list[str] = []
     """Declared names that the kernel takes for its own."""
     replayed: str | None = None

@@ -134,6 +134,8 @@ class LeanVerifier:
             return self._compiled_and_checked(spec, statement, prepared, source, limit, read)
         except LeanUnavailable as error:
             return lost(str(error), error.hint)
+        except (BoxLost, ValidationError) as error:
+            return lost(f"the statement's box was lost: {error}", "")
 
     def _compiled_and_checked(
         self, spec: LeanSpec, statement: Statement, prepared: Prepared, source: Source, limit: float, read: float
@@ -188,6 +190,9 @@ class LeanVerifier:
             except BoxLost as error:
                 if error.cause == "memory":
                     return Judged(Outcome.FAIL, f"it needs more than {self._memory_mib} MiB", Ground.MEMORY), ""
+                if error.cause == "timeout" and role == "compile":
+                    reason = f"Lean did not come to an end with it within {limit:g} s"
+                    return Judged(Outcome.FAIL, reason, Ground.TIMEOUT), ""
                 reason = f"the box was lost: {error}"
                 continue
             except ValidationError:

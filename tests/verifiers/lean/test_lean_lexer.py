@@ -1,0 +1,72 @@
+"""Lean's text as words: nothing is lost, and comments, strings and code are told apart as Lean does."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from verifiers.lean.lexer import Kind, code, line_and_column, plain, words
+
+PIECES = st.lists(
+    st.sampled_from(
+        ["--", "/-", "-/", "/--", '"', "'", "\\", "\n", " ", "a", "«", "»", ".", "r#", "#", "((((((((", "é"]
+    )
+    | st.text(max_size=3),
+    max_size=40,
+).map("".join)
+
+
+@given(PIECES)
+def test_no_character_is_lost(text: str) -> None:
+    found = list(words(text))
+    assert "".join(word.text for word in found) == text
+    assert all(text[word.start : word.end] == word.text for word in found)
+
+
+def test_comments_nest() -> None:
+    assert [word.text for word in code("a /- b /- c -/ d -/ e -- f\ng")] == ["a", "e", "g"]
+
+
+def test_a_comment_that_does_not_end_hides_the_rest() -> None:
+    assert [word.text for word in code("a /- b")] == ["a"]
+
+
+def test_marks_inside_strings_begin_no_comment() -> None:
+    assert [word.kind for word in code('"-- /-" "\\"--" r#"a"--b"# x')] == [Kind.STRING] * 3 + [Kind.NAME]
+
+
+def test_a_character_may_be_a_quotation_mark() -> None:
+    assert [word.text for word in code("'\"' a '\\'' b")] == ["'\"'", "a", "'\\''", "b"]
+
+
+def test_names_have_primes_and_quotation_marks_of_their_own() -> None:
+    assert [word.text for word in code("h' «sorry».x₁ foo.«a b»")] == ["h'", "«sorry».x₁", "foo.«a b»"]
+    assert plain("«debug».«skipKernelTC»") == "debug.skipKernelTC"
+
+
+def test_two_primes_begin_no_character() -> None:
+    assert [word.kind for word in code("f '' s")] == [Kind.NAME, Kind.MARK, Kind.MARK, Kind.NAME]
+
+
+def test_a_comment_right_behind_a_symbol_is_doubtful() -> None:
+    assert any(word.doubtful for word in words("x |-- y"))
+    assert not any(word.doubtful for word in words("x -- y\n(/- z -/)"))
+
+
+def test_a_quotation_right_behind_a_symbol_is_doubtful() -> None:
+    assert any(word.doubtful for word in words("f ⁻¹'\"'\" evil"))
+
+
+def test_a_comment_at_the_start_of_a_documentation_comment_is_doubtful() -> None:
+    assert any(word.doubtful for word in words("/-- -- /-\n -/ evil"))
+    assert not any(word.doubtful for word in words("/-- fine -- /- so -/ -/ x"))
+
+
+def test_places_count_from_one() -> None:
+    assert line_and_column("ab\ncd", 4) == (2, 2)
+    assert line_and_column("ab", 0) == (1, 1)
+
+
+def test_many_brackets_are_quick_and_whole() -> None:
+    text = "(" * 200_000
+    assert [word.text for word in words(text)] == [text]

@@ -1,0 +1,78 @@
+"""The outside of compiled files: what they declare, and what is left when their entries are gone."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import pytest
+from conftest import Local, word
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from verifiers.lean.olean import Olean, OleanError
+
+SOURCE = (
+    "theorem here : 2 + 2 = 4 := rfl\nnamespace A\ndef «a b» : Nat := 1\n@[simp] theorem c : 1 = 1 := rfl\nend A\n"
+    "instance : Add Bool := ⟨fun a _ => a⟩\naxiom wish : False\n"
+)
+
+
+def compiled(local: Local, source: str, module: str = "X") -> bytes:
+    limits: dict[str, Any] = {"seconds": 60, "memory_mib": 2048, "keep": True}
+    answer = local.ask({"do": "step", "module": module, "source": source} | limits)
+    assert answer["code"] == 0, answer
+    return base64.b64decode(answer["file"])
+
+
+@pytest.fixture(scope="module")
+def data(local: Local) -> bytes:
+    return compiled(local, SOURCE)
+
+
+def test_names_are_full_and_without_quotation_marks(data: bytes) -> None:
+    assert {"here", "A.a b", "A.c", "wish"} <= set(Olean(data).names())
+
+
+def test_axioms_are_told_from_theorems(data: bytes) -> None:
+    assert Olean(data).axioms() == ["wish"]
+
+
+def test_entries_go_and_declarations_stay(data: bytes) -> None:
+    entries = Olean(data).entries()
+    assert any("simp" in name.lower() for name in entries), entries
+    assert any("instance" in name.lower() for name in entries), entries
+    bare = Olean(Olean(data).without_entries())
+    assert bare.entries() == {}
+    assert bare.names() == Olean(data).names()
+
+
+def test_what_is_no_compiled_file_is_refused(data: bytes) -> None:
+    for text in (b"", b"olean", b"x" * 200, data[:100], data[:5] + b"\x09" + data[6:], b"olean\x02" + bytes(200)):
+        with pytest.raises(OleanError):
+            Olean(text)
+
+
+@settings(max_examples=200)
+@given(at=st.integers(0, 1 << 20), value=st.integers(0, (1 << 64) - 1))
+def test_hostile_bytes_are_read_or_refused(data: bytes, at: int, value: int) -> None:
+    at = at % (len(data) - 8) & ~7
+    changed = data[:at] + word(value) + data[at + 8 :]
+    try:
+        olean = Olean(changed)
+        olean.names()
+        olean.axioms()
+        olean.without_entries()
+        olean.entries()
+    except OleanError:
+        pass
+
+
+def test_a_name_that_holds_itself_is_refused(data: bytes) -> None:
+    olean = Olean(data)
+    base = int.from_bytes(data[80:88], "little")
+    first = olean._elements(olean._field(1))[0]
+    at = olean._at(olean._word(first))
+    changed = data[: at + 8] + word(base + at) + data[at + 16 :]
+    with pytest.raises(OleanError):
+        Olean(changed).names()

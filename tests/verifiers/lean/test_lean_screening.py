@@ -1,0 +1,117 @@
+"""What no honest proof needs is found wherever it is code, and nowhere else."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from verifiers.lean.screening import MOST_FINDINGS, parts, screen
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "set_option debug.skipKernelTC true",
+        "theorem x : p := by set_option «debug».skipKernelTC true in rfl",
+        "set_option\n/- -/debug.skipKernelTC true",
+        "set_option $(name) true",
+        "set_option",
+        "@[simp, implemented_by f] def g := 1",
+        '@[local simp, extern "x"] def g := 1',
+        "attribute [-instance, csimp] g",
+        "@[simp (config := {a := [1, 2]}), extern] def g := 1",
+        "private axiom x : False",
+        "#exit",
+        "run_cmd x",
+        "theorem x : p := (by run_tac y)",
+        "prelude",
+        "def x := Lean.ofReduceBool",
+        "def x := open Lean in ofReduceBool a b c",
+        's!"{sorryAx _}"',
+        'notation "a--b" => 1',
+        'notation "x\'" => 1',
+        "unsafe def x := 1",
+        "warn_me set_option warn.sorry false",
+    ],
+)
+def test_a_cheat_is_called_one(text: str) -> None:
+    assert any(finding.cheat for finding in screen(text)), screen(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "by native_decide",
+        "by decide +native",
+        "by decide (config := { native := true })",
+        'elab "x" : tactic => y',
+        "macro_rules | `(x) => `(y)",
+        'syntax "x" : term',
+        "#eval 1",
+        "@[tactic foo] def x := 1",
+        "set_option exotic true",
+        "def f : IO Unit := x",
+        "def f : MetaM Unit := x",
+        "deriving handler x",
+        "module\nimport x",
+    ],
+)
+def test_what_is_needless_is_refused_without_accusation(text: str) -> None:
+    found = screen(text)
+    assert found
+    assert not any(finding.cheat for finding in found), found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "-- sorry axiom set_option debug.skipKernelTC true",
+        "/- /- axiom -/ unsafe -/ theorem x : p := q",
+        '"axiom native_decide"',
+        "theorem axiom' : p := q",
+        "theorem my_axiom : p := q",
+        "set_option maxHeartbeats 400000 in theorem x : p := q",
+        "set_option pp.all true",
+        "@[simp, ext] theorem x : p := q",
+        "@[local simp] theorem x : p := q",
+        "attribute [local instance] Classical.propDecidable",
+        'local notation "φ" => f',
+        'infixl:65 " ⊕ " => f',
+        "opaque x : Nat",
+        "theorem x : p := by exact foo.module",
+        "#check x",
+        "example (s : Finset Nat) : #s = 0 := y",
+        "theorem x (h : a ∣ b) : f '' s = t := y",
+        "def f := native",
+        "sorry",
+    ],
+)
+def test_what_honest_proofs_have_is_left_alone(text: str) -> None:
+    assert screen(text) == []
+
+
+def test_words_of_the_statement_are_not_held_against_anybody() -> None:
+    statement = "theorem target (x : IO Unit) : x = x := sorry"
+    assert screen("theorem target (x : IO Unit) : x = x := rfl")
+    assert screen("theorem target (x : IO Unit) : x = x := rfl", allowed=parts(statement)) == []
+
+
+def test_an_outright_cheat_stays_one_whatever_the_statement_says() -> None:
+    assert screen("axiom x : False", allowed=parts("axiom y : True"))
+
+
+def test_where_is_said_and_how_many_is_bounded() -> None:
+    found = screen("\n  axiom x : p\n" * 100)
+    assert len(found) == MOST_FINDINGS
+    assert (found[0].line, found[0].column) == (2, 3)
+
+
+@given(st.text(max_size=200))
+def test_no_text_breaks_it(text: str) -> None:
+    screen(text)
+
+
+@given(st.lists(st.sampled_from(["@[", "]", "(", "set_option", "attribute", "[", "notation", '"x"', ",", "simp"])))
+def test_no_mixture_of_its_own_words_breaks_it(pieces: list[str]) -> None:
+    screen(" ".join(pieces))
