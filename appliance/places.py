@@ -17,6 +17,7 @@ from policies.policy import Policy, load
 from runtime.cluster.settings import ClusterSettings
 from runtime.profile import BackendName
 from runtime.settings import BrokerSettings, RuntimeSettings
+from verifiers.tools import programs
 
 APART = Path("/var/lib/assay-broker")
 """Below it lie the folders of brokers whose daemon is another user's."""
@@ -69,6 +70,7 @@ def broker_settings(settings: Settings, data: Path, policy: Policy) -> BrokerSet
         python=str(sandbox.python) if sandbox.python else None,
         packages=sandbox.packages,
         backends=tuple(map(BackendName, backends_of(policy))),
+        programs=programs(),
         ready=sandbox.ready,
         boxes=sandbox.boxes,
         snapshots_mib=sandbox.snapshots_mib,

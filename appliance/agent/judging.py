@@ -19,16 +19,16 @@ VERIFIER = "agent"
 VERSION = "1"
 
 
-class Verifies(Protocol):
-    def verify_many(self, pairs: Sequence[tuple[Spec, str]]) -> list[Verdict]: ...
+class Checks(Protocol):
+    def check_many(self, pairs: Sequence[tuple[Spec, str]]) -> list[Verdict]: ...
 
 
-def judge(rollouts: Sequence[Rollout], tasks: Mapping[str, Task], verifier: Verifies) -> list[Judged]:
+def judge(rollouts: Sequence[Rollout], tasks: Mapping[str, Task], checker: Checks) -> list[Judged]:
     """One verdict for each rollout, in order. `tasks` is by task id."""
     decided = [without_verifier(rollout) for rollout in rollouts]
     open_ = [i for i, verdict in enumerate(decided) if verdict is None]
     pairs = [(tasks[rollouts[i].task].spec, rollouts[i].answer or "") for i in open_]
-    for i, verdict in zip(open_, verifier.verify_many(pairs) if pairs else [], strict=True):
+    for i, verdict in zip(open_, checker.check_many(pairs) if pairs else [], strict=True):
         decided[i] = verdict
     return [
         Judged(rollout=rollout, verdict=verdict, family=tasks[rollout.task].family)

@@ -42,12 +42,11 @@ from appliance.jobs.format import (
 )
 from appliance.records import Record
 from verifiers import spec as specs
+from verifiers.checker import SECONDS, Checker
 from verifiers.errors import SpecError
-from verifiers.registry import check_spec
 from verifiers.verdict import Outcome, Verdict
-from verifiers.workers.service import VerifierService
 
-SECONDS = 30.0
+LEAST_SECONDS = 30.0
 """For deciding again: more than a verdict is given in the first place, because this machine may be slower."""
 SHOWN_ADDED = 20
 """Files that do not belong there and are named; one is enough to fail."""
@@ -95,7 +94,7 @@ class _Rejected(Exception):
     """One file cannot be taken as it is."""
 
 
-def check_bundle(path: Path, *, expect: str | None = None, seconds: float = SECONDS) -> BundleReport:
+def check_bundle(path: Path, *, expect: str | None = None, seconds: float = LEAST_SECONDS) -> BundleReport:
     """Checks the files, then decides anew. `expect` is the manifest's digest as it was noted elsewhere, in hex.
 
     Raises BundleError where there is no folder to read. Whatever is in the folder is reported, never raised.
@@ -217,12 +216,10 @@ def _decide(
     now: Verdict | None = None
     if spec is not None and answer is not None:
         try:
-            check_spec(spec)
+            with Checker() as checker:
+                now = checker.check(spec, answer, max(seconds, 2 * SECONDS.get(spec.kind, 0.0)))
         except SpecError as error:
             reasons.append(f"{SPEC}: {error}")
-        else:
-            with VerifierService() as service:
-                now = service.verify(spec, answer, seconds)
     if then is not None and now is not None:
         reasons += _disagreements(then, now)
     return BundleReport(

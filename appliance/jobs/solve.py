@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from appliance.agent.dialect import Codec
-from appliance.agent.judging import Verifies, judge
+from appliance.agent.judging import Checks, judge
 from appliance.agent.loop import Agent, Assignment
 from appliance.agent.transcript import transcript
 from appliance.isolation import tier_of
@@ -66,7 +66,7 @@ class Solver:
         self,
         agent: Agent,
         codec: Codec,
-        verifier: Verifies,
+        checker: Checks,
         ledger: Ledger,
         data: Path,
         versions: dict[str, Any],
@@ -74,7 +74,7 @@ class Solver:
     ) -> None:
         self._agent = agent
         self._codec = codec
-        self._verifier = verifier
+        self._checker = checker
         self._ledger = ledger
         self._data = data
         self._versions = versions
@@ -90,7 +90,7 @@ class Solver:
         judged: list[Judged] = []
 
         def verify(rollout: Rollout) -> bool:
-            judged.extend(judge([rollout], tasks, self._verifier))
+            judged.extend(judge([rollout], tasks, self._checker))
             return judged[-1].verdict.passed
 
         self._agent.roll(assignments, verify)

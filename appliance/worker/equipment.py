@@ -1,4 +1,4 @@
-"""What a worker works with: one engine, one session pool, one verifier service, one policy; closed together."""
+"""What a worker works with: one engine, one session pool, one checker, one policy; closed together."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from appliance.agent.loop import Agent
 from appliance.inference.torch_engine import TorchEngine
 from appliance.learning.recipe import AgentBudget
 from appliance.ledger.ledger import Ledger
+from policies.isolation import backend_for
 from policies.policy import Policy
 from runtime.cluster.cluster_sessions import ClusterSessions
 from runtime.cluster.settings import ClusterSettings
+from runtime.profile import BackendName
 from runtime.sandbox import SessionPool
 from runtime.sessions.pool import Sessions
 from runtime.settings import RuntimeSettings
-from verifiers.workers.service import VerifierService
+from verifiers.checker import Checker
 
 
 def sessions(runtime: RuntimeSettings, cluster: ClusterSettings | None) -> SessionPool:
@@ -30,7 +32,8 @@ def sessions(runtime: RuntimeSettings, cluster: ClusterSettings | None) -> Sessi
 
 
 class Equipment:
-    """Context manager. The pool and the verifier start their processes when they are first used."""
+    """Context manager. The pool and the checker start their processes when they are first used; the checker runs
+    programs in sessions of that pool, and holds our own tools in what the policy says."""
 
     def __init__(
         self,
@@ -50,7 +53,7 @@ class Equipment:
         self.clock = clock
         self.engine = TorchEngine(rows=budget.concurrent, slots=budget.max_tokens)
         self.sessions: SessionPool = sessions(runtime, cluster)
-        self.verifier = VerifierService()
+        self.checker = Checker(runtime, sessions=self.sessions, tools_backend=BackendName(backend_for(policy, "tools")))
 
     def __enter__(self) -> Self:
         return self
@@ -61,8 +64,8 @@ class Equipment:
         self.close()
 
     def close(self) -> None:
+        self.checker.close()
         self.sessions.close()
-        self.verifier.close()
 
     def agent(self, codec: Codec) -> Agent:
         return Agent(self.engine, self.sessions, codec, self.budget, self.clock)

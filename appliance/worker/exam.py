@@ -85,7 +85,7 @@ def examine(
         )
         for task in tasks
     ]
-    judged = judge(agent.roll(assignments), {task.id: task for task in tasks}, equipment.verifier)
+    judged = judge(agent.roll(assignments), {task.id: task for task in tasks}, equipment.checker)
     require_sound(judged, agent.last_failure)
     equipment.ledger.put_rollouts(judged)
     return judged

@@ -146,7 +146,7 @@ class Practice:
             fresh = self._stream.tasks(step, len(tasks) + missing)[len(tasks) :]
             rollouts = self._agent.roll(self._assignments(step, fresh))
             sampled = self._equipment.clock()
-            some = judge(rollouts, {task.id: task for task in fresh}, self._equipment.verifier)
+            some = judge(rollouts, {task.id: task for task in fresh}, self._equipment.checker)
             verifying += self._equipment.clock() - sampled
             require_sound(some, self._agent.last_failure)
             tasks += fresh

@@ -58,7 +58,7 @@ def run_jobs(data: Path, settings: Settings, ledger: Ledger) -> None:
             solver = Solver(
                 equipment.agent(codec),
                 codec,
-                equipment.verifier,
+                equipment.checker,
                 ledger,
                 data,
                 versions(known, policy.digest, require_isolation(settings)),

@@ -10,9 +10,9 @@ from appliance.agent.judging import judge, require_sound
 from appliance.records import Ended, Message, Purpose, Role, Rollout
 from curriculum.task import Split, Task
 from runtime.errors import InfrastructureError
+from verifiers.checker import Checker
 from verifiers.spec import IntegerSpec, Spec
 from verifiers.verdict import Outcome, Verdict
-from verifiers.workers.service import VerifierService
 
 TASK = Task(family="f", level=0, seed=0, split=Split.TRAIN, prompt="1+1?", spec=IntegerSpec(expected="2"))
 
@@ -36,7 +36,7 @@ def rollout(ended: Ended, answer: str | None = None, answers: int = 0) -> Rollou
 
 
 class NobodyIsAsked:
-    def verify_many(self, pairs: Sequence[tuple[Spec, str]]) -> list[Verdict]:
+    def check_many(self, pairs: Sequence[tuple[Spec, str]]) -> list[Verdict]:
         raise AssertionError(pairs)
 
 
@@ -51,8 +51,8 @@ def test_what_holds_no_answer_fails_without_a_verifier_and_says_why() -> None:
 
 def test_an_answer_is_verified_in_its_place() -> None:
     made = [rollout(Ended.INFRA_ERROR), rollout(Ended.ANSWERED, "2", 1), rollout(Ended.ANSWERED, "3", 1)]
-    with VerifierService() as verifier:
-        judged = judge(made, {TASK.id: TASK}, verifier)
+    with Checker() as checker:
+        judged = judge(made, {TASK.id: TASK}, checker)
     assert [one.verdict.outcome for one in judged] == [Outcome.INFRA_ERROR, Outcome.PASS, Outcome.FAIL]
 
 

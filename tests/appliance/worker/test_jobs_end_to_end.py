@@ -24,7 +24,7 @@ def solve(equipment: Equipment, job: Job) -> Job:
     equipment.engine.load(FIXTURE, "fixture")
     codec = Codec.load(FIXTURE)
     agent = equipment.agent(codec)
-    solver = Solver(agent, codec, equipment.verifier, equipment.ledger, equipment.data, {}, lambda: AT)
+    solver = Solver(agent, codec, equipment.checker, equipment.ledger, equipment.data, {}, lambda: AT)
     return solver.solve(job, attempts(job, temperature=1.0, derive=derive, policy=equipment.policy))
 
 
