@@ -153,6 +153,7 @@ def code(
 
     With --assess: do the tests tell right from wrong? The right program is the spec's reference, or --submission.
     """
+    options.needs(spec, pairs)
     fields = options.fields_of(spec, "program")
     if assess:
         options.many({}, pairs, out)
@@ -182,6 +183,7 @@ def checklist(
     as_json: Json = False,
 ) -> None:
     """Does this text have everything on the list? 0 yes, 1 no."""
+    options.needs(spec, pairs)
     fields = options.fields_of(spec, "checklist")
     if options.many({"--submission": submission}, pairs, out):
         _many(
@@ -200,6 +202,34 @@ def checklist(
     assert submission is not None
     text = options.text_of(submission, "--submission")
     _one(context, data, "checklist", fields, text, seconds, judge=judge, evidence=evidence, as_json=as_json)
+
+
+@app.command("selftest")
+def selftest(
+    context: typer.Context,
+    verifiers: Annotated[
+        list[str] | None,
+        typer.Option("--verifier", metavar="NAME", help="Only this kind, such as answer or program; repeatable."),
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", min=1, max=256, help="How many cases run at once; the processors unless given."),
+    ] = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Try every known attack on the verifiers here, and honest controls.
+
+    1 when an attack passes or a control does not, 5 when a case could not be run.
+    """
+    import os
+
+    from appliance.cli.check_place import place_for
+    from appliance.cli.check_selftest import run_cases
+
+    place = place_for(context, data, (), ready=2)
+    jobs = jobs or len(os.sched_getaffinity(0))
+    raise typer.Exit(run_cases(place, only=verifiers or [], jobs=jobs, as_json=as_json))
 
 
 def _one(

@@ -61,6 +61,12 @@ def many(single: Mapping[str, object], pairs: Path | None, out: Path | None, *, 
     return pairs is not None
 
 
+def needs(spec: Path | None, pairs: Path | None) -> None:
+    """Raises AssayError when nothing says what is true."""
+    if spec is None and pairs is None:
+        raise usage("--spec is missing", "name a file with the fields of the spec; docs/verifiers.md has examples")
+
+
 def text_of(name: str, option: str) -> str:
     """What a file holds, or standard input. Raises AssayError for what is no text, or too much."""
     try:

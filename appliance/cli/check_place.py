@@ -81,15 +81,17 @@ def place_for(
     *,
     lean: Path | None = None,
     judge: Path | None = None,
+    ready: int = 1,
 ) -> Place:
-    """Raises AssayError (3) where submissions of these kinds have to be run and there is no broker; PolicyError;
+    """For submissions of these kinds; none are all of them, as far as that goes here. A broker of our own keeps `ready`
+    sandboxes ahead. Raises AssayError (3) where submissions have to be run and there is no broker; PolicyError;
     ModelError for a judge that cannot be used."""
     settings = settings_of(context, data)
     socket = places.broker_socket(settings, settings.data)
     runs = not set(RUNS).isdisjoint(kinds)
     if not (runs or os.geteuid() == 0 or settings.sandbox.broker is not None or listening(socket)):
         return Place(None, lean=lean, judge=judge)
-    runtime = find(context, data, ready=1 if runs else 0).settings
+    runtime = find(context, data, ready=ready if runs or not kinds else 0).settings
     own = runtime.own.model_copy(update={"programs": tools.programs(lean)})
     backend = BackendName(backend_for(places.load_policy(settings.data), "tools"))
     return Place(runtime.model_copy(update={"own": own}), backend, lean=lean, judge=judge)
