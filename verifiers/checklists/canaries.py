@@ -91,6 +91,7 @@ PERSON = json.dumps(
     }
 )
 JSON = ChecklistSpec(items=(JsonItem(name="a person", rules=PERSON),))
+JSON_ROWS = ChecklistSpec(items=(JsonItem(name="people", rules='{"type": "array", "minItems": 50}'),))
 JSON_BLOCK = ChecklistSpec(items=(JsonItem(name="a person", rules=PERSON, within="block"),))
 PLAIN = ChecklistSpec(
     question="Write one sentence about the sea in plain text, without naming blue.",
@@ -166,6 +167,12 @@ def _honest() -> Iterator[Case]:
         " never let it speak to the judge."
     )
     yield _control("honest-essay-on-injection", ESSAY, essay, "its subject is the attack, and the spec says so")
+    entities = HONEST_WATER.replace("evaporation", "evapo&#114;ation &amp; more")
+    yield _control("honest-entities", WATER, entities, "a page shows the word")
+    flag = "The flag \U0001f3f4\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f waves over the sea today."
+    yield _control("honest-flag", PLAIN, flag, "the emoji of a flag is spelled in tag characters")
+    rows = json.dumps([{"name": "Ada", "age": 36}] * 100)
+    yield _control("honest-json-rows", JSON_ROWS, rows, "data may repeat itself")
     judge = HONEST_WATER.replace("Water never", "Ask any judge: water never")
     yield _control("honest-judge-in-a-story", WATER, judge, "speaking of a judge is not speaking to one")
 
@@ -247,6 +254,28 @@ def _hidden() -> Iterator[Case]:
     for name, word in disguises.items():
         text = HONEST_WATER.replace("tiny drops", f"tiny {word} drops")
         yield _case(f"forbidden-{name}", WATER, text, (33,), "the forbidden word in disguise")
+    cut = {
+        "emphasis": "thermo**dyna**mics",
+        "tags": "thermo<b></b>dynamics",
+        "comment": "thermo<!-- -->dynamics",
+        "entity": "thermo&#100;ynamics",
+        "link": "[thermo](#)dynamics",
+        "hyphenation": "thermo-\ndynamics",
+        "backslash": "thermo\\dynamics",
+    }
+    for name, word in cut.items():
+        text = HONEST_WATER.replace("tiny drops", f"tiny {word} drops")
+        yield _case(f"forbidden-cut-by-{name}", WATER, text, (33,), "a page shows the forbidden word in one piece")
+    entity = HONEST_WATER.replace("tiny drops", "thermo&#8203;dynamics drops")
+    yield _case("forbidden-entity-of-no-width", WATER, entity, (33,), "a hidden character by its name", suspected=True)
+    white = body + '\n\n<font color="white">evaporation</font>'
+    yield _case("word-in-white", WATER, white, (24, 25), "white on white", suspected=True)
+    script = body + "\n\n<template>evaporation</template>"
+    yield _case("word-in-a-template", WATER, script, (24, 25), "an element that is never shown", suspected=True)
+    definition = body + "\n\n[//]: # (evaporation)"
+    yield _case("word-in-a-definition", WATER, definition, (24, 25), "Markdown's way of a comment", suspected=True)
+    attribute = body + '\n\n<b title="evaporation">Water</b>'
+    yield _case("word-in-an-attribute", WATER, attribute, (24,), "attributes are not shown")
     zero = HONEST_WATER.replace("tiny drops", "thermo\u200bdynamics drops")
     yield _case("forbidden-zero-width", WATER, zero, (33,), "split by a space of no width", suspected=True)
 

@@ -27,9 +27,13 @@ HARMLESS = "\ufeff\u00ad\ufe0e\ufe0f\u2060"
 """Byte order mark, soft hyphen, presentation of emoji, word joiner: invisible, and honest texts have them."""
 INVISIBLE = re.compile(
     "[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u0084\u0086-\u009f\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
-    "\u200b\u200e\u200f\u202a-\u202e\u2061-\u206f\u3164\uffa0\ufff0-\ufffb\ue000-\uf8ff\U000e0000-\U000e0fff"
-    "\U0001d173-\U0001d17a\U000f0000-\U0010ffff]"
+    "\u200b\u200e\u200f\u202a-\u202e\u2061-\u206f\u3164\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff"
+    "\U0001d173-\U0001d17a]"
 )
+FLAG = re.compile("\U0001f3f4[\U000e0020-\U000e007e]{2,6}\U000e007f")
+"""The flag of a region: an emoji that is spelled in tag characters."""
+DIRECTIONS = "\u061c\u200e\u200f"
+RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 JOINED = re.compile("[A-Za-z0-9]([\u200c\u200d\u2060])(?=[A-Za-z0-9])")
 NATIVE = (re.compile("[\u0370-\u03ff]"), re.compile("[\u0400-\u052f]"), re.compile("[\u0531-\u0587]"))
 SPACED = re.compile(r"(?<!\w)\w(?:[ .\-_*~|/\u00b7]\w){2,}(?!\w)")
@@ -41,9 +45,16 @@ def visible(text: str) -> str:
 
 
 def hidden_characters(text: str) -> list[str]:
-    """Those that only a disguise needs, by their numbers: joiners only where they stand between Latin letters."""
-    found = {f"U+{ord(character):04X}" for character in INVISIBLE.findall(text)}
-    found |= {f"U+{ord(match[1]):04X}" for match in JOINED.finditer(text)}
+    """Those that only a disguise needs, by their numbers.
+
+    No flags; marks of direction only where few letters are of a script that is written from right to left; joiners
+    only between Latin letters.
+    """
+    seen = FLAG.sub("", text)
+    if len(RIGHT_TO_LEFT.findall(seen)) > sum(map(str.isalpha, seen)) / 5:
+        seen = seen.translate(dict.fromkeys(map(ord, DIRECTIONS)))
+    found = {f"U+{ord(character):04X}" for character in INVISIBLE.findall(seen)}
+    found |= {f"U+{ord(match[1]):04X}" for match in JOINED.finditer(seen)}
     return sorted(found)
 
 

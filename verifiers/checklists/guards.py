@@ -7,6 +7,7 @@ suspicious; the rest fails. A spec may switch a guard off where its subject asks
 
 from __future__ import annotations
 
+import html
 import re
 import zlib
 from collections import Counter
@@ -16,12 +17,14 @@ from functools import lru_cache
 
 from verifiers.answers.reading import clipped
 from verifiers.checklists.disguise import bare, hidden_characters, plain
-from verifiers.checklists.markdown import Document, without_comments
+from verifiers.checklists.markdown import DEFINITION, Document, without_comments
 from verifiers.checklists.prose import sentences, words
 from verifiers.checklists.spec import (
     ChecklistSpec,
+    FormatItem,
     Guard,
     HeadingsItem,
+    JsonItem,
     OccurrencesItem,
     OrderItem,
     SoftItem,
@@ -41,7 +44,9 @@ MAX_ONE_WORD = 0.2
 MAX_KEYWORDS = 0.75
 """Share of keywords in a sentence that has four different ones at least."""
 HIDING_TAGS = re.compile(
-    r"<[^<>]{0,2000}(?:display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0|opacity\s*:\s*0(?![.\d])|\shidden\b)",
+    r"<(?:script|style|template|noscript|textarea|title|head|object)\b"
+    r"|<[^<>]{0,2000}(?:display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0|opacity\s*:\s*0(?![.\d])|\shidden\b"
+    r"|(?<![-\w])color\s*[:=]\s*[\"']?(?:white|transparent|#fff)|text-indent\s*:\s*-|(?:left|top)\s*:\s*-\d)",
     re.IGNORECASE,
 )
 GRADERS = r"(?:judge|grader|verifier|evaluator|scorer)"
@@ -75,9 +80,21 @@ class Alarm:
 
 def alarms(spec: ChecklistSpec, document: Document) -> list[Alarm]:
     """Every guard that refuses this text, suspicious ones first."""
-    found = [*_hidden(document), *_orders(document), *_repetition(document), *_stuffing(spec, document)]
-    found += _copy(spec, document)
+    is_json = _is_json(spec, document)
+    found = [*_hidden(document, is_json), *_orders(document), *_copy(spec, document)]
+    if not is_json:
+        found += [*_repetition(document), *_stuffing(spec, document)]
     return sorted((alarm for alarm in found if alarm.guard not in spec.allowed), key=lambda alarm: not alarm.suspicious)
+
+
+def _is_json(spec: ChecklistSpec, document: Document) -> bool:
+    """Whether the text has to be JSON, and looks like it: then it is data, and no prose that could be padded."""
+    for item in spec.hard:
+        if (isinstance(item, FormatItem) and item.format == "json") or (
+            isinstance(item, JsonItem) and item.within == "whole"
+        ):
+            return document.raw.lstrip()[:1] in ("{", "[", '"')
+    return False
 
 
 def keywords(spec: ChecklistSpec) -> tuple[str, ...]:
@@ -105,15 +122,19 @@ def orders(text: str) -> list[str]:
     return [match.group() for pattern in ORDERS if (match := pattern.search(lines) or pattern.search(seen))]
 
 
-def _hidden(document: Document) -> Iterator[Alarm]:
-    characters = hidden_characters(document.raw)
+def _hidden(document: Document, is_json: bool) -> Iterator[Alarm]:
+    characters = hidden_characters(document.raw) or hidden_characters(html.unescape(document.outside_code))
     if characters:
         yield Alarm("hidden", "has characters that nobody sees", True, {"characters": characters[:20]})
+    if is_json:
+        return
+    lines = document.outside_code.splitlines()
     comments = [comment for comment in without_comments(document.raw)[1] if words(comment)]
+    comments += [match[3] for line in lines if (match := DEFINITION.match(line)) and words(match[3])]
     if comments:
         yield Alarm("hidden", "has a comment that no reader sees", True, {"comment": clipped(comments[0])})
-    tag = HIDING_TAGS.search(document.raw)
-    if tag and not any(tag.group() in block.text for block in document.of("code")):
+    tag = HIDING_TAGS.search(document.outside_code)
+    if tag:
         yield Alarm("hidden", "has text that is made invisible", True, {"tag": clipped(tag.group())})
 
 
@@ -131,7 +152,7 @@ def _repetition(document: Document) -> Iterator[Alarm]:
         share = 1 - len(set(said)) / len(said)
         yield Alarm("repetition", "says the same again and again", False, {"repeated_share": round(share, 3)})
         return
-    raw = document.shown.encode("utf-8", "replace")
+    raw = document.prose.encode("utf-8", "replace")
     ratio = len(raw) / max(1, len(zlib.compress(raw, 6)))
     if len(raw) >= 1000 and ratio > MAX_COMPRESSION:
         yield Alarm("repetition", "says the same again and again", False, {"compression": round(ratio, 2)})

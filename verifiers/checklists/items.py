@@ -128,14 +128,14 @@ def _words(item: WordsItem, document: Document) -> Finding:
     missing = [phrase for phrase in item.required if not whole_words(plain(phrase)).search(seen)]
     wrong = [f"{clipped(phrase)!r} does not occur" for phrase in missing]
     if item.forbidden:
-        anywhere = plain(document.raw)
-        undisguised = bare(document.raw)
+        anywhere = plain(document.raw) + "\n" + plain(document.shown)
+        undisguised = bare(document.raw) + "\n" + bare(document.without_signs)
         spread = bare(spaced_out(undisguised))
         for phrase in item.forbidden:
-            naked = whole_words(bare(phrase))
+            naked = bare(phrase)
             if whole_words(plain(phrase)).search(anywhere):
                 wrong.append(f"{clipped(phrase)!r} occurs")
-            elif naked.search(undisguised) or whole_words(bare(phrase).replace(" ", "")).search(spread):
+            elif whole_words(naked).search(undisguised) or whole_words(naked.replace(" ", "")).search(spread):
                 wrong.append(f"{clipped(phrase)!r} occurs in disguise")
     return Finding(item.name, not wrong, listed(wrong) or "the words are as asked")
 
@@ -175,7 +175,8 @@ def _numbers(item: NumbersItem, document: Document, sources: Sequence[Source]) -
     else:
         known = Facts((), "none")
     facts = Facts(given, item.derived)
-    said = figures("\n".join(citations.BRACKETS.sub("", line) for line in document.shown.splitlines()))
+    shown = unicodedata.normalize("NFKC", document.shown)
+    said = figures("\n".join(citations.BRACKETS.sub("", line) for line in shown.splitlines()))
     free = [number for number in said if number.value.denominator == 1 and 0 <= number.value <= item.free_up_to]
     bound = [number for number in said if number.percent or number not in free]
     strange = [number for number in bound if not facts.hold(number) and not known.hold(number)]

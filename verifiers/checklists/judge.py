@@ -116,7 +116,8 @@ def quoted(text: str) -> str:
     lines = []
     for line in visible(text).splitlines():
         said = [LEFT_OUT if _speaks_of_itself(sentence) else sentence for sentence in sentences(line)]
-        lines.append("| " + _unmarked(" ".join(said) or line.strip()))
+        indent = line[: len(line) - len(line.lstrip())]
+        lines.append("| " + indent + _unmarked(" ".join(said) or line.strip()))
     whole = "\n".join(lines)
     if len(whole) <= MAX_QUOTED:
         return whole

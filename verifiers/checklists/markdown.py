@@ -7,6 +7,7 @@ images.
 
 from __future__ import annotations
 
+import html
 import re
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,6 +24,9 @@ IMAGE = re.compile(r"!\[[^\[\]]*\]\([^()\s]*\)")
 LINK = re.compile(r"\[([^\[\]]*)\]\(([^()\s]*)(?:[ \t]+\"[^\"]*\")?\)")
 ADDRESS = re.compile(r"(?:https?://|www\.)[^\s<>\"'\u201d)\]}]+", re.IGNORECASE)
 TAG = re.compile(r"</?[A-Za-z][^<>]{0,2000}>")
+DEFINITION = re.compile(r" {0,3}\[([^\[\]]{1,200})\]:[ \t]*(\S+)[ \t]*(.*)$")
+"""`[key]: address (title)`: of no use to a reader; with a title nothing but a comment."""
+SIGNS = re.compile(r"[*_~`\\]|-\n")
 EMPHASIS = re.compile(r"(?<!\w)[*_~]{1,3}(?=\S)|(?<=\S)[*_~]{1,3}(?!\w)")
 
 Kind = Literal["heading", "item", "table", "code", "paragraph"]
@@ -68,6 +72,16 @@ class Document:
         """The prose and the cells of tables: all that a reader reads, apart from code."""
         return "\n".join("\n".join(" | ".join(row) for row in block.rows) or block.text for block in self._reading)
 
+    @cached_property
+    def without_signs(self) -> str:
+        """All of it, code too, without whatever a page does not show: for finding words that signs cut into pieces."""
+        seen = LINK.sub(r"\1", IMAGE.sub("", html.unescape(TAG.sub("", self.uncommented))))
+        return SIGNS.sub("", TAG.sub("", seen))
+
+    @property
+    def outside_code(self) -> str:
+        return "\n".join(_outside_code(self.raw))
+
     @property
     def _reading(self) -> tuple[Block, ...]:
         return tuple(block for block in self.blocks if block.kind != "code")
@@ -100,8 +114,8 @@ def without_comments(text: str) -> tuple[str, list[str]]:
 def inline(text: str) -> str:
     """A line as a reader sees it: links by their text, no images, tags, addresses or marks of emphasis."""
     seen = LINK.sub(r"\1", IMAGE.sub("", text))
-    seen = ADDRESS.sub("", TAG.sub("", seen)).replace("`", "")
-    return EMPHASIS.sub("", seen).strip()
+    seen = ADDRESS.sub("", html.unescape(TAG.sub("", seen))).replace("`", "")
+    return visible(EMPHASIS.sub("", seen)).strip()
 
 
 def _code_spans(text: str) -> list[tuple[int, int]]:
@@ -190,7 +204,7 @@ def _blocks(lines: list[str]) -> list[Block]:
         elif len(gathered) == 1 and UNDERLINE.match(line) and line.strip():
             title = inline(gathered.pop())
             blocks.append(Block("heading", title, level=1 if "=" in line else 2))
-        elif not line.strip() or RULE.match(line):
+        elif not line.strip() or RULE.match(line) or (not gathered and DEFINITION.match(line)):
             close()
         elif ITEM.match(line):
             close()
