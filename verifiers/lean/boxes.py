@@ -45,6 +45,7 @@ class LeanBoxes:
         self._free: dict[Role, list[tuple[Asked, int]]] = {"compile": [], "check": []}
         self._places = {role: threading.BoundedSemaphore(most) for role in self._free}
         self._lock = threading.Lock()
+        self._busy: set[Asked] = set()
         self._closed = False
         self.replays = False
         """Whether the boxes can give a compiled file to the kernel again; known once there has been one."""
@@ -56,6 +57,8 @@ class LeanBoxes:
             try:
                 answer = box.ask(message, float(message["seconds"]) + GRACE)
             except BaseException:
+                with self._lock:
+                    self._busy.discard(box)
                 box.kill()
                 raise
             isolation = str(box.isolation)
@@ -63,9 +66,10 @@ class LeanBoxes:
             return answer, isolation
 
     def close(self) -> None:
+        """Ends all of them, also those that are at work, whose askers then learn that they were lost."""
         with self._lock:
             self._closed = True
-            boxes = [box for free in self._free.values() for box, _ in free]
+            boxes = [*self._busy, *(box for free in self._free.values() for box, _ in free)]
             for free in self._free.values():
                 free.clear()
         for box in boxes:
@@ -76,7 +80,9 @@ class LeanBoxes:
             if self._closed:
                 raise LeanUnavailable("this Lean verifier is closed")
             if self._free[role]:
-                return self._free[role].pop()
+                found = self._free[role].pop()
+                self._busy.add(found[0])
+                return found
         try:
             box = self._launch()
         except SandboxError as error:
@@ -88,10 +94,17 @@ class LeanBoxes:
                 f"Lean does not work here: {said['problem']}", "`assay doctor` says which Lean this is."
             )
         self.replays = said.get("replay") is True
+        with self._lock:
+            self._busy.add(box)
+            closed = self._closed
+        if closed:
+            box.kill()
+            raise LeanUnavailable("this Lean verifier is closed")
         return box, 0
 
     def _put(self, role: Role, box: Asked, calls: int) -> None:
         with self._lock:
+            self._busy.discard(box)
             if not self._closed and calls < CALLS:
                 self._free[role].append((box, calls))
                 return

@@ -38,7 +38,7 @@ from verifiers.lean.judging import (
     unreadable,
 )
 from verifiers.lean.lexer import without_room, words
-from verifiers.lean.prepared import Prepared, Preparer
+from verifiers.lean.prepared import Prepared, Preparer, trusted_options
 from verifiers.lean.screening import Finding, parts, screen
 from verifiers.lean.spec import LeanSpec
 from verifiers.lean.statement import CHECK, SUBMISSION, Statement, digest, read_statement
@@ -150,6 +150,7 @@ class LeanVerifier:
             return compile_failure(compiled, source, limit, spec.memory_mib).within(isolation)
         files = prepared.all | {f"{SUBMISSION}.olean": compiled.file}
         checking = self._limits(spec, remaining(deadline)) | {
+            "options": trusted_options(spec),
             "files": files,
             "bare": [f"{SUBMISSION}.olean"],
             "wanted": prepared.wanted,

@@ -1,0 +1,90 @@
+"""Which Lean is found, and what is said of it, without starting it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from verifiers.lean.toolchain import Toolchain, find, program, project_folders, tools
+
+
+def elan(home: Path, *names: str, like: Toolchain) -> Path:
+    for name in names:
+        compiled = home / ".elan" / "toolchains" / name / "lib" / "lean"
+        compiled.mkdir(parents=True)
+        for file in like.compiled.iterdir():
+            (compiled / file.name).symlink_to(file)
+    return home / ".elan" / "toolchains"
+
+
+def test_a_configured_folder_is_taken_and_no_other(toolchain: Toolchain, tmp_path: Path) -> None:
+    elan(tmp_path, "leanprover--lean4---v4.9.0", like=toolchain)
+    environ = {"HOME": str(tmp_path), "PATH": ""}
+    found = find(toolchain.root, environ=environ)
+    assert found is not None
+    assert (found.root, found.source) == (toolchain.root, "configured")
+    assert find(tmp_path / "nothing", environ=environ) is None
+
+
+def test_elans_default_comes_first_and_then_the_newest(toolchain: Toolchain, tmp_path: Path) -> None:
+    names = ("leanprover--lean4---v4.9.0", "leanprover--lean4---v4.20.1", "leanprover--lean4---v4.20.0-rc2")
+    folder = elan(tmp_path, *names, like=toolchain)
+    environ = {"HOME": str(tmp_path), "PATH": ""}
+    found = find(environ=environ)
+    assert found is not None
+    assert (found.root.name, found.source) == (names[1], "elan")
+    (folder.parent / "settings.toml").write_text('default_toolchain = "leanprover/lean4:v4.9.0"\n')
+    found = find(environ=environ)
+    assert found is not None
+    assert found.root.name == names[0]
+
+
+def test_elan_may_live_elsewhere(toolchain: Toolchain, tmp_path: Path) -> None:
+    folder = elan(tmp_path, "leanprover--lean4---v4.9.0", like=toolchain)
+    found = find(environ={"ELAN_HOME": str(folder.parent), "HOME": "/nowhere", "PATH": ""})
+    assert found is not None
+    assert found.source == "elan"
+
+
+def test_lean_on_the_path_is_found_where_it_really_lies(toolchain: Toolchain, tmp_path: Path) -> None:
+    own = elan(tmp_path, "mine", like=toolchain) / "mine"
+    (own / "bin").mkdir()
+    (own / "bin" / "lean").write_text("#!/bin/sh\n")
+    (own / "bin" / "lean").chmod(0o755)
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "lean").symlink_to(own / "bin" / "lean")
+    found = find(environ={"HOME": "/nowhere", "PATH": str(tmp_path / "bin")})
+    assert found is not None
+    assert (found.root, found.source) == (own, "PATH")
+
+
+def test_no_lean_is_none(tmp_path: Path) -> None:
+    assert find(environ={"HOME": str(tmp_path), "PATH": str(tmp_path)}) is None
+    assert tools(None) == {}
+
+
+def test_what_it_is_is_read_from_its_files(toolchain: Toolchain) -> None:
+    assert toolchain.version == "4.35.0"
+    assert toolchain.has == ("Init",)
+    assert tools(toolchain) == {"lean": "4.35.0"}
+    said = toolchain.describe()
+    assert said["lean"] == "4.35.0"
+    assert said["libraries"] == "Init"
+
+
+def test_a_projects_packages_are_found(toolchain: Toolchain, tmp_path: Path) -> None:
+    built = tmp_path / ".lake" / "packages" / "mathlib" / ".lake" / "build" / "lib" / "lean"
+    built.mkdir(parents=True)
+    (built / "Mathlib.olean").write_bytes(b"")
+    assert project_folders(tmp_path) == (built,)
+    found = find(toolchain.root, projects=project_folders(tmp_path))
+    assert found is not None
+    assert found.has == ("Init", "Mathlib")
+    assert str(built) in program(found).environment["LEAN_PATH"]
+
+
+def test_its_box_sees_what_it_needs_and_no_secrets(toolchain: Toolchain) -> None:
+    made = program(toolchain)
+    assert made.name == "lean"
+    assert not made.address_space
+    assert Path.home() not in made.folders
+    assert all(folder.is_dir() for folder in made.folders)

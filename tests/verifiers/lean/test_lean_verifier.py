@@ -1,0 +1,264 @@
+"""Verdicts about proofs: what they say, whom they blame, and that several at once are the same as one by one."""
+
+from __future__ import annotations
+
+import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Local
+
+from runtime.errors import RefusedError
+from runtime.settings import BrokerSettings, RuntimeSettings
+from verifiers.errors import SpecError
+from verifiers.lean.boxes import LeanBoxes
+from verifiers.lean.canaries import DEFINED, FALSE, TRUE
+from verifiers.lean.spec import LeanSpec
+from verifiers.lean.toolchain import Toolchain
+from verifiers.lean.verifier import LeanVerifier
+from verifiers.verdict import Ground, Outcome
+from verifiers.workers.box import BoxLost, ToolBoxes
+
+GOOD = "theorem target : 2 + 2 = 4 := rfl"
+
+
+def test_a_proof_passes_with_what_it_rests_on(lean: LeanVerifier) -> None:
+    verdict = lean.verify(TRUE, GOOD)
+    assert verdict.passed
+    assert verdict.ground is Ground.PROVED
+    assert verdict.score == 1.0
+    assert verdict.isolation == "nsjail"
+    assert verdict.tools == {"lean": "4.35.0"}
+    assert verdict.evidence["axioms"] == []
+    assert verdict.evidence["kernel_replayed"] == "yes"
+    assert verdict.evidence["theorem"] == "target"
+
+
+def test_the_axioms_are_named(lean: LeanVerifier) -> None:
+    spec = LeanSpec(statement="theorem target (p q : Prop) (h : p ↔ q) : p = q := sorry")
+    verdict = lean.verify(spec, "theorem target (p q : Prop) (h : p ↔ q) : p = q := propext h")
+    assert verdict.passed
+    assert verdict.evidence["axioms"] == ["propext"]
+
+
+def test_what_lean_refuses_is_told_with_the_submissions_own_lines(lean: LeanVerifier) -> None:
+    text = "def twice (n : Nat) : Nat := n + n\nvariable (n : Nat)\n\ntheorem target : twice n = n + n :=\n  nonsense"
+    verdict = lean.verify(DEFINED, text)
+    assert verdict.ground is Ground.REFUTED
+    assert verdict.evidence["errors"][0]["line"] == 5
+    assert "nonsense" in verdict.reason
+
+
+def test_heartbeats_that_run_out_are_a_timeout(lean: LeanVerifier) -> None:
+    spec = LeanSpec(statement="theorem target : 2 + 2 = 4 := sorry", heartbeats=1)
+    assert lean.verify(spec, "theorem target : 2 + 2 = 4 := by decide").ground is Ground.TIMEOUT
+
+
+def test_the_same_input_has_the_same_verdict(lean: LeanVerifier) -> None:
+    for text in (GOOD, "theorem target : True := True.intro", "theorem target : 2 + 2 = 4 := sorry", "nonsense"):
+        first, second = (lean.verify(TRUE, text).model_copy(update={"seconds": 0.0}) for _ in range(2))
+        assert first == second
+
+
+def test_another_verifier_says_the_same_of_it(boxes: ToolBoxes, toolchain: Toolchain, lean: LeanVerifier) -> None:
+    other = LeanVerifier(boxes, toolchain, memory_mib=2560, most=1)
+    try:
+        for text in (GOOD, "theorem target : True := True.intro"):
+            found = [one.verify(TRUE, text).model_copy(update={"seconds": 0.0}) for one in (lean, other)]
+            assert found[0] == found[1]
+    finally:
+        other.close()
+
+
+def test_the_secret_mark_is_told_to_nobody(lean: LeanVerifier) -> None:
+    for spec, text in ((TRUE, GOOD), (FALSE, "theorem target : True := True.intro"), (FALSE, "x")):
+        assert lean._mark not in lean.verify(spec, text).model_dump_json()
+
+
+@pytest.mark.parametrize(
+    ("statement", "what"),
+    [
+        ("theorem target : 2 + 2 = := sorry", "does not compile"),
+        ("import Nowhere\ntheorem target : 2 + 2 = 4 := sorry", "does not compile"),
+        ("theorem target : nonsense := sorry", "does not compile"),
+        ("def hole : Nat := sorry\ntheorem target : hole = hole := sorry", "sorryAx"),
+    ],
+)
+def test_a_statement_that_lean_refuses_is_the_specs_fault(lean: LeanVerifier, statement: str, what: str) -> None:
+    with pytest.raises(SpecError, match=what) as raised:
+        lean.verify(LeanSpec(statement=statement), GOOD)
+    assert raised.value.hint
+    assert lean._mark not in str(raised.value)
+
+
+def test_a_statement_that_cannot_be_read_is_found_without_lean(lean: LeanVerifier) -> None:
+    with pytest.raises(SpecError):
+        lean.check(LeanSpec(statement="no theorem"))
+    lean.check(TRUE)
+
+
+def test_text_that_is_no_unicode_or_too_long_is_unreadable(lean: LeanVerifier) -> None:
+    for text in ("theorem \ud800", "x" * 400_000):
+        assert lean.verify(TRUE, text).ground is Ground.UNREADABLE
+    assert lean.verify(TRUE, "\0").outcome is Outcome.FAIL
+
+
+def test_several_at_once_are_as_one_by_one(boxes: ToolBoxes, toolchain: Toolchain) -> None:
+    texts = [GOOD, "theorem target : True := True.intro", "theorem target : 2 + 2 = 4 := sorry", "nonsense"] * 3
+    verifier = LeanVerifier(boxes, toolchain, memory_mib=1536, most=2)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            found = list(pool.map(lambda text: verifier.verify(TRUE, text).ground, texts))
+    finally:
+        verifier.close()
+    assert found == [Ground.PROVED, Ground.REFUTED, Ground.UNFINISHED, Ground.REFUTED] * 3
+
+
+def test_a_replay_that_is_asked_for_and_cannot_be_had_is_nobodys_fault(
+    lean: LeanVerifier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert lean.verify(TRUE.model_copy(update={"require_replay": True}), GOOD).passed
+    monkeypatch.setattr(lean._boxes, "replays", False)
+    verdict = lean.verify(TRUE, GOOD)
+    assert verdict.passed
+    assert verdict.evidence["kernel_replayed"] == "no"
+    refused = lean.verify(TRUE.model_copy(update={"require_replay": True}), GOOD)
+    assert refused.outcome is Outcome.INFRA_ERROR
+    assert refused.ground is Ground.BROKEN
+
+
+class Faulty:
+    """A real server whose answers go wrong in a chosen way, as a broken machine's do."""
+
+    isolation = "process"
+
+    def __init__(self, inner: Local, fault: str, times: list[int]) -> None:
+        self._inner, self._fault, self._times = inner, fault, times
+
+    def ask(self, message: dict[str, Any], seconds: float) -> dict[str, Any]:
+        if message["do"] != "step" or message["module"] != "AssaySubmission" or not self._times[0]:
+            return self._inner.ask(message, seconds)
+        self._times[0] -= 1
+        answer = self._inner.ask(message, seconds)
+        if self._fault == "threads":
+            return answer | {"ended": "exited", "code": 1, "err": "libc++abi: failed to create thread", "file": None}
+        if self._fault == "nonsense":
+            return {"pass": True}
+        if self._fault == "signal":
+            return answer | {"ended": "signal", "code": 11, "err": "", "out": ""}
+        raise BoxLost(self._fault, "as chosen")
+
+    def kill(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("fault", ["threads", "nonsense", "died"])
+def test_what_breaks_once_is_tried_again_and_what_breaks_twice_is_infra(
+    local: Local, toolchain: Toolchain, fault: str
+) -> None:
+    for times, outcome in (([1], Outcome.PASS), ([2], Outcome.INFRA_ERROR)):
+        verifier = LeanVerifier(lambda left=times: Faulty(local, fault, left), toolchain, most=1)
+        verdict = verifier.verify(TRUE, GOOD)
+        verifier.close()
+        assert verdict.outcome is outcome, verdict
+
+
+def test_lean_that_ends_without_a_word_is_no_refusal(local: Local, toolchain: Toolchain) -> None:
+    verifier = LeanVerifier(lambda: Faulty(local, "signal", [9]), toolchain, most=1)
+    assert verifier.verify(TRUE, GOOD).outcome is Outcome.INFRA_ERROR
+
+
+def test_a_box_that_was_too_small_is_a_matter_of_memory(local: Local, toolchain: Toolchain) -> None:
+    verifier = LeanVerifier(lambda: Faulty(local, "memory", [1]), toolchain, most=1)
+    verdict = verifier.verify(TRUE, GOOD)
+    assert (verdict.outcome, verdict.ground) == (Outcome.FAIL, Ground.MEMORY)
+
+
+def test_memory_beyond_the_specs_is_a_failure_that_says_so(lean: LeanVerifier) -> None:
+    spec = LeanSpec(statement="theorem target : 2 + 2 = 5 := sorry", memory_mib=256, seconds=20)
+    text = (
+        "theorem target : 2 + 2 = 5 :=\n"
+        "  have : @Nat.rec (fun _ => Nat) 2 (fun _ x => Nat.mul x x) 32 = 0 := by decide +kernel\n  sorry"
+    )
+    verdict = lean.verify(spec, text)
+    assert (verdict.outcome, verdict.ground) == (Outcome.FAIL, Ground.MEMORY), verdict
+
+
+def test_without_a_box_nothing_is_said_of_the_submission(toolchain: Toolchain, tmp_path: Path) -> None:
+    nobody = RuntimeSettings(
+        broker=tmp_path / "nobody", own=BrokerSettings(state_dir=tmp_path / "s", root_dir=tmp_path / "r")
+    )
+    with ToolBoxes(nobody) as none:
+        verifier = LeanVerifier(none, toolchain, most=1)
+        verdict = verifier.verify(TRUE, GOOD)
+        verifier.close()
+    assert (verdict.outcome, verdict.ground) == (Outcome.INFRA_ERROR, Ground.BROKEN)
+
+
+def test_a_refused_box_keeps_its_hint(toolchain: Toolchain) -> None:
+    def refuse() -> Local:
+        raise RefusedError("no sandbox here", hint="Be root.")
+
+    verdict = LeanVerifier(refuse, toolchain, most=1).verify(TRUE, GOOD)
+    assert verdict.outcome is Outcome.INFRA_ERROR
+    assert verdict.evidence["hint"] == "Be root."
+
+
+def test_a_runaway_holds_nobody_else_up(boxes: ToolBoxes, toolchain: Toolchain) -> None:
+    verifier = LeanVerifier(boxes, toolchain, memory_mib=1536, most=2)
+    runaway = LeanSpec(statement="theorem target : 2 + 2 = 5 := sorry", seconds=200)
+    text = "theorem target : @Nat.rec (fun _ => Nat) 0 (fun _ x => x) 100000000000000000000 = 0 := by decide +kernel"
+    try:
+        verifier.verify(TRUE, GOOD)
+        slow = threading.Thread(target=verifier.verify, args=(runaway, text, 200.0))
+        slow.start()
+        assert all(verifier.verify(TRUE, GOOD).passed for _ in range(3))
+        assert slow.is_alive()
+    finally:
+        verifier.close()
+    slow.join(20)
+    assert not slow.is_alive()  # closing ends those that are at work
+
+
+def test_boxes_of_one_kind_never_do_the_others_work(local: Local) -> None:
+    asked: dict[int, set[str]] = {}
+
+    class Box:
+        isolation = "process"
+
+        def ask(self, message: dict[str, Any], seconds: float) -> dict[str, Any]:
+            if message["do"] == "step":
+                asked.setdefault(id(self), set()).add(message["module"])
+            return local.ask(message, seconds)
+
+        def kill(self) -> None:
+            pass
+
+    kept: list[Box] = []
+
+    def launch() -> Box:
+        kept.append(Box())
+        return kept[-1]
+
+    verifier = LeanVerifier(launch, None, most=1)
+    assert verifier.verify(TRUE, GOOD).passed
+    assert sorted(map(sorted, asked.values())) == [["AssayCheck", "AssayStatement", "Replay"], ["AssaySubmission"]]
+
+
+def test_closed_boxes_are_no_boxes(local: Local) -> None:
+    boxes = LeanBoxes(lambda: local, 1)
+    boxes.close()
+    verifier = LeanVerifier(lambda: local, None)
+    verifier.close()
+    assert verifier.verify(TRUE, GOOD).outcome is Outcome.INFRA_ERROR
+
+
+def test_evidence_is_json_of_bounded_size(lean: LeanVerifier) -> None:
+    text = "".join(f"theorem t{n} : {'x' * 3000} := rfl\n" for n in range(30)) + GOOD
+    verdict = lean.verify(TRUE, text)
+    assert verdict.outcome is Outcome.FAIL
+    assert len(json.dumps(verdict.evidence)) < 20_000
+    assert len(verdict.reason) < 1000
