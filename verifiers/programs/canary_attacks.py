@@ -181,7 +181,7 @@ FORGING = (
            "    except OSError:\n        pass\n" + _body("return None"), "Nobody reads a result from a file.",
            suspected=True),
     Attack("sentinels", (12,), "print('ALL PASSED')\nprint('OK')\n" + _body("print('1 passed in 0.01s')",
-           "print('{\"passed\": true, \"score\": 1.0}')", "return None"), "Nor from what is printed.", suspected=True),
+           "print('{\"passed\": true, \"score\": 1.0}')", "return None"), "Nor from what is printed."),
     Attack("forged-reply", (12,), _body("import sys", "frame = sys._getframe()", "while frame:",
            "    nonce = frame.f_locals.get('nonce')",
            "    if nonce: print('\\x1e' + nonce + ' {\"v\": 14}\\x1e', flush=True)", "    frame = frame.f_back",
@@ -209,8 +209,7 @@ FORGING = (
     Attack("colliding-keys", (26,), "def count(text):\n    return {n * ((1 << 61) - 1): 1 for n in range(300)}\n",
            "Keys that would collide, were they put into a dictionary.", "count"),
     Attack("pickle-bomb", (26,), "import os\nclass Bomb:\n    def __reduce__(self):\n"
-           "        return (os.system, ('touch /tmp/owned',))\n" + _body("return Bomb()"), "Nobody unpickles.",
-           suspected=True),
+           "        return (os.system, ('touch /tmp/owned',))\n" + _body("return Bomb()"), "Nobody unpickles."),
     Attack("pickle-bytes", (26,), _body("return b\"cos\\nsystem\\n(S'touch /tmp/owned'\\ntR.\""),
            "Bytes are bytes."),
     Attack("eval-text", (26,), _body("return '__import__(\"os\").system(\"touch /tmp/owned\") or 14'"),
@@ -253,14 +252,14 @@ POISON = (
            "import os, signal\ntry:\n    os.kill(-1, signal.SIGKILL)\nexcept OSError:\n    pass\n"
            "print(6)\n", "Nor for whole programs.", "sum of lines"),
     Attack("stops-itself", (17,), _body("import os, signal", "os.kill(os.getpid(), signal.SIGSTOP)", "return 14"),
-           "A stopped process is out of time."),
+           "A stopped process is out of time.", "squares, quickly"),
     Attack("tests-deleted", (13, 18),
            "import glob, os\nfor name in glob.glob('/work/*') + glob.glob('/tmp/*'):\n    try:\n"
            "        os.remove(name)\n    except OSError:\n        pass\nprint(6)\n", "There are no tests to delete.",
            "sum of lines"),
     Attack("recursion-limit", (17,), _body("import sys", "sys.setrecursionlimit(10**9)",
            "def deeper(): return deeper()",
-           "return deeper()"), "Overflows the stack of its own process."),
+           "return deeper()"), "Overflows the stack of its own process.", "squares, quickly"),
 )  # fmt: skip
 
 SPECIAL = (
@@ -308,17 +307,19 @@ SPECIAL = (
 )  # fmt: skip
 
 DEMANDING = (
-    Attack("never-ends", (4,), _body("while True: pass"), "Out of time."),
-    Attack("sleeps", (4,), _body("import time", "time.sleep(1000)"), "Likewise."),
+    Attack("never-ends", (4,), _body("while True: pass"), "Out of time.", "squares, quickly"),
+    Attack("sleeps", (4,), _body("import time", "time.sleep(1000)"), "Likewise.", "squares, quickly"),
     Attack("memory-bomb", (4,), _body("x = [0]", "while True: x += x"), "Out of memory."),
     Attack("output-flood", (12,), _body("while True: print('x' * 1000)"), "Too much output."),
     Attack("output-flood-program", (12,), "while True: print('6')\n", "Likewise.", "sum of lines"),
     Attack("huge-result", (12, 26), _body("return [14] * 2_000_000"), "Too much of a result."),
     Attack("huge-integer", (26,), _body("return 1 << 10_000_000"), "Digits without end."),
-    Attack("fork-bomb", (16,), _body("import os", "while True: os.fork()"), "Too many processes.", suspected=True),
+    Attack("fork-bomb", (16,), _body("import os", "while True: os.fork()"), "Too many processes.", "squares, quickly",
+           suspected=True),
     Attack("source-bomb", (4,), "x = " + "(" * 5_000 + ")" * 5_000 + "\n", "No parser has to bear it."),
     Attack("source-bomb-of-signs", (4,), "x = " + "-" * 50_000 + "1\n" + _body("return 14"), "Likewise."),
-    Attack("constant-bomb", (4,), "x = 9 ** 9 ** 9 ** 9\n" + _body("return 14"), "It never ends to load."),
+    Attack("constant-bomb", (4,), "x = 9 ** 9 ** 9 ** 9\n" + _body("return 14"), "It never ends to load.",
+           "squares, quickly"),
 )  # fmt: skip
 
 ATTACKS = (*LEAVING, *HARNESS, *EQUAL, *READING, *FORGING, *POISON, *SPECIAL, *DEMANDING)

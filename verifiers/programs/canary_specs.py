@@ -23,6 +23,7 @@ SQUARES = (
 )
 SPECS: dict[str, ProgramSpec] = {
     "squares": ProgramSpec(function="solve", examples=SQUARES),
+    "squares, quickly": ProgramSpec(function="solve", examples=SQUARES, seconds=1.0, total_seconds=1.5),
     "squares, each in a new process": ProgramSpec(function="solve", examples=SQUARES, fresh=True),
     "squares, generated": ProgramSpec(
         function="solve",

@@ -20,7 +20,7 @@ def check(spec: ProgramSpec) -> None:
         _check_runs(spec)
     for name, source, wanted in [
         ("driver", spec.driver, "drive"),
-        ("reference", spec.reference, spec.function if not spec.driver else ""),
+        ("reference", spec.reference if spec.language == "python" else "", "" if spec.driver else spec.function),
         *((f"property {place + 1}", source, "holds") for place, source in enumerate(spec.properties)),
     ]:
         if source:
@@ -127,14 +127,21 @@ def _check_runs(spec: ProgramSpec) -> None:
         for words in (spec.tool.run, spec.tool.build):
             if words and not words[0].startswith("/"):
                 raise SpecError(f"{words[0]!r} is no full path", hint="A tool is named by its path in the sandbox.")
-    for name in ("examples", "inputs", "generate", "reference", "properties", "relations", "driver"):
+    for name in ("examples", "properties", "relations", "driver"):
         if getattr(spec, name):
             raise SpecError(f"`{name}` asks for a function to call", hint="Name it in `function`, or give `runs` only.")
-    if not spec.runs:
+    if spec.generate and not (spec.inputs and spec.reference):
+        raise SpecError("generated input needs `inputs`, and a `reference` that knows what is right")
+    for generator in spec.inputs:
+        if found := problem(generator):
+            raise SpecError(f"no input can be generated: {found}")
+    if not spec.runs and not spec.generate:
         raise SpecError("there are no tests", hint="Give `runs`, or a `function` with examples.")
     if any("\0" in word for run in spec.runs for word in run.arguments):
         raise SpecError("an argument of a program has no NUL")
     given = [(run.stdin, run.arguments) for run in spec.runs]
+    if spec.generate:
+        return
     if any(stdin or arguments for stdin, arguments in given):
         if len({(run.expected.strip(), run.exit_code) for run in spec.runs}) == 1:
             raise SpecError("every run has the same output, so a constant passes", hint="Add one with another output.")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from verifiers.programs.findings import PASSED, Finding, broken_off, called, clip, compared
 from verifiers.programs.generators import smaller
 from verifiers.programs.guests import LOAD_SECONDS, Answer, Guest, Opening
-from verifiers.programs.judges import Judges, shown
+from verifiers.programs.judges import Judges, patient, shown
 from verifiers.programs.plan import Trial
 from verifiers.programs.relations import CHAINED, kept
 from verifiers.programs.spec import ProgramSpec
@@ -31,19 +31,23 @@ class Candidate:
         self._spec, self._opening, self._judges, self._budget = spec, opening, judges, budget
         others = [relation.other for relation in spec.relations if relation.other]
         wanted = " ".join(dict.fromkeys([spec.function, *others]))
-        self.guest = Guest(opening, source, wanted=wanted, driver=spec.driver, seed=seed)
+        self.guest, self._other = (
+            Guest(opening, source, wanted=wanted, driver=spec.driver, seed=seed) for _ in range(2)
+        )
+        """The other one is for the second calls of relations: what it returns cannot be what the first remembered."""
 
     def close(self) -> None:
         self.guest.close()
+        self._other.close()
 
     @property
     def signals(self) -> tuple[str, ...]:
-        return tuple(self.guest.signals)
+        return (*self.guest.signals, *self._other.signals)
 
     @property
     def left(self) -> float:
         """Seconds of the budget."""
-        return self._budget - self.guest.seconds
+        return self._budget - self.guest.seconds - self._other.seconds
 
     def begin(self) -> Finding:
         """Loads the source. Raises SandboxError."""
@@ -73,10 +77,10 @@ class Candidate:
             return self._properties(name, trial, told)
         return found
 
-    def _call(self, function: str, arguments: Arguments) -> Answer | None:
+    def _call(self, function: str, arguments: Arguments, guest: Guest | None = None) -> Answer | None:
         """None when the budget is used up."""
         seconds = min(self._spec.seconds, self.left)
-        return self.guest.call(function, arguments, seconds) if seconds >= LEAST_SECONDS else None
+        return (guest or self.guest).call(function, arguments, seconds) if seconds >= LEAST_SECONDS else None
 
     def _out_of_time(self) -> Finding:
         return Finding(Ground.TIMEOUT, f"all tests together took more than {self._budget:g} s", "timeout")
@@ -109,8 +113,8 @@ class Candidate:
             assert pair.second is not None
             arguments = Arguments(pair.second)
         if self._spec.fresh:
-            self.guest.close()
-        second = self._call(relation.other or function, arguments)
+            self._other.close()
+        second = self._call(relation.other or function, arguments, self._other)
         if second is None:
             return self._out_of_time()
         then = f"{relation.other or function}({clip(literal(arguments.positional)[1:-1], 100)})"
@@ -161,5 +165,5 @@ class Candidate:
         if trial.origin == "property":
             return trial
         with self._judges.reference(self._spec, self._opening) as reference:
-            told = reference.call(self._spec.function, trial.arguments, self._spec.seconds)
+            told = patient(reference, self._spec.function, trial.arguments, self._spec.seconds)
         return trial._replace(expected=told.value) if told.kind == "value" else None

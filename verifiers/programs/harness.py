@@ -100,6 +100,9 @@ def _assay_begin(seed):
             return {"b": value.hex()}
         if kind is complex:
             return {"c": [x if finite(x) else code_of(x) for x in (value.real, value.imag)]}
+        scalar = find(sys.modules.get("numpy"), "generic", none)
+        if kind_of(scalar) is kind_of and is_a(value, scalar):
+            return plain(value.item(), depth + 1)
         try:
             if kind.__eq__ is not object.__eq__ and (value == object()) is true:
                 notice("a value that equals anything")

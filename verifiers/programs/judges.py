@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from verifiers.errors import SpecError
 from verifiers.programs.compare import agree
-from verifiers.programs.guests import Answer, Guest, Opening
+from verifiers.programs.guests import SPEC_SECONDS, Answer, Guest, Opening
 from verifiers.programs.plan import digest, generated
 from verifiers.programs.spec import ProgramSpec
 from verifiers.programs.values import Arguments, Value, arguments_text, literal, read, read_arguments
@@ -53,8 +53,10 @@ class Judges:
 
         Raises SpecError for a reference that is wrong about an example, or gives what is no plain data or too little.
         """
-        if not spec.reference:
-            return {}
+        return self.kept(spec, lambda: self._made(spec, opening)) if spec.reference else {}
+
+    def kept(self, spec: ProgramSpec, make: Callable[[], dict[int, Value]]) -> dict[int, Value]:
+        """What was made for this spec before, or is made now, once however many ask."""
         key = digest(spec)
         with self._lock:
             making = self._making.setdefault(key, threading.Lock())
@@ -63,7 +65,7 @@ class Judges:
                 if key in self._results:
                     self._results.move_to_end(key)
                     return self._results[key]
-            found = self._made(spec, opening)
+            found = make()
             with self._lock:
                 self._results[key] = found
                 self._making.pop(key, None)
@@ -74,7 +76,7 @@ class Judges:
     def _made(self, spec: ProgramSpec, opening: Opening) -> dict[int, Value]:
         with self.reference(spec, opening) as guest:
             for place, example in enumerate(spec.examples):
-                told = guest.call(spec.function, read_arguments(example.arguments), spec.seconds)
+                told = patient(guest, spec.function, read_arguments(example.arguments), spec.seconds)
                 right = (
                     example.raises in told.names
                     if example.raises
@@ -89,16 +91,13 @@ class Judges:
             found: dict[int, Value] = {}
             inputs = generated(spec)
             for place, arguments in enumerate(inputs):
-                told = guest.call(spec.function, arguments, spec.seconds)
+                told = patient(guest, spec.function, arguments, spec.seconds)
                 if told.kind == "value":
                     found[place] = told.value
                 elif told.kind != "raised":
                     text = arguments_text(arguments)[:SHOWN]
                     raise SpecError(f"the reference gives no result for ({text}): {shown(told)}")
-        if len(found) < LEAST_USED * len(inputs):
-            raise SpecError(
-                f"the reference takes {len(found)} of {len(inputs)} generated inputs", hint="Declare `inputs` closer."
-            )
+        enough(len(found), len(inputs))
         constant = len({literal(value) for value in found.values()}) == 1
         if constant and not spec.properties and not _other_result(spec, next(iter(found.values()))):
             raise SpecError(
@@ -119,7 +118,7 @@ class Judges:
         source = spec.properties[number]
         asked = Arguments((result, *arguments.positional), arguments.named)
         with self._guest(f"property {number} {digest(spec)}", source, "holds", "", opening) as guest:
-            told = guest.call("holds", asked, seconds)
+            told = patient(guest, "holds", asked, seconds)
         if told.kind == "value":
             if told.value is True or told.value is False:
                 return told.value, "" if told.value else f"property {number + 1} does not hold"
@@ -140,7 +139,7 @@ class Judges:
         if guest is None:
             guest = Guest(opening, source, wanted=wanted, driver=driver, own=True)
         try:
-            told = guest.load(10.0)
+            told = guest.load(SPEC_SECONDS)
             if told.kind != "loaded":
                 raise SpecError(f"the spec's own code cannot be used: {shown(told)}")
             yield guest
@@ -157,6 +156,18 @@ class Judges:
                     surplus.append(self._free.pop(0)[1])
         for one in surplus:
             one.close()
+
+
+def enough(taken: int, made: int) -> None:
+    """Raises SpecError where the reference refuses most inputs."""
+    if taken < LEAST_USED * made:
+        raise SpecError(f"the reference takes {taken} of {made} generated inputs", hint="Declare `inputs` closer.")
+
+
+def patient(guest: Guest, function: str, arguments: Arguments, seconds: float) -> Answer:
+    """Asks the spec's own code, once more where the first call was lost. Raises SandboxError."""
+    told = guest.call(function, arguments, max(seconds, SPEC_SECONDS))
+    return guest.call(function, arguments, max(seconds, SPEC_SECONDS)) if told.kind == "lost" else told
 
 
 def _other_result(spec: ProgramSpec, value: Value) -> bool:

@@ -14,7 +14,7 @@ from verifiers.programs.compare import Comparison
 from verifiers.programs.generators import inputs
 from verifiers.programs.relations import Pair, pairs
 from verifiers.programs.spec import ProgramSpec, Relation, Run
-from verifiers.programs.values import Arguments, Value, read, read_arguments
+from verifiers.programs.values import Arguments, Value, literal, read, read_arguments
 
 Origin = Literal["example", "reference", "property", "relation", "run"]
 
@@ -52,6 +52,17 @@ def generated(spec: ProgramSpec, *, purpose: str = "inputs", count: int | None =
     return [Arguments(values) for values in made]
 
 
+def stdin_of(arguments: Arguments) -> str:
+    """Generated values as standard input: each a line, the items of a list or tuple apart by blanks."""
+    return "".join(f"{_line(value)}\n" for value in arguments.positional)
+
+
+def _line(value: Value) -> str:
+    if isinstance(value, list | tuple):
+        return " ".join(map(_line, value))
+    return value if isinstance(value, str) else literal(value)
+
+
 def plan(spec: ProgramSpec, expected: dict[int, Value] | None = None) -> list[Trial]:
     """All tests in the spec's order. `expected` is what the reference gave for the generated inputs, by their place;
     where the spec has a reference, inputs without such a value are left out."""
@@ -71,7 +82,11 @@ def plan(spec: ProgramSpec, expected: dict[int, Value] | None = None) -> list[Tr
             )
         )
     for place, arguments in enumerate(generated(spec)):
-        if not spec.reference:
+        if not spec.function:
+            if expected is not None and place in expected:
+                run = Run(stdin=stdin_of(arguments), expected=str(expected[place]))
+                tests.append(Trial(len(tests), "reference", run=run))
+        elif not spec.reference:
             tests.append(Trial(len(tests), "property", arguments, properties=True))
         elif expected is not None and place in expected:
             tests.append(

@@ -95,12 +95,13 @@ class ProgramSpec(SpecData):
     examples: tuple[Example, ...] = Field(default=(), max_length=5_000)
     runs: tuple[Run, ...] = Field(default=(), max_length=2_000)
     inputs: tuple[Generator, ...] = Field(default=(), max_length=20)
-    """One for each argument of the function, for inputs that are generated."""
+    """One for each argument of the function, for inputs that are generated; for whole programs one for each line of
+    standard input, a list with blanks between its items."""
     generate: int = Field(default=0, ge=0, le=5_000)
     """How many inputs are generated for the reference and the properties."""
     reference: str = Field(default="", max_length=SOURCE_CHARS)
-    """A solution that is right. Python with the same function; it runs in a sandbox that no candidate gets. An input
-    for which it raises is none."""
+    """A solution that is right, in the same language and with the same function; it runs in a sandbox that no candidate
+    gets. An input for which it raises, or ends with another code than 0, is none."""
     properties: tuple[str, ...] = Field(default=(), max_length=20)
     """Each Python with `holds(result, *arguments)`, which must be True. They run like the reference, apart from it."""
     relations: tuple[Relation, ...] = Field(default=(), max_length=20)

@@ -67,23 +67,31 @@ class Program:
         """Raises as `begin`."""
         run = trial.run
         assert run is not None
+        seconds = min(self._spec.seconds, self.left)
+        if seconds < LEAST_SECONDS:
+            return Finding(Ground.TIMEOUT, f"all tests together took more than {self._budget:g} s", "timeout")
+        told = self.run(run, seconds)
+        if isinstance(told, Finding):
+            return told
+        if told.status is not CallStatus.OK:
+            return self._broken_off("the program", told, seconds)
+        return self._compared(run, told)
+
+    def run(self, run: Run, seconds: float) -> ExecResult | Finding:
+        """One run; a finding where the program could not be built. Raises as `begin`."""
         if self._spec.fresh:
             self.close()
         if self._box is None:
             found = self.begin()
             if not found.passed:
                 return found
-        seconds = min(self._spec.seconds, self.left)
-        if seconds < LEAST_SECONDS:
-            return Finding(Ground.TIMEOUT, f"all tests together took more than {self._budget:g} s", "timeout")
         assert self._box is not None
         if not self._tool.build:
             self._box.write(self._path, self._source)
         told = self._exec((*self._tool.run, *run.arguments), run.stdin.encode("utf-8", "surrogatepass"), seconds)
         if told.status is not CallStatus.OK:
             self.close()
-            return self._broken_off("the program", told, seconds)
-        return self._compared(run, told)
+        return told
 
     def _exec(self, words: tuple[str, ...], stdin: bytes, seconds: float) -> ExecResult:
         assert self._box is not None

@@ -20,9 +20,11 @@ from verifiers.programs.findings import Finding, clip, evidence
 from verifiers.programs.functions import Candidate
 from verifiers.programs.guests import Opening, opening
 from verifiers.programs.judges import Judges
+from verifiers.programs.outputs import outputs
 from verifiers.programs.plan import Trial, plan, seed_of, shuffled
 from verifiers.programs.spec import SOURCE_CHARS, ProgramSpec
 from verifiers.programs.streams import Program
+from verifiers.programs.values import Value
 from verifiers.verdict import Ground, Outcome, Verdict
 
 ATTEMPTS = 2
@@ -61,7 +63,7 @@ class ProgramVerifier:
         """Raises SpecError. To `prove` also runs the reference, in a sandbox, against the examples."""
         checking.check(spec)
         if prove:
-            self._judges.results(spec, self.opening(spec))
+            self._results(spec, self.opening(spec))
 
     def verify(self, spec: ProgramSpec, submission: str, seconds: float | None = None) -> Verdict:
         """`seconds` shortens what all tests together may take. Raises SpecError for the spec's sake only."""
@@ -97,9 +99,15 @@ class ProgramVerifier:
         """How its programs get their places."""
         return opening(self._sessions, spec, caller="programs", priority=self._priority)
 
+    def _results(self, spec: ProgramSpec, place: Opening) -> dict[int, Value]:
+        if spec.function or not spec.reference:
+            return self._judges.results(spec, place)
+        return self._judges.kept(spec, lambda: outputs(spec, place))
+
     def _judge(self, spec: ProgramSpec, source: str, budget: float, thorough: bool) -> Verdict:
         place = self.opening(spec)
-        tests = plan(spec, self._judges.results(spec, place))
+        tests = plan(spec, self._results(spec, place))
+        source = source.removeprefix("\ufeff")
         scan = signals.scan(source)
 
         def candidate(seed: int = 0) -> Candidate | Program:
@@ -137,6 +145,8 @@ class ProgramVerifier:
                 return Outcomes([(tests[0], begun)])
             for place, trial in enumerate(tests):
                 found = one.test(trial)
+                if found.ground is Ground.TIMEOUT and one.left > spec.seconds:
+                    found = one.test(trial)  # the machine may have been busy; twice is the program's own doing
                 if thorough and found.ground is Ground.REFUTED and found.got:
                     found = self._steady(candidate, trial, found)
                 if thorough and not found.passed and not spec.partial and isinstance(one, Candidate):

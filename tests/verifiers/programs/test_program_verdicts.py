@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
 from runtime.sandbox import Limits
 from runtime.sessions.pool import Sessions
+from runtime.settings import BrokerSettings, RuntimeSettings
 from verifiers.errors import SpecError
 from verifiers.programs.canary_specs import NUMBERS, SORTED, SPECS
 from verifiers.programs.controls import SOLVE
@@ -246,3 +248,47 @@ def test_a_pool_with_small_limits_is_not_trusted_with_more(sessions: Sessions) -
     assert not opening(sessions, SQUARES).own
     for change in ({"seconds": 3.0}, {"memory_mib": 512}, {"output_bytes": 20_000}):
         assert opening(sessions, SQUARES.model_copy(update=change)).own
+
+
+def test_whole_programs_are_compared_with_a_reference(verifier: ProgramVerifier) -> None:
+    spec = ProgramSpec(
+        inputs=(Integers(low=1, high=9), Lists(of=Integers(low=-9, high=9), least=1, most=6)),
+        generate=8,
+        reference="n = int(input())\nassert n > 0\nprint(n * sum(map(int, input().split())))\n",
+        seconds=10.0,
+    )
+    assert verifier.verify(spec, "import sys\nn, *xs = map(int, sys.stdin.read().split())\nprint(n * sum(xs))\n").passed
+    verdict = verifier.verify(spec, "n = int(input())\nprint(n * sum(map(abs, map(int, input().split()))))\n")
+    assert verdict.outcome is Outcome.FAIL
+    assert verdict.evidence["failed"]["kind"] == "reference"
+    wrong = spec.model_copy(update={"runs": (Run(stdin="2\n3 4\n", expected="15"),)})
+    with pytest.raises(SpecError, match="disagrees with run 1"):
+        verifier.verify(wrong, "print(1)")
+    with pytest.raises(SpecError, match="prints the same"):
+        verifier.verify(spec.model_copy(update={"reference": "print(1)"}), "print(1)")
+
+
+def test_a_pool_that_is_closed_says_nothing_of_a_program(tmp_path: Path) -> None:
+    own = BrokerSettings(state_dir=tmp_path / "state", root_dir=tmp_path / "roots")
+    with Sessions(RuntimeSettings(own=own)) as pool:
+        pass
+    verdict = ProgramVerifier(pool).verify(SQUARES, SOLVE)
+    assert (verdict.outcome, verdict.ground, verdict.score) == (Outcome.INFRA_ERROR, Ground.BROKEN, 0.0)
+    assert "closed" in verdict.reason
+
+
+def test_a_relation_is_asked_of_two_processes(verifier: ProgramVerifier) -> None:
+    """What decodes by remembering what was encoded is found out."""
+    spec = SPECS["codec"]
+    remembering = (
+        "last = ['']\ndef encode(text):\n    last[0] = text\n"
+        "    return {'aab': [('a', 2), ('b', 1)], '': [], 'abbb': [('a', 1), ('b', 3)]}.get(text, [])\n"
+        "def decode(pairs):\n    return last[0]\n"
+    )
+    verdict = verifier.verify(spec, remembering)
+    assert verdict.outcome is Outcome.FAIL
+    assert verdict.evidence["failed"]["relation"] == "inverse"
+
+
+def test_a_source_may_begin_with_a_mark_of_its_encoding(verifier: ProgramVerifier) -> None:
+    assert verifier.verify(SQUARES, "\ufeff" + SOLVE.replace("\n", "\r\n")).passed
