@@ -103,7 +103,7 @@ class Bench:
 
     def _possible(self, assertions: Sequence[Term], first: Answer) -> Finding:
         said = {"z3": "sat"}
-        values = shown(dict(first.interpretation), first.shown)
+        values = shown(first.interpretation, first.shown)
         holds, by_zero = True, False
         for term in assertions:
             try:

@@ -65,6 +65,9 @@ class Cvc5:
         try:
             solver = cvc5.Solver(self._manager)
             solver.setOption("rlimit", str(self._effort))
+            logic = _logic(assertions)
+            if logic:
+                solver.setLogic(logic)
             for each in assertions:
                 solver.assertFormula(self._term(each))
             result = solver.checkSat()
@@ -153,6 +156,27 @@ class Cvc5:
             found = self._manager.mkConst(made, function.name)
             self._functions[function] = found
         return found
+
+
+def _logic(assertions: Sequence[Term]) -> str:
+    """The logic of claims that are all of one theory, for which cvc5 knows more; empty for any other."""
+    sorts: set[str] = set()
+    linear = True
+    for term in walk(assertions):
+        if term.op in ("forall", "exists") or term.sort.declared or (term.op == "apply" and term.args):
+            return ""
+        sorts.add(term.sort.name)
+        constant = [each.op == "value" for each in term.args]
+        if (term.op == "*" and constant.count(False) > 1) or (term.op in ("/", "div", "mod") and not constant[1]):
+            linear = False
+    match sorted(sorts - {"Bool"}):
+        case ["BitVec"]:
+            return "QF_BV"
+        case ["Int"]:
+            return "QF_LIA" if linear else "QF_NIA"
+        case ["Real"]:
+            return "QF_LRA" if linear else "QF_NRA"
+    return ""
 
 
 def _failed(said: str) -> Answer:

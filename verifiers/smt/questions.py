@@ -10,6 +10,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from verifiers.answers.reading import clipped
 from verifiers.smt.bench import Bench, Finding, Possible
 from verifiers.smt.division import defined
 from verifiers.smt.elaborate import Definition
@@ -27,7 +28,7 @@ from verifiers.smt.values import Value
 
 ENTAILED = "entailed"
 """What a submission says of a claim that leaves nothing to supply."""
-MAX_NAMES = 40
+MAX_NAMES = 30
 
 
 def entails(problem: Problem, submission: str, bench: Bench) -> Ruling:
@@ -202,10 +203,10 @@ def _assigned(problem: Problem, submission: str) -> tuple[Claim, dict[str, str] 
         body = claim.elaborator.check(found[function.name])
         if function.domain:
             if any(each.op in ("forall", "exists") for each in walk([body])):
-                return claim, unfinished(f"{function.name} is defined with a quantifier", {})
+                return claim, unfinished(f"{clipped(function.name)} is defined with a quantifier", {})
             continue
         if any(each.op not in ("value", "constant_array", "store") for each in walk([body])):
-            return claim, unfinished(f"the value of {function.name} is not worked out", {})
+            return claim, unfinished(f"the value of {clipped(function.name)} is not worked out", {})
         if len(values) < MAX_NAMES:
             values[function.name] = value_text(evaluate(body), function.range)
     return claim, values
@@ -220,16 +221,18 @@ def _satisfies(problem: Problem, claim: Claim, values: dict[str, str], bench: Be
             holds = evaluate(each.term)
         except Undefined as error:
             if error.by_zero:
-                return refuted(f"{each.name} divides by zero there", {**evidence, "false": each.name})
+                return refuted(f"{clipped(each.name)} divides by zero there", {**evidence, "false": each.name})
             if not error.quantified:
-                return open_question(f"{each.name} has no value there: {error}", {**evidence, "false": each.name})
+                return open_question(
+                    f"{clipped(each.name)} has no value there: {error}", {**evidence, "false": each.name}
+                )
             ruling = _by_solver(problem, claim, each.term, each.name, bench, by_solver, evidence)
             if ruling is not None:
                 return ruling
             continue
         bench.agree(each.term, bool(holds))
         if not holds:
-            return refuted(f"{each.name} is false of these values", {**evidence, "false": each.name})
+            return refuted(f"{clipped(each.name)} is false of these values", {**evidence, "false": each.name})
     if by_solver:
         evidence["by_solver"] = by_solver
     return proved("every assertion is true of these values", evidence)
@@ -253,8 +256,10 @@ def _by_solver(
         return None
     evidence = {**evidence, "solvers": finding.said, "false": name}
     if finding.possible is Possible.YES:
-        return refuted(f"{name} is false of these values", evidence)
-    return open_question(f"not known whether {name} is true of these values", evidence, exhausted=finding.exhausted)
+        return refuted(f"{clipped(name)} is false of these values", evidence)
+    return open_question(
+        f"not known whether {clipped(name)} is true of these values", evidence, exhausted=finding.exhausted
+    )
 
 
 def _safe(problem: Problem, claim: Claim, roots: Sequence[Term]) -> Term:

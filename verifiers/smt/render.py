@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any
 
 from verifiers.smt.reader import TOKEN
 from verifiers.smt.terms import Function, Sort, Term, functions, leaves, walk
@@ -13,7 +12,7 @@ from verifiers.smt.values import ArrayValue, Element, Table, Value
 
 MAX_WRITTEN = 4_000_000
 """Characters written in all for one query, its parts counted each time that they are copied; then it is given up."""
-MAX_SHOWN = 300
+MAX_SHOWN = 120
 
 
 class TooLong(Exception):
@@ -49,7 +48,7 @@ def table_text(table: Table, function: Function) -> str:
     entries = [
         f"({' '.join(value_text(each, sort) for each, sort in zip(key, function.domain, strict=True))}) -> "
         + value_text(value, function.range)
-        for key, value in list(table.entries.items())[:20]
+        for key, value in list(table.entries.items())[:8]
     ]
     return "; ".join([*entries, f"else -> {value_text(table.default, function.range)}"])
 
@@ -87,6 +86,7 @@ class _Writer:
     def __init__(self) -> None:
         self._quantified: dict[int, str] = {}
         self._length = 0
+        self._bound = 0
 
     def root(self, term: Term) -> str:
         for each in walk([term]):
@@ -106,7 +106,8 @@ class _Writer:
             if self._length > MAX_WRITTEN:
                 raise TooLong
             if uses[term.number] > 1 and made.startswith("(") and term is not root:
-                name = f"?t{term.number}"
+                self._bound += 1
+                name = f"?t{self._bound}"
                 bindings.append((name, made))
                 made = name
             text[term.number] = made
@@ -164,7 +165,7 @@ def _inside(root: Term) -> tuple[list[Term], Counter[int]]:
     return order, uses
 
 
-def shown(values: dict[Function, Any], otherwise: dict[str, str], most: int = 40) -> dict[str, str]:
+def shown(values: Mapping[Function, Value | Table], otherwise: Mapping[str, str], most: int = 30) -> dict[str, str]:
     """Constants and functions by name, as text; `otherwise` where there is no value of ours."""
     found: dict[str, str] = dict(list(otherwise.items())[:most])
     for function, value in list(values.items())[:most]:

@@ -160,7 +160,8 @@ class Terms:
 
 def _size(op: str, args: Sequence[Term], payload: Any) -> int:
     if op == "value":
-        return max(payload.numerator.bit_length(), payload.denominator.bit_length())
+        value: int | Fraction = payload
+        return max(value.numerator.bit_length(), value.denominator.bit_length())
     sizes = [each.size for each in args]
     if op in ("*", "/"):
         return sum(sizes)
