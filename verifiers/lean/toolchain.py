@@ -1,6 +1,6 @@
 """Which Lean this machine has, without starting it.
 
-Looked for, in this order: a folder that somebody names, elan's default toolchain and its other ones ($ELAN_HOME or
+Looked for, in this order: a folder that somebody names, by hand or in $ASSAY_LEAN, elan's default toolchain and its other ones ($ELAN_HOME or
 ~/.elan), and `lean` on the PATH. A folder is a toolchain when it has lib/lean with the shared library and Init.olean.
 """
 
@@ -76,6 +76,8 @@ def find(
 ) -> Toolchain | None:
     """The Lean to use. A configured folder that is none gives None, whatever else there is."""
     environ = os.environ if environ is None else environ
+    if configured is None and environ.get("ASSAY_LEAN"):
+        configured = Path(environ["ASSAY_LEAN"])
     if configured is not None:
         return _toolchain(configured, "configured", projects)
     for root, source in _candidates(environ):

@@ -50,6 +50,7 @@ from verifiers.workers.box import BoxLost, ToolBoxes
 
 MOST_TEXT = 300_000
 """Characters of a submission."""
+NO_LEAN = "Install Lean 4 with elan, or name a toolchain's folder."
 BOX_MIB = 5120
 TMP_MIB = 256
 
@@ -129,6 +130,8 @@ class LeanVerifier:
         if isinstance(source, Finding):
             return forbidden([source])
         read = time.monotonic() - began
+        if self._toolchain is None:
+            return lost("there is no Lean on this machine", NO_LEAN)
         try:
             prepared = self._preparer.prepared(spec, statement)
             return self._compiled_and_checked(spec, statement, prepared, source, limit, read)

@@ -23,6 +23,9 @@ def test_a_configured_folder_is_taken_and_no_other(toolchain: Toolchain, tmp_pat
     assert found is not None
     assert (found.root, found.source) == (toolchain.root, "configured")
     assert find(tmp_path / "nothing", environ=environ) is None
+    found = find(environ=environ | {"ASSAY_LEAN": str(toolchain.root)})
+    assert found is not None
+    assert found.source == "configured"
 
 
 def test_elans_default_comes_first_and_then_the_newest(toolchain: Toolchain, tmp_path: Path) -> None:

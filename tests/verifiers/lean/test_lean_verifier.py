@@ -14,7 +14,6 @@ from conftest import Local
 from runtime.errors import RefusedError
 from runtime.settings import BrokerSettings, RuntimeSettings
 from verifiers.errors import SpecError
-from verifiers.lean.boxes import LeanBoxes
 from verifiers.lean.canaries import DEFINED, FALSE, TRUE
 from verifiers.lean.spec import LeanSpec
 from verifiers.lean.toolchain import Toolchain
@@ -223,7 +222,13 @@ def test_a_runaway_holds_nobody_else_up(boxes: ToolBoxes, toolchain: Toolchain) 
     assert not slow.is_alive()  # closing ends those that are at work
 
 
-def test_boxes_of_one_kind_never_do_the_others_work(local: Local) -> None:
+def test_a_machine_without_lean_says_how_to_have_it(boxes: ToolBoxes) -> None:
+    verdict = LeanVerifier(boxes, None).verify(TRUE, GOOD)
+    assert verdict.outcome is Outcome.INFRA_ERROR
+    assert "elan" in verdict.evidence["hint"]
+
+
+def test_boxes_of_one_kind_never_do_the_others_work(local: Local, toolchain: Toolchain) -> None:
     asked: dict[int, set[str]] = {}
 
     class Box:
@@ -243,15 +248,13 @@ def test_boxes_of_one_kind_never_do_the_others_work(local: Local) -> None:
         kept.append(Box())
         return kept[-1]
 
-    verifier = LeanVerifier(launch, None, most=1)
+    verifier = LeanVerifier(launch, toolchain, most=1)
     assert verifier.verify(TRUE, GOOD).passed
     assert sorted(map(sorted, asked.values())) == [["AssayCheck", "AssayStatement", "Replay"], ["AssaySubmission"]]
 
 
-def test_closed_boxes_are_no_boxes(local: Local) -> None:
-    boxes = LeanBoxes(lambda: local, 1)
-    boxes.close()
-    verifier = LeanVerifier(lambda: local, None)
+def test_closed_boxes_are_no_boxes(local: Local, toolchain: Toolchain) -> None:
+    verifier = LeanVerifier(lambda: local, toolchain)
     verifier.close()
     assert verifier.verify(TRUE, GOOD).outcome is Outcome.INFRA_ERROR
 
