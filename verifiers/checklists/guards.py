@@ -51,7 +51,9 @@ HIDING_TAGS = re.compile(
 )
 GRADERS = r"(?:judge|grader|verifier|evaluator|scorer)"
 WORK = r"(?:answer|response|text|submission|essay|reply|output|item|point|work)"
-TOP = r"(?:full|top|maximum|maximal|highest|perfect|best|passing|1|a|as)"
+TOP = r"(?:full|top|maximum|maximal|highest|perfect|best|passing|1)"
+MARKS = r"(?:scores?|marks?|grades?|points|credits?|ratings?)"
+DONE = r"(?:pass|passed|fulfilled|met|satisfied|correct)"
 RULES = r"(?:instructions?|prompts?|rules|criteria|checklists?|guidelines|rubrics?)"
 EARLIER = r"(?:previous|prior|above|earlier|preceding|all|your|any)"
 ORDERS = tuple(
@@ -59,7 +61,8 @@ ORDERS = tuple(
     for pattern in (
         rf"\b(?:ignore|disregard|forget|override)\b.{{0,20}}\b{EARLIER}\b.{{0,20}}\b{RULES}\b",
         rf"\byou are (?:now )?(?:the |an? )?{GRADERS}\b",
-        rf"\b(?:give|award|assign|grant|grade|score|rate|mark) (?:me|(?:this|my|the) {WORK})\b.{{0,40}}\b{TOP}\b",
+        rf"\b(?:give|award|assign|grant) (?:me|(?:this|my|the) {WORK})\b.{{0,40}}\b{TOP} {MARKS}\b",
+        rf"\b(?:grade|score|mark) (?:it|this|me|everything|(?:this|my|the) {WORK}) (?:a |an |as |with )?(?:{TOP}|{DONE})\b",
         rf"\b(?:note|message|instruction|hint)s? (?:to|for) (?:the )?{GRADERS}\b",
         r"\b(?:grader|verifier|evaluator|scorer)s?\s*[:,].{0,60}\b(?:answer|choose|grade|give|pick|reply|select)\b",
         r"\b(?:answer|choose|pick|select|reply|output) (?:with |only )?[\"'(]?[abc][\"')]? for (?:all|every|each)\b",
@@ -80,20 +83,20 @@ class Alarm:
 
 def alarms(spec: ChecklistSpec, document: Document) -> list[Alarm]:
     """Every guard that refuses this text, suspicious ones first."""
-    is_json = _is_json(spec, document)
+    is_json = as_json(spec, document.raw)
     found = [*_hidden(document, is_json), *_orders(document), *_copy(spec, document)]
     if not is_json:
         found += [*_repetition(document), *_stuffing(spec, document)]
     return sorted((alarm for alarm in found if alarm.guard not in spec.allowed), key=lambda alarm: not alarm.suspicious)
 
 
-def _is_json(spec: ChecklistSpec, document: Document) -> bool:
+def as_json(spec: ChecklistSpec, text: str) -> bool:
     """Whether the text has to be JSON, and looks like it: then it is data, and no prose that could be padded."""
     for item in spec.hard:
         if (isinstance(item, FormatItem) and item.format == "json") or (
             isinstance(item, JsonItem) and item.within == "whole"
         ):
-            return document.raw.lstrip()[:1] in ("{", "[", '"')
+            return text.lstrip()[:1] in ("{", "[", '"')
     return False
 
 

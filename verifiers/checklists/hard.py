@@ -14,7 +14,7 @@ from typing import Any
 from verifiers.answers.reading import clipped
 from verifiers.checklists.disguise import plain
 from verifiers.checklists.finding import Finding
-from verifiers.checklists.guards import alarms
+from verifiers.checklists.guards import alarms, as_json
 from verifiers.checklists.items import decide_item
 from verifiers.checklists.markdown import Document
 from verifiers.checklists.numbers import figure
@@ -75,7 +75,7 @@ class HardVerifier:
     def verify(self, spec: ChecklistSpec, submission: str) -> Verdict:
         if len(submission) > MAX_CHARACTERS:
             return self._verdict(Outcome.FAIL, f"longer than {MAX_CHARACTERS} characters", Ground.UNREADABLE, {})
-        document = Document(submission)
+        document = Document(submission, claims="claims" in spec.allowed or as_json(spec, submission))
         structured = any(block.rows or block.kind == "code" for block in document.blocks)
         if not structured and not words(document.prose):
             return self._verdict(Outcome.FAIL, "there is no text", Ground.UNREADABLE, {})

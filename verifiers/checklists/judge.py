@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from verifiers.checklists.claims import is_claim
 from verifiers.checklists.disguise import visible
 from verifiers.checklists.guards import orders
 from verifiers.checklists.prose import sentences
@@ -30,12 +31,6 @@ MAX_QUOTED = 12_000
 """Characters of a text that are shown: its beginning and its end."""
 MAX_QUESTION = 4_000
 LEFT_OUT = "[...]"
-CLAIM = re.compile(
-    r"\b(?:all|every|each)\b.{0,60}\b(?:items?|points?|constraints?|requirements?|criteria|conditions|checklists?|instructions?)"
-    r"\b.{0,60}\b(?:met|satisfied|fulfilled|fulfils?|satisf(?:y|ies)|meets?|completed?|checked|followed|addressed|passed)\b"
-    r"|\bthis (?:answer|text|response|essay|submission) (?:meets|satisfies|fulfils|fulfills|follows|passes|deserves)\b",
-    re.IGNORECASE,
-)
 
 
 class JudgeError(Exception):
@@ -127,7 +122,7 @@ def quoted(text: str) -> str:
 
 
 def _speaks_of_itself(sentence: str) -> bool:
-    return bool(CLAIM.search(sentence)) or bool(orders(sentence))
+    return is_claim(sentence) or bool(orders(sentence))
 
 
 def _unmarked(line: str) -> str:

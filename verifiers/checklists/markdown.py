@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import html
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
+from verifiers.checklists.claims import without_claims
 from verifiers.checklists.disguise import visible
 
 FENCE = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*([^\s`]*)[^`]*$")
@@ -29,6 +30,7 @@ DEFINITION = re.compile(r" {0,3}\[([^\[\]]{1,200})\]:[ \t]*(\S+)[ \t]*(.*)$")
 SIGNS = re.compile(r"[*_~`\\]|-\n")
 EMPHASIS = re.compile(r"(?<!\w)[*_~]{1,3}(?=\S)|(?<=\S)[*_~]{1,3}(?!\w)")
 
+PROSE = ("item", "paragraph")
 Kind = Literal["heading", "item", "table", "code", "paragraph"]
 
 
@@ -50,6 +52,8 @@ class Block:
 @dataclass(frozen=True)
 class Document:
     raw: str
+    claims: bool = True
+    """Whether sentences count in which the text speaks of itself."""
 
     @cached_property
     def uncommented(self) -> str:
@@ -57,7 +61,11 @@ class Document:
 
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
-        return tuple(_blocks(visible(self.uncommented).splitlines()))
+        found = _blocks(visible(self.uncommented).splitlines())
+        if self.claims:
+            return tuple(found)
+        told = (replace(block, text=without_claims(block.text)) if block.kind in PROSE else block for block in found)
+        return tuple(block for block in told if block.text or block.kind not in PROSE)
 
     def of(self, kind: Kind) -> tuple[Block, ...]:
         return tuple(block for block in self.blocks if block.kind == kind)

@@ -209,7 +209,7 @@ HardItem = (
     | ScriptItem
 )
 Item = Annotated[HardItem | SoftItem, Field(discriminator="item")]
-Guard = Literal["hidden", "injection", "repetition", "stuffing", "copy"]
+Guard = Literal["hidden", "injection", "repetition", "stuffing", "copy", "claims"]
 
 
 class ChecklistSpec(SpecData):
@@ -228,7 +228,8 @@ class ChecklistSpec(SpecData):
     """`items`: a text that fails keeps the share of its score that its hard items earned. Never when a guard refused
     it."""
     allowed: tuple[Guard, ...] = ()
-    """Guards that are switched off: `injection` for an essay on prompt injection, `repetition` for a refrain."""
+    """Guards that are switched off: `injection` for an essay on prompt injection, `repetition` for a refrain, `claims`
+    for a report that says of a project that all its requirements are met (else such sentences count for nothing)."""
 
     @property
     def hard(self) -> tuple[HardItem, ...]:
