@@ -1,4 +1,4 @@
-"""Texts that must not pass a checklist, and honest ones that must. Rows of the catalogue: 24, 25, 26, 27, 33 and 50."""
+"""Texts that must not pass a checklist, and honest ones that must. Rows of the catalogue: 24, 25, 26, 30, 33 and 50."""
 
 from __future__ import annotations
 
@@ -347,6 +347,8 @@ def _structure() -> Iterator[Case]:
     yield _case("json-two-blocks", JSON_BLOCK, two, (30,), "two answers are none")
     yield _case("code-not-closed", CODE, "It works because:\n\n```python\nx = 1\n", (24,), "the block has no end")
     yield _case("code-empty", CODE, "It works because:\n\n```python\n\n```\n", (24,), "nothing is in the block")
+    deep = "It works because:\n\n```python\nx = " + "-" * 50_000 + "1\n```\n"
+    yield _case("code-deep", CODE, deep, (50,), "nested too deeply for Python's own reader")
     yield _case("code-broken", CODE, "It works because:\n\n```python\ndef f(:\n```\n", (24,), "no Python")
     yield _case("forbidden-colour", PLAIN, "The deep sea is so b l u e today, they say.", (33,), "letter by letter")
     yield _case("two-sentences", PLAIN, "The sea is wide and deep. It never sleeps.", (24,), "one too many")

@@ -62,7 +62,7 @@ ORDERS = tuple(
         rf"\b(?:ignore|disregard|forget|override)\b.{{0,20}}\b{EARLIER}\b.{{0,20}}\b{RULES}\b",
         rf"\byou are (?:now )?(?:the |an? )?{GRADERS}\b",
         rf"\b(?:give|award|assign|grant) (?:me|(?:this|my|the) {WORK})\b.{{0,40}}\b{TOP} {MARKS}\b",
-        rf"\b(?:grade|score|mark) (?:it|this|me|everything|(?:this|my|the) {WORK}) (?:a |an |as |with )?(?:{TOP}|{DONE})\b",
+        rf"\b(?:grade|score|mark) (?:it|this|me|(?:this|my|the) {WORK}) (?:an? |as |with )?(?:{TOP}|{DONE})\b",
         rf"\b(?:note|message|instruction|hint)s? (?:to|for) (?:the )?{GRADERS}\b",
         r"\b(?:grader|verifier|evaluator|scorer)s?\s*[:,].{0,60}\b(?:answer|choose|grade|give|pick|reply|select)\b",
         r"\b(?:answer|choose|pick|select|reply|output) (?:with |only )?[\"'(]?[abc][\"')]? for (?:all|every|each)\b",

@@ -141,7 +141,8 @@ def _code_fault(block: Block) -> str:
             ast.parse(block.text)
         elif block.language == "json":
             read_json(block.text)
-    except (SyntaxError, ValueError, RecursionError) as error:
+    except (SyntaxError, ValueError, RecursionError, MemoryError, SystemError) as error:
+        # The last two are what CPython's own reader makes of text that is nested too deeply.
         return f"the {clipped(block.language)} code cannot be parsed: {clipped(str(error))}"
     return ""
 
