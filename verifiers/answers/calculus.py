@@ -73,7 +73,7 @@ def _names(node: Expression) -> set[str]:
 def _binder(node: Call) -> Expression:
     match node:
         case Call("sum" | "product" as name, (body, Symbol(index), low, high)):
-            return _written_out(name, body, index, low, high) or _by_sympy(node)
+            return _written_out(name, body, index, low, high) or _closed(node) or _by_sympy(node)
         case _:
             return _by_sympy(node)
 
@@ -94,6 +94,19 @@ def _written_out(name: str, body: Expression, index: str, low: Expression, high:
     except GrammarError as error:
         raise UnresolvedError(str(error)) from error
     return whole if value is None else Number(value)
+
+
+def _closed(node: Call) -> Expression | None:
+    """With very many terms: the closed form for any number of them, then the number put in. None for fewer.
+
+    SymPy never sees the number, so it cannot begin to add.
+    """
+    low, high = (_whole(end) for end in node.arguments[2:])
+    if low is None or high is None or high - low < MAX_TERMS:
+        return None
+    unknown = Symbol("last#")
+    found = _by_sympy(Call(node.function, (*node.arguments[:3], unknown)))
+    return substitute(found, unknown.name, Number(Fraction(high)))
 
 
 def _whole(node: Expression) -> int | None:
