@@ -262,6 +262,9 @@ class Session(Protocol):
 class SessionPool(Protocol):
     """Where sessions come from. One a process; close it and nothing of it is left on the host."""
 
+    limits: Limits
+    """Of each of its sandboxes, unless another is asked for."""
+
     def open(self, *, tier: Tier = Tier.SHARED, caller: str = "", priority: Priority = Priority.TRAINING) -> Session:
         """A fresh session; `tier` is the least that its family asks for. Callers of one priority take turns.
 

@@ -17,6 +17,8 @@ HEAVY = {
     "torch": ("appliance/inference/", "appliance/learning/", "appliance/seedling/", "appliance/worker/"),
     "transformers": ("appliance/inference/", "appliance/learning/", "appliance/seedling/", "appliance/worker/"),
     "sympy": ("verifiers/",),
+    "z3": ("verifiers/smt/",),
+    "cvc5": ("verifiers/smt/",),
     "textual": ("tui/",),
     "vllm": ("appliance/inference/",),
     "ray": ("runtime/cluster/",),
@@ -68,13 +70,27 @@ def test_the_core_and_its_clients_load_neither_torch_nor_sympy() -> None:
     script = (
         "import importlib, json, sys\n"
         "for name in json.loads(sys.argv[1]): importlib.import_module(name)\n"
-        "print(json.dumps(sorted({'torch', 'transformers', 'sympy', 'numpy', 'scipy'} & set(sys.modules))))\n"
+        "heavy = {'torch', 'transformers', 'sympy', 'z3', 'cvc5', 'numpy', 'scipy'}\n"
+        "print(json.dumps(sorted(heavy & set(sys.modules))))\n"
     )
     result = subprocess.run(
         [sys.executable, "-c", script, json.dumps(modules)], cwd=ROOT, capture_output=True, text=True, timeout=60
     )
     assert result.returncode == 0, result.stderr
     assert json.loads(result.stdout) == []
+
+
+def test_who_asks_a_checker_loads_none_of_what_decides() -> None:
+    script = (
+        "import json, sys\n"
+        "import verifiers\n"
+        "alone = sorted(name for name in sys.modules if name.startswith(('verifiers.', 'runtime', 'pydantic')))\n"
+        "verifiers.Checker()\n"
+        "print(json.dumps([alone, sorted({'sympy', 'z3', 'cvc5', 'numpy'} & set(sys.modules))]))\n"
+    )
+    result = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout) == [[], []]
 
 
 def test_what_runs_inside_a_sandbox_needs_nothing_but_the_standard_library() -> None:

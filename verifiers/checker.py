@@ -52,14 +52,14 @@ class _Closes(Protocol):
     def close(self) -> None: ...
 
 
-def default_settings() -> RuntimeSettings:
+def default_settings(lean: Path | None = None, lean_projects: tuple[Path, ...] = ()) -> RuntimeSettings:
     """For those who have no appliance: a broker of one's own, with its things in this user's cache folder."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "assay"
     own = BrokerSettings(
         state_dir=cache / "boxes",
         root_dir=cache / "guest-roots",
         backends=(BackendName.GVISOR, BackendName.NSJAIL),
-        programs=tools.programs(),
+        programs=tools.programs(lean, lean_projects),
     )
     return RuntimeSettings(own=own)
 
@@ -74,13 +74,16 @@ class Checker:
         sessions: SessionPool | None = None,
         judge: Judge | None = None,
         lean: Path | None = None,
+        lean_projects: tuple[Path, ...] = (),
         workers: int | None = None,
         tools_backend: BackendName = BackendName.NSJAIL,
     ) -> None:
         """`settings`: a broker that runs, or what one of our own is told; it has to name `verifiers.tools.programs`.
         `sessions`: a pool to share, which stays open. `judge`: for the soft items of checklists. `lean`: the folder of
-        a toolchain. `workers`: texts that are decided at once. `tools_backend`: what holds our own tools."""
-        self._settings, self._given_sessions, self._judge, self._lean = settings, sessions, judge, lean
+        a toolchain, and `lean_projects` further folders with compiled files. `workers`: texts that are decided at once.
+        `tools_backend`: what holds our own tools."""
+        self._settings, self._given_sessions, self._judge = settings, sessions, judge
+        self._lean, self._lean_projects = lean, lean_projects
         self._workers = workers or len(os.sched_getaffinity(0))
         self._tools_backend = tools_backend
         self._lock = threading.RLock()
@@ -180,7 +183,7 @@ class Checker:
     def _known_settings(self) -> RuntimeSettings:
         with self._lock:
             if self._settings is None:
-                self._settings = default_settings()
+                self._settings = default_settings(self._lean, self._lean_projects)
             return self._settings
 
     def _boxes(self) -> ToolBoxes:
@@ -200,7 +203,12 @@ class Checker:
 
     def _proofs(self) -> LeanVerifier:
         boxes = self._boxes()
-        return self._part("lean", lambda: LeanVerifier(boxes, toolchain.find(self._lean), most=self._workers))
+
+        def make() -> LeanVerifier:
+            found = toolchain.find(self._lean, projects=self._lean_projects)
+            return LeanVerifier(boxes, found, most=self._workers)
+
+        return self._part("lean", make)
 
     def _checklists(self) -> ChecklistVerifier:
         service = self._service()

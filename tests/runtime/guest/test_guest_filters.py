@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import os
 import struct
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 from runtime.guest import filters
 from runtime.guest.filters import ALLOW, KILL_PROCESS, NOT_THERE, PERMISSION
 
+ROOT = Path(__file__).parents[3]
 MACHINES = sorted(filters.AUDIT)
 NUMBERS = range(1_024)
 CLONE_VM, CLONE_NEWUSER, CLONE_NEWNS, CLONE_NEWCGROUP = 0x100, 0x10000000, 0x20000, 0x02000000
 PR_SET_NAME = 15
 
 
-def verdict(program: bytes, machine: str, number: int, first: int = 0, *, audit: int | None = None) -> int:
+def verdict(program: bytes, machine: str, number: int, *arguments: int, audit: int | None = None) -> int:
     """What the kernel would make of one call."""
     architecture = filters.AUDIT[machine] if audit is None else audit
-    data = struct.pack("<IIQ6Q", number, architecture, 0, first, 0, 0, 0, 0, 0)
+    data = struct.pack("<IIQ6Q", number, architecture, 0, *arguments, *[0] * (6 - len(arguments)))
     code = list(struct.iter_unpack("<HBBI", program))
     word = position = 0
     while True:
@@ -82,8 +87,74 @@ def test_a_filter_of_one_s_own_is_refused_where_the_worker_installs_no_more(mach
 
 
 @pytest.mark.parametrize("machine", MACHINES)
+def test_who_reads_and_decides_has_the_listed_calls_and_the_harmless_half_of_some(machine: str) -> None:
+    program = filters.reading_only(machine)
+    listed = filters.COMPUTE[machine] | filters.READING[machine]
+    numbers = set(listed.values())
+    for number in [*NUMBERS, filters.OTHER_ABI + 1, 0xFFFFFFFF]:
+        harmless = (0, 0, 0)
+        wanted = ALLOW if number in numbers else PERMISSION
+        if number == listed["clone"]:
+            wanted = PERMISSION
+        elif number == filters.CLONE3:
+            wanted = NOT_THERE
+        assert verdict(program, machine, number, *harmless) == wanted, number
+    thread = CLONE_VM | filters.NEW_THREAD
+    assert verdict(program, machine, listed["clone"], thread) == ALLOW
+    assert verdict(program, machine, listed["clone"], CLONE_VM | 17) == PERMISSION
+    assert verdict(program, machine, listed["prlimit64"], 1) == PERMISSION
+    assert verdict(program, machine, listed["fcntl"], 0, filters.SET_FLAGS) == PERMISSION
+    for flag in (os.O_WRONLY, os.O_RDWR, os.O_CREAT, os.O_TRUNC, os.O_APPEND):
+        assert verdict(program, machine, listed["openat"], 0, 0, flag) == PERMISSION
+        if "open" in listed:
+            assert verdict(program, machine, listed["open"], 0, flag) == PERMISSION
+    assert verdict(program, machine, listed["openat"], 0, 0, os.O_RDONLY | os.O_CLOEXEC) == ALLOW
+
+
+TRIED = {
+    "to write a file": "open('/tmp/filters-were-here', 'w')",
+    "to start a process": "os.fork()",
+    "to start a program": "os.execv('/bin/true', ['true'])",
+    "a socket": "socket.socket()",
+    "a pair of sockets": "socket.socketpair()",
+    "to signal its parent": "os.kill(os.getppid(), 0)",
+    "to give a file another mode": "os.chmod('/tmp', 0o777)",
+    "to remove a file": "os.unlink('/tmp/filters-were-here')",
+    "to limit its parent": "resource.prlimit(os.getppid(), resource.RLIMIT_CPU, (1, 1))",
+    "the memory of its parent": "open(f'/proc/{os.getppid()}/mem', 'r+b')",
+}
+ALLOWED = {
+    "to read a file": "open('/etc/passwd').read(1)",
+    "to load a module": "__import__('decimal')",
+    "a thread": "[thread := threading.Thread(target=int), thread.start(), thread.join()]",
+    "to sleep": "time.sleep(0.001)",
+    "to limit itself": "resource.setrlimit(resource.RLIMIT_CPU, (1000, resource.RLIM_INFINITY))",
+    "to look at the time": "time.process_time()",
+}
+
+
+@pytest.mark.parametrize(("expression", "fails"), [*((one, True) for one in TRIED.values()),
+    *((one, False) for one in ALLOWED.values())], ids=[*TRIED, *ALLOWED])  # fmt: skip
+def test_the_kernel_agrees_about_who_reads_and_decides(expression: str, fails: bool) -> None:
+    """As root, whom only the filter stops."""
+    script = (
+        "import os, resource, socket, sys, threading, time\n"
+        "from runtime.guest import confine, filters\n"
+        "confine.begin()\n"
+        "confine.Filter(filters.reading_only(os.uname().machine)).install()\n"
+        "try:\n    eval(sys.argv[1])\nexcept OSError as error:\n    os._exit(10 + error.errno)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script, expression], cwd=ROOT, timeout=60)
+    assert done.returncode == (11 if fails else 0)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
 def test_a_call_of_another_architecture_ends_the_process(machine: str) -> None:
-    for program in (filters.compute_only(machine), filters.one_world(machine, filters=True)):
+    for program in (
+        filters.compute_only(machine),
+        filters.reading_only(machine),
+        filters.one_world(machine, filters=True),
+    ):
         assert verdict(program, machine, 39, audit=0x40000003) == KILL_PROCESS
 
 

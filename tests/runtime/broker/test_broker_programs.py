@@ -1,0 +1,170 @@
+"""A broker runs programs that its settings name, behind the same walls as guests, and nothing else of the host."""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+import sysconfig
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from broker_kit import Desk, profile
+from pydantic import ValidationError
+
+from runtime.backends.backend import Cause
+from runtime.errors import InfrastructureError, RefusedError
+from runtime.launcher import Handle
+from runtime.profile import BackendName
+from runtime.programs import READY, Program
+from runtime.settings import BrokerSettings
+
+ECHO = """
+import os, sys
+os.write(1, bytes.fromhex(sys.argv[1]))
+for line in sys.stdin:
+    try:
+        said = repr(eval(line))
+    except BaseException as error:
+        said = type(error).__name__
+    print(said, flush=True)
+"""
+SYSTEM = tuple(map(Path, ("/usr", "/lib", "/lib64", sys.base_prefix)))
+
+
+def program(name: str, code: str = ECHO, folders: tuple[Path, ...] = (), **other: bool) -> Program:
+    python = Path(sys.executable).resolve()
+    return Program(
+        name=name,
+        argv=(str(python), "-I", "-S", "-c", code, READY.hex()),
+        folders=(*SYSTEM, *folders),
+        environment={"LD_LIBRARY_PATH": sysconfig.get_config_var("LIBDIR") or "/usr/lib", "MARK": name},
+        **other,
+    )
+
+
+@pytest.fixture(scope="module")
+def private_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where only root may walk, as below /root."""
+    closed = tmp_path_factory.mktemp("closed")
+    folder = closed / "tool" / "data"
+    folder.mkdir(parents=True)
+    (folder / "file").write_text("data of the tool")
+    (closed / "beside").write_text("not for the tool")
+    closed.chmod(0o700)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def desk(make_settings: Callable[..., BrokerSettings], private_folder: Path) -> Iterator[Desk]:
+    programs = (
+        program("echo", folders=(private_folder,)),
+        program("unbounded", address_space=False, proc=True),
+        program("silent", "import time; time.sleep(60)"),
+        program("early", "print('ready')"),
+        program("missing", folders=(private_folder / "nowhere",)),
+    )
+    with Desk.own(make_settings(programs=programs)) as opened:
+        yield opened
+
+
+def ask(handle: Handle, expression: str, seconds: float = 60.0) -> str:
+    os.write(handle.requests, expression.encode() + b"\n")
+    said, deadline = b"", time.monotonic() + seconds
+    while not said.endswith(b"\n"):
+        assert select.select([handle.replies], [], [], max(0.0, deadline - time.monotonic()))[0]
+        data = os.read(handle.replies, 1 << 16)
+        if not data:
+            raise EOFError
+        said += data
+    return said.decode().strip()
+
+
+@pytest.fixture(params=list(BackendName))
+def echo(request: pytest.FixtureRequest, desk: Desk) -> Iterator[Handle]:
+    handle = desk.launch(profile(backend=request.param, program="echo"))
+    yield handle
+    desk.end(handle)
+
+
+def test_a_program_answers_and_sees_its_folders_and_its_environment(echo: Handle, private_folder: Path) -> None:
+    assert ask(echo, "1 + 1") == "2"
+    assert ask(echo, f"open('{private_folder}/file').read()") == "'data of the tool'"
+    assert ask(echo, "os.environ['MARK']") == "'echo'"
+    assert ask(echo, "len(os.urandom(8))") == "8"
+
+
+def test_it_can_change_nothing_but_its_own_tmp(echo: Handle, private_folder: Path) -> None:
+    for path in (f"{private_folder}/new", f"{private_folder}/file", "/usr/new", "/new"):
+        assert ask(echo, f"open({path!r}, 'w')") in ("OSError", "PermissionError", "FileNotFoundError")
+    assert ask(echo, "open('/tmp/new', 'w').write('x')") == "1"
+    assert not Path("/tmp/new").exists()
+    assert (private_folder / "file").read_text() == "data of the tool"
+
+
+def test_it_sees_nothing_else_of_the_host_and_is_nobody_there(echo: Handle, private_folder: Path) -> None:
+    closed = private_folder.parents[1]
+    for path in (closed / "beside", Path("/home"), Path("/var/log"), Path("/proc/1/environ")):
+        said = ask(echo, f"os.stat({str(path)!r})")
+        assert said in ("FileNotFoundError", "PermissionError", "NotADirectoryError"), path
+    assert ask(echo, f"os.listdir({str(closed)!r})") == "['tool']"
+    assert ask(echo, "os.getuid()") == "1000"
+    assert ask(echo, "__import__('socket').create_connection(('127.0.0.1', 1), 1)") != "None"
+    assert ask(echo, "[name for name in os.environ if name.startswith(('PYTEST', 'VIRTUAL', 'USER'))]") == "[]"
+
+
+def test_its_groups_memory_is_its_end_and_the_broker_says_so(desk: Desk) -> None:
+    handle = desk.launch(profile(backend=BackendName.NSJAIL, program="unbounded", memory_mib=64))
+    with pytest.raises(EOFError):
+        ask(handle, "len(bytearray(1 << 28))")
+    fate = desk.end(handle)
+    assert fate.cause is Cause.MEMORY
+    assert fate.usage.oom_kills == 1
+
+
+def test_address_space_is_bounded_unless_the_program_cannot_work_so(desk: Desk) -> None:
+    wanted = "__import__('resource').getrlimit(9)[0]"
+    for name, bounded in (("echo", True), ("unbounded", False)):
+        handle = desk.launch(profile(backend=BackendName.NSJAIL, program=name, memory_mib=64))
+        assert (ask(handle, wanted) == str(256 << 20)) is bounded
+        assert (ask(handle, "os.readlink('/proc/self/exe')") == "FileNotFoundError") is bounded
+        desk.end(handle)
+
+
+def test_each_box_is_a_fresh_one_and_none_waits_for_somebody(desk: Desk) -> None:
+    first = desk.launch(profile(backend=BackendName.NSJAIL, program="echo"))
+    ask(first, "open('/tmp/left', 'w').close()")
+    desk.end(first)
+    second = desk.launch(profile(backend=BackendName.NSJAIL, program="echo"))
+    assert ask(second, "os.path.exists('/tmp/left')") == "False"
+    desk.end(second)
+    assert desk.stats()["ready_copies"] == 0
+
+
+def test_a_client_cannot_make_up_a_program(desk: Desk) -> None:
+    with pytest.raises(RefusedError, match="no program sh"):
+        desk.launch(profile(program="sh"))
+
+
+@pytest.mark.parametrize(("name", "said"), [("early", "did not become ready"), ("missing", "No such file")])
+def test_what_does_not_say_ready_is_not_given_away(desk: Desk, name: str, said: str) -> None:
+    with pytest.raises((InfrastructureError, RefusedError), match=said):
+        desk.launch(profile(backend=BackendName.NSJAIL, program=name))
+
+
+def test_settings_that_could_mean_two_things_are_refused(tmp_path: Path) -> None:
+    one = program("one")
+    with pytest.raises(ValidationError, match="two programs"):
+        BrokerSettings(state_dir=tmp_path, root_dir=tmp_path, programs=(one, one))
+    for argv, folder in (("python", "/usr"), ("/usr/bin/python3", "usr"), ("/usr/bin/python3", "/usr/../root")):
+        with pytest.raises(ValidationError, match="no absolute path"):
+            Program(name="a", argv=(argv,), folders=(Path(folder),))
+    with pytest.raises(ValidationError):
+        Program(name="../a", argv=("/usr/bin/python3",))
+
+
+def test_a_folder_inside_another_one_is_mounted_once() -> None:
+    folders = tuple(map(Path, ("/usr/lib/python3", "/usr", "/opt/tool")))
+    assert Program(name="a", argv=("/usr/bin/python3",), folders=folders).mounts == (Path("/usr"), Path("/opt/tool"))
