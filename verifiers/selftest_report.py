@@ -7,6 +7,7 @@ accepted, and a report that has one is not complete.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 from typing import Literal
 
@@ -75,6 +76,17 @@ class SelfTest(Data):
     @property
     def wrong(self) -> tuple[Entry, ...]:
         return tuple(entry for entry in self.entries if not entry.right)
+
+    @property
+    def gaps(self) -> tuple[str, ...]:
+        """Verifiers that have a case which was not run: what holds of the others is known without them."""
+        return tuple(sorted({missing.verifier for missing in self.not_run}))
+
+    def vouches_for(self, verifiers: Collection[str]) -> bool:
+        """Whether all cases of these kinds of verifiers were run, and each was right: there is at least one of each."""
+        ran = {entry.verifier for entry in self.entries}
+        faulty = {entry.verifier for entry in self.wrong}
+        return set(verifiers) <= ran and not set(verifiers) & ({*self.gaps} | faulty)
 
     def is_fresh(self, digest: str, now: datetime, most_seconds: float) -> bool:
         """Whether it is about what is in use (`selftest_digest`), and not older than that, nor from the future."""

@@ -13,7 +13,7 @@ from curriculum.registry import FAMILIES, make_problem
 from verifiers.checker import Checker
 from verifiers.registry import check_spec, decide
 from verifiers.selftest import Checks, Question, run_selftest, selftest_digest
-from verifiers.selftest_cases import MODULES, idle_answers, small_cases, trials
+from verifiers.selftest_cases import MODULES, idle_answers, small_cases, trials, without_canaries
 from verifiers.selftest_report import Entry, NotRun, SelfTest
 from verifiers.spec import IntegerSpec, Spec
 from verifiers.verdict import Ground, Outcome, Verdict
@@ -253,4 +253,15 @@ def test_checklists_hold_where_they_really_run_and_a_missing_suspicion_is_found_
 def test_no_verifier_is_without_canaries() -> None:
     kinds = {trial.verifier for trial in trials()}
     assert len(MODULES) == 5
-    assert {"exact", "integer", "expression", "predicate", "checklist", "program"} <= kinds
+    assert kinds == {"exact", "integer", "expression", "predicate", "answer", "smt", "lean", "program", "checklist"}
+    assert not without_canaries()
+
+
+def test_a_report_vouches_for_what_was_run_and_right(sound: SelfTest) -> None:
+    assert sound.vouches_for(QUICK)
+    assert not sound.vouches_for(("integer", "lean"))
+    assert not sound.vouches_for(("integer", "no such verifier"))
+    assert "lean" in sound.gaps
+    assert not report(Unavailable()).vouches_for(QUICK)
+    careless = Broken(lambda verdict, text: verdict.model_copy(update={"outcome": Outcome.PASS, "score": 1.0}))
+    assert not report(careless).vouches_for(QUICK)
