@@ -71,7 +71,7 @@ class Cvc5:
             for each in assertions:
                 solver.assertFormula(self._term(each))
             result = solver.checkSat()
-        except (RuntimeError, cvc5.cvc5_python_base.CVC5ApiException) as error:
+        except RuntimeError as error:
             return _failed(str(error))
         if result.isUnsat():
             return Answer(Satisfiable.NO)
@@ -166,9 +166,10 @@ def _logic(assertions: Sequence[Term]) -> str:
         if term.op in ("forall", "exists") or term.sort.declared or (term.op == "apply" and term.args):
             return ""
         sorts.add(term.sort.name)
-        constant = [each.op == "value" for each in term.args]
-        if (term.op == "*" and constant.count(False) > 1) or (term.op in ("/", "div", "mod") and not constant[1]):
-            linear = False
+        if term.op == "*":
+            linear = linear and sum(each.op != "value" for each in term.args) < 2
+        elif term.op in ("/", "div", "mod"):
+            linear = linear and term.args[1].op == "value" and bool(term.args[1].payload)
     match sorted(sorts - {"Bool"}):
         case ["BitVec"]:
             return "QF_BV"
@@ -183,6 +184,9 @@ def _failed(said: str) -> Answer:
     """What it cannot do at all counts as no answer; anything else is ours to repair."""
     if "memory" in said or "bad_alloc" in said:
         raise OutOfMemory(clipped(said))
-    if any(word in said for word in ("not supported", "not handled", "does not support", "Logic", "unhandled")):
+    if any(
+        word in said
+        for word in ("non-linear", "not supported", "not handled", "does not support", "Logic", "unhandled")
+    ):
         return Answer(Satisfiable.UNKNOWN, why=clipped(said))
     raise SolverBroke(f"cvc5 failed: {clipped(said)}")

@@ -54,7 +54,8 @@ class RandomTerms:
             case width:
                 assert isinstance(width, int)
                 top = (1 << width) - 1
-                return f"(_ bv{self.random.choice([0, 1, top, top >> 1, (top >> 1) + 1, self.random.randint(0, top)])} {width})"
+                value = self.random.choice([0, 1, top, top >> 1, (top >> 1) + 1, self.random.randint(0, top)])
+                return f"(_ bv{value} {width})"
 
     def boolean(self, depth: int) -> str:
         op = self.random.choice(
@@ -91,7 +92,8 @@ class RandomTerms:
             case "to_int":
                 return f"(to_int {self.term('Real', depth)})"
             case "bits":
-                return f"({self.random.choice(['ubv_to_int', 'sbv_to_int', 'bv2nat'])} {self.term(self.random.choice(WIDTHS), depth)})"
+                name = self.random.choice(["ubv_to_int", "sbv_to_int", "bv2nat"])
+                return f"({name} {self.term(self.random.choice(WIDTHS), depth)})"
             case _:
                 return f"({op} {self.term('Int', depth)} {self.term('Int', depth)})"
 

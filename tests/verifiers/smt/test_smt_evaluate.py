@@ -5,8 +5,8 @@ from __future__ import annotations
 from random import Random
 
 import pytest
-
 from smt_kit import RandomTerms
+
 from verifiers.smt.errors import ClaimError, Undefined
 from verifiers.smt.evaluate import evaluate
 from verifiers.smt.script import read_text

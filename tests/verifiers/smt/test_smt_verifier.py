@@ -1,0 +1,286 @@
+"""Each question is answered by what it rests on, and the evidence lets somebody else ask again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import z3
+
+from verifiers.errors import SpecError
+from verifiers.smt import bench
+from verifiers.smt.answers import Answer, Satisfiable
+from verifiers.smt.cvc5_solver import Cvc5
+from verifiers.smt.spec import SmtSpec
+from verifiers.smt.verifier import SmtVerifier
+from verifiers.verdict import Ground, Outcome, Verdict
+
+XY = "(declare-const x Int)(declare-const y Int)"
+SUM = XY + "(assert (! (> x 0) :named left))(assert (! (> y 0) :named right))(assert (! (< x 9) :named other))"
+NESTED = "(declare-const x Int)(assert (! (= (+ x 1) (+ 1 x)) :named goal))"
+
+
+def judge(claim: str, submission: str = "entailed", **fields: Any) -> Verdict:
+    return SmtVerifier().verify(SmtSpec(claim=claim, **fields), submission)
+
+
+def test_a_proof_names_what_it_used_and_can_be_asked_again_of_any_solver() -> None:
+    verdict = judge(SUM + "(assert (! (> (+ x y) 1) :named goal))")
+    assert verdict.outcome is Outcome.PASS
+    assert verdict.ground is Ground.PROVED
+    assert verdict.score == 1
+    assert verdict.evidence["solvers"] == {"z3": "unsat", "cvc5": "unsat"}
+    assert verdict.evidence["core"] == ["left", "right", "goal"]
+    assert set(verdict.tools) == {"z3", "cvc5"}
+    again = z3.Solver()
+    again.from_string(verdict.evidence["query"]["smt2"])
+    assert again.check() == z3.unsat
+
+
+def test_a_counterexample_holds_the_assumptions_and_not_the_goal() -> None:
+    verdict = judge(SUM + "(assert (! (> (+ x y) 2) :named goal))")
+    assert verdict.ground is Ground.REFUTED
+    assert verdict.evidence["counterexample"] == {"x": "1", "y": "1"}
+    assert verdict.evidence["solvers"]["arithmetic"] == "holds"
+
+
+def test_the_last_assertion_is_the_negated_goal_where_none_is_named() -> None:
+    assert judge(SUM + "(assert (not (> (+ x y) 1)))(check-sat)").passed
+    assert not judge(SUM + "(assert (not (> (+ x y) 2)))(check-sat)").passed
+
+
+@pytest.mark.parametrize("last", ["(assert (> (+ x y) 1))", "", "(assert (= x y))"])
+def test_a_claim_without_a_goal_is_refused(last: str) -> None:
+    with pytest.raises(SpecError, match="no goal") as caught:
+        SmtVerifier().check(SmtSpec(claim=(XY + last)))
+    assert caught.value.hint
+
+
+def test_contradictory_assumptions_prove_nothing_and_are_named() -> None:
+    verdict = judge(SUM + "(assert (! (< x 0) :named wrong))(assert (! (= x 77) :named goal))")
+    assert verdict.ground is Ground.UNKNOWN
+    assert verdict.evidence["vacuous"] is True
+    assert verdict.evidence["core"] == ["left", "wrong"]
+
+
+DIVIDED = "(declare-const x Real)(assert (! (= (/ (* 0 x) x) 0) :named goal))"
+
+
+def test_a_divisor_that_may_be_zero_is_said_to_be_so() -> None:
+    verdict = judge("(declare-const x Int)(assert (! (= (div x x) (div x x)) :named goal))")
+    assert verdict.ground is Ground.UNKNOWN
+    assert "divisor" in verdict.reason
+    assert verdict.evidence["divisor_zero"] == {"x": "0"}
+
+
+@pytest.mark.parametrize(
+    "goal",
+    [
+        "(=> (distinct x 0) (= (/ x x) 1))",
+        "(or (= x 0) (= (/ x x) 1))",
+        "(ite (= x 0) true (= (/ x x) 1))",
+        "(not (and (distinct x 0) (distinct (/ x x) 1)))",
+        "(forall ((y Real)) (=> (> y 0) (> (/ 1 y) 0)))",
+    ],
+)
+def test_a_divisor_may_be_guarded_from_left_to_right(goal: str) -> None:
+    assert judge(f"(declare-const x Real)(assert (! {goal} :named goal))").passed
+
+
+@pytest.mark.parametrize(
+    "goal",
+    ["(or (= (/ x x) 1) (= x 0))", "(=> (= (/ x x) 1) (distinct x 0))", "(exists ((y Real)) (= (/ 1 y) 1))"],
+)
+def test_a_guard_on_the_other_side_does_not_guard(goal: str) -> None:
+    assert not judge(f"(declare-const x Real)(assert (! {goal} :named goal))").passed
+
+
+def test_division_is_total_only_where_the_spec_says_so() -> None:
+    claim = "(declare-const x Int)(assert (! (= (* x (div x x)) x) :named goal))"
+    assert not judge(claim).passed
+    assert judge(claim, division="total").passed
+    assert not judge("(declare-const x Int)(assert (! (= (div x 0) 0) :named goal))", division="total").passed
+
+
+def test_bit_vectors_wrap_around_and_divide_by_zero_as_stated() -> None:
+    wrap = "(declare-const b (_ BitVec 8))(assert (! (bvugt (bvadd b #x01) b) :named goal))"
+    assert judge(wrap).evidence["counterexample"] == {"b": "#xff"}
+    assert judge("(declare-const b (_ BitVec 8))(assert (! (= (bvudiv b #x00) #xff) :named goal))").passed
+
+
+def test_another_opinion_that_contradicts_is_nobodys_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Cvc5, "check", lambda self, assertions: Answer(Satisfiable.YES))
+    verdict = judge(NESTED)
+    assert verdict.outcome is Outcome.INFRA_ERROR
+    assert verdict.score == 0
+    assert judge(NESTED, second="none").passed
+
+
+def test_without_cvc5_a_proof_stands_unless_it_is_required(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench, "tools", lambda: {"z3": "1"})
+    assert judge(NESTED).evidence["solvers"] == {"z3": "unsat"}
+    assert judge(NESTED).passed
+    assert judge(NESTED, second="required").outcome is Outcome.INFRA_ERROR
+
+
+def test_an_opinion_that_is_required_and_not_given_is_no_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Cvc5, "check", lambda self, assertions: Answer(Satisfiable.UNKNOWN, exhausted=True))
+    assert judge(NESTED).passed
+    assert judge(NESTED, second="required").ground is Ground.TIMEOUT
+
+
+def test_cvc5_may_prove_what_z3_does_not_know_and_the_verdict_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    from verifiers.smt.z3_solver import Z3
+
+    monkeypatch.setattr(Z3, "check", lambda self, assertions, asked: Answer(Satisfiable.UNKNOWN, why="incomplete"))
+    verdict = judge(NESTED)
+    assert verdict.passed
+    assert verdict.evidence["solvers"] == {"z3": "unknown (incomplete)", "cvc5": "unsat"}
+    assert judge(NESTED, second="required").ground is Ground.UNKNOWN
+
+
+def test_values_that_do_not_hold_are_nobodys_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench, "evaluate", lambda term, interpretation: False)
+    assert judge(SUM + "(assert (! (> (+ x y) 2) :named goal))").outcome is Outcome.INFRA_ERROR
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "(set-option :produce-models true)" + NESTED,
+        NESTED + "(check-sat)(exit)",
+        NESTED + "(check-sat)(get-model)",
+        "(push 1)" + NESTED,
+        '(echo "x")' + NESTED,
+        "(define-fun-rec f ((x Int)) Int (f x))" + NESTED,
+        "(declare-datatype T ((a)))" + NESTED,
+        "(declare-fun + (Int) Int)" + NESTED,
+        "(declare-const x Int)" + NESTED,
+        "(declare-sort S 1)" + NESTED,
+        "(declare-sort Int 0)" + NESTED,
+        "(assert (! true :named a))(assert (! true :named a))" + NESTED,
+        "(assert 1)" + NESTED,
+        "(assert (! true :pattern (x)))" + NESTED,
+        "(assert (f 1))" + NESTED,
+        "(assert (bvadd #x01 #x1))" + NESTED,
+        "(assert (forall () true))" + NESTED,
+        "(assert (let ((a 1) (a 2)) true))" + NESTED,
+        "(assert (= ((as const (Array Int Int)) true) ((as const (Array Int Int)) 1)))" + NESTED,
+        "(declare-const a (Array (Array Int Int) Int))" + NESTED,
+        "(define-fun f () Int true)" + NESTED,
+        "(define-fun f ((x Int)) Int (g x))(define-fun g ((x Int)) Int x)" + NESTED,
+        "(minimize 1)" + NESTED,
+        "(set-logic QF_STRINGS)" + NESTED,
+        "(assert (= ((_ extract 8 0) #x00) #x00))" + NESTED,
+        "",
+    ],
+)
+def test_a_claim_outside_of_the_language_is_a_bad_spec(claim: str) -> None:
+    with pytest.raises(SpecError, match="cannot be used"):
+        SmtVerifier().check(SmtSpec(claim=claim))
+
+
+def test_a_definition_sees_its_own_parameters_and_not_what_calls_it() -> None:
+    claim = "(declare-const y Int)(define-fun f ((x Int)) Int (+ x y))"
+    goal = "(assert (! (forall ((y Int)) (let ((x 5)) (= (f 1) (- (f 2) 1)))) :named goal))"
+    assert judge(claim + goal).passed
+    captured = "(assert (! (forall ((y Int)) (= (f 0) y)) :named goal))"
+    assert not judge(claim + captured).passed
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"question": "model", "claim": XY}, "every model would do"),
+        ({"question": "model", "claim": "(assert true)"}, "nothing is declared"),
+        ({"question": "model", "claim": "(declare-sort S 0)(declare-const s S)(assert (= s s))"}, "declared sorts"),
+        ({"question": "optimum", "claim": XY}, "nothing is minimised"),
+        ({"question": "optimum", "claim": XY + "(minimize x)(maximize y)"}, "second objective"),
+        ({"question": "equivalent", "claim": XY}, "no definition"),
+        ({"holes": ("f",), "claim": NESTED}, "not declared"),
+        ({"holes": ("f",), "claim": XY + "(minimize x)", "question": "optimum"}, "not declared"),
+        ({"uses": ("f",), "claim": NESTED}, "not declared"),
+        ({"forbidden": ("frobnicate",), "claim": NESTED}, "no operator"),
+    ],
+)
+def test_a_spec_that_lacks_what_it_is_about_is_refused(fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        SmtVerifier().check(SmtSpec(**fields))
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"question": "model", "claim": "(declare-const x Int)(assert (= x x))"}, "every value would do"),
+        ({"question": "model", "claim": "(declare-const x Int)(assert (< x x))"}, "impossible"),
+        ({"question": "optimum", "claim": "(declare-const x Int)(assert (< x x))(minimize x)"}, "impossible"),
+        ({"holes": ("f",), "claim": "(declare-fun f () Bool)(assert (! (or f (not f)) :named goal))"}, "whatever"),
+        (
+            {"holes": ("f",), "claim": "(declare-fun f () Bool)(assert false)(assert (! f :named goal))"},
+            "whatever",
+        ),
+        (
+            {"question": "equivalent", "claim": "(declare-const x Int)(define-fun reference () Int (div 1 x))"},
+            "divide by zero",
+        ),
+    ],
+)
+def test_a_spec_that_accepts_everything_or_nothing_is_refused_by_proof(fields: dict[str, Any], message: str) -> None:
+    SmtVerifier().check(SmtSpec(**fields))
+    with pytest.raises(SpecError, match=message):
+        SmtVerifier().check(SmtSpec(**fields), prove=True)
+
+
+def test_a_model_with_quantifiers_rests_on_both_solvers() -> None:
+    claim = "(declare-const x Int)(assert (forall ((y Int)) (>= (* y y) x)))"
+    verdict = judge(claim, "((x 0))", question="model")
+    assert verdict.passed
+    assert verdict.evidence["by_solver"] == {"assertion 1": {"z3": "unsat", "cvc5": "unsat"}}
+    assert judge(claim, "((x 1))", question="model").ground is Ground.REFUTED
+
+
+def test_an_optimum_shows_what_is_better() -> None:
+    claim = "(declare-const x Real)(assert (<= (* x x) 4))(maximize x)"
+    assert judge(claim, "((x 2.0))", question="optimum").passed
+    worse = judge(claim, "((x 1.5))", question="optimum")
+    assert worse.ground is Ground.REFUTED
+    assert worse.evidence["value"] == "(/ 3.0 2.0)"
+    assert "better" in worse.evidence
+
+
+def test_two_terms_are_told_apart_by_an_input() -> None:
+    claim = "(declare-const b (_ BitVec 8))(define-fun reference () (_ BitVec 8) (bvand b (bvneg b)))"
+    verdict = judge(claim, "(bvand b #x01)", question="equivalent")
+    assert verdict.ground is Ground.REFUTED
+    given = int(verdict.evidence["input"]["b"][2:], 16)
+    assert verdict.evidence["reference"] == f"#x{given & -given & 255:02x}"
+    assert verdict.evidence["submitted"] == f"#x{given & 1:02x}"
+    assert judge(claim, "(bvand b (bvadd (bvnot b) #x01))", question="equivalent").passed
+
+
+def test_a_submission_may_be_held_to_a_size_and_to_operators() -> None:
+    claim = "(declare-const b (_ BitVec 8))(define-fun reference () (_ BitVec 8) (bvmul b #x03))"
+    term = "(bvadd b (bvadd b b))"
+    assert judge(claim, term, question="equivalent", max_size=5, allowed=("bvadd",)).passed
+    assert judge(claim, term, question="equivalent", max_size=4).ground is Ground.UNFINISHED
+    assert judge(claim, term, question="equivalent", allowed=("bvshl",)).ground is Ground.UNFINISHED
+    named = "(let ((c b)) (bvadd c b b))"
+    assert judge(claim, named, question="equivalent", allowed=("bvadd",)).ground is Ground.UNFINISHED
+    assert judge(claim, named, question="equivalent").passed
+
+
+def test_a_hole_may_use_what_the_spec_lends_it_and_nothing_else() -> None:
+    claim = "(declare-const limit Int)(declare-fun pick () Int)(assert (! (> pick limit) :named goal))"
+    definition = "(define-fun pick () Int (+ limit 1))"
+    assert judge(claim, definition, holes=("pick",), uses=("limit",)).passed
+    assert judge(claim, definition, holes=("pick",)).ground is Ground.UNREADABLE
+
+
+@pytest.mark.parametrize("word", ["", "sat", "unsat", "entailed.", "entailed entailed", "true", "yes", "not entailed"])
+def test_only_the_one_word_says_that_a_closed_claim_holds(word: str) -> None:
+    assert judge(NESTED, word).ground is Ground.UNREADABLE
+
+
+def test_the_same_submission_has_the_same_verdict_and_evidence() -> None:
+    claim = SUM + "(declare-fun f (Int) Int)(assert (= (f x) (* y y)))(assert (! (> (f x) y) :named goal))"
+    assert judge(claim) == judge(claim)
