@@ -13,7 +13,7 @@ import os
 import shutil
 import sqlite3
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -72,7 +72,6 @@ def examine(settings: Settings, *, selftest: bool) -> Iterator[Check]:
     yield memory(Path("/proc/meminfo").read_text())
     yield socket_path(settings.socket_path)
     yield from verifiers()
-    yield lean(shutil.which)
     if rules.grade is Grade.OK:
         seen = []
         for check in isolation(settings, selftest=selftest):
@@ -153,9 +152,3 @@ def socket_path(path: Path) -> Check:
         advice = f"`assay serve` cannot listen at {path}: set a shorter path with ASSAY_API__SOCKET"
         return failed("socket", figure, advice)
     return ok("socket", figure)
-
-
-def lean(which: Callable[[str], str | None]) -> Check:
-    found = which("lean") or which("elan")
-    note = "" if found else "only proofs need it, and nothing asks for proofs yet"
-    return ok("lean", found or "absent", note)

@@ -10,16 +10,28 @@ import importlib.metadata
 from collections.abc import Callable, Iterable, Iterator
 
 from appliance.cli.checks import Check, Grade, ok, warning
+from verifiers.lean import toolchain
 
 Version = Callable[[str], str]
 """Of an installed package. Raises PackageNotFoundError."""
 
 
 def verifiers(version: Version = importlib.metadata.version) -> Iterator[Check]:
-    """Those that need nothing but packages."""
+    """Those that run here without a sandbox of their own, and Lean."""
     yield _packages("answers", ("sympy", "mpmath"), version)
     yield _packages("claims", ("z3-solver", "cvc5"), version)
     yield _packages("checklists", ("jsonschema",), version)
+    yield lean(toolchain.find())
+
+
+def lean(found: toolchain.Toolchain | None) -> Check:
+    """Which Lean proofs are checked with; looked at, and not started."""
+    if found is None:
+        return ok("lean", "absent", "only proofs need it: install one with elan, or name its folder with --lean")
+    told = found.describe()
+    replay = told["replay"]
+    note = "no replay tool: `kernel_replayed: no` in its verdicts" if replay == "none" else f"replay by {replay}"
+    return ok("lean", f"{told['lean']} from {told['from']}; {told['libraries'] or 'no libraries'}", note)
 
 
 def programs(isolation: Iterable[Check]) -> Check:

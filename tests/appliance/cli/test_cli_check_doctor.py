@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import importlib.metadata
+from pathlib import Path
 
 from appliance.cli.checks import Grade, failed, ok
-from appliance.cli.doctor_verifiers import programs, verifiers
+from appliance.cli.doctor_verifiers import lean, programs, verifiers
+from verifiers.lean.toolchain import Toolchain
 
 
 def test_each_verifier_has_a_line_with_the_versions_of_its_tools() -> None:
@@ -32,3 +34,23 @@ def test_programs_can_be_checked_where_a_sandbox_could_be_started() -> None:
     assert programs([ok("broker", "there"), ok("sandbox", "answers")]).grade is Grade.OK
     assert programs([ok("broker", "there"), failed("sandbox", "none", "install")]).grade is Grade.WARNING
     assert programs([]).grade is Grade.WARNING
+
+
+def test_without_lean_there_is_a_note_and_nothing_more() -> None:
+    absent = lean(None)
+    assert (absent.grade, absent.figure) == (Grade.OK, "absent")
+    assert "elan" in absent.advice
+
+
+def test_a_lean_is_told_with_its_libraries_and_whether_a_second_kernel_can_look(tmp_path: Path) -> None:
+    compiled, tools = tmp_path / "lib" / "lean", tmp_path / "bin"
+    compiled.mkdir(parents=True)
+    tools.mkdir()
+    (compiled / "Init.olean").touch()
+    (compiled / "Mathlib.olean").touch()
+    told = lean(Toolchain(tmp_path, "elan", "4.24.0"))
+    assert "4.24.0 from elan" in told.figure
+    assert "Init, Mathlib" in told.figure
+    assert "kernel_replayed: no" in told.advice
+    (tools / "leanchecker").touch(mode=0o755)
+    assert "leanchecker" in lean(Toolchain(tmp_path, "elan", "4.24.0")).advice

@@ -91,11 +91,6 @@ def test_a_policy_with_an_unknown_key_fails_with_the_key_in_the_message(tmp_path
     assert check.advice
 
 
-def test_without_lean_there_is_a_note_and_nothing_more() -> None:
-    assert doctor.lean(lambda _: None).grade is Grade.OK
-    assert doctor.lean(lambda name: f"/opt/{name}").figure == "/opt/lean"
-
-
 def test_without_runsc_it_fails_and_says_what_to_do(tmp_path: Path) -> None:
     absent = settings(tmp_path, **{"sandbox.runsc": tmp_path / "absent"})
     checks = {check.name: check for check in doctor.isolation(absent, selftest=True)}
