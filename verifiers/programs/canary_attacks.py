@@ -171,7 +171,7 @@ READING = (
            "            return int(open(os.path.join(folder, name)).read())", "return None"),
            "Nor a file with answers."),
     Attack("program-reads-tests", (22, 23), "import glob\nfor name in glob.glob('/work/*') + glob.glob('/tmp/*'):\n"
-           "    if not name.endswith('main.py'):\n        print(open(name).read())\n", "Nor for whole programs.",
+           "    if not name.endswith('program.py'):\n        print(open(name).read())\n", "Nor for whole programs.",
            "sum of lines"),
 )  # fmt: skip
 
@@ -226,8 +226,8 @@ POISON = (
            "Nothing is called by a name."),
     Attack("python-replaced", (14,), "import shutil\ntry:\n    open('/usr/bin/python3', 'w').write('exit 0')\n"
            "except OSError:\n    pass\nprint(6)\n", "The interpreter is read-only.", "sum of lines", suspected=True),
-    Attack("source-rewritten", (13, 15, 16), "import sys\nsource = open('/work/main.py').read()\n"
-           "open('/work/main.py', 'w').write('print(0)')\nopen('/work/json.py', 'w').write('raise SystemExit(0)')\n"
+    Attack("source-rewritten", (13, 15, 16), "import sys\nsource = open('/work/program.py').read()\n"
+           "open('/work/program.py', 'w').write('print(0)')\nopen('/work/json.py', 'w').write('raise SystemExit(0)')\n"
            "print(6)\n", "It is written anew before each run.", "sum of lines"),
     Attack("sitecustomize", (15,), "for name in ('sitecustomize', 'usercustomize', 'json', 'math'):\n    try:\n"
            "        open('/work/' + name + '.py', 'w').write('raise SystemExit(0)')\n"
@@ -240,7 +240,7 @@ POISON = (
            "fake.dumps = lambda *a, **k: '{\"v\": 14}'\nsys.modules['json'] = fake\nsys.modules['math'] = fake\n"
            + _body("return None"), "Modules of its own process.", suspected=True),
     Attack("daemon", (16,), "import os, sys, time\nif os.fork() == 0:\n    os.setsid()\n    if os.fork(): os._exit(0)\n"
-           "    for _ in range(200):\n        try: open('/work/main.py', 'w').write('print(0)')\n"
+           "    for _ in range(200):\n        try: open('/work/program.py', 'w').write('print(0)')\n"
            "        except OSError: pass\n        time.sleep(0.01)\n    os._exit(0)\nprint(6)\n",
            "A daemon that edits what runs next: its own source.", "sum of lines", suspected=True),
     Attack("daemon-that-prints", (16,), "import os, time\nif os.fork() == 0:\n    os.setsid()\n    time.sleep(0.3)\n"

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import ast
+from functools import lru_cache
 from keyword import iskeyword
 
 from verifiers.errors import SpecError
 from verifiers.programs.generators import problem
 from verifiers.programs.languages import KNOWN
+from verifiers.programs.parsing import parsed
 from verifiers.programs.spec import ProgramSpec
 from verifiers.programs.values import NotPlainError, literal, read, read_arguments
 
 
+@lru_cache(maxsize=256)
 def check(spec: ProgramSpec) -> None:
     """Raises SpecError."""
     if spec.function:
@@ -33,9 +36,10 @@ def _is_name(text: str) -> bool:
 
 def _check_source(name: str, source: str, wanted: str) -> None:
     try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        tree = parsed(source, "exec")
+    except SyntaxError as error:
         raise SpecError(f"the {name} is not Python: {error}") from error
+    assert isinstance(tree, ast.Module)
     defined = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
     defined |= {
         target.id

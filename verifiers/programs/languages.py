@@ -10,17 +10,21 @@ from verifiers.programs.spec import ProgramSpec, Tool
 FILE = "{file}"
 PYTHON = "/usr/bin/python3"
 KNOWN = {
-    "python": Tool(file="main.py", run=(PYTHON, "-I", FILE)),
-    "sh": Tool(file="main.sh", run=("/bin/sh", FILE)),
-    "bash": Tool(file="main.sh", run=("/bin/bash", FILE)),
-    "perl": Tool(file="main.pl", run=("/usr/bin/perl", FILE)),
-    "awk": Tool(file="main.awk", run=("/usr/bin/awk", "-f", FILE)),
-    "ruby": Tool(file="main.rb", run=("/usr/bin/ruby", FILE)),
-    "lua": Tool(file="main.lua", run=("/usr/bin/lua", FILE)),
-    "javascript": Tool(file="main.js", run=("/usr/bin/node", FILE)),
-    "c": Tool(file="main.c", build=("/usr/bin/cc", "-O2", "-o", "/work/main", FILE, "-lm"), run=("/work/main",)),
+    "python": Tool(file="program.py", run=(PYTHON, "-I", FILE)),
+    "sh": Tool(file="program.sh", run=("/bin/sh", FILE)),
+    "bash": Tool(file="program.sh", run=("/bin/bash", FILE)),
+    "perl": Tool(file="program.pl", run=("/usr/bin/perl", FILE)),
+    "awk": Tool(file="program.awk", run=("/usr/bin/awk", "-f", FILE)),
+    "ruby": Tool(file="program.rb", run=("/usr/bin/ruby", FILE)),
+    "lua": Tool(file="program.lua", run=("/usr/bin/lua", FILE)),
+    "javascript": Tool(file="program.js", run=("/usr/bin/node", FILE)),
+    "c": Tool(
+        file="program.c", build=("/usr/bin/cc", "-O2", "-o", "/work/program", FILE, "-lm"), run=("/work/program",)
+    ),
     "c++": Tool(
-        file="main.cc", build=("/usr/bin/c++", "-O2", "-std=c++17", "-o", "/work/main", FILE), run=("/work/main",)
+        file="program.cc",
+        build=("/usr/bin/c++", "-O2", "-std=c++17", "-o", "/work/program", FILE),
+        run=("/work/program",),
     ),
 }
 PACKAGES = "/opt/packages"
@@ -36,5 +40,5 @@ def tool_of(spec: ProgramSpec, source: str) -> Tool:
     if spec.tool is not None:
         return spec.tool
     if spec.language == "python" and MENTIONED.search(source):
-        return Tool(file="main.py", run=(PYTHON, "-I", "-c", WITH_PACKAGES, FILE))
+        return Tool(file="program.py", run=(PYTHON, "-I", "-c", WITH_PACKAGES, FILE))
     return KNOWN[spec.language]

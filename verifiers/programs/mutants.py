@@ -13,6 +13,7 @@ from random import Random
 from typing import NamedTuple
 
 from verifiers.errors import SpecError
+from verifiers.programs.parsing import parsed
 
 
 class Change(NamedTuple):
@@ -64,8 +65,8 @@ Alter = Callable[[ast.AST], ast.AST | None]
 def mutants(source: str) -> list[Change]:
     """All of them, in the order of the source; none twice. Raises SpecError for a source that is not Python."""
     try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        tree = parsed(source, "exec")
+    except SyntaxError as error:
         raise SpecError(f"the reference is not Python: {error}") from error
     original = ast.unparse(tree)
     seen = {original}

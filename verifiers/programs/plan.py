@@ -6,10 +6,12 @@ visible. Seeds come from the spec's digest.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from hashlib import sha256
 from random import Random
 from typing import Literal, NamedTuple
 
+from verifiers.errors import SpecError
 from verifiers.programs.compare import Comparison
 from verifiers.programs.generators import inputs
 from verifiers.programs.relations import Pair, pairs
@@ -35,6 +37,7 @@ class Trial(NamedTuple):
     run: Run | None = None
 
 
+@lru_cache(maxsize=256)
 def digest(spec: ProgramSpec) -> str:
     return sha256(spec.model_dump_json().encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -65,7 +68,8 @@ def _line(value: Value) -> str:
 
 def plan(spec: ProgramSpec, expected: dict[int, Value] | None = None) -> list[Trial]:
     """All tests in the spec's order. `expected` is what the reference gave for the generated inputs, by their place;
-    where the spec has a reference, inputs without such a value are left out."""
+    where the spec has a reference, inputs without such a value are left out. Raises SpecError where nothing is left, or
+    a relation is asked of nothing: what was not tested has not been passed."""
     tests: list[Trial] = []
     for run in spec.runs:
         tests.append(Trial(len(tests), "run", visible=run.visible, run=run))
@@ -100,10 +104,18 @@ def plan(spec: ProgramSpec, expected: dict[int, Value] | None = None) -> list[Tr
                 )
             )
     for order, relation in enumerate(spec.relations):
-        for pair in pairs(relation, spec.inputs, seed_of(spec, f"relation {order}")):
+        made = list(pairs(relation, spec.inputs, seed_of(spec, f"relation {order}")))
+        if not made:
+            raise SpecError(
+                f"no generated input can be changed for the relation {relation.kind}",
+                hint="Declare `inputs` of a kind that it is about, and the right `argument`.",
+            )
+        for pair in made:
             tests.append(
                 Trial(len(tests), "relation", Arguments(pair.first), compare=spec.compare, relation=relation, pair=pair)
             )
+    if not tests:
+        raise SpecError("no test comes of it", hint="Give more examples, runs or inputs.")
     return tests
 
 

@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
+from verifiers.programs.parsing import parsed
+
 MOST_DEPTH = 64
 MOST_ITEMS = 1_000_000
 LONG_BITS = 12_000
@@ -70,9 +72,11 @@ def read_arguments(text: str) -> Arguments:
 
 def _parsed(text: str) -> ast.expr:
     try:
-        return ast.parse(text, mode="eval").body
-    except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
+        tree = parsed(text, "eval")
+    except SyntaxError as error:
         raise NotPlainError(f"not a Python literal: {text[:80]}") from error
+    assert isinstance(tree, ast.Expression)
+    return tree.body
 
 
 def _value(node: ast.expr, depth: int) -> Value:

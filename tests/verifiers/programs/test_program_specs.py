@@ -94,6 +94,13 @@ def test_the_same_spec_has_the_same_tests_in_a_mixed_order() -> None:
     assert {test.origin for test in tests} == {"example", "reference", "relation"}
 
 
+def test_a_relation_that_is_asked_of_nothing_is_refused() -> None:
+    spec = ProgramSpec(function="f", examples=(ONE, TWO), inputs=(Texts(),), relations=(Relation(kind="monotone"),))
+    checking.check(spec)
+    with pytest.raises(SpecError, match="monotone"):
+        plan(spec)
+
+
 generators = st.recursive(
     st.one_of(
         st.tuples(st.integers(-50, 50), st.integers(0, 100)).map(lambda p: Integers(low=p[0], high=p[0] + p[1])),

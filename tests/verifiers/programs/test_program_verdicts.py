@@ -173,8 +173,8 @@ def test_a_program_in_a_language_that_is_not_there_is_refused(verifier: ProgramV
 
 def test_a_tool_that_is_there_is_used(verifier: ProgramVerifier) -> None:
     tool = Tool(
-        file="main.txt",
-        build=("/usr/bin/python3", "-c", "open('/work/built', 'w').write(open('/work/main.txt').read().upper())"),
+        file="program.txt",
+        build=("/usr/bin/python3", "-c", "open('/work/built', 'w').write(open('/work/program.txt').read().upper())"),
         run=(
             "/usr/bin/python3",
             "-c",
