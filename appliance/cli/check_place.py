@@ -92,6 +92,8 @@ def place_for(
     if not (runs or os.geteuid() == 0 or settings.sandbox.broker is not None or listening(socket)):
         return Place(None, lean=lean, judge=judge)
     runtime = find(context, data, ready=ready if runs or not kinds else 0).settings
-    own = runtime.own.model_copy(update={"programs": tools.programs(lean)})
+    if lean is not None:
+        own = runtime.own.model_copy(update={"programs": tools.programs(lean)})
+        runtime = runtime.model_copy(update={"own": own})
     backend = BackendName(backend_for(places.load_policy(settings.data), "tools"))
-    return Place(runtime.model_copy(update={"own": own}), backend, lean=lean, judge=judge)
+    return Place(runtime, backend, lean=lean, judge=judge)

@@ -89,6 +89,11 @@ def _show(found: SelfTest, missing: list[NotRun]) -> None:
         show_line("")
         typer.echo(typer.style("not run", fg=typer.colors.YELLOW), nl=False)
         show_line(f"  {verifier}: {count} cases: {printable(reason, limit=LIMIT)}")
+    if missing and found.clean:
+        untested = {case.verifier for case in missing}
+        vouched = [name for name in found.versions if name not in untested and found.vouches_for([name])]
+        show_line("")
+        show_line(f"whole and right: {', '.join(vouched) or 'none'}; not: {', '.join(sorted(untested))}")
     show_line("")
     held = ", ".join(found.isolations) or "nothing"
     show_line(

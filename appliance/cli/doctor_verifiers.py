@@ -27,10 +27,9 @@ def verifiers(version: Version = importlib.metadata.version) -> Iterator[Check]:
 def lean(found: toolchain.Toolchain | None) -> Check:
     """Which Lean proofs are checked with; looked at, and not started."""
     if found is None:
-        return ok("lean", "absent", "only proofs need it: install one with elan, or name its folder with --lean")
+        return ok("lean", "absent", "only proofs need it: install one with elan, or name its folder with ASSAY_LEAN")
     told = found.describe()
-    replay = told["replay"]
-    note = "no replay tool: `kernel_replayed: no` in its verdicts" if replay == "none" else f"replay by {replay}"
+    note = "each verdict says whether the kernel replayed the proof: `kernel_replayed` in its evidence"
     return ok("lean", f"{told['lean']} from {told['from']}; {told['libraries'] or 'no libraries'}", note)
 
 
