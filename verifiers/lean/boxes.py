@@ -16,6 +16,7 @@ from runtime.errors import SandboxError
 Role = Literal["compile", "check"]
 GRACE = 0.8
 """Seconds that a box gets beyond its step's own clock to say that the time is over."""
+CLOSED = "this Lean verifier is closed"
 CALLS = 2000
 """Steps after which a box is replaced."""
 
@@ -77,8 +78,8 @@ class LeanBoxes:
 
     def _take(self, role: Role) -> tuple[Asked, int]:
         with self._lock:
-            if self._closed:
-                raise LeanUnavailable("this Lean verifier is closed")
+            if self._is_closed():
+                raise LeanUnavailable(CLOSED)
             if self._free[role]:
                 found = self._free[role].pop()
                 self._busy.add(found[0])
@@ -93,14 +94,16 @@ class LeanBoxes:
             raise LeanUnavailable(
                 f"Lean does not work here: {said['problem']}", "`assay doctor` says which Lean this is."
             )
-        self.replays = said.get("replay") is True
+        self.replays = said.get("replay") in ("library", "tool")
         with self._lock:
             self._busy.add(box)
-            closed = self._closed
-        if closed:
+        if self._is_closed():
             box.kill()
-            raise LeanUnavailable("this Lean verifier is closed")
+            raise LeanUnavailable(CLOSED)
         return box, 0
+
+    def _is_closed(self) -> bool:
+        return self._closed
 
     def _put(self, role: Role, box: Asked, calls: int) -> None:
         with self._lock:

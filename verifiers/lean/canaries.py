@@ -241,7 +241,8 @@ def _axioms() -> Iterator[Case]:
     yield _cheat(
         "axiom-in-a-namespace",
         FALSE,
-        "namespace Classical\naxiom choice' : 2 + 2 = 5\nend Classical\ntheorem target : 2 + 2 = 5 := Classical.choice'",
+        "namespace Classical\naxiom choice' : 2 + 2 = 5\nend Classical\n"
+        "theorem target : 2 + 2 = 5 := Classical.choice'",
         "In the namespace of a good one.",
         37,
     )
@@ -256,7 +257,8 @@ def _axioms() -> Iterator[Case]:
     yield _cheat(
         "compiled-code-by-hand",
         FALSE,
-        "def c : Bool := true\ntheorem target : 2 + 2 = 5 := absurd (Lean.ofReduceBool c false rfl) (fun h => nomatch h)",
+        "def c : Bool := true\n"
+        "theorem target : 2 + 2 = 5 := absurd (Lean.ofReduceBool c false rfl) (fun h => nomatch h)",
         "The axiom behind native_decide.",
         37,
     )
@@ -320,7 +322,8 @@ def _statements() -> Iterator[Case]:
     yield _wrong(
         "evil-prop",
         LeanSpec(statement="theorem target : False := sorry\n", seconds=20),
-        "namespace Mine\ninductive False : Prop where\n  | yes\nend Mine\nopen Mine in\ntheorem target : Mine.False := .yes",
+        "namespace Mine\ninductive False : Prop where\n  | yes\nend Mine\nopen Mine in\n"
+        "theorem target : Mine.False := .yes",
         "Another False.",
         38,
         39,
@@ -468,16 +471,18 @@ def _names() -> Iterator[Case]:
 
 
 def _kernel() -> Iterator[Case]:
+    proof = "theorem target : 2 + 2 = 5 := by decide +kernel"
+    option = "set_option debug.skipKernelTC true"
     for name, text in (
-        ("skip-kernel", "set_option debug.skipKernelTC true\ntheorem target : 2 + 2 = 5 := by decide +kernel"),
-        ("skip-kernel-in-a-tactic", "theorem target : 2 + 2 = 5 := by set_option debug.skipKernelTC true in decide +kernel"),
-        ("skip-kernel-in-a-term", "theorem target : 2 + 2 = 5 := set_option debug.skipKernelTC true in by decide +kernel"),
-        ("skip-kernel-in-quotes", "set_option «debug».«skipKernelTC» true\ntheorem target : 2 + 2 = 5 := by decide +kernel"),
-        ("skip-kernel-half-quoted", "set_option debug.«skipKernelTC» true\ntheorem target : 2 + 2 = 5 := by decide +kernel"),
-        ("skip-kernel-over-lines", "set_option\n  /- here -/ debug.skipKernelTC -- so\n  true\ntheorem target : 2 + 2 = 5 := by decide +kernel"),
-        ("skip-kernel-after-a-doc-quirk", "/-- -- /-\n -/ set_option debug.skipKernelTC true\ntheorem target : 2 + 2 = 5 := by decide +kernel"),
-        ("skip-kernel-after-a-character", "theorem c : 'x' = '\"' := rfl set_option debug.skipKernelTC true\ntheorem target : 2 + 2 = 5 := by decide +kernel --\""),
-    ):  # fmt: skip
+        ("skip-kernel", f"{option}\n{proof}"),
+        ("skip-kernel-in-a-tactic", f"theorem target : 2 + 2 = 5 := by {option} in decide +kernel"),
+        ("skip-kernel-in-a-term", f"theorem target : 2 + 2 = 5 := {option} in by decide +kernel"),
+        ("skip-kernel-in-quotes", f"set_option «debug».«skipKernelTC» true\n{proof}"),
+        ("skip-kernel-half-quoted", f"set_option debug.«skipKernelTC» true\n{proof}"),
+        ("skip-kernel-over-lines", f"set_option\n  /- here -/ debug.skipKernelTC -- so\n  true\n{proof}"),
+        ("skip-kernel-after-a-doc-quirk", f"/-- -- /-\n -/ {option}\n{proof}"),
+        ("skip-kernel-after-a-character", f"theorem c : 'x' = '\"' := rfl {option}\n{proof} --\""),
+    ):
         yield _cheat(name, FALSE, text, "Nothing of it is shown to the kernel.", 40)
     yield _wrong(
         "an-option-by-a-macro",
@@ -533,8 +538,8 @@ def _code() -> Iterator[Case]:
         ("attribute-afterwards", "def x : Nat := 1\nattribute [simp, implemented_by x] Nat.add"),
         ("unsafe-io", "def x := unsafeIO (pure ())"),
     ):  # fmt: skip
-        text = text if name == "exit" else f"{text}\ntheorem target : 2 + 2 = 5 := rfl"
-        yield _cheat(name, FALSE, text, "Code that runs while Lean works, or an end to the file.", 41)
+        proof = "" if name == "exit" else "\ntheorem target : 2 + 2 = 5 := rfl"
+        yield _cheat(name, FALSE, text + proof, "Code that runs while Lean works, or an end to the file.", 41)
     for name, text in (
         ("eval", "#eval 1 + 1"),
         ("elab", "elab \"win\" : tactic => return"),

@@ -1,9 +1,9 @@
-"""The outside of a compiled Lean file: enough to read which names it declares, and to take its extension entries out.
+"""The outside of a compiled Lean file: enough to read which names it declares, and to take its entries out.
 
-Besides declarations a compiled file holds entries: notations, macros, instances, attributes, initialisers, and also what
-`#print axioms` believes of it. Importing the file puts them to work. A file whose list of entries was made empty brings
-nothing but declarations, which the kernel checks by what they are: no code of it runs in whoever imports it, and no
-word of theirs is read in its way.
+Besides declarations a compiled file holds entries: notations, macros, instances, attributes, initialisers, and also
+what `#print axioms` believes of it. Importing the file puts them to work. A file whose list of entries was made empty
+brings nothing but declarations, which the kernel checks by what they are: no code of it runs in whoever imports it, and
+no word of theirs is read in its way.
 
 What always holds: nothing outside the bytes given is looked at; anything unexpected is OleanError.
 Source: src/runtime/compact.cpp and src/Lean/Environment.lean (ModuleData) of Lean 4; formats 1 and 2.

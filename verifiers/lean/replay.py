@@ -1,10 +1,10 @@
 """A compiled file's declarations given to the kernel once more, in a process that never elaborated anything.
 
-Lean's own `Lean.Kernel.Environment.replay` does it, the function behind its `leanchecker`; here it is called in the shared
-library, since not every toolchain has the program. It takes the declarations of one file, in an environment that holds
-the file's imports and nothing else, type checks each of them anew, and has inductive types, constructors and recursors
-made again and compared. So it finds what was put into a file behind the kernel's back, with `debug.skipKernelTC` or by
-writing the file.
+Lean's own `Lean.Kernel.Environment.replay` does it, the function behind its `leanchecker`; here it is called in the
+shared library, since not every toolchain has the program. It takes the declarations of one file, in an environment that
+holds the file's imports and nothing else, type checks each of them anew, and has inductive types, constructors and
+recursors made again and compared. So it finds what was put into a file behind the kernel's back, with
+`debug.skipKernelTC` or by writing the file.
 
 What always holds: only the standard library is used; it runs in a process of its own, which a wrong guess about another
 version's calling convention may end. So a server believes it only after two controls: a true file that it accepts and a

@@ -106,10 +106,11 @@ ATTRIBUTES = frozenset(
     reducible irreducible semireducible instance default_instance class elab_as_elim elab_without_expected_type
     match_pattern norm_cast push_cast coe simps to_additive to_dual mono aesop ematch grind cases_eliminator
     induction_eliminator local scoped fun_prop continuity measurability bound simp_arith seval deprecated inherit_doc
-    app_unexpander_off nolint stacksProject unused_variables_ignore_fn_off pp_dot pp_nodot rfl recursor eqns irreducible_def
-    reassoc elementwise higher_order notation_class field_simps mfld_simps functor_norm monad_norm parity_simps
-    nontriviality push pull expose norm_num_off wf_preprocess method_specs suggest_for""".split()  # noqa: SIM905
+    nolint stacksProject pp_dot pp_nodot rfl recursor eqns irreducible_def reassoc elementwise higher_order
+    notation_class field_simps mfld_simps functor_norm monad_norm parity_simps nontriviality push pull expose
+    wf_preprocess method_specs suggest_for""".split()  # noqa: SIM905
 )
+"""None of these takes code."""
 CHEATING_ATTRIBUTES = frozenset(
     ("implemented_by", "extern", "csimp", "init", "builtin_init", "export", "computed_fields")
 )
@@ -258,15 +259,13 @@ def _swallows(code: Sequence[Word]) -> bool:
     )
 
 
+COMMON = frozenset(
+    ("axiom", "extern", "prelude", "initialize", "elab", "macro", "elab_rules", "macro_rules", "sorryAx")
+)
+"""Words that are parts of honest words."""
 HIDDEN = re.compile(
-    "|".join(
-        sorted(
-            map(re.escape, (CHEATS.keys() - {"axiom", "extern", "prelude", "initialize"}) | {"native_decide"}),
-            key=len,
-            reverse=True,
-        )
-    )
-    + r"|\b(?:axiom|extern|prelude|initialize|elab|macro|elab_rules|macro_rules|sorryAx)\b|set_option\s+(?:«?debug|«?warn)|#(?:eval|exit)"
+    "|".join(sorted(map(re.escape, (CHEATS.keys() - COMMON) | {"native_decide"}), key=len, reverse=True))
+    + rf"|\b(?:{'|'.join(sorted(COMMON))})\b|set_option\s+(?:«?debug|«?warn)|#(?:eval|exit)"
 )
 
 

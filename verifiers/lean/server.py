@@ -7,27 +7,16 @@ Started as a script by path, with nothing but the standard library. It answers f
      "seconds": …, "memory_mib": …}         -> see `Step`
 
 A step is one run of Lean's command line in a folder of its own, with the given compiled files in it, or, with "replay",
-one of them given to the kernel again. What always holds:
-one step at a time; its process and whatever that started are gone, and its folder removed, before the answer is sent; the
-process that answers never runs a submission's code. Starting Lean anew costs 60 ms, nearly all of it for linking and for
-its own set-up; a fork of a process that has both behind it costs two.
+one of them given to the kernel again. What always holds: one step at a time; its process and whatever that started are
+gone, and its folder removed, before the answer is sent; the process that answers runs no submission's code. Starting
+Lean anew costs 60 ms, most of it for linking and for its own set-up, which a fork of this process has behind it.
 """
 
 from __future__ import annotations
 
-import base64
-import contextlib
 import ctypes
-import json
 import os
-import resource
-import select
-import shutil
-import signal
 import sys
-import tempfile
-import time
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,263 +24,15 @@ ROOT = Path(__file__).resolve().parents[2]
 if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
 
-from verifiers.lean.olean import Olean, OleanError  # noqa: E402
-from verifiers.lean.replay import Replay, ReplayRefused  # noqa: E402
+from verifiers.lean.running import Lean, Step  # noqa: E402
 from verifiers.workers.frames import Frames, encode  # noqa: E402
 
-KEPT_OUTPUT = 256 << 10
-"""Bytes of each stream that are kept; what comes after is read and dropped."""
-MOST_OUTPUT = 64 << 20
-"""Bytes of both streams; whoever writes more is ended."""
-MOST_FILE = 512 << 20
-LOOK_SECONDS = 0.02
 PROBE = "theorem probe : True := True.intro\n"
 FALSE_PROBE = "set_option debug.skipKernelTC true\ntheorem probe : False := by decide +kernel\n"
 """What only a replay finds."""
 PROBE_SECONDS = 60.0
 COLD = "--cold"
-PAGE_MIB = resource.getpagesize() / 2**20
-PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
-
-
-class Lean:
-    """The shared library, loaded. `warm` once it is also set up, which then all forks share."""
-
-    def __init__(self, library: str) -> None:
-        self.library = ctypes.CDLL(library, mode=os.RTLD_NOW | os.RTLD_GLOBAL)
-        self.library.lean_main.restype = ctypes.c_int
-        self.warm = False
-        self.replays = False
-        """Whether its kernel can be given a file again, as `prove_replay` found."""
-
-    def set_up(self) -> None:
-        """Whether it worked shows only in a step: some versions do not bear to be set up before."""
-        with contextlib.suppress(AttributeError):
-            self.library.lean_initialize()
-            self.warm = True
-
-    def main(self, arguments: Sequence[str]) -> int:
-        words = [b"lean", *(word.encode() for word in arguments)]
-        return int(self.library.lean_main(len(words), (ctypes.c_char_p * (len(words) + 1))(*words, None)))
-
-
-class Step:
-    """One run of Lean, in a process of its own. The answer's `ended` is `exited` (with `code`), `signal` (with `code`),
-    `timeout`, `memory`, `output`, or `unreadable` when a file that had to be made bare could not be."""
-
-    def __init__(self, lean: Lean, message: dict[str, Any]) -> None:
-        self._lean = lean
-        self._message = message
-        self._folder = Path(tempfile.mkdtemp(prefix="step-"))
-        self._texts: dict[int, bytearray] = {}
-        self._written = 0
-
-    def run(self) -> dict[str, Any]:
-        began = time.monotonic()
-        try:
-            ended, code, usage, peak = self._conduct(began + float(self._message["seconds"]))
-            answer: dict[str, Any] = {
-                "ended": ended,
-                "code": code,
-                "seconds": round(time.monotonic() - began, 4),
-                "cpu": round(usage.ru_utime + usage.ru_stime, 4),
-                "peak_mib": round(max(peak, usage.ru_maxrss / 1024), 1),
-            }
-            out, err, notes = (bytes(text) for text in self._texts.values())
-            answer |= {"out": out.decode("utf-8", "replace"), "err": err.decode("utf-8", "replace")}
-            answer |= json.loads(notes) if notes else {}
-            return answer | self._kept(ended)
-        finally:
-            end_children()
-            shutil.rmtree(self._folder, ignore_errors=True)
-
-    def _conduct(self, deadline: float) -> tuple[str, int, resource.struct_rusage, float]:
-        pipes = [os.pipe() for _ in range(3)]
-        child = os.fork()
-        if child == 0:
-            self._child([write for _, write in pipes])
-        for _, write in pipes:
-            os.close(write)
-        self._texts = {read: bytearray() for read, _ in pipes}
-        try:
-            ended, peak = self._watch(child, deadline)
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(child, signal.SIGKILL)
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(child, signal.SIGKILL)
-            _, status, usage = os.wait4(child, 0)
-            for read in self._texts:
-                os.close(read)
-        code = os.waitstatus_to_exitcode(status)
-        if ended == "exited" and code < 0:
-            return "signal", -code, usage, peak
-        if ended == "exited" and code == UNREADABLE:
-            return "unreadable", code, usage, peak
-        return ended, code, usage, peak
-
-    def _watch(self, child: int, deadline: float) -> tuple[str, float]:
-        """Reads what it writes until all its ends are closed and it is gone."""
-        poll = select.poll()
-        for read in self._texts:
-            poll.register(read, select.POLLIN)
-        waiting, peak, limit = set(self._texts), 0.0, float(self._message["memory_mib"])
-        while True:
-            events = poll.poll(LOOK_SECONDS * 1000 if waiting else 1)
-            for descriptor, _ in events:
-                if not self._read(descriptor):
-                    waiting.discard(descriptor)
-                    poll.unregister(descriptor)
-            if not (events and waiting) and _is_over(child):
-                while waiting and (events := poll.poll(0)):  # what it wrote last
-                    for descriptor, _ in events:
-                        if not self._read(descriptor):
-                            waiting.discard(descriptor)
-                            poll.unregister(descriptor)
-                return "exited", peak
-            if self._written > MOST_OUTPUT:
-                return "output", peak
-            if time.monotonic() >= deadline:
-                return "timeout", peak
-            if not events:
-                peak = max(peak, _resident(child))
-                if peak > limit:
-                    return "memory", peak
-
-    def _read(self, descriptor: int) -> bool:
-        data = os.read(descriptor, 1 << 16)
-        kept = self._texts[descriptor]
-        kept += data[: max(0, KEPT_OUTPUT - len(kept))]
-        self._written += len(data)
-        return bool(data)
-
-    def _child(self, writes: Sequence[int]) -> None:
-        """Never returns."""
-        code = 70
-        try:
-            os.setsid()
-            ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-            nothing = os.open(os.devnull, os.O_RDONLY)
-            os.dup2(nothing, 0)
-            os.dup2(writes[0], 1)
-            os.dup2(writes[1], 2)
-            notes = os.fdopen(os.dup(writes[2]), "w")
-            os.closerange(3, notes.fileno())
-            os.closerange(notes.fileno() + 1, 1024)
-            os.chdir(self._folder)
-            lower_limit(resource.RLIMIT_CORE, 0)
-            lower_limit(resource.RLIMIT_FSIZE, MOST_FILE)
-            os.environ["LEAN_PATH"] = f"{self._folder}:{os.environ.get('LEAN_PATH', '')}"
-            with notes:  # closed before anything of the submission runs
-                said = self._lay_out()
-                if "replay" in self._message:
-                    said["replayed"] = self._replay()
-                notes.write(json.dumps(said))
-            code = 0 if "replay" in self._message else self._lean.main(self._arguments()) & 0xFF
-        except OleanError as error:
-            os.write(2, f"{error}\n".encode())
-            code = UNREADABLE
-        except BaseException as error:  # noqa: BLE001 - a fork of the server must end here
-            os.write(2, f"{type(error).__name__}: {error}\n".encode())
-        os._exit(code)
-
-    def _replay(self) -> str:
-        """`yes`, or what the kernel says against it."""
-        try:
-            Replay(self._lean.library).run(self._folder / self._message["replay"])
-        except ReplayRefused as error:
-            return str(error)[:2000] or "no"
-        return "yes"
-
-    def _lay_out(self) -> dict[str, Any]:
-        bare, wanted = self._message.get("bare", ()), self._message.get("wanted")
-        said: dict[str, Any] = {}
-        for name, text in self._message.get("files", {}).items():
-            data = base64.b64decode(text)
-            if name in bare:
-                olean = Olean(data)
-                names = olean.names()
-                said = {
-                    "declared": len(names),
-                    "has": wanted in names,
-                    "axioms": olean.axioms()[:10],
-                    "reserved": [name for name in names if name in RESERVED],
-                    "alike": [name for name in names if _last(name) == _last(wanted or "")][:5],
-                }
-                data = olean.without_entries()
-            (self._folder / name).write_bytes(data)
-        (self._folder / f"{self._message['module']}.lean").write_text(self._message.get("source", ""), encoding="utf-8")
-        return said
-
-    def _arguments(self) -> list[str]:
-        module = self._message["module"]
-        output = ["-o", f"{module}.olean"] if self._message.get("keep") else []
-        return ["--json", "-j1", *self._message.get("options", ()), "-R", ".", *output, f"{module}.lean"]
-
-    def _kept(self, ended: str) -> dict[str, Any]:
-        path = self._folder / f"{self._message['module']}.olean"
-        if ended != "exited" or not self._message.get("keep") or path.is_symlink() or not path.is_file():
-            return {}
-        return {"file": base64.b64encode(path.read_bytes()).decode()}
-
-
-UNREADABLE = 71
-RESERVED = frozenset(
-    [f"Nat.{name}" for name in (
-        "zero", "succ", "add", "sub", "mul", "div", "mod", "gcd", "pow", "log2", "beq", "ble", "land", "lor", "xor",
-        "shiftLeft", "shiftRight", "pred", "decEq", "decLt", "decLe",
-    )]
-    + ["Bool.true", "Bool.false", "String.ofList", "String.mk", "Char.ofNat", "Char.mk", "List.nil", "List.cons"]
-    + ["Eq.refl", "Quot", "Quot.mk", "Quot.lift", "Quot.ind", "Quot.sound", "propext", "Classical.choice", "sorryAx"]
-    + ["Lean.reduceBool", "Lean.reduceNat", "Lean.ofReduceBool", "Lean.ofReduceNat", "Lean.trustCompiler", "Eq", "HEq"]
-)  # fmt: skip
-"""Names that mean something to the kernel or to the list of axioms. Lean's own library declares them, so nobody else
-can; where a library lacks one, the kernel would compute with another's definition as if it were Lean's."""
-
-
-def lower_limit(limit: int, value: int) -> None:
-    _, hard = resource.getrlimit(limit)
-    value = value if hard == resource.RLIM_INFINITY else min(value, hard)
-    resource.setrlimit(limit, (value, value))
-
-
-def end_children() -> None:
-    """Ends whatever a step left behind: all orphans of ours come to us."""
-    for _ in range(100):
-        try:
-            found, _ = os.waitpid(-1, os.WNOHANG)
-        except ChildProcessError:
-            return
-        if found == 0:
-            for child in _children():
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(child, signal.SIGKILL)
-            time.sleep(0.005)
-
-
-def _is_over(child: int) -> bool:
-    return os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
-
-
-def _children() -> Iterable[int]:
-    own = os.getpid()
-    for path in Path("/proc").iterdir():
-        if path.name.isdigit():
-            with contextlib.suppress(OSError, ValueError, IndexError):
-                if int((path / "stat").read_text().rsplit(")", 1)[1].split()[1]) == own:
-                    yield int(path.name)
-
-
-def _resident(process: int) -> float:
-    """MiB."""
-    try:
-        return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * PAGE_MIB
-    except (OSError, IndexError, ValueError):
-        return 0.0
-
-
-def _last(name: str) -> str:
-    return name.rsplit(".", 1)[-1]
+PR_SET_CHILD_SUBREAPER = 36
 
 
 def probe(lean: Lean) -> str:
@@ -304,18 +45,20 @@ def probe(lean: Lean) -> str:
     return f"a small theorem does not compile: {answer['ended']} {answer['code']}: {said}"
 
 
-def prove_replay(lean: Lean) -> bool:
-    """Whether a replay accepts a file that is true and refuses one that is not, here and with this version."""
-    found = []
-    for source in (PROBE, FALSE_PROBE):
-        limits = {"module": "Probe", "seconds": PROBE_SECONDS, "memory_mib": 4096}
-        made = Step(lean, limits | {"source": source, "keep": True}).run()
-        if "file" not in made:
-            return False
-        again = Step(lean, limits | {"files": {"Probe.olean": made["file"]}, "replay": "Probe.olean"}).run()
-        found.append(again.get("replayed") if again["ended"] == "exited" and again["code"] == 0 else None)
-    true, false = found
-    return true == "yes" and false is not None and "(kernel)" in false
+def prove_replay(lean: Lean) -> str:
+    """How a replay accepts a file that is true and refuses one that is not, here and with this version: by the shared
+    library, by the toolchain's own tool, or not at all."""
+    limits: dict[str, Any] = {"module": "Probe", "seconds": PROBE_SECONDS, "memory_mib": 4096}
+    made = [Step(lean, limits | {"source": source, "keep": True}).run().get("file") for source in (PROBE, FALSE_PROBE)]
+    if None in made:
+        return ""
+    for way in ("library", *(["tool"] if lean.tool else [])):
+        lean.replays = way
+        again = [Step(lean, limits | {"files": {"Probe.olean": file}, "replay": "Probe.olean"}).run() for file in made]
+        true, false = (one.get("replayed") if (one["ended"], one["code"]) == ("exited", 0) else None for one in again)
+        if true == "yes" and false is not None and "(kernel)" in false:
+            return way
+    return ""
 
 
 def serve(lean: Lean, problem: str, output: int) -> None:
@@ -343,7 +86,7 @@ def main(library: str, ready: str, *flags: str) -> None:
     if problem and COLD not in flags:
         os.dup2(output, 1)
         os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:], COLD])  # noqa: S606 - itself
-    lean.replays = not problem and prove_replay(lean)
+    lean.replays = "" if problem else prove_replay(lean)
     os.write(output, bytes.fromhex(ready))
     serve(lean, problem, output)
 

@@ -1,7 +1,7 @@
 """The submission's file: what is compiled is the model's text after the statement's own beginning.
 
-What always holds: pure. The imports are the statement's and those that the spec allows; `maxHeartbeats` is at most what
-the spec allows; a repetition of the statement's header, word by word, is left away, because the header is there already.
+What always holds: pure. The imports are the statement's and those that the spec allows; `maxHeartbeats` is at most
+what the spec allows; a repetition of the statement's header, word by word, is left away, because it is there already.
 """
 
 from __future__ import annotations

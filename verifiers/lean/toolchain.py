@@ -1,7 +1,8 @@
 """Which Lean this machine has, without starting it.
 
-Looked for, in this order: a folder that somebody names, by hand or in $ASSAY_LEAN, elan's default toolchain and its other ones ($ELAN_HOME or
-~/.elan), and `lean` on the PATH. A folder is a toolchain when it has lib/lean with the shared library and Init.olean.
+Looked for, in this order: a folder that somebody names, by hand or in $ASSAY_LEAN; elan's default toolchain and its
+other ones ($ELAN_HOME or ~/.elan); `lean` on the PATH. A folder is a toolchain when it has lib/lean with the shared
+library and Init.olean. $ASSAY_LEAN_PROJECT names a Lake project whose compiled packages can be imported too.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runtime.programs import READY, Program
+from verifiers.lean.running import REPLAY_TOOL
 
 PROGRAM = "lean"
 LIBRARY = "libleanshared.so"
@@ -67,7 +69,7 @@ class Toolchain:
             "lean": self.version,
             "from": f"{self.source}: {self.root}",
             "libraries": ", ".join(self.has),
-            "replay": tool.name if tool else "none",
+            "replay": tool.name if tool else "by the shared library, where it can be called",
         }
 
 
@@ -76,6 +78,8 @@ def find(
 ) -> Toolchain | None:
     """The Lean to use. A configured folder that is none gives None, whatever else there is."""
     environ = os.environ if environ is None else environ
+    if not projects and environ.get("ASSAY_LEAN_PROJECT"):
+        projects = project_folders(Path(environ["ASSAY_LEAN_PROJECT"]).absolute())
     if configured is None and environ.get("ASSAY_LEAN"):
         configured = Path(environ["ASSAY_LEAN"])
     if configured is not None:
@@ -94,12 +98,14 @@ def tools(toolchain: Toolchain | None) -> dict[str, str]:
 def program(toolchain: Toolchain) -> Program:
     """What a broker has to know to run it in a box."""
     own = Path(__file__).resolve().parent
+    tool = toolchain.replay_tool
     python = Path(sys.executable)
     libraries = {path.resolve().parent for path in toolchain.compiled.glob("*.so")}
     # Where this Python's own parts lie, and no package of its environment.
     folders = {
         Path(sys.base_prefix), python.resolve().parent, own, own.parent / "workers", toolchain.compiled.resolve(),
         toolchain.compiled, *libraries, *toolchain.projects, *map(Path, ("/usr", "/lib", "/lib64")),
+        *([tool.parent, tool.resolve().parent] if tool else []),
     }  # fmt: skip
     return Program(
         name=PROGRAM,
@@ -108,9 +114,10 @@ def program(toolchain: Toolchain) -> Program:
         environment={
             "LEAN_PATH": ":".join(map(str, (toolchain.compiled, *toolchain.projects))),
             "LD_LIBRARY_PATH": sysconfig.get_config_var("LIBDIR") or "",
-            "HOME": "/tmp",
+            "HOME": "/tmp",  # noqa: S108 - the box's own
             "LANG": "C.UTF-8",
-        },
+        }
+        | ({REPLAY_TOOL: str(tool), "PATH": str(tool.parent)} if tool else {}),
         address_space=False,
         proc=True,
     )

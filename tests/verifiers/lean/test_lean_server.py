@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,8 @@ from typing import Any
 import pytest
 from conftest import Local
 
-from verifiers.lean.server import COLD, PROBE
+from verifiers.lean import running
+from verifiers.lean.server import COLD, FALSE_PROBE, PROBE
 from verifiers.lean.toolchain import Toolchain
 
 RUNAWAY = "theorem x : @Nat.rec (fun _ => Nat) 0 (fun _ x => x) 100000000000000000000 = 0 := by decide +kernel"
@@ -22,7 +24,7 @@ def ask(local: Local, source: str, **more: Any) -> dict[str, Any]:
 
 
 def test_it_is_warm_and_can_replay(local: Local) -> None:
-    assert local.ask({"do": "describe"}) == {"warm": True, "problem": "", "replay": True}
+    assert local.ask({"do": "describe"}) == {"warm": True, "problem": "", "replay": "library"}
 
 
 def test_a_step_compiles_and_gives_the_file(local: Local) -> None:
@@ -52,7 +54,7 @@ def test_a_step_that_takes_too_much_memory_is_ended(local: Local) -> None:
 
 
 def test_much_output_is_dropped_and_too_much_ends_it(local: Local) -> None:
-    answer = ask(local, "#check Nat\n" * 5000)
+    answer = ask(local, "#check Nat\n" * 1500)
     assert (answer["ended"], answer["code"]) == ("exited", 0)
     assert len(answer["out"]) <= 256 << 10
 
@@ -104,10 +106,43 @@ def test_a_replay_tells_true_files_from_false_ones(local: Local) -> None:
 def test_a_lean_that_cannot_be_set_up_beforehand_still_works(toolchain: Toolchain, tmp_path: Path) -> None:
     cold = Local(toolchain, tmp_path, flags=(COLD,))
     try:
-        assert cold.ask({"do": "describe"}) == {"warm": False, "problem": "", "replay": False}
+        assert cold.ask({"do": "describe"}) == {"warm": False, "problem": "", "replay": "library"}
         assert ask(cold, PROBE)["code"] == 0
     finally:
         cold.kill()
+
+
+TOOL = """#!{python}
+import ctypes, os, sys
+sys.path.insert(0, {root!r})
+from pathlib import Path
+from verifiers.lean.replay import Replay, ReplayRefused
+library = ctypes.CDLL({library!r}, mode=os.RTLD_NOW | os.RTLD_GLOBAL)
+library.lean_initialize()
+try:
+    Replay(library).run(Path(sys.argv[1] + ".olean"))
+except ReplayRefused as error:
+    os.write(2, str(error).encode())
+    os._exit(1)
+os._exit(0)
+"""
+
+
+def test_a_toolchains_own_replay_program_does_where_the_library_does_not(
+    toolchain: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool = tmp_path / "leanchecker"
+    root = str(Path(running.__file__).resolve().parents[2])
+    tool.write_text(TOOL.format(python=sys.executable, root=root, library=str(toolchain.library)))
+    tool.chmod(0o755)
+    lean = running.Lean(str(toolchain.library))
+    lean.tool, lean.replays = str(tool), "tool"
+    monkeypatch.setenv("LEAN_PATH", str(toolchain.compiled))
+    limits: dict[str, Any] = {"module": "X", "seconds": 60, "memory_mib": 2048}
+    for source, expected in ((PROBE, "yes"), (FALSE_PROBE, "(kernel)")):
+        file = running.Step(lean, limits | {"source": source, "keep": True}).run()["file"]
+        found = running.Step(lean, limits | {"files": {"X.olean": file}, "replay": "X.olean"}).run()
+        assert expected in found["replayed"], found
 
 
 @pytest.mark.parametrize("environment", [{"LEAN_PATH": "/nowhere"}])
