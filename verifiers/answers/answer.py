@@ -27,12 +27,14 @@ from verifiers.answers.rewriting import has_binder
 from verifiers.answers.scalars import Scalars
 from verifiers.answers.spec import AnswerSpec
 from verifiers.answers.tolerances import Tolerance, number
-from verifiers.answers.values import Builder, Relation, Value
+from verifiers.answers.values import Builder, Relation, Value, Words
 from verifiers.answers.writing import described
 from verifiers.errors import SpecError
 from verifiers.verdict import Ground, Verdict
 
 SYMPY = installed("sympy")
+NO_ANSWERS = frozenset({"nan", "inf", "oo", "zoo", "null"})
+"""What programs print where they have no answer."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,8 @@ def prepared(spec: AnswerSpec) -> Prepared:
             f"the expected answer cannot be read: {error}",
             hint="Write one answer in plain mathematics or simple LaTeX.",
         ) from error
+    if isinstance(expected, Words) and expected.text in NO_ANSWERS:
+        raise SpecError(f"{expected.text!r} is no answer", hint="Give an answer that exists, or say it in words.")
     return Prepared(expected, comparer)
 
 

@@ -52,16 +52,16 @@ class Scalars:
 
     def compare(self, first: Expression, second: Expression) -> Finding:
         """Raises GrammarError where one of the two never has a value."""
+        found = self._exactly(first, second)
+        if found is not None:
+            return found
         try:
-            left, right = rational(first), rational(second)
-        except TooLargeError:
-            return self._huge(first, second)
-        if left is not None and right is not None:
-            if left == right:
-                return Finding(Truth.EQUAL, "equal as exact rational numbers")
-            return Finding(Truth.DIFFERENT, "different rational numbers")
-        try:
-            first, second = self.read(first), self.read(second)
+            read = self.read(first), self.read(second)
+            if read != (first, second):
+                found = self._exactly(*read)
+                if found is not None:
+                    return found
+            first, second = read
         except UnresolvedError as error:
             if first == second:
                 return Finding(Truth.OPEN, f"the same text, but whether it has a value is open: {error}")
@@ -70,6 +70,18 @@ class Scalars:
         if found.truth is Truth.DIFFERENT and (has_binder(first) or has_binder(second)):
             return Finding(Truth.OPEN, "a sum over a sequence that is not known")
         return found
+
+    def _exactly(self, first: Expression, second: Expression) -> Finding | None:
+        """Rational numbers of any size; None for anything else."""
+        try:
+            left, right = rational(first), rational(second)
+        except TooLargeError:
+            return self._huge(first, second)
+        if left is None or right is None:
+            return None
+        if left == right:
+            return Finding(Truth.EQUAL, "equal as exact rational numbers")
+        return Finding(Truth.DIFFERENT, "different rational numbers")
 
     def read(self, node: Expression) -> Expression:
         """The same value without shorthands, sums, integrals and the like. Raises UnresolvedError, GrammarError."""

@@ -230,9 +230,12 @@ def inequality_set(comparison: Comparison, name: str, scalars: Scalars) -> RealS
         cuts.extend(_cuts(scalars.read(Sum((first, Negation(second)))), name, scalars))
     ordered = ordered_cuts(cuts, scalars)
     samples = _samples(ordered, scalars)
-    at = tuple(_true(pairs, name, cut, scalars) for cut in ordered)
-    gaps = tuple(_true(pairs, name, Number(sample), scalars) for sample in samples)
-    return RealSet("real", ordered, at, gaps)
+    at = tuple(_true(pairs, name, cut, scalars) is True for cut in ordered)
+    gaps = [_true(pairs, name, Number(sample), scalars) for sample in samples]
+    if None in gaps:
+        # Inside a gap all points are alike, but for some that a form like x^0 leaves without a value.
+        raise UndecidedError("no value where one was expected")
+    return RealSet("real", ordered, at, tuple(gap is True for gap in gaps))
 
 
 def _cuts(node: Expression, name: str, scalars: Scalars) -> list[Expression]:
@@ -284,14 +287,16 @@ def _bounds(cut: Expression, scalars: Scalars) -> tuple[Fraction, Fraction]:
     return (value, value) if value is not None else scalars.enclosed(cut)
 
 
-def _true(pairs: list[tuple[Expression, Relation, Expression]], name: str, point: Expression, scalars: Scalars) -> bool:
-    """Whether all hold at a point; not where one side has no value there. Raises UndecidedError."""
+def _true(
+    pairs: list[tuple[Expression, Relation, Expression]], name: str, point: Expression, scalars: Scalars
+) -> bool | None:
+    """Whether all hold at a point; None where one side has no value there. Raises UndecidedError."""
     for first, relation, second in pairs:
         try:
             left, right = (substitute(side, name, point) for side in (first, second))
             order = scalars.order(left, right)
         except GrammarError:
-            return False
+            return None
         if order is None:
             raise UndecidedError("open at a point")
         if not {"<": order < 0, "<=": order <= 0, ">": order > 0, ">=": order >= 0, "==": order == 0}.get(

@@ -1,0 +1,252 @@
+"""Random expressions against a reference that computes with fractions and with mpmath: nothing false is ever proved.
+
+Two trees that the verifier proves equal must have the same value at points that it did not choose; two that it proves
+different must differ at the witness that it names.
+"""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from verifiers.answers.answer import AnswerVerifier
+from verifiers.answers.equality import Truth
+from verifiers.answers.grammar.errors import GrammarError
+from verifiers.answers.grammar.nodes import (
+    Call,
+    Constant,
+    Expression,
+    Negation,
+    Number,
+    Power,
+    Product,
+    Quotient,
+    Sum,
+    Symbol,
+)
+from verifiers.answers.real_sets import canonical, combined, difference, holds, interval
+from verifiers.answers.scalars import Scalars
+from verifiers.answers.spec import AnswerSpec
+
+SCALARS = Scalars(20, "real", prove=False)
+PRECISION = 60
+CLOSE = mpmath.mpf(10) ** -40
+POINTS = (
+    {"x": "0.7310585", "y": "1.3132616"},
+    {"x": "-1.8414709", "y": "0.5403023"},
+    {"x": "2.2360679", "y": "-3.6055"},
+)
+
+numbers = st.fractions(-6, 6, max_denominator=6).map(Number)
+leaves = st.one_of(numbers, st.sampled_from([Symbol("x"), Symbol("y"), Constant("pi"), Constant("e"), Constant("i")]))
+
+
+def deeper(inner: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression]:
+    exponents = st.sampled_from([-2, -1, 2, 3, Fraction(1, 2), Fraction(1, 3)]).map(lambda e: Number(Fraction(e)))
+    names = st.sampled_from(["sqrt", "abs", "exp", "ln", "sin", "cos", "tan", "atan", "cbrt", "sinh"])
+    return st.one_of(
+        st.builds(Negation, inner),
+        st.lists(inner, min_size=2, max_size=3).map(lambda parts: Sum(tuple(parts))),
+        st.lists(inner, min_size=2, max_size=3).map(lambda parts: Product(tuple(parts))),
+        st.builds(Quotient, inner, inner),
+        st.builds(Power, inner, exponents),
+        st.builds(lambda name, of: Call(name, (of,)), names, inner),
+    )
+
+
+expressions = st.recursive(leaves, deeper, max_leaves=7)
+
+
+def value(node: Expression, at: dict[str, Any]) -> Any:
+    """The principal value by mpmath; None where it has none there, or is too large."""
+    match node:
+        case Number(of):
+            return mpmath.mpf(of.numerator) / of.denominator
+        case Symbol(name):
+            return at[name]
+        case Constant(name):
+            return {"pi": mpmath.pi(), "e": mpmath.e(), "i": mpmath.mpc(0, 1)}[name]
+        case Negation(of):
+            return -value(of, at)
+        case Sum(parts):
+            return mpmath.fsum(value(part, at) for part in parts)
+        case Product(parts):
+            return mpmath.fprod(value(part, at) for part in parts)
+        case Quotient(above, below):
+            return value(above, at) / nonzero(value(below, at))
+        case Power(base, exponent):
+            under, power = value(base, at), value(exponent, at)
+            return nonzero(under) ** power if power < 0 else under**power
+        case Call("cbrt", (of,)):
+            under = value(of, at)
+            real = not isinstance(under, mpmath.mpc) or under.imag == 0
+            return -mpmath.cbrt(-under.real) if real and mpmath.re(under) < 0 else mpmath.cbrt(under)
+        case Call(name, (of,)):
+            inside = nonzero(value(of, at)) if name == "ln" else value(of, at)
+            if name in ("exp", "sinh", "sin", "cos", "tan") and abs(inside) > 200:
+                raise ArithmeticError
+            return {"abs": abs, "ln": mpmath.log}.get(name, getattr(mpmath, name, None))(inside)
+    raise AssertionError(node)
+
+
+def nonzero(of: Any) -> Any:
+    if abs(of) < CLOSE:
+        raise ArithmeticError("near a pole")
+    return of
+
+
+def reference(node: Expression, at: dict[str, Any]) -> Any:
+    try:
+        found = value(node, at)
+        return found if abs(found) < mpmath.mpf(10) ** 15 else None
+    except (ArithmeticError, ValueError, TypeError):
+        return None
+
+
+def near_a_cut(node: Expression, at: dict[str, Any]) -> bool:
+    """Whether a root or logarithm inside is taken of a value on its cut, where mpmath's rounding decides the branch."""
+    from verifiers.answers.grammar.nodes import walk
+
+    for part in walk(node):
+        inner = part.base if isinstance(part, Power) else part.arguments[0] if isinstance(part, Call) else None
+        if inner is not None:
+            found = reference(inner, at)
+            if found is None or (mpmath.re(found) < 0 and abs(mpmath.im(found)) < CLOSE and mpmath.im(found) != 0):
+                return True
+    return False
+
+
+def proves_nothing_false(first: Expression, second: Expression) -> None:
+    try:
+        finding = SCALARS.compare(first, second)
+    except GrammarError:
+        return
+    if finding.truth is not Truth.EQUAL:
+        return
+    with mpmath.workdps(PRECISION):
+        for point in POINTS:
+            at = {name: mpmath.mpf(text) for name, text in point.items()}
+            if near_a_cut(first, at) or near_a_cut(second, at):
+                continue
+            left, right = reference(first, at), reference(second, at)
+            if left is not None and right is not None:
+                assert abs(left - right) <= CLOSE * max(1, abs(left)), (first, second, point)
+
+
+def rearranged(node: Expression) -> st.SearchStrategy[Expression]:
+    """Other ways of writing a tree, right and wrong ones."""
+    one = Number(Fraction(1))
+    candidates: list[Expression] = [
+        node,
+        Negation(Negation(node)),
+        Power(Call("sqrt", (node,)), Number(Fraction(2))),
+        Call("sqrt", (Power(node, Number(Fraction(2))),)),
+        Call("abs", (node,)),
+        Call("exp", (Call("ln", (node,)),)),
+        Call("ln", (Call("exp", (node,)),)),
+        Quotient(one, Quotient(one, node)),
+        Power(Power(node, Number(Fraction(1, 2))), Number(Fraction(2))),
+        Power(Power(node, Number(Fraction(2))), Number(Fraction(1, 2))),
+        Power(Call("cbrt", (node,)), Number(Fraction(3))),
+        Call("cbrt", (Power(node, Number(Fraction(3))),)),
+        Call("atan", (Call("tan", (node,)),)),
+        Call("tan", (Call("atan", (node,)),)),
+        Sum((node, Number(Fraction(1, 10**30)))),
+        Sum((Power(Call("sin", (node,)), Number(Fraction(2))), Power(Call("cos", (node,)), Number(Fraction(2))))),
+    ]
+    return st.sampled_from(candidates)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(expressions.flatmap(lambda node: st.tuples(st.just(node), rearranged(node))))
+def test_what_is_proved_equal_is_equal(pair: tuple[Expression, Expression]) -> None:
+    proves_nothing_false(*pair)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(expressions, expressions)
+def test_two_random_expressions_are_never_falsely_equal(first: Expression, second: Expression) -> None:
+    proves_nothing_false(first, second)
+
+
+@pytest.mark.slow
+@settings(max_examples=20_000, deadline=None, suppress_health_check=list(HealthCheck))
+@given(expressions.flatmap(lambda node: st.tuples(rearranged(node), rearranged(node))))
+def test_what_is_proved_equal_is_equal_at_length(pair: tuple[Expression, Expression]) -> None:
+    proves_nothing_false(*pair)
+
+
+ends = st.fractions(-4, 4, max_denominator=2)
+intervals = st.tuples(ends, ends, st.booleans(), st.booleans())
+OPERATIONS = {
+    "union": lambda a, b: a or b,
+    "intersection": lambda a, b: a and b,
+    "difference": lambda a, b: a and not b,
+}
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(sorted(OPERATIONS)), intervals), min_size=1, max_size=5), intervals)
+def test_sets_hold_what_their_definition_holds(
+    steps: list[tuple[str, tuple[Fraction, Fraction, bool, bool]]], start: tuple[Fraction, Fraction, bool, bool]
+) -> None:
+    def read(of: tuple[Fraction, Fraction, bool, bool]) -> Any:
+        return interval(Number(of[0]), Number(of[1]), of[2], of[3], SCALARS)
+
+    def inside(of: tuple[Fraction, Fraction, bool, bool], point: Fraction) -> bool:
+        low, high, closed_low, closed_high = of
+        return (low < point or (closed_low and low == point)) and (point < high or (closed_high and point == high))
+
+    total = canonical(read(start), SCALARS)
+    for name, other in steps:
+        total = canonical(combined(total, read(other), OPERATIONS[name], SCALARS), SCALARS)
+    for quarter in range(-20, 21):
+        point = Fraction(quarter, 4)
+        wanted = inside(start, point)
+        for name, other in steps:
+            wanted = OPERATIONS[name](wanted, inside(other, point))
+        assert holds(total, Number(point), SCALARS) == wanted
+
+
+@settings(max_examples=50, deadline=None)
+@given(intervals, intervals)
+def test_two_sets_differ_exactly_when_a_number_tells_them_apart(
+    first: tuple[Fraction, Fraction, bool, bool], second: tuple[Fraction, Fraction, bool, bool]
+) -> None:
+    sets = [canonical(interval(Number(of[0]), Number(of[1]), of[2], of[3], SCALARS), SCALARS) for of in (first, second)]
+    witness = difference(sets[0], sets[1], SCALARS)
+    if witness is None:
+        assert sets[0] == sets[1]
+    else:
+        assert not isinstance(witness, str)
+        assert holds(sets[0], witness, SCALARS) != holds(sets[1], witness, SCALARS)
+
+
+polynomials = st.lists(st.integers(-4, 4), min_size=2, max_size=4)
+
+
+@settings(max_examples=30, deadline=None)
+@given(polynomials, st.sampled_from(["<", r"\le", ">", r"\ge"]), st.lists(ends, min_size=1, max_size=3))
+def test_an_inequality_is_never_taken_for_a_set_that_a_number_tells_apart(
+    coefficients: list[int], sign: str, cuts: list[Fraction]
+) -> None:
+    """The set of the inequality by brute force at quarters against random unions of intervals."""
+    text = "+".join(f"({c})*x^{power}" for power, c in enumerate(coefficients))
+    ordered = sorted(set(cuts))
+    answer = r"\cup".join(f"({low},{high})" for low, high in itertools.pairwise(ordered)) or r"\{\}"
+    if not any(coefficients[1:]):
+        return
+    verdict = AnswerVerifier().verify(AnswerSpec(expected=f"{text} {sign} 0"), answer)
+    if not verdict.passed:
+        return
+    for quarter in range(-40, 41):
+        point = Fraction(quarter, 4)
+        total = sum(c * point**power for power, c in enumerate(coefficients))
+        wanted = {"<": total < 0, r"\le": total <= 0, ">": total > 0, r"\ge": total >= 0}[sign]
+        assert wanted == any(low < point < high for low, high in itertools.pairwise(ordered))

@@ -1,0 +1,49 @@
+"""Nothing false gets through, and next to nothing true is turned away: over hundreds of hard pairs."""
+
+from __future__ import annotations
+
+import pytest
+from answer_pairs import Pair, pairs
+
+from verifiers.answers.answer import AnswerVerifier
+from verifiers.errors import SpecError
+from verifiers.verdict import Ground
+
+VERIFIER = AnswerVerifier()
+MOST_TURNED_AWAY = 0.03
+CATEGORIES = sorted({(name, pair.category) for name in ("ours", "others") for pair in pairs(name)})
+
+
+def passes(name: str, category: str) -> list[tuple[str, bool, bool]]:
+    return [(pair.id, pair.equal, passed(pair)) for pair in pairs(name) if pair.category == category]
+
+
+def passed(pair: Pair) -> bool:
+    """Whether it passes; an expected answer that is no answer, such as `1, 2, ..., n`, passes nobody."""
+    try:
+        VERIFIER.check(pair.spec, prove=True)
+    except SpecError:
+        return False
+    verdict = VERIFIER.verify(pair.spec, pair.prediction)
+    assert (verdict.ground is Ground.PROVED) == verdict.passed
+    assert verdict.reason
+    return verdict.passed
+
+
+@pytest.mark.parametrize(("name", "category"), CATEGORIES)
+def test_no_false_answer_passes(name: str, category: str) -> None:
+    assert [pair for pair, equal, went in passes(name, category) if went and not equal] == []
+
+
+@pytest.mark.parametrize("name", ["ours", "others"])
+def test_hardly_any_true_answer_is_turned_away(name: str) -> None:
+    true = [pair for pair in pairs(name) if pair.equal]
+    lost = [pair.id for pair in true if not passed(pair)]
+    assert len(lost) <= MOST_TURNED_AWAY * len(true), lost
+
+
+@pytest.mark.parametrize("name", ["ours", "others"])
+def test_the_pairs_are_of_both_sorts_and_each_has_its_own_id(name: str) -> None:
+    found = pairs(name)
+    assert len({pair.id for pair in found}) == len(found)
+    assert 0.4 <= sum(pair.equal for pair in found) / len(found) <= 0.6
