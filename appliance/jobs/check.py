@@ -17,6 +17,7 @@ import errno
 import os
 import stat
 from collections.abc import Callable
+from contextlib import nullcontext
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -94,8 +95,11 @@ class _Rejected(Exception):
     """One file cannot be taken as it is."""
 
 
-def check_bundle(path: Path, *, expect: str | None = None, seconds: float = LEAST_SECONDS) -> BundleReport:
-    """Checks the files, then decides anew. `expect` is the manifest's digest as it was noted elsewhere, in hex.
+def check_bundle(
+    path: Path, *, expect: str | None = None, seconds: float = LEAST_SECONDS, checker: Checker | None = None
+) -> BundleReport:
+    """Checks the files, then decides anew. `expect` is the manifest's digest as it was noted elsewhere, in hex;
+    `checker` one that decides, if there is one already.
 
     Raises BundleError where there is no folder to read. Whatever is in the folder is reported, never raised.
     """
@@ -114,7 +118,8 @@ def check_bundle(path: Path, *, expect: str | None = None, seconds: float = LEAS
         reasons.append("the manifest is not the one that was expected")
     if reasons:
         return BundleReport(ok=False, manifest=digest, files=files, reasons=tuple(reasons))
-    return _decide(contents, files, digest, seconds)
+    with nullcontext(checker) if checker is not None else Checker() as decider:
+        return _decide(contents, files, digest, seconds, decider)
 
 
 def _read_all(folder: int, names: list[str]) -> tuple[dict[str, bytes], tuple[CheckedFile, ...], str | None]:
@@ -189,7 +194,7 @@ def _unreadable(name: str, error: Exception) -> CheckedFile:
 
 
 def _decide(
-    contents: dict[str, bytes], files: tuple[CheckedFile, ...], digest: str | None, seconds: float
+    contents: dict[str, bytes], files: tuple[CheckedFile, ...], digest: str | None, seconds: float, checker: Checker
 ) -> BundleReport:
     """The second half: the records are read, and the verifier is asked again."""
     reasons: list[str] = []
@@ -216,8 +221,7 @@ def _decide(
     now: Verdict | None = None
     if spec is not None and answer is not None:
         try:
-            with Checker() as checker:
-                now = checker.check(spec, answer, max(seconds, 2 * SECONDS.get(spec.kind, 0.0)))
+            now = checker.check(spec, answer, max(seconds, 2 * SECONDS.get(spec.kind, 0.0)))
         except SpecError as error:
             reasons.append(f"{SPEC}: {error}")
     if then is not None and now is not None:

@@ -16,8 +16,10 @@ import cmath
 import itertools
 import math
 import re
+import threading
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from enum import StrEnum
 from functools import lru_cache
 from typing import Any, Final
@@ -30,6 +32,8 @@ SOURCE_CHARS: Final = 2_000
 BRACKETS: Final = 40
 DEPTH: Final = 40
 FILENAME: Final = "<snippet>"
+PARSES: Final = 20
+_PARSING = threading.Lock()
 warnings.filterwarnings("ignore", module=re.escape(FILENAME))  # what a guest's source deserves is told to the guest
 
 
@@ -105,7 +109,7 @@ def classify(source: str, ready: frozenset[str] = frozenset()) -> Need:
 @lru_cache(maxsize=2_048)  # rollouts of one task often ask for the same
 def _decide(source: str, ready: frozenset[str]) -> Need:
     try:
-        tree: ast.AST = compile(source, FILENAME, "exec", ast.PyCF_ONLY_AST)
+        tree = _parsed(source)
     except SyntaxError:
         return Need.BROKEN
     except (ValueError, RecursionError, MemoryError):
@@ -116,6 +120,17 @@ def _decide(source: str, ready: frozenset[str]) -> Need:
     if nodes is None:
         return Need.COMPUTE
     return Need.MACHINE if any(_asks_for_a_machine(node, ready) for node in nodes) else Need.COMPUTE
+
+
+def _parsed(source: str) -> ast.AST:
+    """One at a time: CPython 3.11 counts the depth of all trees that are being made together, and two threads that make
+    one each can lose count (SystemError, "recursion depth mismatch"); others of this process may still be at it."""
+    with _PARSING:
+        for _ in range(PARSES):
+            with suppress(SystemError):
+                tree: ast.AST = compile(source, FILENAME, "exec", ast.PyCF_ONLY_AST)
+                return tree
+    raise RecursionError("the tree cannot be made now")
 
 
 def _is_pure(tree: ast.AST) -> bool:

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,12 +15,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from appliance.cli.verify_command import verify
+from appliance.jobs import check
 from appliance.jobs.bundle import UNFINISHED, remove_unfinished, write_bundle
-from appliance.jobs.check import BundleReport, FileState, check_bundle
+from appliance.jobs.check import BundleReport, FileState
 from appliance.jobs.format import LARGEST, MANIFEST, BundleError, canonical, sha256, strict
+from verifiers.checker import Checker
 from verifiers.spec import PredicateSpec
 from verifiers.verdict import Outcome, Verdict
-from verifiers.workers.service import VerifierService
 
 SPEC = PredicateSpec(predicate="7*x + 3 == 45")
 QUESTION = "find x with 7x+3=45"
@@ -39,10 +41,18 @@ VERSIONS = {"assay": "0.1.0", "python": "3.11.7", "sandbox": "runsc", "weights":
 FILES = sorted([*LARGEST, MANIFEST])
 
 
-@pytest.fixture(scope="module")
-def verdict() -> Verdict:
-    with VerifierService() as service:
-        return service.verify(SPEC, "6", 60)
+CHECKER = Checker()
+"""One for all tests: `check_bundle` starts one for each bundle otherwise, as the command does."""
+
+
+def check_bundle(folder: Path, *, expect: str | None = None) -> BundleReport:
+    return check.check_bundle(folder, expect=expect, seconds=60, checker=CHECKER)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def verdict() -> Iterator[Verdict]:
+    with CHECKER:
+        yield CHECKER.check(SPEC, "6", 60)
 
 
 def written(folder: Path, verdict: Verdict, answer: str = "6") -> str:

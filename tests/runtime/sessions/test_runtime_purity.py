@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import given
@@ -179,3 +180,10 @@ def test_no_pure_source_has_a_reserved_name_or_writes_an_attribute(words: list[s
             assert not getattr(node, "id", "").startswith("_")
             assert not getattr(node, "attr", "").startswith("_")
             assert not (isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load))
+
+
+def test_many_threads_may_ask_at_once() -> None:
+    """CPython 3.11 loses count of depths when two threads make a tree each."""
+    sources = [f"total = [{', '.join(['1 + -2'] * 150)}]\nprint(total, {number})" for number in range(400)]
+    with ThreadPoolExecutor(8) as threads:
+        assert set(threads.map(classify, sources)) == {Need.PURE}
