@@ -309,6 +309,17 @@ def _false_reports() -> Iterator[Case]:
         "point-figure": ("of wheat [H1]", "of wheat, losing .7 a day [H1]", "a figure that begins with its point"),
         "invented-source": ("[H2]", "[H3]", "a source that is not there"),
         "invented-quotation": ("was dry for six weeks", "was wet for six weeks", "words that the source does not have"),
+        "invented-in-single-quotes": (
+            "behind",
+            "behind 'because it was not sown in time'",
+            "another sort of quotation mark",
+        ),
+        "invented-in-a-quote-block": (
+            "# Figures",
+            "> The fields drowned in rain [H1]\n\n# Figures",
+            "a quotation set apart",
+        ),
+        "figure-in-code": ("# Figures", "```\n4711\n```\n\n# Figures", "a figure in a block of code"),
         "quotation-of-another": ('in a row" [H1]', 'in a row" [H2]', "the quotation is not in the source it names"),
         "joined-quotation": ("the spring was dry for six weeks", "the spring ... weeks ... dry", "parts out of order"),
         "invented-address": ("[H2].", "[H2], see https://example.com/harvest.", "an address of no source"),

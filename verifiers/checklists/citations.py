@@ -15,7 +15,8 @@ from verifiers.checklists.spec import CitationsItem, Source
 BRACKETS = re.compile(r"\[([^\[\]\n]{1,200})\](?!\()")
 QUOTATION = re.compile(
     "(?:\u201c([^\u201c\u201d]{1,20000})\u201d|\u201e([^\u201c\u201d\u201e]{1,20000})[\u201c\u201d]"
-    '|\u00ab([^\u00ab\u00bb]{1,20000})\u00bb|"([^"]{1,20000})")'
+    '|\u00ab([^\u00ab\u00bb]{1,20000})\u00bb|"([^"]{1,20000})"'
+    "|(?<!\\w)['\u2018](?![\\d\\s])([^\u2018]{1,600}?)(?<!\\s)['\u2019](?!\\w))"
     '(?:[^.!?\\[\\]\u201c\u201d"]{0,200}\\[([^\\[\\]\n]{1,200})\\])?'
 )
 NO_KEYS = frozenset({"", "x", "X", "...", "\u2026", "sic"})
@@ -47,7 +48,7 @@ def quotations(document: Document, least_words: int) -> list[tuple[str, str]]:
             found.append((BRACKETS.sub("", block.text), key[1] if key else ""))
         else:
             found += [
-                (next(part for part in match.groups()[:4] if part), match[5] or "")
+                (next(part for part in match.groups()[:5] if part), match[6] or "")
                 for match in QUOTATION.finditer(block.text)
             ]
     return [(text, key) for text, key in found if len(words(text)) >= least_words]

@@ -11,7 +11,7 @@ from typing import assert_never
 
 from verifiers.answers.reading import clipped
 from verifiers.checklists import citations, structure
-from verifiers.checklists.disguise import bare, plain, spaced_out, whole_words
+from verifiers.checklists.disguise import bare, plain, spaced_out, visible, whole_words
 from verifiers.checklists.finding import Finding, listed
 from verifiers.checklists.markdown import Document
 from verifiers.checklists.numbers import Facts, figure, figures
@@ -99,7 +99,7 @@ def _count(item: CountItem, document: Document) -> Finding:
         case "paragraphs":
             found = sum(bool(words(block.text)) for block in document.of("paragraph"))
         case "lines":
-            found = sum(bool(line.strip()) for line in document.shown.splitlines())
+            found = sum(bool(line.strip()) for line in visible(document.uncommented).splitlines())
         case "list_items":
             found = len({plain(block.text) for block in document.of("item") if words(block.text)})
         case "headings":
@@ -175,7 +175,8 @@ def _numbers(item: NumbersItem, document: Document, sources: Sequence[Source]) -
     else:
         known = Facts((), "none")
     facts = Facts(given, item.derived)
-    shown = unicodedata.normalize("NFKC", document.shown)
+    code = [block.text for block in document.of("code")]
+    shown = unicodedata.normalize("NFKC", "\n".join([document.shown, *code]))
     said = figures("\n".join(citations.BRACKETS.sub("", line) for line in shown.splitlines()))
     free = [number for number in said if number.value.denominator == 1 and 0 <= number.value <= item.free_up_to]
     bound = [number for number in said if number.percent or number not in free]

@@ -159,8 +159,8 @@ class CitationsItem(ItemData):
 
 
 class NumbersItem(ItemData):
-    """Numbers in the text agree with the facts: each is one of them, or derived as `derived` allows, rounded as
-    written.
+    """Numbers in the text, in code too, agree with the facts: each is one of them, or derived as `derived` allows,
+    rounded as written.
 
     `derived`: `none`; `sums` adds sums and differences of two facts; `all` adds products, quotients, percentages and
     the sum and the mean of all. Whole numbers up to `free_up_to` need no fact; numerals of lists and headings never do.

@@ -72,6 +72,7 @@ COUNTS = [
     ("code_blocks", "```\nx\n```\n~~~py\ny\n~~~\n```\n", 2),
     ("links", "See https://a.org, [b](http://b.org) and https://a.org.", 2),
     ("lines", "a\n\nb\n", 2),
+    ("lines", "An old silent pond\nA frog jumps into the pond\nSplash! Silence again", 3),
 ]
 
 
@@ -199,6 +200,9 @@ QUOTED = [
     ("> The bridge is 313 metres long. [A]", False),
     ("They write «the bridge is 31 metres long» [A].", False),
     ("Short “quotes” are free [A].", True),
+    ("It's said that 'the bridge is 312 metres long' [A], isn't it?", True),
+    ("It's said that ‘the bridge isn't 312 metres long’ [A].", False),
+    ("In the '90s nobody's cats' tails were as long, they'd say [A].", True),
     ("Somebody [C] says so, and [A].", False),
     ("Both [A, B], see [1].", False),
     ("- [x] done [A]\n- [ ] open", True),
@@ -326,6 +330,7 @@ LARGE += [
     "twenty " * 28_000,
     "(" * 200_000,
     "a.b." * 50_000,
+    " 'a" * 66_000,
 ]
 
 
