@@ -812,6 +812,10 @@ LARGE = {
     "a long recurring decimal": "0.(" + "1" * 3000 + ")",
     "a large determinant": r"\begin{vmatrix}" + r"\\".join(["1" + "&1" * 9] * 10) + r"\end{vmatrix}",
     "a large matrix": r"\begin{pmatrix}" + "1&" * 700 + r"1\end{pmatrix}",
+    "sets of tuples of sets with two signs each": r"\{(\pm 1," * 18 + "2" + r")\}" * 18,
+    "many signs with two readings": ",".join([r"\pm 1"] * 100),
+    "determinants within determinants": r"\begin{vmatrix} 1 & 2 \\ 3 & " * 12 + "1" + r"\end{vmatrix}" * 12,
+    "a long factor of a large matrix": "1+" * 300 + r"x\begin{pmatrix}" + "1&" * 200 + r"1\end{pmatrix}",
     "a long list": ",".join(["x"] * 600),
 }
 

@@ -7,7 +7,7 @@ import random
 import time
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from reading_kit import shown
 
@@ -83,7 +83,7 @@ TEXTS = st.one_of(
 )
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=600, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(TEXTS, st.sampled_from(EXPECTED))
 @example("\\frac", None)
 @example("\\lim_{x", None)
@@ -104,7 +104,7 @@ def test_any_text_is_read_or_refused_and_always_alike(text: str, expected: Value
     assert attempted(text, expected) == first
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.lists(st.sampled_from(["\\boxed", "{", "}", "\\{", "\\}", "5", " ", "\\fbox{", "\\\\"]), max_size=30).map(
         "".join

@@ -47,8 +47,13 @@ def rows(parser: Mathematics) -> Rows:
 
 
 def determinant(parser: Mathematics) -> Expression:
-    """Raises GrammarError where it is not square, TooLargeError for more than MAX_DETERMINANT rows."""
+    """Raises GrammarError where it is not square, TooLargeError for more than MAX_DETERMINANT rows and for nested ones:
+    written out, each level would multiply the terms by six."""
+    if parser.inside_determinant:
+        raise TooLargeError("a determinant within a determinant")
+    parser.inside_determinant = True
     read = rows(parser)
+    parser.inside_determinant = False
     if len(read) != len(read[0]):
         raise parser.error("a determinant that is not square")
     if len(read) > MAX_DETERMINANT:

@@ -61,6 +61,7 @@ class Naming(ExpressionParser):
         self.signs: dict[str, bool] | None = None
         """How `\\pm` is read now: upper or lower sign. None where it may not occur."""
         self.both_signs = 0
+        self.inside_determinant = False
         self.called = ""
         """A letter that is defined here as a function."""
 

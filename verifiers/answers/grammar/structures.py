@@ -42,6 +42,10 @@ from verifiers.answers.values import (
 
 RELATIONS: dict[str, Sign] = {"=": "==", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 MAX_ITEMS = 500
+MAX_REREADS = 64
+"""Of items with `\\pm`; sets of tuples of sets would double the work at every level."""
+MAX_SCALED = 20_000
+"""Signs of a factor times the entries of the matrix that it multiplies."""
 
 COMMON_UNITS = frozenset("mgshLNJWVAK")
 """Letters that are units behind a number and a blank; others only where a unit is expected."""
@@ -54,6 +58,7 @@ class Structures(Mathematics):
     def __init__(self, tokens: list[Token], context: Context, hint: Hint) -> None:
         super().__init__(tokens, context)
         self.hint = hint
+        self.rereads = 0
         self.marked = any(token.text in ("\\pm", "\\mp") for token in tokens)
 
     # -- lists
@@ -100,7 +105,9 @@ class Structures(Mathematics):
             if self.both_signs > 1:
                 raise self.error("several signs with two readings each")
             self.index, self.tokens = start, kept
-            self.signs = {"upper": False}
+            self.signs, self.rereads = {"upper": False}, self.rereads + 1
+            if self.rereads > MAX_REREADS:
+                raise TooLargeError(f"more than {MAX_REREADS} signs with two readings")
             found.append(self.item())
         self.signs, self.both_signs = outer, count
         return found
@@ -195,13 +202,18 @@ class Structures(Mathematics):
         return Infinity(-1 if negative else 1)
 
     def scalar(self) -> Value:
+        start = self.index
         node = self.sum()
         if (
             self.token.kind == "mark"
             and self.token.text.startswith("\\begin{")
             and self.token.text != "\\begin{vmatrix}"
         ):
-            return Matrix(tuple(tuple(Product((node, entry)) for entry in row) for row in rows(self)))
+            length = self.index - start
+            read = rows(self)
+            if length * len(read) * len(read[0]) > MAX_SCALED:
+                raise TooLargeError("a long factor of a large matrix")
+            return Matrix(tuple(tuple(Product((node, entry)) for entry in row) for row in read))
         return self.measured(node)
 
     def measured(self, node: Expression) -> Value:
@@ -256,7 +268,8 @@ class Structures(Mathematics):
 
     def round_bracket(self) -> Value:
         """An expression that begins with a bracket, or brackets around a set; digits with their base."""
-        start, depth, bars, kept = self.index, self.depth, self.bars, list(self.tokens)
+        start, kept = self.index, list(self.tokens)
+        state = (self.depth, self.bars, self.signs, self.both_signs, self.hint)
         inner, closing, foot = (
             self.tokens[start + step].text if start + step < len(kept) else "" for step in (1, 2, 3)
         )
@@ -272,7 +285,8 @@ class Structures(Mathematics):
         except TooLargeError:
             raise
         except GrammarError as first:
-            self.index, self.depth, self.bars, self.tokens = start, depth, bars, kept
+            self.index, self.tokens = start, kept
+            self.depth, self.bars, self.signs, self.both_signs, self.hint = state
             try:
                 self.take()
                 inside = self.nested(self.operand)
