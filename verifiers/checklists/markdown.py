@@ -136,7 +136,7 @@ def _code_spans(text: str) -> list[tuple[int, int]]:
         elif fence and _closes(line, fence):
             spans.append((begin, at + len(line)))
             fence = ""
-        elif not fence:
+        elif not fence and "`" in line:
             spans += [(at + found.start(), at + found.end()) for found in re.finditer(r"`[^`\n]+`", line)]
         at += len(line)
     return [*spans, (begin, at)] if fence else spans
@@ -177,6 +177,8 @@ def _blocks(lines: list[str]) -> list[Block]:
     quoted = False
 
     def close() -> None:
+        if not gathered:
+            return
         text = inline(" ".join(gathered))
         if text:
             blocks.append(Block("paragraph", text, quoted=quoted))
@@ -189,7 +191,9 @@ def _blocks(lines: list[str]) -> list[Block]:
             close()
             quoted = not quoted
         at += 1
-        if fence := FENCE.match(line):
+        if not line:
+            close()
+        elif fence := FENCE.match(line):
             close()
             start = at
             while at < len(lines) and not _closes(lines[at], fence[1]):
