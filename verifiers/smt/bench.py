@@ -64,10 +64,17 @@ class Bench:
     def __init__(self, effort: int, second: Second) -> None:
         if "z3" not in tools():
             raise SolverBroke("Z3 is not installed")
-        self._z3: Any = importlib.import_module("verifiers.smt.z3_solver").Z3(effort)
+        self._first: Any = None
         self._effort = effort
         self._second = second
         self._cvc5: Any = None
+
+    @property
+    def _z3(self) -> Any:
+        """Made when it is first asked."""
+        if self._first is None:
+            self._first = importlib.import_module("verifiers.smt.z3_solver").Z3(self._effort)
+        return self._first
 
     def look(self, assertions: Sequence[Term]) -> Finding:
         """Whether all of these can hold at once. Raises SolverBroke and OutOfMemory."""

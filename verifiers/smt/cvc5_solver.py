@@ -81,10 +81,8 @@ class Cvc5:
         return Answer(Satisfiable.UNKNOWN, why=why, exhausted="OUT" in why)
 
     def _term(self, root: Term) -> Any:
-        if root not in self._terms:
-            for term in walk([root]):
-                if term not in self._terms:
-                    self._terms[term] = self._built(term)
+        for term in walk([root], self._terms):
+            self._terms[term] = self._built(term)
         return self._terms[root]
 
     def _built(self, term: Term) -> Any:

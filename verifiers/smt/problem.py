@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from verifiers.answers.reading import clipped
 from verifiers.smt.elaborate import RESERVED, Definition
@@ -38,9 +39,15 @@ class Problem:
         return [each for each in self.claim.declared if each.name in wanted]
 
 
+@lru_cache(maxsize=4)
+def _nodes(claim: str) -> list[Node]:
+    """Read once for the check of a spec and its first verdict. Nobody changes them."""
+    return read(claim, CLAIM)
+
+
 def problem(spec: SmtSpec) -> Problem:
     """Raises ClaimError where the claim cannot be read, or lacks what its question is about."""
-    nodes = read(spec.claim, CLAIM)
+    nodes = _nodes(spec.claim)
     found = Problem(spec, nodes, read_claim(nodes))
     claim = found.claim
     declared = {each.name for each in claim.declared}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -170,18 +170,22 @@ def _size(op: str, args: Sequence[Term], payload: Any) -> int:
     return max(sizes, default=1)
 
 
-def walk(roots: Sequence[Term]) -> Iterator[Term]:
-    """Every term that occurs in these, once, arguments before what is made of them."""
+def walk(roots: Sequence[Term], without: Container[Term] = ()) -> Iterator[Term]:
+    """Every term that occurs in these, once, arguments before what is made of them; `without` leaves out some, and what
+    only they are made of."""
     seen: set[int] = set()
     stack: list[tuple[Term, bool]] = [(root, False) for root in reversed(roots)]
     while stack:
         term, done = stack.pop()
         if done:
             yield term
-        elif term.number not in seen:
+        elif term.number not in seen and term not in without:
             seen.add(term.number)
-            stack.append((term, True))
-            stack.extend((each, False) for each in reversed(term.args) if each.number not in seen)
+            if term.args:
+                stack.append((term, True))
+                stack.extend([(each, False) for each in reversed(term.args)])
+            else:
+                yield term
 
 
 def functions(roots: Sequence[Term]) -> list[Function]:

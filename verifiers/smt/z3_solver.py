@@ -22,6 +22,8 @@ from verifiers.smt.terms import Function, Sort, Term, walk
 from verifiers.smt.z3_values import Reader
 
 MOST_MEMORY_MIB = 2_048
+QUICK = 20_000
+"""Steps of the first attempt."""
 
 
 @lru_cache(maxsize=1)
@@ -106,11 +108,7 @@ class Z3:
     def check(self, assertions: Sequence[Term], asked: Sequence[Function] = ()) -> Answer:
         """Whether all of them can hold at once, and then the values of what is asked."""
         try:
-            solver = z3.Solver(ctx=self._context)
-            solver.set("rlimit", self._effort)
-            for each in assertions:
-                solver.add(self._term(each))
-            result = solver.check()
+            solver, result = self._solved([self._term(each) for each in assertions])
             if result == z3.unsat:
                 return Answer(Satisfiable.NO)
             if result == z3.sat:
@@ -121,10 +119,26 @@ class Z3:
         except z3.Z3Exception as error:
             raise _failure(error) from None
 
+    def _solved(self, built: Sequence[Any]) -> tuple[Any, Any]:
+        """A solver that was asked, and its result: the core of Z3 alone for what is small, else with all its tactics,
+        which take longer to start than a small claim to solve."""
+        quick = z3.SimpleSolver(ctx=self._context)
+        quick.set("rlimit", min(QUICK, self._effort))
+        for each in built:
+            quick.add(each)
+        result = quick.check()
+        if result != z3.unknown or self._effort <= QUICK:
+            return quick, result
+        solver = z3.Solver(ctx=self._context)
+        solver.set("rlimit", self._effort)
+        for each in built:
+            solver.add(each)
+        return solver, solver.check()
+
     def core(self, labelled: Mapping[str, Term]) -> list[str] | None:
         """The names of some that cannot hold together, as few as it finds; None where it finds out nothing."""
         try:
-            solver = z3.Solver(ctx=self._context)
+            solver = z3.SimpleSolver(ctx=self._context)
             solver.set("rlimit", self._effort)
             solver.set("core.minimize", True)
             marks = {z3.Bool(f".a{place}", self._context): name for place, name in enumerate(labelled)}
@@ -146,10 +160,8 @@ class Z3:
         return True if z3.is_true(made) else False if z3.is_false(made) else None
 
     def _term(self, root: Term) -> Any:
-        if root not in self._terms:
-            for term in walk([root]):
-                if term not in self._terms:
-                    self._terms[term] = self._built(term)
+        for term in walk([root], self._terms):
+            self._terms[term] = self._built(term)
         return self._terms[root]
 
     def _built(self, term: Term) -> Any:
