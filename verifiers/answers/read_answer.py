@@ -2,16 +2,19 @@
 
 Where one text has two usual readings, this is the choice:
 
-- `1,234` is one number outside brackets; within brackets, and before a blank, a comma separates.
+- `1,234` is one number outside brackets; within brackets, and before a blank, a comma separates. `0,5` is two numbers,
+  unless one number is expected.
 - `(1,2)` is a point, unless infinity, a union or `x \\in` makes it an interval, or the expected answer is one;
   `[1,2]` is an interval, `[1,2,3]` a tuple.
-- `f(2)`, `g(x)`, `h'(t)` are values of a function that is not known, `x(x+1)` is a product.
+- `f(2)`, `g(x)`, `h'(t)`, `f^{-1}(x)` are values of a function that is not known, `x(x+1)` is a product.
 - `2e-3` is 0.002, unless the expected answer has Euler's number. `log` is the natural logarithm, `lg` has base 10.
-- `5 m` with a blank is five metres, `5m` is a product, unless the expected answer settles it.
+- `5 m` with a blank is five metres, `5m` and `2 m v` are products, unless the expected answer settles it. `5 apples` is
+  a quantity where it is what is expected, and nowhere else.
 - `A` alone is a choice unless the expected answer is mathematics. `xy` is a product, `yes` is a word.
 - `\\sin^{-1} x` is the inverse function. `x = 1, 2` and `x = 1, x = 2` are alternatives, `x = 1, y = 2` a system.
-- `\\pm` makes two answers. `0.(3)` and `0.\\overline{3}` recur. Natural numbers begin with 1.
-- `1/2x`, `\\sin x (x+1)`, `6 7`, `a/b/c` with a product, `12,34` without a blank inside a number: refused.
+- `\\pm` makes two answers. `0.(3)` and `0.\\overline{3}` recur. `1.5 million` is a number.
+- `3/4 x`, with a blank, is three quarters of x. `1/2x`, `x/2y`, `\\sin x (x+1)`, `\\sin x/2`, `6 7`, `2x2`, `12,05`
+  and `5 J/kg K` are refused. Natural numbers begin with 1.
 
 An expected answer only settles such choices; it never changes what is written.
 """

@@ -133,7 +133,7 @@ def test_ten_minutes_of_random_answers_bring_nothing_but_values_and_refusals() -
         slowest = max(slowest, time.process_time() - started)
         count += 1
     assert slowest < 1
-    assert count > 100 * seconds
+    assert count > seconds
 
 
 def _random_text(source: random.Random) -> str:

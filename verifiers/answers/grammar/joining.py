@@ -22,10 +22,8 @@ from verifiers.answers.grammar.nodes import (
 from verifiers.answers.values import (
     Builder,
     FiniteSet,
-    Infinity,
     Interval,
     Listing,
-    Named,
     NumberSet,
     Relation,
     Scalar,
@@ -140,11 +138,3 @@ def builder(items: list[Value], condition: Value, refusal: Refusal) -> Value:
             if within is None and len(members) == 1 and len(relations) + 1 == len(parts):
                 return Builder(name, members[0].within, together(relations))
     raise refusal("the condition of a set builder cannot be read")
-
-
-def is_infinite(value: object) -> bool:
-    return isinstance(value, Infinity)
-
-
-def is_named(value: Value) -> bool:
-    return isinstance(value, Named)

@@ -15,8 +15,7 @@ from verifiers.answers.values import Choice, Words
 
 MAX_WORDS = 300
 """Characters."""
-CHOICE = re.compile(r"\(?\s*([A-Z])\s*\)?")
-NAMED_CHOICE = re.compile(r"(?:option|choice|answer)\s*\(?\s*([A-Za-z])\s*\)?", re.IGNORECASE)
+CHOICE = re.compile(r"(?:(?:option|choice|answer)\s*)?(?:\(\s*([a-z])\s*\)|([a-z])\s*\)?)", re.IGNORECASE)
 LETTERS = re.compile(r"[^\W\d_]+(?:[ \t\n]+[^\W\d_]+)*")
 LOOSE = re.compile(r"[^\W_](?:[^\W_]|[ ,.'&/:-])*")
 DATE = re.compile(
@@ -31,8 +30,11 @@ ORDINAL = re.compile(r"[0-9]+(?:st|nd|rd|th)", re.IGNORECASE)
 
 def choice(text: str, *, lenient: bool = False) -> Choice | None:
     """The label of `(A)`, `A)`, `Option B`; also of a lower-case letter where a choice is what is expected."""
-    found = NAMED_CHOICE.fullmatch(text) or CHOICE.fullmatch(text.upper() if lenient else text)
-    return Choice(found[1].upper()) if found else None
+    found = CHOICE.fullmatch(text)
+    if found is None:
+        return None
+    label = found[1] or found[2]
+    return Choice(label.upper()) if lenient or label.isupper() or len(text) > 4 else None
 
 
 def folded(text: str) -> Words:
