@@ -19,11 +19,11 @@ from verifiers.answers.exact import judged
 from verifiers.answers.forms import refusal
 from verifiers.answers.grammar.errors import GrammarError, TooLargeError, UndefinedError
 from verifiers.answers.grammar.nodes import symbols
+from verifiers.answers.grammar.rational import rational
 from verifiers.answers.grammar.wrapping import boxed
 from verifiers.answers.parts import expressions, free_symbols
 from verifiers.answers.read_answer import read_answer
 from verifiers.answers.reading import clipped
-from verifiers.answers.rewriting import has_binder
 from verifiers.answers.scalars import Scalars
 from verifiers.answers.spec import AnswerSpec
 from verifiers.answers.tolerances import Tolerance, number
@@ -71,21 +71,30 @@ class AnswerVerifier:
     version = f"1+sympy{SYMPY}"
 
     def check(self, spec: AnswerSpec, *, prove: bool = False) -> None:
-        """Raises SpecError where the expected answer cannot be read, has no value, or a tolerance accepts too much."""
+        """Raises SpecError where the expected answer cannot be read, has no value, or a tolerance accepts too much.
+
+        Without `prove` only what arithmetic tells is looked at, and SymPy is not imported.
+        """
         ready = prepared(spec)
         constants = [node for node in expressions(ready.expected) if not symbols(node)]
-        if not prove and any(map(has_binder, expressions(ready.expected))):
-            return
         try:
-            if ready.comparer.tolerance is not None:
-                for node in constants:
+            for node in constants:
+                if ready.comparer.tolerance is not None and (prove or rational(node) is not None):
                     ready.comparer.tolerance.check(node, ready.comparer.scalars)
+            if not prove:
+                return
             itself = ready.comparer.compare(ready.expected, ready.expected)
+        except TooLargeError as error:
+            if prove:
+                raise SpecError(
+                    f"the expected answer is too large: {error}", hint="Write it in a simpler form."
+                ) from error
+            return
         except GrammarError as error:
             raise SpecError(
                 f"the expected answer has no value: {error}", hint="Give an answer that exists, or say it in words."
             ) from error
-        if itself.truth is not Truth.EQUAL and prove:
+        if itself.truth is not Truth.EQUAL:
             raise SpecError(
                 f"the expected answer cannot be decided: {itself.because}",
                 hint="Not even the expected answer itself would pass. Write it in a simpler form.",
