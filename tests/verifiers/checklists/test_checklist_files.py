@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from verifiers.checklists.files import checklist_from, read_checklist
@@ -100,6 +100,7 @@ ITEMS = st.fixed_dictionaries(
 )
 
 
+@settings(deadline=None)
 @given(
     st.fixed_dictionaries(
         {"items": st.lists(ITEMS | JSONS, max_size=3)}, optional={"sources": JSONS, "question": JSONS}

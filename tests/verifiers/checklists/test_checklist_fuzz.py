@@ -49,7 +49,7 @@ TEXTS = st.lists(PIECES, max_size=60).map("".join) | st.text(max_size=300)
 VERIFIER = HardVerifier()
 
 
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 @given(TEXTS)
 def test_every_text_gets_a_verdict(text: str) -> None:
     for spec in (REPORT, PLAIN, WATER):
@@ -59,7 +59,7 @@ def test_every_text_gets_a_verdict(text: str) -> None:
         verdict.model_dump_json()
 
 
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 @given(TEXTS)
 def test_every_item_takes_every_text(text: str) -> None:
     document = Document(text)
@@ -79,6 +79,7 @@ def test_every_item_takes_every_text(text: str) -> None:
     assert len(words(document.prose)) >= len([block for block in document.of("item") if words(block.text)])
 
 
+@settings(deadline=None)
 @given(TEXTS)
 def test_comments_go_and_nothing_else(text: str) -> None:
     kept, said = without_comments(text)
@@ -87,6 +88,7 @@ def test_comments_go_and_nothing_else(text: str) -> None:
     assert without_comments(kept)[0] == kept or "<!--" in kept
 
 
+@settings(deadline=None)
 @given(TEXTS)
 def test_what_is_made_plain_stays_so(text: str) -> None:
     assert not INVISIBLE.search(visible(text))
@@ -94,6 +96,7 @@ def test_what_is_made_plain_stays_so(text: str) -> None:
     assert len(sentences(text)) <= len(words(text))
 
 
+@settings(deadline=None)
 @given(st.text(max_size=60), st.integers(-(10**12), 10**12), st.integers(0, 6))
 def test_a_number_is_found_as_it_was_written(before: str, number: int, decimals: int) -> None:
     written = f"{number / 10**decimals:,.{decimals}f}"
@@ -102,6 +105,7 @@ def test_a_number_is_found_as_it_was_written(before: str, number: int, decimals:
     assert abs(float(found[-1]) - number / 10**decimals) <= 0.51 / 10**decimals or figures(before)
 
 
+@settings(deadline=None)
 @given(st.integers(0, 200), st.integers(20, 120))
 def test_every_part_of_a_source_is_verbatim_and_no_changed_one(start: int, length: int) -> None:
     source = same_text(HONEST_WATER)
@@ -111,7 +115,7 @@ def test_every_part_of_a_source_is_verbatim_and_no_changed_one(start: int, lengt
     assert not is_verbatim(" ".join([*some[:3], "purple", *some[3:]]), [source])
 
 
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 @given(st.integers(0, len("thermodynamics") - 1), st.sampled_from("\u00ad\u0336\u0301\ufe0f"))
 def test_marks_inside_a_forbidden_word_do_not_hide_it(at: int, mark: str) -> None:
     word = "thermodynamics"

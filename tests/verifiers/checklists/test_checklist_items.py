@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from verifiers.checklists.hard import HardVerifier
@@ -93,6 +93,7 @@ def test_the_length_reward_is_that_of_ace_rl() -> None:
     assert band(170, 100, 0.2, 0.5) == band(500, 100, 0.2, 0.5) == 0.0
 
 
+@settings(deadline=None)
 @given(st.integers(1, 5000), st.integers(0, 20_000))
 def test_a_length_further_off_never_earns_more(target: int, length: int) -> None:
     here = band(length, target, 0.2, 0.5)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from verifiers.checklists.canaries import HONEST_WATER, WATER, cases
@@ -164,6 +164,7 @@ def test_a_text_cannot_leave_its_quotation(text: str) -> None:
     ]
 
 
+@settings(deadline=None)
 @given(st.text(max_size=400), st.text(max_size=100))
 def test_no_text_leaves_its_quotation(text: str, question: str) -> None:
     asked = prompt("It is kind.", question, text, ORDERS[1])
