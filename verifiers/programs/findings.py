@@ -28,7 +28,7 @@ class Finding(NamedTuple):
     ground: Ground | None
     reason: str = ""
     got: str = ""
-    """What came back, in a few words: for telling whether it is the same another time."""
+    """What came back, in a few words: for telling whether it is the same another time. Empty where nothing did."""
     forged: bool = False
 
     @property
@@ -58,7 +58,7 @@ def broken_off(name: str, told: Answer) -> Finding | None:
             return Finding(Ground.REFUTED, f"{name} {shown(told)}", shown(told))
         case "lost":
             ground = GROUNDS.get(told.status, Ground.REFUTED)
-            return Finding(ground, f"{name}: {shown(told)}", told.status.value, forged=told.forged)
+            return Finding(ground, f"{name}: {shown(told)}", forged=told.forged)
 
 
 def compared(name: str, trial: Trial, told: Answer) -> Finding:

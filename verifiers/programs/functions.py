@@ -83,7 +83,7 @@ class Candidate:
         return (guest or self.guest).call(function, arguments, seconds) if seconds >= LEAST_SECONDS else None
 
     def _out_of_time(self) -> Finding:
-        return Finding(Ground.TIMEOUT, f"all tests together took more than {self._budget:g} s", "timeout")
+        return Finding(Ground.TIMEOUT, f"all tests together took more than {self._budget:g} s")
 
     def _properties(self, name: str, trial: Trial, told: Answer) -> Finding:
         for number in range(len(self._spec.properties)):

@@ -1,9 +1,11 @@
 """What in a source, or in what its sandbox noticed, looks like an attempt on whoever checks it.
 
-Signals decide nothing alone. A program that passes every test has passed, whatever it imports: the tests are compared
-where it cannot reach. A program that fails, and has a strong signal, is called `hack_suspected` instead of wrong, so
-that a person looks at it. Weak signals (an import of `gc` or `signal`, a class with `__eq__`) are shown beside a
-verdict and change nothing. What is hidden well enough is not seen here; it fails all the same.
+A program that passes every test has passed, whatever it imports: the tests are compared where it cannot reach. A
+program that fails, and has a strong signal, is called `hack_suspected` instead of wrong, so that a person looks at it.
+Two things are suspicious even where every test is passed: naming the judge's own part, which no honest program knows
+of, and any strong signal where the spec asks for that (`suspicion`). Weak signals (an import of `gc` or `signal`, a
+class with `__eq__`) are shown beside a verdict and change nothing. What is hidden well enough is not seen here; it
+fails all the same, because it does not compute what is asked.
 
 The source is read as a row of words and strings, in time that grows with its length only; it is never parsed here.
 """
@@ -61,6 +63,8 @@ MOST = 30
 class Scan(NamedTuple):
     strong: tuple[str, ...]
     weak: tuple[str, ...]
+    touches: tuple[str, ...]
+    """Those of the strong ones that name the judge's part."""
     chancy: bool
     """Whether it mentions chance, clocks, threads or addresses."""
 
@@ -104,7 +108,8 @@ def scan(source: str) -> Scan:
         strong["a comparison that is always true"] = None
     elif "__eq__" in code:
         weak["the name __eq__"] = None
-    return Scan(tuple(strong)[:MOST], tuple(weak)[:MOST], chancy)
+    touches = tuple(word for word in strong if "_assay_" in word)
+    return Scan(tuple(strong)[:MOST], tuple(weak)[:MOST], touches, chancy)
 
 
 STRONG_NOTICED = re.compile(

@@ -122,5 +122,7 @@ class ProgramSpec(SpecData):
     twice: Literal["if_chancy", "always", "never"] = "if_chancy"
     """Whether tests that passed are all repeated, in another order, and have to pass again: where the source uses
     chance, clocks or threads; always; or never."""
+    suspicion: Literal["explains", "refuses"] = "explains"
+    """What a strong signal does (`verifiers.programs.signals`): it names a failure, or refuses what passed as well."""
     partial: bool = False
     """Whether a program that fails some tests gets the share that it passed as its score."""

@@ -61,7 +61,7 @@ class Program:
         if told.status is not CallStatus.OK:
             return self._broken_off("building it", told, BUILD_SECONDS)
         why = clip(ascii(told.stderr.decode(errors="replace").strip())[1:-1], 200)
-        return Finding(Ground.UNREADABLE, f"it could not be built: {why}", "not built")
+        return Finding(Ground.UNREADABLE, f"it could not be built: {why}")
 
     def test(self, trial: Trial) -> Finding:
         """Raises as `begin`."""
@@ -69,7 +69,7 @@ class Program:
         assert run is not None
         seconds = min(self._spec.seconds, self.left)
         if seconds < LEAST_SECONDS:
-            return Finding(Ground.TIMEOUT, f"all tests together took more than {self._budget:g} s", "timeout")
+            return Finding(Ground.TIMEOUT, f"all tests together took more than {self._budget:g} s")
         told = self.run(run, seconds)
         if isinstance(told, Finding):
             return told
@@ -111,7 +111,7 @@ class Program:
         sentence = SENTENCES.get(told.status, "ended the sandbox: {status}").format(
             seconds=seconds, output=self._opening.limits.output_bytes, memory=self._spec.memory_mib, status=told.status
         )
-        return Finding(GROUNDS.get(told.status, Ground.REFUTED), f"{what} {sentence}", told.status.value)
+        return Finding(GROUNDS.get(told.status, Ground.REFUTED), f"{what} {sentence}")
 
     def _compared(self, run: Run, told: ExecResult) -> Finding:
         got = told.stdout.decode("utf-8", "surrogateescape")

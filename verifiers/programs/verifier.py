@@ -154,9 +154,7 @@ class ProgramVerifier:
                 findings.append((trial, found))
                 if not found.passed and not spec.partial:
                     visible = [other for other in tests[place + 1 :] if other.visible][:SHOWN_ANYHOW]
-                    findings += [
-                        (other, one.test(other)) for other in visible if thorough and found.ground is Ground.REFUTED
-                    ]
+                    findings += [(other, one.test(other)) for other in visible if thorough and found.got]
                     break
         finally:
             seen.update(dict.fromkeys(one.signals))
@@ -193,6 +191,10 @@ class ProgramVerifier:
             visible = sum(trial.visible for trial in tests)
             told["visible"] = visible
             reason = f"all {len(tests)} tests passed" if len(tests) > 1 else "the test passed"
+            refused = strong if spec.suspicion == "refuses" else scan.touches
+            if refused:
+                reason += f"; but it looks like an attempt on the judge: {'; '.join(refused[:3])}"
+                return self._verdict(Outcome.HACK_SUSPECTED, Ground.FORBIDDEN, reason, told)
             return self._verdict(Outcome.PASS, Ground.TESTED, reason, told, score=1.0)
         trial, found = failed
         told["failed"] = evidence(trial, found)

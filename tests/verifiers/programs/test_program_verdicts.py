@@ -4,23 +4,37 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from runtime.sandbox import Limits
 from runtime.sessions.pool import Sessions
-from runtime.settings import BrokerSettings, RuntimeSettings
+from runtime.settings import RuntimeSettings
 from verifiers.errors import SpecError
 from verifiers.programs.canary_specs import NUMBERS, SORTED, SPECS
+from verifiers.programs.compare import Comparison, agree
 from verifiers.programs.controls import SOLVE
 from verifiers.programs.generators import Integers, Lists
+from verifiers.programs.guests import Guest, opening
 from verifiers.programs.spec import Example, ProgramSpec, Relation, Run, Tool
+from verifiers.programs.values import Arguments, of_native
 from verifiers.programs.verifier import ProgramVerifier
 from verifiers.verdict import Ground, Outcome, Verdict
 
 SQUARES = SPECS["squares"]
+keys = st.one_of(st.none(), st.booleans(), st.integers(), st.text(max_size=5), st.binary(max_size=5))
+natives = st.recursive(
+    st.one_of(keys, st.floats(), st.complex_numbers(), st.integers(-(1 << 9_000), 1 << 9_000)),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=4), st.tuples(inner, inner), st.dictionaries(keys, inner, max_size=4), st.sets(keys)
+    ),
+    max_leaves=12,
+)
 WRONG = "def solve(numbers):\n    return sum(n * n for n in numbers if n > -5)\n"
 
 
@@ -242,8 +256,6 @@ def test_many_programs_are_judged_at_once(verifier: ProgramVerifier) -> None:
 
 def test_a_pool_with_small_limits_is_not_trusted_with_more(sessions: Sessions) -> None:
     """A session's limits are the pool's: a spec that asks for more gets a sandbox with its own."""
-    from verifiers.programs.guests import opening
-
     assert sessions.limits == Limits()
     assert not opening(sessions, SQUARES).own
     for change in ({"seconds": 3.0}, {"memory_mib": 512}, {"output_bytes": 20_000}):
@@ -268,8 +280,8 @@ def test_whole_programs_are_compared_with_a_reference(verifier: ProgramVerifier)
         verifier.verify(spec.model_copy(update={"reference": "print(1)"}), "print(1)")
 
 
-def test_a_pool_that_is_closed_says_nothing_of_a_program(tmp_path: Path) -> None:
-    own = BrokerSettings(state_dir=tmp_path / "state", root_dir=tmp_path / "roots")
+def test_a_pool_that_is_closed_says_nothing_of_a_program(sessions: Sessions, tmp_path: Path) -> None:
+    own = sessions.settings.own.model_copy(update={"state_dir": tmp_path / "state"})
     with Sessions(RuntimeSettings(own=own)) as pool:
         pass
     verdict = ProgramVerifier(pool).verify(SQUARES, SOLVE)
@@ -292,3 +304,28 @@ def test_a_relation_is_asked_of_two_processes(verifier: ProgramVerifier) -> None
 
 def test_a_source_may_begin_with_a_mark_of_its_encoding(verifier: ProgramVerifier) -> None:
     assert verifier.verify(SQUARES, "\ufeff" + SOLVE.replace("\n", "\r\n")).passed
+
+
+def test_a_spec_may_refuse_what_looks_like_an_attempt(verifier: ProgramVerifier) -> None:
+    odd = "import sys\nkept = sys._getframe()\n" + SOLVE
+    verdict = verifier.verify(SQUARES, odd)
+    assert verdict.passed
+    assert "the name _getframe" in verdict.evidence["signals"]
+    strict = SQUARES.model_copy(update={"suspicion": "refuses"})
+    assert verifier.verify(strict, odd).outcome is Outcome.HACK_SUSPECTED
+    assert verifier.verify(strict, "import gc, inspect\n" + SOLVE).passed
+
+
+@given(natives)
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_value_comes_back_from_a_sandbox_as_it_went_in(sessions: Sessions, echo: Guest, native: object) -> None:
+    value = of_native(native)
+    told = echo.call("echo", Arguments((value,)), 2.0)
+    assert told.kind == "value"
+    assert agree(value, told.value, Comparison())
+
+
+@pytest.fixture(scope="module")
+def echo(sessions: Sessions) -> Iterator[Guest]:
+    with Guest(opening(sessions, SQUARES), "def echo(value):\n    return value\n", wanted="echo") as guest:
+        yield guest
