@@ -26,6 +26,7 @@ from appliance.cli.check_results import Results
 from appliance.cli.check_run import Judged, judged
 from appliance.cli.check_show import Progress, result_of, show_results, show_summary, show_verdict
 from appliance.errors import AssayError, ExitCode
+from verifiers.selftest_cases import version_of
 from verifiers.spec import Spec
 from verifiers.verdict import Outcome, Verdict
 
@@ -74,7 +75,8 @@ def check_pairs(place: Place, job: Job, *, as_json: bool) -> ExitCode:
         found = pairs.scan()
         if job.out is None:
             return _check_all(place, job, pairs.items(), found.total, None, as_json=as_json)
-        with Results(job.out, _about(job, found.digest) | place.about, job.pairs) as results:
+        about = _about(job, found.digest, version_of(next(pairs.items()).spec)) | place.about
+        with Results(job.out, about, job.pairs) as results:
             return _check_all(place, job, pairs.items(), found.total, results, as_json=as_json)
 
 
@@ -143,7 +145,7 @@ def _stopped(job: Job, done: int, count: int) -> str:
     return f"stopped; {done} of {count} results are in {job.out}: the same command goes on from there"
 
 
-def _about(job: Job, digest: str) -> dict[str, Any]:
+def _about(job: Job, digest: str, verifier: str) -> dict[str, Any]:
     """What has to be the same for a run to be the same run. How many work at it has not."""
     return {
         "pairs": digest,
@@ -151,6 +153,7 @@ def _about(job: Job, digest: str) -> dict[str, Any]:
         "spec": job.base,
         "seconds": job.seconds,
         "evidence": job.evidence,
+        "verifier": verifier,
         "assay": __version__,
     }
 
