@@ -36,6 +36,7 @@ from verifiers.answers.grammar.wording import certain_words, choice, folded, loo
 from verifiers.answers.grammar.wrapping import unwrapped
 from verifiers.answers.units import UNIT_NAMES
 from verifiers.answers.values import (
+    BaseNumber,
     Builder,
     Choice,
     FiniteSet,
@@ -100,6 +101,8 @@ def _customary(text: str, expected: Value | None) -> str:
         return text.replace(",", ".")
     if "10" in text and ("x" in text or "X" in text):
         text = TIMES.sub(r"\\times ", text)
+    if isinstance(expected, BaseNumber) and SMALL_DIGITS.fullmatch(text):
+        text = text.upper()
     if text.endswith(")"):
         text = ASIDE.sub(r", \1", text)
     return "0" + text if HEXADECIMAL.fullmatch(text) else text
@@ -109,6 +112,7 @@ BLANK_GROUPS = re.compile(r"[+-]?[1-9][0-9]{0,2}(?: [0-9]{3})+(?:\.[0-9]+)?")
 DECIMAL_COMMA = re.compile(r"[+-]?(?:0|[1-9][0-9]*),(?:[0-9]{1,2}|[0-9]{4,12})|[+-]?0,[0-9]{3}")
 TIMES = re.compile(r"(?<=[0-9])\s*[xX]\s*(?=10\s*(?:\^|\*\*))")
 ASIDE = re.compile(r"(?<=[ ~])\(\s*([A-Za-z]\s*\\in\s*\\mathbb\s*\{?[NZ]\}?)\s*\)$")
+SMALL_DIGITS = re.compile(r"[0-9a-z]+_(?:[0-9]{1,2}|\{[0-9]{1,2}\})")
 HEXADECIMAL = re.compile(r"[A-F][0-9A-F]+_(?:16|\{16\})")
 
 

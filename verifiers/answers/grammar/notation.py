@@ -42,7 +42,7 @@ PATTERN = re.compile(
   | \\(?P<style>{"|".join(STYLES)}\*?)\s*(?:\{{(?P<content>(?:[^{{}}]|\{{[^{{}}]*\}})*)\}}|(?P<single>\ [A-Za-z]))
   | \\mathbb\s*(?:\{{(?P<numbers>[NZQRC])\}}|(?P<numbers1>[NZQRC]))
   | \\(?P<accent>vec|hat|bar|overline|tilde|overrightarrow|widehat)
-        \s*(?:\{{\s*(?P<under>\\?[A-Za-z]+)\s*\}}|(?P<under1>[A-Za-z]))
+        \s*(?:\{{\s*(?:\\mathbf\s*\{{(?P<bold>[A-Za-z])\}}|(?P<under>\\?[A-Za-z]+))\s*\}}|(?P<under1>[A-Za-z]))
   | \\(?P<begin>begin|end)\s*\{{(?P<environment>{"|".join(ENVIRONMENTS)})\}}(?P<columns>\{{[lcr|]*\}})?
   | (?P<sizes>\\(?:left|right)\s*\|)
   | \\(?P<command>[A-Za-z]+)
@@ -100,6 +100,8 @@ def tokens_of(text: str, *, grouping: bool = True, euler: bool = False) -> list[
 
 ENDS = (Token("end", "the end"),) * 3
 """Several, so that looking ahead needs no care."""
+UNIT_VECTORS = ("i", "j", "k")
+"""Bold, with an arrow or with a hat they are the same three vectors."""
 SHORT_NUMBER = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]+)?)")
 FIGURES = frozenset({"number", "grouped", "based"})
 
@@ -144,8 +146,8 @@ def _token(match: re.Match[str], glued: bool) -> Token | None:
             return _styled(match["style"], (match["content"] or match["single"] or "").strip(), glued)
         case "numbers" | "numbers1":
             return Token("mark", "\\mathbb" + (match["numbers"] or match["numbers1"]), glued=glued)
-        case "under" | "under1":
-            return _accented(match["accent"], match["under"] or match["under1"], glued)
+        case "bold" | "under" | "under1":
+            return _accented(match["accent"], match[kind], glued)
         case "environment" | "columns":
             if (match["columns"] is not None) != (match["environment"] == "array" and match["begin"] == "begin"):
                 raise GrammarError("an array of columns that cannot be read")
@@ -181,7 +183,7 @@ def _command(name: str, glued: bool) -> Token | None:
 
 def _styled(style: str, content: str, glued: bool) -> Token:
     if style in BOLD_STYLES and re.fullmatch("[A-Za-z]", content):
-        return Token("symbol", f"bold {content}", glued=glued)
+        return Token("symbol", f"{'unit' if content in UNIT_VECTORS else 'bold'} {content}", glued=glued)
     if style not in TEXT_STYLES:
         if content in FUNCTION_COMMANDS or content == "pi":
             return Token("word", content, glued=glued)
@@ -202,4 +204,7 @@ def _accented(accent: str, under: str, glued: bool) -> Token:
         raise GrammarError(f"{under[:20]} is not a symbol")
     if len(name) > 4 and name not in GREEK_NAMES:
         raise GrammarError(f"\\{accent} over a word")
-    return Token("symbol", f"{'vec' if accent == 'overrightarrow' else accent} {name}", glued=glued)
+    accent = {"overrightarrow": "vec", "widehat": "hat"}.get(accent, accent)
+    if name in UNIT_VECTORS and accent in ("vec", "hat"):
+        accent = "unit"
+    return Token("symbol", f"{accent} {name}", glued=glued)

@@ -36,8 +36,12 @@ def unwrapped(text: str) -> tuple[str, bool]:
             text = text[2:-2].strip()
         match = OPENED.match(text)
         if match and text.endswith("}") and closing(text, match.end()) == len(text) - 1:
+            inside = text[match.end() : -1].strip()
+            if match[1] == "mathbf" and len(inside) == 1 and inside.islower():
+                # A vector of that name, not the letter.
+                break
             upright = upright or match[1] in UPRIGHT
-            text = text[match.end() : -1].strip()
+            text = inside
         if text.startswith("\\displaystyle"):
             text = text.removeprefix("\\displaystyle").strip()
         if text == before:
