@@ -7,7 +7,10 @@ not hold, raise SolverBroke: then nothing is known of anybody's submission.
 
 from __future__ import annotations
 
+import hashlib
 import importlib
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -22,6 +25,8 @@ from verifiers.smt.render import shown
 from verifiers.smt.terms import Term, functions
 from verifiers.smt.values import Interpretation
 
+RULE = re.compile(r":rule ([^ )]+)")
+MAX_PROOF = 3_000
 Second = Literal["required", "if_available", "none"]
 
 
@@ -101,6 +106,23 @@ class Bench:
         """Names of some that cannot hold together; all where nothing is found out."""
         found: list[str] | None = self._z3.core(labelled)
         return list(labelled) if found is None else found
+
+    def proof(self, assertions: Sequence[Term]) -> dict[str, Any]:
+        """cvc5's own proof that these cannot hold together: its digest, its rules, and the whole where it is short."""
+        if "cvc5" not in tools():
+            return {"missing": "cvc5 is not installed"}
+        text: str | None = importlib.import_module("verifiers.smt.cvc5_solver").Cvc5(self._effort).proof(assertions)
+        if text is None:
+            return {"missing": "cvc5 finds none"}
+        rules = Counter(RULE.findall(text))
+        known: dict[str, Any] = {
+            "calculus": "CPC",
+            "sha256": hashlib.sha256(text.encode()).hexdigest(),
+            "characters": len(text),
+            "steps": rules.total(),
+            "trusted_steps": sum(count for rule, count in rules.items() if rule.startswith("trust")),
+        }
+        return {**known, "text": text} if len(text) <= MAX_PROOF else known
 
     def agree(self, term: Term, holds: bool) -> None:
         """Raises SolverBroke where Z3's simplifier finds the opposite of what our arithmetic does."""

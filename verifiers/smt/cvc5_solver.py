@@ -80,6 +80,22 @@ class Cvc5:
         why = str(result.getUnknownExplanation()).rpartition(".")[2]
         return Answer(Satisfiable.UNKNOWN, why=why, exhausted="OUT" in why)
 
+    def proof(self, assertions: Sequence[Term]) -> str | None:
+        """That all of them cannot hold at once, in the calculus CPC; None where it finds none."""
+        try:
+            solver = cvc5.Solver(self._manager)
+            solver.setOption("rlimit", str(self._effort))
+            solver.setOption("produce-proofs", "true")
+            for each in assertions:
+                solver.assertFormula(self._term(each))
+            if not solver.checkSat().isUnsat():
+                return None
+            text = solver.proofToString(solver.getProof()[0], cvc5.ProofFormat.CPC)
+        except RuntimeError as error:
+            _failed(str(error))
+            return None
+        return text.decode() if isinstance(text, bytes) else str(text)
+
     def _term(self, root: Term) -> Any:
         for term in walk([root], self._terms):
             self._terms[term] = self._built(term)

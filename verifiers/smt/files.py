@@ -4,7 +4,7 @@ The file is the claim itself. What is asked of it may be written into it, so tha
 
     (set-info :assay-question entails)    ; or model, optimum, equivalent
     (set-info :assay-holes "inv rank")    ; names with blanks between, as in `SmtSpec`; also -uses, -forbidden, -allowed
-    (set-info :assay-goal safety)         ; also -reference, -division, -second, -copies, -max-size, -effort
+    (set-info :assay-goal safety)         ; also -reference, -division, -second, -copies, -proof, -max-size, -effort
 
 Without a question it is an optimum where something is minimised or maximised, an equivalence where `reference` is
 defined, and else an entailment: the goal is the assertion named `goal`, or what the last assertion negates.
@@ -36,6 +36,7 @@ FIELDS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "division": ("division", str),
     "second": ("second", str),
     "copies": ("copies", str),
+    "proof": ("proof", str),
     "max-size": ("max_size", int),
     "effort": ("effort", int),
 }

@@ -85,7 +85,7 @@ def entailment(claim: Claim, problem: Problem, bench: Bench) -> Ruling:
     if len(assumed) > 1:
         labelled = {**{each.name: each.term for each in assumed}, goal.name: terms.negation(goal.term)}
         evidence["core"] = bench.core(labelled)[:MAX_NAMES]
-    return proved("the goal follows from the assumptions", evidence)
+    return proved("the goal follows from the assumptions", {**evidence, **_proof(problem, bench, against)})
 
 
 def model(problem: Problem, submission: str, bench: Bench) -> Ruling:
@@ -120,6 +120,7 @@ def optimum(problem: Problem, submission: str, bench: Bench) -> Ruling:
         "query": query(against),
     }
     if finding.possible is Possible.NO:
+        evidence.update(_proof(problem, bench, against))
         return proved("every constraint holds, and nothing better is possible", evidence)
     if finding.possible is Possible.UNKNOWN or not finding.values:
         return open_question("not shown that nothing is better", evidence, exhausted=finding.exhausted)
@@ -161,7 +162,7 @@ def equivalent(problem: Problem, submission: str, bench: Bench) -> Ruling:
         evidence["domain"] = inhabited.said
         if inhabited.possible is not Possible.YES:
             return open_question("not shown that there is any input", evidence, exhausted=inhabited.exhausted)
-    return proved("the same value for every input", evidence)
+    return proved("the same value for every input", {**evidence, **_proof(problem, bench, against)})
 
 
 def worth_asking(problem: Problem, bench: Bench) -> None:
@@ -292,6 +293,10 @@ def _body(submission: str, problem: Problem, reference: Definition) -> Node:
                 raise ClaimError("a definition with other parameters or another sort than the reference")
             return found.body
     return read_term(submission)
+
+
+def _proof(problem: Problem, bench: Bench, against: Sequence[Term]) -> dict[str, Any]:
+    return {} if problem.spec.proof == "none" else {"proof": bench.proof(against)}
 
 
 def _seen(finding: Finding, key: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from verifiers.smt.render import TooLong, query_text
 from verifiers.smt.terms import Term
 from verifiers.verdict import Ground, Outcome
 
-MAX_QUERY = 6_000
+MAX_QUERY = 5_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,6 +56,9 @@ class SmtSpec(SpecData):
     guard from left to right), or the claim is not proved. `total`: as SMT-LIB has it."""
     second: Literal["required", "if_available", "none"] = "if_available"
     """What cvc5 has to say of a proof: agree, not contradict, nothing. A contradiction is nobody's answer."""
+    proof: Literal["none", "digest"] = "none"
+    """Whether cvc5 also writes its proof, in its calculus CPC, which the checker ethos reads: the evidence has its
+    digest and how many steps it has, and the proof itself where it is short."""
     effort: int = Field(default=1_000_000, ge=1_000, le=1_000_000_000)
     """The most steps (Z3's `rlimit`) of each question to a solver: the same on every machine. 1,000,000 take from
     half a second to several."""

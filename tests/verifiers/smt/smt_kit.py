@@ -15,11 +15,16 @@ class RandomTerms:
     """`constants` are names by sort: `Bool`, `Int`, `Real`, or a width."""
 
     def __init__(
-        self, random: Random, constants: dict[str | int, list[str]] | None = None, division: bool = True
+        self,
+        random: Random,
+        constants: dict[str | int, list[str]] | None = None,
+        division: bool = True,
+        functions: bool = False,
     ) -> None:
         self.random = random
         self.constants = constants or {}
         self.division = division
+        self.functions = functions
 
     def term(self, sort: str | int, depth: int) -> str:
         if depth <= 0 or self.random.random() < 0.1:
@@ -27,6 +32,8 @@ class RandomTerms:
         if self.random.random() < 0.1:
             condition = self.term("Bool", depth - 1)
             return f"(ite {condition} {self.term(sort, depth - 1)} {self.term(sort, depth - 1)})"
+        if self.functions and sort in ("Bool", "Int") and self.random.random() < 0.3:
+            return self.applied(sort, depth - 1)
         match sort:
             case "Bool":
                 return self.boolean(depth - 1)
@@ -81,6 +88,18 @@ class RandomTerms:
                 return f"((_ divisible {self.random.randint(1, 5)}) {self.term('Int', depth)})"
             case _:
                 return f"({op} {self.term('Bool', depth)} {self.term('Bool', depth)})"
+
+    def applied(self, sort: str | int, depth: int) -> str:
+        """Declared functions, arrays and elements of a declared sort, as MORE has them."""
+        if sort == "Bool":
+            arrays = [self.random.choice(["a", "c", f"(store a {self.term('Int', depth)} {self.term('Int', depth)})"])]
+            arrays.append(self.random.choice(["a", "c", "((as const (Array Int Int)) 3)"]))
+            choices = [f"(= {arrays[0]} {arrays[1]})", f"(select m {self.term(4, depth)})"]
+            choices += ["(= (h e) d)", "(distinct e d (h (h e)))", f"(= (k {self.term('Int', depth)}) (h e))"]
+            return self.random.choice(choices)
+        choices = [f"(f {self.term('Int', depth)})", f"(g {self.term(4, depth)} {self.term('Bool', depth)})"]
+        choices += [f"(select a {self.term('Int', depth)})", f"(select (store c {self.term('Int', depth)} 7) 2)"]
+        return self.random.choice(choices)
 
     def integer(self, depth: int) -> str:
         op = self.random.choice(["+", "-", "*", "neg", "abs", "to_int", "bits", "div", "mod"])
@@ -155,8 +174,13 @@ DECLARED = "".join(
 )
 
 
+MORE = """(declare-sort E 0)(declare-const e E)(declare-const d E)(declare-fun h (E) E)(declare-fun k (Int) E)
+(declare-fun f (Int) Int)(declare-fun g ((_ BitVec 4) Bool) Int)
+(declare-const a (Array Int Int))(declare-const c (Array Int Int))(declare-const m (Array (_ BitVec 4) Bool))"""
+
+
 def random_claim(seed: int) -> str:
-    """One to three assertions over constants of all sorts."""
+    """One to three assertions over constants of all sorts; every other one also over functions and arrays."""
     random = Random(seed)
-    terms = RandomTerms(random, CONSTANTS, division=random.random() < 0.5)
-    return DECLARED + "".join(f"(assert {terms.term('Bool', 4)})" for _ in range(random.randint(1, 3)))
+    terms = RandomTerms(random, CONSTANTS, division=random.random() < 0.5, functions=seed % 2 == 1)
+    return DECLARED + MORE + "".join(f"(assert {terms.term('Bool', 4)})" for _ in range(random.randint(1, 3)))

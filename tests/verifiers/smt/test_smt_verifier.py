@@ -37,6 +37,18 @@ def test_a_proof_names_what_it_used_and_can_be_asked_again_of_any_solver() -> No
     assert again.check() == z3.unsat
 
 
+def test_a_proof_may_be_asked_for_and_is_the_same_each_time() -> None:
+    claim = SUM + "(assert (! (> (+ x y) 1) :named goal))"
+    proof = judge(claim, proof="digest").evidence["proof"]
+    assert proof["calculus"] == "CPC"
+    assert proof["steps"] > 5
+    assert proof["trusted_steps"] == 0
+    assert proof == judge(claim, proof="digest").evidence["proof"]
+    term = "(bvadd b b)"
+    doubled = "(declare-const b (_ BitVec 4))(define-fun reference () (_ BitVec 4) (bvshl b #x1))"
+    assert "sha256" in judge(doubled, term, question="equivalent", proof="digest").evidence["proof"]
+
+
 def test_a_counterexample_holds_the_assumptions_and_not_the_goal() -> None:
     verdict = judge(SUM + "(assert (! (> (+ x y) 2) :named goal))")
     assert verdict.ground is Ground.REFUTED
@@ -61,9 +73,6 @@ def test_contradictory_assumptions_prove_nothing_and_are_named() -> None:
     assert verdict.ground is Ground.UNKNOWN
     assert verdict.evidence["vacuous"] is True
     assert verdict.evidence["core"] == ["left", "wrong"]
-
-
-DIVIDED = "(declare-const x Real)(assert (! (= (/ (* 0 x) x) 0) :named goal))"
 
 
 def test_a_divisor_that_may_be_zero_is_said_to_be_so() -> None:
