@@ -17,7 +17,7 @@ from typing import Any
 from verifiers.answers.grammar.errors import GrammarError
 from verifiers.answers.grammar.nodes import Expression, Negation, Number, Sum, symbols
 from verifiers.answers.grammar.rational import rational
-from verifiers.answers.intervals import DIGITS, Enclosure, OpenError, apart
+from verifiers.answers.intervals import DIGITS, OpenError, apart, enclosure
 
 COORDINATES = ("3/7", "-5/3", "17/11", "-1/13", "29/5", "-41/7", "1/97", "101/3", "-73/2")
 """Where free symbols are tried: both signs, small and large, no zero of anything that people write."""
@@ -88,9 +88,9 @@ def _look(first: Expression, second: Expression, point: Mapping[str, Fraction]) 
     """(certainly different here, both certainly defined here)."""
     defined = False
     for digits in DIGITS:
-        enclosure = Enclosure(digits)
+        held = enclosure(digits)
         try:
-            values = enclosure.value(first, point), enclosure.value(second, point)
+            values = held.value(first, point), held.value(second, point)
         except OpenError:
             continue
         except GrammarError:
@@ -110,7 +110,7 @@ def sign(node: Expression, *, prove: bool = True) -> int | None:
         return (exact > 0) - (exact < 0)
     for digits in DIGITS:
         try:
-            found: Any = Enclosure(digits).real(node)
+            found: Any = enclosure(digits).real(node)
         except OpenError:
             continue
         if found.a > 0:

@@ -7,6 +7,7 @@ so 10^600 + pi - 10^600 keeps its pi or is left undecided, but is never decided 
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
@@ -39,6 +40,17 @@ Interval = Any
 
 class OpenError(Exception):
     """No useful enclosure: it would hold a pole, a branch point or infinity, or the function is not covered."""
+
+
+_made = threading.local()
+
+
+def enclosure(digits: int) -> Enclosure:
+    """This thread's evaluator of that precision: a context of mpmath takes longer to make than most values."""
+    found: dict[int, Enclosure] = _made.__dict__.setdefault("by_digits", {})
+    if digits not in found:
+        found[digits] = Enclosure(digits)
+    return found[digits]
 
 
 class Enclosure:

@@ -34,7 +34,7 @@ from verifiers.answers.grammar.nodes import (
 from verifiers.answers.grammar.parser import parse_expression
 from verifiers.answers.grammar.predicates import parse_predicate
 from verifiers.answers.grammar.rational import rational
-from verifiers.answers.intervals import Enclosure, OpenError
+from verifiers.answers.intervals import OpenError, enclosure
 from verifiers.answers.reading import clipped, is_written_number, leaves_work, shown
 from verifiers.errors import SpecError
 from verifiers.spec import PredicateSpec
@@ -125,8 +125,8 @@ def outside(answer: Expression, value: Fraction | None, spec: PredicateSpec) -> 
     if value is not None:
         return ""
     try:
-        enclosure = Enclosure(40)
-        _ = enclosure.real(answer) if spec.domain == "real" else enclosure.value(answer)
+        held = enclosure(40)
+        _ = held.real(answer) if spec.domain == "real" else held.value(answer)
     except OpenError as error:
         return f"not known to be a {spec.domain} number: {error}"
     return ""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -31,7 +31,7 @@ from verifiers.answers.grammar.nodes import (
     walk,
 )
 from verifiers.answers.grammar.rational import rational
-from verifiers.answers.intervals import DIGITS, Enclosure, OpenError, apart, as_fraction
+from verifiers.answers.intervals import DIGITS, OpenError, apart, as_fraction, enclosure
 from verifiers.answers.rewriting import has_binder, opaque_as_symbols, plain
 
 Domain = Literal["real", "complex", "positive", "integer"]
@@ -41,14 +41,13 @@ WHOLE_FUNCTIONS = frozenset({"factorial", "binomial", "gcd", "lcm", "mod", "floo
 QUICK, PRECISE = DIGITS
 
 
-@dataclass
+@dataclass(frozen=True)
 class Scalars:
     """Compares expressions for one spec. Deterministic: random points come from the seed."""
 
     seed: int
     domain: Domain = "real"
     prove: bool = True
-    _enclosures: dict[int, Enclosure] = field(default_factory=dict)
 
     def compare(self, first: Expression, second: Expression) -> Finding:
         """Raises GrammarError where one of the two never has a value."""
@@ -98,7 +97,7 @@ class Scalars:
             return None
         for digits in DIGITS:
             try:
-                found = self._at(digits).real(node)
+                found = enclosure(digits).real(node)
             except OpenError:
                 continue
             if found.a > 0:
@@ -119,7 +118,7 @@ class Scalars:
     def enclosed(self, node: Expression) -> tuple[Fraction, Fraction]:
         """Rational bounds of a real constant. Raises OpenError."""
         try:
-            found = self._at(PRECISE).real(self.read(node))
+            found = enclosure(PRECISE).real(self.read(node))
         except (GrammarError, UnresolvedError) as error:
             raise OpenError(str(error)) from error
         return as_fraction(found.a), as_fraction(found.b)
@@ -136,6 +135,8 @@ class Scalars:
                 return _different(point)
             if both and not defined:
                 defined = True
+                if first == second:
+                    return Finding(Truth.EQUAL, "the same expression")
                 if self._same(first, second, whole):
                     return Finding(Truth.EQUAL, "the same normal form")
         for point in self.points(names, whole=whole):
@@ -165,7 +166,7 @@ class Scalars:
     def _close(self, first: Expression, second: Expression) -> bool:
         """Whether two constants are certainly real and certainly less than 1 apart."""
         try:
-            found = self._at(QUICK).real(Sum((first, Negation(second))))
+            found = enclosure(QUICK).real(Sum((first, Negation(second))))
         except (GrammarError, OpenError):
             return False
         return bool(found.a > -1 and found.b < 1)
@@ -218,11 +219,18 @@ class Scalars:
         self, first: Expression, second: Expression, point: Mapping[str, Expression], digits: int
     ) -> tuple[bool, bool]:
         """(certainly different here, both certainly defined here). Raises GrammarError for constants without value."""
-        enclosure = self._at(digits)
+        held = enclosure(digits)
         values: list[Any] = []
-        for node in (first, second):
+        filled = [_filled(node, point) for node in (first, second)]
+        try:
+            left, right = (rational(*part) for part in filled)
+        except GrammarError:
+            left = right = None
+        if left is not None and right is not None:
+            return left != right, True
+        for part in filled:
             try:
-                values.append(enclosure.value(*_filled(node, point)))
+                values.append(held.value(*part))
             except OpenError:
                 return False, False
             except GrammarError as error:
@@ -230,11 +238,6 @@ class Scalars:
                     raise
                 return False, False
         return apart(values[0], values[1]), True
-
-    def _at(self, digits: int) -> Enclosure:
-        if digits not in self._enclosures:
-            self._enclosures[digits] = Enclosure(digits)
-        return self._enclosures[digits]
 
 
 def _filled(node: Expression, point: Mapping[str, Expression]) -> tuple[Expression, dict[str, Fraction]]:
