@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import time
@@ -12,6 +13,8 @@ from hypothesis import strategies as st
 from reading_kit import shown
 
 from verifiers.answers.grammar.errors import GrammarError
+from verifiers.answers.grammar.parser import parse_expression
+from verifiers.answers.grammar.predicates import parse_predicate
 from verifiers.answers.grammar.vocabulary import EXTENDED, FUNCTION_COMMANDS, GREEK_NAMES, MARKS, SKIPPED, STYLES
 from verifiers.answers.grammar.wrapping import boxed
 from verifiers.answers.read_answer import read_answer
@@ -120,7 +123,7 @@ def test_a_box_is_found_or_refused(text: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(2000)
-def test_ten_minutes_of_random_answers_bring_nothing_but_values_and_refusals() -> None:
+def test_ten_minutes_of_random_texts_bring_every_parser_to_values_and_refusals_only() -> None:
     seconds = float(os.environ.get("FUZZ_SECONDS", "600"))
     seed = int(os.environ.get("FUZZ_SEED", "1"))
     source = random.Random(seed)
@@ -130,6 +133,9 @@ def test_ten_minutes_of_random_answers_bring_nothing_but_values_and_refusals() -
         text = _random_text(source)
         started = time.process_time()
         attempted(text, source.choice(EXPECTED))
+        for read in (boxed, lambda text: parse_expression(text, "xyf"), lambda text: parse_predicate(text, "x")):
+            with contextlib.suppress(GrammarError):
+                read(text)
         slowest = max(slowest, time.process_time() - started)
         count += 1
     assert slowest < 1
