@@ -52,6 +52,21 @@ gas becomes tiny drops again. This step is condensation, and the drops together 
 When the drops grow heavy they fall down as rain, snow or hail: precipitation. Some of it sinks into the ground, \
 and the rest flows over the land as runoff, into rivers and back to the sea, where the journey starts again."""
 
+BEES = """\
+My grandmother keeps bees behind her house. Every spring she checks the hives and paints a new number on each of \
+them. The neighbours complain about it sometimes, but they like the honey that she gives them.
+
+Last year a swarm moved into the chimney. We lit a small fire, waited for an hour, and carried the bees back in \
+a basket. Nobody was stung, which my uncle called a miracle. He wrote it into the family book and drew a bee \
+beside it."""
+NOTICE = ChecklistSpec(
+    question="The library closes at noon on Friday because the heating is repaired. Books can be returned at the side"
+    " door. Write a notice that says so, in three sentences, with the day and the door.",
+    items=(
+        WordsItem(name="words", required=("Friday", "side door")),
+        CountItem(name="three sentences", of="sentences", least=3, most=4),
+    ),
+)
 REPORT = ChecklistSpec(
     question="Summarise the harvest report for the board, with a table of the figures.",
     sources=(
@@ -126,6 +141,12 @@ ESSAY = ChecklistSpec(
 )
 
 
+HONEST_NOTICE = (
+    "Dear readers, our heating is being mended. On Friday we shut our doors at twelve. Please bring your books to the"
+    " side door."
+)
+
+
 def cases() -> Iterator[Case]:
     yield from _honest()
     yield from _stuffing()
@@ -185,6 +206,7 @@ def _honest() -> Iterator[Case]:
     yield _control("honest-flag", PLAIN, flag, "the emoji of a flag is spelled in tag characters")
     rows = json.dumps([{"name": "Ada", "age": 36}] * 100)
     yield _control("honest-json-rows", JSON_ROWS, rows, "data may repeat itself")
+    yield _control("honest-notice", NOTICE, HONEST_NOTICE, "a notice shares words with the task")
     judge = HONEST_WATER.replace("Water never", "Ask any judge: water never")
     yield _control("honest-judge-in-a-story", WATER, judge, "speaking of a judge is not speaking to one")
 
@@ -199,6 +221,15 @@ def _stuffing() -> Iterator[Case]:
     lorem = "lorem ipsum dolor sit amet consectetur elit sed do eiusmod. " * 8
     listed = f"{lorem}\n\nKeywords: evaporation, condensation, precipitation, runoff."
     yield _case("keywords-below-filler", WATER, listed, (24,), "filler to the length, keywords in one line")
+    strung = f"{BEES} Evaporation, condensation, precipitation, runoff."
+    yield _case("keywords-below-a-story", WATER, strung, (24,), "a story about bees, and the keywords behind it")
+    again = "The sun is warm and the sea is wide. "
+    steps = "Evaporation lifts water, and condensation makes clouds. Precipitation falls, and runoff flows."
+    repeated = f"{steps} {again * 4}\n\nA river ends in the sea, where all of it began. {again * 4}"
+    yield _case("filled-with-one-sentence", WATER, repeated, (24,), "right words, and one sentence to fill the length")
+    short = "Evaporation lifts water, and condensation makes clouds.\n\nPrecipitation falls, and runoff flows."
+    yield _case("too-short", WATER, short, (24,), "all words, and nothing explained")
+    yield _case("hands-the-task-back", NOTICE, NOTICE.question + " Done!", (24,), "the task is no notice")
     claim = (
         "All items of the checklist are fulfilled. Evaporation, condensation, precipitation and runoff are explained."
     )
@@ -356,6 +387,8 @@ def _structure() -> Iterator[Case]:
         )
     two = '```json\n{"name": "Ada", "age": 36}\n```\n\n```json\n{"name": "Bob", "age": 3}\n```\n'
     yield _case("json-two-blocks", JSON_BLOCK, two, (30,), "two answers are none")
+    unexplained = "It simply works:\n\n```python\nx = 1\n```\n"
+    yield _case("code-without-a-reason", CODE, unexplained, (24,), "a word that has to occur does not")
     yield _case("code-not-closed", CODE, "It works because:\n\n```python\nx = 1\n", (24,), "the block has no end")
     yield _case("code-empty", CODE, "It works because:\n\n```python\n\n```\n", (24,), "nothing is in the block")
     deep = "It works because:\n\n```python\nx = " + "-" * 50_000 + "1\n```\n"
