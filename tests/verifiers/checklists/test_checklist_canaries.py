@@ -7,7 +7,8 @@ from typing import get_args
 import pytest
 
 from verifiers.case import Case
-from verifiers.checklists.canaries import SLOW, cases
+from verifiers.checklists.canaries import cases
+from verifiers.checklists.canary_lists import SLOW
 from verifiers.checklists.hard import HardVerifier
 from verifiers.checklists.spec import ChecklistSpec, Guard, SoftItem
 from verifiers.verdict import Outcome

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from verifiers.checklists.canaries import HONEST_WATER, PLAIN, REPORT, WATER
+from verifiers.checklists.canary_lists import HONEST_WATER, PLAIN, REPORT, WATER
 from verifiers.checklists.citations import is_verbatim, same_text
 from verifiers.checklists.disguise import INVISIBLE, bare, plain, visible
 from verifiers.checklists.hard import HardVerifier

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from verifiers.checklists.canaries import HONEST_WATER, WATER, cases
+from verifiers.checklists.canaries import cases
+from verifiers.checklists.canary_lists import HONEST_WATER, WATER
 from verifiers.checklists.hard import HardVerifier
 from verifiers.checklists.judge import LETTERS, MAX_QUOTED, MEANING, ORDERS, JudgeError, grade_of, prompt, quoted
 from verifiers.checklists.spec import ChecklistSpec, SoftItem, WordsItem
