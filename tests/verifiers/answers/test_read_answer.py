@@ -550,6 +550,7 @@ SETS = {
 }
 
 RELATIONS = {
+    "y(0)=1": "y[0] == 1",
     r"1<x\le 3": "1 < x <= 3",
     "x > 2": "x > 2",
     r"x \neq 2": "x != 2",
@@ -737,6 +738,7 @@ REFUSED = {
     "numbers side by side": "6 7",
     "formulas side by side": "$6$ $7$",
     "groups side by side": "{2}{3}",
+    "a letter before a number in brackets": "x(2)",
     "a coefficient behind and before": "2x2",
     "a number between letters": "x2y",
     "an open bracket": "(12",

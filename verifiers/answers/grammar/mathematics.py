@@ -102,6 +102,8 @@ class Mathematics(Naming):
             start = self.index
             if token.text == "(" and _is_function_power(factors[-1]):
                 raise self.error("a power of a function that is not known")
+            if token.text == "(" and token.glued and isinstance(factors[-1], Symbol) and self.holds_number():
+                raise self.error("a letter before a number in brackets: a value of a function, or a product")
             factor = self.power()
             fraction = mixed_number(factors[-1], factor) if before.integer and token.text == "\\frac" else None
             if fraction is None:
@@ -111,6 +113,10 @@ class Mathematics(Naming):
             else:
                 raise GrammarError("a number directly before a fraction of numbers is ambiguous", position=start)
         return product_of(factors), len(factors)
+
+    def holds_number(self) -> bool:
+        """Whether the bracket here holds digits and nothing else: `x(2)` is hardly 2x."""
+        return self.tokens[self.index + 1].kind == "number" and self.tokens[self.index + 2].text == ")"
 
     def after_fraction(self, begin: int) -> bool:
         """`3/4 x` and `3/4 \\pi`: after digits over digits and a blank the fraction has ended."""

@@ -50,7 +50,7 @@ MAX_SCALED = 20_000
 COMMON_UNITS = frozenset("mgshLNJWVAK")
 """Letters that are units behind a number and a blank; others only where a unit is expected."""
 SEPARATORS = frozenset({",", ";", "and", "or", ")", "]", "\\}", "}", *RELATIONS})
-DEFINITION = re.compile(r"[A-Za-z] \( [A-Za-z] (?:, [A-Za-z] )?\) =")
+DEFINITION = re.compile(r"[A-Za-z] \( (?:[A-Za-z]|[0-9]+) (?:, (?:[A-Za-z]|[0-9]+) )?\) =")
 ROWS = Hint("tuple", "tuple")
 
 
