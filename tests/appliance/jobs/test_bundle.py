@@ -18,9 +18,11 @@ from appliance.cli.verify_command import verify
 from appliance.jobs import check
 from appliance.jobs.bundle import UNFINISHED, remove_unfinished, write_bundle
 from appliance.jobs.check import BundleReport, FileState
-from appliance.jobs.format import LARGEST, MANIFEST, BundleError, canonical, sha256, strict
+from appliance.jobs.format import ANSWER, LARGEST, MANIFEST, BundleError, canonical, sha256, strict
 from verifiers.checker import Checker
-from verifiers.spec import PredicateSpec
+from verifiers.checklists.spec import CountItem, WordsItem
+from verifiers.programs.spec import Example
+from verifiers.spec import AnswerSpec, ChecklistSpec, PredicateSpec, ProgramSpec, SmtSpec
 from verifiers.verdict import Outcome, Verdict
 
 SPEC = PredicateSpec(predicate="7*x + 3 == 45")
@@ -331,6 +333,48 @@ bundle.write_bundle(Path({str(folder)!r}), answer="12/2", question="q", spec=SPE
         assert remove_unfinished(tmp_path) == 1
     assert check_bundle(folder, expect=digest).ok
     assert remove_unfinished(tmp_path / "nowhere") == 0
+
+
+OF_OTHER_KINDS = {
+    "an answer": (AnswerSpec(expected="\\frac{1}{2}"), "0.5"),
+    "a claim": (SmtSpec(claim="(declare-const x Int)(assert (and (> x 3) (< x 5)))", question="model"), "((x 4))"),
+    "a program": (
+        ProgramSpec(
+            function="double", examples=tuple(Example(arguments=str(n), expected=str(2 * n)) for n in (2, 3, 17, -4))
+        ),
+        "def double(n):\n    return 2 * n",
+    ),
+    "a text": (
+        ChecklistSpec(
+            items=(
+                WordsItem(name="water", required=("evaporation", "rain")),
+                CountItem(name="length", of="words", least=12),
+            )
+        ),
+        "The sun drives evaporation from the sea; clouds form where the air cools, and rain falls on the land.",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", OF_OTHER_KINDS)
+def test_a_bundle_of_any_kind_is_verified_again_to_the_last_word(tmp_path: Path, what: str) -> None:
+    spec, answer = OF_OTHER_KINDS[what]
+    then = CHECKER.check(spec, answer, 120)
+    assert then.passed, then
+    folder = tmp_path / "bundle"
+    write_bundle(
+        folder,
+        answer=answer,
+        question=QUESTION,
+        spec=spec,
+        verdict=then,
+        transcript=TRANSCRIPT,
+        versions=VERSIONS,
+    )
+    report = check_bundle(folder)
+    assert report.ok, report.reasons
+    rewritten(folder, {ANSWER: b"0"})
+    assert not check_bundle(folder).ok
 
 
 def test_the_command_says_what_it_found_and_ends_with_its_exit_code(
