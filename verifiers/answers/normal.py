@@ -139,8 +139,8 @@ def reduced(powers: dict[Generator, Fraction], factor: Fraction) -> Polynomial:
             case ("abs", numerator) if power.denominator == 1 and power % 2 == 0 and 0 < power <= MAX_WHOLE_POWER:
                 others.extend([dict(numerator)] * power.numerator)
             case _:
-                kept[generator] = power
-    total: Polynomial = {frozenset(kept.items()): factor}
+                kept[generator] = kept.get(generator, Fraction(0)) + power
+    total: Polynomial = {frozenset(part for part in kept.items() if part[1]): factor}
     for other in others:
         total = multiply(total, other)
     return total
@@ -375,6 +375,8 @@ def _turned(monomial: Monomial, factor: Fraction) -> Ratio | None:
     if power != 1 or generator[:1] != ("call",) or generator[1] not in ("asin", "acos", "atan"):
         return None
     argument = Ratio(dict(generator[2][0]), dict(generator[2][1]))
+    if not _is_real(argument):
+        return None
     square = times(argument, argument)
     one = plain(Fraction(1))
     # A point of the unit circle: its inverse is its conjugate.
@@ -387,6 +389,16 @@ def _turned(monomial: Monomial, factor: Fraction) -> Ratio | None:
         cosine_part, sine_part = (argument, other) if generator[1] == "acos" else (other, argument)
         point = added(cosine_part, times(unit, sine_part))
     return whole_power(point, abs(factor.numerator))
+
+
+def _is_real(of: Ratio) -> bool:
+    """Whether it is real for real symbols by the way it is built."""
+    return all(
+        generator[0] in POSITIVE or (generator[0] == "symbol" and power.denominator == 1)
+        for part in (of.over, of.under)
+        for monomial in part
+        for generator, power in monomial
+    )
 
 
 def same_turn(first: Expression, second: Expression) -> bool:
