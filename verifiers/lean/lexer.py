@@ -98,7 +98,8 @@ def words(text: str) -> Iterator[Word]:
         assert group is not None
         end = found.end()
         if group == "block":
-            end = _block_end(text, end)
+            # Lean does not look at the character after `/-`: in `/-/- -/` one comment begins and ends.
+            end = _block_end(text, end if text[end : end + 1] in ("-", "!") else min(end + 1, len(text)))
         elif group == "string":
             end = _string_end(text, end)
         elif group == "raw":
@@ -107,6 +108,8 @@ def words(text: str) -> Iterator[Word]:
         doubtful = group in ("line", "block", "char", "string", "raw") and (
             (position > 0 and ROOM.match(text[position - 1]) is None) or NESTED.match(text, position) is not None
         )
+        if group in ("raw", "string") and end == len(text):
+            doubtful = True  # it may have no end, and then Lean goes on reading somewhere
         yield Word(KINDS[group], text[position:end], position, doubtful)
         position = end
 

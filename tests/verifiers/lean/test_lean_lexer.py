@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from conftest import Local
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from verifiers.lean.lexer import Kind, code, line_and_column, plain, words
@@ -25,6 +26,11 @@ def test_no_character_is_lost(text: str) -> None:
 
 def test_comments_nest() -> None:
     assert [word.text for word in code("a /- b /- c -/ d -/ e -- f\ng")] == ["a", "e", "g"]
+
+
+def test_the_sign_after_the_start_of_a_comment_begins_nothing() -> None:
+    assert [word.text for word in code("/-/- x -/ a")] == ["a"]
+    assert [word.text for word in code("/-/ x -/ a")] == ["a"]
 
 
 def test_a_comment_that_does_not_end_hides_the_rest() -> None:
@@ -70,3 +76,31 @@ def test_places_count_from_one() -> None:
 def test_many_brackets_are_quick_and_whole() -> None:
     text = "(" * 200_000
     assert [word.text for word in words(text)] == [text]
+
+
+INSIDE = st.lists(
+    st.sampled_from(["--", "/-", "-/", "/--", "\n", " ", "x", "-", "/", '"', "\\", "'", "|", "{", "r#", '\\"', "'a'"]),
+    max_size=4,
+).map("".join)
+ITEMS = st.lists(
+    st.one_of(
+        INSIDE.map(lambda text: f"--{text}\n"),
+        INSIDE.map(lambda text: f"/-{text}-/"),
+        INSIDE.map(lambda text: f"/--{text}-/ theorem probe : True := True.intro\n"),
+        INSIDE.map(lambda text: f'#check_failure "{text}"\n'),
+        INSIDE.map(lambda text: f'#check_failure r#"{text}"#\n'),
+        INSIDE.map(lambda text: f"#check_failure '{text[:1]}'\n"),
+    ),
+    min_size=1,
+    max_size=3,
+).map("".join)
+
+
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@given(before=ITEMS)
+def test_what_lean_reads_as_code_is_code_here(local: Local, before: str) -> None:
+    text = f"{before}\n#print axioms rfl\n"
+    answer = local.ask({"do": "step", "module": "X", "source": text, "seconds": 60, "memory_mib": 2048})
+    lean_reads_it = "'rfl' does not depend" in answer["out"] and '"error"' not in answer["out"]
+    ours = any(word.text == "#print" for word in code(text)) or any(word.doubtful for word in words(text))
+    assert ours or not lean_reads_it, text
