@@ -176,7 +176,7 @@ def _report(
         controls=len(controls),
         controls_rejected=rejected,
         complete=not not_run and not left_out,
-        clean=not accepted and not rejected and suspected == len(had_to_be),
+        clean=bool(attacks and controls) and not accepted and not rejected and suspected == len(had_to_be),
         digest=_digest(everything),
         versions=_versions(everything),
         tools={name: version for verdict in verdicts for name, version in sorted(verdict.tools.items())},

@@ -60,7 +60,8 @@ class SelfTest(Data):
     complete: bool
     """Every case of every verifier got a verdict."""
     clean: bool
-    """Nothing accepted, nothing honest rejected, every suspicion raised; says nothing of cases that were not run."""
+    """Nothing accepted, nothing honest rejected, every suspicion raised, of attacks and controls that were run: there
+    are some of each. It says nothing of cases that were not run."""
     digest: str
     """SHA-256 of the verifiers' versions and all cases: another one means that this report is about something else."""
     versions: dict[str, str]

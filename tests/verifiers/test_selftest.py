@@ -118,6 +118,7 @@ def test_what_got_no_verdict_was_not_run(checker: object) -> None:
     assert found.attacks == found.controls == 0
     assert not found.entries
     assert not found.complete
+    assert not found.clean
     assert all("no sandbox" in missing.reason for missing in found.not_run if missing.verifier in QUICK)
     assert all(missing.reason.isprintable() for missing in found.not_run)
 
