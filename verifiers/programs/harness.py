@@ -16,10 +16,9 @@ MODULE = "solution"
 
 SOURCE = r"""
 def _assay_begin(seed):
-    import builtins, json, math, operator, sys
-    posix = __import__("posix")
-    write, dumps, kind_of, length, text_of = posix.write, json.dumps, type, len, str
-    compile_, exec_, everything, finite = compile, exec, BaseException, math.isfinite
+    import builtins, posix, sys
+    write, kind_of, length, text_of = posix.write, type, len, str
+    compile_, exec_, everything = compile, exec, BaseException
     getframe, find, is_a, code_of = sys._getframe, getattr, isinstance, repr
     file = "<submission>"
     noticed, told = [], set()
@@ -55,9 +54,11 @@ def _assay_begin(seed):
             busy[0] = False
 
     kept = []
-    for module, names in ((builtins, None), (math, None), (operator, None),
-                          (json, ("dumps", "loads", "JSONEncoder")),
+    for module, names in ((builtins, None), (sys.modules.get("math"), None), (sys.modules.get("operator"), None),
+                          (sys.modules.get("json"), ("dumps", "loads", "JSONEncoder")),
                           (sys, ("exit", "excepthook", "_getframe", "settrace", "modules", "addaudithook"))):
+        if module is None:
+            continue
         space = module.__dict__
         kept += [(space, name, space[name], module.__name__ + "." + name)
                  for name in (names or list(space)) if name[:2] != "__" or name in ("__import__", "__build_class__")]
@@ -78,29 +79,45 @@ def _assay_begin(seed):
             mappings.add(found)
     items_of = dict.items
 
+    def text(value):
+        if value.isascii() and value.isprintable() and '"' not in value and "\\" not in value:
+            return '"' + value + '"'
+        return '{"u": "' + value.encode("utf-8", "surrogatepass").hex() + '"}'
+
+    def real(value):
+        return code_of(value) if value - value == 0.0 else '"' + code_of(value) + '"'
+
+    def row(values, depth):
+        return "[" + ", ".join([plain(item, depth) for item in values]) + "]"
+
     def plain(value, depth):
         kind = kind_of(value)
-        if value is none or kind is bool or kind is str:
-            return value
+        if value is none:
+            return "null"
+        if kind is bool:
+            return "true" if value else "false"
+        if kind is text_of:
+            return text(value)
         if kind is int:
-            return value if -9007199254740992 < value < 9007199254740992 else {"i": hex(value)}
+            return code_of(value) if -(1 << 200) < value < 1 << 200 else '{"i": "' + hex(value) + '"}'
         if kind is float:
-            return value if finite(value) else {"f": code_of(value)}
+            return code_of(value) if value - value == 0.0 else '{"f": "' + code_of(value) + '"}'
         if depth > 64:
             raise Odd("something nested more than 64 deep")
         if kind is list:
-            return [plain(item, depth + 1) for item in value]
+            return row(value, depth + 1)
         if kind is tuple:
-            return {"t": [plain(item, depth + 1) for item in value]}
+            return '{"t": ' + row(value, depth + 1) + "}"
         if kind is set or kind is frozenset:
-            return {"s": [plain(item, depth + 1) for item in value]}
+            return '{"s": ' + row(value, depth + 1) + "}"
         if kind in mappings:
-            return {"d": [[plain(key, depth + 1), plain(item, depth + 1)] for key, item in items_of(value)]}
+            found = ["[" + plain(key, depth + 1) + ", " + plain(item, depth + 1) + "]" for key, item in items_of(value)]
+            return '{"d": [' + ", ".join(found) + "]}"
         if kind is bytes:
-            return {"b": value.hex()}
+            return '{"b": "' + value.hex() + '"}'
         if kind is complex:
-            return {"c": [x if finite(x) else code_of(x) for x in (value.real, value.imag)]}
-        scalar = find(sys.modules.get("numpy"), "generic", none)
+            return '{"c": [' + real(value.real) + ", " + real(value.imag) + "]}"
+        scalar = find(sys.modules.get("num" + "py"), "generic", none)
         if kind_of(scalar) is kind_of and is_a(value, scalar):
             return plain(value.item(), depth + 1)
         try:
@@ -115,10 +132,9 @@ def _assay_begin(seed):
 
     def tell(nonce, reply):
         look()
-        if noticed:
-            reply["s"] = noticed[:]
-            del noticed[:]
-        data = ("\x1e" + nonce + " " + dumps(reply) + "\x1e").encode()
+        signals = ", ".join([text(word) for word in noticed])
+        del noticed[:]
+        data = ("\x1e" + nonce + " {" + reply + ', "s": [' + signals + "]}\x1e").encode()
         try:
             flush()
         except everything:
@@ -138,7 +154,7 @@ def _assay_begin(seed):
             message = text_of(error)[:300]
         except everything:
             message = ""
-        return {"r": names[:16], "m": message}
+        return '"r": [' + ", ".join([text(name) for name in names[:16]]) + '], "m": ' + text(message)
 
     module = kind_of(sys)("solution")
     sys.modules["solution"] = module
@@ -164,7 +180,7 @@ def _assay_begin(seed):
         except everything as error:
             reply = raised(error)
         else:
-            reply = {"l": 1}
+            reply = '"l": 1'
         tell(nonce, reply)
 
     def call(nonce, name, *args, **named):
@@ -174,15 +190,12 @@ def _assay_begin(seed):
             reply = raised(error)
         else:
             try:
-                reply = {"v": plain(value, 0)}
+                reply = '"v": ' + plain(value, 0)
             except Odd as odd:
-                reply = {"x": odd.args[0]}
+                reply = '"x": ' + text(odd.args[0])
             except everything as error:
-                reply = {"x": "something that cannot be written down: " + kind_of(error).__name__}
-        try:
-            tell(nonce, reply)
-        except MemoryError:
-            raise
+                reply = '"x": ' + text("something that cannot be written down: " + kind_of(error).__name__)
+        tell(nonce, reply)
 
     if seed:
         import random

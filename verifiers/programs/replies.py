@@ -5,7 +5,8 @@ that was made, as by returning a value. What always holds: whatever the text is,
 nothing, and gives a `Reply` or none.
 
 Tagged values, as `verifiers.programs.harness` writes them: a list is a list; an object has one key: `t` a tuple, `d`
-pairs, `s` a set, `b` bytes in hex, `i` a long integer in hex, `f` a float that is not finite, `c` two floats.
+pairs, `s` a set, `b` bytes in hex, `u` text as UTF-8 in hex, where it is not plainly printable, `i` a long integer in
+hex, `f` a float that is not finite, `c` two floats.
 """
 
 from __future__ import annotations
@@ -79,9 +80,17 @@ def _list(found: Any) -> list[Any]:
 
 
 def _text(found: Any, most: int) -> str:
+    if type(found) is dict and found.keys() == {"u"}:
+        found = _decoded(found["u"])
     if type(found) is not str:
         raise NotPlainError("text was expected")
     return found[:most]
+
+
+def _decoded(found: Any) -> str:
+    if type(found) is not str:
+        raise NotPlainError("text was expected")
+    return bytes.fromhex(found).decode("utf-8", "surrogatepass")
 
 
 class _Reader:
@@ -114,6 +123,8 @@ class _Reader:
                 return Pairs(tuple(self._pair(pair, depth) for pair in _list(inside)))
             case "i":
                 return int(_text(inside, MOST_HEX), 16)
+            case "u":
+                return _decoded(inside)
             case "b":
                 return bytes.fromhex(_text(inside, MOST_CHARS))
             case "f" if inside in ("nan", "inf", "-inf"):
