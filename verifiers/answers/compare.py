@@ -108,6 +108,11 @@ class Comparer:
 
     def met(self, answer: Value, expected: Value) -> tuple[Value, Value]:
         """Without the name where only one of the two has one: `x = 5` and 5, `A = {1}` and {1}."""
+        for one, other in ((answer, expected), (expected, answer)):
+            if isinstance(one, Named) and isinstance(other, Relation):
+                pair = _in_order(one, other)
+                if pair is not None:
+                    return pair if one is answer else (pair[1], pair[0])
         if isinstance(answer, Named) and not isinstance(expected, Named | Relation):
             return answer.value, expected
         if isinstance(expected, Named) and not isinstance(answer, Named | Relation):
@@ -179,6 +184,9 @@ class Comparer:
         return found if found.truth is Truth.EQUAL else None
 
     def _mixed(self, answer: Value, expected: Value) -> Finding:
+        names = claimed(answer), claimed(expected)
+        if names[0] != names[1] and None not in names:
+            return _different("about another unknown")
         match answer, expected:
             case (Words(text), other) | (other, Words(text)) if is_set(other):
                 if same_words(text, "no solution"):
@@ -285,6 +293,22 @@ def based(digits: str, base: int) -> Expression:
     whole, _, broken = text.lstrip("+-").partition(".")
     value = Fraction(int(whole + broken or "0", base), base ** len(broken))
     return Negation(Number(value)) if negative else Number(value)
+
+
+def claimed(value: Value) -> str | None:
+    """The unknown that a value speaks about: x of `x > 2` and of `x \\in S`; a set names none."""
+    return None if isinstance(value, Builder) and value.condition is not None else only_symbol(value)
+
+
+def _in_order(named: Named, relation: Relation) -> tuple[Value, Value] | None:
+    """`(x, y) = (1, 2)` and `x = 1, y = 2` as two lists in the order of the names; None for anything else."""
+    found = solved(relation)
+    if found is None or not isinstance(named.name, Tuple) or not isinstance(named.value, Tuple):
+        return None
+    names = [part.of.name for part in named.name.items if isinstance(part, Scalar) and isinstance(part.of, Symbol)]
+    if sorted(names) != sorted(found) or len(names) != len(named.name.items):
+        return None
+    return named.value, Tuple(tuple(Scalar(found[name]) for name in names))
 
 
 def _says_interval(value: Value) -> bool:
