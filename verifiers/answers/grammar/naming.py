@@ -17,6 +17,7 @@ from verifiers.answers.grammar.nodes import (
     Negation,
     Number,
     Power,
+    Product,
     Symbol,
 )
 from verifiers.answers.grammar.parser import (
@@ -212,7 +213,10 @@ class Naming(ExpressionParser):
             if name not in INVERSES:
                 raise self.error(f"{written} to the power of -1 is ambiguous: write the inverse or the quotient")
             return Call(INVERSES[name], tuple(arguments))
-        if name == "lg":
+        node: Expression
+        if name == "cis":
+            node = Power(CONSTANTS["e"], Product((CONSTANTS["i"], arguments[0])))
+        elif name == "lg":
             node = Call("log", (arguments[0], Number(Fraction(10))))
         else:
             node = Call("ln" if name == "log" and len(arguments) == 1 else name, tuple(arguments))

@@ -18,7 +18,7 @@ GREEK_NAMES = _named(
 )
 VARIANTS = {"varepsilon": "epsilon", "varphi": "phi", "vartheta": "theta", "varrho": "rho", "varsigma": "sigma"}
 FUNCTION_COMMANDS = _named(
-    """sin cos tan cot sec csc arcsin arccos arctan sinh cosh tanh coth exp ln log lg gcd lcm min max arg det Re Im
+    """sin cos tan cot sec csc arcsin arccos arctan sinh cosh tanh coth exp ln log lg gcd lcm min max arg Re Im cis
     sgn arccot arcsec arccsc arcsinh arccosh arctanh arsinh arcosh artanh"""
 )
 SKIPPED = _named(
@@ -53,6 +53,7 @@ EXTENDED: dict[str, tuple[str, int, int]] = {
     "arccot": ("acot", 1, 1), "arcsec": ("asec", 1, 1), "arccsc": ("acsc", 1, 1),
     "arcsinh": ("asinh", 1, 1), "arccosh": ("acosh", 1, 1), "arctanh": ("atanh", 1, 1),
     "arsinh": ("asinh", 1, 1), "arcosh": ("acosh", 1, 1), "artanh": ("atanh", 1, 1),
+    "cis": ("cis", 1, 1),
     "sgn": ("sign", 1, 1), "Re": ("re", 1, 1), "Im": ("im", 1, 1), "lg": ("lg", 1, 1), "comb": ("binomial", 2, 2),
 }  # fmt: skip
 """Written name: (name in the tree, fewest arguments, most arguments)."""
@@ -60,10 +61,10 @@ INVERSES = {
     "sin": "asin", "cos": "acos", "tan": "atan", "cot": "acot", "sec": "asec", "csc": "acsc",
     "sinh": "asinh", "cosh": "acosh", "tanh": "atanh",
 }  # fmt: skip
-WIDE_BARE = BARE | {"lg", "coth", "arcsin", "arccos", "arctan", "arccot", "arg", "Re", "Im"}
+WIDE_BARE = BARE | {"lg", "coth", "arcsin", "arccos", "arctan", "arccot", "arg", "Re", "Im", "cis"}
 CALLED = frozenset("fghFGH") | {"phi", "psi", "zeta", "Gamma"}
 """Letters that are functions before a bracket, whoever reads them."""
-WORD_PARTS = re.compile("sin|cos|tan|sec|csc|cot|log|ln|exp|sqrt|pi|lim|max|min|inf|nan|None")
+WORD_PARTS = re.compile("sin|cos|tan|sec|csc|cot|log|ln|exp|sqrt|pi|lim|max|min|inf|nan|None|det|mod|gcd|lcm")
 """A word that holds one of these is no product of letters."""
 
 BEFORE = {"square": 2, "sq": 2, "cubic": 3, "cu": 3}
