@@ -48,10 +48,21 @@ def resolved(node: Expression) -> Expression:
 def _worked_out(node: Expression) -> Expression | None:
     if not isinstance(node, Call) or node.function not in BINDERS:
         return None
+    node = _indexed(node)
     if _subscripted(node):
         return node
     inside = Call(node.function, tuple(resolved(part) for part in node.arguments))
     return _binder(inside)
+
+
+def _indexed(node: Call) -> Call:
+    """In a sum over i, i is the index and no imaginary unit."""
+    match node.arguments:
+        case (body, Symbol("i" | "e" as index), *ends):
+            own = mapped(body, lambda part: Symbol(index) if part == Constant(index) else None)
+            return Call(node.function, (own, Symbol(index), *ends))
+        case _:
+            return node
 
 
 def _subscripted(node: Call) -> bool:
