@@ -18,7 +18,7 @@ import json
 import os
 import signal
 import time
-from collections import deque
+from collections import Counter, deque
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,15 +28,17 @@ from verifiers.verdict import Ground, Verdict
 from verifiers.workers.channel import Channel
 from verifiers.workers.frames import FrameError, Frames, encode
 from verifiers.workers.hand import OUT_OF_MEMORY
-from verifiers.workers.jobs import Item, Waiting, broken, failed, unusable
+from verifiers.workers.jobs import Item, Job, Waiting, broken, failed, unusable
 from verifiers.workers.lines import BUSY_SHARE, CLOCK, INDEX, PATIENCE, Kind, Line, Lines, pack
 
 CHUNK = 64
 CHUNK_CHARS = 200_000
 LOW = 16
 """A hand with fewer items than this is given more."""
-SLOW_HANDS = 12
+SLOW_HANDS = 16
 """Beside those that work, so many may be busy with an item that takes long."""
+SLOW_OF_A_JOB = 6
+"""A job with so many of them waits with the rest, so that others need not."""
 PASSED_ON = 4
 GRACE_SECONDS = 2.0
 """After the zygote should have ended a hand."""
@@ -107,11 +109,18 @@ class Crew:
             elif len(hand.items) >= LOW:
                 return
             share = -(-len(self._waiting) // self._workers)
-            items = self._waiting.take(min(CHUNK, share), CHUNK_CHARS)
+            items = self._waiting.take(min(CHUNK, share), CHUNK_CHARS, self._held_up())
+            if not items:
+                return
             if hand.items and items[0].job.seconds != hand.seconds:  # one clock at a time
                 self._waiting.back(items)
                 return
             self._give(hand, items, seconds=items[0].job.seconds, gives_way=True)
+
+    def _held_up(self) -> set[Job]:
+        """Jobs with too many items that take long."""
+        slow = Counter(next(iter(hand.items.values())).job for hand in self._hands.values() if hand.slow and hand.items)
+        return {job for job, count in slow.items() if count >= SLOW_OF_A_JOB}
 
     def flush(self) -> None:
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from verifiers.registry import identity
@@ -74,10 +74,13 @@ class Waiting:
                     self._jobs.appendleft(item.job)
                 item.job.waiting.appendleft(item)
 
-    def take(self, most: int, most_chars: int) -> list[Item]:
-        """The next items of one job."""
-        job = self._jobs.popleft()
+    def take(self, most: int, most_chars: int, held_up: Collection[Job] = ()) -> list[Item]:
+        """The next items of one job, of none that is held up."""
+        job = next((job for job in self._jobs if job not in held_up), None)
         found: list[Item] = []
+        if job is None:
+            return found
+        self._jobs.remove(job)
         chars = 0
         while job.waiting and len(found) < most and (not found or chars < most_chars):
             item = job.waiting.popleft()
