@@ -299,6 +299,11 @@ EXPRESSIONS = {
 }
 
 QUANTITIES = {
+    "5 feet 3 inches": "21/4 feet",
+    r"5\text{ feet }3\text{ inches}": "21/4 feet",
+    "1 h 30 min": "3/2 h",
+    "1 hour 30 minutes 15 seconds": "361/240 hour",
+    r"3\text{ kg }200\text{ g}": "16/5 kg",
     r"50\%": "50 %",
     "50%": "50 %",
     "50 percent": "50 percent",
@@ -739,6 +744,10 @@ REFUSED = {
     "numbers side by side": "6 7",
     "formulas side by side": "$6$ $7$",
     "groups side by side": "{2}{3}",
+    "more inches than a foot has": "5 feet 13 inches",
+    "parts in the wrong order": "5 inches 3 feet",
+    "parts of another kind": "5 cm 3 s",
+    "a part without a unit": "5 cm 3",
     "a determinant of a name": r"\det A",
     "a congruence": r"x \equiv 3 \pmod{7}",
     "a remainder": "10 mod 7",

@@ -18,12 +18,13 @@ from verifiers.answers.grammar.nodes import (
     Comparison,
     Expression,
     Negation,
+    Number,
     Product,
     Symbol,
 )
 from verifiers.answers.grammar.nodes import Relation as Sign
 from verifiers.answers.grammar.tokens import Token
-from verifiers.answers.grammar.unit_names import unit
+from verifiers.answers.grammar.unit_names import parts, unit
 from verifiers.answers.grammar.vocabulary import SCALES
 from verifiers.answers.values import (
     BaseNumber,
@@ -225,7 +226,10 @@ class Structures(Mathematics):
                 name = SCALES[self.take().text]
             return Quantity(Negation(of) if isinstance(node, Negation) else of, ((name, 1),))
         if self.is_unit(self.token):
-            return Quantity(node, unit(self, self.context.units))
+            read = unit(self, self.context.units)
+            if isinstance(node, Number) and node.value.denominator == 1:
+                node = parts(self, node.value, read) or node
+            return Quantity(node, read)
         return Scalar(node)
 
     def ends_unit(self) -> bool:
@@ -242,7 +246,8 @@ class Structures(Mathematics):
             return False
         else:
             (name, power), *others = found
-            if self.token.kind != "end" and self.token.text not in SEPARATORS:
+            parted = self.token.kind == "number" and self.tokens[self.index + 1].text in self.context.units
+            if self.token.kind != "end" and self.token.text not in SEPARATORS and not parted:
                 return False
             if others:
                 return any(len(atom) > 1 or exponent < 0 for atom, exponent in found) or found == (("N", 1), ("m", 1))

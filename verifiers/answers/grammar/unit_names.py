@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from fractions import Fraction
 
 from verifiers.answers.grammar.characters import plain
 from verifiers.answers.grammar.errors import GrammarError
 from verifiers.answers.grammar.mathematics import Mathematics
+from verifiers.answers.grammar.nodes import Number
 from verifiers.answers.grammar.notation import ENDS, tokens_of
 from verifiers.answers.grammar.tokens import Token
 from verifiers.answers.grammar.vocabulary import AFTER, BEFORE, SCALES
+from verifiers.answers.units import Dimension, UnitError, combined
 
 MAX_ATOMS = 12
 MAX_POWER = 12
@@ -56,6 +59,9 @@ def spread(parser: Mathematics) -> None:
         inside = inside[: -len(ENDS)]
         if not inside or any(part.kind == "text" for part in inside):
             raise GrammarError("a text that is no unit", position=parser.index)
+        following = parser.tokens[parser.index + 1]
+        if following.kind == "number":
+            following.glued = False
         parser.tokens[parser.index : parser.index + 1] = inside
 
 
@@ -97,3 +103,36 @@ def _power(parser: Mathematics) -> int:
     if braces:
         parser.expect("}")
     return -int(token.value) if negative else int(token.value)
+
+
+def parts(parser: Mathematics, whole: Fraction, first: Unit) -> Number | None:
+    """`5 ft 3 in`, `2 hours 30 minutes`: what smaller parts add to a whole number of one unit; None where none follow.
+
+    Raises GrammarError for a part that is not smaller, or of another kind.
+    """
+    if not _at_number(parser) or len(first) != 1:
+        return None
+    total, written = whole, f"{whole} {first[0][0]}"
+    factor, _, dimension = _known(parser, first)
+    last = factor
+    while _at_number(parser):
+        amount = parser.take()
+        smaller = unit(parser, parser.context.units)
+        size, _, kind = _known(parser, smaller)
+        if kind != dimension or not dimension or size >= last or amount.value * size >= last:
+            raise parser.error("parts of a quantity that do not belong together")
+        total += amount.value * size / factor
+        last = size
+        written += f" {amount.text} {smaller[0][0]}"
+    return Number(total, written)
+
+
+def _at_number(parser: Mathematics) -> bool:
+    return parser.token.kind == "number"
+
+
+def _known(parser: Mathematics, read: Unit) -> tuple[Fraction, int, Dimension]:
+    try:
+        return combined(read)
+    except UnitError as error:
+        raise parser.error(str(error)) from error
