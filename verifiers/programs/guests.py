@@ -13,7 +13,6 @@ from typing import Literal, NamedTuple, Self
 from runtime.errors import InfrastructureError
 from runtime.sandbox import CallResult, CallStatus, Limits, Priority, Sandbox, Session, SessionPool, Tier
 from verifiers.programs import harness, replies
-from verifiers.programs.parsing import TRIES
 from verifiers.programs.replies import Reply
 from verifiers.programs.spec import ProgramSpec
 from verifiers.programs.values import Arguments, Value, arguments_text
@@ -64,7 +63,7 @@ def opening(
     sessions: SessionPool, spec: ProgramSpec, *, caller: str = "programs", priority: Priority = Priority.TRAINING
 ) -> Opening:
     """A session where its limits are the spec's own, else a sandbox of its own."""
-    given: Limits = getattr(sessions, "limits", Limits())
+    given = sessions.limits
     seconds = max(spec.seconds, LOAD_SECONDS)
     fits = (
         seconds <= given.call_seconds
@@ -136,7 +135,7 @@ class Guest:
     def _load(self, seconds: float) -> Answer:
         self._place = self._opening.place(own=self._own)
         self._calls = 1
-        begun = _run(self._place, harness.begin(self._seed))
+        begun = self._place.run(harness.begin(self._seed))
         if begun.status is not CallStatus.OK:
             self.close()
             raise InfrastructureError(f"the judge's own part did not start: {begun.error or begun.status}")
@@ -168,7 +167,7 @@ class Guest:
     def _ask(self, nonce: str, code: str, seconds: float) -> Answer:
         assert self._place is not None
         self._calls += 1
-        result = _run(self._place, code, seconds)
+        result = self._place.run(code, seconds=seconds)
         self.seconds += result.seconds
         told = self._read(result, nonce)
         if told.kind == "lost":
@@ -187,17 +186,6 @@ class Guest:
         for word in found.signals:
             self.signals.setdefault(word)
         return _answer(found)
-
-
-def _run(place: Session | Sandbox, code: str, seconds: float | None = None) -> CallResult:
-    """One call. Sessions parse what they are given first, and with several threads CPython 3.11's parser may lose count
-    of its depth (SystemError): nothing has run then."""
-    for _ in range(TRIES):
-        try:
-            return place.run(code, seconds=seconds)
-        except SystemError:
-            continue
-    return place.run(code, seconds=seconds)
 
 
 def _answer(reply: Reply) -> Answer:

@@ -33,6 +33,7 @@ def trivial(spec: ProgramSpec) -> dict[str, str]:
     found["a function that returns its argument"] = (
         f"def {name}(*given, **named):\n    return given[0] if given else None\n{others}"
     )
+    found["a function that raises"] = f"def {name}(*given, **named):\n    raise ValueError\n{others}"
     found["a table of the visible examples"] = _table(spec) + others
     return found
 

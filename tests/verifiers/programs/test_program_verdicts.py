@@ -329,3 +329,13 @@ def test_a_value_comes_back_from_a_sandbox_as_it_went_in(sessions: Sessions, ech
 def echo(sessions: Sessions) -> Iterator[Guest]:
     with Guest(opening(sessions, SQUARES), "def echo(value):\n    return value\n", wanted="echo") as guest:
         yield guest
+
+
+def test_more_tests_than_a_session_has_calls_are_all_run(verifier: ProgramVerifier) -> None:
+    spec = ProgramSpec(
+        function="f", examples=tuple(Example(arguments=str(n), expected=str(n * n)) for n in range(900)), seconds=1.0
+    )
+    verdict = verifier.verify(spec, "def f(n):\n    return n * n\n")
+    assert verdict.passed
+    assert verdict.evidence["tests"] == 900
+    assert not verifier.verify(spec, "def f(n):\n    return n * n if n != 899 else 0\n").passed
