@@ -71,7 +71,7 @@ class Place:
         """Once, when there was no sandbox around what decided."""
         if verdict.isolation == "process" and not self._said:
             self._said = True
-            typer.echo("read in a process that confines itself: no broker can be had here", err=True)
+            typer.echo("read in a process that confines itself, because no broker can be had here", err=True)
 
 
 def place_for(

@@ -13,8 +13,7 @@ import json
 import os
 import stat
 import time
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Self
@@ -52,10 +51,14 @@ class Results:
     def about_path(self) -> Path:
         return about_path(self.path)
 
-    def earlier(self, ids: Iterator[str | int]) -> Iterator[dict[str, Any]]:
-        """The results that are there, in order, each compared with the next of `ids`; what a run left unfinished at
-        the end is cut off. Ask for all of them before the first `add`. Raises AssayError (2)."""
-        end = 0
+    def earlier(
+        self, ids: Iterator[str | int], again: Callable[[dict[str, Any]], bool] = lambda result: False
+    ) -> Iterator[dict[str, Any]]:
+        """The results that are there, in order, each compared with the next of `ids`. What a run left unfinished at the
+        end is cut off, and so are the last results as far as all of them are to be had `again`: `done` says how many
+        are kept. Ask for all of them before the first `add`. Raises AssayError (2)."""
+        end = place = 0
+        held: list[dict[str, Any]] = []
         with os.fdopen(os.dup(self._file), "rb") as stream:
             stream.seek(0)
             for number, line in enumerate(iter(stream.readline, b""), 1):
@@ -66,9 +69,12 @@ class Results:
                     break
                 if found["id"] != next(ids, None):
                     raise self._foreign(f"line {number} is not the result of pair {number}")
-                end += len(line)
-                self.done = number
-                yield found
+                held.append(found)
+                place += len(line)
+                if not again(found):
+                    end, self.done = place, number
+                    yield from held
+                    held.clear()
         self._end = end
         os.ftruncate(self._file, end)
 
@@ -156,11 +162,6 @@ class Results:
 
 def about_path(path: Path) -> Path:
     return path.with_name(f"{path.name}.run.json")
-
-
-def tally(results: Iterable[dict[str, Any]]) -> Counter[str]:
-    """How many have which outcome."""
-    return Counter(result["outcome"] for result in results)
 
 
 def _result(line: bytes) -> dict[str, Any] | None:

@@ -14,6 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -34,6 +35,10 @@ INTERRUPTED = 130
 BAD_SPEC = "bad_spec"
 UNUSABLE = "the spec cannot be used"
 """How the reason of a verdict begins that says nothing about the submission, because the spec decides nothing."""
+BROKEN = (Outcome.INFRA_ERROR,)
+"""What is tried again when a run is gone on with, as far as nothing else came after it."""
+MOST_BROKEN = 64
+"""Pairs in a row without a verdict, after which a run gives up: what keeps all of them from it will keep the rest."""
 BATCHES = {"answer": 16, "smt": 4, "checklist": 4}
 """Pairs that are asked about together, of kinds that are decided from a text: asking costs more than one takes."""
 TURNS = 4
@@ -74,10 +79,10 @@ def check_pairs(place: Place, job: Job, *, as_json: bool) -> ExitCode:
         pairs = Pairs(stream, name, job.kind, job.base)
         found = pairs.scan()
         if job.out is None:
-            return _check_all(place, job, pairs.items(), found.total, None, as_json=as_json)
+            return _check_all(place, job, pairs, found.total, None, as_json=as_json)
         about = _about(job, found.digest, version_of(next(pairs.items()).spec)) | place.about
         with Results(job.out, about, job.pairs) as results:
-            return _check_all(place, job, pairs.items(), found.total, results, as_json=as_json)
+            return _check_all(place, job, pairs, found.total, results, as_json=as_json)
 
 
 def kind_of(outcome: str, reason: str) -> str:
@@ -94,22 +99,26 @@ def code_of(counts: Counter[str]) -> ExitCode:
     return ExitCode.OK if counts.total() == counts[Outcome.PASS] else ExitCode.FAILED_VERDICT
 
 
-def _check_all(
-    place: Place, job: Job, items: Iterator[Item], count: int, results: Results | None, *, as_json: bool
-) -> ExitCode:
+def _check_all(place: Place, job: Job, pairs: Pairs, count: int, results: Results | None, *, as_json: bool) -> ExitCode:
     counts: Counter[str] = Counter()
     if results is not None:
-        ids = (item.id for item in items)
-        counts.update(kind_of(earlier["outcome"], earlier["reason"]) for earlier in results.earlier(ids))
+        ids = (item.id for item in pairs.items())
+        counts.update(_kind(earlier) for earlier in results.earlier(ids, again=lambda result: _kind(result) in BROKEN))
     before = counts.total()
     started = time.monotonic()
+    broken = 0
     with Progress(count, before) as progress:
         try:
             if before < count:
-                for some in _verdicts(place, job, items):
-                    _put(some, results, evidence=job.evidence)
-                    counts.update(kind_of(verdict.outcome, verdict.reason) for _, verdict in some)
+                for some in _verdicts(place, job, islice(pairs.items(), before, None)):
+                    lines = [result_of(item.id, verdict, evidence=job.evidence) for item, verdict in some]
+                    _put(lines, results)
+                    counts.update(map(_kind, lines))
                     progress.show(counts)
+                    for line in lines:
+                        broken = broken + 1 if _kind(line) in BROKEN else 0
+                    if broken >= MOST_BROKEN:
+                        raise _nothing_works(job, broken, lines[-1]["reason"])
         except KeyboardInterrupt:
             progress.clear()
             typer.echo(_stopped(job, counts.total(), count), err=True)
@@ -131,8 +140,20 @@ def _verdicts(place: Place, job: Job, items: Iterator[Item]) -> Iterator[Judged]
                 yield some
 
 
-def _put(some: Judged, results: Results | None, *, evidence: bool) -> None:
-    lines = [result_of(item.id, verdict, evidence=evidence) for item, verdict in some]
+def _kind(result: dict[str, Any]) -> str:
+    return kind_of(result["outcome"], result["reason"])
+
+
+def _nothing_works(job: Job, broken: int, reason: str) -> AssayError:
+    again = " and run the same command again" if job.out is not None else ""
+    return AssayError(
+        f"stopped: the last {broken} pairs got no verdict: {reason}",
+        f"mend what that says{again}: they are tried again",
+        ExitCode.INFRASTRUCTURE,
+    )
+
+
+def _put(lines: list[dict[str, Any]], results: Results | None) -> None:
     if results is None:
         show_results(lines)
     else:

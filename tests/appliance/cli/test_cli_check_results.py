@@ -111,6 +111,16 @@ def test_a_run_that_left_nothing_can_begin_anew_about_something_else(tmp_path: P
     assert write(out, 0, about=ABOUT | {"seconds": 1.0}) == 0
 
 
+def test_the_last_results_are_had_again_as_far_as_nothing_else_came_after_them(tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    write(out, 0, 1, 2, 3, 4)
+    lines = out.read_bytes().splitlines(keepends=True)
+    with Results(out, ABOUT) as results:
+        kept = list(results.earlier(iter(range(9)), again=lambda result: result["id"] in (1, 3, 4)))
+        assert ([result["id"] for result in kept], results.done) == ([0, 1, 2], 3)
+    assert out.read_bytes() == b"".join(lines[:3])
+
+
 def test_two_runs_at_once_are_refused(tmp_path: Path) -> None:
     out = tmp_path / "out.jsonl"
     program = (
