@@ -176,7 +176,7 @@ def _numbers(item: NumbersItem, document: Document, sources: Sequence[Source]) -
         known = Facts((), "none")
     facts = Facts(given, item.derived)
     code = [block.text for block in document.of("code")]
-    shown = unicodedata.normalize("NFKC", "\n".join([document.shown, *code]))
+    shown = "\n".join([document.shown, *code])
     said = figures("\n".join(citations.BRACKETS.sub("", line) for line in shown.splitlines()))
     free = [number for number in said if number.value.denominator == 1 and 0 <= number.value <= item.free_up_to]
     bound = [number for number in said if number.percent or number not in free]

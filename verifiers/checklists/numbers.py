@@ -7,16 +7,22 @@ numbers.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import permutations
 
 NUMBER = re.compile(
-    r"(?:(?<!\w)|(?<=\b[A-Z]{3}))(?<!\d[.,])(?<![A-Za-z][-\u2010\u2011])(?P<sign>(?<![\w)\]])[-+\u2212\u2013](?=\.?\d))?"
+    r"(?<!\d)(?<!\d[.,])(?P<sign>(?<![\w)\]])[-+\u2212\u2013](?=\.?\d))?"
     r"(?P<digits>\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!\d)|\d+(?:\.\d+)?|(?<!\d)\.\d+)(?P<power>[eE][-+]?\d{1,3}(?!\w))?"
     r"(?P<after>\s?(?:%|percent\b|per cent\b)|\s(?:thousand|million|billion|trillion)\b)?"
 )
+BEFORE = re.compile(r"([^\W\d_]+)([-\u2010\u2011]?)$")
+CURRENCIES = frozenset({"USD", "EUR", "GBP", "CHF", "JPY", "CNY", "CAD", "AUD", "INR"})
+LENGTHS = frozenset({"km", "m", "dm", "cm", "mm", "ft", "mi"})
+POWERS = re.compile("(?<=[A-Za-z])[\u00b9\u00b2\u00b3\u2070-\u207f]+")
+"""Behind letters they belong to a unit: `km\u00b2`."""
 SCALES = {"hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
 SMALL = "zero - two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
 SMALL += " eighteen nineteen"
@@ -50,7 +56,8 @@ class Figure:
 
 def figures(text: str) -> list[Figure]:
     """All numbers of a text, in order of their kind: digits first, then words. Overlong ones are left out."""
-    return [*_digits(text), *_spelled(text)]
+    seen = unicodedata.normalize("NFKC", POWERS.sub("", text))
+    return [*_digits(seen), *_spelled(seen)]
 
 
 def figure(text: str) -> Figure | None:
@@ -62,7 +69,7 @@ def figure(text: str) -> Figure | None:
 def _digits(text: str) -> Iterator[Figure]:
     for match in NUMBER.finditer(text):
         digits = match["digits"].replace(",", "")
-        if len(digits) > MAX_DIGITS:
+        if len(digits) > MAX_DIGITS or _is_name(text, match.start(), digits):
             continue
         value = Fraction(digits + (match["power"] or ""))
         after = (match["after"] or "").strip()
@@ -71,6 +78,23 @@ def _digits(text: str) -> Iterator[Figure]:
         decimals = 0 if match["power"] or after in SCALES else len(digits.partition(".")[2])
         significant = len(digits.replace(".", "").lstrip("0"))
         yield Figure(match.group().strip(), value, percent, decimals, significant)
+
+
+def _is_name(text: str, start: int, digits: str) -> bool:
+    """Whether digits belong to letters before them, as in `H2O`, `GPT4`, `COVID-19` and `m2`.
+
+    Not so in `USD999`, `rose9` and `mid-2024`: what is glued to an ordinary word is still a number.
+    """
+    before = BEFORE.search(text, max(0, start - 40), start)
+    if before is None or before[1] in CURRENCIES:
+        return False
+    if before[2]:
+        return before[1] != before[1].lower()
+    return len(before[1]) == 1 or (before[1].isupper() and len(before[1]) <= 5) or _is_power(before[1], digits)
+
+
+def _is_power(unit: str, digits: str) -> bool:
+    return unit in LENGTHS and digits in ("2", "3")
 
 
 def _spelled(text: str) -> Iterator[Figure]:
