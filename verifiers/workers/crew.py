@@ -22,14 +22,12 @@ from collections import Counter, deque
 from dataclasses import dataclass, field
 from typing import Any
 
-from pydantic import ValidationError
-
 from verifiers.verdict import Ground, Verdict
 from verifiers.workers.channel import Channel
 from verifiers.workers.frames import FrameError, Frames, encode
 from verifiers.workers.hand import OUT_OF_MEMORY
 from verifiers.workers.jobs import Item, Job, Waiting, broken, failed, unusable
-from verifiers.workers.lines import BUSY_SHARE, CLOCK, INDEX, PATIENCE, Kind, Line, Lines, pack
+from verifiers.workers.lines import BUSY_SHARE, CLOCK, INDEX, PATIENCE, Kind, Line, LineError, Lines, pack
 
 CHUNK = 64
 CHUNK_CHARS = 200_000
@@ -144,7 +142,7 @@ class Crew:
         try:
             for line in self._lines.feed(data):
                 self._take(line)
-        except (ValueError, KeyError, TypeError, FrameError, ValidationError) as error:
+        except (ValueError, KeyError, TypeError, LineError) as error:
             raise CrewLost(f"it does not speak this protocol: {type(error).__name__}") from error
 
     def watch(self) -> None:
@@ -206,9 +204,12 @@ class Crew:
         match line.kind:
             case Kind.SAID:
                 hand.heard = time.monotonic()
-                hand.frames.feed(line.body)
-                while (answer := hand.frames.next()) is not None:
-                    self._answer(hand, answer)
+                try:
+                    hand.frames.feed(line.body)
+                    while (answer := hand.frames.next()) is not None:
+                        self._answer(hand, answer)
+                except (ValueError, KeyError, TypeError, FrameError):
+                    self._end(hand)  # it has lost its mind; what it has not answered is blamed and passed on at its end
                 if hand.slow and not hand.items and not hand.killed:
                     self._end(hand)
             case Kind.SLOW:
@@ -218,15 +219,17 @@ class Crew:
                 self._has_ended(hand, json.loads(line.body))
 
     def _answer(self, hand: Hand, answer: dict[str, Any]) -> None:
-        item = hand.items.pop(answer["index"], None)
-        hand.answered += 1
+        item = hand.items.get(answer["index"])
         if item is None:
             return
+        verdict: Verdict | None = None
+        if answer["kind"] == "verdict":
+            verdict = Verdict.model_validate({**answer["verdict"], "isolation": self._channel.isolation})
+        del hand.items[answer["index"]]
+        hand.answered += 1
         match answer["kind"]:
-            case "verdict":
-                content = answer["verdict"]
-                content["isolation"] = self._channel.isolation
-                item.job.settle(item, Verdict.model_validate(content))
+            case "verdict" if verdict is not None:
+                item.job.settle(item, verdict)
             case "memory":
                 others = list(hand.items.values())
                 hand.items.clear()

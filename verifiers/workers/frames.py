@@ -46,5 +46,5 @@ class Frames:
         del self._bytes[:end]
         try:
             return json.loads(body)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise FrameError("a frame that is not JSON") from error

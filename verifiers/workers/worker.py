@@ -39,7 +39,7 @@ LOWER = 7
 """By how much its niceness grows then: beside one other process it has a sixth of a processor."""
 IDLE_SHARE = 0.01
 """Of its time: who computes less does not compute, but was stopped, or waits."""
-MAX_FRAME = 16 << 20
+MAX_FRAME = 4 << 20
 """Of one answer; a hand that says more has lost its mind."""
 
 
