@@ -217,6 +217,15 @@ def load(nonce: str, source: str, wanted: str, driver: str) -> str:
     return f"_assay_load({nonce!r}, {source!a}, {wanted!r}, {driver!a})"
 
 
+GIVEN = "*_assay_given[0], **_assay_given[1]"
+"""As arguments: those that were handed over before."""
+
+
+def give(arguments: str) -> str:
+    """Has the arguments of the next call read, before its time begins."""
+    return f"_assay_given = (lambda *given, **named: (given, named))({arguments})"
+
+
 def call(nonce: str, function: str, arguments: str) -> str:
     """`arguments` is what `values.arguments_text` makes."""
     return f"_assay_call({nonce!r}, {function!r}{', ' if arguments else ''}{arguments})"

@@ -339,3 +339,16 @@ def test_more_tests_than_a_session_has_calls_are_all_run(verifier: ProgramVerifi
     assert verdict.passed
     assert verdict.evidence["tests"] == 900
     assert not verifier.verify(spec, "def f(n):\n    return n * n if n != 899 else 0\n").passed
+
+
+def test_reading_a_large_input_is_not_the_programs_time(verifier: ProgramVerifier) -> None:
+    numbers = list(range(40_000))
+    spec = ProgramSpec(
+        function="f",
+        examples=(
+            Example(arguments=f"{numbers}, start=1", expected=str(sum(numbers) + 1)),
+            Example(arguments="[1]", expected="1"),
+        ),
+        seconds=1.0,
+    )
+    assert verifier.verify(spec, "def f(xs, start=0):\n    return sum(xs, start)\n").passed
