@@ -133,18 +133,19 @@ class Bench:
     def _possible(self, assertions: Sequence[Term], first: Answer) -> Finding:
         said = {"z3": "sat"}
         values = shown(first.interpretation, first.shown)
-        holds, by_zero = True, False
+        holds, by_zero, quantified = True, False, False
         for term in assertions:
             try:
                 held = evaluate(term, first.interpretation)
             except Undefined as error:
-                holds, by_zero = False, by_zero or error.by_zero
+                holds, by_zero, quantified = False, by_zero or error.by_zero, quantified or error.quantified
                 continue
             if held is not True:
                 raise SolverBroke("Z3 gives values that do not hold")
         if holds:
             return Finding(Possible.YES, {**said, "arithmetic": "holds"}, False, first.interpretation, values, True)
-        other = self._ask_second(assertions)
+        # Without quantifiers Z3 has looked at its values itself, and cvc5 has loops that no effort ends.
+        other = self._ask_second(assertions) if quantified or self._second == "required" else None
         if other is not None:
             said["cvc5"] = _words(other)
             if other.satisfiable is Satisfiable.NO:

@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 import z3
+from z3 import z3core
 
 from verifiers.answers.reading import clipped
 from verifiers.smt.terms import Function, Sort
@@ -40,10 +41,10 @@ class Reader:
         return self._value(value, function.range)
 
     def _table(self, function: Function, known: Any) -> Table:
-        meaning = self._model[known]
-        if meaning is None:
+        if not z3core.Z3_model_has_interp(self._model.ctx.ref(), self._model.model, known.ast):
             example = self._model.eval(known(*[self._any(sort) for sort in function.domain]), model_completion=True)
             return Table({}, self._value(example, function.range))
+        meaning = self._model[known]
         self.shown[function.name] = clipped(str(meaning))
         return self._entries(meaning, function.domain, function.range)
 
