@@ -230,7 +230,8 @@ def test_without_a_broker_programs_are_refused_and_answers_are_read_in_a_process
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     spec, source = tmp_path / "spec.toml", tmp_path / "source.py"
-    spec.write_text('function = "f"\n[[examples]]\narguments = "1"\nexpected = "1"\n')
+    examples = "".join(f'[[examples]]\narguments = "{n}"\nexpected = "{n}"\n' for n in (1, 2))
+    spec.write_text(f'function = "f"\n{examples}')
     source.write_text("def f(x): return x\n")
     told = checked("answer", "--gold", "1/2", "--answer", "0.5", shared=False)
     assert (told.returncode, told.stdout.split()[0]) == (0, "pass"), told.stderr
