@@ -119,7 +119,7 @@ class Comparer:
             return answer, expected.value
         if isinstance(expected, Tuple) and _says_interval(answer):
             # `(0, 1)` alone may be a point or an interval: an inequality or a union settles it.
-            read = _open_interval(*expected.items) if len(expected.items) == 2 else None
+            read = self._open_interval(*expected.items) if len(expected.items) == 2 else None
             return answer, read or expected
         if isinstance(answer, Relation) and not isinstance(expected, Relation | Named) and not is_set(expected):
             return self._unnamed(answer, expected), expected
@@ -194,7 +194,7 @@ class Comparer:
             case (Listing(), FiniteSet()) | (FiniteSet(), Listing()):
                 return matched(answer.items, expected.items, self.compare, repeats=False)  # type: ignore[union-attr]
             case (Tuple((low, high)), other) if is_set(other) and not isinstance(other, FiniteSet):
-                read = _open_interval(low, high)
+                read = self._open_interval(low, high)
                 if read is not None:
                     return compare_sets(read, expected, self.compare, self.scalars)
             case (Interval(), Tuple(items)) if len(items) == 2 and not (answer.closed_low or answer.closed_high):
@@ -207,6 +207,17 @@ class Comparer:
 
     def _kinds(self, answer: Value, expected: Value) -> Finding:
         return _different(f"{kind(answer)}, where {kind(expected)} was expected")
+
+    def _open_interval(self, low: Value, high: Value) -> Interval | None:
+        """What `(low, high)` says as an interval; None where its ends are not in rising order."""
+        if not isinstance(low, Scalar | Infinity) or not isinstance(high, Scalar | Infinity):
+            return None
+        ends = _bound(low), _bound(high)
+        if isinstance(ends[0], Infinity) or isinstance(ends[1], Infinity):
+            rising = ends[0] == Infinity(-1) or ends[1] == Infinity(1)
+        else:
+            rising = not any(map(symbols, ends)) and self.scalars.order(*ends) == -1  # type: ignore[arg-type]
+        return Interval(*ends, False, False) if rising else None
 
     # -- numbers
 
@@ -326,12 +337,6 @@ def _point(of: Interval) -> Value:
     if of.closed_low or of.closed_high:
         return of
     return Tuple((_end(of.low), _end(of.high)))
-
-
-def _open_interval(low: Value, high: Value) -> Interval | None:
-    if not isinstance(low, Scalar | Infinity) or not isinstance(high, Scalar | Infinity):
-        return None
-    return Interval(_bound(low), _bound(high), False, False)
 
 
 def _bound(end: Scalar | Infinity) -> Expression | Infinity:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from answer_pairs import Pair, pairs
 
@@ -47,3 +49,17 @@ def test_the_pairs_are_of_both_sorts_and_each_has_its_own_id(name: str) -> None:
     found = pairs(name)
     assert len({pair.id for pair in found}) == len(found)
     assert 0.4 <= sum(pair.equal for pair in found) / len(found) <= 0.6
+
+
+def test_any_answer_to_any_question_gets_a_verdict() -> None:
+    draw = random.Random(20)
+    known = pairs("ours") + pairs("others")
+    for _ in range(400):
+        asked, answered = draw.choice(known), draw.choice(known)
+        if answered.category in ("calculus", "radical") or asked.category == "calculus":
+            continue
+        try:
+            verdict = VERIFIER.verify(asked.spec.model_copy(update={"form": "equal"}), answered.prediction)
+        except SpecError:
+            continue
+        assert verdict.ground is not None
