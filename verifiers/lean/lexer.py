@@ -91,6 +91,7 @@ KINDS = {
 def words(text: str) -> Iterator[Word]:
     """All words of the text, white space and comments with them."""
     position = 0
+    closed: int | None = None
     while position < len(text):
         found = WORD.match(text, position)
         assert found is not None  # `mark` matches any character
@@ -100,16 +101,14 @@ def words(text: str) -> Iterator[Word]:
         if group == "block":
             # Lean does not look at the character after `/-`: in `/-/- -/` one comment begins and ends.
             end = _block_end(text, end if text[end : end + 1] in ("-", "!") else min(end + 1, len(text)))
-        elif group == "string":
-            end = _string_end(text, end)
-        elif group == "raw":
-            close = text.find('"' + found["hashes"], end)
-            end = len(text) if close < 0 else close + 1 + len(found["hashes"])
+        elif group in ("string", "raw"):
+            closed = _string_end(text, end) if group == "string" else _raw_end(text, end, found["hashes"])
+            end = len(text) if closed is None else closed
         doubtful = group in ("line", "block", "char", "string", "raw") and (
             (position > 0 and ROOM.match(text[position - 1]) is None) or NESTED.match(text, position) is not None
         )
-        if group in ("raw", "string") and end == len(text):
-            doubtful = True  # it may have no end, and then Lean goes on reading somewhere
+        if group in ("raw", "string") and closed is None:
+            doubtful = True  # Lean gives up on it, and goes on reading somewhere
         yield Word(KINDS[group], text[position:end], position, doubtful)
         position = end
 
@@ -153,6 +152,11 @@ def _block_end(text: str, position: int) -> int:
     return position
 
 
-def _string_end(text: str, position: int) -> int:
+def _string_end(text: str, position: int) -> int | None:
     found = STRING_END.match(text, position)
-    return len(text) if found is None else found.end()
+    return None if found is None else found.end()
+
+
+def _raw_end(text: str, position: int, hashes: str) -> int | None:
+    found = text.find('"' + hashes, position)
+    return None if found < 0 else found + 1 + len(hashes)

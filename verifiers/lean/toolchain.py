@@ -1,8 +1,8 @@
 """Which Lean this machine has, without starting it.
 
-Looked for, in this order: a folder that somebody names, by hand or in $ASSAY_LEAN; elan's default toolchain and its
+Looked for, in this order: a folder that somebody names, by hand or in $LEAN_TOOLCHAIN; elan's default toolchain and its
 other ones ($ELAN_HOME or ~/.elan); `lean` on the PATH. A folder is a toolchain when it has lib/lean with the shared
-library and Init.olean. $ASSAY_LEAN_PROJECT names a Lake project whose compiled packages can be imported too.
+library and Init.olean. $LEAN_PROJECT names a Lake project whose compiled packages can be imported too.
 """
 
 from __future__ import annotations
@@ -78,10 +78,10 @@ def find(
 ) -> Toolchain | None:
     """The Lean to use. A configured folder that is none gives None, whatever else there is."""
     environ = os.environ if environ is None else environ
-    if not projects and environ.get("ASSAY_LEAN_PROJECT"):
-        projects = project_folders(Path(environ["ASSAY_LEAN_PROJECT"]).absolute())
-    if configured is None and environ.get("ASSAY_LEAN"):
-        configured = Path(environ["ASSAY_LEAN"])
+    if not projects and environ.get("LEAN_PROJECT"):
+        projects = project_folders(Path(environ["LEAN_PROJECT"]).absolute())
+    if configured is None and environ.get("LEAN_TOOLCHAIN"):
+        configured = Path(environ["LEAN_TOOLCHAIN"])
     if configured is not None:
         return _toolchain(configured, "configured", projects)
     for root, source in _candidates(environ):

@@ -17,6 +17,7 @@ PIECES = st.lists(
 ).map("".join)
 
 
+@settings(deadline=None)
 @given(PIECES)
 def test_no_character_is_lost(text: str) -> None:
     found = list(words(text))
@@ -96,7 +97,7 @@ ITEMS = st.lists(
 ).map("".join)
 
 
-@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
 @given(before=ITEMS)
 def test_what_lean_reads_as_code_is_code_here(local: Local, before: str) -> None:
     text = f"{before}\n#print axioms rfl\n"

@@ -53,7 +53,7 @@ def test_what_is_no_compiled_file_is_refused(data: bytes) -> None:
             Olean(text)
 
 
-@settings(max_examples=200)
+@settings(deadline=None, max_examples=200)
 @given(at=st.integers(0, 1 << 20), value=st.integers(0, (1 << 64) - 1))
 def test_hostile_bytes_are_read_or_refused(data: bytes, at: int, value: int) -> None:
     at = at % (len(data) - 8) & ~7

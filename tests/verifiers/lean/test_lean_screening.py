@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from verifiers.lean.screening import MOST_FINDINGS, parts, screen
@@ -107,11 +107,13 @@ def test_where_is_said_and_how_many_is_bounded() -> None:
     assert (found[0].line, found[0].column) == (2, 3)
 
 
+@settings(deadline=None)
 @given(st.text(max_size=200))
 def test_no_text_breaks_it(text: str) -> None:
     screen(text)
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from(["@[", "]", "(", "set_option", "attribute", "[", "notation", '"x"', ",", "simp"])))
 def test_no_mixture_of_its_own_words_breaks_it(pieces: list[str]) -> None:
     screen(" ".join(pieces))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import json
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -11,8 +13,8 @@ from typing import Any
 import pytest
 from conftest import Local
 
-from verifiers.lean import running
-from verifiers.lean.server import COLD, FALSE_PROBE, PROBE
+from verifiers.lean import server
+from verifiers.lean.server import COLD, PROBE
 from verifiers.lean.toolchain import Toolchain
 
 RUNAWAY = "theorem x : @Nat.rec (fun _ => Nat) 0 (fun _ x => x) 100000000000000000000 = 0 := by decide +kernel"
@@ -126,23 +128,39 @@ except ReplayRefused as error:
     os._exit(1)
 os._exit(0)
 """
+ASK_TOOL = """
+import json, sys
+sys.path.insert(0, {root!r})
+from verifiers.lean.running import Lean, Step
+from verifiers.lean.server import FALSE_PROBE, PROBE
+lean = Lean({library!r})
+lean.tool, lean.replays = {tool!r}, "tool"
+limits = {{"module": "X", "seconds": 60, "memory_mib": 2048}}
+said = []
+for source in (PROBE, FALSE_PROBE):
+    file = Step(lean, limits | {{"source": source, "keep": True}}).run()["file"]
+    said.append(Step(lean, limits | {{"files": {{"X.olean": file}}, "replay": "X.olean"}}).run()["replayed"])
+print(json.dumps(said))
+"""
 
 
-def test_a_toolchains_own_replay_program_does_where_the_library_does_not(
-    toolchain: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_toolchains_own_replay_program_does_where_the_library_does_not(toolchain: Toolchain, tmp_path: Path) -> None:
+    """In a process of its own: a step ends all children of whoever asks for it."""
     tool = tmp_path / "leanchecker"
-    root = str(Path(running.__file__).resolve().parents[2])
-    tool.write_text(TOOL.format(python=sys.executable, root=root, library=str(toolchain.library)))
+    known = {"root": str(Path(server.__file__).resolve().parents[2]), "library": str(toolchain.library)}
+    tool.write_text(TOOL.format(python=sys.executable, **known))
     tool.chmod(0o755)
-    lean = running.Lean(str(toolchain.library))
-    lean.tool, lean.replays = str(tool), "tool"
-    monkeypatch.setenv("LEAN_PATH", str(toolchain.compiled))
-    limits: dict[str, Any] = {"module": "X", "seconds": 60, "memory_mib": 2048}
-    for source, expected in ((PROBE, "yes"), (FALSE_PROBE, "(kernel)")):
-        file = running.Step(lean, limits | {"source": source, "keep": True}).run()["file"]
-        found = running.Step(lean, limits | {"files": {"X.olean": file}, "replay": "X.olean"}).run()
-        assert expected in found["replayed"], found
+    ran = subprocess.run(
+        [sys.executable, "-c", ASK_TOOL.format(tool=str(tool), **known)],
+        env={"LEAN_PATH": str(toolchain.compiled), "TMPDIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=True,
+    )
+    true, false = json.loads(ran.stdout)
+    assert true == "yes"
+    assert "(kernel)" in false
 
 
 @pytest.mark.parametrize("environment", [{"LEAN_PATH": "/nowhere"}])

@@ -23,7 +23,7 @@ def test_a_configured_folder_is_taken_and_no_other(toolchain: Toolchain, tmp_pat
     assert found is not None
     assert (found.root, found.source) == (toolchain.root, "configured")
     assert find(tmp_path / "nothing", environ=environ) is None
-    found = find(environ=environ | {"ASSAY_LEAN": str(toolchain.root)})
+    found = find(environ=environ | {"LEAN_TOOLCHAIN": str(toolchain.root)})
     assert found is not None
     assert found.source == "configured"
 
