@@ -75,6 +75,11 @@ def test_cvc5_answers_in_every_theory(text: str) -> None:
     assert Cvc5(2_000_000).check(asserted(f"{text}(assert (distinct 1 1))")).satisfiable is Satisfiable.NO
 
 
+def test_cvc5_is_not_asked_what_it_never_ends_with() -> None:
+    terms = asserted("(declare-const s Real)(assert (is_int s))(assert (not (is_int (* s s))))")
+    assert Cvc5(1_000_000).check(terms).satisfiable is Satisfiable.UNKNOWN
+
+
 def agree(seeds: range) -> dict[Possible, int]:
     """How many random claims are possible, impossible, unknown. A contradiction raises SolverBroke."""
     found = dict.fromkeys(Possible, 0)
