@@ -44,6 +44,9 @@ def answer(
         list[str] | None,
         typer.Option("--variable", metavar="NAME", help="A symbol that may occur; those of the gold unless given."),
     ] = None,
+    domain: Annotated[
+        str | None, typer.Option("--domain", help="Of symbols: real (unless given), complex, positive or integer.")
+    ] = None,
     spec: options.SpecFile = None,
     jobs: options.Jobs = 1,
     seconds: options.Seconds = None,
@@ -63,6 +66,7 @@ def answer(
         order="any" if any_order else None,
         units=units,
         variables=variables,
+        domain=domain,
     )
     if options.many({"--gold": gold, "--answer": answer}, pairs, out):
         options.spec_of("answer", {**fields, "expected": "0"})

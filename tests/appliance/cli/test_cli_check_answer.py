@@ -48,6 +48,8 @@ def wait_for_lines(path: Path, count: int, process: subprocess.Popen[str]) -> No
         (["--gold", "7", "--answer", "\\boxed{7} or \\boxed{8}", "--boxed"], 1, "fail"),
         (["--gold", "(1, 2)", "--answer", "(2, 1)", "--any-order"], 0, "pass"),
         (["--gold", "5 cm", "--answer", "5", "--units", "optional"], 0, "pass"),
+        (["--gold", "sqrt(x^2)", "--answer", "x"], 1, "fail"),
+        (["--gold", "sqrt(x^2)", "--answer", "x", "--domain", "positive", "--form", "equal"], 0, "pass"),
     ],
 )
 def test_one_answer_is_checked_and_the_exit_code_says_so(checked, arguments, code, outcome) -> None:
