@@ -26,7 +26,7 @@ DEFINED = LeanSpec(
 DEFINED_FALSE = LeanSpec(
     statement="def twice (n : Nat) : Nat := n + n\n\ntheorem target : twice 1 = 3 := sorry\n", seconds=20
 )
-QUICK = LeanSpec(statement="theorem target : 2 + 2 = 5 := sorry\n", seconds=2, memory_mib=1024)
+QUICK = LeanSpec(statement="theorem target : 2 + 2 = 5 := sorry\n", seconds=1, memory_mib=1024)
 
 
 def cases() -> Iterator[Case]:

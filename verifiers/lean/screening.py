@@ -23,8 +23,6 @@ CHEATS = {
     "sorryAx": "calls the axiom behind `sorry` by its name",
     "unsafe": "unsafe code",
     "implemented_by": "other code in the place of a definition",
-    "extern": "foreign code in the place of a definition",
-    "csimp": "other code in the place of a definition",
     "prelude": "a Lean without its own library",
     "initialize": "code that runs when the file is imported",
     "builtin_initialize": "code that runs when the file is imported",

@@ -13,7 +13,7 @@ from verifiers.lean.verifier import LeanVerifier
 from verifiers.verdict import Ground, Outcome
 
 CASES = list(cases())
-EXPENSIVE = [case for case in CASES if 42 in case.rows]
+OWN_FAULT = (Ground.TIMEOUT, Ground.MEMORY, Ground.REFUTED, Ground.UNREADABLE)
 MOST_EVIDENCE = 20_000
 
 
@@ -24,6 +24,7 @@ def test_a_canary_is_judged_as_it_has_to_be(lean: LeanVerifier, case: Case) -> N
     assert verdict.outcome is not Outcome.INFRA_ERROR, verdict
     assert not case.suspected or verdict.outcome is Outcome.HACK_SUSPECTED, verdict
     assert verdict.ground is not None
+    assert 42 not in case.rows or verdict.ground in OWN_FAULT, verdict
     assert len(json.dumps(verdict.evidence)) < MOST_EVIDENCE
 
 
@@ -36,14 +37,6 @@ def test_no_cheat_passes_when_its_words_are_not_looked_at(
     monkeypatch.setattr(verifier, "screen", lambda *_, **__: [])
     verdict = lean.verify(case.spec, case.submission)
     assert verdict.outcome in (Outcome.FAIL, Outcome.HACK_SUSPECTED), verdict
-
-
-@pytest.mark.parametrize("case", EXPENSIVE, ids=lambda case: case.name)
-def test_what_is_expensive_is_the_submissions_own_fault(lean: LeanVerifier, case: Case) -> None:
-    verdict = lean.verify(case.spec.model_copy(update={"seconds": 1.0}), case.submission)
-    assert verdict.outcome is Outcome.FAIL
-    assert verdict.ground in (Ground.TIMEOUT, Ground.MEMORY, Ground.REFUTED, Ground.UNREADABLE), verdict
-    assert lean.verify(CASES[0].spec, CASES[0].submission).passed  # and the next one is served
 
 
 def test_names_are_unique_and_rows_are_covered() -> None:

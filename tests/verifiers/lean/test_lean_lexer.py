@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from conftest import Local
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from lean_kit import Local
 
 from verifiers.lean.lexer import Kind, code, line_and_column, plain, words
 

@@ -6,9 +6,9 @@ import base64
 from typing import Any
 
 import pytest
-from conftest import Local, word
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from lean_kit import Local, word
 
 from verifiers.lean.olean import Olean, OleanError
 

@@ -84,6 +84,7 @@ def test_what_is_needless_is_refused_without_accusation(text: str) -> None:
         "example (s : Finset Nat) : #s = 0 := y",
         "theorem x (h : a ∣ b) : f '' s = t := y",
         "def f := native",
+        "theorem x (extern csimp : p) : p := extern",
         "sorry",
     ],
 )

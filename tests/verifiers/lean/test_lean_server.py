@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Local
+from lean_kit import Local
 
 from verifiers.lean import server
 from verifiers.lean.server import COLD, PROBE

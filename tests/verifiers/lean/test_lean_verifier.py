@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Local
+from lean_kit import Local
 
 from runtime.errors import RefusedError
 from runtime.settings import BrokerSettings, RuntimeSettings
