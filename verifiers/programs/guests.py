@@ -40,7 +40,7 @@ class Answer(NamedTuple):
     names: tuple[str, ...] = ()
     status: CallStatus = CallStatus.OK
     forged: bool = False
-    """Its mark was printed more than once, or something else than a reply stood behind it."""
+    """Its mark was printed more than once."""
 
 
 class Opening(NamedTuple):
@@ -195,7 +195,8 @@ class Guest:
             return Answer("lost", status=result.status, text=result.error)
         found, marks = replies.find(result.output, nonce)
         if found is None:
-            return Answer("lost", text="it ended without a reply", forged=marks > 0)
+            why = "it ended without a reply" if marks == 0 else "its reply cannot be read"
+            return Answer("lost", text=why, forged=marks > 1)
         for word in found.signals:
             self.signals.setdefault(word)
         return _answer(found)

@@ -17,7 +17,7 @@ from typing import NamedTuple, TypeAlias
 from verifiers.programs.parsing import parsed
 
 MOST_DEPTH = 64
-MOST_ITEMS = 1_000_000
+MOST_ITEMS = 3_000_000
 LONG_BITS = 12_000
 """Integers beyond are written in hexadecimal: writing and reading decimal digits takes quadratic time."""
 

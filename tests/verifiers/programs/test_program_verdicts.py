@@ -22,7 +22,7 @@ from verifiers.programs.controls import SOLVE
 from verifiers.programs.generators import Integers, Lists
 from verifiers.programs.guests import Guest, opening
 from verifiers.programs.spec import Example, ProgramSpec, Relation, Run, Tool
-from verifiers.programs.values import Arguments, of_native
+from verifiers.programs.values import MOST_DEPTH, Arguments, Value, of_native
 from verifiers.programs.verifier import ProgramVerifier
 from verifiers.verdict import Ground, Outcome, Verdict
 
@@ -352,3 +352,19 @@ def test_reading_a_large_input_is_not_the_programs_time(verifier: ProgramVerifie
         seconds=1.0,
     )
     assert verifier.verify(spec, "def f(xs, start=0):\n    return sum(xs, start)\n").passed
+
+
+def test_a_result_may_be_as_deep_and_as_large_as_the_caps_say(echo: Guest, verifier: ProgramVerifier) -> None:
+    deep: Value = []
+    for _ in range(MOST_DEPTH):
+        deep = [deep]
+    told = echo.call("echo", Arguments((deep,)), 2.0)
+    assert (told.kind, told.value) == ("value", deep)
+    spec = ProgramSpec(
+        function="f",
+        examples=(Example(arguments="0", expected="0"), Example(arguments="1", expected="1")),
+        output_bytes=1 << 20,
+        seconds=20.0,
+    )
+    verdict = verifier.verify(spec, "def f(n):\n    return [1 << 3_000_000] if n else [0] * 300_000\n")
+    assert verdict.outcome is Outcome.FAIL
