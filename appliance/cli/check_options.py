@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from appliance.errors import AssayError, ExitCode
-
 if TYPE_CHECKING:
+    from appliance.errors import AssayError
     from verifiers.spec import Spec
 
 PairsFile = Annotated[
@@ -42,6 +41,9 @@ STDIN = "-"
 
 
 def usage(message: str, hint: str) -> AssayError:
+    """The error to raise for what cannot be asked."""
+    from appliance.errors import AssayError, ExitCode
+
     return AssayError(message, hint, ExitCode.USAGE)
 
 
