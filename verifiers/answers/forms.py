@@ -30,6 +30,7 @@ from verifiers.answers.grammar.nodes import (
     walk,
 )
 from verifiers.answers.grammar.rational import integer_root, rational
+from verifiers.answers.monomials import NoNormalFormError, primes
 from verifiers.answers.parts import comparisons, expressions, values
 from verifiers.answers.reading import is_written_number
 from verifiers.answers.rewriting import BINDERS, KNOWN
@@ -261,7 +262,7 @@ def _root_unsimplified(of: Expression, degree: int) -> str:
             number = abs(value.numerator)
             if number and integer_root(number, degree) ** degree == number:
                 return "a root is left to be computed"
-            powers = normal.primes(number) if number else []
+            powers = primes(number) if number else []
             if any(count >= degree for _, count in powers):
                 return "a root still holds a power"
         case Sum() if not symbols(of) and _denests(of):
@@ -273,7 +274,7 @@ def _denests(of: Expression) -> bool:
     try:
         found = normal.normal(of)
         return len(found.under) == 1 and normal.denested(found.over) is not None
-    except normal.NoNormalFormError:
+    except NoNormalFormError:
         return False
 
 
@@ -285,7 +286,7 @@ def _terms(node: Expression) -> int:
 def _normal_terms(node: Expression) -> int:
     try:
         found = normal.normal(node)
-    except normal.NoNormalFormError:
+    except NoNormalFormError:
         return _terms(node)
     return max(1, len(found.over)) if len(found.under) == 1 else _terms(node)
 

@@ -25,6 +25,8 @@ from verifiers.answers.grammar.nodes import (
     children,
     walk,
 )
+from verifiers.answers.monomials import NoNormalFormError
+from verifiers.answers.monomials import key as key_of
 
 ONE, TWO = Number(Fraction(1)), Number(Fraction(2))
 BINDERS = frozenset({"integral", "sum", "product", "limit", "derivative"})
@@ -120,8 +122,8 @@ def opaque_as_symbols(first: Expression, second: Expression) -> tuple[Expression
             return None
         parts = tuple(mapped(part, known) for part in node.arguments)
         try:
-            key: object = (node.function, *(normal.key(normal.normal(part, real=True)) for part in parts))
-        except normal.NoNormalFormError:
+            key: object = (node.function, *(key_of(normal.normal(part, real=True)) for part in parts))
+        except NoNormalFormError:
             key = (node.function, parts)
         return Symbol(names.setdefault(key, f"{node.function}(...)#{len(names)}"))
 
