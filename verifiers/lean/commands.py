@@ -24,6 +24,11 @@ DECLARATIONS = frozenset(
     syntax elab elab_rules initialize irreducible_def coinductive declare_syntax_cat simproc run_cmd theorem lemma
     add_decl_doc compile_inductive proof_wanted""".split()  # noqa: SIM905
 )
+KEYWORDS = frozenset(
+    ("theorem", "lemma", "def", "example", "structure", "inductive", "axiom", "namespace", "section", "end")
+)
+"""Words that no term has in it, so that a signature is over there."""
+MOST_ATTRIBUTES = 100
 FIRST_WORDS = CONTEXT | SYNTAX | DECLARATIONS | MODIFIERS
 
 
@@ -106,12 +111,12 @@ def signature(words: Sequence[Word], index: int) -> tuple[str, ...]:
     found: list[str] = []
     for at in range(index, len(words)):
         word = words[at]
+        if word.kind is Kind.NAME and word.text in KEYWORDS:
+            break
         if turned := turn(word):
             depth += turned
         elif depth == 0:
             if begun and (word.text in (":=", "where") or (word.text == "|" and found and found[-1] != "∣")):
-                break
-            if word.kind is Kind.NAME and word.text in DECLARATIONS | SCOPES:
                 break
             begun = begun or word.text == ":"
         found.append(word.text)
@@ -178,12 +183,12 @@ def _first_modifier(words: Sequence[Word], index: int) -> int:
             index -= 1
         elif before.text == "]":
             back, depth = index - 1, 0
-            while back >= 0:
+            while back >= max(0, index - MOST_ATTRIBUTES):
                 depth += (words[back].text == "]") - (words[back].text in ("[", "@["))
                 if depth == 0:
                     break
                 back -= 1
-            if back < 0 or words[back].kind is not Kind.ATTRIBUTE:
+            if depth or words[back].kind is not Kind.ATTRIBUTE:
                 return index
             index = back
         else:

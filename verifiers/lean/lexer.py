@@ -18,7 +18,7 @@ from typing import NamedTuple
 FIRST = r"A-Za-z_\u03b1-\u03ba\u03bc-\u03c9\u0391-\u039f\u03a1\u03a2\u03a4-\u03a9\u2100-\u214f"
 """What may begin an identifier: less than Lean allows, never more, so that no keyword hides behind a letter."""
 REST = FIRST + r"0-9'!?\u2080-\u2089\u2090-\u209c\u1d62-\u1d6a"
-PART = rf"(?:[{FIRST}][{REST}]*|«[^»\n]*»)"
+PART = rf"(?:[{FIRST}][{REST}]*|«[^»\n]{{0,300}}»)"
 
 WORD = re.compile(
     rf"""

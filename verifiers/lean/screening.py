@@ -114,6 +114,8 @@ CHEATING_ATTRIBUTES = frozenset(
 )
 NOTATIONS = frozenset(("notation", "notation3", "infix", "infixl", "infixr", "prefix", "postfix"))
 MOST_FINDINGS = 10
+MOST_ATTRIBUTES = 300
+"""Words of one list of attributes."""
 
 
 @dataclass(frozen=True)
@@ -220,24 +222,22 @@ def _option(code: Sequence[Word], index: int) -> Iterator[Raw]:
 def _attributes(code: Sequence[Word], index: int) -> Iterator[Raw]:
     """Of the list that begins at `index`, up to its bracket."""
     depth, first = 0, True
-    for word in code[index:]:
+    for at in range(index, min(index + MOST_ATTRIBUTES, len(code))):
+        word = code[at]
         if turned := turn(word):
             depth += turned
             if depth < 0:
                 return
         elif word.text == "," and depth == 0:
             first = True
-            continue
         elif first and word.kind is Kind.NAME:
             name = plain(word.text)
             first = name in ("local", "scoped")
             if name not in ATTRIBUTES:
-                yield (
-                    word.start,
-                    f"@[{name}]",
-                    f"the attribute {name}, which proofs do not need",
-                    name in CHEATING_ATTRIBUTES,
-                )
+                what = f"the attribute {name}, which proofs do not need"
+                yield word.start, f"@[{name}]", what, name in CHEATING_ATTRIBUTES
+    if index < len(code):
+        yield code[index - 1].start, "attribute", "a list of attributes without an end", False
 
 
 def _symbols(code: Sequence[Word], index: int) -> Iterator[Raw]:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from verifiers.lean import commands
+from verifiers.lean.lexer import without_room, words
 from verifiers.lean.screening import MOST_FINDINGS, parts, screen
 
 
@@ -118,3 +122,18 @@ def test_no_text_breaks_it(text: str) -> None:
 @given(st.lists(st.sampled_from(["@[", "]", "(", "set_option", "attribute", "[", "notation", '"x"', ",", "simp"])))
 def test_no_mixture_of_its_own_words_breaks_it(pieces: list[str]) -> None:
     screen(" ".join(pieces))
+
+
+@pytest.mark.parametrize(
+    "piece", ["@[", "] theorem x ", "lemma x : ", "theorem x (", "«", "attribute [ a ", "/--", '"', "notation ", "#"]
+)
+def test_reading_a_hostile_text_takes_time_in_proportion_to_its_length(piece: str) -> None:
+    took = []
+    for length in (20_000, 160_000):
+        text = (piece * length)[:length]
+        began = time.process_time()
+        every = list(words(text))
+        screen(text, every)
+        commands.theorems(text, without_room(every))
+        took.append(time.process_time() - began)
+    assert took[1] < 40 * took[0] + 2.0, took
