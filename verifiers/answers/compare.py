@@ -16,7 +16,7 @@ from verifiers.answers.equality import Finding, Truth
 from verifiers.answers.grammar.nodes import Call, Expression, Negation, Number, Symbol, symbols
 from verifiers.answers.scalars import Scalars
 from verifiers.answers.tolerances import Tolerance
-from verifiers.answers.units import Dimension, UnitError, measure, named
+from verifiers.answers.units import Dimension, UnitError, in_unit, measure, named
 from verifiers.answers.values import (
     BaseNumber,
     Builder,
@@ -237,7 +237,13 @@ class Comparer:
             return _different(f"{named(first[1])}, where {named(second[1])} was expected")
         if isinstance(answer, Quantity) and isinstance(expected, Quantity) and answer.unit == expected.unit:
             return self._close(answer.of, expected.of)
-        return self._close(first[0], second[0])
+        if self.tolerance is None or not isinstance(expected, Quantity):
+            return self._close(first[0], second[0])
+        found = self.scalars.compare(first[0], second[0])
+        if found.truth is Truth.EQUAL:
+            return found
+        # A tolerance is in the unit that was expected.
+        return self.tolerance.judge(in_unit(first[0], expected.unit), expected.of, self.scalars) or found
 
     def _measured(self, value: Value) -> tuple[Expression, Dimension]:
         if isinstance(value, Quantity):

@@ -12,6 +12,7 @@ import itertools
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 
+from verifiers.answers.calculus import UnresolvedError
 from verifiers.answers.compare_sets import compare_sets, flat, matched
 from verifiers.answers.equality import Finding, Truth
 from verifiers.answers.grammar.errors import GrammarError
@@ -29,6 +30,7 @@ from verifiers.answers.grammar.nodes import (
 )
 from verifiers.answers.grammar.rational import rational
 from verifiers.answers.real_sets import UndecidedError
+from verifiers.answers.rewriting import opaque_as_symbols
 from verifiers.answers.scalars import Scalars
 from verifiers.answers.solving import fraction_of, roots
 from verifiers.answers.values import Relation, Value
@@ -57,6 +59,8 @@ def compare_relations(answer: Relation, expected: Relation, same: Same, scalars:
         found = compare_sets(answer, expected, same, scalars)
         if found.truth is not Truth.OPEN:
             return found
+    if _nests(answer) or _nests(expected):
+        return _alternatives(answer, expected, same, scalars)
     one, other = pieces(answer), pieces(expected)
     if len(one) == 1 and len(other) == 1:
         return compare_pieces(one[0], other[0], scalars)
@@ -81,10 +85,41 @@ def compare_relations(answer: Relation, expected: Relation, same: Same, scalars:
     return Finding(Truth.OPEN, "not the same equations, and whether they have the same solutions is open")
 
 
-def pieces(relation: Relation) -> list[Comparison]:
+def _nests(relation: Relation) -> bool:
+    """Whether `and` stands within `or`, or the other way round: `a < b < c or d < e`."""
+    return any(
+        ((part.joined if isinstance(part, Relation) else "and") != relation.joined and len(pieces(part)) > 1)
+        or (isinstance(part, Relation) and _nests(part))
+        for part in relation.parts
+    )
+
+
+def _alternatives(answer: Relation, expected: Relation, same: Same, scalars: Scalars) -> Finding:
+    """Part by part, where the parts are more than single comparisons."""
+    if answer.joined == expected.joined:
+        one, other = (
+            tuple(part if isinstance(part, Relation) else Relation("and", (part,)) for part in of.parts)
+            for of in (answer, expected)
+        )
+        found = matched(
+            one,
+            other,
+            lambda a, b: (
+                compare_relations(a, b, same, scalars)
+                if isinstance(a, Relation) and isinstance(b, Relation)
+                else Finding(Truth.OPEN, "")
+            ),
+            repeats=True,
+        )
+        if found.truth is Truth.EQUAL:
+            return found
+    return Finding(Truth.OPEN, "not the same conditions, and whether they have the same solutions is open")
+
+
+def pieces(of: Relation | Comparison) -> list[Comparison]:
     """Comparisons of two sides each, when all are joined the same way."""
     found: list[Comparison] = []
-    for part in flat(relation):
+    for part in flat(of) if isinstance(of, Relation) else [of]:
         for left, sign, right in zip(part.operands, part.relations, part.operands[1:], strict=False):
             found.append(Comparison((left, right), (sign,)))
     return found
@@ -122,9 +157,12 @@ def solved(relation: Relation) -> dict[str, Expression] | None:
 
 
 def compare_pieces(answer: Comparison, expected: Comparison, scalars: Scalars) -> Finding:
-    """Two comparisons of two sides."""
+    """Two comparisons of two sides. A value of a function that nobody knows is an unknown: `f(2) = 3`."""
     sign, wanted = answer.relations[0], expected.relations[0]
-    first, second = _difference(answer), _difference(expected)
+    try:
+        first, second = opaque_as_symbols(scalars.read(_difference(answer)), scalars.read(_difference(expected)))
+    except UnresolvedError as error:
+        return Finding(Truth.OPEN, str(error))
     strict = {"<": 0, ">": 0, "<=": 1, ">=": 1, "==": 2, "!=": 3}
     if strict[sign] == strict[wanted]:
         factor = _factor(first, second, scalars)
@@ -142,7 +180,8 @@ def compare_pieces(answer: Comparison, expected: Comparison, scalars: Scalars) -
         if _same_zeros(first, second, scalars):
             return Finding(Truth.EQUAL, "the same equation wherever both have a value")
         return Finding(Truth.OPEN, "whether the two equations have the same solutions is open")
-    witness = _true_for_one_only(answer, expected, scalars)
+    sides = (Comparison((first, ZERO), (sign,)), Comparison((second, ZERO), (wanted,)))
+    witness = _true_for_one_only(*sides, scalars)
     if witness:
         return Finding(Truth.DIFFERENT, "a point satisfies one of the two only", witness)
     return Finding(Truth.OPEN, "whether the two have the same solutions is open")
@@ -228,7 +267,7 @@ def _same_zeros(first: Expression, second: Expression, scalars: Scalars) -> bool
         if not all(part.is_polynomial(*unknowns) for ratio in ratios for part in ratio) or len(unknowns) > 4:
             return False
         tops = [sympy.Poly(above, *unknowns) for above, _ in ratios]
-        if any(top.total_degree() > 6 for top in tops):
+        if tops[0].is_zero != tops[1].is_zero or any(top.total_degree() > 6 for top in tops):
             return False
         parts = [sympy.sqf_part(top) for top in tops]
         if not sympy.cancel(parts[0].as_expr() / parts[1].as_expr()).is_number:

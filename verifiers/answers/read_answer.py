@@ -34,6 +34,7 @@ from verifiers.answers.grammar.structures import Structures
 from verifiers.answers.grammar.tokens import MAX_CHARACTERS
 from verifiers.answers.grammar.wording import certain_words, choice, folded, loose_words
 from verifiers.answers.grammar.wrapping import unwrapped
+from verifiers.answers.parts import comparisons
 from verifiers.answers.units import UNIT_NAMES
 from verifiers.answers.values import (
     BaseNumber,
@@ -161,6 +162,8 @@ def _hint(expected: Value | None) -> Hint:
     match expected:
         case None:
             return Hint()
+        case Relation() if all(set(part.relations) == {"=="} for part in comparisons(expected)):
+            return Hint("tuple")
         case Interval() | SetOperation() | Builder() | Relation():
             return Hint("interval")
         case Tuple():

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 
-from verifiers.answers.grammar.nodes import Constant, Expression, Number, Product, Quotient, Sum
+from verifiers.answers.grammar.nodes import Constant, Expression, Negation, Number, Product, Quotient, Sum
 
 Dimension = tuple[tuple[str, int], ...]
 """Base dimensions with their powers, sorted, no zero."""
@@ -213,6 +213,12 @@ def measure(of: Expression, unit: tuple[tuple[str, int], ...]) -> Measure:
     for _ in range(abs(turns)):
         value = Product((value, Constant("pi"))) if turns > 0 else Quotient(value, Constant("pi"))
     return Measure(value, dimension)
+
+
+def in_unit(of: Expression, unit: tuple[tuple[str, int], ...]) -> Expression:
+    """A value in base units as so many of a unit of its dimension. Raises UnitError."""
+    nothing, one = (measure(Number(Fraction(count)), unit).of for count in (0, 1))
+    return Quotient(Sum((of, Negation(nothing))), Sum((one, Negation(nothing))))
 
 
 def named(dimension: Dimension) -> str:

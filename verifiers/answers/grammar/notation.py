@@ -46,7 +46,7 @@ PATTERN = re.compile(
   | \\(?P<begin>begin|end)\s*\{{(?P<environment>{"|".join(ENVIRONMENTS)})\}}(?P<columns>\{{[lcr|]*\}})?
   | (?P<sizes>\\(?:left|right)\s*\|)
   | \\(?P<command>[A-Za-z]+)
-  | (?P<row>\\\\)
+  | (?P<row>\\\\(?:\[-?[0-9.]+(?:pt|ex|em|mm|cm)\])?)
   | (?P<escaped>\\[{{}}$%])
   | (?P<word>[A-Za-z]+)
   | (?P<mark>\*\*|==|!=|<=|>=|=<|[-+*/^!%<>=(){{}}\[\]|,_;:&'$])
