@@ -60,7 +60,7 @@ def compile_failure(ran: Ran, source: Source, seconds: float, memory_mib: int) -
     if ran.ended == "memory":
         return Judged(Outcome.FAIL, f"Lean needs more than {memory_mib} MiB for it", Ground.MEMORY)
     if ran.ended == "output":
-        return Judged(Outcome.FAIL, "it makes Lean say more than anybody can read", Ground.FORBIDDEN)
+        return Judged(Outcome.FAIL, "it makes Lean write more than anybody can read", Ground.FORBIDDEN)
     if ran.too_deep:
         return Judged(Outcome.FAIL, "it is nested too deeply for Lean", Ground.MEMORY)
     if ran.refused:
@@ -68,6 +68,8 @@ def compile_failure(ran: Ran, source: Source, seconds: float, memory_mib: int) -
         late = any(mark in ran.errors[0].text for mark in TIMEOUTS)
         reason = f"Lean refuses it in line {errors[0]['line']}: {clipped(ran.errors[0].text)}"
         return Judged(Outcome.FAIL, reason, Ground.TIMEOUT if late else Ground.REFUTED, {"errors": errors})
+    if ran.ended == "exited" and ran.code == 1 and ran.cut and not ran.starved:
+        return Judged(Outcome.FAIL, "Lean refuses it, after more words than anybody can read", Ground.REFUTED)
     said = clipped(ran.err.strip() or ran.out.strip())
     return lost(f"Lean ended by {ran.ended} {ran.code} and said: {said}", "")
 
@@ -93,6 +95,9 @@ def outcome_of_check(checked: Ran, statement: Statement, source: Source, mark: s
         return _missing(checked, statement, source)
     if checked.refused:
         return _another(checked, statement, source, mark)
+    if checked.ended == "exited" and checked.code == 1 and checked.cut and not checked.starved:
+        reason = f"{clipped(statement.full_name)} is a theorem of something else, which takes too many words to show"
+        return Judged(Outcome.FAIL, reason, Ground.REFUTED)
     axioms = checked.axioms_of(f"{mark}.check")
     if not checked.compiled or axioms is None:
         said = clipped(checked.err.strip() or checked.out.strip())

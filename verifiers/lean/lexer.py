@@ -2,8 +2,9 @@
 
 What always holds: no character is lost, the words' texts in order are the text; linear in the text's length; nothing
 raises. Where Lean might read differently because a longer symbol swallows the start of a comment or of a quotation
-(`|--`, `⁻¹'`), or because a comment stands at the start of a documentation comment, the word is marked `doubtful`: who
-looks for forbidden words then has to look everywhere, since all that follows may be read another way.
+(`|--`, `⁻¹'`), because a comment stands at the start of a documentation comment, or because a quoted name is longer
+than names are, the word is marked `doubtful`: who looks for forbidden words then has to look everywhere, since all that
+follows may be read another way.
 
 Source: Lean.Parser.Basic (whitespace, tokenFn, identFn, charLitFn), Lean 4.35.
 """
@@ -28,7 +29,7 @@ WORD = re.compile(
   | (?P<raw>r(?P<hashes>\#*)")
   | (?P<string>")
   | (?P<name>{PART}(?:\.{PART})*)
-  | (?P<number>[0-9][0-9A-Za-z_]*(?:\.[0-9]+)?)
+  | (?P<number>0[xX][0-9A-Fa-f]+|0[bB][01]+|0[oO][0-7]+|[0-9]+(?:_+[0-9]+)*(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)
   | (?P<char>'(?:\\(?:x[0-9A-Fa-f]{{2}}|u[0-9A-Fa-f]{{4}}|.)|[^\\'])')
   | (?P<attribute>@\[)
   | (?P<command>\#[A-Za-z_][A-Za-z0-9_]*!?)
@@ -107,6 +108,8 @@ def words(text: str) -> Iterator[Word]:
         doubtful = group in ("line", "block", "char", "string", "raw") and (
             (position > 0 and ROOM.match(text[position - 1]) is None) or NESTED.match(text, position) is not None
         )
+        if found.group() == "«":
+            doubtful = True  # a name that is too long, or goes over lines: Lean reads it up to `»`, whatever is in it
         if group in ("raw", "string") and closed is None:
             doubtful = True  # Lean gives up on it, and goes on reading somewhere
         yield Word(KINDS[group], text[position:end], position, doubtful)

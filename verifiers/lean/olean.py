@@ -21,7 +21,8 @@ NAMES, CONSTANTS, ENTRIES = 1, 2, 4
 AXIOM, QUOTIENT = 0, 4
 """Kinds of declarations that nothing proves."""
 ARRAY, STRING, STR, NUM = 246, 249, 1, 2
-MOST_DEPTH = 200
+MOST_PARTS = 200_000
+"""Of a name: more than a submission has room for."""
 
 
 class OleanError(Exception):
@@ -42,7 +43,7 @@ class Olean:
     def names(self) -> list[str]:
         """What it declares, as full names, without quotation marks."""
         known: dict[int, str] = {}
-        return [self._name(self._word(at), known, 0) for at in self._elements(self._field(NAMES))]
+        return [self._name(self._word(at), known) for at in self._elements(self._field(NAMES))]
 
     def axioms(self) -> list[str]:
         """Those of its declarations that nothing proves."""
@@ -62,7 +63,7 @@ class Olean:
             pair = self._at(self._word(at))
             count = len(self._elements(self._at(self._word(pair + 16))))
             if count:
-                found[self._name(self._word(pair + 8), {}, 0)] = count
+                found[self._name(self._word(pair + 8), {})] = count
         return found
 
     def _find_root(self, header: int) -> int:
@@ -90,25 +91,27 @@ class Olean:
             raise OleanError("a list that is none")
         return [at + 24 + 8 * index for index in range(size)]
 
-    def _name(self, pointer: int, known: dict[int, str], depth: int) -> str:
-        if pointer & 1:
-            return ""
-        if pointer in known:
-            return known[pointer]
-        if depth > MOST_DEPTH:
-            raise OleanError("a name without end")
-        at = self._at(pointer)
-        _, _, tag = self._object(at)
-        before = self._name(self._word(at + 8), known, depth + 1)
-        last = self._word(at + 16)
-        if tag == STR:
-            part = self._string(self._at(last))
-        elif tag == NUM:
-            part = str(last >> 1)
-        else:
-            raise OleanError("a name that is none")
-        known[pointer] = f"{before}.{part}" if before else part
-        return known[pointer]
+    def _name(self, pointer: int, known: dict[int, str]) -> str:
+        parts: list[str] = []
+        wanted, before = pointer, ""
+        while not pointer & 1:
+            if pointer in known:
+                before = known[pointer]
+                break
+            if len(parts) >= MOST_PARTS:
+                raise OleanError("a name without end")
+            at = self._at(pointer)
+            _, _, tag = self._object(at)
+            last = self._word(at + 16)
+            if tag == STR:
+                parts.append(self._string(self._at(last)))
+            elif tag == NUM:
+                parts.append(str(last >> 1))
+            else:
+                raise OleanError("a name that is none")
+            pointer = self._word(at + 8)
+        known[wanted] = ".".join([*([before] if before else []), *reversed(parts)])
+        return known[wanted]
 
     def _string(self, at: int) -> str:
         _, _, tag = self._object(at)

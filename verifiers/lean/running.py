@@ -25,6 +25,10 @@ KEPT_OUTPUT = 256 << 10
 MOST_OUTPUT = 64 << 20
 """Bytes of both streams; whoever writes more is ended."""
 MOST_FILE = 512 << 20
+MOST_SENT = 32 << 20
+"""Bytes of a compiled file that goes on to the check: it has to fit into a message, beside the statement's."""
+MOST_NAME = 1_000
+"""Characters of a declared name that are told."""
 LOOK_SECONDS = 0.02
 PAGE_MIB = resource.getpagesize() / 2**20
 PR_SET_PDEATHSIG = 1
@@ -217,9 +221,9 @@ class Step:
                 said = {
                     "declared": len(names),
                     "has": wanted in names,
-                    "axioms": olean.axioms()[:10],
-                    "reserved": [name for name in names if name in RESERVED],
-                    "alike": [name for name in names if _last(name) == _last(wanted or "")][:5],
+                    "axioms": [name[:MOST_NAME] for name in olean.axioms()[:10]],
+                    "reserved": sorted(RESERVED.intersection(names)),
+                    "alike": [name[:MOST_NAME] for name in names if _last(name) == _last(wanted or "")][:5],
                 }
                 data = olean.without_entries()
             (self._folder / name).write_bytes(data)
@@ -235,6 +239,8 @@ class Step:
         path = self._folder / f"{self._message['module']}.olean"
         if ended != "exited" or not self._message.get("keep") or path.is_symlink() or not path.is_file():
             return {}
+        if path.stat().st_size > MOST_SENT:
+            return {"ended": "output"}
         return {"file": base64.b64encode(path.read_bytes()).decode()}
 
 

@@ -156,7 +156,7 @@ Raw = tuple[int, str, str, bool]
 
 def _findings(text: str, every: Sequence[Word], allowed: frozenset[str]) -> Iterator[Raw]:
     code = without_room(every)
-    if any(word.doubtful for word in every):
+    if any(word.doubtful or _interpolates(word) for word in every):
         yield from _anywhere(text, 0)
     if _swallows(code):
         # A symbol of its own may swallow the first letters of a keyword, so that keywords are looked for inside words.
@@ -172,12 +172,13 @@ def _findings(text: str, every: Sequence[Word], allowed: frozenset[str]) -> Iter
                 yield word.start, word.text, what, cheat
             case Kind.ATTRIBUTE:
                 yield from _attributes(code, index + 1)
-            case Kind.STRING if "{" in word.text:
-                # Code stands between the braces of an interpolated string.
-                inner = word.text.strip('"')
-                yield from ((word.start + 1 + at, found, what, cheat) for at, found, what, cheat in _anywhere(inner, 0))
             case _:
                 pass
+
+
+def _interpolates(word: Word) -> bool:
+    """Whether code may stand between its braces, with strings of its own in it, so that others end than it seems."""
+    return word.kind is Kind.STRING and "{" in word.text
 
 
 def _name(word: Word, code: Sequence[Word], index: int, allowed: frozenset[str]) -> Iterator[Raw]:
@@ -263,7 +264,7 @@ COMMON = frozenset(
 """Words that are parts of honest words."""
 HIDDEN = re.compile(
     "|".join(sorted(map(re.escape, (CHEATS.keys() - COMMON) | {"native_decide"}), key=len, reverse=True))
-    + rf"|\b(?:{'|'.join(sorted(COMMON))})\b|set_option\s+(?:«?debug|«?warn)|#(?:eval|exit)"
+    + rf"|(?<![^\W\d])(?:{'|'.join(sorted(COMMON))})\b|set_option\s+(?:«?debug|«?warn)|#(?:eval|exit)"
 )
 
 

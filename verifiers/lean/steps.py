@@ -9,6 +9,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
+from verifiers.lean.running import KEPT_OUTPUT
+
 NO_THREADS = re.compile(r"failed to create thread|Resource temporarily unavailable|thread constructor failed")
 STACK = re.compile(r"Stack overflow detected|stack overflow|deep recursion", re.IGNORECASE)
 AXIOMS = re.compile(r"'(?P<name>[^']*)' depends on axioms: \[(?P<axioms>[^\]]*)\]\s*\Z")
@@ -75,7 +77,13 @@ class Ran(BaseModel):
     @property
     def starved(self) -> bool:
         """Whether it could not work for want of threads: nothing that a submission is to blame for."""
-        return NO_THREADS.search(self.err) is not None or NO_THREADS.search(self.out[:10_000]) is not None
+        said = (self.err, *(line for line in self.out[:10_000].splitlines() if not line.startswith("{")))
+        return any(NO_THREADS.search(text) for text in said)  # not in a message: those repeat the submission's words
+
+    @property
+    def cut(self) -> bool:
+        """Whether it said more than was kept, so that its errors may be among what was not."""
+        return len(self.out.encode()) >= KEPT_OUTPUT
 
     @property
     def too_deep(self) -> bool:
