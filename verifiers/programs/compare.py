@@ -93,7 +93,10 @@ def near(expected: Value, got: Value, absolute: float, relative: float) -> bool:
     if expected == got:
         return True
     if isinstance(expected, complex) or isinstance(got, complex):
-        one, other = complex(expected), complex(got)
+        try:
+            one, other = complex(expected), complex(got)
+        except OverflowError:
+            return False
         return near(one.real, other.real, absolute, relative) and near(one.imag, other.imag, absolute, relative)
     if isinstance(expected, int) and isinstance(got, int) and not (absolute or relative):
         return False

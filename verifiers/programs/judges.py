@@ -18,7 +18,7 @@ from verifiers.programs.compare import agree
 from verifiers.programs.guests import SPEC_SECONDS, Answer, Guest, Opening
 from verifiers.programs.plan import digest, generated
 from verifiers.programs.spec import ProgramSpec
-from verifiers.programs.values import Arguments, Value, arguments_text, literal, read, read_arguments
+from verifiers.programs.values import Arguments, Elements, Pairs, Value, arguments_text, literal, read, read_arguments
 
 KEPT_RESULTS = 64
 """Specs whose reference's results are kept."""
@@ -114,7 +114,8 @@ class Judges:
     def holds(
         self, spec: ProgramSpec, number: int, result: Value, arguments: Arguments, opening: Opening, seconds: float
     ) -> tuple[bool, str]:
-        """Whether the property holds, and why not. Raises SpecError where it says neither True nor False."""
+        """Whether the property holds, and why not: what is nothing (`result and ...` of an empty result) is no True.
+        Raises SpecError where it says something else than True or False."""
         source = spec.properties[number]
         asked = Arguments((result, *arguments.positional), arguments.named)
         with self._guest(f"property {number} {digest(spec)}", source, "holds", "", opening) as guest:
@@ -122,6 +123,8 @@ class Judges:
         if told.kind == "value":
             if told.value is True or told.value is False:
                 return told.value, "" if told.value else f"property {number + 1} does not hold"
+            if told.value in (None, 0, "", b"", [], (), Pairs(()), Elements(())):
+                return False, f"property {number + 1} does not hold: {shown(told)}"
             raise SpecError(f"property {number + 1} returned {shown(told)}", hint="It says True or False.")
         return False, f"property {number + 1} does not hold: {shown(told)}"
 

@@ -130,9 +130,9 @@ def literal(value: Value) -> str:
     in a settled order, so that equal values have equal texts."""
     match value:
         case Pairs(pairs):
-            return "{" + ", ".join(sorted(f"{literal(key)}: {literal(item)}" for key, item in pairs)) + "}"
+            return "{" + ", ".join(sorted(f"{_hashable(key)}: {literal(item)}" for key, item in pairs)) + "}"
         case Elements(items):
-            return "{" + ", ".join(sorted({literal(item) for item in items})) + "}" if items else "set()"
+            return "{" + ", ".join(sorted({_hashable(item) for item in items})) + "}" if items else "set()"
         case list():
             return "[" + ", ".join(map(literal, value)) + "]"
         case tuple():
@@ -150,6 +150,18 @@ def literal(value: Value) -> str:
             return ascii(value)
         case bytes():
             return repr(value)
+
+
+def _hashable(value: Value) -> str:
+    """As an item of a set or a key: a set in there is a frozen one."""
+    match value:
+        case Elements(items):
+            return f"frozenset({literal(value)})" if items else "frozenset()"
+        case tuple():
+            inside = ", ".join(map(_hashable, value))
+            return f"({inside},)" if len(value) == 1 else f"({inside})"
+        case _:
+            return literal(value)
 
 
 def _real(value: float) -> str:

@@ -109,6 +109,22 @@ def test_integers_beyond_floats_are_compared_exactly() -> None:
     assert not agree(10**400, 1.0, CLOSE)
 
 
+@pytest.mark.parametrize("how", [EQUAL, CLOSE])
+def test_a_complex_number_and_an_integer_beyond_floats_are_compared(how: Comparison) -> None:
+    assert not agree(1 + 1j, 10**400, how)
+    assert not agree(10**400, 1 + 1j, how)
+    assert agree(complex(2), 2, how)
+
+
+@pytest.mark.parametrize(
+    "text", ["{frozenset({1}), frozenset()}", "{frozenset({1, 2}): 3}", "{(1, frozenset({2}))}", "{(frozenset(),): 1}"]
+)
+def test_sets_in_sets_and_keys_are_written_so_that_python_takes_them(text: str) -> None:
+    value = read(text)
+    assert eval(literal(value)) == eval(text)
+    assert literal(read(literal(value))) == literal(value)
+
+
 @pytest.mark.parametrize(
     ("rule", "expected", "got", "same"),
     [

@@ -236,6 +236,13 @@ def test_a_broken_reference_or_property_is_the_specs_fault(verifier: ProgramVeri
         verifier.verify(odd, "def order(xs):\n    return sorted(xs)\n")
 
 
+def test_a_property_that_a_result_makes_say_nothing_does_not_hold(verifier: ProgramVerifier) -> None:
+    loose = "def holds(result, xs):\n    return result and result == sorted(xs)\n"
+    spec = ProgramSpec(function="order", inputs=(NUMBERS,), generate=5, properties=(loose,))
+    verdict = verifier.verify(spec, "def order(xs):\n    return None\n")
+    assert (verdict.outcome, verdict.ground) == (Outcome.FAIL, Ground.REFUTED), verdict
+
+
 def test_evidence_is_small_and_json(verifier: ProgramVerifier) -> None:
     noisy = "def solve(xs):\n    return 'x' * 15_000 + '\\x1b[2J'\n"
     verdict = verifier.verify(SQUARES, noisy)
