@@ -41,6 +41,11 @@ class Candidate:
         self._other.close()
 
     @property
+    def alive(self) -> bool:
+        """Whether the last test left it a place in which it can go on."""
+        return self.guest.alive
+
+    @property
     def signals(self) -> tuple[str, ...]:
         return (*self.guest.signals, *self._other.signals)
 

@@ -44,6 +44,11 @@ class Program:
             box.close()
 
     @property
+    def alive(self) -> bool:
+        """Whether the last test left it a place in which it can go on."""
+        return self._box is not None
+
+    @property
     def left(self) -> float:
         return self._budget - self.seconds
 

@@ -30,6 +30,8 @@ from verifiers.verdict import Ground, Outcome, Verdict
 ATTEMPTS = 2
 SHOWN_ANYHOW = 20
 """After a failure among hidden tests: so many visible ones are still run, to tell whether only those are passed."""
+MOST_LOST = 100
+"""Places that one submission may bring to an end: each takes time to open that no limit of its calls counts."""
 FLAKY = "gives another result for the same input the next time"
 
 
@@ -139,12 +141,17 @@ class ProgramVerifier:
         """All tests up to the first failure; all of them where a share is asked for."""
         findings: list[tuple[Trial, Finding]] = []
         one = candidate()
+        lost = 0
         try:
             begun = one.begin()
             if not begun.passed:
                 return Outcomes([(tests[0], begun)])
             for place, trial in enumerate(tests):
+                if lost >= MOST_LOST:
+                    findings.append((trial, Finding(Ground.REFUTED, "it was ended too often to be asked again")))
+                    continue
                 found = one.test(trial)
+                lost += not one.alive
                 if found.ground is Ground.TIMEOUT and one.left > spec.seconds:
                     found = one.test(trial)  # the machine may have been busy; twice is the program's own doing
                 if thorough and found.ground is Ground.REFUTED and found.got:

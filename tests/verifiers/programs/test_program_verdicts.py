@@ -131,6 +131,18 @@ def test_a_share_is_given_only_where_it_is_asked_for(verifier: ProgramVerifier) 
     assert verifier.verify(partial, SOLVE).score == 1.0
 
 
+def test_a_program_that_ends_its_place_is_not_asked_for_ever(
+    verifier: ProgramVerifier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("verifiers.programs.verifier.MOST_LOST", 3)
+    examples = tuple(Example(arguments=str(number), expected=str(number + 1)) for number in range(20))
+    spec = ProgramSpec(function="after", examples=examples, partial=True)
+    ends = "import signal\ndef after(n):\n    signal.raise_signal(signal.SIGKILL)\n"
+    assert verifier.verify(spec, ends).evidence["passed"] == 0
+    sometimes = "import signal\ndef after(n):\n    return n + 1 if n % 10 else signal.raise_signal(signal.SIGKILL)\n"
+    assert verifier.verify(spec, sometimes).evidence["passed"] == 18
+
+
 def test_all_tests_together_have_a_limit(verifier: ProgramVerifier) -> None:
     spec = SQUARES.model_copy(update={"total_seconds": 1.0})
     started = time.monotonic()
