@@ -61,6 +61,8 @@ def compile_failure(ran: Ran, source: Source, seconds: float, memory_mib: int) -
         return Judged(Outcome.FAIL, f"Lean needs more than {memory_mib} MiB for it", Ground.MEMORY)
     if ran.ended == "output":
         return Judged(Outcome.FAIL, "it makes Lean write more than anybody can read", Ground.FORBIDDEN)
+    if ran.gave_up:
+        return Judged(Outcome.FAIL, f"Lean gives up on it: {clipped(ran.err.strip())}", Ground.MEMORY)
     if ran.too_deep:
         return Judged(Outcome.FAIL, "it is nested too deeply for Lean", Ground.MEMORY)
     if ran.refused:
@@ -78,7 +80,7 @@ def outcome_of_check(checked: Ran, statement: Statement, source: Source, mark: s
     """Of the run of our own file, which imports the statement and what is left of the submission's."""
     if checked.ended == "timeout":
         return Judged(Outcome.FAIL, "whether it proves the statement could not be told in time", Ground.TIMEOUT)
-    if checked.ended == "memory":
+    if checked.ended == "memory" or checked.gave_up:
         return Judged(Outcome.FAIL, "it takes too much memory to tell whether it proves the statement", Ground.MEMORY)
     if checked.ended == "unreadable":
         return lost(f"the compiled file cannot be read: {checked.err}", "This Lean's version is not known here.")

@@ -86,6 +86,11 @@ class Ran(BaseModel):
         return len(self.out.encode()) >= KEPT_OUTPUT
 
     @property
+    def gave_up(self) -> bool:
+        """Whether its own runtime ended it, over a number that it cannot hold (lean_internal_panic)."""
+        return self.ended == "exited" and self.code == 1 and "INTERNAL PANIC: " in self.err
+
+    @property
     def too_deep(self) -> bool:
         return self.ended in ("signal", "exited") and STACK.search(self.err) is not None
 

@@ -21,6 +21,7 @@ from verifiers.lean.verifier import LeanVerifier
 from verifiers.verdict import Ground, Outcome
 from verifiers.workers.box import BoxLost, ToolBoxes
 
+PANIC = "INTERNAL PANIC: Nat.shiftl exponent is too big\n"
 GOOD = "theorem target : 2 + 2 = 4 := rfl"
 
 
@@ -148,6 +149,8 @@ class Faulty:
             return {"pass": True}
         if self._fault == "signal":
             return answer | {"ended": "signal", "code": 11, "err": "", "out": ""}
+        if self._fault == "panic":
+            return answer | {"ended": "exited", "code": 1, "err": PANIC, "out": "", "file": None}
         raise BoxLost(self._fault, "as chosen")
 
     def kill(self) -> None:
@@ -168,6 +171,12 @@ def test_what_breaks_once_is_tried_again_and_what_breaks_twice_is_infra(
 def test_lean_that_ends_without_a_word_is_no_refusal(local: Local, toolchain: Toolchain) -> None:
     verifier = LeanVerifier(lambda: Faulty(local, "signal", [9]), toolchain, most=1)
     assert verifier.verify(TRUE, GOOD).outcome is Outcome.INFRA_ERROR
+
+
+def test_a_number_that_lean_gives_up_on_is_the_submissions_doing(local: Local, toolchain: Toolchain) -> None:
+    verifier = LeanVerifier(lambda: Faulty(local, "panic", [9]), toolchain, most=1)
+    verdict = verifier.verify(TRUE, GOOD)
+    assert (verdict.outcome, verdict.ground) == (Outcome.FAIL, Ground.MEMORY)
 
 
 def test_a_box_that_was_too_small_is_a_matter_of_memory(local: Local, toolchain: Toolchain) -> None:
