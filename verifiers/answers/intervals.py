@@ -212,15 +212,20 @@ class Enclosure:
             case "abs":
                 return abs(first)
             case "atan":
-                return self.iv.atan2(first, self.iv.mpf(1))
+                return self._angle(first, self.iv.mpf(1))
             case "asin":
-                return self.iv.atan2(first, self.iv.sqrt(1 - first * first))
+                return self._angle(first, self.iv.sqrt(1 - first * first))
             case "acos":
-                return self.iv.atan2(self.iv.sqrt(1 - first * first), first)
+                return self._angle(self.iv.sqrt(1 - first * first), first)
             case "floor" | "ceil":
                 return self._rounded(name, first)
             case _:
                 raise OpenError(f"{name} is only computed for rational numbers")
+
+    def _angle(self, y: Interval, x: Interval) -> Interval:
+        """`atan2`, whose ends mpmath rounds to the nearest number, not outwards: so a few units wider."""
+        slack = self.iv.mpf(2) ** (4 - self.iv.prec)
+        return self.iv.atan2(y, x) * (1 + slack * self.iv.mpf([-1, 1]))
 
     def _circular(self, name: str, found: Interval) -> Interval:
         if isinstance(found, self.iv.mpc) and abs(found.imag).b > MAX_EXPONENT:

@@ -35,7 +35,14 @@ MAX_EXPANDED_POWER = 200
 def _root(value: Any, degree: Any) -> Any:
     if not degree.is_Integer or degree < 1:
         raise GrammarError("a root whose degree is not 1, 2, 3, ...")
-    return -((-value) ** (1 / degree)) if value.is_negative and degree % 2 == 1 else value ** (1 / degree)
+    if degree % 2 == 0 or value.is_nonnegative:
+        return value ** (1 / degree)
+    if value.is_negative:
+        return -((-value) ** (1 / degree))
+    # Real for what is real, which the principal power is not.
+    if value.is_real:
+        return sympy.sign(value) * sympy.Abs(value) ** (1 / degree)
+    return sympy.Function("root")(value, degree)
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {

@@ -107,13 +107,14 @@ def wrong_with(
         within = [texts[key]] if key in texts else list(texts.values())
         if not is_verbatim(text, within):
             wrong.append(f"not in the source word for word: {clipped(text)}")
-    if len(quoted) < item.least_quotations:
-        wrong.append(f"{len(quoted)} of at least {item.least_quotations} quotations")
+    others = len({same_text(text).casefold() for text, _ in quoted})
+    if others < item.least_quotations:
+        wrong.append(f"{others} different ones of at least {item.least_quotations} quotations")
     if item.addresses:
         given = {_address(source.url) for source in sources if source.url}
         strange = [address for address in dict.fromkeys(document.addresses) if _address(address) not in given]
         wrong += [f"no source has the address {clipped(address)}" for address in strange]
-    return wrong, {"cited": [clipped(key) for key in real[:50]], "quotations": len(quoted)}
+    return wrong, {"cited": [clipped(key) for key in real[:50]], "quotations": others}
 
 
 def _address(url: str) -> str:

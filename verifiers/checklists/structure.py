@@ -179,6 +179,9 @@ def json_fits(item: JsonItem, document: Document) -> Finding:
         faults = sorted(validator(item.rules).iter_errors(value), key=lambda fault: fault.json_path)
     except RecursionError:
         return Finding(item.name, False, "nested too deeply")
+    except OverflowError:
+        # A multiple is asked for, and the number is beyond floating point.
+        return Finding(item.name, False, "a number is too large to be checked")
     if not faults:
         return Finding(item.name, True, "fits the schema")
     listing = [{"at": clipped(fault.json_path), "rule": clipped(str(fault.validator))} for fault in faults[:10]]

@@ -179,6 +179,12 @@ def test_a_schema_that_refers_to_itself_without_end_is_no_crash() -> None:
     assert not holds(item, "1")
 
 
+@pytest.mark.parametrize("text", ['{"a": 1e999}', '{"a": ' + "9" * 4000 + "}"])
+def test_a_number_beyond_floating_point_is_no_crash(text: str) -> None:
+    rules = {"properties": {"a": {"multipleOf": 0.01}}}
+    assert not holds(JsonItem(name="n", rules=json.dumps(rules)), text)
+
+
 def test_patterns_say_where_they_must_match() -> None:
     pattern = {"name": "n", "pattern": "[a-z]+"}
     text = "abc\ndef"
@@ -217,6 +223,12 @@ QUOTED = [
 @pytest.mark.parametrize(("text", "good"), QUOTED)
 def test_citations_exist(text: str, good: bool) -> None:
     assert holds(CitationsItem(name="n"), text) == good
+
+
+def test_one_quotation_given_twice_is_one() -> None:
+    once = 'They write "the bridge is 312 metres long" [A]. '
+    assert holds(CitationsItem(name="n", least_quotations=1), once * 2)
+    assert not holds(CitationsItem(name="n", least_quotations=2), once * 2)
 
 
 NUMBERS = [
