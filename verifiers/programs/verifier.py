@@ -124,7 +124,8 @@ class ProgramVerifier:
         if failed is None and repeated and thorough:
             seed = seed_of(spec, "again")
             again = self._round(spec, lambda: candidate(seed), shuffled(spec, tests, 1), seen, thorough)
-            if again.first is not None:
+            # Out of time says nothing of another result: it was in time before, and the machine may be busy now.
+            if again.first is not None and again.first[1].ground is not Ground.TIMEOUT:
                 trial, found = again.first
                 failed = trial, found._replace(reason=f"it {FLAKY}: {found.reason}")
                 outcomes = again

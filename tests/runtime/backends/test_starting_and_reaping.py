@@ -132,7 +132,7 @@ def test_an_end_is_told_once_with_its_status(reaping: tuple[Reactor, Reaper], sc
 
 def test_orphans_are_adopted_and_do_not_stay_as_zombies(reaping: tuple[Reactor, Reaper]) -> None:
     before = children().keys()
-    event, told = ended(reaping, "for n in 1 2 3 4 5; do (sleep 0.3 & ) ; done; exit 0")
+    event, told = ended(reaping, "for n in 1 2 3 4 5; do (sleep 2 & ) ; done; exit 0")
     assert event.wait(5)
     assert told == [0]
     assert eventually(lambda: len(children().keys() - before) == 5)

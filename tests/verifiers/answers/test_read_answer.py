@@ -844,17 +844,17 @@ LARGE = {
 
 @pytest.mark.parametrize("text", LARGE.values(), ids=LARGE.keys())
 def test_what_is_too_large_is_refused_at_once(text: str) -> None:
-    started = time.process_time()
+    started = time.thread_time()
     with pytest.raises(TooLargeError):
         read_answer(text, variables=None)
-    assert time.process_time() - started < 0.5
+    assert time.thread_time() - started < 2.0  # 17 ms on a free core
 
 
 def test_towers_and_huge_factorials_are_read_without_being_computed() -> None:
-    started = time.process_time()
+    started = time.thread_time()
     for text in ("9^{9^{9^{9^{9}}}}", "(10^{8})!", r"\binom{10^{9}}{5\cdot 10^{8}}", "((9!)!)!", "2**10**10"):
         assert isinstance(read_answer(text, variables=None), Scalar)
-    assert time.process_time() - started < 0.5
+    assert time.thread_time() - started < 2.0  # 17 ms on a free core
 
 
 def test_reading_runs_nothing_and_imports_nothing_heavy() -> None:
@@ -903,8 +903,8 @@ def test_none_or_several_boxes_are_no_answer(text: str) -> None:
 
 
 def test_a_million_boxes_and_braces_are_refused_quickly() -> None:
-    started = time.process_time()
+    started = time.thread_time()
     for text in (r"\boxed{" * 140_000, r"\boxed" + "{" * 900_000, r"\boxed{5}" * 110_000, "x" * 2_000_000):
         with pytest.raises(GrammarError):
             boxed(text)
-    assert time.process_time() - started < 5
+    assert time.thread_time() - started < 5
