@@ -16,7 +16,6 @@ import cmath
 import itertools
 import math
 import re
-import threading
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
@@ -26,6 +25,7 @@ from typing import Any, Final
 
 from runtime.guest.shared import PURE_BUILTINS
 from runtime.guest.worker import COMPUTE_MODULES as GUEST_MODULES
+from runtime.parsing import PARSING
 from runtime.sandbox import Tier
 
 SOURCE_CHARS: Final = 2_000
@@ -33,7 +33,6 @@ BRACKETS: Final = 40
 DEPTH: Final = 40
 FILENAME: Final = "<snippet>"
 PARSES: Final = 20
-_PARSING = threading.Lock()
 warnings.filterwarnings("ignore", module=re.escape(FILENAME))  # what a guest's source deserves is told to the guest
 
 
@@ -125,7 +124,7 @@ def _decide(source: str, ready: frozenset[str]) -> Need:
 def _parsed(source: str) -> ast.AST:
     """One at a time: CPython 3.11 counts the depth of all trees that are being made together, and two threads that make
     one each can lose count (SystemError, "recursion depth mismatch"); others of this process may still be at it."""
-    with _PARSING:
+    with PARSING:
         for _ in range(PARSES):
             with suppress(SystemError):
                 tree: ast.AST = compile(source, FILENAME, "exec", ast.PyCF_ONLY_AST)

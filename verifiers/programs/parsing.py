@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from typing import Literal
 
+from runtime.parsing import PARSING
+
 TRIES = 5
 
 
@@ -12,8 +14,9 @@ def parsed(text: str, mode: Literal["exec", "eval"]) -> ast.AST:
     """Raises SyntaxError for what is not Python, or more than its parser bears."""
     for _ in range(TRIES):
         try:
-            return ast.parse(text, mode=mode)
-        except SystemError:  # CPython counts the depth of its parser for all threads together, and loses count
+            with PARSING:
+                return ast.parse(text, mode=mode)
+        except SystemError:  # somebody else's thread parses, too
             continue
         except (ValueError, RecursionError, MemoryError) as error:
             raise SyntaxError(str(error)) from error
