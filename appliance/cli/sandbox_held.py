@@ -6,6 +6,7 @@ stopped call can be taken back as a whole; only the newest such state is kept. W
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
 from collections.abc import Callable
@@ -71,6 +72,7 @@ class Held:
         answer: Future[CallResult] = Future()
 
         def call() -> None:
+            signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))  # they are for who waits
             try:
                 answer.set_result(self.box.run(code))
             except BaseException as error:  # noqa: BLE001 - handed to who waits

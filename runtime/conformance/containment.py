@@ -90,7 +90,8 @@ KNOWN = {"HOME", "LANG", "LC_CTYPE", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", 
 KNOWN |= {"PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED"}
 """Variables that a guest may have; none says anything of the host."""
 FOLDERS = {"bin", "dev", "etc", "lib", "lib32", "lib64", "opt", "proc", "sbin", "sys", "tmp", "usr", "var", "work"}
-SURROUNDINGS = """import json, os
+"""Top folders that a root may have; beside them the one that its interpreter lies in, with nothing but that in it."""
+SURROUNDINGS = """import json, os, sys
 environments = [dict(os.environ)]
 words = []
 for number in filter(str.isdigit, os.listdir('/proc')):
@@ -101,16 +102,23 @@ for number in filter(str.isdigit, os.listdir('/proc')):
             continue
         found.append(dict(part.split('=', 1) for part in parts if '=' in part) if name == 'environ' else parts)
 names = sorted({name for environment in environments for name in environment})
-files = [name for name in ('/etc/shadow', '/root', '/home', '/run/docker.sock', '/var/run') if os.path.exists(name)]
-print(json.dumps([names, sorted(os.listdir('/')), files, os.listdir('/work') + os.listdir('/tmp')]))
+files = [name for name in ('/etc/shadow', '/run/docker.sock', '/var/run') if os.path.exists(name)]
+interpreter = sys.base_prefix
+for folder, below, found in (entry for top in ('/root', '/home') for entry in os.walk(top)):
+    beside = [path for name in below + found if not (interpreter + '/').startswith((path := folder + '/' + name) + '/')]
+    files += beside if folder != interpreter else []
+    below[:] = [name for name in below if folder + '/' + name not in beside] if folder != interpreter else []
+files += [name for name in ('/root', '/home') if os.path.exists(name) and not interpreter.startswith(name + '/')]
+print(json.dumps([names, sorted(os.listdir('/')), interpreter, files, os.listdir('/work') + os.listdir('/tmp')]))
 """
 
 
 def nothing_of_the_host_is_inside(subject: Subject) -> Figures:
     with subject.sandbox() as box:
-        names, folders, files, rest = json.loads(answered(box.run(SURROUNDINGS)))
+        names, folders, interpreter, files, rest = json.loads(answered(box.run(SURROUNDINGS)))
+    known = FOLDERS | {interpreter.split("/")[1]}
     require(set(names) <= KNOWN, f"the environment has {', '.join(sorted(set(names) - KNOWN))}")
-    require(set(folders) <= FOLDERS, f"the root has {', '.join(sorted(set(folders) - FOLDERS))}")
+    require(set(folders) <= known, f"the root has {', '.join(sorted(set(folders) - known))}")
     require(not files, f"of the host there are {', '.join(files)}")
     require(not rest, f"a fresh sandbox already has files: {', '.join(map(repr, rest[:5]))}")
     return {}
