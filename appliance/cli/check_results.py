@@ -1,8 +1,9 @@
 """A file of results that grows line by line, in the order of the pairs, and can be gone on with.
 
 What always holds: its lines are the results of the first pairs, one each, whatever ended the run that wrote them; a
-line that was cut off is written anew; one run at a time writes to it; beside it lies NAME.run.json, which says what the
-run is about, and a run about anything else is refused. The lock is the kernel's (flock), so it ends with its process.
+line that was cut off is written anew; results in the middle are exchanged all at once, by one rename; one run at a time
+writes to it; beside it lies NAME.run.json, which says what the run is about, and a run about anything else is refused.
+The lock is the kernel's (flock), so it ends with its process.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import json
 import os
 import stat
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Self
@@ -94,6 +95,31 @@ class Results:
         self._end += length
         self.done += len(lines)
 
+    def exchange(self, lines: Mapping[int, dict[str, Any]]) -> None:
+        """Puts other results in the places of those that are there, by number from 0. Raises OSError when the disk does
+        not take them, and then none is exchanged."""
+        if not lines:
+            return
+        partial = self.path.with_name(f"{self.path.name}.partial")
+        try:
+            with partial.open("wb") as new, os.fdopen(os.dup(self._file), "rb") as old:
+                os.fchmod(new.fileno(), stat.S_IMODE(os.fstat(self._file).st_mode))
+                old.seek(0)
+                for number, line in enumerate(iter(old.readline, b"")):
+                    new.write(f"{json.dumps(lines[number])}\n".encode("ascii") if number in lines else line)
+                new.flush()
+                os.fsync(new.fileno())
+                end = new.tell()
+            file = os.open(partial, os.O_RDWR | os.O_CLOEXEC)
+        except OSError as error:
+            partial.unlink(missing_ok=True)
+            raise OSError(error.errno, error.strerror, str(self.path)) from error
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # before it has the name that others open
+        partial.replace(self.path)
+        _sync_folder(self.path.parent)
+        os.close(self._file)
+        self._file, self._end = file, end
+
     def sync(self) -> None:
         os.fsync(self._file)
         self._synced = time.monotonic()
@@ -124,14 +150,19 @@ class Results:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
-                raise AssayError(
-                    f"another run is writing to {self.path}", "wait for it, or name another --out", ExitCode.USAGE
-                ) from error
+                raise self._in_use() from error
+            if not (self.path.exists() and os.path.samestat(found, self.path.stat())):
+                raise self._in_use()  # its results were exchanged since it was opened
         except BaseException:
             os.close(file)
             raise
         self._end = found.st_size
         return file
+
+    def _in_use(self) -> AssayError:
+        return AssayError(
+            f"another run is writing to {self.path}", "wait for it, or name another --out", ExitCode.USAGE
+        )
 
     def _begin(self, about: dict[str, Any]) -> None:
         place = self.about_path
@@ -194,7 +225,11 @@ def _write(path: Path, about: dict[str, Any]) -> None:
         stream.flush()
         os.fsync(stream.fileno())
     partial.replace(path)
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    _sync_folder(path.parent)
+
+
+def _sync_folder(path: Path) -> None:
+    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(folder)
     finally:

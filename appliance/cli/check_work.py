@@ -1,7 +1,8 @@
 """`assay check ...`: one submission, or a file of pairs, through the verifiers; nothing is kept but what was asked for.
 
 What always holds: a run over a file leaves the results that it has, in the order of the pairs, however it ends, and
-says how to go on; what broke, and a spec that cannot be used, is never told as a failed submission.
+says how to go on; what broke, and a spec that cannot be used, is never told as a failed submission. A run that is gone
+on with first tries again what got no verdict, wherever that is in the file.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -36,7 +37,7 @@ BAD_SPEC = "bad_spec"
 UNUSABLE = "the spec cannot be used"
 """How the reason of a verdict begins that says nothing about the submission, because the spec decides nothing."""
 BROKEN = (Outcome.INFRA_ERROR,)
-"""What is tried again when a run is gone on with, as far as nothing else came after it."""
+"""What is tried again when a run is gone on with."""
 MOST_BROKEN = 64
 """Pairs in a row without a verdict, after which a run gives up: what keeps all of them from it will keep the rest."""
 BATCHES = {"answer": 16, "smt": 4, "checklist": 4}
@@ -101,18 +102,19 @@ def code_of(counts: Counter[str]) -> ExitCode:
 
 def _check_all(place: Place, job: Job, pairs: Pairs, count: int, results: Results | None, *, as_json: bool) -> ExitCode:
     counts: Counter[str] = Counter()
-    if results is not None:
-        ids = (item.id for item in pairs.items())
-        counts.update(_kind(earlier) for earlier in results.earlier(ids, again=lambda result: _kind(result) in BROKEN))
+    open_places = [] if results is None else _earlier(pairs, results, counts)
     before = counts.total()
+    begin = before + len(open_places)
+    again = _Again(open_places, results)
     started = time.monotonic()
     broken = 0
     with Progress(count, before) as progress:
         try:
             if before < count:
-                for some in _verdicts(place, job, islice(pairs.items(), before, None)):
+                items = chain(_at(pairs, open_places), islice(pairs.items(), begin, None))
+                for some in _verdicts(place, job, items):
                     lines = [result_of(item.id, verdict, evidence=job.evidence) for item, verdict in some]
-                    _put(lines, results)
+                    _put(again.take(lines), results)
                     counts.update(map(_kind, lines))
                     progress.show(counts)
                     for line in lines:
@@ -123,8 +125,54 @@ def _check_all(place: Place, job: Job, pairs: Pairs, count: int, results: Result
             progress.clear()
             typer.echo(_stopped(job, counts.total(), count), err=True)
             raise typer.Exit(INTERRUPTED) from None
+        finally:
+            again.put()
     show_summary(counts, before, time.monotonic() - started, out=job.out, as_json=as_json)
     return code_of(counts)
+
+
+class _Again:
+    """Results of pairs that are tried again; they come first, and go into the file together, once all are there."""
+
+    def __init__(self, places: list[int], results: Results | None) -> None:
+        self._places, self._results = places, results
+        self._lines: dict[int, dict[str, Any]] = {}
+
+    def take(self, lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Keeps those that are tried again; the others, which are to be appended."""
+        known = len(self._lines)
+        own = lines[: len(self._places) - known] if self._places else []
+        self._lines.update(zip(self._places[known:], own, strict=False))
+        if own and len(self._lines) == len(self._places):
+            self.put()
+            self._places = []
+        return lines[len(own) :]
+
+    def put(self) -> None:
+        """Also when the run ends before all of them are there."""
+        lines, self._lines = self._lines, {}
+        if self._results is not None:
+            self._results.exchange(lines)
+
+
+def _earlier(pairs: Pairs, results: Results, counts: Counter[str]) -> list[int]:
+    """Counts what is there already; the places of what has to be tried again, but for that at the end, which is cut
+    off."""
+    ids = (item.id for item in pairs.items())
+    found = []
+    for number, earlier in enumerate(results.earlier(ids, again=lambda result: _kind(result) in BROKEN)):
+        if _kind(earlier) in BROKEN:
+            found.append(number)
+        else:
+            counts[_kind(earlier)] += 1
+    return found
+
+
+def _at(pairs: Pairs, places: Sequence[int]) -> Iterator[Item]:
+    """The pairs at these places, in order."""
+    wanted = set(places)
+    if wanted:
+        yield from (item for number, item in enumerate(islice(pairs.items(), places[-1] + 1)) if number in wanted)
 
 
 def _verdicts(place: Place, job: Job, items: Iterator[Item]) -> Iterator[Judged]:

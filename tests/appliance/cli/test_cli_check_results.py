@@ -121,6 +121,30 @@ def test_the_last_results_are_had_again_as_far_as_nothing_else_came_after_them(t
     assert out.read_bytes() == b"".join(lines[:3])
 
 
+def test_results_in_the_middle_are_exchanged_whole_and_the_lock_goes_along(tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    write(out, 0, 1, 2)
+    out.chmod(0o640)
+    with Results(out, ABOUT) as results:
+        assert len(list(results.earlier(iter(range(9))))) == 3
+        opened_before = os.open(out, os.O_RDONLY)
+        results.exchange({1: result(1) | {"reason": "another"}})
+        with pytest.raises(AssayError, match="another run is writing"):
+            Results(out, ABOUT)
+        assert not os.path.samestat(os.fstat(opened_before), out.stat())
+        os.close(opened_before)
+        results.add([result(3)])
+    assert ids(out) == [0, 1, 2, 3]
+    assert [json.loads(line)["reason"] for line in out.read_text().splitlines()] == [
+        "it is",
+        "another",
+        "it is",
+        "it is",
+    ]
+    assert out.stat().st_mode & 0o777 == 0o640
+    assert write(out) == 4
+
+
 def test_two_runs_at_once_are_refused(tmp_path: Path) -> None:
     out = tmp_path / "out.jsonl"
     program = (

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+import typer
 from check_commands import results_of, write_lines
 
 from appliance.cli import check_work
@@ -75,12 +76,47 @@ def test_pairs_without_a_verdict_at_the_end_are_tried_again_and_others_are_not(t
     assert (totals["pass"], totals["checked_now"]) == (40, 10)
 
 
-def test_one_pair_without_a_verdict_among_others_is_on_record(tmp_path) -> None:
-    asked = job(tmp_path, 40)
-    assert check_pairs(Place(range(7, 8)), asked, as_json=False) is ExitCode.INFRASTRUCTURE
-    again = Place(range(0))
-    assert check_pairs(again, asked, as_json=False) is ExitCode.INFRASTRUCTURE
-    assert again.asked == []
+def test_pairs_without_a_verdict_among_others_are_tried_again_before_the_rest(tmp_path, capsys) -> None:
+    asked = job(tmp_path, 60)
+    out = asked.out
+    assert out is not None
+    first = Place(range(7, 9))
+    assert check_pairs(first, asked, as_json=False) is ExitCode.INFRASTRUCTURE
+    assert outcomes(out) == ["pass"] * 7 + ["infra_error"] * 2 + ["pass"] * 51
+    lines = out.read_bytes().splitlines(keepends=True)
+    out.write_bytes(b"".join(lines[:40]))  # as if it had been killed there
+    capsys.readouterr()
+    again = Place(range(8, 9))
+    assert check_pairs(again, asked, as_json=True) is ExitCode.INFRASTRUCTURE
+    assert again.asked == ["7", "8", *map(str, range(40, 60))]
+    assert outcomes(out) == ["pass"] * 8 + ["infra_error"] + ["pass"] * 51
+    totals = json.loads(capsys.readouterr().out)
+    assert (totals["pairs"], totals["pass"], totals["infra_error"], totals["checked_now"]) == (60, 59, 1, 22)
+    last = Place(range(0))
+    assert check_pairs(last, asked, as_json=False) is ExitCode.OK
+    assert last.asked == ["8"]
+    assert [line["id"] for line in results_of(out.read_text())] == list(range(60))
+    assert outcomes(out) == ["pass"] * 60
+
+
+def test_what_was_tried_again_is_kept_when_the_run_is_stopped(tmp_path) -> None:
+    asked = job(tmp_path, 100)
+    assert asked.out is not None
+    assert check_pairs(Place(range(0, 80, 2)), asked, as_json=False) is ExitCode.INFRASTRUCTURE
+
+    class Stopped(Place):
+        def _verdict(self, submission: str) -> Verdict:
+            if submission == "70":
+                raise KeyboardInterrupt
+            return super()._verdict(submission)
+
+    with pytest.raises(typer.Exit):
+        check_pairs(Stopped(range(0)), asked, as_json=False)
+    found = outcomes(asked.out)
+    assert len(found) == 100
+    assert 0 < found.count("infra_error") < 40
+    assert check_pairs(Place(range(0)), asked, as_json=False) is ExitCode.OK
+    assert outcomes(asked.out) == ["pass"] * 100
 
 
 def test_a_run_gives_up_when_nothing_works_any_more(tmp_path) -> None:
