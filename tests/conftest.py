@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+from pathlib import Path
+
+import guest_roots as building
+import pytest
 
 # A shell starts background jobs with SIGINT ignored, and programs inherit that: tests that send it would wait for ever.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -12,3 +16,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # Torch's threads sleep while they wait, as in the product's own worker. Read by the
 # OpenMP library when torch is first loaded; several test processes share the cores.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+
+@pytest.fixture(scope="session")
+def guest_roots(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with one guest root in it, for brokers that need none of their own; other kinds may come beside it."""
+    return building.built(tmp_path_factory)

@@ -1,0 +1,34 @@
+"""One guest root for all tests of a run: built once on the machine, by the product's own code, and lent to those who
+would build the same one again (some three seconds of a processor each)."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+import pytest
+
+from runtime.backends.rootfs import ensure_root
+
+
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder that it is in. Test processes of one run wait for each other, and share it."""
+    base = tmp_path_factory.getbasetemp()
+    run = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    folder = run / "guest-roots"
+    with (run / "guest-roots.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        ensure_root(folder)
+    return folder
+
+
+def lend(roots: Path, folder: Path) -> None:
+    """Puts what is built in `roots` where a broker with that folder looks for its own; golden images are not shared.
+    A folder that has something there already is left alone."""
+    own = folder / "guest-roots"
+    if own.exists():
+        return
+    own.mkdir(parents=True, mode=0o700)
+    for root in roots.glob("root-*"):
+        (own / root.name).symlink_to(root)
