@@ -160,14 +160,16 @@ class Golden:
         for entry in self.folder.iterdir():
             making = re.fullmatch(r"new-(.+)-\d+", entry.name)
             owner = Owner.parse(making[1]) if making is not None else None
-            if owner is None:
-                images.append((entry.stat().st_mtime, entry))
-            elif not owner.alive():
-                shutil.rmtree(entry)
+            with contextlib.suppress(FileNotFoundError):  # another broker sweeps here too
+                if owner is None:
+                    images.append((entry.stat().st_mtime, entry))
+                elif not owner.alive():
+                    shutil.rmtree(entry)
         oldest = time.time() - UNUSED_DAYS * 86_400
         for place, (used, entry) in enumerate(sorted(images, reverse=True)):
             if used < oldest or place >= IMAGES:
-                shutil.rmtree(entry)
+                with contextlib.suppress(FileNotFoundError):
+                    shutil.rmtree(entry)
 
     def _discard(self, folder: Path) -> None:
         gone = self.folder / f"new-{self._owner}-{next(self._numbers)}"
