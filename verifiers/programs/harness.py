@@ -4,6 +4,9 @@ It is a courtesy, no guard. Everything in it can be read, replaced and forged by
 on it: it holds no expected value and no input but the one of the call in progress; what it tells is read as data for
 that one call, and compared elsewhere. The mark of a call keeps what a program prints apart from what it returns.
 
+A subclass of a plain type (a named tuple, a Counter, an IntEnum) is told as what it derives from, a scalar of numpy as
+the number it is, an array as lists.
+
 What it notices (names of Python that were replaced, audit events that the source caused, values that claim to equal
 anything) it tells as signals. They say that a failure looks like an attempt; they are no verdict.
 """
@@ -72,12 +75,11 @@ def _assay_begin(seed):
         pass
 
     none, false, true = None, False, True
-    mappings = {dict}
-    for name in ("Counter", "OrderedDict", "defaultdict"):
-        found = find(sys.modules.get("collections"), name, none)
-        if found is not none:
-            mappings.add(found)
     items_of = dict.items
+    scalars = ((int, int.__pos__), (float, float.__pos__), (text_of, text_of.__str__), (complex, complex.__pos__),
+               (bytes, lambda value: bytes(memoryview(value))))
+    rows = ((list, list.__iter__, "", ""), (tuple, tuple.__iter__, '{"t": ', "}"), (set, set.__iter__, '{"s": ', "}"),
+            (frozenset, frozenset.__iter__, '{"s": ', "}"))
 
     def text(value):
         if value.isascii() and value.isprintable() and '"' not in value and "\\" not in value:
@@ -89,6 +91,10 @@ def _assay_begin(seed):
 
     def row(values, depth):
         return "[" + ", ".join([plain(item, depth) for item in values]) + "]"
+
+    def pairs(values, depth):
+        found = ["[" + plain(key, depth) + ", " + plain(item, depth) + "]" for key, item in items_of(values)]
+        return '{"d": [' + ", ".join(found) + "]}"
 
     def plain(value, depth):
         kind = kind_of(value)
@@ -110,21 +116,32 @@ def _assay_begin(seed):
             return '{"t": ' + row(value, depth + 1) + "}"
         if kind is set or kind is frozenset:
             return '{"s": ' + row(value, depth + 1) + "}"
-        if kind in mappings:
-            found = ["[" + plain(key, depth + 1) + ", " + plain(item, depth + 1) + "]" for key, item in items_of(value)]
-            return '{"d": [' + ", ".join(found) + "]}"
+        if kind is dict:
+            return pairs(value, depth + 1)
         if kind is bytes:
             return '{"b": "' + value.hex() + '"}'
         if kind is complex:
             return '{"c": [' + real(value.real) + ", " + real(value.imag) + "]}"
-        scalar = find(sys.modules.get("num" + "py"), "generic", none)
-        if kind_of(scalar) is kind_of and is_a(value, scalar):
-            return plain(value.item(), depth + 1)
+        library = sys.modules.get("num" + "py")
+        for name, method in (("generic", "item"), ("ndarray", "tolist")):
+            known = find(library, name, none)
+            if kind_of(known) is kind_of and is_a(value, known):
+                found = find(value, method)()
+                if kind_of(found) is not kind:
+                    return plain(found, depth + 1)
         try:
             if kind.__eq__ is not object.__eq__ and (value == object()) is true:
                 notice("a value that equals anything")
         except everything:
             pass
+        for base, as_base in scalars:
+            if is_a(value, base):
+                return plain(as_base(value), depth)
+        for base, items, before, behind in rows:
+            if is_a(value, base):
+                return before + row(items(value), depth + 1) + behind
+        if is_a(value, dict):
+            return pairs(value, depth + 1)
         raise Odd("a " + text_of(kind.__module__)[:60] + "." + text_of(kind.__qualname__)[:60])
 
     out = sys.stdout

@@ -49,7 +49,7 @@ class ProgramVerifier:
     """Safe to use from several threads. `close` ends what it keeps warm; the pool stays whose it is."""
 
     name = "program"
-    version = "1"
+    version = "2"
 
     def __init__(
         self, sessions: SessionPool, *, isolation: str = "gvisor", priority: Priority = Priority.TRAINING

@@ -350,6 +350,59 @@ def echo(sessions: Sessions) -> Iterator[Guest]:
         yield guest
 
 
+ODDLY_TYPED = """
+import numpy as np
+from collections import Counter, OrderedDict, deque, namedtuple
+from decimal import Decimal
+from enum import IntEnum
+Point, Kind = namedtuple("Point", "x y"), IntEnum("Kind", "ONE TWO")
+class Name(str): pass
+class Same(int):
+    def __eq__(self, other): return True
+    __hash__ = int.__hash__
+values = {
+    "whole": np.int64(3), "real": np.float64(0.5), "truth": np.bool_(True), "complex": np.complex128(1 + 2j),
+    "list of scalars": [np.int64(1), (np.float64(2.5), np.bool_(False))], "keys": {np.int64(1): np.str_("a")},
+    "array": np.array([1, 2]), "table": np.array([[1.5, 2], [3, 4]]), "no dimension": np.array(7), "empty": np.zeros(0),
+    "truths": np.array([1, 2]) > 1, "point": Point(1, Point(2, 3)), "member": [Kind.TWO], "name": Name("x"),
+    "counts": Counter("aab"), "ordered": OrderedDict(a=1), "same": Same(4),
+    "decimal": Decimal(1), "queue": deque([1]), "range": range(2), "long": np.longdouble(1), "things": np.array([object]),
+}
+def value(name):
+    return values[name]
+"""
+
+
+def test_what_derives_from_plain_data_and_what_numpy_gives_is_plain_data(sessions: Sessions) -> None:
+    plain = {
+        "whole": 3, "real": 0.5, "truth": True, "complex": 1 + 2j, "list of scalars": [1, (2.5, False)],
+        "keys": {1: "a"}, "array": [1, 2], "table": [[1.5, 2.0], [3.0, 4.0]], "no dimension": 7, "empty": [],
+        "truths": [False, True], "point": (1, (2, 3)), "member": [2], "name": "x", "counts": {"a": 2, "b": 1},
+        "ordered": {"a": 1}, "same": 4,
+    }  # fmt: skip
+    with Guest(opening(sessions, SQUARES), ODDLY_TYPED, wanted="value") as guest:
+        for name, expected in plain.items():
+            told = guest.call("value", Arguments((name,)), 5.0)
+            assert (told.kind, told.text) == ("value", ""), name
+            assert agree(of_native(expected), told.value, Comparison()), name
+        assert set(guest.signals) == {"a value that equals anything"}
+        for name in ("decimal", "queue", "range", "long", "things"):
+            assert guest.call("value", Arguments((name,)), 5.0).kind == "odd", name
+
+
+def test_an_honest_answer_of_numpy_passes_without_suspicion(verifier: ProgramVerifier) -> None:
+    spec = ProgramSpec(
+        function="running",
+        examples=(Example(arguments="[1, 2]", expected="[1, 3]"), Example(arguments="[]", expected="[]")),
+        suspicion="refuses",
+    )
+    verdict = verifier.verify(spec, "import numpy as np\ndef running(xs):\n    return np.cumsum(np.array(xs, int))\n")
+    assert verdict.passed
+    assert "signals" not in verdict.evidence
+    wrong = verifier.verify(spec, "import numpy as np\ndef running(xs):\n    return np.array(xs, int) + 1\n")
+    assert (wrong.outcome, wrong.ground) == (Outcome.FAIL, Ground.REFUTED)
+
+
 def test_more_tests_than_a_session_has_calls_are_all_run(verifier: ProgramVerifier) -> None:
     spec = ProgramSpec(
         function="f", examples=tuple(Example(arguments=str(n), expected=str(n * n)) for n in range(900)), seconds=1.0
