@@ -14,8 +14,6 @@ from functools import cache, lru_cache
 from typing import Any
 
 from verifiers.answers.exact import ExactVerifier, IntegerVerifier
-from verifiers.answers.expression import ExpressionVerifier
-from verifiers.answers.predicate import PredicateVerifier
 from verifiers.errors import SpecError
 from verifiers.spec import (
     AnswerSpec,
@@ -34,10 +32,8 @@ from verifiers.verifier import Verifier
 
 EXACT = ExactVerifier()
 INTEGER = IntegerVerifier()
-EXPRESSION = ExpressionVerifier()
-PREDICATE = PredicateVerifier()
 DECIDE = ("verifiers.answers", "verifiers.smt", "verifiers.checklists")
-"""Packages whose modules a worker has at hand before it is asked anything."""
+"""Packages whose modules a worker has at hand before it is asked what needs them."""
 log = logging.getLogger(__name__)
 
 
@@ -56,9 +52,9 @@ def decider(spec: Spec) -> Verifier[Any]:
         case IntegerSpec():
             return INTEGER
         case ExpressionSpec():
-            return EXPRESSION
+            return _loaded("verifiers.answers.expression", "ExpressionVerifier")
         case PredicateSpec():
-            return PREDICATE
+            return _loaded("verifiers.answers.predicate", "PredicateVerifier")
         case AnswerSpec():
             return _loaded("verifiers.answers.answer", "AnswerVerifier")
         case SmtSpec():
@@ -107,14 +103,26 @@ def decide(spec: Spec, submission: str) -> Verdict:
     return decider(spec).verify(spec, submission)
 
 
-def preload() -> None:
-    """Imports all that decides, SymPy and the solvers included: for a worker, before it is asked anything. What cannot
-    be imported is told by the first item that needs it."""
-    for package in DECIDE:
-        for found in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
-            if found.name.endswith((".canaries", ".bench")):
-                continue
-            try:
-                importlib.import_module(found.name)
-            except Exception as error:  # noqa: BLE001 - a solver that is not installed breaks only what needs it
-                log.warning("%s cannot be imported: %s", found.name, error)
+def package_of(spec: Spec) -> str | None:
+    """The one of `DECIDE` that this spec's decider is in; None where nothing has to be imported for it."""
+    match spec:
+        case ExpressionSpec() | PredicateSpec() | AnswerSpec():
+            return "verifiers.answers"
+        case SmtSpec():
+            return "verifiers.smt"
+        case ChecklistSpec():
+            return "verifiers.checklists"
+        case _:
+            return None
+
+
+def preload(package: str) -> None:
+    """Imports all that decides in one of `DECIDE`, SymPy or the solvers included: for a worker, before it is asked what
+    needs it. What cannot be imported is told by the first item that needs it."""
+    for found in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
+        if found.name.endswith((".canaries", ".bench")):
+            continue
+        try:
+            importlib.import_module(found.name)
+        except Exception as error:  # noqa: BLE001 - a solver that is not installed breaks only what needs it
+            log.warning("%s cannot be imported: %s", found.name, error)

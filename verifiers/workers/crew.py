@@ -1,8 +1,8 @@
 """Which hand gets which items, what it says of them, and who is to blame for what it leaves unsaid.
 
 What always holds: every item of every job is settled once; an item that takes long holds up no other for longer than
-`worker.SLOW_SECONDS`: what waits behind it goes to another hand, and it gives way to that. All of it runs on one
-thread, that of the service.
+`worker.SLOW_SECONDS`: what waits behind it goes to another hand, and it gives way to that. A hand has imported what its
+items need before their clock begins. All of it runs on one thread, that of the service.
 
 Who is to blame when an item has no verdict. Its own doing, by its own text and the same way every time, is
     - out of time while it computed, out of memory in a hand that had judged nothing else, or too deep to walk through:
@@ -17,17 +17,20 @@ from __future__ import annotations
 import json
 import os
 import signal
+import struct
 import time
 from collections import Counter, deque
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from verifiers.registry import DECIDE, package_of
 from verifiers.verdict import Ground, Verdict
 from verifiers.workers.channel import Channel
 from verifiers.workers.frames import FrameError, Frames, encode
 from verifiers.workers.hand import OUT_OF_MEMORY
 from verifiers.workers.jobs import Item, Job, Waiting, broken, failed, unusable
-from verifiers.workers.lines import BUSY_SHARE, CLOCK, INDEX, PATIENCE, Kind, Line, LineError, Lines, pack
+from verifiers.workers.lines import BUSY_SHARE, CLOCK, INDEX, PACKAGE, PATIENCE, Kind, Line, LineError, Lines, pack
 
 CHUNK = 64
 CHUNK_CHARS = 200_000
@@ -40,6 +43,8 @@ SLOW_OF_A_JOB = 6
 PASSED_ON = 4
 GRACE_SECONDS = 2.0
 """After the zygote should have ended a hand."""
+LOAD_SECONDS = 60.0
+"""For the zygote to import what decides, which no item's clock counts."""
 READ = 1 << 20
 
 
@@ -73,6 +78,10 @@ class Crew:
         self._lines = Lines()
         self._unsent = bytearray()
         self._oom = 0
+        self._has: set[str] = set()
+        """Packages that the zygote has loaded, or is told to."""
+        self._loading: dict[str, float] = {}
+        """Those that it has not yet loaded, and when it should have."""
         self.requests, self.replies = channel.descriptors
 
     @property
@@ -87,10 +96,26 @@ class Crew:
     def deadline(self) -> float | None:
         """Moment at which a hand should long have been heard of."""
         moments = [hand.heard + PATIENCE * hand.seconds + GRACE_SECONDS for hand in self._hands.values() if hand.items]
-        return min(moments, default=None)
+        return min([*moments, *self._loading.values()], default=None)
+
+    def load(self, packages: Iterable[str] = DECIDE) -> None:
+        """Has them imported, once. Hands that have not got them end with what they were given."""
+        wanted = [package for package in packages if package not in self._has]
+        if not wanted:
+            return
+        for package in wanted:
+            self._has.add(package)
+            self._loading[package] = time.monotonic() + LOAD_SECONDS
+            self._unsent += pack(0, Kind.LOAD, PACKAGE.pack(DECIDE.index(package)))
+        for hand in self._hands.values():
+            hand.slow = True
+            if not hand.items and not hand.killed:
+                self._end(hand)
 
     def assign(self) -> None:
         """Gives out what waits."""
+        if self._loading:
+            return
         while self._again and len(self._hands) < self._workers + SLOW_HANDS:
             item = self._again.popleft()
             if not item.judged:
@@ -109,6 +134,11 @@ class Crew:
             share = -(-len(self._waiting) // self._workers)
             items = self._waiting.take(min(CHUNK, share), CHUNK_CHARS, self._held_up())
             if not items:
+                return
+            missing = {package for item in items if (package := package_of(item.pair[0]))} - self._has
+            if missing:
+                self._waiting.back(items)
+                self.load(sorted(missing))
                 return
             if hand.items and items[0].job.seconds != hand.seconds:  # one clock at a time
                 self._waiting.back(items)
@@ -142,12 +172,14 @@ class Crew:
         try:
             for line in self._lines.feed(data):
                 self._take(line)
-        except (ValueError, KeyError, TypeError, LineError) as error:
+        except (ValueError, KeyError, IndexError, TypeError, LineError, struct.error) as error:
             raise CrewLost(f"it does not speak this protocol: {type(error).__name__}") from error
 
     def watch(self) -> None:
         """Ends what is overdue. Raises CrewLost when the zygote does not even do that."""
         now = time.monotonic()
+        if self._loading and now > min(self._loading.values()):
+            raise CrewLost("it does not load what it should")
         for hand in list(self._hands.values()):
             if hand.items and now > hand.heard + PATIENCE * hand.seconds + GRACE_SECONDS:
                 if hand.killed:
@@ -198,6 +230,9 @@ class Crew:
     # what they say
 
     def _take(self, line: Line) -> None:
+        if line.kind == Kind.LOADED:
+            del self._loading[DECIDE[PACKAGE.unpack(line.body)[0]]]
+            return
         hand = self._hands.get(line.hand)
         if hand is None:
             return

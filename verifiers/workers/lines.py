@@ -15,10 +15,14 @@ MAX_LINE = 64 << 20
 CLOCK = struct.Struct(">d?")
 """Before the frame of ITEMS: seconds of one item, and whether the hand gives way to others once an item takes long."""
 INDEX = struct.Struct(">q")
-BUSY_SHARE = 0.2
-"""A time-out is the submission's own when it computed for at least this share of its time: it gives way to others."""
+PACKAGE = struct.Struct(">B")
+"""Place in `verifiers.registry.DECIDE`."""
+BUSY_SHARE = 0.05
+"""A time-out is the submission's own when it computed for at least this share of its time. It gives way to others
+(`worker.LOWER`), but gets more than that even while those have all processors, so its clock ends in time."""
 PATIENCE = 3
-"""On a crowded machine an item that computes, but came to less than that, has so many times its seconds."""
+"""Where others than ours crowd the machine, an item that computes, but came to less than that, has so many times its
+seconds."""
 
 
 class Kind(IntEnum):
@@ -32,7 +36,11 @@ class Kind(IntEnum):
     SLOW = 5
     """One item, INDEX, takes long."""
     ENDED = 6
-    """A hand is no more; JSON of `Ended`."""
+    """A hand is no more, or as good as that; JSON of `Ended`."""
+    LOAD = 7
+    """Hands that are forked from now on need what is in this PACKAGE."""
+    LOADED = 8
+    """They have it."""
 
 
 class Line(NamedTuple):

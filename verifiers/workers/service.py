@@ -68,6 +68,8 @@ class VerifierService:
         self._channel: Channel | None = None
         self._crew: Crew | None = None
         self._lost = 0
+        self._ahead = False
+        """Whether all is imported ahead of the first item that needs it."""
 
     def __enter__(self) -> Self:
         return self
@@ -89,7 +91,8 @@ class VerifierService:
         return self._channel.isolation if self._channel is not None else ""
 
     def start(self) -> None:
-        """Has the worker made warm now; what goes wrong is told by the verdicts."""
+        """Has the worker made warm now, for items of all kinds; what goes wrong is told by the verdicts."""
+        self._ahead = True
         self._submit(Job([], 0.0))
 
     def verify(self, spec: Spec, submission: str, seconds: float = 5.0) -> Verdict:
@@ -164,6 +167,8 @@ class VerifierService:
             if crew is None:
                 self._wait(None)
                 return
+            if self._ahead:
+                crew.load()
             crew.assign()
             crew.flush()
             if self._wait(crew):

@@ -1,8 +1,9 @@
-"""The zygote of the verifiers' hands: everything is imported here once, and each hand is a copy of it.
+"""The zygote of the verifiers' hands: what they need is imported here once, and each hand is a copy of it.
 
 What always holds: hostile text is never looked at here, only passed on to a hand, byte for byte; an item that takes
 longer than its clock allows ends with its hand, killed; a hand that has ended is told once, after all that it said.
-A fork costs some 10 ms where a start with its imports would cost a second, so a hand is expendable.
+A fork costs some 10 ms where a start with its imports would cost a second, so a hand is expendable. An item that
+computes for long gives way to others: they hardly notice it, and it still gets enough for its clock to be fair.
 
 It is a program of the runtime (`verifiers.workers.program`), or where there is no broker a process that confines itself
 before it says READY; both speak `verifiers.workers.lines` over standard input and output.
@@ -26,7 +27,7 @@ from runtime.programs import READY
 from verifiers import registry
 from verifiers.workers import hand as hands
 from verifiers.workers.frames import HEADER as FRAME
-from verifiers.workers.lines import BUSY_SHARE, CLOCK, INDEX, PATIENCE, Kind, Line, Lines, pack
+from verifiers.workers.lines import BUSY_SHARE, CLOCK, INDEX, PACKAGE, PATIENCE, Kind, Line, Lines, pack
 from verifiers.workers.progress import NONE, Progress
 
 READ = 1 << 20
@@ -35,8 +36,8 @@ SLOW_SECONDS = 0.1
 """After which whatever waits behind an item goes to another hand."""
 GIVES_WAY_SECONDS = 0.25
 """Of computing, after which an item gives way to others."""
-LOWER = 7
-"""By how much its niceness grows then: beside one other process it has a sixth of a processor."""
+LOWER = 10
+"""By how much its niceness grows then: beside one other process it has a tenth of a processor (sched(7))."""
 IDLE_SHARE = 0.01
 """Of its time: who computes less does not compute, but was stopped, or waits."""
 MAX_FRAME = 4 << 20
@@ -76,12 +77,14 @@ class Zygote:
         self._poll = select.poll()
         self._poll.register(source, select.POLLIN)
         self._by_descriptor: dict[int, Hand] = {}
+        self._dying: set[int] = set()
+        """Killed and told, and not yet reaped."""
 
     def serve(self) -> None:
         """Until the other side closes its end; then all hands are killed."""
         try:
             while True:
-                busy = any(hand.busy for hand in self._hands.values())
+                busy = self._dying or any(hand.busy for hand in self._hands.values())
                 for descriptor, _ in self._poll.poll(LOOK_SECONDS * 1000 if busy else None):
                     if descriptor != self._source:
                         self._stirs(descriptor)
@@ -94,6 +97,8 @@ class Zygote:
                 now = time.monotonic()
                 for hand in list(self._hands.values()):
                     self._look(hand, now)
+                if self._dying:
+                    self._reap()
         finally:
             for hand in self._hands.values():
                 os.kill(hand.pid, signal.SIGKILL)
@@ -112,6 +117,9 @@ class Zygote:
                 hand.progress.hold(INDEX.unpack(line.body)[0])
             case Kind.KILL if hand is not None:
                 self._kill(hand, "asked")
+            case Kind.LOAD:
+                load(registry.DECIDE[PACKAGE.unpack(line.body)[0]])
+                self._say(line.hand, Kind.LOADED, line.body)
 
     def _fork(self, number: int) -> Hand:
         request_out, request_in = os.pipe()
@@ -147,19 +155,21 @@ class Zygote:
             return
         if descriptor == hand.requests:
             self._send(hand)
-            return
+        elif self._hear(hand) == 0:
+            self._bury(hand)
+
+    def _hear(self, hand: Hand) -> int | None:
+        """How many bytes it has said since; None while it says nothing, 0 when it cannot any more."""
         try:
             data = os.read(hand.replies, READ)
         except BlockingIOError:
-            return
-        if not data:
-            self._bury(hand)
-            return
+            return None
         hand.said += data
         whole = self._whole(hand)
         if whole:
-            self._say(hand, Kind.SAID, bytes(hand.said[:whole]))
+            self._say(hand.number, Kind.SAID, bytes(hand.said[:whole]))
             del hand.said[:whole]
+        return len(data)
 
     def _whole(self, hand: Hand) -> int:
         """How many bytes of what it said are whole frames."""
@@ -184,11 +194,11 @@ class Zygote:
             return
         hand.cpu = max(0.0, cpu_of(hand.pid) - before)
         if age >= hand.seconds and not self._is_crowded(hand, age):
-            self._kill(hand, "timeout")
+            self._out_of_time(hand)
             return
         if hand.slow != item:
             hand.slow = item
-            self._say(hand, Kind.SLOW, INDEX.pack(item))
+            self._say(hand.number, Kind.SLOW, INDEX.pack(item))
         if hand.gives_way and not hand.lowered and hand.cpu >= GIVES_WAY_SECONDS:
             hand.lowered = True
             with contextlib.suppress(OSError):  # then it does not, and only takes time from others
@@ -205,8 +215,22 @@ class Zygote:
             hand.why = why
         os.kill(hand.pid, signal.SIGKILL)  # it is not reaped before its pipe has ended
 
+    def _out_of_time(self, hand: Hand) -> None:
+        """Told at once: what has given way to others may take long to die, too."""
+        self._kill(hand, "timeout")
+        while self._hear(hand):
+            pass
+        self._dying.add(hand.pid)
+        self._tell_end(hand, -signal.SIGKILL)
+
+    def _reap(self) -> None:
+        self._dying -= {pid for pid in self._dying if os.waitpid(pid, os.WNOHANG)[0]}
+
     def _bury(self, hand: Hand) -> None:
         _, status = os.waitpid(hand.pid, 0)
+        self._tell_end(hand, os.waitstatus_to_exitcode(status))
+
+    def _tell_end(self, hand: Hand, status: int) -> None:
         item = hand.progress.item
         if hand.why == "died" and item != NONE:
             hand.cpu = 0.0
@@ -217,12 +241,12 @@ class Zygote:
             del self._by_descriptor[descriptor]
             os.close(descriptor)
         del self._hands[hand.number]
-        ended = {"why": hand.why, "status": os.waitstatus_to_exitcode(status), "item": item, "cpu": hand.cpu}
+        ended = {"why": hand.why, "status": status, "item": item, "cpu": hand.cpu}
         hand.progress.close()
-        self._say(hand, Kind.ENDED, json.dumps(ended).encode())
+        self._say(hand.number, Kind.ENDED, json.dumps(ended).encode())
 
-    def _say(self, hand: Hand, kind: Kind, body: bytes) -> None:
-        data = memoryview(pack(hand.number, kind, body))
+    def _say(self, number: int, kind: Kind, body: bytes) -> None:
+        data = memoryview(pack(number, kind, body))
         while data:
             data = data[os.write(self._sink, data) :]
 
@@ -235,9 +259,11 @@ def cpu_of(pid: int) -> float:
         return 0.0
 
 
-def warm_up() -> None:
-    """Imports all that decides, and leaves nothing that a hand would have to copy when it collects garbage."""
-    registry.preload()
+def load(package: str) -> None:
+    """Imports all that decides there, and leaves nothing that a hand would have to copy when it collects garbage."""
+    gc.disable()
+    registry.preload(package)
+    gc.enable()
     gc.collect()
     gc.freeze()
 
@@ -258,7 +284,6 @@ def main(memory_mib: int, parent: int) -> None:
     os.dup2(null, 0)
     os.dup2(null, 1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    warm_up()
     if parent:
         confine_alone(parent)
     os.write(sink, READY)
