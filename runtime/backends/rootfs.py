@@ -60,10 +60,30 @@ def inspect_python(path: str | None) -> Python:
     return Python(Path(told["executable"]), Path(told["stdlib"]), told["version"])
 
 
-def linked_libraries(files: list[Path]) -> set[Path]:
-    """Every shared library that the loader would take for these files, by the path it is asked for."""
-    answer = subprocess.run(["ldd", *map(str, files)], capture_output=True, text=True, timeout=60, check=False)
-    return {Path(path) for path in re.findall(r"(?:=> |^\t)(/\S+) \(0x", answer.stdout, flags=re.MULTILINE)}
+class Linked(NamedTuple):
+    """What the loader would take for some files."""
+
+    libraries: set[Path]
+    """Every shared library, by the path it is asked for."""
+    broken: set[Path]
+    """Those of the files for which one is missing."""
+
+
+def linked(files: list[Path]) -> Linked:
+    """Asks ldd(1), once for all of them: it takes some ten milliseconds for each."""
+    if not files:
+        return Linked(set(), set())
+    answer = subprocess.run(["ldd", *map(str, files)], capture_output=True, text=True, timeout=60, check=False).stdout
+    libraries = {Path(path) for path in re.findall(r"(?:=> |^\t)(/\S+) \(0x", answer, flags=re.MULTILINE)}
+    if len(files) == 1:  # then it does not repeat the name
+        return Linked(libraries, set(files) if "not found" in answer else set())
+    broken, file = set(), files[0]
+    for line in answer.splitlines():
+        if not line.startswith("\t"):
+            file = Path(line.removesuffix(":"))
+        elif "not found" in line:
+            broken.add(file)
+    return Linked(libraries, broken)
 
 
 def digest(python: Python, packages: Packages | None = None) -> str:
@@ -132,11 +152,11 @@ def _build(root: Path, python: Python, packages: Packages | None) -> None:
     inside = root / python.stdlib.relative_to("/")
     shutil.copytree(python.stdlib, inside, symlinks=False, ignore=_unwanted, ignore_dangling_symlinks=True)
     extensions = sorted(inside.glob("lib-dynload/*.so"))
-    for library in linked_libraries([python.executable, *extensions]):
+    found = linked([python.executable, *extensions])
+    for library in found.libraries:
         _copy(library.resolve(), root, library)
-    for extension in extensions:
-        if _misses_a_library(extension):
-            extension.unlink()
+    for extension in found.broken.intersection(extensions):
+        extension.unlink()
     (root / "opt/runtime/__init__.py").write_text("")
     for file in GUEST.glob("*.py"):
         shutil.copyfile(file, root / "opt/runtime/guest" / file.name)
@@ -155,15 +175,10 @@ def _build(root: Path, python: Python, packages: Packages | None) -> None:
             path.chmod(0o755 if path.is_dir() or os.access(path, os.X_OK) else 0o644)
     if packages is not None:  # last: links share their modes with the folder, which has the right ones
         extensions = sorted(packages.folder.rglob("*.so*"))
-        for library in linked_libraries(extensions):
+        for library in linked(extensions).libraries:
             if not library.resolve().is_relative_to(packages.folder.resolve()):
                 _copy(library.resolve(), root, library)
         link_into(packages, root)
-
-
-def _misses_a_library(extension: Path) -> bool:
-    answer = subprocess.run(["ldd", str(extension)], capture_output=True, text=True, timeout=60, check=False)
-    return "not found" in answer.stdout
 
 
 def _copy(source: Path, root: Path, inside: Path) -> None:
