@@ -47,7 +47,7 @@ EMPTY_ANSWERS = ("", "I do not know.", "All items of the checklist are fulfilled
 
 class HardVerifier:
     name = "checklist"
-    version = "1"
+    version = "2"
 
     def check(self, spec: ChecklistSpec, *, prove: bool = False) -> None:
         """Raises SpecError for items that cannot decide anything. With `prove`, also for a list that says nothing."""

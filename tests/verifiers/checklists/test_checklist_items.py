@@ -174,6 +174,28 @@ def test_a_schema_never_reaches_outside() -> None:
     assert not holds(JsonItem(name="n", rules=json.dumps(inside)), "[1, 2.5]")
 
 
+@pytest.mark.parametrize(
+    ("items", "unique"),
+    [
+        ("[1, true, 0, false, null, \"1\", [], {}, [1], [[1]], {\"a\": 1}, 1.5]", True),
+        ("[1, 1.0]", False), ("[0, -0.0]", False), ("[[1], [1.0]]", False), ("[1e400, 1e500]", False),
+        ('[{"a": 1, "b": [2]}, {"b": [2.0], "a": 1}]', False), ('[{"a": 1}, {"a": true}]', True),
+        ('["1,2", "1", ["1", "2"]]', True),
+    ],
+)  # fmt: skip
+def test_items_are_unique_by_their_value(items: str, unique: bool) -> None:
+    for rules in ({"uniqueItems": True}, {"$schema": "http://json-schema.org/draft-07/schema#", "uniqueItems": True}):
+        assert holds(JsonItem(name="n", rules=json.dumps(rules)), items) is unique
+    assert holds(JsonItem(name="n", rules='{"uniqueItems": false}'), items)
+
+
+def test_very_many_objects_are_told_apart_without_comparing_each_with_each() -> None:
+    item = JsonItem(name="n", rules='{"uniqueItems": true}')
+    objects = [{"a": n, "b": [n]} for n in range(30_000)]
+    assert holds(item, json.dumps(objects))
+    assert not holds(item, json.dumps([*objects, {"b": [4], "a": 4}]))
+
+
 def test_a_schema_that_refers_to_itself_without_end_is_no_crash() -> None:
     item = JsonItem(name="n", rules=json.dumps({"$ref": "#"}))
     assert not holds(item, "1")

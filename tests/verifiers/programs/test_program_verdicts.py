@@ -366,7 +366,8 @@ values = {
     "array": np.array([1, 2]), "table": np.array([[1.5, 2], [3, 4]]), "no dimension": np.array(7), "empty": np.zeros(0),
     "truths": np.array([1, 2]) > 1, "point": Point(1, Point(2, 3)), "member": [Kind.TWO], "name": Name("x"),
     "counts": Counter("aab"), "ordered": OrderedDict(a=1), "same": Same(4),
-    "decimal": Decimal(1), "queue": deque([1]), "range": range(2), "long": np.longdouble(1), "things": np.array([object]),
+    "decimal": Decimal(1), "queue": deque([1]), "range": range(2), "long": np.longdouble(1),
+    "things": np.array([object]),
 }
 def value(name):
     return values[name]
