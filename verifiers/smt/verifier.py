@@ -31,7 +31,7 @@ DECIDE: dict[str, Callable[[Problem, str, Bench], Ruling]] = {
 
 class SmtVerifier:
     name = "smt"
-    version = "1+" + "+".join(f"{name}{version}" for name, version in tools().items())
+    version = "2+" + "+".join(f"{name}{version}" for name, version in tools().items())
 
     def check(self, spec: SmtSpec, *, prove: bool = False) -> None:
         """Raises SpecError for a claim that cannot be read, lacks what its question is about, or (asked to prove) has
