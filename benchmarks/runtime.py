@@ -268,17 +268,17 @@ class Bench:
         return figures
 
     def hand_over(self) -> dict[str, Any]:
-        """From asking the broker for a sandbox that stands ready until its pipes are here; then with its own process
-        opened as well, as `SessionPool.sandbox` gives it out."""
+        """From asking the broker for a sandbox that stands ready until its pipes are here; the same through
+        `SessionPool.sandbox`; and with the first call answered as well."""
         reactor, (connection, process) = Reactor(), private.start(self.settings.own)
         made: Future[BrokerClient] = Future()
         reactor.call(lambda: made.set_result(BrokerClient(reactor, connection)))
-        client, asked, given = made.result(), [], []
+        client, asked, given, answered = made.result(), [], [], []
         wanted = profile("sandbox", (), self.settings.limits, self.settings)
 
         def ask() -> Handle:
             answer: Future[Handle | SandboxError] = Future()
-            reactor.call(partial(client.launch, wanted, caller="bench", priority=Priority.JOB, given=answer.set_result))
+            reactor.here(partial(client.launch, wanted, caller="bench", priority=Priority.JOB, given=answer.set_result))
             handle = answer.result()
             assert not isinstance(handle, SandboxError), handle
             return handle
@@ -291,14 +291,17 @@ class Bench:
             started = time.perf_counter()
             box = self.pool.sandbox()
             given.append(time.perf_counter() - started)
+            sound(box.run(trivial(turn)))
+            answered.append(time.perf_counter() - started)
             box.close()
             time.sleep(2.0 if turn < 3 else 0.5)
         reactor.call(client.close)
         private.wait_for(process)
         reactor.stop()
-        figures: dict[str, Any] = {"from_the_broker": spread(asked[3:]), "with_its_process_opened": spread(given[3:])}
+        figures: dict[str, Any] = {"from_the_broker": spread(asked[3:]), "as_a_sandbox_of_the_pool": spread(given[3:])}
+        figures["with_its_first_call"] = spread(answered[3:])
         figures["bar"] = "under 1 ms from the pool (median)"
-        figures["met"] = figures["from_the_broker"]["p50_ms"] < 1.0
+        figures["met"] = max(figures[name]["p50_ms"] for name in ("from_the_broker", "as_a_sandbox_of_the_pool")) < 1.0
         return figures
 
     def branch(self) -> dict[str, Any]:

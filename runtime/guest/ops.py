@@ -9,7 +9,7 @@ COMPILE = 2
 """Body: source that should not compile. Reply: EXCEPTION, or IMPURE when it compiles after all. Shared mode only."""
 OPEN = 3
 """Asks for a process for this session number; answered with READY once it waits for code. In a sandbox of one session
-there is one process for ever: once it has ended, DIED."""
+that one, 0, is open from the start, with one process for ever: once it has ended, DIED."""
 DROP = 4
 """Forgets the session, and kills its process if it has one. No reply."""
 KILL = 5

@@ -93,7 +93,14 @@ class Supervisor:
         else:
             self._answer(nonce, *errands.answer(op, body))
 
+    def begin(self, session: int) -> None:
+        """Gives it an idle process before anybody asks for one."""
+        self._take(session, self._idle.pop())
+
     def _open(self, session: int, nonce: bytes) -> None:
+        if session in self._sessions:
+            self._answer(nonce, kinds.READY)
+            return
         if self._idle:
             self._settle(session, nonce, self._idle.pop())
         else:
@@ -125,10 +132,13 @@ class Supervisor:
         self._stock()
 
     def _settle(self, session: int, nonce: bytes, process: Process) -> None:
+        self._take(session, process)
+        self._answer(nonce, kinds.READY)
+
+    def _take(self, session: int, process: Process) -> None:
         self._sessions[session] = process
         for descriptor in (process.replies, process.output):
             self._watch(descriptor, session, process, select.POLLIN)
-        self._answer(nonce, kinds.READY)
 
     def _drop(self, session: int) -> None:
         nonce = self._opening.pop(session, None)

@@ -82,7 +82,10 @@ def prepare(mode: str, limits: dict[str, str], pipes: Pipes) -> SharedWorker | S
             not_for_it=(pipes.source, pipes.sink, pipes.complaints),
         )
     most_ahead = max(ahead, int(limits["most_ahead"]))
-    return supervisor.Supervisor(nursery, ahead=ahead, most_ahead=most_ahead, output_bytes=output_bytes)
+    made = supervisor.Supervisor(nursery, ahead=ahead, most_ahead=most_ahead, output_bytes=output_bytes)
+    if mode == "sandbox":
+        made.begin(0)  # its one session: who gets the sandbox sends code at once
+    return made
 
 
 def main(mode: str, limits: str) -> None:

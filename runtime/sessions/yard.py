@@ -8,17 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future
-from functools import partial
 from typing import TypeVar
 
 from runtime.errors import BusyError, InfrastructureError, SandboxError
-from runtime.guest.wire import Kind, Op
 from runtime.launcher import Launcher, Ticket
 from runtime.reactor import Reactor
 from runtime.sandbox import Limits, Priority, SnapshotId
-from runtime.sessions.endings import Ending, Lost
-from runtime.sessions.request import Request
-from runtime.sessions.seats import OPEN_SECONDS
+from runtime.sessions.endings import Lost
 from runtime.sessions.starts import Started, Starts
 from runtime.sessions.worker import Worker
 
@@ -46,7 +42,7 @@ class Yard:
                 caller=caller,
                 priority=priority,
                 reply_bytes=REPLY_BYTES,
-                given=partial(_open, given),
+                given=given,
             )
 
         return self._workers([begin])[0]
@@ -105,20 +101,3 @@ class Yard:
             self.reactor.call(give_up)
             raise
         return workers
-
-
-def _open(given: Started, worker: Worker | SandboxError) -> None:
-    """A fresh sandbox is handed over once its process waits for code."""
-    if isinstance(worker, SandboxError):
-        given(worker)
-        return
-    opened_worker = worker
-
-    def opened(ending: Ending) -> None:
-        if ending.kind is Kind.READY:
-            given(opened_worker)
-        else:
-            opened_worker.lose(Lost.DIED)
-            given(InfrastructureError(f"sandbox {opened_worker.id} ended before it could be used"))
-
-    worker.send(Request(Op.OPEN, 0, b"", OPEN_SECONDS, opened))

@@ -100,6 +100,13 @@ def test_a_session_that_is_dropped_before_it_has_a_process_gets_none() -> None:
         assert guest.ask(Op.RUN, 1, b"1").kind == Kind.DIED
 
 
+def test_the_one_session_of_a_sandbox_is_open_from_the_start() -> None:
+    with worker("sandbox", opened=False) as guest:
+        assert guest.run("print(1)").output == b"1\n"
+        assert guest.ask(Op.OPEN).kind == Kind.READY
+        assert guest.ask(Op.OPEN, 1).kind == Kind.DIED
+
+
 def test_the_one_process_of_a_sandbox_is_never_replaced() -> None:
     with worker("sandbox") as guest:
         assert guest.run("import os\nos._exit(0)").kind == Kind.DIED
@@ -120,11 +127,12 @@ def test_a_call_in_progress_is_answered_when_its_session_is_killed() -> None:
 @pytest.mark.parametrize("mode", ["process", "sandbox"])
 def test_no_process_with_user_code_ever_held_what_it_was_not_given(mode: Mode) -> None:
     """Requests that came before, nonces and bodies, are for the supervisor alone. Looked for from outside."""
+    session = 0 if mode == "sandbox" else 5
     with worker(mode, opened=False, ahead=0) as guest:
-        secrets = [guest.send(Op.PING, 0, body := os.urandom(24)), body, guest.send(Op.OPEN, 5)]
+        secrets = [guest.send(Op.PING, 0, body := os.urandom(24)), body, guest.send(Op.OPEN, session)]
         assert [guest.next().kind for _ in range(2)] == [Kind.READY, Kind.READY]
         mark = os.urandom(12).hex()
-        guest.says(f"mark = '{mark}'", 5)
+        guest.says(f"mark = '{mark}'", session)
         memories = [memory_of(pid) for pid in children(guest.process.pid)]
         assert any(mark.encode() in memory for memory in memories)
         assert not any(secret in memory for memory in memories for secret in secrets)
