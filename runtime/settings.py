@@ -35,6 +35,8 @@ class BrokerSettings(BaseModel):
     """Which may be used at all; what the written policy allows."""
     programs: tuple[Program, ...] = ()
     """What else may run in boxes, beside the guests' Python."""
+    guests: bool = True
+    """False: only programs run, and what a guest's Python needs is not made ready."""
     ready: int = Field(8, ge=0)
     """The most sandboxes kept ready ahead of need, over all images; how many there are follows demand and memory."""
     boxes: int = Field(256, ge=1)

@@ -91,6 +91,10 @@ class Backend(Protocol):
 
     def usage(self, box: Box) -> BoxUsage: ...
 
+    def give_way(self, box: Box, others_first: bool) -> None:
+        """Whether it computes mostly when nobody else does. Raises InfrastructureError."""
+        ...
+
     def end(self, box: Box, done: Callable[[BoxUsage], None]) -> None:
         """Kills everything inside now, calls back with the last figures, then removes every trace in the background."""
         ...

@@ -20,6 +20,9 @@ NEEDED = ("memory", "pids", "cpu")
 MEASURED = {1: (*NEEDED, "cpuacct"), 2: NEEDED}
 """In version 1 the CPU time used is told by a controller of its own."""
 PERIOD_US = 100_000
+SHARES = {1: ("cpu.shares", "1024", "128"), 2: ("cpu.weight", "100", "12")}
+"""The file, its usual text, and the text of a group that gives way: beside one busy group it then has an eighth of what
+that has, and all that nobody wants (Linux, sched-design-CFS)."""
 HINT = "Run as root where the cgroup controllers memory, pids and cpu are mounted (in a systemd unit: Delegate=yes)."
 
 
@@ -155,6 +158,15 @@ class Group:
             (self._of["cpu"] / file).write_text(quota(self._version, cpus))
         except OSError as error:
             raise InfrastructureError(f"{self._of['cpu']} could not be limited: {error}", hint=HINT) from error
+
+    def give_way(self, others_first: bool) -> None:
+        """Whether it gets processors mostly when no other group wants them. Raises InfrastructureError when the kernel
+        does not take it."""
+        file, usual, less = SHARES[self._version]
+        try:
+            (self._of["cpu"] / file).write_text(less if others_first else usual)
+        except OSError as error:
+            raise InfrastructureError(f"{self._of['cpu']} could not give way: {error}", hint=HINT) from error
 
     def limit_memory(self, memory_mib: int) -> None:
         """Another limit from now on. A lower one makes the kernel write out and drop cached files first, and so may

@@ -149,6 +149,10 @@ class GVisor:
         assert isinstance(box, HostedBox)
         return box.group.usage()
 
+    def give_way(self, box: Box, others_first: bool) -> None:
+        assert isinstance(box, HostedBox)
+        box.group.give_way(others_first)
+
     def end(self, box: Box, done: Callable[[BoxUsage], None]) -> None:
         """Kills everything inside; the figures come when nothing of it runs any more (some 8 ms)."""
         assert isinstance(box, HostedBox)

@@ -76,6 +76,7 @@ class HostedBox:
             program.kill()
         self.group.kill()
         with contextlib.suppress(InfrastructureError):  # then it takes a little longer
+            self.group.give_way(False)
             self.group.limit_cpus(float(os.cpu_count() or 1))
 
     def close(self) -> None:

@@ -47,8 +47,8 @@ class NsJail:
     name = BackendName.NSJAIL
 
     def __init__(self, settings: BrokerSettings, reactor: Reactor, site: Site) -> None:
-        """Builds the guest's root when it is not there yet (a second). Raises RefusedError without a usable nsjail or
-        Python, InfrastructureError when the disk does not take the root."""
+        """Builds the guest's root when it is not there yet (a second), where guests may come. Raises RefusedError
+        without a usable nsjail or Python, InfrastructureError when the disk does not take the root."""
         self._reactor = reactor
         self._boxes = Boxes(site)
         self.nsjail = find_nsjail(settings.nsjail)
@@ -56,10 +56,13 @@ class NsJail:
         require_user_namespaces()
         self._nsenter = find_nsenter()
         self._machine = os.uname().machine
-        root = ensure_root(settings.root_dir, settings.python, settings.packages).resolve()
         self._settings = settings
-        self._mounts: dict[str | None, int] = {None: nsjail_mounts.make({ROOT: root})}
-        """Descriptors of mount namespaces, by program."""
+        self._mounts: dict[str | None, int] = {}
+        """Descriptors of mount namespaces, by program; None is the guests' Python."""
+        self._closed = False
+        if settings.guests:
+            root = ensure_root(settings.root_dir, settings.python, settings.packages).resolve()
+            self._mounts[None] = nsjail_mounts.make({ROOT: root})
         self._host_ids = itertools.count(int.from_bytes(os.urandom(4), "little"))
 
     def image_parts(self, profile: Profile) -> tuple[str, ...]:
@@ -115,6 +118,10 @@ class NsJail:
         assert isinstance(box, HostedBox)
         return box.group.usage()
 
+    def give_way(self, box: Box, others_first: bool) -> None:
+        assert isinstance(box, HostedBox)
+        box.group.give_way(others_first)
+
     def end(self, box: Box, done: Callable[[BoxUsage], None]) -> None:
         """Kills everything inside; the figures come once nothing of it runs any more (some 5 ms)."""
         assert isinstance(box, HostedBox)
@@ -125,13 +132,14 @@ class NsJail:
 
         Raises InfrastructureError when something will not go.
         """
+        self._closed = True
         while self._mounts:
             os.close(self._mounts.popitem()[1])
         self._boxes.close()
 
     def _namespace(self, program: Program | None) -> int:
         """Where its folders are; made when it is first asked for. Raises RefusedError when one is not there."""
-        if not self._mounts:
+        if self._closed:
             raise InfrastructureError("the sandbox backend is closed")
         name = program.name if program is not None else None
         if name not in self._mounts:

@@ -184,6 +184,11 @@ class Boxes:
             return live.fate.usage
         return _since(live.spent, live.backend.usage(_box(live)))
 
+    def give_way(self, live: Live, others_first: bool) -> None:
+        """Of one that is alive; there is nothing to say to one that has ended. Raises InfrastructureError."""
+        if live.cause is None:
+            live.backend.give_way(_box(live), others_first)
+
     def end(self, live: Live, cause: Cause, done: Callable[[Fate], None] | None = None) -> None:
         """Kills it now; calls back with why it ended, which is the first reason that anybody had."""
         if live.fate is not None:

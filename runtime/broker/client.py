@@ -148,6 +148,10 @@ class BrokerClient:
 
         self._ask(m.Measure(request=self._next(), box=handle.id), measured)
 
+    def give_way(self, handle: Handle, others_first: bool, done: Callable[[SandboxError | None], None]) -> None:
+        request = m.GiveWay(request=self._next(), box=handle.id, others_first=others_first)
+        self._ask(request, lambda answer: done(_problem(answer, m.Done)))
+
     def end(self, handle: Handle, done: Callable[[Fate], None]) -> None:
         """Stops watching its descriptors and closes them, too. Ending twice answers `died`."""
         self._drop(handle)

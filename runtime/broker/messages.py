@@ -14,7 +14,7 @@ from runtime.backends.backend import BoxUsage, Cause
 from runtime.profile import Profile
 from runtime.sandbox import Priority
 
-PROTOCOL = 1
+PROTOCOL = 2
 PACKET_BYTES = 1 << 16
 Name = Annotated[str, Field(max_length=200)]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -75,6 +75,14 @@ class Measure(_Message):
     box: Name
 
 
+class GiveWay(_Message):
+    """Whether the box computes mostly when no other does; answered with `Done`."""
+
+    kind: Literal["give_way"] = "give_way"
+    box: Name
+    others_first: bool
+
+
 class Snapshot(_Message):
     """Answered with `Kept`."""
 
@@ -114,7 +122,7 @@ class Sweep(_Message):
 
 
 Request = Annotated[
-    Hello | Launch | Restore | Cancel | End | Measure | Snapshot | Prepare | Forget | List | Stats | Sweep,
+    Hello | Launch | Restore | Cancel | End | Measure | GiveWay | Snapshot | Prepare | Forget | List | Stats | Sweep,
     Field(discriminator="kind"),
 ]
 

@@ -140,6 +140,9 @@ class Server:
             case m.Measure():
                 usage = self._supply.boxes.usage(self._own(client, request.box))
                 send(m.Measured(request=request.request, usage=usage))
+            case m.GiveWay():
+                self._supply.boxes.give_way(self._own(client, request.box), request.others_first)
+                send(m.Done(request=request.request))
             case m.Snapshot():
                 self._snapshot(client, request)
             case m.Prepare():
@@ -182,6 +185,8 @@ class Server:
             raise RefusedError(
                 f"the broker has no program {profile.program}", hint="Its settings name the programs; start it again."
             )
+        if profile.program is None and not self._settings.guests:
+            raise RefusedError("this broker runs programs only", hint="Ask one whose settings allow guests.")
         backend = self._backends.get(profile.backend)
         if backend is None:
             raise self._refused.get(profile.backend) or RefusedError(

@@ -125,6 +125,14 @@ class Connection:
         else:
             owner.usage(handle, done)
 
+    def give_way(self, handle: Handle, others_first: bool, done: Callable[[SandboxError | None], None]) -> None:
+        """Whether it computes mostly when no other sandbox does."""
+        owner = self._owners.get(handle)
+        if owner is None:
+            done(InfrastructureError(f"sandbox {handle.id} has ended"))
+        else:
+            owner.give_way(handle, others_first, done)
+
     def end(self, handle: Handle, done: Callable[[Fate], None]) -> None:
         owner = self._owners.pop(handle, None)
         if owner is None:

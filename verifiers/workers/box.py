@@ -32,6 +32,10 @@ READ = 1 << 20
 START_SECONDS = 90.0
 """For a broker of our own to begin, and for the program to be warm."""
 END_SECONDS = 15.0
+GIVES_WAY_SECONDS = 2.0
+"""Without an answer, after which a box gives way to others."""
+LAST_SECONDS = 1.0
+"""Of the time for an answer, in which it does not: what is late has to be ended in time."""
 T = TypeVar("T")
 Question = Callable[[Connection, Callable[[T | SandboxError], None]], object]
 
@@ -61,9 +65,18 @@ class Box:
         self._fate: Fate | None = None
 
     def ask(self, message: dict[str, Any], seconds: float) -> dict[str, Any]:
-        """Sends one message and waits for one. Raises BoxLost; then the box has to be killed."""
-        deadline = time.monotonic() + seconds
+        """Sends one message and waits for one. Raises BoxLost; then the box has to be killed. What takes long gives way
+        to other boxes meanwhile."""
+        begun = time.monotonic()
+        deadline = begun + seconds
         self.send(message, deadline)
+        patient, last = begun + GIVES_WAY_SECONDS, deadline - LAST_SECONDS
+        if patient < last and not _wait(self._replies, select.POLLIN, patient):
+            self._give_way(True)
+            try:
+                _wait(self._replies, select.POLLIN, last)
+            finally:
+                self._give_way(False)
         return self.receive(deadline)
 
     def send(self, message: dict[str, Any], deadline: float) -> None:
@@ -133,6 +146,11 @@ class Box:
                 os.close(self._replies)
             return self._fate
 
+    def _give_way(self, others_first: bool) -> None:
+        """Nobody waits for it, and where it cannot be had, others have to bear it."""
+        with contextlib.suppress(InfrastructureError):
+            self._boxes.tell(lambda connection: connection.give_way(self._handle, others_first, lambda _problem: None))
+
     def _death(self) -> BoxLost:
         fate = self.kill()
         cause = Cause.DIED if fate.cause is Cause.ASKED else fate.cause
@@ -143,9 +161,12 @@ class ToolBoxes:
     """A context manager, safe for several threads. Nothing is started before the first box is asked for."""
 
     def __init__(self, settings: RuntimeSettings, backend: BackendName = BackendName.NSJAIL) -> None:
-        """`settings` name a running broker, or what one of our own is told; either has to know the programs."""
+        """`settings` name a running broker, or what one of our own is told; either has to know the programs. One of our
+        own makes nothing ready but what these boxes need."""
         self.backend = backend
-        self._settings = settings
+        backends = (backend,) if backend in settings.own.backends else settings.own.backends
+        own = {"guests": False, "ready": 0, "backends": backends}
+        self._settings = settings.model_copy(update={"own": settings.own.model_copy(update=own)})
         self._lock = threading.Lock()
         self._open: tuple[Reactor, Connection] | None = None
         self._boxes: set[Box] = set()
@@ -229,6 +250,11 @@ class ToolBoxes:
         if isinstance(found, SandboxError):
             raise found
         return found
+
+    def tell(self, word: Callable[[Connection], None]) -> None:
+        """Without waiting for an answer. Raises InfrastructureError when these boxes are closed."""
+        reactor, connection = self._connection()
+        reactor.call(lambda: word(connection))
 
     def _connection(self) -> tuple[Reactor, Connection]:
         with self._lock:
