@@ -21,6 +21,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -33,7 +34,22 @@ from appliance.records import CycleState, Purpose
 from runtime.backends.owner import state_mark
 
 FIXTURE = Path(__file__).resolve().parents[1] / "tests" / "fixtures" / "seedling"
-STEPS, TASKS, ROLLOUTS, SEALED, WATCHED = 6, 8, 8, 48, 16
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much is done in one night."""
+
+    steps: int = 6
+    tasks: int = 8
+    rollouts: int = 8
+    sealed: int = 48
+    watched: int = 16
+
+
+USUAL = Size()
+SMALL = Size(steps=4, tasks=6, rollouts=6, sealed=16, watched=8)
+"""Every phase is there, for tests."""
 
 
 @dataclass
@@ -46,31 +62,31 @@ class Tally:
     faults: list[str] = field(default_factory=list)
 
 
-def environment(data: Path, model: Path) -> dict[str, str]:
+def environment(data: Path, model: Path, size: Size = USUAL) -> dict[str, str]:
     """A short night, on a data folder of its own."""
     short = {
         "ASSAY_DATA": data,
         "ASSAY_MODEL__PATH": model,
-        "ASSAY_RECIPE__TRAINING__STEPS": STEPS,
-        "ASSAY_RECIPE__TRAINING__TASKS_PER_STEP": TASKS,
-        "ASSAY_RECIPE__TRAINING__ROLLOUTS_PER_TASK": ROLLOUTS,
-        "ASSAY_RECIPE__TRAINING__KEEP": ROLLOUTS // 2,
+        "ASSAY_RECIPE__TRAINING__STEPS": size.steps,
+        "ASSAY_RECIPE__TRAINING__TASKS_PER_STEP": size.tasks,
+        "ASSAY_RECIPE__TRAINING__ROLLOUTS_PER_TASK": size.rollouts,
+        "ASSAY_RECIPE__TRAINING__KEEP": size.rollouts // 2,
         "ASSAY_RECIPE__TRAINING__REFILLS": 0,
         "ASSAY_RECIPE__TRAINING__WATCH_EVERY": 2,
-        "ASSAY_RECIPE__TRAINING__WATCH_ITEMS": WATCHED,
+        "ASSAY_RECIPE__TRAINING__WATCH_ITEMS": size.watched,
         "ASSAY_RECIPE__TRAINING__WATCH_DROP": 1,
         "ASSAY_RECIPE__TRAINING__CHECKPOINT_EVERY": 2,
-        "ASSAY_RECIPE__EVALUATION__SEALED_ITEMS": SEALED,
+        "ASSAY_RECIPE__EVALUATION__SEALED_ITEMS": size.sealed,
         "ASSAY_JOBS__ATTEMPTS": 64,
     }
     return {**os.environ, **{name: str(value) for name, value in short.items()}}
 
 
-def start(data: Path, model: Path, seed: int) -> subprocess.Popen[bytes]:
+def start(data: Path, model: Path, seed: int, size: Size = USUAL) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "appliance.cli.main", "demo", "--seed", str(seed), "--json", f"{data}.json"]
     return subprocess.Popen(
         command,
-        env=environment(data, model),
+        env=environment(data, model, size),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         start_new_session=True,
@@ -94,7 +110,7 @@ def kill_tree(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
     return tree
 
 
-def survivors(tree: list[psutil.Process], data: Path, seconds: float = 5.0) -> list[str]:
+def survivors(tree: list[psutil.Process], data: Path, seconds: float = 20.0) -> list[str]:
     """What of the tree, or with the data folder in its command line, is alive after `seconds`."""
     deadline = time.monotonic() + seconds
     while True:
@@ -131,7 +147,7 @@ def left_on_host(data: Path) -> list[str]:
     return mounts + groups + unfinished + boxes
 
 
-def count(data: Path) -> list[str]:
+def count(data: Path, size: Size = USUAL) -> list[str]:
     """What is wrong with the ledger and the artifacts of a finished night; nothing, it is hoped."""
     wrong: list[str] = []
     with SqliteLedger(data / "ledger.sqlite3") as ledger:
@@ -139,22 +155,26 @@ def count(data: Path) -> list[str]:
         if [cycle.state for cycle in cycles] != [CycleState.DONE]:
             return [f"cycles are {[cycle.state.value for cycle in cycles]}"]
         name = cycles[0].id
-        if ledger.recorded_steps(name) != list(range(STEPS)):
+        if ledger.recorded_steps(name) != list(range(size.steps)):
             wrong.append(f"recorded steps are {ledger.recorded_steps(name)}")
         for step in ledger.recorded_steps(name):
             record = ledger.step(name, step)
             ids = [one.rollout.id for one in record.judged] if record else []
-            if len(ids) != TASKS * ROLLOUTS or len(set(ids)) != len(ids):
+            if len(ids) != size.tasks * size.rollouts or len(set(ids)) != len(ids):
                 wrong.append(f"step {step} has {len(ids)} rollouts, {len(set(ids))} different")
         counts = ledger.rollout_counts(name)
-        looks = STEPS // 2 + 1
-        expected = {"train": STEPS * TASKS * ROLLOUTS, "validation": looks * WATCHED, "evaluation": 4 * SEALED}
+        looks = size.steps // 2 + 1
+        expected = {
+            "train": size.steps * size.tasks * size.rollouts,
+            "validation": looks * size.watched,
+            "evaluation": 4 * size.sealed,
+        }
         if {purpose: counts.get(purpose, 0) for purpose in expected} != expected:
             wrong.append(f"rollouts are {counts}, expected {expected}")
         evaluations = [one for one in ledger.evaluations() if one.cycle == name]
         if len(evaluations) != 1 or len(ledger.decisions()) != 1:
             wrong.append(f"{len(evaluations)} evaluations, {len(ledger.decisions())} decisions")
-        if len(ledger.rollouts(cycle=name, purpose=Purpose.EVALUATION, limit=10_000)) != 4 * SEALED:
+        if len(ledger.rollouts(cycle=name, purpose=Purpose.EVALUATION, limit=10_000)) != 4 * size.sealed:
             wrong.append("evaluation rollouts are missing")
         for job in ledger.jobs():
             if job.artifact is None:
@@ -165,14 +185,24 @@ def count(data: Path) -> list[str]:
     return wrong
 
 
-def trial(kills: int, seed: int, model: Path, folder: Path, longest: float = 14.0) -> Tally:
-    """Kills until `kills` were made and the night under way has ended."""
+def trial(
+    kills: int,
+    seed: int,
+    model: Path,
+    folder: Path,
+    longest: float = 14.0,
+    *,
+    size: Size = USUAL,
+    prepare: Callable[[Path], None] = lambda data: None,
+) -> Tally:
+    """Kills until `kills` were made and the night under way has ended. `prepare` sees each data folder first."""
     rng = Random(seed)
     tally = Tally()
     while tally.kills < kills:
         data = folder / f"night-{tally.nights}"
+        prepare(data)
         while True:
-            process = start(data, model, tally.nights)
+            process = start(data, model, tally.nights, size)
             tally.starts += 1
             kill_now = tally.kills < kills
             try:
@@ -188,7 +218,7 @@ def trial(kills: int, seed: int, model: Path, folder: Path, longest: float = 14.
                     f"night {tally.nights} ended with {process.returncode}: {complaint.decode()[-300:]}"
                 )
             break
-        tally.faults += [f"night {tally.nights}: {fault}" for fault in count(data)]
+        tally.faults += [f"night {tally.nights}: {fault}" for fault in count(data, size)]
         tally.faults += [f"night {tally.nights} left {one}" for one in left_on_host(data)]
         tally.nights += 1
         print(

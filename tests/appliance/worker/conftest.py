@@ -1,18 +1,24 @@
-"""Equipment for short nights from the fixture model: real sandboxes, real verifier, real ledger."""
+"""Equipment for short nights from the fixture model: real verifier, real ledger, and real sandboxes of one broker, as a
+worker has them of the daemon's."""
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import guest_roots as building
 import pytest
 import torch
 from short_nights import SHORT
 
 from appliance.config import Settings
+from appliance.daemon.broker_process import BrokerProcess, command
 from appliance.ledger.sqlite import SqliteLedger
-from appliance.places import load_policy, runtime_settings
+from appliance.places import broker_socket, load_policy, runtime_settings
 from appliance.worker.equipment import Equipment
+from runtime.settings import RuntimeSettings
 
 
 @pytest.fixture(autouse=True)
@@ -26,9 +32,21 @@ def ledger(tmp_path: Path) -> Iterator[SqliteLedger]:
         yield opened
 
 
+@pytest.fixture(scope="session")
+def runtime(guest_roots: Path) -> Iterator[RuntimeSettings]:
+    """A broker that runs. Its folder's path is short: a Unix socket's must stay below 100 bytes."""
+    folder = Path(tempfile.mkdtemp(prefix="assay-w-"))
+    building.lend(guest_roots, folder / "run")
+    settings = Settings.load({"data": str(folder)}, environ={"HOME": str(folder)}, etc_dir=folder)
+    told, socket = runtime_settings(settings, folder), broker_socket(settings, folder)
+    broker = BrokerProcess(told.own, socket, command(socket, 0))
+    assert broker.start() == ""
+    yield told.model_copy(update={"broker": socket})
+    broker.close()
+    shutil.rmtree(folder)
+
+
 @pytest.fixture
-def equipment(tmp_path: Path, ledger: SqliteLedger) -> Iterator[Equipment]:
-    settings = Settings.load({"data": str(tmp_path)}, environ={"HOME": str(tmp_path)}, etc_dir=tmp_path)
-    runtime = runtime_settings(settings, tmp_path)
+def equipment(tmp_path: Path, ledger: SqliteLedger, runtime: RuntimeSettings) -> Iterator[Equipment]:
     with Equipment(tmp_path, ledger, runtime, SHORT.agent, load_policy(tmp_path)) as opened:
         yield opened

@@ -26,17 +26,17 @@ SHORT = Recipe(
     ),
     training=TrainingRecipe(
         steps=3,
-        tasks_per_step=6,
+        tasks_per_step=4,
         rollouts_per_task=8,
         keep=4,
         refills=0,
         watch_every=2,
-        watch_items=8,
+        watch_items=4,
         watch_drop=1.0,
         checkpoint_every=1,
     ),
     agent=AgentBudget(concurrent=48),
-    evaluation=EvaluationRecipe(sealed_items=24),
+    evaluation=EvaluationRecipe(sealed_items=10),
 )
 
 

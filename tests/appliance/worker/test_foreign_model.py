@@ -72,4 +72,4 @@ def test_a_night_runs_from_a_llama(equipment: Equipment, ledger: SqliteLedger, t
 
 def test_a_night_runs_from_another_architecture(equipment: Equipment, ledger: SqliteLedger, tmp_path: Path) -> None:
     run_night(equipment, "n", model=gpt2(tmp_path / "model"))
-    assert ledger.rollout_counts("n")["train"] == 3 * 6 * 8
+    assert ledger.rollout_counts("n")["train"] == 3 * 4 * 8

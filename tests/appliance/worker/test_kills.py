@@ -5,24 +5,31 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import guest_roots as building
 import psutil
 
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.records import CycleState, Ended
-from benchmarks.kills import FIXTURE, count, left_on_host, start, trial
+from benchmarks.kills import FIXTURE, SMALL, count, left_on_host, start, trial
 from runtime.broker.client import ask
 from runtime.errors import RefusedError
 
 
-def test_a_killed_night_goes_on_counts_nothing_twice_and_leaves_nothing(tmp_path: Path) -> None:
-    tally = trial(kills=2, seed=7, model=FIXTURE, folder=tmp_path, longest=10.0)
+def test_a_killed_night_goes_on_counts_nothing_twice_and_leaves_nothing(tmp_path: Path, guest_roots: Path) -> None:
+    def prepare(data: Path) -> None:
+        building.lend(guest_roots, data / "run")
+
+    tally = trial(kills=2, seed=7, model=FIXTURE, folder=tmp_path, longest=10.0, size=SMALL, prepare=prepare)
     assert tally.faults == []
     assert tally.kills == 2
 
 
-def test_a_night_whose_broker_is_killed_goes_on_and_nothing_that_it_broke_is_counted(tmp_path: Path) -> None:
+def test_a_night_whose_broker_is_killed_goes_on_and_nothing_that_it_broke_is_counted(
+    tmp_path: Path, guest_roots: Path
+) -> None:
     data = tmp_path / "data"
-    process = start(data, FIXTURE, seed=3)
+    building.lend(guest_roots, data / "run")
+    process = start(data, FIXTURE, seed=3, size=SMALL)
     killed: set[int] = set()
     while process.poll() is None:
         time.sleep(0.1)
@@ -35,7 +42,7 @@ def test_a_night_whose_broker_is_killed_goes_on_and_nothing_that_it_broke_is_cou
     assert process.returncode in (0, 1), process.stderr.read()
     process.stderr.close()
     assert len(killed) == 2
-    assert count(data) == []
+    assert count(data, SMALL) == []
     assert left_on_host(data) == []
     with SqliteLedger(data / "ledger.sqlite3") as ledger:
         (cycle,) = ledger.cycles()

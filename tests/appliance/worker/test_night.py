@@ -33,9 +33,9 @@ def counts(ledger: SqliteLedger, name: str) -> dict[str, int]:
 
 
 WHOLE = {
-    "train": 3 * 6 * 8,
-    "validation": 3 * 8,
-    "evaluation": 4 * 24,
+    "train": 3 * 4 * 8,
+    "validation": 3 * 4,
+    "evaluation": 4 * 10,
     "steps": 3,
     "checkpoints": 2,
     "evaluations": 1,
@@ -74,9 +74,9 @@ def test_all_code_ran_in_sandboxes_and_sealed_questions_never_in_training(
     assert 0 < evaluation.candidate.usage.calls <= sealed_calls
     assert sum(evaluation.candidate.tiers.values()) <= len(evaluation.candidate.items)
     for metrics in ledger.step_metrics("n"):
-        assert metrics["rollouts_shared"] + metrics["rollouts_process"] + metrics["rollouts_sandbox"] <= 6 * 8
+        assert metrics["rollouts_shared"] + metrics["rollouts_process"] + metrics["rollouts_sandbox"] <= 4 * 8
         assert metrics["sandbox_seconds"] > 0
-    sealed = sealed_set(24, derive("sealed", 0))
+    sealed = sealed_set(10, derive("sealed", 0))
     assert list(ledger.sealed_sets()) == [sealed.digest]
     asked = {
         question_key(make_problem(task["family"], task["level"], task["seed"]))
@@ -159,9 +159,9 @@ def test_groups_without_signal_are_made_up_for_with_fresh_tasks(equipment: Equip
     run_night(equipment, "n", recipe=SHORT.model_copy(update={"training": training}))
     for step in range(2):
         record = _step(ledger, step)
-        first = {task["id"] for task in record.tasks[:6]}
-        dull = 6 - tasks_with_signal([one for one in record.judged if one.rollout.task in first])
-        assert len(record.tasks) == len({task["id"] for task in record.tasks}) == 6 + dull
+        first = {task["id"] for task in record.tasks[:4]}
+        dull = 4 - tasks_with_signal([one for one in record.judged if one.rollout.task in first])
+        assert len(record.tasks) == len({task["id"] for task in record.tasks}) == 4 + dull
         assert len(record.judged) == 8 * len(record.tasks)
         assert len(record.groups) == len(record.tasks)
         assert all(not group.kept for group in record.groups if len(set(group.rewards)) == 1)
@@ -202,7 +202,7 @@ def test_a_night_without_a_model_warm_starts_one(equipment: Equipment, ledger: S
     champion = ledger.checkpoint(ledger.alias("champion") or "")
     assert champion is not None
     assert (champion.stage, champion.step) == ("warm_start", 4)
-    assert ledger.rollout_counts("n")["validation"] == 2 * 4 + 3 * 8
+    assert ledger.rollout_counts("n")["validation"] == 2 * 4 + 3 * 4
 
 
 def test_a_missing_model_folder_is_an_error_that_says_so(equipment: Equipment, tmp_path: Path) -> None:
