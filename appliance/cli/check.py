@@ -98,6 +98,7 @@ def smt(
 ) -> None:
     """Does this claim hold, with these terms? 0 when it is proved, 1 when it is not, or not known."""
     fields = options.claim_of(claim) | options.fields_of(spec, "smt") | options.given(question=question)
+    options.needs_field(fields, "claim", pairs)
     if options.many({"--submission": submission}, pairs, out, needed=False):
         _many(context, data, "smt", fields, pairs, out, jobs, seconds, evidence=evidence, as_json=as_json)
     text = options.terms_of(submission, fields)
@@ -128,6 +129,7 @@ def lean(
     fields = options.fields_of(spec, "lean")
     if statement is not None:
         fields["statement"] = options.text_of(statement, "--statement")
+    options.needs_field(fields, "statement", pairs)
     if options.many({"--submission": submission}, pairs, out):
         _many(
             context, data, "lean", fields, pairs, out, jobs, seconds, lean=toolchain, evidence=evidence, as_json=as_json

@@ -7,26 +7,31 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from appliance.agent.dialect import Codec
+from appliance.errors import AssayError, ExitCode
 from appliance.inference.engine import ModelError
-from appliance.inference.folder import COMPLETE, open_model
+from appliance.inference.folder import open_model
 from appliance.inference.judge import EngineJudge
 from appliance.inference.torch_engine import TorchEngine
 
 if TYPE_CHECKING:
     from verifiers.checklists.judge import Judge
 
+HINT = "--judge names a complete model folder: config.json, tokenizer.json, tokenizer_config.json, safetensors"
 ROWS = 4
 MOST_TOKENS = 16_384
 """Of a prompt; a model that reads fewer gets no longer ones, and then grades nothing."""
 
 
 def judge_of(folder: Path) -> Judge:
-    """Raises ModelError for a folder that holds no causal language model, or one that cannot be decoded here."""
-    model = open_model(folder)
+    """Raises AssayError for a folder that holds no causal language model, or one that cannot be decoded here."""
+    try:
+        model = open_model(folder)
+    except ModelError as error:
+        raise AssayError(str(error), HINT, ExitCode.USAGE) from error
     try:
         codec = Codec.load(folder)
     except Exception as error:  # the tokenizer's library raises nothing narrower
-        raise ModelError(f"{folder} has no tokenizer that can be read: {error}", hint=COMPLETE) from error
+        raise AssayError(f"{folder} has no tokenizer that can be read: {error}", HINT, ExitCode.USAGE) from error
     tokens = min(MOST_TOKENS, int(getattr(model.config, "max_position_embeddings", MOST_TOKENS)))
     engine = TorchEngine(rows=ROWS, slots=tokens)
     engine.load_state(model, digest_of(folder))

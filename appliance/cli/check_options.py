@@ -38,6 +38,7 @@ Seconds = Annotated[
 
 MAX_BYTES = 8 << 20
 STDIN = "-"
+BYTE_ORDER_MARK = "\ufeff"
 
 
 def usage(message: str, hint: str) -> AssayError:
@@ -69,11 +70,17 @@ def needs(spec: Path | None, pairs: Path | None) -> None:
         raise usage("--spec is missing", "name a file with the fields of the spec; docs/verifiers.md has examples")
 
 
+def needs_field(fields: Mapping[str, Any], name: str, pairs: Path | None) -> None:
+    """Raises AssayError when neither an option nor the spec's file has what a single check is about."""
+    if pairs is None and name not in fields:
+        raise usage(f"--{name} is missing", f"give --{name} FILE, or --pairs FILE for many")
+
+
 def text_of(name: str, option: str) -> str:
     """What a file holds, or standard input. Raises AssayError for what is no text, or too much."""
     try:
         if name == STDIN:
-            data = sys.stdin.buffer.read(MAX_BYTES + 1)
+            data = _standard_input(option)
         else:
             with Path(name).open("rb") as stream:
                 data = stream.read(MAX_BYTES + 1)
@@ -87,26 +94,46 @@ def text_of(name: str, option: str) -> str:
         raise usage(f"{name} is not UTF-8 at byte {error.start}", "save it as UTF-8") from error
 
 
+def _standard_input(option: str) -> bytes:
+    """Raises AssayError where there is none, or where another option has read it."""
+    if sys.stdin is None or sys.stdin.closed:
+        raise usage(f"{option}: there is no standard input left to read", "only one option can be `-`; name a file")
+    with sys.stdin as stream:
+        return stream.buffer.read(MAX_BYTES + 1)
+
+
 def fields_of(file: Path | None, kind: str) -> dict[str, Any]:
     """The fields of a TOML file, which may name its kind but no other one. Raises AssayError, SpecError."""
     if file is None:
         return {}
-    if kind == "program":
-        from verifiers.programs.files import spec_of_toml
-
-        return _dumped(spec_of_toml(text_of(str(file), "--spec")))
-    if kind == "checklist":
-        from verifiers.checklists.files import read_checklist
-
-        return _dumped(read_checklist(file))
+    if kind in ("program", "checklist"):
+        return _dumped(_spec_in(file, kind))
     try:
-        fields = tomllib.loads(text_of(str(file), "--spec"))
+        fields = tomllib.loads(text_of(str(file), "--spec").removeprefix(BYTE_ORDER_MARK))
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise usage(f"{file} is not TOML: {error}", 'write lines like: form = "equal"') from error
     found = fields.pop("kind", kind)
     if found != kind:
         raise usage(f"{file} is a spec of the kind {found!r}, not {kind!r}", "use the command that is for it")
     return fields
+
+
+def _spec_in(file: Path, kind: str) -> Spec:
+    """Raises AssayError, or SpecError that names the file."""
+    if kind == "checklist":
+        from verifiers.checklists.files import checklist_from, read_checklist
+
+        if str(file) != STDIN:
+            return read_checklist(file)
+        return checklist_from(text_of(STDIN, "--spec"), Path())
+    from verifiers.errors import SpecError
+    from verifiers.programs.files import spec_of_toml
+
+    text = text_of(str(file), "--spec").removeprefix(BYTE_ORDER_MARK)
+    try:
+        return spec_of_toml(text)
+    except SpecError as error:
+        raise SpecError(f"{file}: {error}", hint=error.hint) from error
 
 
 def _dumped(spec: Spec) -> dict[str, Any]:
@@ -117,22 +144,29 @@ def spec_of(kind: str, fields: Mapping[str, Any]) -> Spec:
     """Raises AssayError for fields that make no spec."""
     from pydantic import ValidationError
 
-    from appliance.cli.check_pairs import fault_of
     from verifiers.spec import SPEC
+    from verifiers.spec_faults import first_fault
 
     try:
         return SPEC.validate_python({**fields, "kind": kind})
     except ValidationError as error:
-        raise usage(fault_of(error), "docs/verifiers.md lists the fields of every spec") from error
+        raise usage(
+            f"spec: {first_fault(error, within=1)}", "docs/verifiers.md lists the fields of every spec"
+        ) from error
 
 
 def claim_of(file: str | None) -> dict[str, Any]:
     """The spec that a claim's file is. Raises AssayError, SpecError."""
     if file is None:
         return {}
+    from verifiers.errors import SpecError
     from verifiers.smt.files import claim_spec
 
-    return _dumped(claim_spec(text_of(file, "--claim")))
+    text = text_of(file, "--claim")
+    try:
+        return _dumped(claim_spec(text))
+    except SpecError as error:
+        raise SpecError(f"{file}: {error}", hint=error.hint) from error
 
 
 def terms_of(file: str | None, fields: Mapping[str, Any]) -> str:

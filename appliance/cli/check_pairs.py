@@ -22,6 +22,7 @@ from pydantic import ValidationError
 
 from appliance.errors import AssayError, ExitCode
 from verifiers.spec import SPEC, Spec
+from verifiers.spec_faults import first_fault
 
 MAX_LINE = 8 << 20
 """Bytes. Escaped once more on their way to a worker they still fit into a frame."""
@@ -93,7 +94,7 @@ class Pairs:
             more = f"\nand {faulty - SHOWN} more lines" if faulty > SHOWN else ""
             raise AssayError(
                 f"{self._name} cannot be used; nothing was checked\n" + "\n".join(faults) + more,
-                "mend these lines; docs/verifiers.md says what a line looks like",
+                "mend these lines; docs/cli.md says what a line looks like, and docs/verifiers.md what a spec holds",
                 ExitCode.USAGE,
             )
         if not count:
@@ -148,7 +149,7 @@ class Pairs:
         try:
             spec = SPEC.validate_python(fields)
         except ValidationError as error:
-            raise _FaultError(fault_of(error)) from None
+            raise _FaultError(f"spec: {first_fault(error, within=1)}") from None
         return Item(name, spec, _text(found, self._submission_key, empty=True))
 
     @property
@@ -164,13 +165,6 @@ class Pairs:
         if self._kind == "answer" and "expected" in fields:
             raise _FaultError("the expected answer is `gold`: leave `expected` out of `spec`")
         return fields
-
-
-def fault_of(error: ValidationError) -> str:
-    """The first thing that pydantic found, as `where: what`, without the value itself and without the union's name."""
-    fault = error.errors(include_url=False, include_input=False)[0]
-    where = ".".join(str(part) for part in fault["loc"][1:])
-    return f"spec: {_short(where)}: {fault['msg']}" if where else f"spec: {fault['msg']}"
 
 
 def _object(line: bytes) -> dict[str, Any]:

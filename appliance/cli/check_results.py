@@ -9,6 +9,7 @@ The lock is the kernel's (flock), so it ends with its process.
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import json
 import os
@@ -23,6 +24,8 @@ from appliance.errors import AssayError, ExitCode
 
 SYNC_SECONDS = 2.0
 BLOCK = 1 << 20
+TROUBLE = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+"""Of the machine, when a file cannot be opened; anything else is the name that was given."""
 
 
 class Results:
@@ -136,7 +139,10 @@ class Results:
                 self._file = -1
 
     def _locked(self, pairs: Path | None) -> int:
-        file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o666)
+        try:
+            file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o666)
+        except OSError as error:
+            raise _unwritable(self.path, error) from error
         try:
             found = os.fstat(file)
             if not stat.S_ISREG(found.st_mode):
@@ -167,7 +173,10 @@ class Results:
     def _begin(self, about: dict[str, Any]) -> None:
         place = self.about_path
         if os.fstat(self._file).st_size == 0:
-            _write(place, about)
+            try:
+                _write(place, about)
+            except OSError as error:
+                raise _unwritable(place, error) from error
             return
         try:
             before = json.loads(place.read_bytes())
@@ -189,6 +198,13 @@ class Results:
             "name another --out; nothing in this one was changed",
             ExitCode.USAGE,
         )
+
+
+def _unwritable(path: Path, error: OSError) -> Exception:
+    """The same error for trouble of the machine, another one (2) where the name cannot be written."""
+    if error.errno in TROUBLE:
+        return OSError(error.errno, error.strerror, str(path))
+    return AssayError(f"{path}: {error.strerror}", "name another --out, which can be written", ExitCode.USAGE)
 
 
 def about_path(path: Path) -> Path:

@@ -230,17 +230,23 @@ def _about(job: Job, digest: str, verifier: str) -> dict[str, Any]:
 @contextmanager
 def _opened(path: Path) -> Iterator[BinaryIO]:
     """A stream that can be read twice: of a file, or of a copy of whatever cannot be rewound."""
+    with _file(path) as stream:
+        if stream.seekable():
+            yield stream
+            return
+        with tempfile.TemporaryFile() as copy:
+            shutil.copyfileobj(stream, copy)
+            yield copy
+
+
+def _file(path: Path) -> BinaryIO:
+    """Raises AssayError (2) where there is nothing to read."""
     try:
-        with sys.stdin.buffer if str(path) == "-" else path.open("rb") as stream:
-            if stream.seekable():
-                yield stream
-                return
-            with tempfile.TemporaryFile() as copy:
-                shutil.copyfileobj(stream, copy)
-                yield copy
-    except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
-        if error.filename != str(path):
-            raise
-        raise AssayError(
-            f"{path}: {error.strerror}", "name a file of pairs that can be read", ExitCode.USAGE
-        ) from error
+        if str(path) != "-":
+            return path.open("rb")
+        if sys.stdin is not None and not sys.stdin.closed:
+            return sys.stdin.buffer
+        why = "there is no standard input left to read"
+    except OSError as error:
+        why = f"{path}: {error.strerror}"
+    raise AssayError(why, "--pairs names a file of pairs that can be read, or `-`", ExitCode.USAGE)

@@ -28,6 +28,7 @@ from verifiers.answers.reading import clipped
 from verifiers.checklists.hard import HardVerifier
 from verifiers.checklists.spec import ChecklistSpec
 from verifiers.errors import SpecError
+from verifiers.spec_faults import first_fault
 
 MAX_BYTES = 4 << 20
 HINT = "See docs/verifiers.md for the items of a checklist."
@@ -35,7 +36,11 @@ HINT = "See docs/verifiers.md for the items of a checklist."
 
 def read_checklist(path: Path) -> ChecklistSpec:
     """The list in a file; sources are read from beside it. Raises SpecError, with a hint, for whatever is wrong."""
-    return checklist_from(_text(path), path.parent, is_json=path.suffix.lower() == ".json")
+    text = _text(path)
+    try:
+        return checklist_from(text, path.parent, is_json=path.suffix.lower() == ".json")
+    except SpecError as error:
+        raise SpecError(f"{clipped(str(path))}: {error}", hint=error.hint) from error
 
 
 def checklist_from(text: str, folder: Path, *, is_json: bool = False) -> ChecklistSpec:
@@ -54,11 +59,7 @@ def checklist_from(text: str, folder: Path, *, is_json: bool = False) -> Checkli
         sources = [_source(source, folder) for source in content.get("sources", ())]
         spec = ChecklistSpec.model_validate({**content, "items": items, "sources": sources})
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise SpecError(
-            f"the checklist cannot be used: {clipped(where)}: {clipped(first['msg'])}", hint=HINT
-        ) from error
+        raise SpecError(f"the checklist cannot be used: {first_fault(error)}", hint=HINT) from error
     except (TypeError, AttributeError, RecursionError) as error:
         raise SpecError("the checklist has something else where a table must be", hint=HINT) from error
     HardVerifier().check(spec)

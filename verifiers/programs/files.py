@@ -31,6 +31,7 @@ from verifiers.errors import SpecError
 from verifiers.programs import checking
 from verifiers.programs.spec import ProgramSpec
 from verifiers.programs.values import NotPlainError, literal, of_native
+from verifiers.spec_faults import first_fault
 
 MOST_CHARS = 20_000_000
 
@@ -42,15 +43,13 @@ def spec_of_toml(text: str) -> ProgramSpec:
     try:
         found = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise SpecError(f"the file is not TOML: {error}") from error
+        raise SpecError(f"not TOML: {error}", hint='Write lines like: function = "median"') from error
     for place, example in enumerate(_tables(found, "examples")):
         _in_literals(example, f"example {place + 1}")
     try:
         spec = ProgramSpec.model_validate(found)
     except ValidationError as error:
-        raise SpecError(
-            _first(error), hint="The keys are described with `ProgramSpec`, in docs/verifiers.md."
-        ) from error
+        raise SpecError(first_fault(error), hint="docs/verifiers.md lists the fields, under Programs.") from error
     checking.check(spec)
     return spec
 
@@ -74,11 +73,3 @@ def _in_literals(example: dict[str, Any], name: str) -> None:
             example["expected"] = literal(of_native(example["expected"]))
     except NotPlainError as error:
         raise SpecError(f"{name}: {error}") from error
-
-
-def _first(error: ValidationError) -> str:
-    """The first thing that is wrong, with its place."""
-    [first, *others] = error.errors(include_url=False, include_context=False)
-    place = ".".join(str(part) for part in first["loc"])
-    more = f" (and {len(others)} more)" if others else ""
-    return f"{place}: {first['msg']}{more}" if place else f"{first['msg']}{more}"

@@ -144,8 +144,9 @@ def test_a_model_is_asked_about_the_soft_items_where_one_is_named(checked, tmp_p
 def test_a_judge_that_is_none_is_said(checked, tmp_path) -> None:
     spec, text = file(tmp_path, "list.toml", LIST), file(tmp_path, "t.md", TEXT)
     told = checked("checklist", "--spec", spec, "--submission", text, "--judge", tmp_path / "none")
-    assert told.returncode == 5
+    assert told.returncode == 2
     assert "no model folder" in told.stderr
+    assert "--judge names" in told.stderr
 
 
 @pytest.mark.parametrize(
@@ -155,7 +156,11 @@ def test_a_judge_that_is_none_is_said(checked, tmp_path) -> None:
         (["smt", "--claim", "/no/such"], "No such file"),
         (["smt", "--spec", "/dev/null", "--question", "model"], "claim"),
         (["lean", "--submission", "/dev/null"], "statement"),
-        (["lean"], "--submission is missing"),
+        (["lean"], "--statement is missing"),
+        (["smt", "--submission", "/dev/null"], "--claim is missing"),
+        (["smt", "--claim", "/dev/null"], "no goal"),
+        (["smt", "--claim", "-", "--submission", "-"], "no standard input left"),
+        (["checklist", "--spec", "-", "--submission", "-"], "no items"),
         (["code", "--submission", "/dev/null"], "--spec is missing"),
         (["code", "--assess"], "--spec is missing"),
         (["checklist", "--submission", "/dev/null"], "--spec is missing"),
@@ -168,6 +173,15 @@ def test_what_cannot_be_asked_ends_with_2(checked, arguments, word) -> None:
     told = checked(*arguments)
     assert (told.returncode, word in told.stderr) == (2, True), told.stderr
     assert "Traceback" not in told.stderr
+
+
+def test_what_is_wrong_in_a_file_is_said_with_its_name_and_a_list_may_be_typed(checked, tmp_path) -> None:
+    submission = file(tmp_path, "s.py", RIGHT)
+    for text, word in (("functoin = 'f'\n", "functoin: there is no such field"), ("function = 'f\n", "not TOML")):
+        told = checked("code", "--spec", file(tmp_path, "spec.toml", text), "--submission", submission)
+        assert (told.returncode, f"spec.toml: {word}" in told.stderr) == (2, True), told.stderr
+    told = checked("checklist", "--spec", "-", "--submission", file(tmp_path, "t.md", TEXT), typed=LIST)
+    assert (told.returncode, told.stdout.split()[0]) == (0, "pass"), told.stderr
 
 
 def test_proofs_are_checked_with_the_toolchain_that_is_named(checked, tmp_path) -> None:

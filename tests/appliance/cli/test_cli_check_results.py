@@ -185,6 +185,12 @@ def test_what_is_no_file_and_the_pairs_themselves_are_refused(tmp_path: Path) ->
     os.mkfifo(fifo)
     with pytest.raises(AssayError, match="no plain file"):
         Results(fifo, ABOUT)
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    for name in (tmp_path, loop, tmp_path / "none" / "out", Path("/proc/out"), tmp_path / ("x" * 300)):
+        with pytest.raises(AssayError, match=str(name)[:100]) as caught:
+            Results(name, ABOUT)
+        assert caught.value.code == 2
     assert pairs.read_text() == "{}\n"
 
 
