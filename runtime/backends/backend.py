@@ -84,9 +84,16 @@ class Backend(Protocol):
         ...
 
     def checkpoint(
-        self, box: Box, folder: Path, *, leave_running: bool, done: Callable[[SandboxError | None], None]
+        self,
+        box: Box,
+        folder: Path,
+        *,
+        leave_running: bool,
+        done: Callable[[SandboxError | None], None],
+        settled: bool = False,
     ) -> None:
-        """Freezes the box into an empty folder. The caller sees to it that no call is under way."""
+        """Freezes the box into an empty folder. The caller sees to it that no call is under way. `settled`: calls back
+        no sooner than the box is under its own limits again, which a checkpoint may have widened."""
         ...
 
     def usage(self, box: Box) -> BoxUsage: ...

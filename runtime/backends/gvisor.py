@@ -17,6 +17,7 @@ import os
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
 
 from runtime.backends.backend import Box, BoxUsage
@@ -118,24 +119,32 @@ class GVisor:
         self._run(box, argv, box.group, START_SECONDS, started)
 
     def checkpoint(
-        self, box: Box, folder: Path, *, leave_running: bool, done: Callable[[SandboxError | None], None]
+        self,
+        box: Box,
+        folder: Path,
+        *,
+        leave_running: bool,
+        done: Callable[[SandboxError | None], None],
+        settled: bool = False,
     ) -> None:
         """Freezes the box into an empty folder on a disk, about 40 ms; it runs on, or has ended.
 
         The kernel counts the image, as cached files, to the box that writes it. So the box has room for it meanwhile,
-        and goes back to its own limit afterwards, in the background. InfrastructureError when the disk does not take
-        the image.
+        and goes back to its own limit afterwards, in the background: after `done`, unless `settled`.
+        InfrastructureError when the disk does not take the image.
         """
         assert isinstance(box, HostedBox)
         go_on = ["--leave-running"] if leave_running else []
         argv = ["checkpoint", "--image-path", str(folder), "--compression", "none", *go_on, box.id]
 
         def finished(code: int, problem: str) -> None:
-            self._take_room_back(box)
-            if code == 0:
-                done(None)
+            error = InfrastructureError(f"sandbox {box.id} could not be frozen: {problem}", hint=FREEZE_HINT)
+            answer = partial(done, None if code == 0 else error)
+            if settled:
+                self._take_room_back(box, answer)
             else:
-                done(InfrastructureError(f"sandbox {box.id} could not be frozen: {problem}", hint=FREEZE_HINT))
+                self._take_room_back(box, lambda: None)
+                answer()
 
         try:
             group = self._site.tools()
@@ -168,7 +177,7 @@ class GVisor:
     def _ensure_root(self) -> Path:
         return ensure_root(self._settings.root_dir, self._settings.python, self._settings.packages).resolve()
 
-    def _take_room_back(self, box: HostedBox) -> None:
+    def _take_room_back(self, box: HostedBox, done: Callable[[], None]) -> None:
         """A box that cannot go back to its own limit is ended: its image lies in memory, not on a disk."""
 
         def lower() -> None:
@@ -188,9 +197,12 @@ class GVisor:
             if problem is not None and box.ending is None:
                 log.error("sandbox %s is ended, its memory cannot be limited again: %s", box.id, problem)
                 self._boxes.end(box, lambda _: None)
+            done()
 
         if box.ending is None:
             self._site.background(lower, lowered)
+        else:
+            done()
 
     def _bundle(self, profile: Profile) -> Path:
         """The folder with the configuration that boxes of this profile share. Raises InfrastructureError."""

@@ -109,7 +109,13 @@ class NsJail:
         self._reactor.call(started)
 
     def checkpoint(
-        self, box: Box, folder: Path, *, leave_running: bool, done: Callable[[SandboxError | None], None]
+        self,
+        box: Box,
+        folder: Path,
+        *,
+        leave_running: bool,
+        done: Callable[[SandboxError | None], None],
+        settled: bool = False,
     ) -> None:
         """Refused."""
         done(NO_SNAPSHOTS)

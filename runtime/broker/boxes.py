@@ -155,8 +155,10 @@ class Boxes:
         live.held_since = time.monotonic()
         return box.requests, box.replies
 
-    def freeze(self, live: Live, folder: Path, done: Callable[[SandboxError | None], None]) -> None:
-        """A checkpoint into an empty folder; the box goes on."""
+    def freeze(
+        self, live: Live, folder: Path, done: Callable[[SandboxError | None], None], *, settled: bool = False
+    ) -> None:
+        """A checkpoint into an empty folder; the box goes on. `settled` as of `Backend.checkpoint`."""
         live.freezing = True
 
         def begin() -> None:
@@ -164,7 +166,7 @@ class Boxes:
             if live.cause is not None:
                 frozen(InfrastructureError(f"sandbox {live.id} has ended"))
             else:
-                live.backend.checkpoint(_box(live), folder, leave_running=True, done=frozen)
+                live.backend.checkpoint(_box(live), folder, leave_running=True, done=frozen, settled=settled)
 
         def frozen(problem: SandboxError | None) -> None:
             self._freezes += 1

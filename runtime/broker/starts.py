@@ -157,7 +157,7 @@ class Starts:
             def greeted(problem: SandboxError | None) -> None:
                 done(Outcome(live if problem is None else problem, outcome.seconds))
 
-            self._boxes.freeze(live, new / "image", frozen)
+            self._boxes.freeze(live, new / "image", frozen, settled=True)
 
         self._fresh(source, started)
 

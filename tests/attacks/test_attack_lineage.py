@@ -120,10 +120,11 @@ def test_processor_time_is_counted_by_the_host_and_ends(house: House) -> None:
     spin = "import time\nuntil = time.process_time() + 0.25\nwhile time.process_time() < until: pass"
     with house.sandbox(cpu_seconds=0.6, call_seconds=8.0) as box:
         statuses = []
-        while len(statuses) < 8 and set(statuses) <= {OK}:
+        while len(statuses) < 40 and set(statuses) <= {OK}:  # a guest counts time in which others had the processor
             statuses.append(box.run(spin).status)
         assert statuses[-1].value == "cpu"
-        assert len(statuses) <= 5
+    assert box.usage.cpu_seconds is not None
+    assert 0.6 <= box.usage.cpu_seconds < 1.6
 
 
 def test_a_life_has_an_end_by_the_host_s_clock(house: House) -> None:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -90,12 +91,11 @@ class Guest:
         assert isinstance(found, BoxUsage)
         return found
 
-    def freeze(self, folder: Path, *, leave_running: bool = True) -> None:
+    def freeze(self, folder: Path, *, leave_running: bool = True, settled: bool = False) -> None:
         """Raises what the backend has to complain about."""
         folder.mkdir()
-        problem = self.bench.ask(
-            lambda done: self.bench.backend.checkpoint(self.box, folder, leave_running=leave_running, done=done)
-        )
+        freeze = partial(self.bench.backend.checkpoint, self.box, folder, leave_running=leave_running, settled=settled)
+        problem = self.bench.ask(lambda done: freeze(done=done))
         if problem is not None:
             raise problem
 

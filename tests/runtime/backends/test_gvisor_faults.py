@@ -73,7 +73,7 @@ def test_a_box_with_little_memory_left_can_be_frozen_and_keeps_its_limit(bench: 
         for n in range(3):
             guest.freeze(tmp_path / str(n))
             assert guest.says("print(x)") == "3\n"
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + 30
         while limit(guest) != 128 and time.monotonic() < deadline:
             time.sleep(0.02)
         assert limit(guest) == 128
@@ -82,6 +82,15 @@ def test_a_box_with_little_memory_left_can_be_frozen_and_keeps_its_limit(bench: 
         with pytest.raises(EOFError):
             guest.run("more = [os.urandom(1 << 20) for _ in range(60)]")
         assert guest.usage().oom_kills > 0
+
+
+def test_a_frozen_box_is_under_its_own_limit_again_before_whoever_waits_for_that_hears_of_it(
+    bench: Bench, tmp_path: Path
+) -> None:
+    with bench.guest(memory_mib=128) as guest:
+        for n in range(3):
+            guest.freeze(tmp_path / str(n), settled=True)
+            assert limit(guest) == 128
 
 
 DAMAGES = {
@@ -117,7 +126,7 @@ def test_a_damaged_image_is_an_error_and_leaves_nothing(bench: Bench, image: Pat
     started = time.monotonic()
     with pytest.raises((InfrastructureError, EOFError)) as failure:
         start_and_ask(bench, folder)
-    assert time.monotonic() - started < 8
+    assert time.monotonic() - started < 60
     if isinstance(failure.value, InfrastructureError):
         assert "could not be restored" in str(failure.value)
         assert failure.value.hint
@@ -140,7 +149,7 @@ def test_a_box_that_dies_while_it_is_frozen_is_an_error(bench: Bench, image: Pat
         bench.reactor.call(freeze)
         time.sleep(wait)
         guest.kill()
-        assert event.wait(20)
+        assert event.wait(60)
         assert len(told) == 1
         assert told[0] is None or isinstance(told[0], InfrastructureError)
 
@@ -154,7 +163,7 @@ def test_a_box_that_is_ended_while_it_is_frozen_is_answered_both_times(
     freeze = lambda: bench.backend.checkpoint(guest.box, tmp_path / "image", leave_running=True, done=told.append)  # noqa: E731
     bench.reactor.call(freeze)
     guest.end()
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 30
     while not told and time.monotonic() < deadline:
         time.sleep(0.01)
     assert len(told) == 1
@@ -240,7 +249,7 @@ def test_without_descriptors_nothing_is_left_half_made(bench: Bench) -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
     bench.reactor.call(starve)
-    assert event.wait(10)
+    assert event.wait(60)
     bench.ask(lambda done: done(None))  # until it has closed its own again
     assert isinstance(told[0], InfrastructureError)
     assert told[0].hint
