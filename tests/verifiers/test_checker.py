@@ -38,10 +38,10 @@ LEAN = LeanSpec(statement="theorem t : 1 = 1 := sorry")
 
 
 @pytest.fixture(scope="module")
-def checker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Checker]:
+def checker(guest_roots: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Checker]:
     own = BrokerSettings(
         state_dir=tmp_path_factory.mktemp("state"),
-        root_dir=tmp_path_factory.mktemp("roots"),
+        root_dir=guest_roots,
         backends=(BackendName.GVISOR, BackendName.NSJAIL),
         programs=programs(),
     )

@@ -6,16 +6,21 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
 from curriculum.registry import FAMILIES, make_problem
+from runtime.profile import BackendName
+from runtime.settings import BrokerSettings, RuntimeSettings
 from verifiers.checker import Checker
+from verifiers.checklists.canary_lists import SLOW
 from verifiers.registry import check_spec, decide
 from verifiers.selftest import Checks, Question, run_selftest, selftest_digest
 from verifiers.selftest_cases import MODULES, idle_answers, small_cases, trials, without_canaries
 from verifiers.selftest_report import Entry, NotRun, SelfTest
 from verifiers.spec import IntegerSpec, Spec
+from verifiers.tools import programs
 from verifiers.verdict import Ground, Outcome, Verdict
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -206,8 +211,14 @@ def test_names_are_unique_within_a_verifier() -> None:
 
 
 @pytest.fixture(scope="module")
-def checker() -> Iterator[Checker]:
-    with Checker() as made:
+def checker(guest_roots: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Checker]:
+    own = BrokerSettings(
+        state_dir=tmp_path_factory.mktemp("state"),
+        root_dir=guest_roots,
+        backends=(BackendName.NSJAIL,),
+        programs=programs(),
+    )
+    with Checker(RuntimeSettings(own=own)) as made:
         yield made
 
 
@@ -221,15 +232,15 @@ def test_the_small_verifiers_hold_where_they_really_run(checker: Checker) -> Non
 
 
 class Remembering:
-    """Asks once, and says the same again to whoever asks again."""
+    """Asks once, and says the same again to whoever asks again. What never ends is given two seconds."""
 
-    def __init__(self, inner: Checks) -> None:
+    def __init__(self, inner: Checker) -> None:
         self._inner = inner
         self._said: dict[tuple[Spec, str], Verdict] = {}
 
     def check(self, spec: Spec, submission: str) -> Verdict:
         if (spec, submission) not in self._said:
-            self._said[spec, submission] = self._inner.check(spec, submission)
+            self._said[spec, submission] = self._inner.check(spec, submission, 2.0 if spec == SLOW else None)
         return self._said[spec, submission]
 
 

@@ -1,16 +1,19 @@
 """The zygote as a process of this machine, for where there is no broker: no box is around it, so it confines itself.
 
 What always holds: it dies with the thread that started it; its hands can read files and compute, and nothing else
-(`verifiers.workers.hand`). Verdicts from it say `process`, because the host's kernel and its files are in view.
+(`verifiers.workers.hand`), and when `kill` returns none of them runs or holds memory. Verdicts from it say `process`,
+because the host's kernel and its files are in view.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import IO
 
@@ -19,6 +22,8 @@ import verifiers
 ROOT = Path(verifiers.__file__).resolve().parents[1]
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "PYTHONNOUSERSITE": "1", "PYTHONHASHSEED": "0"}
 """All that the worker sees of the environment, besides where its own code lies."""
+GONE_SECONDS = 10.0
+"""A killed process takes no longer, unless the kernel holds it."""
 COMMAND = ("-B", "-P", "-s", "-W", "ignore", "-m", "verifiers.workers.worker")
 
 
@@ -66,12 +71,15 @@ class ConfinedProcess:
 
     def kill(self) -> str:
         """Ends it and its hands, at once, and says why it had ended. Killing twice is fine."""
+        if self._errors.closed:
+            return "it was ended"
         code = self._process.poll()
         if code is None:
             os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
-        if self._errors.closed:
-            return "it was ended"
+        deadline = time.monotonic() + GONE_SECONDS
+        while runs(self._process.pid) and time.monotonic() < deadline:
+            time.sleep(0.005)
         said = self._said()
         os.close(self._requests)
         os.close(self._replies)
@@ -84,3 +92,14 @@ class ConfinedProcess:
     def _said(self) -> list[str]:
         self._errors.seek(0)
         return self._errors.read()[-300:].decode(errors="replace").strip().splitlines()[-1:]
+
+
+def runs(group: int) -> bool:
+    """Whether a process of this group does more than wait for somebody to reap it (proc(5), stat)."""
+    for entry in os.scandir("/proc"):
+        if entry.name.isdigit():
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                stat = Path(entry.path, "stat").read_bytes().rpartition(b")")[2].split()
+                if int(stat[2]) == group and stat[0] not in (b"Z", b"X"):
+                    return True
+    return False

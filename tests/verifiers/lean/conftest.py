@@ -29,10 +29,10 @@ def toolchain(tmp_path_factory: pytest.TempPathFactory) -> Toolchain:
 
 
 @pytest.fixture(scope="session")
-def boxes(toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ToolBoxes]:
+def boxes(toolchain: Toolchain, guest_roots: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ToolBoxes]:
     own = BrokerSettings(
         state_dir=tmp_path_factory.mktemp("state"),
-        root_dir=tmp_path_factory.mktemp("roots"),
+        root_dir=guest_roots,
         backends=(BackendName.NSJAIL,),
         programs=(program(toolchain),),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -13,8 +14,8 @@ from verifiers.programs.verifier import ProgramVerifier
 
 
 @pytest.fixture(scope="session")
-def sessions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sessions]:
-    own = BrokerSettings(state_dir=tmp_path_factory.mktemp("state"), root_dir=tmp_path_factory.mktemp("roots"))
+def sessions(guest_roots: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sessions]:
+    own = BrokerSettings(state_dir=tmp_path_factory.mktemp("state"), root_dir=guest_roots)
     with Sessions(RuntimeSettings(own=own, limits=Limits(), shared_workers=1)) as pool:
         yield pool
 

@@ -40,7 +40,7 @@ while header := sys.stdin.buffer.read(4):
 
 
 @pytest.fixture(scope="module")
-def boxes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ToolBoxes]:
+def boxes(guest_roots: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ToolBoxes]:
     program = Program(
         name="parrot",
         argv=(str(Path(sys.executable).resolve()), "-I", "-S", "-c", SOURCE, READY.hex()),
@@ -49,7 +49,7 @@ def boxes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ToolBoxes]:
     )
     own = BrokerSettings(
         state_dir=tmp_path_factory.mktemp("state"),
-        root_dir=tmp_path_factory.mktemp("roots"),
+        root_dir=guest_roots,
         backends=(BackendName.NSJAIL,),
         programs=(program,),
     )
@@ -108,8 +108,8 @@ def test_a_program_that_nobody_named_is_refused_and_descriptors_do_not_leak(boxe
     assert psutil.Process().num_fds() == before
 
 
-def test_closing_ends_what_is_open_and_closed_boxes_say_so(tmp_path: Path) -> None:
-    own = BrokerSettings(state_dir=tmp_path / "s", root_dir=tmp_path / "r", backends=(BackendName.NSJAIL,))
+def test_closing_ends_what_is_open_and_closed_boxes_say_so(guest_roots: Path, tmp_path: Path) -> None:
+    own = BrokerSettings(state_dir=tmp_path / "s", root_dir=guest_roots, backends=(BackendName.NSJAIL,))
     boxes = ToolBoxes(RuntimeSettings(own=own))
     with pytest.raises(RefusedError):
         boxes.box("parrot", memory_mib=64)

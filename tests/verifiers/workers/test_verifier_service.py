@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psutil
@@ -34,14 +34,13 @@ ENDLESS_ANSWER = "(x+y+z+u+v)^60 * (x-y+z-u+v)^60 - ((x+z+v)^2 - (y+u)^2)^60 + s
 
 
 @pytest.fixture(scope="module")
-def make_boxes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[int, ToolBoxes]]:
+def make_boxes(guest_roots: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[int, ToolBoxes]]:
     """Boxes of a broker of our own, by the memory that a hand may take."""
     made: dict[int, ToolBoxes] = {}
-    roots = tmp_path_factory.mktemp("roots")
     for memory_mib in (MEMORY_MIB, 8 * MEMORY_MIB):
         own = BrokerSettings(
             state_dir=tmp_path_factory.mktemp("state"),
-            root_dir=roots,
+            root_dir=guest_roots,
             backends=(BackendName.NSJAIL,),
             programs=(verifier_program(memory_mib),),
         )
@@ -68,6 +67,21 @@ def alone() -> Iterator[VerifierService]:
 
 def hands(service: VerifierService) -> set[int]:
     return {child.pid for child in psutil.Process(service.worker_pid).children()}
+
+
+def running(pid: int) -> bool:
+    """More than a zombie that somebody else has to reap."""
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def eventually(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 def test_a_batch_comes_back_whole_in_order_and_as_decided_in_place(service: VerifierService) -> None:
@@ -110,7 +124,7 @@ def test_384_integers_cost_well_under_40_milliseconds() -> None:
 def test_what_never_ends_is_killed_in_time_and_fails_while_its_neighbours_are_judged(service: VerifierService) -> None:
     started = time.monotonic()
     verdicts = service.verify_many([(INTEGER, "42"), (ENDLESS, ENDLESS_ANSWER), (SIX, "6")], seconds=1)
-    assert time.monotonic() - started < 20
+    assert time.monotonic() - started < 60
     assert [verdict.outcome for verdict in verdicts] == [Outcome.PASS, Outcome.FAIL, Outcome.PASS]
     assert verdicts[1].reason == "too expensive to decide within 1 s"
     assert verdicts[1].ground is Ground.TIMEOUT
@@ -122,7 +136,7 @@ def test_only_the_hand_that_hangs_is_killed(alone: VerifierService) -> None:
     assert alone.verify(ENDLESS, ENDLESS_ANSWER, seconds=1).outcome is Outcome.FAIL
     assert alone.verify(SIX, "6", 60).passed
     assert alone.worker_pid == zygote
-    assert not hands(alone) & before
+    eventually(lambda: not hands(alone) & before)
 
 
 @pytest.mark.parametrize("hostile", [1, 12])
@@ -145,7 +159,7 @@ def test_what_eats_memory_fails_and_the_machine_does_not_notice() -> None:
         assert verdict.outcome is Outcome.FAIL
         assert verdict.ground is Ground.MEMORY
         assert verdict.reason == "too expensive to decide within 160 MiB"
-        assert service.verify(SIX, "6", seconds=20).passed
+        assert service.verify(SIX, "6", seconds=60).passed
 
 
 def test_what_the_kernel_ends_for_want_of_memory_fails_too(
@@ -157,7 +171,7 @@ def test_what_the_kernel_ends_for_want_of_memory_fails_too(
         verdict = service.verify(ENDLESS, ENDLESS_ANSWER, seconds=120)
         assert (verdict.outcome, verdict.ground) == (Outcome.FAIL, Ground.MEMORY)
         assert verdict.isolation == "nsjail"
-        assert service.verify(SIX, "6", seconds=20).passed
+        assert service.verify(SIX, "6", seconds=60).passed
 
 
 @pytest.mark.parametrize("victim", ["a hand", "the zygote"])
@@ -199,8 +213,8 @@ def test_a_hand_that_is_stopped_is_replaced_and_the_item_judged_afresh(alone: Ve
     os.kill(pid, signal.SIGSTOP)
     started = time.monotonic()
     assert alone.verify(INTEGER, "42", seconds=0.5).passed
-    assert time.monotonic() - started < 20
-    assert pid not in hands(alone)
+    assert time.monotonic() - started < 60
+    eventually(lambda: pid not in hands(alone))
 
 
 def test_a_bad_spec_is_our_failure_and_never_a_pass(service: VerifierService) -> None:
@@ -243,10 +257,7 @@ def test_nothing_is_left_after_close_and_a_closed_service_says_so() -> None:
     pids = {service.worker_pid, *hands(service)}
     service.close()
     service.close()
-    deadline = time.monotonic() + 5
-    while any(psutil.pid_exists(pid) for pid in pids if pid is not None):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    assert not [pid for pid in pids if pid is not None and running(pid)]
     with pytest.raises(ValueError, match="closed"):
         service.verify(INTEGER, "42")
 
@@ -279,16 +290,12 @@ time.sleep(60)
     )
     assert parent.stdout is not None
     workers = [int(word) for word in parent.stdout.readline().split()]
-    time.sleep(1.0)
-    assert all(map(psutil.pid_exists, workers))
+    time.sleep(0.5)
+    assert all(map(running, workers))
     parent.kill()
     parent.wait()
     parent.stdout.close()
-    deadline = time.monotonic() + 10
-    for worker in workers:
-        while psutil.pid_exists(worker) and psutil.Process(worker).status() != psutil.STATUS_ZOMBIE:
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
+    eventually(lambda: not any(map(running, workers)))
 
 
 def test_a_service_started_by_a_thread_that_ends_keeps_its_worker() -> None:
