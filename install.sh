@@ -647,8 +647,9 @@ run_tests() {
         printf -v failed[0] '%s' "$(IFS=,; echo "${failed[*]}")"
         say "failed: ${failed[0]}; the tests follow all the same"
     fi
+    # Each process has neighbouring tests, which share what they start, until it helps another one out.
     # The last line of all is pytest's count.
-    "${ADMIN[@]}" "$VENV/bin/pytest" -q -n "$workers" ${EXTRA[@]+"${EXTRA[@]}"} || failed+=(pytest)
+    "${ADMIN[@]}" "$VENV/bin/pytest" -q -n "$workers" --dist worksteal ${EXTRA[@]+"${EXTRA[@]}"} || failed+=(pytest)
     [ ${#failed[@]} = 0 ] || exit 1
 }
 
