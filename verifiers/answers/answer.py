@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import version as installed
 
+from verifiers.answers.approximations import settled
 from verifiers.answers.compare import Comparer
 from verifiers.answers.compare_sets import is_set, only_symbol
 from verifiers.answers.equality import Finding, Truth
@@ -27,7 +28,7 @@ from verifiers.answers.reading import clipped
 from verifiers.answers.scalars import Scalars
 from verifiers.answers.spec import AnswerSpec
 from verifiers.answers.tolerances import Tolerance, number
-from verifiers.answers.values import Builder, Relation, Value, Words
+from verifiers.answers.values import Builder, Images, Relation, Value, Words
 from verifiers.answers.writing import described
 from verifiers.errors import SpecError
 from verifiers.verdict import Ground, Verdict
@@ -56,6 +57,7 @@ def prepared(spec: AnswerSpec) -> Prepared:
     )
     try:
         expected = read_answer(spec.expected, variables=spec.variables)
+        expected = settled(expected, comparer.scalars)
     except GrammarError as error:
         raise SpecError(
             f"the expected answer cannot be read: {error}",
@@ -68,7 +70,7 @@ def prepared(spec: AnswerSpec) -> Prepared:
 
 class AnswerVerifier:
     name = "answer"
-    version = f"1+sympy{SYMPY}"
+    version = f"2+sympy{SYMPY}"
 
     def check(self, spec: AnswerSpec, *, prove: bool = False) -> None:
         """Raises SpecError where the expected answer cannot be read, has no value, or a tolerance accepts too much.
@@ -107,6 +109,7 @@ class AnswerVerifier:
         try:
             text = boxed(submission) if spec.final == "boxed" else submission
             answer = read_answer(text, variables=spec.variables, expected=ready.expected)
+            answer = settled(answer, ready.comparer.scalars)
         except GrammarError as error:
             return self._judged(Ground.UNREADABLE, f"cannot be read: {error}", evidence)
         evidence["read"] = described(answer)
@@ -150,6 +153,8 @@ def unknown_symbols(answer: Value, expected: Value, variables: tuple[str, ...] |
         extra -= {own} if own else frozenset()
     if isinstance(answer, Builder):
         extra -= {answer.symbol}
+    if isinstance(answer, Images) and answer.name and is_set(expected):
+        extra -= {answer.name}
     if isinstance(answer, Relation) and isinstance(expected, Relation) and variables is None:
         # Another unknown makes another equation: the comparison says so.
         return ""

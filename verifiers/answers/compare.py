@@ -13,7 +13,11 @@ from typing import Literal
 from verifiers.answers.compare_relations import compare_relations, solved
 from verifiers.answers.compare_sets import compare_sets, decided, flat, is_set, matched, only_symbol
 from verifiers.answers.equality import Finding, Truth
-from verifiers.answers.grammar.nodes import Call, Expression, Negation, Number, Symbol, symbols
+from verifiers.answers.grammar.nodes import Call, Expression, Negation, Number, Quotient, Symbol, symbols
+from verifiers.answers.images import as_images, compare_images
+from verifiers.answers.piecewise import compare_piecewise
+from verifiers.answers.proportions import compare_ratios
+from verifiers.answers.rewriting import KNOWN
 from verifiers.answers.scalars import Scalars
 from verifiers.answers.tolerances import Tolerance
 from verifiers.answers.units import Dimension, UnitError, in_unit, measure, named
@@ -27,7 +31,9 @@ from verifiers.answers.values import (
     Listing,
     Matrix,
     Named,
+    Piecewise,
     Quantity,
+    Ratio,
     Relation,
     Scalar,
     SetOperation,
@@ -62,6 +68,10 @@ def kind(value: Value) -> str:
             return "words"
         case BaseNumber():
             return "a number with its base"
+        case Ratio():
+            return "a ratio"
+        case Piecewise():
+            return "values by cases"
         case _:
             return "a set"
 
@@ -78,6 +88,9 @@ class Comparer:
         answer, expected = self.met(answer, expected)
         if isinstance(answer, Named) or isinstance(expected, Named):
             return self._both_named(answer, expected)
+        first, second = as_images(answer), as_images(expected)
+        if first is not None and second is not None:
+            return compare_images(first, second, self.scalars)
         match answer, expected:
             case (Scalar() | Quantity() | BaseNumber(), Scalar() | Quantity() | BaseNumber()):
                 return self._numbers(answer, expected)
@@ -98,6 +111,18 @@ class Comparer:
                 return self._tuples(answer.items, expected.items)
             case (Matrix(), Tuple()) | (Tuple(), Matrix()):
                 return self._vector(answer, expected)
+            case (Ratio((above, below)), Scalar()):
+                return self._numbers(Scalar(Quotient(above, below)), expected)
+            case (Scalar(), Ratio((above, below))):
+                return self._numbers(answer, Scalar(Quotient(above, below)))
+            case Ratio(), Ratio():
+                return compare_ratios(answer, expected, self._numbers, self.scalars)
+            case (Piecewise(), Piecewise()):
+                return compare_piecewise(answer, expected, self.scalars)
+            case (Piecewise(), Scalar(of)):
+                return compare_piecewise(answer, Piecewise(((of, None),)), self.scalars)
+            case (Scalar(of), Piecewise()):
+                return compare_piecewise(Piecewise(((of, None),)), expected, self.scalars)
             case (Listing(), Listing()):
                 return matched(answer.items, expected.items, self.compare, repeats=True)
             case Relation(), Relation():
@@ -113,6 +138,9 @@ class Comparer:
                 pair = _in_order(one, other)
                 if pair is not None:
                     return pair if one is answer else (pair[1], pair[0])
+                defined = _defined(one, other)
+                if defined is not None:
+                    return defined if one is answer else (defined[1], defined[0])
         if isinstance(answer, Named) and not isinstance(expected, Named | Relation):
             return answer.value, expected
         if isinstance(expected, Named) and not isinstance(answer, Named | Relation):
@@ -144,7 +172,7 @@ class Comparer:
             if part.relations != ("==",):
                 return relation
             left, right = part.operands
-            is_name = isinstance(left, Symbol) or (isinstance(left, Call) and left.function in ("f", "g", "h", "y"))
+            is_name = isinstance(left, Symbol) or _is_value_of_unknown(left)
             if not is_name or (isinstance(left, Symbol) and left.name in symbols(right)):
                 return relation
             names.add(left)
@@ -191,8 +219,8 @@ class Comparer:
             case (Words(text), other) | (other, Words(text)) if is_set(other):
                 if same_words(text, "no solution"):
                     return compare_sets(FiniteSet(()), other, self.compare, self.scalars)
-            case (Listing(), FiniteSet()) | (FiniteSet(), Listing()):
-                return matched(answer.items, expected.items, self.compare, repeats=False)  # type: ignore[union-attr]
+            case (Listing(first), FiniteSet(second)) | (FiniteSet(first), Listing(second)):
+                return matched(first, second, self.compare, repeats=False)
             case (Tuple((low, high)), other) if is_set(other) and not isinstance(other, FiniteSet):
                 read = self._open_interval(low, high)
                 if read is not None:
@@ -315,6 +343,21 @@ def based(digits: str, base: int) -> Expression:
 def claimed(value: Value) -> str | None:
     """The unknown that a value speaks about: x of `x > 2` and of `x \\in S`; a set names none."""
     return None if isinstance(value, Builder) and value.condition is not None else only_symbol(value)
+
+
+def _is_value_of_unknown(node: Expression) -> bool:
+    """`f(2)`, and `p(x)` where it is defined."""
+    if not isinstance(node, Call) or node.function in KNOWN:
+        return False
+    return node.function in ("f", "g", "h", "y") or all(isinstance(part, Symbol) for part in node.arguments)
+
+
+def _defined(named: Named, relation: Relation) -> tuple[Value, Value] | None:
+    """`f(x) = ` and cases beside `f(x) = |x|`: what they say of the same name; None for anything else."""
+    parts = flat(relation)
+    if len(parts) == 1 and parts[0].relations == ("==",) and named.name == Scalar(parts[0].operands[0]):
+        return named.value, Scalar(parts[0].operands[1])
+    return None
 
 
 def _in_order(named: Named, relation: Relation) -> tuple[Value, Value] | None:

@@ -7,10 +7,11 @@ canonical form. A difference names a number that belongs to one of the two only.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from fractions import Fraction
 
 from verifiers.answers.equality import Finding, Truth
 from verifiers.answers.grammar.errors import GrammarError
-from verifiers.answers.grammar.nodes import Comparison, Expression, symbols
+from verifiers.answers.grammar.nodes import Comparison, Expression, Negation, Number, symbols
 from verifiers.answers.real_sets import (
     NOTHING,
     REALS,
@@ -27,6 +28,7 @@ from verifiers.answers.solving import both, either, equation_roots, inequality_s
 from verifiers.answers.values import (
     Builder,
     FiniteSet,
+    Images,
     Infinity,
     Interval,
     Listing,
@@ -55,6 +57,9 @@ def decided(findings: Iterable[Finding], equal: str) -> Finding:
 
 def matched(first: tuple[Value, ...], second: tuple[Value, ...], same: Same, *, repeats: bool) -> Finding:
     """Whether each member has its equal on the other side; with `repeats`, as often."""
+    known = _numbers(first), _numbers(second)
+    if known[0] is not None and known[1] is not None and _same_numbers(known[0], known[1], repeats=repeats):
+        return Finding(Truth.EQUAL, "the same members")
     if max(len(first), len(second)) > MAX_MEMBERS:
         return Finding(Truth.OPEN, f"more than {MAX_MEMBERS} members")
     if repeats and len(first) != len(second):
@@ -82,9 +87,27 @@ def matched(first: tuple[Value, ...], second: tuple[Value, ...], same: Same, *, 
     return Finding(Truth.EQUAL, "the same members")
 
 
+def _numbers(items: tuple[Value, ...]) -> list[Fraction] | None:
+    """The values of written rational numbers; None where one is something else."""
+    found: list[Fraction] = []
+    for item in items:
+        match item:
+            case Scalar(Number(value)):
+                found.append(value)
+            case Scalar(Negation(Number(value))):
+                found.append(-value)
+            case _:
+                return None
+    return found
+
+
+def _same_numbers(first: list[Fraction], second: list[Fraction], *, repeats: bool) -> bool:
+    return sorted(first) == sorted(second) if repeats else set(first) == set(second)
+
+
 def is_set(value: Value) -> bool:
     """Sets by the way they are written."""
-    return isinstance(value, FiniteSet | Interval | NumberSet | SetOperation | Builder)
+    return isinstance(value, FiniteSet | Interval | NumberSet | SetOperation | Builder | Images)
 
 
 def only_symbol(value: Value) -> str | None:
@@ -92,6 +115,8 @@ def only_symbol(value: Value) -> str | None:
     match value:
         case Builder(symbol, _, _):
             return symbol
+        case Images():
+            return value.name
         case Relation():
             names = frozenset[str]().union(*(symbols(side) for part in flat(value) for side in part.operands))
             return next(iter(names)) if len(names) == 1 else None

@@ -6,14 +6,18 @@ from collections.abc import Iterator
 
 from verifiers.answers.grammar.nodes import Comparison, Expression, symbols
 from verifiers.answers.values import (
+    Approximated,
     Builder,
     FiniteSet,
+    Images,
     Infinity,
     Interval,
     Listing,
     Matrix,
     Named,
+    Piecewise,
     Quantity,
+    Ratio,
     Relation,
     Scalar,
     SetOperation,
@@ -33,6 +37,10 @@ def inner(value: Value) -> tuple[Value, ...]:
             return tuple(part for part in value.parts if isinstance(part, Relation))
         case Named():
             return (value.value,)
+        case Approximated(of):
+            return (of,)
+        case Piecewise(branches):
+            return tuple(condition for _, condition in branches if condition is not None)
         case _:
             return ()
 
@@ -60,6 +68,13 @@ def expressions(value: Value) -> Iterator[Expression]:
         case Matrix(rows):
             for row in rows:
                 yield from row
+        case Ratio(items) | Images(items):
+            yield from items
+        case Piecewise(branches):
+            for of, condition in branches:
+                yield of
+                if condition is not None:
+                    yield from expressions(condition)
         case Relation():
             for part in value.parts:
                 if isinstance(part, Relation):
@@ -76,6 +91,13 @@ def free_symbols(value: Value) -> frozenset[str]:
     match value:
         case Builder(symbol, _, _):
             return frozenset[str]().union(*map(free_symbols, inner(value))) - {symbol}
+        case Images(_, symbol, _, name):
+            inside = frozenset[str]().union(*map(symbols, expressions(value))) - {symbol}
+            return inside | {name} if name else inside
+        case Piecewise(branches):
+            inside = frozenset[str]().union(*(symbols(of) for of, _ in branches), *map(free_symbols, inner(value)))
+            # A condition such as `x \in [0, 1]` is about the x of the values.
+            return inside | {part.symbol for part in inner(value) if isinstance(part, Builder)}
         case Tuple() | Listing() | FiniteSet() | SetOperation() | Named():
             return frozenset[str]().union(*map(free_symbols, inner(value)))
         case _:

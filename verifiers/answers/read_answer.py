@@ -26,27 +26,30 @@ from collections.abc import Collection, Iterator
 
 from verifiers.answers.grammar.brackets import Hint
 from verifiers.answers.grammar.characters import plain
+from verifiers.answers.grammar.customs import chosen, customary, digits_first
 from verifiers.answers.grammar.errors import GrammarError, TooLargeError
 from verifiers.answers.grammar.naming import Context
-from verifiers.answers.grammar.nodes import Comparison, Constant, Expression, symbols, walk
+from verifiers.answers.grammar.nodes import Constant, Expression, Negation, Number, symbols, walk
 from verifiers.answers.grammar.notation import tokens_of
+from verifiers.answers.grammar.spelled import spelled
 from verifiers.answers.grammar.structures import Structures
 from verifiers.answers.grammar.tokens import MAX_CHARACTERS
 from verifiers.answers.grammar.wording import certain_words, choice, folded, loose_words
 from verifiers.answers.grammar.wrapping import unwrapped
-from verifiers.answers.parts import comparisons
+from verifiers.answers.parts import comparisons, expressions, values
 from verifiers.answers.units import UNIT_NAMES
 from verifiers.answers.values import (
-    BaseNumber,
     Builder,
     Choice,
     FiniteSet,
+    Images,
     Interval,
     Listing,
     Matrix,
     Named,
     NumberSet,
     Quantity,
+    Ratio,
     Relation,
     Scalar,
     SetOperation,
@@ -67,54 +70,46 @@ def read_answer(text: str, *, variables: Collection[str] | None, expected: Value
     inner, upright = unwrapped(plain(text))
     if not inner:
         raise GrammarError("nothing is written")
+    named = not (inner[0] == "=" and inner[1:2] not in ("=", "<", ">"))
+    if not named:
+        inner = inner[1:].strip()
     names = frozenset(variables or ())
+    number = spelled(inner) if inner[-1:].isalpha() and _takes_spelled(expected) else None
+    if number is not None:
+        return Scalar(Negation(Number(-number, inner)) if number < 0 else Number(number, inner))
+    if isinstance(expected, Quantity) and inner[:1].isalpha():
+        inner = digits_first(inner)
     worded = _words(inner, upright, names, expected)
-    if worded is not None:
+    if worded is not None and named:
         return worded
     familiar = frozenset(_symbols(expected)) if expected is not None and variables is None else frozenset()
-    euler = expected is not None and any(_has_euler(node) for node in _expressions(expected))
+    euler = expected is not None and any(_has_euler(node) for node in expressions(expected))
     units = UNIT_NAMES - names if names else UNIT_NAMES
     if isinstance(expected, Quantity):
         units |= {atom for atom, _ in expected.unit}
     context = Context(names, familiar, units, isinstance(expected, Quantity), nouns=expected is None)
-    inner = _customary(inner, expected)
+    inner = customary(inner, expected)
     grouping = not inner.startswith("{")
     try:
         found = Structures(tokens_of(inner, grouping=grouping, euler=euler), context, _hint(expected)).answer()
     except TooLargeError:
         raise
     except GrammarError:
-        loose = None if expected is not None else loose_words(inner)
+        loose = None if expected is not None or not named else loose_words(inner)
         if loose is None:
             raise
         return loose
     if isinstance(expected, Listing) and not _same_length(found, expected) and "," in inner:
         listed = _listed(inner, euler, context, expected)
-        return listed if listed is not None else found
+        found = listed if listed is not None else found
+    if not named and isinstance(found, Relation | Named | Builder):
+        raise GrammarError("an equals sign before an equation")
     return found
 
 
-def _customary(text: str, expected: Value | None) -> str:
-    """Plain ways of writing a number that would be read as something else: `1 000`, `3 x 10^8`, `FF_{16}`, `0,5`."""
-    if BLANK_GROUPS.fullmatch(text):
-        return text.replace(" ", "")
-    if isinstance(expected, Scalar | Quantity) and DECIMAL_COMMA.fullmatch(text):
-        return text.replace(",", ".")
-    if "10" in text and ("x" in text or "X" in text):
-        text = TIMES.sub(r"\\times ", text)
-    if isinstance(expected, BaseNumber) and SMALL_DIGITS.fullmatch(text):
-        text = text.upper()
-    if text.endswith(")"):
-        text = ASIDE.sub(r", \1", text)
-    return "0" + text if HEXADECIMAL.fullmatch(text) else text
-
-
-BLANK_GROUPS = re.compile(r"[+-]?[1-9][0-9]{0,2}(?: [0-9]{3})+(?:\.[0-9]+)?")
-DECIMAL_COMMA = re.compile(r"[+-]?(?:0|[1-9][0-9]*),(?:[0-9]{1,2}|[0-9]{4,12})|[+-]?0,[0-9]{3}")
-TIMES = re.compile(r"(?<=[0-9])\s*[xX]\s*(?=10\s*(?:\^|\*\*))")
-ASIDE = re.compile(r"(?<=[ ~])\(\s*([A-Za-z]\s*\\in\s*\\mathbb\s*\{?[NZ]\}?)\s*\)$")
-SMALL_DIGITS = re.compile(r"[0-9a-z]+_(?:[0-9]{1,2}|\{[0-9]{1,2}\})")
-HEXADECIMAL = re.compile(r"[A-F][0-9A-F]+_(?:16|\{16\})")
+def _takes_spelled(expected: Value | None) -> bool:
+    """Whether a number in words is read as that number. Not for what is expected: `five` may be asked for as a word."""
+    return isinstance(expected, Scalar) and not symbols(expected.of)
 
 
 def _listed(text: str, euler: bool, context: Context, expected: Listing) -> Value | None:
@@ -136,6 +131,9 @@ def _words(text: str, upright: bool, names: frozenset[str], expected: Value | No
         label = choice(text, lenient=True)
         if label is not None:
             return label
+    letters = chosen(text, expected)
+    if letters is not None:
+        return letters
     phrase = PHRASES.get(" ".join(text.lower().split()))
     if phrase is not None:
         return phrase
@@ -148,7 +146,7 @@ def _words(text: str, upright: bool, names: frozenset[str], expected: Value | No
         if upright and re.fullmatch(r"[^\W\d_]{2,}", text) and text not in names:
             return folded(text)
     known = names | (frozenset(_symbols(expected)) if expected is not None else frozenset())
-    return certain_words(text, known)
+    return certain_words(text, known, clocks=not isinstance(expected, Ratio | Scalar))
 
 
 PHRASES: dict[str, Value] = {
@@ -185,37 +183,12 @@ def _has_euler(node: Expression) -> bool:
 
 
 def _symbols(value: Value) -> Iterator[str]:
-    for node in _expressions(value):
+    for node in expressions(value):
         yield from symbols(node)
-    if isinstance(value, Builder):
-        yield value.symbol
-
-
-def _expressions(value: Value) -> Iterator[Expression]:
-    """Every expression in a value."""
-    match value:
-        case Scalar(of) | Quantity(of, _):
-            yield of
-        case Tuple(items) | Listing(items) | FiniteSet(items) | SetOperation(_, items):
-            for item in items:
-                yield from _expressions(item)
-        case Interval(low, high):
-            for end in (low, high):
-                if not hasattr(end, "sign"):
-                    yield end
-        case Relation(_, parts):
-            for part in parts:
-                if isinstance(part, Comparison):
-                    yield from part.operands
-                else:
-                    yield from _expressions(part)
-        case Builder(_, within, condition):
-            for inner in (within, condition):
-                if inner is not None:
-                    yield from _expressions(inner)
-        case Named(name, inner):
-            yield from _expressions(name)
-            yield from _expressions(inner)
-        case Matrix(rows):
-            for row in rows:
-                yield from row
+    for part in values(value):
+        if isinstance(part, Builder):
+            yield part.symbol
+        elif isinstance(part, Images) and part.name:
+            yield part.name
+        elif isinstance(part, Named):
+            yield from _symbols(part.name)

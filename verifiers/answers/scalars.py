@@ -36,6 +36,7 @@ from verifiers.answers.rewriting import has_binder, opaque_as_symbols, plain
 
 Domain = Literal["real", "complex", "positive", "integer"]
 
+ZERO = Number(Fraction(0))
 RANDOM_POINTS = 3
 WHOLE_FUNCTIONS = frozenset({"factorial", "binomial", "gcd", "lcm", "mod", "floordiv"})
 QUICK, PRECISE = DIGITS

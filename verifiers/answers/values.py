@@ -90,6 +90,18 @@ class Builder:
 
 
 @dataclass(frozen=True, slots=True)
+class Images:
+    """`{2k + 1 : k in Z}`, `k pi, k in Z`, `x = 3 (mod 7)`: what expressions in one symbol give for whole numbers."""
+
+    of: tuple[Expression, ...]
+    symbol: str
+    within: NumberSet
+    """N, N0 or Z."""
+    name: str | None = None
+    """The unknown that it is said about: x of `x = k pi`."""
+
+
+@dataclass(frozen=True, slots=True)
 class Relation:
     """Equations and inequalities, joined by `and` or `or`: `x = 5`, `1 < x <= 3`, `x < 0 or x > 2`."""
 
@@ -112,6 +124,29 @@ class Matrix:
     """Rows of the same length; a column is a matrix, too."""
 
     rows: tuple[tuple[Expression, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """`3:2`, `1:2:3`: several numbers of which only the proportions count."""
+
+    items: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Piecewise:
+    """Values, each with the condition under which it holds; None for whatever the others leave."""
+
+    branches: tuple[tuple[Expression, Value | None], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Approximated:
+    """`5/36 \\approx 0.139`: an exact value, and a decimal that has to agree with it."""
+
+    of: Value
+    exact: Expression
+    near: Expression
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,9 +175,13 @@ Value = (
     | NumberSet
     | SetOperation
     | Builder
+    | Images
     | Relation
     | Named
     | Matrix
+    | Ratio
+    | Piecewise
+    | Approximated
     | Choice
     | Words
 )

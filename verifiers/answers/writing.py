@@ -19,17 +19,21 @@ from verifiers.answers.grammar.nodes import (
 )
 from verifiers.answers.reading import clipped, shown
 from verifiers.answers.values import (
+    Approximated,
     BaseNumber,
     Builder,
     Choice,
     FiniteSet,
+    Images,
     Infinity,
     Interval,
     Listing,
     Matrix,
     Named,
     NumberSet,
+    Piecewise,
     Quantity,
+    Ratio,
     Relation,
     Scalar,
     SetOperation,
@@ -115,6 +119,19 @@ def _value(value: Value) -> str:
         case Builder(symbol, within, condition):
             inside = "" if within is None else f" in {_value(within)}"
             return f"{{{symbol}{inside} | {'' if condition is None else _value(condition)}}}"
+        case Images(items, symbol, NumberSet(within), name):
+            about = "" if name is None else f"{clipped(name)} among "
+            listed = ", ".join(map(_expression, items[:50])) + (", ..." if len(items) > 50 else "")
+            return f"{about}{{{listed} | {symbol} in {within}}}"
+        case Ratio(items):
+            return " : ".join(map(_tight, items))
+        case Piecewise(branches):
+            return "; ".join(
+                f"{_expression(of)} if {'nothing else' if condition is None else _value(condition)}"
+                for of, condition in branches
+            )
+        case Approximated(of, _, near):
+            return f"{_value(of)}, about {_expression(near)}"
         case Relation(joined, parts):
             return f" {joined} ".join(_comparison(part) for part in parts)
         case Named(name, of):

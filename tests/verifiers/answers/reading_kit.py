@@ -59,6 +59,15 @@ def shown(thing: object) -> str:
             return f"{shown(name)} := {shown(value)}"
         case v.Matrix(rows):
             return f"matrix({'; '.join(', '.join(map(shown, row)) for row in rows)})"
+        case v.Images(of, symbol, within, name):
+            about = f"{name} among " if name else ""
+            return f"{about}images {', '.join(map(shown, of))} of {symbol} in {shown(within)}"
+        case v.Ratio(items):
+            return f"ratio({', '.join(map(shown, items))})"
+        case v.Piecewise(branches):
+            return f"cases({'; '.join(f'{shown(of)} if {shown(on) if on else None}' for of, on in branches)})"
+        case v.Approximated(of, _, near):
+            return f"{shown(of)} about {shown(near)}"
         case v.Choice(label):
             return f"choice {label}"
         case v.Words(text):
@@ -178,6 +187,18 @@ class Writer:
                     lines = r" \\ ".join(" & ".join(map(self.expression, row)) for row in rows)
                     return rf"\begin{{pmatrix}} {lines} \end{{pmatrix}}"
                 return f"[{', '.join('[' + ', '.join(map(self.expression, row)) + ']' for row in rows)}]"
+            case v.Images(of, symbol, within, name):
+                head = f"{name} = " if name else ""
+                return f"{head}{', '.join(map(self.expression, of))}, {symbol} \\in {self.value(within)}"
+            case v.Ratio(items):
+                return ":".join(map(self.operand, items))
+            case v.Piecewise(branches):
+                lines = r" \\ ".join(
+                    f"{self.expression(of)} & {self.value(on) if on else 'otherwise'}" for of, on in branches
+                )
+                return rf"\begin{{cases}} {lines} \end{{cases}}"
+            case v.Approximated(of, _, near):
+                return rf"{self.value(of)} \approx {self.expression(near)}"
             case v.Choice(label):
                 return rf"\text{{({label})}}" if self.latex else f"({label})"
             case v.Words(text):

@@ -20,11 +20,14 @@ from verifiers.answers.grammar.nodes import (
     symbols,
 )
 from verifiers.answers.values import (
+    Approximated,
     Builder,
     FiniteSet,
+    Images,
     Interval,
     Listing,
     NumberSet,
+    Quantity,
     Relation,
     Scalar,
     SetOperation,
@@ -33,7 +36,7 @@ from verifiers.answers.values import (
 )
 
 NODES = (Number, Symbol, Constant, Negation, Sum, Product, Quotient, Power, Call)
-SETS = (Interval, FiniteSet, NumberSet, SetOperation, Builder)
+SETS = (Interval, FiniteSet, NumberSet, SetOperation, Builder, Images)
 
 Refusal = Callable[[str], GrammarError]
 
@@ -54,7 +57,7 @@ def as_set(value: Value, refusal: Refusal) -> Value:
     match value:
         case Tuple((Scalar(low), Scalar(high))):
             return Interval(low, high, False, False)
-        case Interval() | FiniteSet() | NumberSet() | SetOperation() | Builder():
+        case Interval() | FiniteSet() | NumberSet() | SetOperation() | Builder() | Images():
             return value
         case Scalar(Symbol()):
             raise refusal("a set that is only named")
@@ -68,6 +71,9 @@ def joined(items: list[Value], joiners: Collection[str], refusal: Refusal) -> Va
         return items[0]
     first = items[0]
     others = items[1:]
+    described = images(items[:-1], items[-1]) or merged(items)
+    if described is not None:
+        return described
     if isinstance(first, Relation):
         unknown = solved(first)
         if unknown and all(isinstance(item, Scalar) for item in others):
@@ -92,6 +98,62 @@ def joined(items: list[Value], joiners: Collection[str], refusal: Refusal) -> Va
     return Listing(tuple(items))
 
 
+def images(items: list[Value], last: Value) -> Images | None:
+    """`k \\pi, k \\in Z` and `x = 2k, x = 3k, k \\in Z`, where nothing but k is in them; else None."""
+    match last:
+        case Builder(symbol, NumberSet("Z" | "N" | "N0") as within, None):
+            pass
+        case _:
+            return None
+    found: list[Expression] = []
+    names: set[str | None] = set()
+    for item in items:
+        match item:
+            case Scalar(of):
+                found.append(of)
+                names.add(None)
+            case Relation(_, (Comparison((Symbol(name), of), ("==",)),)) if name != symbol:
+                found.append(of)
+                names.add(name)
+            case _:
+                return None
+        if symbols(of) != {symbol}:
+            return None
+    # `x = 2k, 3k` speaks of x twice.
+    named = names - {None}
+    if len(named) > 1 or (named and None in names and not isinstance(items[0], Relation)):
+        return None
+    return Images(tuple(found), symbol, within, next(iter(named)) if named else None)
+
+
+def merged(items: list[Value]) -> Images | None:
+    """Several sets of images about the same unknown as one; None where one is something else."""
+    found = [item for item in items if isinstance(item, Images)]
+    first = found[0] if found else None
+    if first is None or len(found) < len(items):
+        return None
+    if any((one.symbol, one.within, one.name) != (first.symbol, first.within, first.name) for one in found):
+        return None
+    return Images(tuple(of for one in found for of in one.of), first.symbol, first.within, first.name)
+
+
+def approximated(value: Value, near: Value, refusal: Refusal) -> Value:
+    """`5/36 \\approx 0.139`: only a constant has an approximation, and only a plain number in its unit is one."""
+    exact: Expression | None = None
+    match value, near:
+        case Scalar(exact), Scalar(decimal):
+            pass
+        case Quantity(exact, unit), Quantity(decimal, other) if unit == other:
+            pass
+        case Relation(_, (Comparison((Symbol(), exact), ("==",)),)), Scalar(decimal):
+            pass
+        case _:
+            raise refusal("an approximation of something else than one number")
+    if symbols(exact) or symbols(decimal):
+        raise refusal("an approximation of something that is no number")
+    return Approximated(value, exact, decimal)
+
+
 def together(conditions: list[Relation]) -> Relation:
     return conditions[0] if len(conditions) == 1 else Relation("and", tuple(conditions))
 
@@ -114,7 +176,12 @@ def solved(relation: Relation) -> Expression | None:
 
 
 def builder(items: list[Value], condition: Value, refusal: Refusal) -> Value:
-    """`{x | condition}` and `{x in S | condition}`. A set of images such as `{2k | k in Z}` is refused."""
+    """`{x | condition}`, `{x in S | condition}`, and images such as `{2k | k in Z}`."""
+    if isinstance(condition, Images) and items == [Scalar(Symbol(condition.name or ""))]:
+        return Images(condition.of, condition.symbol, condition.within)
+    found = images(items, condition)
+    if found is not None and found.name is None and items != [Scalar(Symbol(found.symbol))]:
+        return found
     if len(items) != 1:
         raise refusal("a set builder of several values")
     within: Value | None = None

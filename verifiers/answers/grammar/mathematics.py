@@ -157,7 +157,9 @@ class Mathematics(Naming):
                 is_letter = name in CONSTANTS or (len(name) == 1 and name.isalpha() and name not in self.context.units)
                 return is_letter or self.is_function(name)
             case "mark":
-                return self.bars == 0 if token.text == "|" else token.text in STARTS
+                if token.text == "|":
+                    return self.bars == 0
+                return token.text in STARTS and not (token.text == "\\frac" and self.is_unit_fraction())
         return False
 
     def postfix(self) -> Expression:

@@ -102,6 +102,10 @@ class Naming(ExpressionParser):
         """Whether the letter here, behind a value and a blank, is a unit. Expressions alone have none."""
         return False
 
+    def is_unit_fraction(self) -> bool:
+        """Whether the fraction here, behind a value, is a unit. Expressions alone have none."""
+        return False
+
     def is_noun(self, token: Token) -> bool:
         """`5 apples`: one word behind a number and before the end, where nothing says that it is no unit."""
         if not self.context.nouns or token.kind not in ("word", "text") or not NOUN.fullmatch(token.text):

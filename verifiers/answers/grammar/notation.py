@@ -32,6 +32,7 @@ PATTERN = re.compile(
     rf"""
     (?P<space>(?:[ \t\r\n~]|\\[,;:!\ ])+)
   | (?P<based>[0-9][0-9A-Z]*_(?:\{{(?:[0-9]{{1,2}}|\\text\{{[a-z]+\}})\}}|[0-9]{{1,2}}(?![0-9])))
+  | (?P<dots>\.\.\.)
   | (?P<grouped>{GROUPED})
   | (?P<recurring>[0-9]*\.[0-9]*(?:\\(?:overline|bar)\s*(?:\{{[0-9]+\}}|[0-9])|\([0-9]+\)
         |(?:\\dot\s*(?:\{{[0-9]\}}|[0-9])[0-9]*){{1,2}}))
@@ -132,6 +133,8 @@ def _token(match: re.Match[str], glued: bool) -> Token | None:
             return _command(match["command"], glued)
         case "grouped":
             return number(re.sub(r"[^0-9.]", "", text), glued)
+        case "dots":
+            return Token("mark", "\\dots", glued=glued)
         case "comma":
             return Token("mark", "{,}", glued=glued)
         case "recurring":

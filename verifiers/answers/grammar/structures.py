@@ -9,23 +9,22 @@ from __future__ import annotations
 import re
 
 from verifiers.answers.grammar.brackets import OPERATIONS, Hint, has_items, number_set, tuple_or_interval
+from verifiers.answers.grammar.congruences import congruence
 from verifiers.answers.grammar.errors import GrammarError, TooLargeError
-from verifiers.answers.grammar.joining import SETS, as_set, builder, is_name, joined
-from verifiers.answers.grammar.mathematics import DEGREE, Mathematics
+from verifiers.answers.grammar.joining import SETS, approximated, as_set, builder, is_name, joined
 from verifiers.answers.grammar.matrices import rows
+from verifiers.answers.grammar.measuring import Measuring
 from verifiers.answers.grammar.naming import Context
 from verifiers.answers.grammar.nodes import (
     Comparison,
-    Expression,
-    Negation,
-    Number,
     Product,
     Symbol,
 )
 from verifiers.answers.grammar.nodes import Relation as Sign
+from verifiers.answers.grammar.piecewise import cases
+from verifiers.answers.grammar.progressions import MAX_TERMS, between
 from verifiers.answers.grammar.tokens import Token
-from verifiers.answers.grammar.unit_names import parts, unit
-from verifiers.answers.grammar.vocabulary import SCALES
+from verifiers.answers.grammar.vocabulary import GREEK_NAMES
 from verifiers.answers.values import (
     BaseNumber,
     Builder,
@@ -33,7 +32,7 @@ from verifiers.answers.values import (
     Infinity,
     Matrix,
     Named,
-    Quantity,
+    Ratio,
     Relation,
     Scalar,
     SetOperation,
@@ -48,24 +47,26 @@ MAX_REREADS = 64
 MAX_SCALED = 20_000
 """Signs of a factor times the entries of the matrix that it multiplies."""
 
-COMMON_UNITS = frozenset("mgshLNJWVAK")
-"""Letters that are units behind a number and a blank; others only where a unit is expected."""
-SEPARATORS = frozenset({",", ";", "and", "or", ")", "]", "\\}", "}", *RELATIONS})
 DEFINITION = re.compile(r"[A-Za-z] \( (?:[A-Za-z]|[0-9]+) (?:, (?:[A-Za-z]|[0-9]+) )?\) =")
 ROWS = Hint("tuple", "tuple")
 
 
-class Structures(Mathematics):
+class Structures(Measuring):
     def __init__(self, tokens: list[Token], context: Context, hint: Hint) -> None:
         super().__init__(tokens, context)
         self.hint = hint
         self.rereads = 0
+        self.dotted = 0
+        """Items that dots stood for."""
         self.marked = any(token.text in ("\\pm", "\\mp") for token in tokens)
 
     # -- lists
 
     def answer(self) -> Value:
         found = self.listed()
+        if self.at("\\approx"):
+            self.take()
+            found = approximated(found, self.operand(), self.error)
         if self.token.kind != "end":
             raise self.error(f"cannot read on at {self.token.text[:20]!r}")
         return found
@@ -77,11 +78,14 @@ class Structures(Mathematics):
         while self.at(",", ";", "and", "or", "\\cup"):
             sets = self.at("\\cup")
             joiners.add(self.joiner())
+            if self.at("\\dots"):
+                self.run_on(items)
+                continue
             more = self.items()
             if sets and not (isinstance(items[-1], Relation) and all(isinstance(item, Relation) for item in more)):
                 raise self.error("a union of things that are no sets")
             items.extend(more)
-            if len(items) > MAX_ITEMS:
+            if len(items) - self.dotted > MAX_ITEMS:
                 raise TooLargeError(f"more than {MAX_ITEMS} items")
         return joined(items, joiners, self.error)
 
@@ -92,6 +96,20 @@ class Structures(Mathematics):
         if sign in (",", ";") and self.at("and", "or"):
             sign = self.take().text
         return sign
+
+    def run_on(self, items: list[Value]) -> None:
+        """Adds what dots stand for, and the item behind them."""
+        self.take()
+        if not self.at(",", ";"):
+            raise self.error("dots without an end")
+        self.take()
+        more = between(items, self.operand())
+        self.dotted += len(more)
+        if self.dotted > MAX_TERMS:
+            raise TooLargeError(f"dots for more than {MAX_TERMS} numbers")
+        items.extend(more)
+        if self.at(",", ";"):
+            raise self.error("an item behind the end of dots")
 
     def items(self) -> list[Value]:
         """One item, or both of what `\\pm` makes of it."""
@@ -122,9 +140,27 @@ class Structures(Mathematics):
             if not (isinstance(first, Scalar) and isinstance(first.of, Symbol)):
                 raise self.error("only a symbol can be a member of a set here")
             return Builder(first.of.name, as_set(self.operand(within=True), self.error), None)
-        if self.token.kind == "mark" and self.token.text in RELATIONS:
-            return self.related(first)
+        if self.token.kind == "mark":
+            if self.token.text in RELATIONS:
+                return self.related(first)
+            if self.token.text == "\\equiv":
+                return congruence(self, first)
+            if self.token.text == ":" and self.depth == 0:
+                return self.ratio(first)
         return first
+
+    def ratio(self, first: Value) -> Value:
+        """`3:2`. Within braces a colon is the beginning of a condition, behind a Greek letter by name it is code."""
+        if any(token.kind == "word" and token.text in GREEK_NAMES for token in self.tokens):
+            raise self.error("a ratio of letters that are written as words")
+        found = [first]
+        while self.at(":"):
+            self.take()
+            found.append(self.operand())
+        items = tuple(part.of for part in found if isinstance(part, Scalar))
+        if len(items) < len(found):
+            raise self.error("a ratio of things that are no numbers")
+        return Ratio(items)
 
     def defines_function(self) -> bool:
         """`P(x) = ...` at the beginning: a letter, single letters in brackets, an equals sign."""
@@ -188,6 +224,8 @@ class Structures(Mathematics):
                 return FiniteSet(())
             if text.startswith("\\mathbb"):
                 return number_set(self)
+            if text == "\\begin{cases}":
+                return cases(self)
             if text.startswith("\\begin{") and text != "\\begin{vmatrix}":
                 return Matrix(rows(self))
         infinity = self.infinity()
@@ -208,7 +246,7 @@ class Structures(Mathematics):
         if (
             self.token.kind == "mark"
             and self.token.text.startswith("\\begin{")
-            and self.token.text != "\\begin{vmatrix}"
+            and self.token.text not in ("\\begin{vmatrix}", "\\begin{cases}")
         ):
             length = self.index - start
             read = rows(self)
@@ -216,60 +254,6 @@ class Structures(Mathematics):
                 raise TooLargeError("a long factor of a large matrix")
             return Matrix(tuple(tuple(Product((node, entry)) for entry in row) for row in read))
         return self.measured(node)
-
-    def measured(self, node: Expression) -> Value:
-        inside = node.of if isinstance(node, Negation) else node
-        if isinstance(inside, Product) and inside.factors[-1] is DEGREE:
-            of = inside.factors[0]
-            name = "degree"
-            if self.token.kind in ("word", "text") and self.token.text in SCALES:
-                name = SCALES[self.take().text]
-            return Quantity(Negation(of) if isinstance(node, Negation) else of, ((name, 1),))
-        if self.is_unit(self.token):
-            read = unit(self, self.context.units)
-            if isinstance(node, Number) and node.value.denominator == 1:
-                node = parts(self, node.value, read) or node
-            return Quantity(node, read)
-        return Scalar(node)
-
-    def ends_unit(self) -> bool:
-        """Whether a common letter begins a unit, and nothing but more of it comes before the end of the item.
-
-        `s^2` alone is a square of a symbol, `m^2` an area; `m g h` is a product, `m/s` and `N m` are units."""
-        before = self.tokens[self.index - 1]
-        if self.token.text not in COMMON_UNITS or not (before.kind == "number" or before.text in (")", "}")):
-            return False
-        start, kept = self.index, list(self.tokens)
-        try:
-            found = unit(self, self.context.units)
-        except GrammarError:
-            return False
-        else:
-            (name, power), *others = found
-            parted = self.token.kind == "number" and self.tokens[self.index + 1].text in self.context.units
-            if self.token.kind != "end" and self.token.text not in SEPARATORS and not parted:
-                return False
-            if others:
-                return any(len(atom) > 1 or exponent < 0 for atom, exponent in found) or found == (("N", 1), ("m", 1))
-            return (before.kind == "number" and power == 1) or (name == "m" and power in (2, 3))
-        finally:
-            self.index, self.tokens = start, kept
-
-    def money(self) -> Value:
-        negative = self.at("-")
-        if negative:
-            self.take()
-        sign = self.take().text
-        if sign not in ("$", "€", "£", "¥"):
-            raise self.error("a unit without a number")
-        node = self.sum()
-        if self.is_unit(self.token):
-            raise self.error("two units")
-        return Quantity(Negation(node) if negative else node, ((sign, 1),))
-
-    def base_number(self) -> Value:
-        token = self.take()
-        return BaseNumber(token.text, int(token.value))
 
     def round_bracket(self) -> Value:
         """An expression that begins with a bracket, or brackets around a set; digits with their base."""
@@ -328,6 +312,9 @@ class Structures(Mathematics):
         items: list[Value] = [self.nested(self.operand)]
         while self.at(",", ";"):
             self.take()
+            if self.at("\\dots"):
+                self.run_on(items)
+                break
             items.append(self.nested(self.operand))
             if len(items) > MAX_ITEMS:
                 raise TooLargeError(f"more than {MAX_ITEMS} items")
@@ -356,6 +343,9 @@ class Structures(Mathematics):
             return builder(items, self.listed(), self.error)
         while self.at(",", ";", "and"):
             self.joiner()
+            if self.at("\\dots"):
+                self.run_on(items)
+                break
             items.extend(self.items())
             if len(items) > MAX_ITEMS:
                 raise TooLargeError(f"more than {MAX_ITEMS} items")

@@ -24,6 +24,9 @@ def unit(parser: Mathematics, names: Collection[str]) -> Unit:
     """Reads up to the end of the unit. Raises GrammarError for what is not one, or could be read in two ways."""
     if parser.is_noun(parser.token):
         return ((parser.take().text, 1),)
+    spread(parser)
+    if parser.at("\\frac"):
+        return _fraction(parser, names)
     atoms: list[tuple[str, int]] = []
     below = divided = False
     while True:
@@ -49,6 +52,19 @@ def unit(parser: Mathematics, names: Collection[str]) -> Unit:
                 parser.take()
         else:
             return tuple(atoms)
+
+
+def _fraction(parser: Mathematics, names: Collection[str]) -> Unit:
+    """`\\frac{m}{s^2}`, and nothing beside it."""
+    parser.take()
+    found: list[tuple[str, int]] = []
+    for sign in (1, -1):
+        parser.expect("{")
+        found += [(name, sign * power) for name, power in parser.nested(lambda: unit(parser, names))]
+        parser.expect("}")
+    if len(found) > MAX_ATOMS:
+        raise parser.error("a unit of too many parts")
+    return tuple(found)
 
 
 def spread(parser: Mathematics) -> None:

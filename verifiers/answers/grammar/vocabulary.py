@@ -35,13 +35,14 @@ MARKS = {
     "colon": ":", "int": "\\int", "sum": "\\sum", "prod": "\\prod", "lim": "\\lim", "to": "\\to",
     "rightarrow": "\\to", "degree": "\\degree", "prime": "'", "lbrace": "\\{", "rbrace": "\\}", "lbrack": "[",
     "rbrack": "]", "wedge": "and", "vee": "or", "ldots": "\\dots", "dots": "\\dots", "cdots": "\\dots",
+    "dotsc": "\\dots", "approx": "\\approx", "equiv": "\\equiv", "pmod": "\\pmod",
 }  # fmt: skip
 SAME_MARK = {"**": "^", "==": "=", "=<": "<="}
 CURRENCIES = {"euro": "€", "pounds": "£", "cents": "cents", "yen": "¥"}
 TEXT_STYLES = ("text", "textrm", "textnormal", "textup", "textbf", "textit", "mbox")
 BOLD_STYLES = ("mathbf", "bm", "boldsymbol", "bold")
 STYLES = (*TEXT_STYLES, *BOLD_STYLES, "mathrm", "mathit", "mathsf", "mathop", "operatorname")
-ENVIRONMENTS = ("pmatrix", "bmatrix", "vmatrix", "Bmatrix", "matrix", "smallmatrix", "array")
+ENVIRONMENTS = ("pmatrix", "bmatrix", "vmatrix", "Bmatrix", "matrix", "smallmatrix", "array", "cases")
 DEGREE_WORDS = frozenset({"degree", "degrees", "deg"})
 BASES = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
          "twelve": 12, "sixteen": 16}  # fmt: skip

@@ -18,10 +18,12 @@ MAX_WORDS = 300
 CHOICE = re.compile(r"(?:(?:option|choice|answer)\s*)?(?:\(\s*([a-z])\s*\)|([a-z])\s*\)?)", re.IGNORECASE)
 LETTERS = re.compile(r"[^\W\d_]+(?:[ \t\n]+[^\W\d_]+)*")
 LOOSE = re.compile(r"[^\W_](?:[^\W_]|[ ,.'&/:-])*")
-DATE = re.compile(
-    r"[0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{1,2}:[0-9]{2}(?::[0-9]{2})?\s*(?:[ap]\.?m\.?)?|[0-9]+(?:\s*:\s*[0-9]+)+",
+DATE = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
+CLOCK = re.compile(
+    r"([0-9]{1,2}):([0-9]{2})(?::([0-9]{2}))?(?:\s|~|\\,)*(?:([ap])\.?\s*m\.?|\\(?:text|mathrm)\{\s*([ap])\.?\s*m\.?\s*\})?",
     re.IGNORECASE,
 )
+"""The time of day. Two digits behind each colon: `3:2` is a ratio, and `3 : 20` with blanks is one, too."""
 MONTHS = re.compile(
     r"\b(january|february|march|april|may|june|july|august|september|october|november|december)\b", re.IGNORECASE
 )
@@ -41,12 +43,30 @@ def folded(text: str) -> Words:
     return Words(" ".join(unicodedata.normalize("NFC", text).casefold().split()))
 
 
-def certain_words(text: str, names: Collection[str]) -> Words | None:
-    """Words where a text can be nothing else: dates, and letters of which one word is no product."""
+def clock(text: str, *, certain: bool) -> Words | None:
+    """A time of day; where it has to be `certain`, one that says which half of the day it is in."""
+    found = CLOCK.fullmatch(text)
+    if found is None:
+        return None
+    hour, minute, second, *halves = found.groups()
+    half = next((letter.lower() + "m" for letter in halves if letter), "")
+    if int(hour) > 24 or int(minute) > 59 or int(second or 0) > 59 or (certain and not half):
+        return None
+    return Words(":".join(part for part in (hour, minute, second) if part) + half)
+
+
+def certain_words(text: str, names: Collection[str], *, clocks: bool = True) -> Words | None:
+    """Words where a text can be nothing else: dates, and letters of which one word is no product.
+
+    `clocks`: whether `3:20` is a time of day; else it is a ratio.
+    """
     if len(text) > MAX_WORDS:
         return None
     if DATE.fullmatch(text):
-        return Words(re.sub(r"\s+", "", text).casefold())
+        return Words(text)
+    time = clock(text, certain=not clocks)
+    if time is not None:
+        return time
     if ORDINAL.fullmatch(text):
         return folded(text)
     if not LETTERS.fullmatch(text):

@@ -1,0 +1,48 @@
+"""Congruences: `x \\equiv 3 \\pmod 7`, `n \\equiv 1, 5 \\pmod{6}`. They say which whole numbers an unknown may be."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from verifiers.answers.grammar.nodes import Expression, Number, Product, Sum, Symbol, symbols
+from verifiers.answers.values import Images, NumberSet, Scalar, Value
+
+if TYPE_CHECKING:
+    from verifiers.answers.grammar.structures import Structures
+
+PARAMETER = "#"
+"""No symbol that is written has this name."""
+MAX_MODULUS = 10**9
+
+
+def congruence(parser: Structures, first: Value) -> Images:
+    """Reads from `\\equiv` to the end of the modulus. Raises GrammarError."""
+    parser.take()
+    if not (isinstance(first, Scalar) and isinstance(first.of, Symbol)):
+        raise parser.error("a congruence that is not solved for one unknown")
+    found = [parser.sum()]
+    while parser.at(",", "or", "and"):
+        parser.take()
+        if parser.at("or", "and"):
+            parser.take()
+        found.append(parser.sum())
+    step = Product((Number(Fraction(_modulus(parser))), Symbol(PARAMETER)))
+    if any(map(symbols, found)):
+        raise parser.error("a congruence whose residue is no number")
+    classes: list[Expression] = [Sum((residue, step)) for residue in found]
+    return Images(tuple(classes), PARAMETER, NumberSet("Z"), first.of.name)
+
+
+def _modulus(parser: Structures) -> int:
+    """`\\pmod 7`, `\\pmod{7}`."""
+    parser.expect("\\pmod")
+    braced = parser.at("{")
+    if braced:
+        parser.take()
+    token = parser.take()
+    if token.kind != "number" or not token.integer or not 0 < token.value <= MAX_MODULUS:
+        raise parser.error("a modulus that is no whole number")
+    if braced:
+        parser.expect("}")
+    return int(token.value)
