@@ -29,8 +29,23 @@ def rollout_detail(view: RolloutView) -> Text:
     _verdict(text, view.verdict)
     told = f"{view.turns} turns, {view.tokens} tokens, {view.seconds:.2f} s, weights {_weights(view.weights)}"
     _field(text, "cost", told)
+    if view.usage.calls:
+        _field(text, "used", _used(view))
     _field(text, "rollout", view.id)
     return text
+
+
+def _used(view: RolloutView) -> str:
+    """By its session, as the host measured it."""
+    usage = view.usage
+    parts = [f"{usage.calls} calls in {usage.seconds:.2f} s", f"{usage.output_bytes:,} bytes printed"]
+    if usage.moves:
+        parts.append(f"moved {usage.moves} times")
+    if usage.cpu_seconds is not None:
+        parts.append(f"{usage.cpu_seconds:.2f} s of processor")
+    if usage.peak_memory_mib is not None:
+        parts.append(f"{usage.peak_memory_mib:.0f} MiB at most")
+    return ", ".join(parts)
 
 
 def model_detail(view: CheckpointView) -> Text:

@@ -8,8 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from appliance.client import Event, Finding, GateOutcome, Status, ToolStatus, WorkerStatus
+from appliance.client import Event, Finding, GateOutcome, RolloutView, Status, ToolStatus, WorkerStatus
 from appliance.records import CycleState
+from runtime.sandbox import Usage
+from tui.detail import rollout_detail
 from tui.marks import call_marks, plain, sparkline
 from tui.progress import cycle_text
 from tui.rows import figure_text
@@ -89,6 +91,15 @@ def test_a_sparkline_is_as_long_as_its_values_and_never_longer_than_its_room(val
 
 def test_a_sparkline_goes_from_the_bottom_to_the_top() -> None:
     assert sparkline([0.0, 0.5, 1.0], 8) == "▁▅█"
+
+
+def test_a_rollouts_detail_says_what_its_session_used() -> None:
+    one = made.judged("r")
+    used = Usage(calls=3, seconds=0.25, output_bytes=1200, moves=1, cpu_seconds=0.5, peak_memory_mib=41.6)
+    rollout = one.rollout.model_copy(update={"usage": used})
+    text = rollout_detail(RolloutView.of(one.model_copy(update={"rollout": rollout}))).plain
+    assert "3 calls in 0.25 s, 1,200 bytes printed, moved 1 times, 0.50 s of processor, 42 MiB at most" in text
+    assert "bytes printed" not in rollout_detail(RolloutView.of(one)).plain
 
 
 def test_failed_calls_are_counted_beside_all_calls() -> None:
