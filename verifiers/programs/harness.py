@@ -200,7 +200,7 @@ def _assay_begin(seed):
             reply = '"l": 1'
         tell(nonce, reply)
 
-    def call(nonce, name, *args, **named):
+    def call(nonce, name, /, *args, **named):
         try:
             value = names[name](*args, **named)
         except everything as error:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
@@ -66,6 +66,8 @@ def read_arguments(text: str) -> Arguments:
     for keyword in call.keywords:
         if keyword.arg is None:
             raise NotPlainError("arguments are written out, without **")
+        if any(keyword.arg == name for name, _ in named):
+            raise NotPlainError(f"the argument {keyword.arg} is given twice")
         named.append((keyword.arg, _value(keyword.value, 0)))
     return Arguments(positional, tuple(named))
 
@@ -91,13 +93,10 @@ def _value(node: ast.expr, depth: int) -> Value:
         case ast.Tuple(elts=items):
             return tuple(_value(item, deeper) for item in items)
         case ast.Set(elts=items):
-            return Elements(tuple(_value(item, deeper) for item in items))
+            return Elements(_distinct([_value(item, deeper) for item in items]))
         case ast.Dict(keys=keys, values=values) if None not in keys:
-            return Pairs(
-                tuple(
-                    (_value(k, deeper), _value(v, deeper)) for k, v in zip(keys, values, strict=True) if k is not None
-                )
-            )
+            names = _distinct([_value(key, deeper) for key in keys if key is not None])
+            return Pairs(tuple(zip(names, (_value(item, deeper) for item in values), strict=True)))
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             return _negative(_value(operand, deeper))
         case ast.UnaryOp(op=ast.UAdd(), operand=operand):
@@ -117,6 +116,26 @@ def _value(node: ast.expr, depth: int) -> Value:
         case _:
             pass
     raise NotPlainError(f"not plain data: {ast.unparse(node)[:80]}")
+
+
+def _distinct(keys: list[Value]) -> tuple[Value, ...]:
+    """Of a dictionary or a set: of two that are equal, as 1 and True are, Python keeps one. Raises NotPlainError."""
+    if len({_native(key) for key in keys}) < len(keys):
+        raise NotPlainError("a key of a dictionary, or an item of a set, is there twice")
+    return tuple(keys)
+
+
+def _native(key: Value) -> Hashable:
+    """As Python has it. Raises NotPlainError for what is no key."""
+    match key:
+        case list() | Pairs():
+            raise NotPlainError(f"a {kind_of(key)} is no key and no item of a set")
+        case tuple():
+            return tuple(map(_native, key))
+        case Elements(items):
+            return frozenset(map(_native, items))
+        case _:
+            return key
 
 
 def _negative(value: Value) -> Value:

@@ -135,6 +135,10 @@ class Elaborator:
                     done.append(self._indexed_literal(node))
                 case "!":
                     raise ClaimError("annotations have no place inside of terms", node.at)
+                case name if not rest:
+                    raise ClaimError(f"a constant stands without brackets: {clipped(name)}", node.at)
+                case name if scope.locals.get(name):
+                    raise ClaimError(f"{clipped(name)} is a variable here and no function", head.at)
                 case name:
                     todo.append(("apply", name, (), len(rest), scope, node))
                     todo.extend(("visit", each, scope) for each in reversed(rest))

@@ -33,6 +33,8 @@ TOKEN = re.compile(
     """,
     re.VERBOSE | re.ASCII,
 )
+SIGNED = re.compile(r"[+-][0-9]", re.ASCII)
+"""How a symbol begins that people take for a number, and solvers too."""
 QUOTED = re.compile(r"[\x20-\x7e\t\r\n]*", re.ASCII)
 
 
@@ -106,6 +108,8 @@ def _atom(kind: str, text: str, at: int) -> Atom:
         case "quoted" | "symbol":
             if len(text) > MAX_SYMBOL or not QUOTED.fullmatch(text):
                 raise ClaimError(f"a symbol longer than {MAX_SYMBOL} characters, or not in ASCII", at)
+            if kind == "symbol" and SIGNED.match(text):
+                raise ClaimError(f"{clipped(text)} is a symbol in SMT-LIB and no number: write (- 1) for minus one", at)
             if text.startswith((".", "@", "?t", "?v")):
                 raise ClaimError("symbols that begin with `.`, `@`, `?t` or `?v` are taken", at)
             return Atom("symbol", text, at)

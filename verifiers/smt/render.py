@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-from verifiers.smt.reader import TOKEN
+from verifiers.smt.reader import SIGNED, TOKEN
 from verifiers.smt.terms import Function, Sort, Term, functions, leaves, walk
 from verifiers.smt.values import ArrayValue, Element, Table, Value
 
@@ -35,7 +35,8 @@ def query_text(assertions: Sequence[Term]) -> str:
 
 def name_text(name: str) -> str:
     found = TOKEN.fullmatch(name)
-    return name if found is not None and found.lastgroup == "symbol" else f"|{name}|"
+    plain = found is not None and found.lastgroup == "symbol" and not SIGNED.match(name)
+    return name if plain else f"|{name}|"
 
 
 def value_text(value: Value | Table, sort: Sort) -> str:

@@ -57,7 +57,8 @@ def test_any_text_is_a_literal_or_refused(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     ["__import__('os')", "open('x')", "[x for x in y]", "1 if 2 else 3", "f'{1}'", "a.b", "{**{}}", "lambda: 1",
-     "1 + 1", "(" * 500, "[" * 80 + "]" * 80, "", "-'a'", "...", "1)(2"],
+     "1 + 1", "{1: 2, 1: 3}", "{1: 2, True: 3}", "{(0, 1): 2, (0.0, 1): 3}", "{1, 1.0}", "{[1]: 2}", "{(1, {}): 2}",
+     "(" * 500, "[" * 80 + "]" * 80, "", "-'a'", "...", "1)(2"],
 )  # fmt: skip
 def test_what_is_no_literal_is_refused(text: str) -> None:
     with pytest.raises(NotPlainError):
@@ -69,7 +70,7 @@ def test_arguments_have_positions_and_names() -> None:
     assert found == Arguments(([1, 2],), (("key", "a"), ("other", -3.5)))
     assert arguments_text(found) == "[1, 2], key='a', other=-3.5"
     assert read_arguments("") == Arguments(())
-    for text in ("**{}", "*[1]", "1)(2", "1); f(2"):
+    for text in ("**{}", "*[1]", "1)(2", "1); f(2", "a=1, a=2", "a=1, 2"):
         with pytest.raises(NotPlainError):
             read_arguments(text)
 

@@ -404,6 +404,13 @@ def test_an_honest_answer_of_numpy_passes_without_suspicion(verifier: ProgramVer
     assert (wrong.outcome, wrong.ground) == (Outcome.FAIL, Ground.REFUTED)
 
 
+def test_arguments_may_have_any_name(verifier: ProgramVerifier) -> None:
+    examples = tuple(Example(arguments=f"nonce={n}, name='x', function=2", expected=f"'{n}x2'") for n in range(2))
+    source = "def show(nonce, name, function):\n    return f'{nonce}{name}{function}'\n"
+    verdict = verifier.verify(ProgramSpec(function="show", examples=examples), source)
+    assert verdict.passed, verdict.reason
+
+
 def test_more_tests_than_a_session_has_calls_are_all_run(verifier: ProgramVerifier) -> None:
     spec = ProgramSpec(
         function="f", examples=tuple(Example(arguments=str(n), expected=str(n * n)) for n in range(900)), seconds=1.0

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from verifiers.smt.errors import ClaimError
 from verifiers.smt.reader import CLAIM, SUBMISSION, Atom, Form, Node, read
-from verifiers.smt.render import name_text
+from verifiers.smt.render import name_text, query_text
+from verifiers.smt.script import read_text
 
 PIECES = ["(", ")", " ", "\n", "x", "|a b|", "|", '"', '"s"', ";", "; c\n", "0", "12", "00", "1.5", "1.", "#x", "#xfF"]
 PIECES += ["#b01", "#b2", ":k", ":", "_", "!", "let", "((x 1))", "\\", "é", "\x00", "\u202e", "-1", "'", ",", "[", "{"]
@@ -125,3 +126,24 @@ def test_any_text_is_read_or_refused_and_reads_again_as_the_same(text: str) -> N
 @given(st.one_of(st.text(max_size=60), st.lists(st.sampled_from(PIECES), max_size=60).map("".join)))
 def test_any_text_at_all_is_read_or_refused(text: str) -> None:
     check_text(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("(declare-const x Int)(assert (= (x) 1))", "without brackets"),
+        ("(declare-const x Int)(assert (let ((x 1)) (= (x) 1)))", "without brackets"),
+        ("(declare-fun f (Int) Int)(assert (let ((f 1)) (= (f 1) 1)))", "a variable here"),
+        ("(declare-fun f (Int) Int)(assert (forall ((f Int)) (= (f 1) 1)))", "a variable here"),
+        ("(declare-const x Int)(assert (> x -1))", "write \\(- 1\\)"),
+        ("(declare-const -1x Int)(assert (> -1x 0))", "no number"),
+    ],
+)
+def test_what_other_readers_read_otherwise_or_not_at_all_is_refused(text: str, why: str) -> None:
+    with pytest.raises(ClaimError, match=why):
+        read_text(text)
+
+
+def test_a_quoted_name_that_looks_like_a_number_is_written_in_quotes() -> None:
+    claim = read_text("(declare-const |-1| Int)(assert (> |-1| 0))")
+    assert "(assert (> |-1| 0))" in query_text([claim.assertions[0].term])
