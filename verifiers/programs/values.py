@@ -62,7 +62,7 @@ def read_arguments(text: str) -> Arguments:
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
         raise NotPlainError(f"not the arguments of a call: {text[:80]}")
     positional = tuple(_value(node, 0) for node in call.args)
-    named = []
+    named: list[tuple[str, Value]] = []
     for keyword in call.keywords:
         if keyword.arg is None:
             raise NotPlainError("arguments are written out, without **")
