@@ -21,7 +21,6 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -191,18 +190,14 @@ def trial(
     model: Path,
     folder: Path,
     longest: float = 14.0,
-    *,
-    size: Size = USUAL,
-    prepare: Callable[[Path], None] = lambda data: None,
 ) -> Tally:
-    """Kills until `kills` were made and the night under way has ended. `prepare` sees each data folder first."""
+    """Kills until `kills` were made and the night under way has ended."""
     rng = Random(seed)
     tally = Tally()
     while tally.kills < kills:
         data = folder / f"night-{tally.nights}"
-        prepare(data)
         while True:
-            process = start(data, model, tally.nights, size)
+            process = start(data, model, tally.nights)
             tally.starts += 1
             kill_now = tally.kills < kills
             try:
@@ -218,7 +213,7 @@ def trial(
                     f"night {tally.nights} ended with {process.returncode}: {complaint.decode()[-300:]}"
                 )
             break
-        tally.faults += [f"night {tally.nights}: {fault}" for fault in count(data, size)]
+        tally.faults += [f"night {tally.nights}: {fault}" for fault in count(data)]
         tally.faults += [f"night {tally.nights} left {one}" for one in left_on_host(data)]
         tally.nights += 1
         print(

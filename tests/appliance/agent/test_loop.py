@@ -93,9 +93,8 @@ def codec() -> Codec:
 
 
 @pytest.fixture(scope="module")
-def sessions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SessionPool]:
-    folder = tmp_path_factory.mktemp("runtime")
-    own = BrokerSettings(state_dir=folder / "state", root_dir=folder / "roots")
+def sessions(tmp_path_factory: pytest.TempPathFactory, guest_roots: Path) -> Iterator[SessionPool]:
+    own = BrokerSettings(state_dir=tmp_path_factory.mktemp("state"), root_dir=guest_roots)
     with Sessions(RuntimeSettings(own=own)) as pool:
         yield pool
 

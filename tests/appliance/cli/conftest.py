@@ -5,23 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import guest_roots as building
 import pytest
 from check_commands import Checked
 from sandbox_commands import broker_for
 
 
 @pytest.fixture(scope="session")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def served(tmp_path_factory: pytest.TempPathFactory, guest_roots: Path) -> Iterator[Path]:
     """Its data folder."""
     data = tmp_path_factory.mktemp("served")
+    building.lend(guest_roots, data / "run")
     with broker_for(data):
         yield data
 
 
 @pytest.fixture(scope="session")
-def checked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Checked]:
+def checked(tmp_path_factory: pytest.TempPathFactory, guest_roots: Path) -> Iterator[Checked]:
     """`assay check` in this process, at one checker that stays warm."""
-    with Checked(tmp_path_factory.mktemp("checked")) as checked:
+    data = tmp_path_factory.mktemp("checked")
+    building.lend(guest_roots, data / "run")
+    with Checked(data) as checked:
         yield checked
 
 

@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import guest_roots as building
 import pytest
 
 from appliance.config import Settings
@@ -44,7 +45,8 @@ def run(data: Path, *arguments: str, **more: str) -> subprocess.CompletedProcess
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can start a broker")
-def test_a_cluster_of_one_machine_from_its_start_to_its_end(data: Path) -> None:
+def test_a_cluster_of_one_machine_from_its_start_to_its_end(data: Path, guest_roots: Path) -> None:
+    building.lend(guest_roots, data / "run")
     first = subprocess.Popen(
         [*ASSAY, "cluster", "start", "--interface", HERE, "--port", str(PORT), "--name", "one"],
         env=environ(data),

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import guest_roots as building
 import pytest
 
 from appliance.cli import doctor
@@ -31,9 +32,9 @@ def settings(folder: Path, **flags: object) -> Settings:
     return Settings.load({"data": folder / "data", **flags}, environ={"HOME": str(folder)}, etc_dir=folder)
 
 
-def runtime(folder: Path) -> RuntimeSettings:
+def runtime(folder: Path, roots: Path) -> RuntimeSettings:
     found = runtime_settings(settings(folder), folder / "data")
-    own = found.own.model_copy(update={"state_dir": folder / "state", "root_dir": folder / "roots", "ready": 1})
+    own = found.own.model_copy(update={"state_dir": folder / "state", "root_dir": roots, "ready": 1})
     return found.model_copy(update={"own": own})
 
 
@@ -99,7 +100,8 @@ def test_without_runsc_it_fails_and_says_what_to_do(tmp_path: Path) -> None:
     assert "sandbox" not in checks
 
 
-def test_without_nsjail_only_the_tools_are_concerned_and_that_is_a_warning(tmp_path: Path) -> None:
+def test_without_nsjail_only_the_tools_are_concerned_and_that_is_a_warning(tmp_path: Path, guest_roots: Path) -> None:
+    building.lend(guest_roots, tmp_path / "data" / "run")
     absent = settings(tmp_path, **{"sandbox.nsjail": tmp_path / "absent"})
     checks = {check.name: check for check in doctor.isolation(absent, selftest=False)}
     assert checks["nsjail"].grade is Grade.WARNING
@@ -107,7 +109,8 @@ def test_without_nsjail_only_the_tools_are_concerned_and_that_is_a_warning(tmp_p
     assert checks["sandbox"].grade is Grade.OK
 
 
-def test_a_runsc_that_starts_no_sandbox_fails(tmp_path: Path) -> None:
+def test_a_runsc_that_starts_no_sandbox_fails(tmp_path: Path, guest_roots: Path) -> None:
+    building.lend(guest_roots, tmp_path / "data" / "run")
     fake = tmp_path / "runsc"
     fake.write_text('#!/bin/sh\n[ "$1" = --version ] && echo "runsc version fake" && exit 0\necho broken >&2\nexit 1\n')
     fake.chmod(0o755)
@@ -127,28 +130,28 @@ def test_here_a_sandbox_starts_answers_and_leaves_nothing(tmp_path: Path, monkey
 
 
 @pytest.mark.parametrize("backend", list(BackendName))
-def test_a_backend_proves_what_it_is_asked_to_prove(tmp_path: Path, backend: BackendName) -> None:
+def test_a_backend_proves_what_it_is_asked_to_prove(tmp_path: Path, guest_roots: Path, backend: BackendName) -> None:
     some = [check for check in CHECKS if check.quick][:2]
-    check = self_test(runtime(tmp_path).model_copy(update={"backend": backend}), some, for_models=True)
+    check = self_test(runtime(tmp_path, guest_roots).model_copy(update={"backend": backend}), some, for_models=True)
     assert (check.name, check.grade) == (f"{backend.value} self-test", Grade.OK), check.advice
     assert check.figure.startswith("2 pass")
 
 
-def test_what_a_backend_does_not_hold_fails_for_models_and_warns_for_tools(tmp_path: Path) -> None:
+def test_what_a_backend_does_not_hold_fails_for_models_and_warns_for_tools(tmp_path: Path, guest_roots: Path) -> None:
     def denied(subject: Subject) -> None:
         raise Violation("the door stood open")
 
     broken = CHECKS[0]._replace(run=denied)
-    for_models = self_test(runtime(tmp_path), [broken], for_models=True)
-    for_tools = self_test(runtime(tmp_path), [broken], for_models=False)
+    for_models = self_test(runtime(tmp_path, guest_roots), [broken], for_models=True)
+    for_tools = self_test(runtime(tmp_path, guest_roots), [broken], for_models=False)
     assert (for_models.grade, for_tools.grade) == (Grade.FAILED, Grade.WARNING)
     assert broken.name in for_models.advice
 
 
-def test_a_broker_that_runs_is_asked_and_one_that_was_killed_is_not_missed(tmp_path: Path) -> None:
+def test_a_broker_that_runs_is_asked_and_one_that_was_killed_is_not_missed(tmp_path: Path, guest_roots: Path) -> None:
     mine = settings(tmp_path)
     socket = broker_socket(mine, mine.data)
-    socket.parent.mkdir(parents=True)
+    building.lend(guest_roots, socket.parent)
     broker = BrokerProcess(broker_settings(mine, mine.data, load()), socket, command(socket, 0))
     try:
         assert broker.start() == ""

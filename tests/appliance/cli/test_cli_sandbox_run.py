@@ -10,6 +10,7 @@ import time
 from importlib import resources
 from pathlib import Path
 
+import guest_roots as building
 import pytest
 import typer
 from sandbox_commands import ASSAY, broker_settings, environ, run
@@ -130,7 +131,10 @@ def test_bytes_that_are_no_text_are_no_program(served: Path) -> None:
     assert (told.returncode, "not UTF-8 at byte 6" in told.stderr) == (2, True)
 
 
-def test_a_backend_that_the_policy_does_not_have_for_such_code_is_refused(served: Path, tmp_path: Path) -> None:
+def test_a_backend_that_the_policy_does_not_have_for_such_code_is_refused(
+    served: Path, tmp_path: Path, guest_roots: Path
+) -> None:
+    building.lend(guest_roots, tmp_path / "run")
     told = run(served, "run", "--backend", "nsjail", "-c", "1")
     assert (told.returncode, "model_code" in told.stderr) == (4, True)
     text = resources.files("policies").joinpath("default_policy.toml").read_text()
@@ -195,7 +199,10 @@ def test_without_a_broker_and_without_root_nothing_runs(tmp_path: Path, monkeypa
 
 
 @pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)])
-def test_a_private_broker_ends_with_its_command(tmp_path: Path, sent: signal.Signals, code: int) -> None:
+def test_a_private_broker_ends_with_its_command(
+    tmp_path: Path, guest_roots: Path, sent: signal.Signals, code: int
+) -> None:
+    building.lend(guest_roots, tmp_path / "run")
     assert run(tmp_path, "run", "-c", "print('private')").stdout == "private\n"
     under_way = subprocess.Popen(
         [*ASSAY, "run", "--seconds", "60", "-c", "import os, time; os.fork(); time.sleep(60)"],

@@ -7,15 +7,15 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
+import guest_roots as building
 import pytest
 from rich.console import Console
 
 from appliance.cli.demo_report import DemoReport
 from appliance.cli.demo_screen import screen
-from benchmarks.kills import FIXTURE, SEALED, environment
+from benchmarks.kills import FIXTURE, SMALL, environment
 
 ASKED_FOR = {
     "seconds",
@@ -34,33 +34,74 @@ ASKED_FOR = {
 }
 
 
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "appliance.cli.main", "demo", *arguments]
+
+
 def demo(data: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "appliance.cli.main", "demo", *arguments]
-    return subprocess.run(command, env=environment(data, FIXTURE), capture_output=True, text=True, timeout=280)
+    environ = environment(data, FIXTURE, SMALL)
+    return subprocess.run(command(*arguments), env=environ, capture_output=True, text=True, timeout=280)
+
+
+def stopped_at(words: str, data: Path, *arguments: str) -> tuple[int, str]:
+    """How one ends, and all that it said, that meets Ctrl-C as soon as it says those words."""
+    process = subprocess.Popen(
+        command(*arguments),
+        env=environment(data, FIXTURE, SMALL),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    said = ""
+    for line in process.stdout:
+        said += line
+        if words in line:
+            break
+    os.killpg(process.pid, signal.SIGINT)
+    said += process.communicate(timeout=60)[0]
+    return process.returncode, said
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("demo") / "data"
+def data(tmp_path_factory: pytest.TempPathFactory, guest_roots: Path) -> Path:
+    folder = tmp_path_factory.mktemp("demo") / "data"
+    building.lend(guest_roots, folder / "run")
+    return folder
 
 
 @pytest.fixture(scope="module")
-def first(data: Path) -> tuple[subprocess.CompletedProcess[str], dict[str, object]]:
+def stopped(data: Path) -> tuple[int, str]:
+    return stopped_at("step 1 of", data)
+
+
+@pytest.fixture(scope="module")
+def first(data: Path, stopped: tuple[int, str]) -> tuple[subprocess.CompletedProcess[str], dict[str, object]]:
+    """The first that comes to its end."""
     out = data.with_name("first.json")
     ran = demo(data, "--json", str(out))
     return ran, json.loads(out.read_text())
 
 
-def test_it_ends_with_one_screen_and_the_same_as_json(
+def test_ctrl_c_ends_it_without_a_traceback(stopped: tuple[int, str]) -> None:
+    code, said = stopped
+    assert code == 130, said
+    assert "Traceback" not in said
+
+
+def test_it_goes_on_where_it_was_and_ends_with_one_screen_and_the_same_as_json(
     first: tuple[subprocess.CompletedProcess[str], dict[str, object]],
 ) -> None:
     ran, found = first
     assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "going on with" in ran.stdout
+    assert f"step {SMALL.steps} of" in ran.stdout
     assert found.keys() >= ASKED_FOR
-    assert found["sealed_items"] == SEALED
+    assert found["sealed_items"] == SMALL.sealed
     assert found["tool_calls_outside_sandbox"] == 0
     assert isinstance(found["tool_calls"], int)
-    assert found["tool_calls"] > 100
+    assert found["tool_calls"] > 50
     assert found["decision"] in ("hold", "reject")
     assert Path(str(found["bundle"])).is_dir()
     for words in ("sealed questions", "tool errors", "approval", "find x with 7x+3=45: solved", "model show"):
@@ -72,10 +113,8 @@ def test_a_second_run_says_so_and_shows_the_same(
     data: Path, first: tuple[subprocess.CompletedProcess[str], dict[str, object]]
 ) -> None:
     out = data.with_name("second.json")
-    started = time.monotonic()
     again = demo(data, "--json", str(out))
     assert again.returncode == 0
-    assert time.monotonic() - started < 60
     assert "already ran here" in again.stdout
     found = json.loads(out.read_text())
     assert {name: found[name] for name in ASKED_FOR - {"seconds"}} == {
@@ -83,33 +122,16 @@ def test_a_second_run_says_so_and_shows_the_same(
     }
 
 
-def test_beginning_anew_keeps_what_was_there_and_ctrl_c_loses_nothing(
+def test_beginning_anew_keeps_what_was_there(
     data: Path, first: tuple[subprocess.CompletedProcess[str], dict[str, object]]
 ) -> None:
-    command = [sys.executable, "-m", "appliance.cli.main", "demo", "--fresh"]
-    process = subprocess.Popen(
-        command,
-        env=environment(data, FIXTURE),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
-    assert process.stdout is not None
-    said = ""
-    for line in process.stdout:
-        said += line
-        if "step 1 of" in line:
-            break
-    os.killpg(process.pid, signal.SIGINT)
-    rest = process.communicate(timeout=60)[0]
-    assert process.returncode == 130, said + rest
-    assert "Traceback" not in said + rest
+    before = (data / "ledger.sqlite3").stat().st_ino
+    code, said = stopped_at("prepare:", data, "--fresh")
+    assert (code, "Traceback" in said) == (130, False), said
     (kept,) = data.parent.glob("data.before-*")
-    assert (kept / "ledger.sqlite3").exists()
-    going_on = demo(data)
-    assert "going on with" in going_on.stdout
-    assert going_on.returncode in (0, 1), going_on.stdout + going_on.stderr
+    assert str(kept) in said.replace("\n", "")
+    assert (kept / "ledger.sqlite3").stat().st_ino == before
+    assert (data / "ledger.sqlite3").exists()
 
 
 def test_an_answer_cannot_draw_on_the_screen(

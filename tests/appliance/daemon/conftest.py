@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import guest_roots as building
 import pytest
 from daemon_kit import ASSAY, clean_environ
 
@@ -23,6 +24,16 @@ def data() -> Iterator[Path]:
     yield folder / "data"
     shutil.rmtree(folder, ignore_errors=True)  # a broker that ends takes its socket away by itself
     shutil.rmtree(folder, ignore_errors=True)
+
+
+def lend_root(roots: Path, data: Path, environ: dict[str, str]) -> None:
+    """Where a daemon's broker would build its own."""
+    if "ASSAY_SANDBOX__BROKER" in environ:
+        return  # it has none
+    folder = environ.get("ASSAY_SANDBOX__FOLDER")
+    if folder is None:
+        data.mkdir(parents=True, exist_ok=True, mode=0o700)
+    building.lend(roots, Path(folder) if folder is not None else data / "run")
 
 
 class Daemon:
@@ -76,11 +87,16 @@ class Daemon:
 
 
 @pytest.fixture
-def start(data: Path) -> Iterator[type[Daemon]]:
-    """Starts daemons on `data`; what still runs at the end of the test is killed."""
+def start(data: Path, guest_roots: Path) -> Iterator[type[Daemon]]:
+    """Starts daemons on `data`, with a guest root at hand unless it is to be `bare`; what still runs at the end of the
+    test is killed."""
     started: list[Daemon] = []
 
-    def begin(program: str = "", *, command: str = "serve", before: Sequence[str] = (), **environ: str) -> Daemon:
+    def begin(
+        program: str = "", *, command: str = "serve", before: Sequence[str] = (), bare: bool = False, **environ: str
+    ) -> Daemon:
+        if not bare:
+            lend_root(guest_roots, data, environ)
         started.append(Daemon(data, program=program, command=command, environ=environ, before=before))
         return started[-1]
 

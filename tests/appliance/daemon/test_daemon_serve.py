@@ -27,8 +27,8 @@ from appliance.client import (
 QUESTION = SubmitJob(question="find x with 7x+3=45", spec=PredicateSpec(predicate="7*x+3 == 45"))
 
 
-def test_it_says_what_it_is_and_stops_cleanly_on_sigterm(start, data) -> None:
-    daemon = start()
+def test_on_nothing_it_says_what_it_is_and_stops_cleanly_on_sigterm(start, data) -> None:
+    daemon = start(bare=True)
     with daemon.ready() as api:
         status = api.status()
     assert (status.pid, status.data, status.worker.state) == (daemon.process.pid, str(data), "idle")
