@@ -6,7 +6,7 @@
 What always holds: hostile text is read, and hostile code runs, in boxes of the runtime's broker and never in this
 process. Where no broker can be had (this process is not root, and none was named), what only reads a text is decided in
 a process that confines itself, and each of its verdicts says so; programs and proofs are then refused: `infra_error`,
-with a hint. Nothing is started before it is needed, and all of it is closed together.
+with a hint. Nothing is started or imported before it is needed, and all of it is closed together.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 
 from runtime.errors import SandboxError
 from runtime.profile import BackendName
 from runtime.sandbox import SessionPool
-from runtime.sessions.pool import Sessions
 from runtime.settings import BrokerSettings, RuntimeSettings
 from verifiers import tools
-from verifiers.checklists.judge import Judge
-from verifiers.checklists.verifier import ChecklistVerifier
 from verifiers.errors import SpecError
-from verifiers.lean import toolchain
-from verifiers.lean.verifier import LeanVerifier
-from verifiers.programs.verifier import ProgramVerifier
 from verifiers.registry import check_spec, identity, is_decided
 from verifiers.spec import ChecklistSpec, LeanSpec, ProgramSpec, Spec
 from verifiers.verdict import Ground, Outcome, Verdict
 from verifiers.workers.box import ToolBoxes
 from verifiers.workers.jobs import BAD_SPEC
 from verifiers.workers.service import VerifierService
+
+if TYPE_CHECKING:
+    from verifiers.checklists.judge import Judge
+    from verifiers.checklists.verifier import ChecklistVerifier
+    from verifiers.lean.verifier import LeanVerifier
+    from verifiers.programs.verifier import ProgramVerifier
 
 SECONDS = {"lean": 60.0, "program": 60.0, "checklist": 10.0}
 """Wall clock of one item by its kind, unless somebody says otherwise; `ELSE` for all others."""
@@ -101,7 +101,6 @@ class Checker:
 
     def check(self, spec: Spec, submission: str, seconds: float | None = None) -> Verdict:
         """One verdict. Raises SpecError, with a hint, for a spec that cannot be used, and for nothing else."""
-        check_spec(spec)
         verdict = self._check_all([(spec, submission)], seconds)[0]
         if BAD_SPEC in verdict.evidence:
             raise SpecError(str(verdict.evidence[BAD_SPEC]), hint=str(verdict.evidence.get("hint", "")))
@@ -133,13 +132,13 @@ class Checker:
         verdicts: dict[int, Verdict] = {}
         for place, (spec, submission) in enumerate(pairs):
             limit = seconds if seconds is not None else SECONDS.get(spec.kind, ELSE)
+            if is_decided(spec):  # the worker checks those before it looks at a submission
+                decided.setdefault(limit, []).append(place)
+                continue
             try:
                 check_spec(spec)
             except SpecError as error:
                 verdicts[place] = bad_spec(spec, error)
-                continue
-            if is_decided(spec):
-                decided.setdefault(limit, []).append(place)
             else:
                 conducted[place] = self._pool().submit(self._conduct, spec, submission, limit)
         for limit, places in decided.items():
@@ -197,11 +196,17 @@ class Checker:
         return os.geteuid() == 0 or (self._settings is not None and self._settings.broker is not None)
 
     def _programs(self) -> ProgramVerifier:
+        from runtime.sessions.pool import Sessions
+        from verifiers.programs.verifier import ProgramVerifier
+
         settings = self._known_settings()
         sessions = self._given_sessions or self._part("sessions", lambda: Sessions(settings))
         return self._part("programs", lambda: ProgramVerifier(sessions, isolation=settings.backend.value))
 
     def _proofs(self) -> LeanVerifier:
+        from verifiers.lean import toolchain
+        from verifiers.lean.verifier import LeanVerifier
+
         boxes = self._boxes()
 
         def make() -> LeanVerifier:
@@ -211,6 +216,8 @@ class Checker:
         return self._part("lean", make)
 
     def _checklists(self) -> ChecklistVerifier:
+        from verifiers.checklists.verifier import ChecklistVerifier
+
         service = self._service()
         return self._part("checklists", lambda: ChecklistVerifier(service.verify, self._judge))
 

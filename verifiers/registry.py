@@ -34,6 +34,8 @@ EXACT = ExactVerifier()
 INTEGER = IntegerVerifier()
 DECIDE = ("verifiers.answers", "verifiers.smt", "verifiers.checklists")
 """Packages whose modules a worker has at hand before it is asked what needs them."""
+CONDUCTED = ("lean", "program")
+"""Kinds that no text alone decides."""
 log = logging.getLogger(__name__)
 
 
@@ -67,7 +69,7 @@ def decider(spec: Spec) -> Verifier[Any]:
 
 def is_decided(spec: Spec) -> bool:
     """Whether a verdict needs nothing but the text; of a checklist, whether no model has a part in it."""
-    return not isinstance(spec, LeanSpec | ProgramSpec) and not (isinstance(spec, ChecklistSpec) and spec.soft)
+    return spec.kind not in CONDUCTED and not (isinstance(spec, ChecklistSpec) and spec.soft)
 
 
 def identity(spec: Spec) -> tuple[str, str]:

@@ -2,50 +2,57 @@
 
 with ApiClient(socket_path) as api:
     status = api.status()
+
+The names here are loaded when they are first used: importing one module of this package loads none of the others.
 """
 
 from __future__ import annotations
 
-from appliance.client.api_client import ApiClient
-from appliance.client.failures import ApiError, DaemonNotRunning, DaemonSilent
-from appliance.client.messages import (
-    Approved,
-    CheckpointView,
-    Comparison,
-    CycleDetail,
-    Failure,
-    FamilyComparison,
-    JobDetail,
-    Judgement,
-    NumberedEvent,
-    Rollback,
-    RolloutView,
-    StartCycle,
-    Status,
-    SubmitJob,
-    WorkerStatus,
-)
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from appliance.client.printable import printable
-from appliance.records import (
-    Approval,
-    Artifact,
-    Checkpoint,
-    Cycle,
-    CycleState,
-    Ended,
-    Evaluation,
-    Event,
-    ItemResult,
-    Job,
-    JobState,
-    ModelResults,
-    Purpose,
-    ToolCall,
-    ToolStatus,
-)
-from policies.decision import Decision, DecisionOutcome, Finding, GateOutcome
-from verifiers.spec import SPEC, ExactSpec, ExpressionSpec, IntegerSpec, PredicateSpec, Spec
-from verifiers.verdict import Outcome, Verdict
+
+if TYPE_CHECKING:
+    from appliance.client.api_client import ApiClient
+    from appliance.client.failures import ApiError, DaemonNotRunning, DaemonSilent
+    from appliance.client.messages import (
+        Approved,
+        CheckpointView,
+        Comparison,
+        CycleDetail,
+        Failure,
+        FamilyComparison,
+        JobDetail,
+        Judgement,
+        NumberedEvent,
+        Rollback,
+        RolloutView,
+        StartCycle,
+        Status,
+        SubmitJob,
+        WorkerStatus,
+    )
+    from appliance.records import (
+        Approval,
+        Artifact,
+        Checkpoint,
+        Cycle,
+        CycleState,
+        Ended,
+        Evaluation,
+        Event,
+        ItemResult,
+        Job,
+        JobState,
+        ModelResults,
+        Purpose,
+        ToolCall,
+        ToolStatus,
+    )
+    from policies.decision import Decision, DecisionOutcome, Finding, GateOutcome
+    from verifiers.spec import SPEC, ExactSpec, ExpressionSpec, IntegerSpec, PredicateSpec, Spec
+    from verifiers.verdict import Outcome, Verdict
 
 __all__ = [
     "SPEC",
@@ -96,3 +103,25 @@ __all__ = [
     "WorkerStatus",
     "printable",
 ]
+_HOLDS = {
+    "appliance.client.api_client": ("ApiClient"),
+    "appliance.client.failures": ("ApiError DaemonNotRunning DaemonSilent"),
+    "appliance.client.messages": (
+        "Approved CheckpointView Comparison CycleDetail Failure FamilyComparison JobDetail Judgement "
+        "NumberedEvent Rollback RolloutView StartCycle Status SubmitJob WorkerStatus"
+    ),
+    "appliance.records": (
+        "Approval Artifact Checkpoint Cycle CycleState Ended Evaluation Event ItemResult Job JobState "
+        "ModelResults Purpose ToolCall ToolStatus"
+    ),
+    "policies.decision": ("Decision DecisionOutcome Finding GateOutcome"),
+    "verifiers.spec": ("SPEC ExactSpec ExpressionSpec IntegerSpec PredicateSpec Spec"),
+    "verifiers.verdict": ("Outcome Verdict"),
+}
+_ELSEWHERE = {name: module for module, names in _HOLDS.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _ELSEWHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_ELSEWHERE[name]), name)

@@ -20,7 +20,7 @@ class IntegerSpec(SpecData):
     """The answer is this integer, written in decimal digits with at most a sign: `42`, `-7`, `+3`; not `42.0`."""
 
     kind: Literal["integer"] = "integer"
-    expected: str = Field(pattern=r"^-?\d{1,2000}$")
+    expected: str = Field(pattern=r"^-?[0-9]+$", max_length=2_001)
 
 
 class ExpressionSpec(SpecData):

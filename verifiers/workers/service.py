@@ -19,7 +19,8 @@ from typing import Self
 
 from runtime.errors import RefusedError, SandboxError
 from runtime.programs import READY
-from verifiers.registry import decider
+from verifiers.errors import SpecError
+from verifiers.registry import CONDUCTED
 from verifiers.spec import Spec
 from verifiers.verdict import Ground, Verdict
 from verifiers.workers.box import ToolBoxes
@@ -104,7 +105,8 @@ class VerifierService:
         SpecError for a spec that is not decided from a text."""
         job = Job(pairs, seconds)
         for spec in {type(spec): spec for spec, _ in pairs}.values():
-            decider(spec)
+            if spec.kind in CONDUCTED:
+                raise SpecError(f"{spec.kind} is not decided from a text alone", hint="Ask `verifiers.checker`.")
         for place, (_, submission) in enumerate(pairs):
             item = Item(job, place)
             if len(submission) > MAX_CHARS:
