@@ -13,7 +13,6 @@ from typing import Annotated
 
 import typer
 
-from appliance import __version__
 from appliance.cli import check, cluster, cycles, jobs, models, sandbox, service
 from appliance.cli.options import Data
 
@@ -29,6 +28,8 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
+        from appliance import __version__
+
         typer.echo(f"assay {__version__}")
         raise typer.Exit
 
