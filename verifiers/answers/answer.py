@@ -22,6 +22,7 @@ from verifiers.answers.grammar.errors import GrammarError, TooLargeError, Undefi
 from verifiers.answers.grammar.nodes import symbols
 from verifiers.answers.grammar.rational import rational
 from verifiers.answers.grammar.wrapping import boxed
+from verifiers.answers.meeting import met
 from verifiers.answers.parts import expressions, free_symbols
 from verifiers.answers.read_answer import read_answer
 from verifiers.answers.reading import clipped
@@ -114,7 +115,7 @@ class AnswerVerifier:
             return self._judged(Ground.UNREADABLE, f"cannot be read: {error}", evidence)
         evidence["read"] = described(answer)
         try:
-            bare, wanted = ready.comparer.met(answer, ready.expected)
+            bare, wanted = met(answer, ready.expected, ready.comparer.scalars)
             reason = unknown_symbols(bare, wanted, spec.variables) or refusal(bare, wanted, spec.form)
             if reason:
                 return self._judged(Ground.UNFINISHED, reason, evidence)

@@ -11,13 +11,13 @@ from fractions import Fraction
 from typing import Literal
 
 from verifiers.answers.compare_relations import compare_relations, solved
-from verifiers.answers.compare_sets import compare_sets, decided, flat, is_set, matched, only_symbol
+from verifiers.answers.compare_sets import compare_sets, decided, is_set, matched, only_symbol
 from verifiers.answers.equality import Finding, Truth
-from verifiers.answers.grammar.nodes import Call, Expression, Negation, Number, Quotient, Symbol, symbols
+from verifiers.answers.grammar.nodes import Expression, Negation, Number, Quotient, Symbol
 from verifiers.answers.images import as_images, compare_images
+from verifiers.answers.meeting import end_of, met, open_interval
 from verifiers.answers.piecewise import compare_piecewise
 from verifiers.answers.proportions import compare_ratios
-from verifiers.answers.rewriting import KNOWN
 from verifiers.answers.scalars import Scalars
 from verifiers.answers.tolerances import Tolerance
 from verifiers.answers.units import Dimension, UnitError, in_unit, measure, named
@@ -36,7 +36,6 @@ from verifiers.answers.values import (
     Ratio,
     Relation,
     Scalar,
-    SetOperation,
     Tuple,
     Value,
     Words,
@@ -85,7 +84,7 @@ class Comparer:
 
     def compare(self, answer: Value, expected: Value) -> Finding:
         """Raises GrammarError where a part of either has no value."""
-        answer, expected = self.met(answer, expected)
+        answer, expected = met(answer, expected, self.scalars)
         if isinstance(answer, Named) or isinstance(expected, Named):
             return self._both_named(answer, expected)
         first, second = as_images(answer), as_images(expected)
@@ -129,65 +128,6 @@ class Comparer:
                 return self._relations(answer, expected)
         return self._mixed(answer, expected)
 
-    # -- kinds that meet
-
-    def met(self, answer: Value, expected: Value) -> tuple[Value, Value]:
-        """Without the name where only one of the two has one: `x = 5` and 5, `A = {1}` and {1}."""
-        for one, other in ((answer, expected), (expected, answer)):
-            if isinstance(one, Named) and isinstance(other, Relation):
-                pair = _in_order(one, other)
-                if pair is not None:
-                    return pair if one is answer else (pair[1], pair[0])
-                defined = _defined(one, other)
-                if defined is not None:
-                    return defined if one is answer else (defined[1], defined[0])
-        if isinstance(answer, Named) and not isinstance(expected, Named | Relation):
-            return answer.value, expected
-        if isinstance(expected, Named) and not isinstance(answer, Named | Relation):
-            return answer, expected.value
-        if isinstance(expected, Tuple) and _says_interval(answer):
-            # `(0, 1)` alone may be a point or an interval: an inequality or a union settles it.
-            read = self._open_interval(*expected.items) if len(expected.items) == 2 else None
-            return answer, read or expected
-        if isinstance(answer, Relation) and not isinstance(expected, Relation | Named) and not is_set(expected):
-            return self._unnamed(answer, expected), expected
-        if isinstance(expected, Relation) and isinstance(answer, Scalar | Quantity | BaseNumber | Infinity):
-            values = solved(expected)
-            if values is not None and len(values) == 1:
-                return answer, Scalar(next(iter(values.values())))
-            if isinstance(flat(expected)[0].operands[0], Call):
-                return answer, self._unnamed(expected, answer)
-        if isinstance(expected, Relation) and isinstance(answer, Interval) and len(solved(expected) or ()) > 1:
-            answer = _point(answer)
-        if isinstance(expected, Relation) and isinstance(answer, Listing | Tuple):
-            return answer, self._unnamed(expected, answer)
-        return answer, expected
-
-    def _unnamed(self, relation: Relation, other: Value) -> Value:
-        """`x = 5` as 5, `x = 2 or x = 3` as several answers, `y = 2x` as 2x; itself where it is none of these."""
-        parts = flat(relation)
-        sides: list[Value] = []
-        names: set[Expression] = set()
-        for part in parts:
-            if part.relations != ("==",):
-                return relation
-            left, right = part.operands
-            is_name = isinstance(left, Symbol) or _is_value_of_unknown(left)
-            if not is_name or (isinstance(left, Symbol) and left.name in symbols(right)):
-                return relation
-            names.add(left)
-            sides.append(Scalar(right))
-        if len(sides) == 1:
-            return sides[0] if isinstance(other, Scalar | Quantity | BaseNumber | Infinity) else relation
-        if len(names) == 1 and relation.joined == "or":
-            return Listing(tuple(sides)) if isinstance(other, Listing | FiniteSet) else relation
-        if len(names) == len(sides) and relation.joined == "and" and isinstance(other, Tuple):
-            letters = [name.name for name in names if isinstance(name, Symbol)]
-            written = [part.operands[0] for part in parts]
-            in_order = [side.name for side in written if isinstance(side, Symbol)] == sorted(letters)
-            return Tuple(tuple(sides)) if len(letters) == len(sides) and in_order else relation
-        return relation
-
     def _both_named(self, answer: Value, expected: Value) -> Finding:
         if not (isinstance(answer, Named) and isinstance(expected, Named)):
             return self._kinds(answer, expected)
@@ -222,11 +162,11 @@ class Comparer:
             case (Listing(first), FiniteSet(second)) | (FiniteSet(first), Listing(second)):
                 return matched(first, second, self.compare, repeats=False)
             case (Tuple((low, high)), other) if is_set(other) and not isinstance(other, FiniteSet):
-                read = self._open_interval(low, high)
+                read = open_interval(low, high, self.scalars)
                 if read is not None:
                     return compare_sets(read, expected, self.compare, self.scalars)
             case (Interval(), Tuple(items)) if len(items) == 2 and not (answer.closed_low or answer.closed_high):
-                return self._tuples((_end(answer.low), _end(answer.high)), items)
+                return self._tuples((end_of(answer.low), end_of(answer.high)), items)
         if is_set(answer) and is_set(expected):
             return compare_sets(answer, expected, self.compare, self.scalars)
         if (is_set(answer) or is_set(expected)) and (only_symbol(answer) or only_symbol(expected)):
@@ -235,17 +175,6 @@ class Comparer:
 
     def _kinds(self, answer: Value, expected: Value) -> Finding:
         return _different(f"{kind(answer)}, where {kind(expected)} was expected")
-
-    def _open_interval(self, low: Value, high: Value) -> Interval | None:
-        """What `(low, high)` says as an interval; None where its ends are not in rising order."""
-        if not isinstance(low, Scalar | Infinity) or not isinstance(high, Scalar | Infinity):
-            return None
-        ends = _bound(low), _bound(high)
-        if isinstance(ends[0], Infinity) or isinstance(ends[1], Infinity):
-            rising = ends[0] == Infinity(-1) or ends[1] == Infinity(1)
-        else:
-            rising = not any(map(symbols, ends)) and self.scalars.order(*ends) == -1  # type: ignore[arg-type]
-        return Interval(*ends, False, False) if rising else None
 
     # -- numbers
 
@@ -343,57 +272,6 @@ def based(digits: str, base: int) -> Expression:
 def claimed(value: Value) -> str | None:
     """The unknown that a value speaks about: x of `x > 2` and of `x \\in S`; a set names none."""
     return None if isinstance(value, Builder) and value.condition is not None else only_symbol(value)
-
-
-def _is_value_of_unknown(node: Expression) -> bool:
-    """`f(2)`, and `p(x)` where it is defined."""
-    if not isinstance(node, Call) or node.function in KNOWN:
-        return False
-    return node.function in ("f", "g", "h", "y") or all(isinstance(part, Symbol) for part in node.arguments)
-
-
-def _defined(named: Named, relation: Relation) -> tuple[Value, Value] | None:
-    """`f(x) = ` and cases beside `f(x) = |x|`: what they say of the same name; None for anything else."""
-    parts = flat(relation)
-    if len(parts) == 1 and parts[0].relations == ("==",) and named.name == Scalar(parts[0].operands[0]):
-        return named.value, Scalar(parts[0].operands[1])
-    return None
-
-
-def _in_order(named: Named, relation: Relation) -> tuple[Value, Value] | None:
-    """`(x, y) = (1, 2)` and `x = 1, y = 2` as two lists in the order of the names; None for anything else."""
-    found = solved(relation)
-    if found is None or not isinstance(named.name, Tuple) or not isinstance(named.value, Tuple):
-        return None
-    names = [part.of.name for part in named.name.items if isinstance(part, Scalar) and isinstance(part.of, Symbol)]
-    if sorted(names) != sorted(found) or len(names) != len(named.name.items):
-        return None
-    return named.value, Tuple(tuple(Scalar(found[name]) for name in names))
-
-
-def _says_interval(value: Value) -> bool:
-    match value:
-        case SetOperation() | Builder():
-            return True
-        case Relation():
-            return only_symbol(value) is not None and not any("==" in part.relations for part in flat(value))
-        case _:
-            return False
-
-
-def _point(of: Interval) -> Value:
-    """An open interval read as the pair that it also looks like."""
-    if of.closed_low or of.closed_high:
-        return of
-    return Tuple((_end(of.low), _end(of.high)))
-
-
-def _bound(end: Scalar | Infinity) -> Expression | Infinity:
-    return end if isinstance(end, Infinity) else end.of
-
-
-def _end(end: Expression | Infinity) -> Value:
-    return end if isinstance(end, Infinity) else Scalar(end)
 
 
 def _different(because: str) -> Finding:

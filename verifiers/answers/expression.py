@@ -33,7 +33,7 @@ def functions(node: Expression) -> frozenset[str]:
 
 class ExpressionVerifier:
     name = "expression"
-    version = f"1+sympy{installed('sympy')}"
+    version = f"2+sympy{installed('sympy')}"
 
     def check(self, spec: ExpressionSpec, *, prove: bool = False) -> None:
         """Raises SpecError where the expected answer cannot be read, has no value, or uses a symbol not listed."""

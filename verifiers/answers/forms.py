@@ -38,6 +38,7 @@ from verifiers.answers.values import Quantity, Relation, Scalar, SetOperation, V
 
 Form = Literal["equal", "worked_out", "simplified", "same"]
 ROOTS = frozenset({"sqrt", "cbrt", "root"})
+RADIANS = tuple(((name, 1),) for name in ("rad", "radian", "radians"))
 ONLY_SPELLING = FREE_FUNCTIONS | {"percent", "abs"}
 
 
@@ -72,7 +73,9 @@ def unfinished(answer: Value, expected: Value) -> str:
         return ""
     if all(map(is_written, wanted)):
         # An angle may be said in degrees or as a multiple of pi.
-        turned = isinstance(expected, Quantity) != isinstance(answer, Quantity)
+        turned = isinstance(expected, Quantity) != isinstance(answer, Quantity) or (
+            isinstance(answer, Quantity) and answer.unit in RADIANS
+        )
         if all(map(is_written, constants)) or (turned and all(map(_is_multiple_of_pi, constants))):
             return ""
         return "not worked out: the answer is a number, write the number"

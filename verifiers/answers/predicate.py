@@ -49,7 +49,7 @@ PROVED_SAMPLES = (1, 2, -3, 10)
 
 class PredicateVerifier:
     name = "predicate"
-    version = f"1+sympy{installed('sympy')}"
+    version = f"2+sympy{installed('sympy')}"
 
     def check(self, spec: PredicateSpec, *, prove: bool = False) -> None:
         """Raises SpecError for a predicate that cannot be read, lacks its variable or accepts everything tried.

@@ -23,13 +23,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
+from fractions import Fraction
 
 from verifiers.answers.grammar.brackets import Hint
 from verifiers.answers.grammar.characters import plain
 from verifiers.answers.grammar.customs import chosen, customary, digits_first
 from verifiers.answers.grammar.errors import GrammarError, TooLargeError
 from verifiers.answers.grammar.naming import Context
-from verifiers.answers.grammar.nodes import Constant, Expression, Negation, Number, symbols, walk
+from verifiers.answers.grammar.nodes import Constant, Expression, Negation, Number, Product, Sum, Symbol, symbols, walk
 from verifiers.answers.grammar.notation import tokens_of
 from verifiers.answers.grammar.spelled import spelled
 from verifiers.answers.grammar.structures import Structures
@@ -80,7 +81,9 @@ def read_answer(text: str, *, variables: Collection[str] | None, expected: Value
     if isinstance(expected, Quantity) and inner[:1].isalpha():
         inner = digits_first(inner)
     worded = _words(inner, upright, names, expected)
-    if worded is not None and named:
+    if worded is not None:
+        if not named:
+            raise GrammarError("an equals sign before words")
         return worded
     familiar = frozenset(_symbols(expected)) if expected is not None and variables is None else frozenset()
     euler = expected is not None and any(_has_euler(node) for node in expressions(expected))
@@ -149,10 +152,16 @@ def _words(text: str, upright: bool, names: frozenset[str], expected: Value | No
     return certain_words(text, known, clocks=not isinstance(expected, Ratio | Scalar))
 
 
+EVEN = Product((Number(Fraction(2)), Symbol("k")))
+ODD = Sum((EVEN, Number(Fraction(1))))
 PHRASES: dict[str, Value] = {
     **dict.fromkeys(("all real numbers", "all reals", "the real numbers", "real numbers"), NumberSet("R")),
     **dict.fromkeys(("all integers", "the integers"), NumberSet("Z")),
     **dict.fromkeys(("empty set", "the empty set"), FiniteSet(())),
+    **dict.fromkeys(("all positive integers", "the positive integers", "all natural numbers"), NumberSet("N")),
+    **dict.fromkeys(("all nonnegative integers", "all non-negative integers"), NumberSet("N0")),
+    **dict.fromkeys(("all even integers", "all even numbers"), Images((EVEN,), "k", NumberSet("Z"))),
+    **dict.fromkeys(("all odd integers", "all odd numbers"), Images((ODD,), "k", NumberSet("Z"))),
 }
 
 

@@ -11,6 +11,7 @@ SAME: tuple[frozenset[str], ...] = (
     ),
     frozenset({"no real solution", "no real solutions", "there are no real solutions", "there is no real solution"}),
     frozenset({"does not exist", "dne", "doesn't exist", "it does not exist"}),
+    frozenset({"none", "there are none", "there is none", "none exist"}),
     frozenset({"true", "t"}),
     frozenset({"false", "f"}),
     frozenset({"undefined", "not defined", "is undefined"}),

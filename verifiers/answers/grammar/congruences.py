@@ -5,20 +5,23 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from verifiers.answers.grammar.nodes import Expression, Number, Product, Sum, Symbol, symbols
-from verifiers.answers.values import Images, NumberSet, Scalar, Value
+from verifiers.answers.grammar.nodes import Call, Comparison, Expression, Number, Product, Sum, Symbol, symbols
+from verifiers.answers.grammar.rational import rational
+from verifiers.answers.values import Images, NumberSet, Relation, Scalar, Value
 
 if TYPE_CHECKING:
     from verifiers.answers.grammar.structures import Structures
 
 PARAMETER = "#"
 """No symbol that is written has this name."""
-MAX_MODULUS = 10**9
+MAX_MODULUS = 10**12
 
 
-def congruence(parser: Structures, first: Value) -> Images:
-    """Reads from `\\equiv` to the end of the modulus. Raises GrammarError."""
+def congruence(parser: Structures, first: Value) -> Images | Relation:
+    """Reads from `\\equiv` to the end of the modulus. `f(x) \\equiv 0` is an equation. Raises GrammarError."""
     parser.take()
+    if isinstance(first, Scalar) and isinstance(first.of, Call):
+        return Relation("and", (Comparison((first.of, parser.sum()), ("==",)),))
     if not (isinstance(first, Scalar) and isinstance(first.of, Symbol)):
         raise parser.error("a congruence that is not solved for one unknown")
     found = [parser.sum()]
@@ -28,8 +31,10 @@ def congruence(parser: Structures, first: Value) -> Images:
             parser.take()
         found.append(parser.sum())
     step = Product((Number(Fraction(_modulus(parser))), Symbol(PARAMETER)))
-    if any(map(symbols, found)):
-        raise parser.error("a congruence whose residue is no number")
+    values = [None if symbols(residue) else rational(residue) for residue in found]
+    if any(value is None or value.denominator != 1 for value in values):
+        # 1/2 modulo 3 may be 2, or no whole number at all.
+        raise parser.error("a congruence whose residue is no whole number")
     classes: list[Expression] = [Sum((residue, step)) for residue in found]
     return Images(tuple(classes), PARAMETER, NumberSet("Z"), first.of.name)
 

@@ -16,7 +16,9 @@ DECIMAL_COMMA = re.compile(r"[+-]?(?:0|[1-9][0-9]*),(?:[0-9]{1,2}|[0-9]{4,12})|[
 TIMES = re.compile(r"(?<=[0-9])\s*[xX]\s*(?=10\s*(?:\^|\*\*))")
 SMALL_DIGITS = re.compile(r"[0-9a-z]+_(?:[0-9]{1,2}|\{[0-9]{1,2}\})")
 HEXADECIMAL = re.compile(r"[A-F][0-9A-F]+_(?:16|\{16\})")
-_MODULUS = r"(?:\\(?:text|mathrm|operatorname)\{\s*mod\s*\}|\\[bp]?mod|\bmod)\s*\{?\s*([0-9]{1,9})\s*\}?"
+UPRIGHT_DIGITS = re.compile(r"^\\(?:text|mathrm)\{([0-9A-Z]+)\}(_(?:[0-9]{1,2}|\{[0-9]{1,2}\}))$")
+ALL = re.compile(r"^(?:\\text\{\s*all\s*\}|all\b)\s*(?=[A-Za-z]\s*(?:[<>]|\\[gl]eq?\b|\\in\b))")
+_MODULUS = r"(?:\\(?:text|mathrm|operatorname)\{\s*mod\s*\}|\\[bp]?mod|\bmod)\s*\{?\s*([0-9]{1,12})\s*\}?"
 MODULUS = re.compile(rf"\(\s*{_MODULUS}\s*\)|{_MODULUS}")
 TO = re.compile(r"\s+to\s+|\s*\\text\{\s*to\s*\}\s*")
 
@@ -61,8 +63,10 @@ def customary(text: str, expected: Value | None) -> str:
         text = TO.sub(":", text)
     if "equiv" in text:
         text = MODULUS.sub(lambda found: f"\\pmod{{{found[1] or found[2]}}}", text)
+    text = ALL.sub("", text)
     if "integer" in text or "\\in" in text or "for" in text:
         text = _declared(text)
+    text = UPRIGHT_DIGITS.sub(r"\1\2", text)
     return "0" + text if HEXADECIMAL.fullmatch(text) else text
 
 

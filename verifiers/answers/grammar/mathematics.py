@@ -8,6 +8,7 @@ integrals, sums, products and limits, determinants. Still refused: `x/2y`, `\\si
 
 from __future__ import annotations
 
+import itertools
 import re
 from fractions import Fraction
 
@@ -44,6 +45,9 @@ STARTS = frozenset(
     {"(", "\\frac", "\\sqrt", "\\surd", "\\binom", "\\lfloor", "\\lceil", "|open", "\\int", "\\sum", "\\prod", "\\lim",
      "\\begin{vmatrix}"}
 )  # fmt: skip
+
+
+ENDS_UNIT = frozenset({"the end", ",", ";", "and", "or", ")", "}", "^"})
 
 
 class Mathematics(Naming):
@@ -93,6 +97,9 @@ class Mathematics(Naming):
                 if mixed is not None:
                     factors = [mixed]
                     continue
+                if self.is_power_factor(factors[-1], before):
+                    factors.append(self.power())
+                    continue
                 if len(factors) > 1 or not self.backward_product(before):
                     raise self.error("a number directly after another value: write the sign between them")
                 factors.append(self.power())
@@ -113,6 +120,21 @@ class Mathematics(Naming):
             else:
                 raise GrammarError("a number directly before a fraction of numbers is ambiguous", position=start)
         return product_of(factors), len(factors)
+
+    def is_power_factor(self, factor: Expression, before: Token) -> bool:
+        """`(n+1)2^{n-1}` and `n2^{n-1}`: a number that has its own power behind a bracket or a letter.
+
+        Behind a letter only where the power holds a letter, too: `a2^3` may be a power of a_2."""
+        if self.tokens[self.index + 1].text != "^" or not self.token.integer:
+            return False
+        if before.text == ")":
+            return not isinstance(factor, Number)
+        if not isinstance(factor, Symbol) or before.kind not in ("word", "symbol"):
+            return False
+        end = self.tokens[self.index + 2 : self.index + 12]
+        braced = end[0].text == "{"
+        inside = itertools.takewhile(lambda token: token.text != "}", end[1:]) if braced else end[:1]
+        return any(token.kind in ("word", "symbol") for token in inside)
 
     def holds_number(self) -> bool:
         """Whether the bracket here holds digits and nothing else: `x(2)` is hardly 2x."""
@@ -154,6 +176,9 @@ class Mathematics(Naming):
                 return not self.is_unit(token)
             case "text":
                 name = token.text
+                if len(name) > 1 and name in self.context.units and self.tokens[self.index + 1].text in ENDS_UNIT:
+                    # `90 \text{ min}`: no function, where nothing follows that it could take.
+                    return False
                 is_letter = name in CONSTANTS or (len(name) == 1 and name.isalpha() and name not in self.context.units)
                 return is_letter or self.is_function(name)
             case "mark":

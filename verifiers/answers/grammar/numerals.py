@@ -45,7 +45,9 @@ def recurring(text: str) -> Fraction:
 def _base(text: str) -> tuple[str, int]:
     digits, _, written = text.partition("_")
     written = written.removeprefix("{").removesuffix("}")
-    named = written.removeprefix("\\text{").removesuffix("}")
+    # `two`, `base 2` or `base two`, upright as a whole or in part.
+    named = written.removeprefix("\\text{").replace("}", " ").strip().removeprefix("base").strip()
+    written = named if named.isdigit() and len(named) < 3 else written
     return digits, int(written) if written.isdigit() else BASES.get(named, 0)
 
 

@@ -19,6 +19,7 @@ from verifiers.answers.grammar.nodes import (
     Comparison,
     Product,
     Symbol,
+    symbols,
 )
 from verifiers.answers.grammar.nodes import Relation as Sign
 from verifiers.answers.grammar.piecewise import cases
@@ -179,6 +180,10 @@ class Structures(Measuring):
             del operands[-1], signs[-1]
         expressions = [operand.of for operand in operands if isinstance(operand, Scalar)]
         if len(expressions) == len(operands):
+            names = {side.name for side in expressions[:-1] if isinstance(side, Symbol)}
+            if 1 < len(names) == len(expressions) - 1 and set(signs) == {"=="} and not symbols(expressions[-1]):
+                # `x = y = z = 1` gives each of them its value.
+                return Relation("and", tuple(Comparison((side, expressions[-1]), ("==",)) for side in expressions[:-1]))
             return Relation("and", (Comparison(tuple(expressions), tuple(signs)),))
         name, *values = operands
         if signs != ["=="] or not is_name(name) or not isinstance(name, Scalar | Tuple):
