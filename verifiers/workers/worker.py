@@ -260,12 +260,12 @@ def cpu_of(pid: int) -> float:
 
 
 def load(package: str) -> None:
-    """Imports all that decides there, and leaves nothing that a hand would have to copy when it collects garbage."""
+    """Imports all that decides there, and leaves nothing that a hand would have to copy when it collects garbage; what
+    little there is of that now stays (gc.freeze)."""
     gc.disable()
     registry.preload(package)
-    gc.enable()
-    gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def confine_alone(parent: int) -> None:
