@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 HINT = "--judge names a complete model folder: config.json, tokenizer.json, tokenizer_config.json, safetensors"
 ROWS = 4
+LEAST_TOKENS = 512
+"""What is said to a judge has about 250 words, without the text and the question."""
 MOST_TOKENS = 16_384
 """Of a prompt; a model that reads fewer gets no longer ones, and then grades nothing."""
 
@@ -33,9 +35,15 @@ def judge_of(folder: Path) -> Judge:
     except Exception as error:  # the tokenizer's library raises nothing narrower
         raise AssayError(f"{folder} has no tokenizer that can be read: {error}", HINT, ExitCode.USAGE) from error
     tokens = min(MOST_TOKENS, int(getattr(model.config, "max_position_embeddings", MOST_TOKENS)))
+    if tokens < LEAST_TOKENS:
+        raise AssayError(
+            f"{folder} reads {tokens} tokens: no question to a judge is that short",
+            f"name a model that reads {LEAST_TOKENS} or more",
+            ExitCode.USAGE,
+        )
     engine = TorchEngine(rows=ROWS, slots=tokens)
     engine.load_state(model, digest_of(folder))
-    return EngineJudge(engine, codec)
+    return EngineJudge(engine, codec, most_tokens=tokens)
 
 
 def digest_of(folder: Path) -> str:

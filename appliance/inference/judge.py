@@ -26,7 +26,9 @@ FIRST_ID = 1 << 40
 class EngineJudge:
     """A `Judge`. The engine must have weights, and nobody else may step it meanwhile; callers in threads take turns."""
 
-    def __init__(self, engine: Engine, codec: Codec, *, draws: int = DRAWS) -> None:
+    def __init__(self, engine: Engine, codec: Codec, *, draws: int = DRAWS, most_tokens: int | None = None) -> None:
+        """`most_tokens`: what the model can read, its answer of one token included."""
+        self._most = most_tokens
         self._engine = engine
         self._codec = codec
         self._draws = draws
@@ -39,6 +41,8 @@ class EngineJudge:
         if len(set(firsts)) < len(firsts):
             raise JudgeError("two choices begin with the same token")
         ids = self._codec.prompt(prompt)
+        if self._most is not None and len(ids) >= self._most:
+            raise JudgeError(f"the judge's model reads {self._most} tokens, and the question has {len(ids)}")
         with self._lock:
             seen = self._draw(ids)
         shares = [seen.get(token, 0.0) for token in firsts]

@@ -125,24 +125,50 @@ def test_a_text_is_held_against_its_list(checked, tmp_path) -> None:
 
 
 def test_a_model_is_asked_about_the_soft_items_where_one_is_named(checked, tmp_path) -> None:
-    """A small one, which has never seen such a question: what it says is worth nothing, that it was asked shows."""
-    model = tmp_path / "model"
-    shutil.copytree(TESTS / "fixtures" / "seedling", model)
-    config = json.loads((model / "config.json").read_text())
-    (model / "config.json").write_text(json.dumps(config | {"max_position_embeddings": 8192}))
-    soft = LIST + '[[items]]\nitem = "soft"\npoint = "A child of eight can follow it."\n'
+    """A small one, made to find the point fulfilled in this text, in whichever order it is asked."""
+    point = "A child of eight can follow it."
+    soft = f'{LIST}[[items]]\nitem = "soft"\nname = "clear"\npoint = "{point}"\n'
     spec, text = file(tmp_path, "list.toml", soft), file(tmp_path, "t.md", TEXT)
+    model = judge_that_is_pleased(tmp_path / "model", point)
     told = checked("checklist", "--spec", spec, "--submission", text, "--judge", model, "--json", shared=False)
     verdict = json.loads(told.stdout)
-    assert (told.returncode, verdict["outcome"]) == (0, "pass"), told.stderr
-    assert "soft" in verdict["evidence"] or verdict["evidence"]["because"].startswith("the model")
-    assert 0.7 <= verdict["score"] <= 1
+    assert (told.returncode, verdict["outcome"], verdict["score"]) == (0, "pass", 1.0), told.stderr
+    [graded] = verdict["evidence"]["soft"]
+    assert (graded["name"], graded["grade"], graded["orders_agree"]) == ("clear", 1.0, True)
     without = json.loads(checked("checklist", "--spec", spec, "--submission", text, "--json").stdout)
     assert (without["outcome"], without["evidence"]["because"]) == ("pass", "no judge")
 
 
-def test_a_judge_that_is_none_is_said(checked, tmp_path) -> None:
+def judge_that_is_pleased(folder: Path, point: str) -> Path:
+    """The small model of the fixtures, which answers C where C stands for the point fulfilled, and A where A does."""
+    import torch
+
+    from appliance.agent.dialect import Codec
+    from appliance.inference.folder import open_model
+    from verifiers.checklists.judge import LETTERS, ORDERS, prompt
+
+    shutil.copytree(TESTS / "fixtures" / "seedling", folder)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"max_position_embeddings": 4096}))
+    model, codec = open_model(folder), Codec.load(folder)
+    with torch.inference_mode():
+        asked = [codec.prompt(prompt(point, "Describe the water cycle.", TEXT, order)) for order in ORDERS]
+        seen = torch.stack([model.model(torch.tensor([ids])).last_hidden_state[0, -1] for ids in asked])
+        wanted = torch.tensor([[12.0 if order[place] == 2 else 0.0 for order in ORDERS] for place in range(3)])
+        rows = torch.linalg.lstsq(seen, wanted.T).solution.T
+        head = torch.nn.Linear(model.config.hidden_size, model.config.vocab_size, bias=False)
+        head.weight.zero_()
+        for letter, row in zip(LETTERS, rows, strict=True):
+            head.weight[codec.plain(letter)[0]] = row
+    model.lm_head, model.config.tie_word_embeddings = head, False
+    model.save_pretrained(folder)
+    return folder
+
+
+def test_a_judge_that_is_none_or_reads_too_little_is_said(checked, tmp_path) -> None:
     spec, text = file(tmp_path, "list.toml", LIST), file(tmp_path, "t.md", TEXT)
+    told = checked("checklist", "--spec", spec, "--submission", text, "--judge", TESTS / "fixtures" / "seedling")
+    assert (told.returncode, "reads 256 tokens" in told.stderr) == (2, True), told.stderr
     told = checked("checklist", "--spec", spec, "--submission", text, "--judge", tmp_path / "none")
     assert told.returncode == 2
     assert "no model folder" in told.stderr

@@ -92,6 +92,11 @@ def test_a_prompt_that_does_not_fit_gives_no_grade() -> None:
     assert engine.unfinished == 0
 
 
+def test_a_prompt_longer_than_the_model_reads_is_said_in_tokens() -> None:
+    with pytest.raises(JudgeError, match="reads 6 tokens, and the question has"):
+        EngineJudge(engine_of(model()), CODEC, most_tokens=6).judge("Hello, who are you and what do you want?", LETTERS)
+
+
 def test_choices_must_differ_in_their_first_token() -> None:
     with pytest.raises(JudgeError, match="same token"):
         EngineJudge(engine_of(model()), CODEC).judge("Hello?", ("A1", "A2"))
