@@ -51,6 +51,8 @@ PIECES = [
         "1 1/2",
         "0.5",
     ),
+    *("\\begin{cases}", "\\end{cases}", "\\text{otherwise}", "k \\in \\mathbb{Z}", "...", "\\dots, 10", "\\pmod 7"),
+    *(" mod 7)", " where k is an integer", " for all real x", "twenty-one", "two thirds", "3:2", "\\text{m}", "ACD"),
     *("x = ", "x \\in ", "\\mid", "\\$", "\\%", "yes", "no solution", "\\(", "\\)", "\\[", "\\]"),
 ]
 SEEDS = [
@@ -64,6 +66,13 @@ SEEDS = [
     "x = 1, y = 2 and z = 1 1/2",
     r"f(x) = 2x + 1, \quad x \ne 0",
     "1A_{16}",
+    r"x \equiv 3, 5 \pmod{7}",
+    r"\{2k + 1, 3k : k \in \mathbb{Z}\}",
+    r"f(x) = \begin{cases} x^2, & x \ge 0 \\ -x, & \text{otherwise} \end{cases}",
+    r"25 \frac{\text{km}}{\text{h}} \approx 25.0 \frac{\text{km}}{\text{h}}",
+    r"\{1, 3, 5, \dots, 99\}",
+    r"2 : \sqrt{3} : 5",
+    "A, C and D",
 ]
 EXPECTED: list[Value | None] = [None, *(read_answer(seed, variables=None) for seed in SEEDS)]
 

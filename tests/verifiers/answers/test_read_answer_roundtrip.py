@@ -101,6 +101,18 @@ WORDS = st.sampled_from(["yes", "no", "no solution", "tuesday", "john smith", "t
 BASED = st.tuples(st.integers(2, 16), st.integers(1, 10**6)).map(
     lambda pair: v.BaseNumber(_digits(pair[1], pair[0]), pair[0])
 )
+RATIOS = st.builds(v.Ratio, st.lists(WHOLE | st.sampled_from(LETTERS).map(n.Symbol), min_size=2, max_size=4).map(tuple))
+IMAGES = st.builds(
+    v.Images,
+    st.lists(
+        st.builds(lambda start, step: n.Sum((start, n.Product((step, n.Symbol("k"))))), WHOLE, WHOLE),
+        min_size=1,
+        max_size=3,
+    ).map(tuple),
+    st.just("k"),
+    st.sampled_from(["N", "N0", "Z"]).map(v.NumberSet),
+    st.none() | st.just("x"),
+)
 VALUES: st.SearchStrategy[v.Value] = st.one_of(
     SCALARS,
     TUPLES,
@@ -115,6 +127,8 @@ VALUES: st.SearchStrategy[v.Value] = st.one_of(
     NAMED,
     WORDS,
     BASED,
+    RATIOS,
+    IMAGES,
     st.sampled_from([v.Infinity(1), v.Infinity(-1)]),
     st.sampled_from("ABCDE").map(v.Choice),
 )
