@@ -7,14 +7,13 @@ compiles it, the check's box has never run it. A box that gave no answer is gone
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from typing import Any, Literal, Protocol
 
 from runtime.errors import SandboxError
 
 Role = Literal["compile", "check"]
-GRACE = 0.8
+GRACE = 0.6
 """Seconds that a box gets beyond its step's own clock to say that the time is over."""
 CLOSED = "this Lean verifier is closed"
 CALLS = 2000
@@ -50,6 +49,8 @@ class LeanBoxes:
         self._closed = False
         self.replays = False
         """Whether the boxes can give a compiled file to the kernel again; known once there has been one."""
+        self.headers = ""
+        """`warm`, or why the boxes cannot import headers beforehand; known once there has been one."""
 
     def ask(self, role: Role, message: dict[str, Any]) -> tuple[dict[str, Any], str]:
         """The answer, and what the box is isolated by. Raises LeanUnavailable, and what the box raises (BoxLost)."""
@@ -95,6 +96,7 @@ class LeanBoxes:
                 f"Lean does not work here: {said['problem']}", "`assay doctor` says which Lean this is."
             )
         self.replays = said.get("replay") in ("library", "tool")
+        self.headers = str(said.get("headers", ""))[:1000]
         with self._lock:
             self._busy.add(box)
         if self._is_closed():
@@ -112,7 +114,3 @@ class LeanBoxes:
                 self._free[role].append((box, calls))
                 return
         box.kill()
-
-
-def remaining(deadline: float, at_least: float = 1.0) -> float:
-    return max(at_least, deadline - time.monotonic())

@@ -48,3 +48,11 @@ def expensive() -> Iterator[Case]:
         "Too many for the time.",
         42,
     )
+    long = "b" * 100_000
+    yield wrong(
+        "output-without-end",
+        QUICK,
+        f"theorem target : 2 + 2 = 5 := sorry\nnamespace {long}\ndef a := 0\n" + "#check a\n" * 10_000,
+        "A gigabyte of names.",
+        42,
+    )

@@ -36,6 +36,9 @@ class Judged:
     def within(self, isolation: str) -> Judged:
         return replace(self, isolation=isolation)
 
+    def noting(self, **evidence: Any) -> Judged:
+        return replace(self, evidence=self.evidence | evidence)
+
 
 def unreadable(reason: str) -> Judged:
     return Judged(Outcome.FAIL, reason, Ground.UNREADABLE)

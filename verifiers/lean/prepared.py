@@ -14,7 +14,7 @@ from verifiers.lean.boxes import LeanUnavailable, Role
 from verifiers.lean.lexer import plain
 from verifiers.lean.spec import LeanSpec
 from verifiers.lean.statement import CHECK, DEFINITIONS, HINT, STATEMENT, Statement
-from verifiers.lean.steps import Ran, step
+from verifiers.lean.steps import Ran, header, step, without_imports
 
 ALLOWED_AXIOMS = frozenset(("propext", "Quot.sound", "Classical.choice"))
 SECONDS = 120.0
@@ -39,9 +39,13 @@ def trusted_options(spec: LeanSpec) -> list[str]:
 
 
 class Preparer:
-    def __init__(self, mark: str, ask: Callable[[Role, dict[str, Any]], tuple[Ran, str]]) -> None:
+    def __init__(
+        self, mark: str, ask: Callable[[Role, dict[str, Any]], tuple[Ran, str]], warm: Callable[[], bool]
+    ) -> None:
+        """`warm` says whether the boxes import headers beforehand."""
         self._mark = mark
         self._ask = ask
+        self._warm = warm
         self._kept: OrderedDict[tuple[str, int], Prepared] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -63,12 +67,17 @@ class Preparer:
         limits = {"seconds": SECONDS, "memory_mib": spec.memory_mib, "options": trusted_options(spec)}
         files: dict[str, str] = {}
         for module, source in statement.files(self._mark):
-            ran, _ = self._ask("check", step(module, source, **limits, files=files, keep=True))
+            ran = None if files else self._warmly(statement, module, without_imports(source, statement.imports), limits)
+            if ran is None:
+                ran, _ = self._ask("check", step(module, source, **limits, files=files, keep=True))
             _must_compile(ran, "the statement does not compile", self._mark)
             assert ran.file is not None  # it compiled
             files[f"{module}.olean"] = ran.file
-        ran, _ = self._ask("check", step(CHECK, statement.rest_file(self._mark), **limits, files=files))
-        _must_compile(ran, "the statement cannot be stated again", self._mark)
+        source = statement.rest_file(self._mark)
+        ran = self._warmly(statement, CHECK, without_imports(source, [STATEMENT]), limits | {"files": files})
+        if ran is None:
+            ran, _ = self._ask("check", step(CHECK, source, **limits, files=files))
+            _must_compile(ran, "the statement cannot be stated again", self._mark)
         axioms = ran.axioms_of(f"{self._mark}.check")
         if axioms is None or not axioms <= ALLOWED_AXIOMS:
             named = clipped(", ".join(sorted(axioms or ())))
@@ -82,6 +91,17 @@ class Preparer:
             check_file=statement.check_file(self._mark),
             wanted=plain(statement.full_name),
         )
+
+    def _warmly(self, statement: Statement, module: str, source: str, limits: dict[str, Any]) -> Ran | None:
+        """A step after the statement's imports and its files, if there are any; None for anything but a success, which
+        is then tried the usual way."""
+        modules = header(statement.imports)
+        if modules is None or not self._warm():
+            return None
+        added = list(limits.get("files", ()))
+        message = step(module, source, header=modules, add=added, keep=not added, **limits)
+        ran, _ = self._ask("check", message)
+        return ran if ran.compiled else None
 
 
 def _must_compile(ran: Ran, what: str, mark: str) -> None:

@@ -13,12 +13,14 @@ import shutil
 import signal
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from verifiers.lean.native import Refused
 from verifiers.lean.olean import Olean, OleanError
-from verifiers.lean.replay import Replay, ReplayRefused
+from verifiers.lean.replay import replay
+from verifiers.lean.warm import NotWarm, Warm
 
 KEPT_OUTPUT = 256 << 10
 """Bytes of each stream that are kept; what comes after is read and dropped."""
@@ -34,7 +36,7 @@ PAGE_MIB = resource.getpagesize() / 2**20
 PR_SET_PDEATHSIG = 1
 REPLAY_TOOL = "ASSAY_LEAN_REPLAY"
 """Environment variable with the path of the toolchain's own replay program, where it has one."""
-UNREADABLE = 71
+UNREADABLE, COLD = 71, 72
 RESERVED = frozenset(
     [f"Nat.{name}" for name in (
         "zero", "succ", "add", "sub", "mul", "div", "mod", "gcd", "pow", "log2", "beq", "ble", "land", "lor", "xor",
@@ -57,6 +59,8 @@ class Lean:
         self.warm = False
         self.replays = ""
         """How its kernel can be given a file again, as `prove_replay` found: `library`, `tool`, or not at all."""
+        self.plain = b""
+        """A compiled file that imported nothing by name; empty before there is one (`controls.prove_headers`)."""
         self.tool = os.environ.get(REPLAY_TOOL, "")
 
     def set_up(self) -> None:
@@ -72,11 +76,18 @@ class Lean:
 
 class Step:
     """One run of Lean, in a process of its own. The answer's `ended` is `exited` (with `code`), `signal` (with `code`),
-    `timeout`, `memory`, `output`, or `unreadable` when a file that had to be made bare could not be."""
+    `timeout`, `memory`, `output`, `unreadable` when a file that had to be made bare could not be, or `cold` when a
+    header's environment is no use for it."""
 
-    def __init__(self, lean: Lean, message: dict[str, Any]) -> None:
+    def __init__(
+        self, lean: Lean, message: dict[str, Any], *, warm: Warm | None = None, spared: Collection[int] = ()
+    ) -> None:
+        """`warm` has the imports of a source that comes without them. `spared` are children of this process that go on
+        after it."""
         self._lean = lean
         self._message = message
+        self._warm = warm
+        self._spared = spared
         self._folder = Path(tempfile.mkdtemp(prefix="step-"))
         self._texts: dict[int, bytearray] = {}
         self._written = 0
@@ -100,7 +111,7 @@ class Step:
                 answer |= {"code": 0, "replayed": "yes" if code == 0 else said or f"it ended with {code}"}
             return answer | self._kept(ended)
         finally:
-            end_children()
+            end_children(self._spared)
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def _conduct(self, deadline: float) -> tuple[str, int, resource.struct_rusage, float]:
@@ -124,8 +135,8 @@ class Step:
         code = os.waitstatus_to_exitcode(status)
         if ended == "exited" and code < 0:
             return "signal", -code, usage, peak
-        if ended == "exited" and code == UNREADABLE:
-            return "unreadable", code, usage, peak
+        if ended == "exited" and code in (UNREADABLE, COLD):
+            return "unreadable" if code == UNREADABLE else "cold", code, usage, peak
         return ended, code, usage, peak
 
     def _watch(self, child: int, deadline: float) -> tuple[str, float]:
@@ -152,7 +163,7 @@ class Step:
             if time.monotonic() >= deadline:
                 return "timeout", peak
             if not events:
-                peak = max(peak, _resident(child))
+                peak = max(peak, resident(child))
                 if peak > limit:
                     return "memory", peak
 
@@ -184,11 +195,19 @@ class Step:
                 said = self._lay_out()
                 if self._replays == "library":
                     said["replayed"] = self._replay()
+                if self._warm is not None:
+                    said |= self._warm.prepare(self._folder, self._message)
                 notes.write(json.dumps(said))
             if self._replays == "tool":
                 module = self._message["replay"].removesuffix(".olean")
                 os.execve(self._lean.tool, [self._lean.tool, module], dict(os.environ))  # noqa: S606 - Lean's own
-            code = 0 if self._replays else self._lean.main(self._arguments()) & 0xFF
+            if self._warm is not None:
+                code = self._warm.elaborate(self._folder, self._message)
+            else:
+                code = 0 if self._replays else self._lean.main(self._arguments()) & 0xFF
+        except NotWarm as error:
+            os.write(2, f"{error}\n".encode())
+            code = COLD
         except OleanError as error:
             os.write(2, f"{error}\n".encode())
             code = UNREADABLE
@@ -205,8 +224,8 @@ class Step:
         if not self._lean.warm:
             self._lean.set_up()
         try:
-            Replay(self._lean.library).run(self._folder / self._message["replay"])
-        except ReplayRefused as error:
+            replay(self._lean.library, self._folder / self._message["replay"])
+        except Refused as error:
             return str(error)[:2000] or "no"
         return "yes"
 
@@ -250,7 +269,7 @@ def lower_limit(limit: int, value: int) -> None:
     resource.setrlimit(limit, (value, value))
 
 
-def end_children() -> None:
+def end_children(spared: Collection[int] = ()) -> None:
     """Ends whatever a step left behind: all orphans of ours come to us."""
     for _ in range(100):
         try:
@@ -258,9 +277,12 @@ def end_children() -> None:
         except ChildProcessError:
             return
         if found == 0:
-            for child in _children():
+            ended = [child for child in _children() if child not in spared]
+            for child in ended:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(child, signal.SIGKILL)
+            if not ended:
+                return
             time.sleep(0.005)
 
 
@@ -277,7 +299,7 @@ def _children() -> Iterable[int]:
                     yield int(path.name)
 
 
-def _resident(process: int) -> float:
+def resident(process: int) -> float:
     """MiB of its own: mapped files, as Mathlib's are, count for nobody."""
     try:
         _, resident, shared, *_ = map(int, Path(f"/proc/{process}/statm").read_text().split())

@@ -60,6 +60,10 @@ class Statement:
             f"#print axioms {mark}.check\n"
         )
 
+    def added_check_file(self, mark: str) -> str:
+        """The same where both are there already, without imports."""
+        return self.check_file(mark).split("\n", 2)[2]
+
     def rest_file(self, mark: str) -> str:
         """Asks what the statement alone rests on."""
         return (

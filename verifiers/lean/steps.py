@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ from verifiers.lean.running import KEPT_OUTPUT
 NO_THREADS = re.compile(r"failed to create thread|Resource temporarily unavailable|thread constructor failed")
 STACK = re.compile(r"Stack overflow detected|stack overflow|deep recursion", re.IGNORECASE)
 AXIOMS = re.compile(r"'(?P<name>[^']*)' depends on axioms: \[(?P<axioms>[^\]]*)\]\s*\Z")
+MODULE = re.compile(r"[A-Za-z_][A-Za-z0-9_']*(?:\.[A-Za-z_][A-Za-z0-9_']*)*\Z")
 NO_AXIOMS = re.compile(r"'(?P<name>[^']*)' does not depend on any axioms\s*\Z")
 
 
@@ -75,6 +77,11 @@ class Ran(BaseModel):
         return self.ended == "exited" and self.code == 1 and bool(self.errors) and not self.starved
 
     @property
+    def settled(self) -> bool:
+        """Whether a step with a header that was imported beforehand says as much as one without would."""
+        return self.ended in ("timeout", "memory", "output") or self.compiled or self.refused
+
+    @property
     def starved(self) -> bool:
         """Whether it could not work for want of threads: nothing that a submission is to blame for."""
         said = (self.err, *(line for line in self.out[:10_000].splitlines() if not line.startswith("{")))
@@ -105,6 +112,17 @@ class Ran(BaseModel):
 
 def _axioms(message: Message) -> re.Match[str] | None:
     return NO_AXIOMS.match(message.text) or AXIOMS.match(message.text)
+
+
+def header(modules: Sequence[str]) -> list[str] | None:
+    """What a step with these modules imported beforehand is asked for; None where a name is no plain one."""
+    plain = all(MODULE.match(module) for module in modules)
+    return list(dict.fromkeys(modules)) if plain else None
+
+
+def without_imports(source: str, modules: Sequence[str]) -> str:
+    """A source that begins with a line for each of these imports, with empty lines in their place."""
+    return "\n" * len(modules) + source.split("\n", len(modules))[-1]
 
 
 def step(module: str, source: str, **rest: Any) -> dict[str, Any]:

@@ -24,6 +24,8 @@ class Source:
     text: str
     line_shift: int
     """What has to be added to a line of `text` to have the submission's own."""
+    modules: tuple[str, ...]
+    """What `text` imports, a line for each, before anything else."""
 
 
 def assemble(spec: LeanSpec, statement: Statement, submission: str, words: Sequence[Word]) -> Source | Finding:
@@ -42,7 +44,7 @@ def assemble(spec: LeanSpec, statement: Statement, submission: str, words: Seque
         context = commands.without_scopes(context)  # it names the theorem in full
     head = "".join(f"import {module}\n" for module in modules) + context.strip("\n") + "\n"
     text = _tamed(submission, begin, body, spec.heartbeats)
-    return Source(head + text, submission.count("\n", 0, begin) - head.count("\n"))
+    return Source(head + text, submission.count("\n", 0, begin) - head.count("\n"), tuple(modules))
 
 
 def _allowed(module: str, known: tuple[str, ...]) -> bool:

@@ -1,8 +1,10 @@
 """Which Lean this machine has, without starting it.
 
-Looked for, in this order: a folder that somebody names, by hand or in $LEAN_TOOLCHAIN; elan's default toolchain and its
-other ones ($ELAN_HOME or ~/.elan); `lean` on the PATH. A folder is a toolchain when it has lib/lean with the shared
-library and Init.olean. $LEAN_PROJECT names a Lake project whose compiled packages can be imported too.
+Looked for, in this order: a folder that somebody names, by hand or in $LEAN_TOOLCHAIN; the toolchain that the project's
+`lean-toolchain` file names, and then no other, because compiled files are read by their own version only; elan's
+default toolchain and its other ones, the newest first ($ELAN_HOME or ~/.elan); `lean` on the PATH. A folder is a
+toolchain when it has lib/lean with the shared library and Init.olean. $LEAN_PROJECT names a Lake project whose compiled
+packages can be imported too.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ PROGRAM = "lean"
 LIBRARY = "libleanshared.so"
 VERSION_AT = slice(7, 40)
 """In the header of a compiled file of format 2."""
+CHANNELS = ("stable", "beta", "nightly")
 REPLAY_TOOLS = ("leanchecker", "lean4checker")
 
 
@@ -78,12 +81,16 @@ def find(
 ) -> Toolchain | None:
     """The Lean to use. A configured folder that is none gives None, whatever else there is."""
     environ = os.environ if environ is None else environ
+    wanted = ""
     if not projects and environ.get("LEAN_PROJECT"):
-        projects = project_folders(Path(environ["LEAN_PROJECT"]).absolute())
+        project = Path(environ["LEAN_PROJECT"]).absolute()
+        projects, wanted = project_folders(project), _wanted(project)
     if configured is None and environ.get("LEAN_TOOLCHAIN"):
         configured = Path(environ["LEAN_TOOLCHAIN"])
     if configured is not None:
         return _toolchain(configured, "configured", projects)
+    if wanted:
+        return _toolchain(_installed(environ) / _folder(wanted), "elan", projects)
     for root, source in _candidates(environ):
         found = _toolchain(root, source, projects)
         if found is not None:
@@ -148,14 +155,33 @@ def _version(root: Path, olean: Path) -> str:
     return found[1] if found else "unknown"
 
 
+def _wanted(project: Path) -> str:
+    """What a project's `lean-toolchain` names; nothing where that is a channel, which may be any version."""
+    try:
+        named = (project / "lean-toolchain").read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return ""
+    return "" if named.rpartition(":")[2] in CHANNELS else named
+
+
+def _folder(name: str) -> str:
+    """Where elan puts the toolchain of a name: `leanprover/lean4:v4.9.0`, `v4.9.0`, or one that somebody linked."""
+    if re.match(r"v?\d+\.\d", name):
+        name = f"leanprover/lean4:v{name.removeprefix('v')}"
+    return name.replace("/", "--").replace(":", "---")
+
+
+def _installed(environ: Mapping[str, str]) -> Path:
+    return Path(environ.get("ELAN_HOME") or Path(environ.get("HOME", "/")) / ".elan") / "toolchains"
+
+
 def _candidates(environ: Mapping[str, str]) -> Iterator[tuple[Path, str]]:
-    home = Path(environ.get("ELAN_HOME") or Path(environ.get("HOME", "/")) / ".elan")
-    installed = home / "toolchains"
-    settings = home / "settings.toml"
+    installed = _installed(environ)
+    settings = installed.parent / "settings.toml"
     if settings.is_file():
         named = re.search(r'^default_toolchain\s*=\s*"([^"]+)"', settings.read_text(errors="replace"), re.MULTILINE)
         if named:
-            yield installed / named[1].replace("/", "--").replace(":", "---"), "elan"
+            yield installed / _folder(named[1]), "elan"
     if installed.is_dir():
         for root in sorted(installed.iterdir(), key=_order, reverse=True):
             yield root, "elan"

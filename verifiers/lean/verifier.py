@@ -27,7 +27,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from verifiers.answers.reading import clipped
-from verifiers.lean.boxes import Asked, LeanBoxes, LeanUnavailable, Role, remaining
+from verifiers.lean.boxes import Asked, LeanBoxes, LeanUnavailable, Role
+from verifiers.lean.headers import IDLE_MIB
 from verifiers.lean.judging import (
     Judged,
     compile_failure,
@@ -42,7 +43,7 @@ from verifiers.lean.prepared import Prepared, Preparer, trusted_options
 from verifiers.lean.screening import Finding, parts, screen
 from verifiers.lean.spec import LeanSpec
 from verifiers.lean.statement import CHECK, SUBMISSION, Statement, digest, read_statement
-from verifiers.lean.steps import Ran, step
+from verifiers.lean.steps import Ran, header, step, without_imports
 from verifiers.lean.submission import Source, assemble
 from verifiers.lean.toolchain import PROGRAM, Toolchain, tools
 from verifiers.verdict import Ground, Outcome, Verdict
@@ -53,13 +54,17 @@ MOST_TEXT = 300_000
 NO_LEAN = "Install Lean 4 with elan, or name a toolchain's folder."
 BOX_MIB = 5120
 TMP_MIB = 256
+LATE = 0.3
+"""Seconds beyond the clock in which what was compiled in time may still be checked."""
+SHORTEST = 0.05
+"""Seconds; a step that has fewer is not begun."""
 
 
 class LeanVerifier:
     """`close()` ends all its boxes."""
 
     name = "lean"
-    version = "1"
+    version = "2"
 
     def __init__(
         self,
@@ -77,7 +82,7 @@ class LeanVerifier:
         self._boxes = LeanBoxes(launch, most or len(os.sched_getaffinity(0)))
         self._memory_mib = memory_mib - TMP_MIB
         self._mark = f"assay_{secrets.token_hex(8)}"
-        self._preparer = Preparer(self._mark, self._ask)
+        self._preparer = Preparer(self._mark, self._ask, lambda: self._warm)
 
     def tools(self) -> dict[str, str]:
         return tools(self._toolchain)
@@ -145,58 +150,114 @@ class LeanVerifier:
     ) -> Judged:
         """`limit` is the whole clock in seconds, of which reading the text took `read`."""
         deadline = time.monotonic() + max(0.5, limit - read)
-        compiling = self._limits(spec, remaining(deadline, 0.5)) | {"files": prepared.shared, "keep": True}
-        compiled, isolation = self._twice("compile", step(SUBMISSION, source.text, **compiling), limit)
+        compiled, isolation, warm = self._compile(spec, statement, prepared, source, deadline)
         if isinstance(compiled, Judged):
             return compiled
         if not compiled.compiled or compiled.file is None:
-            return compile_failure(compiled, source, limit, spec.memory_mib).within(isolation)
+            judged = compile_failure(compiled, source, limit, spec.memory_mib).within(isolation)
+            return judged.noting(headers=warm)
         files = prepared.all | {f"{SUBMISSION}.olean": compiled.file}
-        checking = self._limits(spec, remaining(deadline)) | {
-            "options": trusted_options(spec),
-            "files": files,
-            "bare": [f"{SUBMISSION}.olean"],
-            "wanted": prepared.wanted,
-        }
-        checked, isolation = self._twice("check", step(CHECK, prepared.check_file, **checking), limit)
+        found = self._checked_warmly(spec, statement, prepared, source, files, deadline)
+        if found is not None:
+            return found.noting(headers=warm)
+        checking = self._limits(spec) | self._against(spec, prepared, files)
+        checked, isolation = self._twice("check", step(CHECK, prepared.check_file, **checking), deadline + LATE)
         if isinstance(checked, Judged):
             return checked
         judged = outcome_of_check(checked, statement, source, self._mark)
         if judged.outcome is Outcome.PASS:
             judged = self._replayed(spec, judged, files, deadline)
-        return judged.within(isolation)
+        return judged.within(isolation).noting(headers=self._cold)
+
+    def _compile(
+        self, spec: LeanSpec, statement: Statement, prepared: Prepared, source: Source, deadline: float
+    ) -> tuple[Ran | Judged, str, str]:
+        """The run, what it was isolated by, and whether its imports were `warm` or `cold`."""
+        modules = header(source.modules)
+        if self._warm and modules is not None and modules == header(statement.imports):
+            text = without_imports(source.text, source.modules)
+            message = self._limits(spec) | {"header": modules, "keep": True}
+            ran, isolation = self._twice("compile", step(SUBMISSION, text, **message), deadline)
+            if isinstance(ran, Judged) or ran.settled:
+                return ran, isolation, "warm"
+        message = self._limits(spec) | {"files": prepared.shared, "keep": True}
+        return *self._twice("compile", step(SUBMISSION, source.text, **message), deadline), self._cold
+
+    def _checked_warmly(
+        self,
+        spec: LeanSpec,
+        statement: Statement,
+        prepared: Prepared,
+        source: Source,
+        files: dict[str, str],
+        deadline: float,
+    ) -> Judged | None:
+        """Check and replay in one: the kernel adds the statement's declarations and then the submission's to what the
+        statement imports, and the check is elaborated on top of that. None where the usual way has to tell."""
+        modules = header(statement.imports)
+        if modules is None or not self._warm:
+            return None
+        message = self._limits(spec) | self._against(spec, prepared, files)
+        text = statement.added_check_file(self._mark)
+        message = step(CHECK, text, header=modules, add=list(files), **message)
+        checked, isolation = self._twice("check", message, deadline + LATE)
+        if isinstance(checked, Judged) or not checked.settled or checked.refused:
+            return None
+        judged = outcome_of_check(checked, statement, source, self._mark)
+        if judged.outcome is Outcome.PASS:
+            if checked.replayed != "yes":
+                return None
+            judged = outcome_of_replay(judged, checked.replayed, required=spec.require_replay)
+        return judged.within(isolation) if judged.outcome is not Outcome.INFRA_ERROR else None
+
+    @property
+    def _warm(self) -> bool:
+        return self._boxes.headers == "warm"
+
+    @property
+    def _cold(self) -> str:
+        return "cold" if self._warm else f"cold: {clipped(self._boxes.headers)}"
+
+    def _against(self, spec: LeanSpec, prepared: Prepared, files: dict[str, str]) -> dict[str, Any]:
+        bare = [f"{SUBMISSION}.olean"]
+        return {"options": trusted_options(spec), "files": files, "bare": bare, "wanted": prepared.wanted}
 
     def _replayed(self, spec: LeanSpec, judged: Judged, files: dict[str, str], deadline: float) -> Judged:
         """A pass, after the kernel was given all that the submission declares once more, where that is possible."""
         said: str | None = None
         name = f"{SUBMISSION}.olean"
         if self._boxes.replays:
-            message = self._limits(spec, remaining(deadline)) | {"files": files, "bare": [name], "replay": name}
-            ran, _ = self._twice("check", step("Replay", "", **message), remaining(deadline))
+            message = self._limits(spec) | {"files": files, "bare": [name], "replay": name}
+            ran, _ = self._twice("check", step("Replay", "", **message), deadline + LATE)
             if isinstance(ran, Judged):
                 return ran
             said = ran.replayed if ran.ended == "exited" and ran.code == 0 else ran.ended
         return outcome_of_replay(judged, said, required=spec.require_replay)
 
-    def _limits(self, spec: LeanSpec, seconds: float) -> dict[str, Any]:
+    def _limits(self, spec: LeanSpec) -> dict[str, Any]:
+        most = min(spec.memory_mib, self._memory_mib)
         return {
-            "seconds": seconds,
-            "memory_mib": min(spec.memory_mib, self._memory_mib),
+            "memory_mib": most,
+            "idle_mib": max(IDLE_MIB, self._memory_mib - most),
             "options": [f"-DmaxHeartbeats={spec.heartbeats}"],
         }
 
-    def _twice(self, role: Role, message: dict[str, Any], limit: float) -> tuple[Ran | Judged, str]:
-        """A step that was lost for no fault of the submission's is run once more, in a fresh box."""
+    def _twice(self, role: Role, message: dict[str, Any], end: float) -> tuple[Ran | Judged, str]:
+        """A step that may take until `end`, of time.monotonic(). One that was lost for no fault of the submission's is
+        run once more, in a fresh box, if there is time."""
+        late = Judged(Outcome.FAIL, "Lean did not come to an end with it in time", Ground.TIMEOUT)
         reason = ""
         for _ in range(2):
+            seconds = end - time.monotonic()
+            if seconds < SHORTEST:
+                break
             try:
-                ran, isolation = self._ask(role, message)
+                ran, isolation = self._ask(role, message | {"seconds": seconds})
             except BoxLost as error:
                 if error.cause == "memory":
                     return Judged(Outcome.FAIL, f"it needs more than {self._memory_mib} MiB", Ground.MEMORY), ""
                 if error.cause == "timeout" and role == "compile":
-                    reason = f"Lean did not come to an end with it within {limit:g} s"
-                    return Judged(Outcome.FAIL, reason, Ground.TIMEOUT), ""
+                    return late, ""
                 reason = f"the box was lost: {error}"
                 continue
             except ValidationError:
@@ -205,7 +266,7 @@ class LeanVerifier:
             if not ran.starved:
                 return ran, isolation
             reason = "Lean could not begin its threads"
-        return lost(f"no verdict after two attempts: {reason}", ""), ""
+        return (lost(f"no verdict after two attempts: {reason}", "") if reason else late), ""
 
     def _ask(self, role: Role, message: dict[str, Any]) -> tuple[Ran, str]:
         answer, isolation = self._boxes.ask(role, message)

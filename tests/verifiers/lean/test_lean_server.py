@@ -14,10 +14,18 @@ import pytest
 from lean_kit import Local
 
 from verifiers.lean import server
-from verifiers.lean.server import COLD, PROBE
+from verifiers.lean.controls import PROBE
+from verifiers.lean.server import COLD
 from verifiers.lean.toolchain import Toolchain
 
 RUNAWAY = "theorem x : @Nat.rec (fun _ => Nat) 0 (fun _ x => x) 100000000000000000000 = 0 := by decide +kernel"
+
+LONG = "b" * 100_000
+FLOOD = (
+    f"namespace {LONG}\ndef T : Prop := True\n"
+    f"theorem _root_.t (_ : {' ∧ '.join(['T'] * 30)}) : T := True.intro\nend {LONG}\n" + "#check @t\n" * 30
+)
+"""90 MB of names."""
 
 
 def ask(local: Local, source: str, **more: Any) -> dict[str, Any]:
@@ -26,7 +34,12 @@ def ask(local: Local, source: str, **more: Any) -> dict[str, Any]:
 
 
 def test_it_is_warm_and_can_replay(local: Local) -> None:
-    assert local.ask({"do": "describe"}) == {"warm": True, "problem": "", "replay": "library"}
+    assert local.ask({"do": "describe"}) == {
+        "warm": True,
+        "problem": "",
+        "replay": "library",
+        "headers": "warm",
+    }
 
 
 def test_a_step_compiles_and_gives_the_file(local: Local) -> None:
@@ -59,6 +72,7 @@ def test_much_output_is_dropped_and_too_much_ends_it(local: Local) -> None:
     answer = ask(local, "#check Nat\n" * 1500)
     assert (answer["ended"], answer["code"]) == ("exited", 0)
     assert len(answer["out"]) <= 256 << 10
+    assert ask(local, FLOOD)["ended"] == "output"
 
 
 def test_steps_share_nothing_and_leave_nothing(local: Local, tmp_path: Path, toolchain: Toolchain) -> None:
@@ -108,7 +122,9 @@ def test_a_replay_tells_true_files_from_false_ones(local: Local) -> None:
 def test_a_lean_that_cannot_be_set_up_beforehand_still_works(toolchain: Toolchain, tmp_path: Path) -> None:
     cold = Local(toolchain, tmp_path, flags=(COLD,))
     try:
-        assert cold.ask({"do": "describe"}) == {"warm": False, "problem": "", "replay": "library"}
+        said = cold.ask({"do": "describe"})
+        assert (said["warm"], said["problem"], said["replay"]) == (False, "", "library")
+        assert "set up beforehand" in said["headers"]
         assert ask(cold, PROBE)["code"] == 0
     finally:
         cold.kill()
@@ -118,12 +134,13 @@ TOOL = """#!{python}
 import ctypes, os, sys
 sys.path.insert(0, {root!r})
 from pathlib import Path
-from verifiers.lean.replay import Replay, ReplayRefused
+from verifiers.lean.native import Refused
+from verifiers.lean.replay import replay
 library = ctypes.CDLL({library!r}, mode=os.RTLD_NOW | os.RTLD_GLOBAL)
 library.lean_initialize()
 try:
-    Replay(library).run(Path(sys.argv[1] + ".olean"))
-except ReplayRefused as error:
+    replay(library, Path(sys.argv[1] + ".olean"))
+except Refused as error:
     os.write(2, str(error).encode())
     os._exit(1)
 os._exit(0)
@@ -132,7 +149,7 @@ ASK_TOOL = """
 import json, sys
 sys.path.insert(0, {root!r})
 from verifiers.lean.running import Lean, Step
-from verifiers.lean.server import FALSE_PROBE, PROBE
+from verifiers.lean.controls import FALSE_PROBE, PROBE
 lean = Lean({library!r})
 lean.tool, lean.replays = {tool!r}, "tool"
 limits = {{"module": "X", "seconds": 60, "memory_mib": 2048}}

@@ -41,6 +41,48 @@ def test_elans_default_comes_first_and_then_the_newest(toolchain: Toolchain, tmp
     assert found.root.name == names[0]
 
 
+def test_a_default_may_be_named_as_people_name_it(toolchain: Toolchain, tmp_path: Path) -> None:
+    folder = elan(tmp_path, "leanprover--lean4---v4.9.0", "leanprover--lean4---v4.20.1", "mine", like=toolchain)
+    environ = {"HOME": str(tmp_path), "PATH": ""}
+    for name, expected in (
+        ("4.9.0", "leanprover--lean4---v4.9.0"),
+        ("v4.9.0", "leanprover--lean4---v4.9.0"),
+        ("mine", "mine"),
+        ("leanprover/lean4:stable", "leanprover--lean4---v4.20.1"),
+        ("leanprover/lean4:v4.1.0", "leanprover--lean4---v4.20.1"),
+    ):
+        (folder.parent / "settings.toml").write_text(f'version = "12"\ndefault_toolchain = "{name}"\n')
+        found = find(environ=environ)
+        assert found is not None
+        assert found.root.name == expected
+
+
+def test_a_toolchain_that_is_half_there_is_none(toolchain: Toolchain, tmp_path: Path) -> None:
+    folder = elan(tmp_path, "leanprover--lean4---v4.9.0", "leanprover--lean4---v4.20.1", like=toolchain)
+    (folder / "leanprover--lean4---v4.20.1" / "lib" / "lean" / "Init.olean").unlink()
+    found = find(environ={"HOME": str(tmp_path), "PATH": ""})
+    assert found is not None
+    assert found.root.name == "leanprover--lean4---v4.9.0"
+
+
+def test_a_projects_own_toolchain_is_taken_and_no_other(toolchain: Toolchain, tmp_path: Path) -> None:
+    elan(tmp_path, "leanprover--lean4---v4.9.0", "leanprover--lean4---v4.20.1", like=toolchain)
+    project = tmp_path / "project"
+    project.mkdir()
+    environ = {"HOME": str(tmp_path), "PATH": "", "LEAN_PROJECT": str(project)}
+    for named, expected in (
+        ("leanprover/lean4:v4.9.0\n", "leanprover--lean4---v4.9.0"),
+        ("leanprover/lean4:nightly", "leanprover--lean4---v4.20.1"),
+        ("leanprover/lean4:v4.10.0", None),
+    ):
+        (project / "lean-toolchain").write_text(named)
+        found = find(environ=environ)
+        assert (found.root.name if found else None) == expected
+    found = find(toolchain.root, environ=environ)
+    assert found is not None
+    assert found.source == "configured"
+
+
 def test_elan_may_live_elsewhere(toolchain: Toolchain, tmp_path: Path) -> None:
     folder = elan(tmp_path, "leanprover--lean4---v4.9.0", like=toolchain)
     found = find(environ={"ELAN_HOME": str(folder.parent), "HOME": "/nowhere", "PATH": ""})

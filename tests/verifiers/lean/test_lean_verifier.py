@@ -14,7 +14,7 @@ from lean_kit import Local
 from runtime.errors import RefusedError
 from runtime.settings import BrokerSettings, RuntimeSettings
 from verifiers.errors import SpecError
-from verifiers.lean.canaries import DEFINED, FALSE, TRUE
+from verifiers.lean.canary_specs import DEFINED, FALSE, TRUE
 from verifiers.lean.spec import LeanSpec
 from verifiers.lean.toolchain import Toolchain
 from verifiers.lean.verifier import LeanVerifier
@@ -35,6 +35,7 @@ def test_a_proof_passes_with_what_it_rests_on(lean: LeanVerifier) -> None:
     assert verdict.evidence["axioms"] == []
     assert verdict.evidence["kernel_replayed"] == "yes"
     assert verdict.evidence["theorem"] == "target"
+    assert verdict.evidence["headers"] == "warm"
 
 
 def test_the_axioms_are_named(lean: LeanVerifier) -> None:
@@ -122,9 +123,11 @@ def test_a_replay_that_is_asked_for_and_cannot_be_had_is_nobodys_fault(
 ) -> None:
     assert lean.verify(TRUE.model_copy(update={"require_replay": True}), GOOD).passed
     monkeypatch.setattr(lean._boxes, "replays", False)
+    monkeypatch.setattr(lean._boxes, "headers", "not with this version")
     verdict = lean.verify(TRUE, GOOD)
     assert verdict.passed
     assert verdict.evidence["kernel_replayed"] == "no"
+    assert verdict.evidence["headers"] == "cold: not with this version"
     refused = lean.verify(TRUE.model_copy(update={"require_replay": True}), GOOD)
     assert refused.outcome is Outcome.INFRA_ERROR
     assert refused.ground is Ground.BROKEN
@@ -186,12 +189,12 @@ def test_a_box_that_was_too_small_is_a_matter_of_memory(local: Local, toolchain:
 
 
 def test_memory_beyond_the_specs_is_a_failure_that_says_so(lean: LeanVerifier) -> None:
-    spec = LeanSpec(statement="theorem target : 2 + 2 = 5 := sorry", memory_mib=256, seconds=20)
+    spec = LeanSpec(statement="theorem target : 2 + 2 = 5 := sorry", memory_mib=256, seconds=200)
     text = (
         "theorem target : 2 + 2 = 5 :=\n"
         "  have : @Nat.rec (fun _ => Nat) 2 (fun _ x => Nat.mul x x) 32 = 0 := by decide +kernel\n  sorry"
     )
-    verdict = lean.verify(spec, text)
+    verdict = lean.verify(spec, text, 200.0)
     assert (verdict.outcome, verdict.ground) == (Outcome.FAIL, Ground.MEMORY), verdict
 
 
@@ -258,6 +261,8 @@ def test_boxes_of_one_kind_never_do_the_others_work(local: Local, toolchain: Too
         return kept[-1]
 
     verifier = LeanVerifier(launch, toolchain, most=1)
+    assert verifier.verify(TRUE, GOOD).passed
+    verifier._boxes.headers = ""  # as where headers cannot be imported beforehand
     assert verifier.verify(TRUE, GOOD).passed
     assert sorted(map(sorted, asked.values())) == [["AssayCheck", "AssayStatement", "Replay"], ["AssaySubmission"]]
 

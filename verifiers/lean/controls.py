@@ -1,0 +1,99 @@
+"""What a server tries before it believes itself: that Lean works, and that each shortcut accepts what is true and
+refuses what is not, here and with this version."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from typing import Any
+
+from verifiers.lean.headers import Headers
+from verifiers.lean.running import Lean, Step
+
+PROBE = "theorem probe : True := True.intro\n"
+FALSE_PROBE = "set_option debug.skipKernelTC true\ntheorem probe : False := by decide +kernel\n"
+"""What only a replay finds."""
+STATED = "theorem probe.stated : True := sorry\n"
+CHECK = "\ntheorem probe.check : type_of% @probe.stated := @probe\n#print axioms probe.check\n"
+LIMITS: dict[str, Any] = {"seconds": 60.0, "memory_mib": 4096}
+
+
+def probe(lean: Lean) -> str:
+    """What is wrong with this Lean; nothing when a small theorem compiles."""
+    answer = Step(lean, LIMITS | {"source": PROBE, "module": "Probe"}).run()
+    if answer["ended"] == "exited" and answer["code"] == 0:
+        return ""
+    said = (answer["out"] + answer["err"]).strip()[:1000]
+    return f"a small theorem does not compile: {answer['ended']} {answer['code']}: {said}"
+
+
+def prove_replay(lean: Lean) -> str:
+    """How a replay accepts a file that is true and refuses one that is not: by the shared library, by the toolchain's
+    own tool, or not at all."""
+    limits = LIMITS | {"module": "Probe"}
+    made = [Step(lean, limits | {"source": source, "keep": True}).run().get("file") for source in (PROBE, FALSE_PROBE)]
+    if None in made:
+        return ""
+    for way in ("library", *(["tool"] if lean.tool else [])):
+        lean.replays = way
+        again = [Step(lean, limits | {"files": {"Probe.olean": file}, "replay": "Probe.olean"}).run() for file in made]
+        true, false = (one.get("replayed") if (one["ended"], one["code"]) == ("exited", 0) else None for one in again)
+        if true == "yes" and false is not None and "(kernel)" in false:
+            return way
+    lean.replays = ""
+    return ""
+
+
+def prove_headers(lean: Lean, foreign: Sequence[int] = ()) -> str:
+    """What is wrong with headers that are imported beforehand; nothing when a file that is compiled with one is, byte
+    by byte, what Lean's command line makes of it, and a check with one tells true, false, open and other proofs
+    apart."""
+    if not lean.warm:
+        return "this Lean does not bear to be set up beforehand"
+    headers = Headers(lean, foreign)
+    limits = LIMITS | {"header": ["Init"]}
+
+    def by_itself(source: str) -> str:
+        step = LIMITS | {"source": source, "module": "Probe", "keep": True}
+        return str(Step(lean, step, spared=headers.pids).run().get("file", ""))
+
+    def compiled(source: str, module: str = "Probe") -> dict[str, Any]:
+        return headers.ask(limits | {"source": f"\n{source}", "module": module, "keep": True})
+
+    def checked(file: str) -> dict[str, Any]:
+        files = {"Stated.olean": stated, "Probe.olean": file}
+        asked = {"source": CHECK, "module": "Check", "files": files, "add": list(files), "bare": ["Probe.olean"]}
+        return headers.ask(limits | asked)
+
+    try:
+        lean.plain = base64.b64decode(by_itself(PROBE))
+        cold = by_itself(f"import Init\n{PROBE}")
+        true, wrong = compiled(PROBE), compiled("theorem probe : False := True.intro\n")
+        if not cold or true.get("file") != cold:
+            return f"a file that is compiled with a header is another one: {_told(true)}"
+        if (wrong["ended"], wrong["code"]) != ("exited", 1) or '"severity":"error"' not in wrong["out"]:
+            return f"a wrong proof is not refused: {_told(wrong)}"
+        stated = compiled(STATED, "Stated").get("file", "")
+        found = checked(true["file"])
+        if not _passes(found) or "does not depend on any axioms" not in found["out"]:
+            return f"a true proof is not accepted: {_told(found)}"
+        found = checked(compiled(FALSE_PROBE).get("file", ""))
+        if found["ended"] != "cold" or "(kernel)" not in found["err"]:
+            return f"what the kernel has not seen is not found: {_told(found)}"
+        found = checked(compiled("theorem probe (p : Prop) (h : p) : p := h\n").get("file", ""))
+        if _passes(found) or found["ended"] not in ("exited", "cold"):
+            return f"another theorem is not told apart: {_told(found)}"
+        found = checked(compiled("theorem probe : True := sorry\n").get("file", ""))
+        if not _passes(found) or "[sorryAx]" not in found["out"]:
+            return f"an open proof is not told apart: {_told(found)}"
+    finally:
+        headers.end()
+    return ""
+
+
+def _passes(answer: dict[str, Any]) -> bool:
+    return (answer["ended"], answer["code"], answer.get("replayed")) == ("exited", 0, "yes")
+
+
+def _told(answer: dict[str, Any]) -> str:
+    return f"{answer['ended']} {answer['code']}: {(answer['out'] + answer['err']).strip()[:500]}"

@@ -1,0 +1,181 @@
+"""Inside a box: processes forked from the server that have imported a header, and fork again for each step.
+
+What always holds: one step at a time; a header's process serves steps of its own box only, so that one which a
+submission could reach never checks anything; who asks has an answer within the step's own clock, and a header's import
+counts on it. Headers are ended, the least recently used first, when there are more than MOST_HEADERS, or when those
+that are not in use take more memory than a step leaves them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import select
+import signal
+import socket
+import time
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from verifiers.lean.running import PR_SET_PDEATHSIG, Lean, Step, resident
+from verifiers.lean.warm import NotWarm, Warm
+from verifiers.workers.frames import FrameError, Frames, encode
+
+MOST_HEADERS = 6
+IDLE_MIB = 64.0
+"""What headers that are not in use may take, unless a step says more."""
+GRACE = 0.3
+"""Seconds that a header's process gets beyond a step's own clock to say that the time is over."""
+LOOK_SECONDS = 0.02
+PR_SET_CHILD_SUBREAPER = 36
+
+
+class Lost(Exception):
+    """No answer. `ended` is `timeout`, `memory` or `cold`."""
+
+    def __init__(self, ended: str, said: str = "") -> None:
+        super().__init__(said)
+        self.ended = ended
+
+
+class Header:
+    """One process with one header."""
+
+    def __init__(
+        self, lean: Lean, modules: tuple[str, ...], deadline: float, memory_mib: float, foreign: Iterable[int]
+    ) -> None:
+        """`foreign` are descriptors that it has no business with. Raises Lost."""
+        ours, theirs = socket.socketpair()
+        self.pid = os.fork()
+        if self.pid == 0:
+            _serve(lean, modules, theirs, [ours.detach(), *foreign])
+        theirs.close()
+        self._socket = ours
+        self._frames = Frames()
+        try:
+            said = self._receive(deadline, memory_mib)
+        except Lost:
+            self.end()
+            raise
+        if said["problem"]:
+            self.end()
+            raise Lost("cold", said["problem"])
+
+    def ask(self, message: dict[str, Any]) -> dict[str, Any]:
+        """A step's answer. Raises Lost; then the header has to be ended."""
+        deadline = time.monotonic() + float(message["seconds"]) + GRACE
+        try:
+            self._socket.sendall(encode(message))
+        except OSError as error:
+            raise Lost("cold", f"the header's process is gone: {error}") from error
+        return self._receive(deadline)
+
+    @property
+    def descriptor(self) -> int:
+        return self._socket.fileno()
+
+    @property
+    def mib(self) -> float:
+        """Beyond what it shares with the server."""
+        return resident(self.pid) - resident(os.getpid())
+
+    def end(self) -> None:
+        self._socket.close()
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(self.pid, 0)
+
+    def _receive(self, deadline: float, memory_mib: float | None = None) -> dict[str, Any]:
+        while True:
+            try:
+                found = self._frames.next()
+            except FrameError as error:
+                raise Lost("cold", str(error)) from error
+            if found is not None:
+                return dict(found)
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise Lost("timeout")
+            if memory_mib is not None and self.mib > memory_mib:
+                raise Lost("memory")
+            look = left if memory_mib is None else min(left, LOOK_SECONDS)
+            if select.select([self._socket], [], [], look)[0]:
+                try:
+                    data = self._socket.recv(1 << 20)
+                except OSError:
+                    data = b""
+                if not data:
+                    raise Lost("cold", "the header's process ended")
+                self._frames.feed(data)
+
+
+class Headers:
+    """All of one server's."""
+
+    def __init__(self, lean: Lean, foreign: Sequence[int] = ()) -> None:
+        """`foreign` are descriptors of the server's that a header's process has no business with."""
+        self._lean = lean
+        self._foreign = foreign
+        self._kept: OrderedDict[tuple[str, ...], Header] = OrderedDict()
+
+    @property
+    def pids(self) -> frozenset[int]:
+        return frozenset(header.pid for header in self._kept.values())
+
+    def ask(self, message: dict[str, Any]) -> dict[str, Any]:
+        """The answer of a step that has a "header": modules that its source's imports would be."""
+        began = time.monotonic()
+        deadline = began + float(message["seconds"])
+        modules = tuple(message["header"])
+        try:
+            header = self._header(modules, deadline, message)
+            return header.ask(message | {"seconds": max(0.1, deadline - time.monotonic())})
+        except Lost as error:
+            if modules in self._kept:
+                self._kept.pop(modules).end()
+            seconds = round(time.monotonic() - began, 4)
+            told = {"code": 0, "seconds": seconds, "cpu": 0.0, "peak_mib": 0.0, "out": "", "err": str(error)}
+            return {"ended": error.ended} | told
+
+    def end(self) -> None:
+        while self._kept:
+            self._kept.popitem()[1].end()
+
+    def _header(self, modules: tuple[str, ...], deadline: float, message: dict[str, Any]) -> Header:
+        if modules not in self._kept:
+            most = float(message.get("idle_mib", IDLE_MIB))
+            while len(self._kept) >= MOST_HEADERS or sum(header.mib for header in self._kept.values()) > most:
+                self._kept.popitem(last=False)[1].end()
+            foreign = [*self._foreign, *(header.descriptor for header in self._kept.values())]
+            self._kept[modules] = Header(self._lean, modules, deadline, float(message["memory_mib"]), foreign)
+        self._kept.move_to_end(modules)
+        return self._kept[modules]
+
+
+def _serve(lean: Lean, modules: tuple[str, ...], connection: socket.socket, foreign: Iterable[int]) -> None:
+    """Never returns. Descriptors that Lean's own event loop has are left alone: it would go on using their numbers."""
+    try:
+        libc = ctypes.CDLL(None)
+        libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        libc.prctl(PR_SET_CHILD_SUBREAPER, 1)
+        nothing = os.open(os.devnull, os.O_RDWR)
+        os.dup2(nothing, 0)
+        os.dup2(nothing, 1)
+        for descriptor in (nothing, *foreign):
+            os.close(descriptor)
+        try:
+            warm = Warm(lean.library, modules, lean.plain)
+        except NotWarm as error:
+            connection.sendall(encode({"problem": str(error)[:2000]}))
+            os._exit(0)
+        connection.sendall(encode({"problem": ""}))
+        frames = Frames()
+        while data := connection.recv(1 << 20):
+            frames.feed(data)
+            while (message := frames.next()) is not None:
+                connection.sendall(encode(Step(lean, message, warm=warm).run()))
+    finally:
+        os._exit(0)

@@ -1,0 +1,116 @@
+"""A header's environment, imported once; every fork of the process that has it goes on from there.
+
+Lean's own `importModules` makes it, and its own `Elab.process` elaborates what comes after the imports: what the
+command line calls too, without the header. A fork can first add compiled files by the kernel's replay, so that what is
+elaborated then rests on nothing that the kernel has not checked, and on none of their entries.
+
+What always holds: the process that imports runs nothing of a submission; what cannot be done warm is NotWarm, and has
+to be done cold. Nothing here decides what a submission proves: Lean's messages do, as ever.
+Source: src/Lean/Elab/Frontend.lean, src/Lean/Elab/Import.lean; Lean 4.35.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from verifiers.lean.native import FUNCTIONS, IMPORTS, NOTHING, Native, Refused, elements, field, text
+
+OPTION = re.compile(r"-D(?P<name>[A-Za-z][A-Za-z0-9.]*)=(?P<value>\d+)\Z")
+USUAL: dict[str, int | bool] = {"Elab.async": True, "internal.cmdlineSnapshots": True}
+"""What the command line sets by itself; no version minds an option that it does not know."""
+STACK = 1 << 30
+"""Bytes, as Lean gives its own threads. They are taken when they are used."""
+
+
+class NotWarm(Exception):
+    """It has to be done cold; the message says why."""
+
+
+class Warm:
+    """One header's environment, in this process."""
+
+    def __init__(self, library: Any, modules: Sequence[str], plain: bytes) -> None:
+        """`plain` is a compiled file that imported nothing by name. Raises NotWarm."""
+        try:
+            native = self._native = Native(library, FUNCTIONS)
+            native.begin(initialisers=True)
+            with tempfile.NamedTemporaryFile(suffix=".olean") as file:
+                file.write(plain)
+                file.flush()
+                usual = field(native.module(Path(file.name)), IMPORTS)
+            self._environment = native.environment(native.imports(usual, modules), extensions=True)
+        except (AttributeError, ValueError, Refused) as error:
+            raise NotWarm(f"the header cannot be imported beforehand: {error}") from error
+
+    def prepare(self, folder: Path, message: dict[str, Any]) -> dict[str, Any]:
+        """In a fork: the files to add, one by one, through the kernel. Raises NotWarm, with what the kernel says."""
+        self._native.begin_tasks()
+        added = message.get("add", ())
+        if not added:
+            return {}
+        kernel = self._native.call("lean_elab_environment_to_kernel_env", self._environment)
+        try:
+            for name in added:
+                kernel = self._native.replay(self._native.module(folder / name), kernel)
+        except Refused as error:
+            raise NotWarm(str(error)[:2000]) from error
+        self._environment = self._native.call("l_Lean_Environment_ofKernelEnv", kernel)
+        return {"replayed": "yes"}
+
+    def elaborate(self, folder: Path, message: dict[str, Any]) -> int:
+        """In a fork: what `lean --json` writes and answers for a source without its imports. Raises NotWarm."""
+        found: list[int | Exception] = []
+
+        def work() -> None:
+            try:
+                self._native.call("lean_initialize_thread")
+                found.append(self._elaborate(folder, message))
+            except Exception as error:  # noqa: BLE001 - goes on in the thread that waits
+                found.append(error)
+
+        threading.stack_size(STACK)
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        if isinstance(found[0], Refused):
+            raise NotWarm(str(found[0])[:2000])
+        if isinstance(found[0], Exception):
+            raise found[0]
+        return found[0]
+
+    def _elaborate(self, folder: Path, message: dict[str, Any]) -> int:
+        native, module = self._native, message["module"]
+        options = native.chosen(_options(message.get("options", ())))
+        main = native.call("l_Lean_Environment_setMainModule", self._environment, native.name(module))
+        pair = native.act("l_Lean_Elab_process", native.string(message["source"]), main, options, NOTHING)
+        environment, log = field(pair, 0), field(pair, 1)
+        native.call("lean_mark_persistent", log)
+        code = self._tell(log)
+        if code == 0 and message.get("keep"):
+            native.act("l_Lean_writeModule", environment, native.string(str(folder / f"{module}.olean")), 1)
+        return code
+
+    def _tell(self, log: int) -> int:
+        """Writes the messages; 1 where one of them is an error."""
+        code = 0
+        for message in elements(self._native.call("l_Lean_MessageLog_toArray", log)):
+            line = text(self._native.call("l_Lean_Json_compress", self._native.told("l_Lean_Message_toJson", message)))
+            code |= json.loads(line)["severity"] == "error"
+            rest = memoryview(f"{line}\n".encode())
+            while rest:
+                rest = rest[os.write(1, rest) :]
+        return code
+
+
+def _options(given: Sequence[str]) -> dict[str, int | bool]:
+    found = [OPTION.match(option) for option in given]
+    if None in found:
+        raise NotWarm(f"options that only the command line knows: {given}")
+    return USUAL | {one["name"]: int(one["value"]) for one in found if one}
