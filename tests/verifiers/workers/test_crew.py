@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from verifiers.registry import decide
-from verifiers.spec import IntegerSpec
+from verifiers.registry import DECIDE, decide
+from verifiers.spec import AnswerSpec, IntegerSpec
 from verifiers.verdict import Outcome
-from verifiers.workers.crew import PASSED_ON, Crew
+from verifiers.workers.crew import PASSED_ON, Crew, CrewLost
 from verifiers.workers.frames import HEADER, encode
 from verifiers.workers.jobs import Item, Job, Waiting
 from verifiers.workers.lines import CLOCK, Kind, Lines, pack
@@ -83,6 +83,10 @@ def right(index: int, answer: str) -> bytes:
     return encode({"index": index, "kind": "verdict", "verdict": verdict})
 
 
+def load(crew: Crew, pipes: Pipes, place: int) -> None:
+    hear(crew, pipes, pack(0, Kind.LOADED, bytes([place])))
+
+
 def ended(why: str, status: int, item: int, cpu: float = 0.0) -> bytes:
     return json.dumps({"why": why, "status": status, "item": item, "cpu": cpu}).encode()
 
@@ -132,6 +136,29 @@ def test_an_item_that_is_lost_with_others_again_and_again_is_our_failure(pipes: 
         hear(crew, pipes, pack(hand, Kind.ENDED, ended("died", 1, -1)))
     assert job.verdicts[0].outcome is Outcome.INFRA_ERROR
     assert "exit code 1" in job.verdicts[0].reason
+
+
+def test_nothing_that_needs_a_package_is_given_before_it_is_loaded_and_old_hands_end(pipes: Pipes) -> None:
+    crew, _ = crew_with(pipes, "1")
+    assert pipes.given() == [(1, 0, [[SPEC.model_dump_json(), "1"]])]
+    late = Job([(AnswerSpec(expected="1/2"), "0.5")], 5.0)
+    late.waiting.append(Item(late, 0))
+    crew._waiting.add(late)
+    step(crew)
+    assert pipes.given() == [(0, -Kind.LOAD, [])]
+    hear(crew, pipes, pack(1, Kind.SAID, right(0, "1")))
+    assert pipes.given() == [(1, -Kind.KILL, [])]  # it has not got what was loaded since
+    load(crew, pipes, DECIDE.index("verifiers.answers"))
+    ((hand, first, items),) = pipes.given()
+    assert (hand, first, len(items)) == (2, 0, 1)
+
+
+def test_a_package_that_nobody_asked_for_is_not_loaded(pipes: Pipes) -> None:
+    crew, _ = crew_with(pipes, "1")
+    for body in (b"\xff", b"\0", b""):
+        os.write(pipes.says, pack(0, Kind.LOADED, body))
+        with pytest.raises(CrewLost, match="protocol"):
+            crew.hear()
 
 
 def test_a_time_out_is_its_own_only_if_it_computed(pipes: Pipes) -> None:
