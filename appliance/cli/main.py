@@ -7,6 +7,7 @@ never a traceback; what a model wrote cannot steer the terminal; nothing heavy i
 from __future__ import annotations
 
 import os
+import select
 import sys
 import traceback
 from typing import Annotated
@@ -15,6 +16,9 @@ import typer
 
 from appliance.cli import check, cluster, cycles, jobs, models, sandbox, service
 from appliance.cli.options import Data
+
+NO_READER = 141
+"""What a shell says of a program that a broken pipe has ended."""
 
 app = typer.Typer(
     name="assay",
@@ -61,12 +65,21 @@ def main() -> None:
         command(prog_name="assay")
     except KeyboardInterrupt:
         sys.exit(130)
-    except BrokenPipeError:
-        # Whoever read the output (head, less) has seen enough.
-        sys.stderr.close()
-        sys.exit(141)
+    except SystemExit as left:
+        # The parser of the command line makes 1 of a broken pipe, which is the code of a verdict.
+        broken = left.__context__
+        if not isinstance(broken, BrokenPipeError):
+            raise
+        sys.exit(NO_READER if _nobody_reads() else complain(broken))
     except Exception as error:  # noqa: BLE001 - the outermost frame: said to the person, never swallowed
         sys.exit(complain(error))
+
+
+def _nobody_reads() -> bool:
+    """Whether whoever read the output (head, less) has seen enough."""
+    watch = select.poll()
+    watch.register(1, 0)
+    return any(event & (select.POLLERR | select.POLLHUP) for _, event in watch.poll(0))
 
 
 def complain(error: Exception) -> int:

@@ -157,3 +157,20 @@ def test_an_error_that_nobody_foresaw_is_said_and_its_traceback_is_one_variable_
         )
         assert (told.returncode, "ZeroDivisionError" in told.stderr) == (5, True)
         assert "\n  File" not in told.stderr or shown
+
+
+def test_who_wants_no_more_of_the_output_ends_the_command_with_a_code_of_its_own(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        told = subprocess.run(
+            [*ASSAY, "config", "show", "--json"],
+            env=os.environ | {"ASSAY_DATA": str(tmp_path / "data")},
+            stdout=writing,
+            stderr=subprocess.PIPE,
+            timeout=60,
+            check=False,
+        )
+    finally:
+        os.close(writing)
+    assert (told.returncode, told.stderr) == (141, b"")
