@@ -22,18 +22,19 @@ def settled(value: Value, scalars: Scalars) -> Value:
     if not isinstance(value, Approximated):
         return value
     near, place = _last_place(value.near)
-    half = place / 2
-    rounded = _within(value.exact, near - half, near + half, scalars)
-    cut_off = _within(value.exact, *((near, near + place) if near >= 0 else (near - place, near)), scalars)
+    above, below = (_side(value.exact, near + side * place / 2, scalars) for side in (1, -1))
+    rounded = above in (0, -1) and below in (0, 1)
+    outwards = 1 if near >= 0 else -1
+    beyond = _side(value.exact, near + outwards * place, scalars)
+    cut_off = _side(value.exact, near, scalars) in (0, outwards) and beyond == -outwards
     if not (rounded or cut_off):
         raise GrammarError("an approximation that does not agree with the value before it")
     return value.of
 
 
-def _within(exact: Expression, low: Fraction, high: Fraction, scalars: Scalars) -> bool:
-    """Whether a constant certainly lies between two bounds, or on one of them."""
-    above, below = (scalars.sign(Sum((exact, Number(-bound)))) for bound in (low, high))
-    return above in (0, 1) and below in (0, -1)
+def _side(exact: Expression, bound: Fraction, scalars: Scalars) -> int | None:
+    """-1 below the bound, 1 above, 0 on it; None where that is open."""
+    return scalars.sign(Sum((exact, Number(-bound))))
 
 
 def _last_place(node: Expression) -> tuple[Fraction, Fraction]:
