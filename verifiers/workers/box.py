@@ -32,7 +32,7 @@ READ = 1 << 20
 START_SECONDS = 90.0
 """For a broker of our own to begin, and for the program to be warm."""
 END_SECONDS = 15.0
-GIVES_WAY_SECONDS = 2.0
+GIVES_WAY_SECONDS = 0.5
 """Without an answer, after which a box gives way to others."""
 LAST_SECONDS = 1.0
 """Of the time for an answer, in which it does not: what is late has to be ended in time."""
