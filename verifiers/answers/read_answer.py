@@ -13,6 +13,10 @@ Where one text has two usual readings, this is the choice:
 - `A` alone is a choice unless the expected answer is mathematics. `xy` is a product, `yes` is a word.
 - `\\sin^{-1} x` is the inverse function. `x = 1, 2` and `x = 1, x = 2` are alternatives, `x = 1, y = 2` a system.
 - `\\pm` makes two answers. `0.(3)` and `0.\\overline{3}` recur. `1.5 million` is a number.
+- `3:2` is a ratio, `3:20` a time of day, unless a ratio or a number is expected. `\\approx` adds nothing to a value.
+- `1, 2, \\dots, 10` goes on by adding. `k \\pi, k \\in Z` and `x \\equiv 3 \\pmod 7` are sets of numbers.
+- `25 \\frac{m}{s}` with a blank has a unit, `25\\frac{m}{n}` none. `twelve` is 12 where a number is expected.
+- `(n+1)2^{n-1}` and `n2^n` are products, `a2^3` is refused.
 - `3/4 x`, with a blank, is three quarters of x. `1/2x`, `x/2y`, `\\sin x (x+1)`, `\\sin x/2`, `6 7`, `2x2`, `12,05`
   and `5 J/kg K` are refused. Natural numbers begin with 1.
 
