@@ -23,6 +23,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from statistics import median, quantiles
 from typing import Any, NamedTuple
@@ -45,8 +46,9 @@ from verifiers.verdict import Outcome, Verdict
 BAR = 0.10
 RATE = 50.0
 BATCH, THREADS = 16, 4
-POOL = 4_000
-"""Ordinary pairs, which are gone through again and again in each window."""
+MOST_RATE = 8_000
+"""So many pairs are made for each second of a window in which it goes as fast as it goes. No window has the pairs of
+another: a hand that has decided something before is quicker."""
 PAUSE = 1.0
 """Between two hostile submissions, at least, from start to start."""
 REST = 0.5
@@ -106,24 +108,25 @@ class Answered(NamedTuple):
     ground: str
 
 
-def ordinary() -> list[Sort]:
-    return [(AnswerSpec(expected=gold, form="equal"), answer) for gold, answer in pairs(POOL)]
+def ordinary() -> Iterator[Sort]:
+    return ((AnswerSpec(expected=gold, form="equal"), answer) for gold, answer in pairs(10**9))
 
 
-def steady(checker: Checker, given: list[Sort], seconds: float) -> Window:
+def steady(checker: Checker, source: Iterator[Sort], seconds: float) -> Window:
     """One at a time, each due at its moment, whether the one before was late or not."""
     taken: list[float] = []
+    given = list(islice(source, int(seconds * RATE)))
     begun = time.monotonic()
-    for number in range(int(seconds * RATE)):
+    for number, (spec, answer) in enumerate(given):
         due = begun + number / RATE
         time.sleep(max(0.0, due - time.monotonic()))
-        spec, answer = given[number % len(given)]
         _sound(checker.check(spec, answer))
         taken.append(time.monotonic() - due)
     return _window(taken, len(taken) / (time.monotonic() - begun))
 
 
-def saturated(checker: Checker, given: list[Sort], seconds: float) -> Window:
+def saturated(checker: Checker, source: Iterator[Sort], seconds: float) -> Window:
+    given = list(islice(source, int(seconds * MOST_RATE)))
     taken: list[float] = []
     checked = [0]
     lock = threading.Lock()
@@ -181,26 +184,26 @@ def in_flight(checker: Checker, sort: Sort, limit: float, at_once: int) -> Itera
             thread.join()
 
 
-Load = Callable[[Checker, list[Sort], float], Window]
+Load = Callable[[Checker, Iterator[Sort], float], Window]
 
 
 def delays(
     checker: Checker, load: Load, sorts: dict[str, Sort], options: argparse.Namespace
 ) -> tuple[dict[str, Any], Window]:
     """What each sort costs its neighbours, and the middle of the windows without any."""
-    given = ordinary()
-    load(checker, given, 1.0)
+    source = ordinary()
+    load(checker, source, 1.0)
     without: list[Window] = []
     ratios: dict[str, list[Window]] = {name: [] for name in sorts}
     answers: dict[str, list[Answered]] = {name: [] for name in sorts}
     for _ in range(options.rounds):
         for name, sort in sorts.items():
-            before = load(checker, given, options.seconds / 2)
+            before = load(checker, source, options.seconds / 2)
             with in_flight(checker, sort, options.limit, options.at_once) as answered:
-                held = load(checker, given, options.seconds)
+                held = load(checker, source, options.seconds)
             answers[name] += answered
             time.sleep(REST)
-            after = load(checker, given, options.seconds / 2)
+            after = load(checker, source, options.seconds / 2)
             without += [before, after]
             usual = Window(*(sum(both) / 2 for both in zip(before, after, strict=True)))
             ratios[name].append(
