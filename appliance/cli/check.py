@@ -126,6 +126,7 @@ def lean(
     as_json: Json = False,
 ) -> None:
     """Does this file prove the statement, with no axiom but those allowed? 0 yes, 1 no."""
+    options.needs_toolchain(toolchain)
     fields = options.fields_of(spec, "lean")
     if statement is not None:
         fields["statement"] = options.text_of(statement, "--statement")

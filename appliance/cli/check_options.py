@@ -76,6 +76,18 @@ def needs_field(fields: Mapping[str, Any], name: str, pairs: Path | None) -> Non
         raise usage(f"--{name} is missing", f"give --{name} FILE, or --pairs FILE for many")
 
 
+def needs_toolchain(folder: Path | None) -> None:
+    """Raises AssayError for a folder that is named and holds no Lean."""
+    if folder is None:
+        return
+    from verifiers.lean.toolchain import find
+
+    if find(folder) is None:
+        raise usage(
+            f"{folder} holds no Lean toolchain", "--lean names the folder of one, such as elan's; it has lib/lean"
+        )
+
+
 def text_of(name: str, option: str) -> str:
     """What a file holds, or standard input. Raises AssayError for what is no text, or too much."""
     try:

@@ -61,6 +61,8 @@ def show_verdict(verdict: Verdict, *, evidence: bool, as_json: bool) -> None:
     ground = f" ({verdict.ground.value})" if verdict.ground else ""
     show_line(f"{ground}  {printable(verdict.reason, limit=REASON)}")
     tools = ", ".join(f"{name} {version}" for name, version in verdict.tools.items())
+    if verdict.outcome is Outcome.INFRA_ERROR and isinstance(hint := verdict.evidence.get("hint"), str):
+        show_line(f"  {printable(hint, limit=REASON)}")
     by = ", ".join(filter(None, (f"{verdict.verifier} {verdict.version}", tools, verdict.isolation)))
     score = "" if verdict.score in (0.0, 1.0) else f"  score {verdict.score:.3f}"
     show_line(f"  {by}, {verdict.seconds:.3f} s{score}")

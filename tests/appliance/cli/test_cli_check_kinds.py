@@ -183,6 +183,7 @@ def test_a_judge_that_is_none_or_reads_too_little_is_said(checked, tmp_path) -> 
         (["smt", "--spec", "/dev/null", "--question", "model"], "claim"),
         (["lean", "--submission", "/dev/null"], "statement"),
         (["lean"], "--statement is missing"),
+        (["lean", "--lean", "/no/such"], "/no/such holds no Lean toolchain"),
         (["smt", "--submission", "/dev/null"], "--claim is missing"),
         (["smt", "--claim", "/dev/null"], "no goal"),
         (["smt", "--claim", "-", "--submission", "-"], "no standard input left"),
