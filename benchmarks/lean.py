@@ -1,11 +1,14 @@
 """Proofs checked in a second: warm boxes beside a process of Lean's own for each step, in one run.
 
-    python benchmarks/lean.py [--lean FOLDER] [--seconds 8] [--json FILE]
+    python benchmarks/lean.py [--lean FOLDER] [--compiled FOLDER --imports NAME ...] [--seconds 8] [--json FILE]
 
-Without a folder the toolchain for tests is made (tests/verifiers/lean/stand_in.py). Four small theorems take turns. A
-check of ours is a screening, a compilation in one box, the check and the kernel's second look in another. "Fresh" runs
-the same two compilations as `python -c` processes that load Lean's library, one after the other on each core, without a
-box: the least that a checker does that starts Lean for every step. The bar: 20 checks a second on 2 cores.
+Without a folder the toolchain for tests is made (tests/verifiers/lean/stand_in.py). Four small theorems take turns,
+with a header of the modules that --imports names, from --compiled beside the toolchain's own. A check of ours is a
+screening, a compilation in one box, the check and the kernel's second look in another; "cold" is the same without
+headers that are imported beforehand. "Fresh" runs two compilations as `python -c` processes that load Lean's library,
+one after the other on each core, without a box: the least that a checker does that starts Lean for every step. The bar:
+20 checks a second on 2 cores. "Late" is how many seconds after its limit of 1 s an answer came, for what never ends,
+takes all memory or writes without end; the bar is 1.
 """
 
 from __future__ import annotations
@@ -28,6 +31,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from runtime.profile import BackendName
 from runtime.settings import BrokerSettings, RuntimeSettings
+from verifiers.case import Case
+from verifiers.lean import canaries
 from verifiers.lean.spec import LeanSpec
 from verifiers.lean.toolchain import Toolchain, find, program
 from verifiers.lean.verifier import LeanVerifier
@@ -94,30 +99,49 @@ def repeated(once: Callable[[int], None], seconds: float, threads: int) -> dict[
     }
 
 
-def warm(toolchain: Toolchain, folder: Path, seconds: float, threads: int) -> dict[str, float]:
+def ours(toolchain: Toolchain, folder: Path, header: str, seconds: float, threads: int) -> dict[str, Any]:
     own = BrokerSettings(
         state_dir=folder / "state",
         root_dir=folder / "roots",
         backends=(BackendName.NSJAIL,),
         programs=(program(toolchain),),
     )
-    cases = [(LeanSpec(statement=f"{says} := sorry"), f"{says} := {proof}") for says, proof in PROOFS]
+    cases = [(LeanSpec(statement=f"{header}{says} := sorry"), f"{header}{says} := {proof}") for says, proof in PROOFS]
     with ToolBoxes(RuntimeSettings(own=own), BackendName.NSJAIL) as boxes:
         verifier = LeanVerifier(boxes, toolchain, memory_mib=2048, most=threads)
         counters = [0] * threads
+        told: set[str] = set()
 
         def once(number: int) -> None:
             counters[number] += 1
             spec, submission = cases[counters[number] % len(cases)]
-            assert verifier.verify(spec, submission).passed
+            verdict = verifier.verify(spec, submission)
+            assert verdict.passed, verdict
+            told.add(verdict.evidence["headers"])
 
-        repeated(once, 2.0, threads)
-        found = repeated(once, seconds, threads)
+        repeated(once, 3.0, threads)
+        told.clear()
+        found: dict[str, Any] = {"warm": repeated(once, seconds, threads), "headers": sorted(told)}
+        found["late"] = {case.name: late(verifier, case) for case in cases_of(42) if case.spec.seconds == 1}
+        verifier._boxes.headers = "switched off"
+        found["cold"] = repeated(once, seconds, threads)
         verifier.close()
     return found
 
 
-def fresh(toolchain: Toolchain, folder: Path, seconds: float, threads: int) -> dict[str, float]:
+def late(verifier: LeanVerifier, case: Case) -> float:
+    """Seconds after the limit, of one that is not the first."""
+    began = time.monotonic()
+    verdict = verifier.verify(case.spec, case.submission)
+    assert not verdict.passed
+    return round(max(0.0, time.monotonic() - began - case.spec.seconds), 2)
+
+
+def cases_of(row: int) -> list[Case]:
+    return [case for case in canaries.cases() if row in case.rows]
+
+
+def fresh(toolchain: Toolchain, folder: Path, header: str, seconds: float, threads: int) -> dict[str, float]:
     counters = [0] * threads
     for number in range(threads):
         (folder / f"own{number}").mkdir()
@@ -126,11 +150,10 @@ def fresh(toolchain: Toolchain, folder: Path, seconds: float, threads: int) -> d
         counters[number] += 1
         says, proof = PROOFS[counters[number] % len(PROOFS)]
         own = folder / f"own{number}"
-        (own / "Submission.lean").write_text(f"{says} := {proof}\n")
-        (own / "Check.lean").write_text(
-            "import Submission\ntheorem check : type_of% @target := @target\n#print axioms check\n"
-        )
-        environment = {"LEAN_PATH": f"{toolchain.compiled}:{own}", "PATH": os.environ["PATH"]}
+        (own / "Submission.lean").write_text(f"{header}{says} := {proof}\n")
+        (own / "Check.lean").write_text(CHECK)
+        path = ":".join(map(str, (toolchain.compiled, *toolchain.projects, own)))
+        environment = {"LEAN_PATH": path, "PATH": os.environ["PATH"]}
         for arguments in (["-o", "Submission.olean", "Submission.lean"], ["Check.lean"]):
             command = [sys.executable, "-I", "-S", "-c", FRESH, str(toolchain.library), *arguments]
             subprocess.run(command, cwd=own, env=environment, check=True, capture_output=True)
@@ -141,24 +164,29 @@ def fresh(toolchain: Toolchain, folder: Path, seconds: float, threads: int) -> d
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lean", type=Path)
+    parser.add_argument("--compiled", type=Path, action="append", default=[])
+    parser.add_argument("--imports", nargs="*", default=[])
     parser.add_argument("--seconds", type=float, default=8.0)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     threads = len(os.sched_getaffinity(0))
     with tempfile.TemporaryDirectory(prefix="assay-lean-") as name:
         folder = Path(name)
-        toolchain = find(options.lean or stand_in(folder / "toolchain"))
+        projects = tuple(path.absolute() for path in options.compiled)
+        toolchain = find(options.lean or stand_in(folder / "toolchain"), projects=projects)
+        header = "".join(f"import {name}\n" for name in options.imports)
         if toolchain is None:
             sys.exit(f"{options.lean} is no Lean toolchain")
         figures: dict[str, Any] = {
             "lean": toolchain.version,
             "at_once": threads,
             "load": round(os.getloadavg()[0], 1),
-            "ours": warm(toolchain, folder, options.seconds, threads),
-            "fresh": fresh(toolchain, folder, options.seconds, threads),
+            "imports": options.imports,
+            "ours": ours(toolchain, folder, header, options.seconds, threads),
+            "fresh": fresh(toolchain, folder, header, options.seconds, threads),
             "bar_per_second": BAR,
         }
-    figures["ratio"] = round(figures["ours"]["per_second"] / figures["fresh"]["per_second"], 2)
+    figures["ratio"] = round(figures["ours"]["warm"]["per_second"] / figures["fresh"]["per_second"], 2)
     print(json.dumps(figures, indent=2))
     if options.json:
         options.json.write_text(json.dumps(figures, indent=2) + "\n")

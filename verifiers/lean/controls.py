@@ -27,12 +27,17 @@ def probe(lean: Lean) -> str:
     return f"a small theorem does not compile: {answer['ended']} {answer['code']}: {said}"
 
 
-def prove_replay(lean: Lean) -> str:
+def compiled_probes(lean: Lean) -> list[str]:
+    """A true file and one that only a replay finds to be false."""
+    step = LIMITS | {"module": "Probe", "keep": True}
+    return [Step(lean, step | {"source": source}).run().get("file", "") for source in (PROBE, FALSE_PROBE)]
+
+
+def prove_replay(lean: Lean, made: Sequence[str]) -> str:
     """How a replay accepts a file that is true and refuses one that is not: by the shared library, by the toolchain's
-    own tool, or not at all."""
+    own tool, or not at all. `made` are `compiled_probes`."""
     limits = LIMITS | {"module": "Probe"}
-    made = [Step(lean, limits | {"source": source, "keep": True}).run().get("file") for source in (PROBE, FALSE_PROBE)]
-    if None in made:
+    if not all(made):
         return ""
     for way in ("library", *(["tool"] if lean.tool else [])):
         lean.replays = way
@@ -44,18 +49,17 @@ def prove_replay(lean: Lean) -> str:
     return ""
 
 
-def prove_headers(lean: Lean, foreign: Sequence[int] = ()) -> str:
+def prove_headers(lean: Lean, made: Sequence[str], foreign: Sequence[int] = ()) -> str:
     """What is wrong with headers that are imported beforehand; nothing when a file that is compiled with one is, byte
     by byte, what Lean's command line makes of it, and a check with one tells true, false, open and other proofs
-    apart."""
+    apart. `made` are `compiled_probes`."""
     if not lean.warm:
         return "this Lean does not bear to be set up beforehand"
+    if not all(made):
+        return "what is compiled to try it with does not compile"
+    lean.plain = base64.b64decode(made[0])
     headers = Headers(lean, foreign)
     limits = LIMITS | {"header": ["Init"]}
-
-    def by_itself(source: str) -> str:
-        step = LIMITS | {"source": source, "module": "Probe", "keep": True}
-        return str(Step(lean, step, spared=headers.pids).run().get("file", ""))
 
     def compiled(source: str, module: str = "Probe") -> dict[str, Any]:
         return headers.ask(limits | {"source": f"\n{source}", "module": module, "keep": True})
@@ -66,8 +70,8 @@ def prove_headers(lean: Lean, foreign: Sequence[int] = ()) -> str:
         return headers.ask(limits | asked)
 
     try:
-        lean.plain = base64.b64decode(by_itself(PROBE))
-        cold = by_itself(f"import Init\n{PROBE}")
+        step = LIMITS | {"source": f"import Init\n{PROBE}", "module": "Probe", "keep": True}
+        cold = Step(lean, step).run().get("file")
         true, wrong = compiled(PROBE), compiled("theorem probe : False := True.intro\n")
         if not cold or true.get("file") != cold:
             return f"a file that is compiled with a header is another one: {_told(true)}"
@@ -77,7 +81,7 @@ def prove_headers(lean: Lean, foreign: Sequence[int] = ()) -> str:
         found = checked(true["file"])
         if not _passes(found) or "does not depend on any axioms" not in found["out"]:
             return f"a true proof is not accepted: {_told(found)}"
-        found = checked(compiled(FALSE_PROBE).get("file", ""))
+        found = checked(made[1])
         if found["ended"] != "cold" or "(kernel)" not in found["err"]:
             return f"what the kernel has not seen is not found: {_told(found)}"
         found = checked(compiled("theorem probe (p : Prop) (h : p) : p := h\n").get("file", ""))

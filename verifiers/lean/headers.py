@@ -136,9 +136,7 @@ class Headers:
         except Lost as error:
             if modules in self._kept:
                 self._kept.pop(modules).end()
-            seconds = round(time.monotonic() - began, 4)
-            told = {"code": 0, "seconds": seconds, "cpu": 0.0, "peak_mib": 0.0, "out": "", "err": str(error)}
-            return {"ended": error.ended} | told
+            return no_answer(error.ended, str(error), time.monotonic() - began)
 
     def end(self) -> None:
         while self._kept:
@@ -153,6 +151,12 @@ class Headers:
             self._kept[modules] = Header(self._lean, modules, deadline, float(message["memory_mib"]), foreign)
         self._kept.move_to_end(modules)
         return self._kept[modules]
+
+
+def no_answer(ended: str, said: str, seconds: float = 0.0) -> dict[str, Any]:
+    """What is answered for a step that did not come to be."""
+    told = {"seconds": round(seconds, 4), "cpu": 0.0, "peak_mib": 0.0, "out": "", "err": said[:2000]}
+    return {"ended": ended, "code": 0} | told
 
 
 def _serve(lean: Lean, modules: tuple[str, ...], connection: socket.socket, foreign: Iterable[int]) -> None:

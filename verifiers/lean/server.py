@@ -26,8 +26,8 @@ ROOT = Path(__file__).resolve().parents[2]
 if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
 
-from verifiers.lean.controls import probe, prove_headers, prove_replay  # noqa: E402
-from verifiers.lean.headers import PR_SET_CHILD_SUBREAPER, Headers  # noqa: E402
+from verifiers.lean.controls import compiled_probes, probe, prove_headers, prove_replay  # noqa: E402
+from verifiers.lean.headers import PR_SET_CHILD_SUBREAPER, Headers, no_answer  # noqa: E402
 from verifiers.lean.running import Lean, Step  # noqa: E402
 from verifiers.workers.frames import Frames, encode  # noqa: E402
 
@@ -42,7 +42,7 @@ def serve(lean: Lean, said: dict[str, Any], output: int) -> None:
             if message["do"] == "describe":
                 answer = said
             elif "header" in message:
-                answer = headers.ask(message)
+                answer = headers.ask(message) if said["headers"] == "warm" else no_answer("cold", said["headers"])
             else:
                 answer = Step(lean, message, spared=headers.pids).run()
             rest = memoryview(encode(answer))
@@ -61,8 +61,9 @@ def main(library: str, ready: str, *flags: str) -> None:
     if problem and COLD not in flags:
         os.dup2(output, 1)
         os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:], COLD])  # noqa: S606 - itself
-    lean.replays = "" if problem else prove_replay(lean)
-    headers = problem or prove_headers(lean, [output])
+    made = [] if problem else compiled_probes(lean)
+    lean.replays = prove_replay(lean, made) if made else ""
+    headers = problem or prove_headers(lean, made, [output])
     said = {"warm": lean.warm, "problem": problem, "replay": lean.replays, "headers": headers or "warm"}
     os.write(output, bytes.fromhex(ready))
     serve(lean, said, output)
