@@ -209,8 +209,11 @@ class GVisor:
         if profile not in self._bundles:
             folder = self._site.folder / "bundles" / str(len(self._bundles))
             try:
-                folder.mkdir(parents=True, exist_ok=True)
-                bundle = config(profile, self._root, self._settings.program(profile.program))
+                program = self._settings.program(profile.program)
+                root = self._root if program is None else folder / "root"  # runsc makes its mounts' places in there
+                root.mkdir(parents=True, exist_ok=True)
+                folder.mkdir(exist_ok=True)
+                bundle = config(profile, root, program)
                 (folder / "config.json").write_text(json.dumps(bundle))
             except OSError as error:
                 raise InfrastructureError(f"{folder} could not be written: {error}", hint=HINT) from error

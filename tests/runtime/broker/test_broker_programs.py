@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import select
 import sys
@@ -110,9 +111,17 @@ def test_it_sees_nothing_else_of_the_host_and_is_nobody_there(echo: Handle, priv
         said = ask(echo, f"os.stat({str(path)!r})")
         assert said in ("FileNotFoundError", "PermissionError", "NotADirectoryError"), path
     assert ask(echo, f"os.listdir({str(closed)!r})") == "['tool']"
+    tops = {path.parts[1] for path in (*SYSTEM, private_folder)} | {"dev", "proc", "sys", "tmp", "etc"}
+    assert set(ast.literal_eval(ask(echo, "os.listdir('/')"))) <= tops
     assert ask(echo, "os.getuid()") == "1000"
     assert ask(echo, "__import__('socket').create_connection(('127.0.0.1', 1), 1)") != "None"
     assert ask(echo, "[name for name in os.environ if name.startswith(('PYTEST', 'VIRTUAL', 'USER'))]") == "[]"
+
+
+def test_it_leaves_no_trace_in_the_root_of_guests(echo: Handle, root_dir: Path) -> None:
+    assert ask(echo, "1 + 1") == "2"
+    for root in root_dir.glob("root-*"):
+        assert not {"root", "home"} & {entry.name for entry in root.iterdir()}
 
 
 def test_its_groups_memory_is_its_end_and_the_broker_says_so(desk: Desk) -> None:
