@@ -27,7 +27,7 @@ def verifiers(version: Version = importlib.metadata.version) -> Iterator[Check]:
 def lean(found: toolchain.Toolchain | None) -> Check:
     """Which Lean proofs are checked with; looked at, and not started."""
     if found is None:
-        return ok("lean", "absent", "only proofs need it: install one with elan, or name a folder in LEAN_TOOLCHAIN")
+        return ok("lean", "absent", f"only proofs need it: {toolchain.how_to_have_one()}")
     told = found.describe()
     note = "each verdict says whether the kernel replayed the proof: `kernel_replayed` in its evidence"
     return ok("lean", f"{told['lean']} from {told['from']}; {told['libraries'] or 'no libraries'}", note)

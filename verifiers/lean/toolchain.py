@@ -98,6 +98,17 @@ def find(
     return None
 
 
+def how_to_have_one(environ: Mapping[str, str] | None = None) -> str:
+    """What a person can do where `find` finds none."""
+    environ = os.environ if environ is None else environ
+    if configured := environ.get("LEAN_TOOLCHAIN"):
+        return f"LEAN_TOOLCHAIN names {configured}, which holds no Lean: name a toolchain's folder, with lib/lean in it"
+    wanted = _wanted(Path(environ["LEAN_PROJECT"])) if environ.get("LEAN_PROJECT") else ""
+    if wanted:
+        return f"LEAN_PROJECT needs {wanted}, which is not here: `elan toolchain install {wanted}`"
+    return "install Lean 4 with elan, or name a toolchain's folder in LEAN_TOOLCHAIN"
+
+
 def tools(toolchain: Toolchain | None) -> dict[str, str]:
     return {"lean": toolchain.version} if toolchain else {}
 

@@ -45,13 +45,12 @@ from verifiers.lean.spec import LeanSpec
 from verifiers.lean.statement import CHECK, SUBMISSION, Statement, digest, read_statement
 from verifiers.lean.steps import Ran, header, step, without_imports
 from verifiers.lean.submission import Source, assemble
-from verifiers.lean.toolchain import PROGRAM, Toolchain, tools
+from verifiers.lean.toolchain import PROGRAM, Toolchain, how_to_have_one, tools
 from verifiers.verdict import Ground, Outcome, Verdict
 from verifiers.workers.box import BoxLost, ToolBoxes
 
 MOST_TEXT = 300_000
 """Characters of a submission."""
-NO_LEAN = "Install Lean 4 with elan, or name a toolchain's folder."
 BOX_MIB = 5120
 TMP_MIB = 256
 LATE = 0.3
@@ -136,7 +135,7 @@ class LeanVerifier:
             return forbidden([source])
         read = time.monotonic() - began
         if self._toolchain is None:
-            return lost("there is no Lean on this machine", NO_LEAN)
+            return lost("there is no Lean on this machine", how_to_have_one())
         try:
             prepared = self._preparer.prepared(spec, statement)
             return self._compiled_and_checked(spec, statement, prepared, source, limit, read)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from verifiers.lean.toolchain import Toolchain, find, program, project_folders, tools
+from verifiers.lean.toolchain import Toolchain, find, how_to_have_one, program, project_folders, tools
 
 
 def elan(home: Path, *names: str, like: Toolchain) -> Path:
@@ -78,6 +78,9 @@ def test_a_projects_own_toolchain_is_taken_and_no_other(toolchain: Toolchain, tm
         (project / "lean-toolchain").write_text(named)
         found = find(environ=environ)
         assert (found.root.name if found else None) == expected
+    assert "elan toolchain install leanprover/lean4:v4.10.0" in how_to_have_one(environ)
+    assert "LEAN_TOOLCHAIN" in how_to_have_one(environ | {"LEAN_TOOLCHAIN": str(tmp_path)})
+    assert "elan" in how_to_have_one({})
     found = find(toolchain.root, environ=environ)
     assert found is not None
     assert found.source == "configured"
