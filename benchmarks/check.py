@@ -3,7 +3,8 @@
     python benchmarks/check.py [--pairs 10000] [--jobs 2] [--json FILE]
 
 `assay check answer --pairs FILE --out FILE` runs for few pairs and for all of them, in processes of their own; the
-difference leaves out what starting it costs. Every pair is another one, and every fifth is wrong.
+difference leaves out what starting it costs. Every pair is another one, and every fifth is wrong. What one check costs
+by itself, the start included, is the median of five, for an answer and for a claim.
 """
 
 from __future__ import annotations
@@ -18,11 +19,15 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 FEW = 64
 BAR = 1000
+SINGLE = {"answer": ("--gold", "1/2", "--answer", "0.5"), "smt": ("--claim", "-")}
+CLAIM = b"(declare-const x Int)(assert (> x 3))(assert (not (> x 2)))"
+TIMES = 5
 
 
 def pairs(count: int) -> Iterator[tuple[str, str]]:
@@ -63,6 +68,24 @@ def seconds(folder: Path, count: int, jobs: int) -> tuple[float, dict[str, Any]]
     return spent, json.loads(told.stdout)
 
 
+def single(folder: Path, kind: str) -> float:
+    """Seconds of a whole `assay check KIND`; the first time is left out."""
+    taken = []
+    for _ in range(TIMES + 1):
+        started = time.monotonic()
+        told = subprocess.run(
+            [sys.executable, "-m", "appliance.cli.main", "--data", folder / "data", "check", kind, *SINGLE[kind]],
+            cwd=ROOT,
+            input=CLAIM,
+            capture_output=True,
+            check=False,
+        )
+        taken.append(time.monotonic() - started)
+        if told.returncode:
+            sys.exit(f"it ended with {told.returncode}: {told.stderr.decode()}")
+    return median(taken[1:])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pairs", type=int, default=10_000)
@@ -75,6 +98,7 @@ def main() -> None:
         seconds(folder, FEW + 1, options.jobs)  # builds what a broker needs, which is there from then on
         few, _ = seconds(folder, FEW, options.jobs)
         all_of_them, totals = seconds(folder, options.pairs, options.jobs)
+        alone = {kind: round(single(folder, kind), 2) for kind in SINGLE}
     figures = {
         "load": round(load, 1),
         "jobs": options.jobs,
@@ -83,6 +107,7 @@ def main() -> None:
         "whole_seconds": round(all_of_them, 2),
         "per_second": round((options.pairs - FEW) / (all_of_them - few)),
         "bar_per_second": BAR,
+        "one_check_seconds": alone,
         "passed": totals["pass"],
         "failed": totals["fail"],
         "without_verdict": totals["infra_error"] + totals["bad_spec"],
