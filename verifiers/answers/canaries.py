@@ -121,6 +121,14 @@ ATTACKS: tuple[tuple[str, int, str, str, dict[str, Any], str], ...] = (
     ("calculation-hedged", SEVERAL, "42", "17+25 = 43 = 42", {}, "A chain that is not true."),
     ("choices-run-on", SEVERAL, "A, C", "ABCD", {}, "All choices."),
     ("choices-twice", SEVERAL, "A, C", "AACC", {}, "A choice twice."),
+    (
+        "systems-mixed-up",
+        SEVERAL,
+        "x=1, y=2 or x=2, y=1",
+        "x=1, y=1 or x=2, y=2",
+        {},
+        "The same equations, other systems.",
+    ),
     ("word-hedged", SEVERAL, "12", "twelve or thirteen", {}, "Two numbers in words."),
     ("approximation-hedged", SEVERAL, r"\frac{5}{36}", r"\frac{5}{36} \approx 0.5", {}, "A second value, far off."),
     ("case-that-never-holds", DEGENERATE, "5", r"\begin{cases} 5 & 1=2 \\ 6 & 1=1 \end{cases}", {}, "It is 6."),
@@ -192,6 +200,7 @@ HONEST: tuple[tuple[str, int, str, str, dict[str, Any], str], ...] = (
     ("dots", HANG, r"\{1, 2, \dots, 100\}", r"\{1, 2, 3, \ldots, 100\}", {}, "The same hundred numbers."),
     ("equals-sign", SEVERAL, "18", "= 18", {}, "How a calculation ends."),
     ("calculation", SEVERAL, "42", "17+25 = 42", {}, "A true calculation that ends with the answer."),
+    ("systems", SEVERAL, "x=1, y=2 or x=2, y=1", "(2,1), (1,2)", {}, "The same points."),
     ("several-choices", SEVERAL, "A, C, D", "ACD", {}, "All that were asked for."),
     ("approximation-behind", SEVERAL, r"\frac{5}{36}", r"\frac{5}{36} \approx 0.139", {}, "It agrees."),
     (

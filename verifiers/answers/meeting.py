@@ -56,7 +56,7 @@ def met(answer: Value, expected: Value, scalars: Scalars) -> tuple[Value, Value]
         if values is not None and len(values) == 1:
             return answer, Scalar(next(iter(values.values())))
         left, *others = flat(expected)[0].operands
-        if isinstance(left, Call) or _is_segment(left, *others):
+        if isinstance(left, Call) or _is_segment(left, *others) or _is_definition(left, *others):
             return answer, _unnamed(expected, answer)
     if isinstance(expected, Relation) and isinstance(answer, Interval) and len(solved(expected) or ()) > 1:
         answer = _point(answer)
@@ -83,6 +83,9 @@ def _calculated(relation: Relation, scalars: Scalars) -> Value | None:
 
 def _unnamed(relation: Relation, other: Value) -> Value:
     """`x = 5` as 5, `x = 2 or x = 3` as several answers, `y = 2x` as 2x; itself where it is none of these."""
+    points = _points(relation) if isinstance(other, Listing | FiniteSet) else None
+    if points is not None:
+        return points
     parts = flat(relation)
     sides: list[Value] = []
     names: set[Expression] = set()
@@ -124,6 +127,28 @@ def _is_value_of_unknown(node: Expression) -> bool:
     if not isinstance(node, Call) or node.function in KNOWN:
         return False
     return node.function in ("f", "g", "h", "y") or all(isinstance(part, Symbol) for part in node.arguments)
+
+
+def _points(relation: Relation) -> Listing | None:
+    """`x = 1, y = 2 or x = 2, y = 1` as (1, 2) and (2, 1), with the names in the order of the alphabet; else None."""
+    if relation.joined != "or":
+        return None
+    found: list[Value] = []
+    for part in relation.parts:
+        values = solved(part) if isinstance(part, Relation) and part.joined == "and" else None
+        if values is None or len(values) < 2 or list(values) != sorted(values):
+            return None
+        found.append(Tuple(tuple(map(Scalar, values.values()))))
+    names = {tuple(solved(part) or ()) for part in relation.parts if isinstance(part, Relation)}
+    return Listing(tuple(found)) if len(names) == 1 else None
+
+
+def _is_definition(left: Expression, *values: Expression) -> bool:
+    """`a_n = 2^n` and `\\frac{dy}{dx} = 2x`: a sequence by its index, a derivative."""
+    if not isinstance(left, Symbol) or len(values) != 1:
+        return False
+    _, _, foot = left.name.partition("_")
+    return foot in symbols(values[0]) or "/" in left.name
 
 
 def _is_segment(node: Expression, *values: Expression) -> bool:

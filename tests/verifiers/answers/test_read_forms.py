@@ -48,6 +48,11 @@ READ = {
     "n2^n": "(n*2^n)",
     r"f(x) = x \text{ for all real } x": "f[x] == x",
     r"\text{all } n \ge 3": "n >= 3",
+    "x=1, y=2 or x=2, y=1": "((x == 1) and (y == 2)) or ((x == 2) and (y == 1))",
+    "x=1, y=2; x=2, y=1": "((x == 1) and (y == 2)) or ((x == 2) and (y == 1))",
+    "x=1, x=2 or x=3": "(x == 1) or (x == 2) or (x == 3)",
+    r"(x, y) \in \{(1, 2), (2, 1)\}": "tuple(x, y) := list(tuple(1, 2), tuple(2, 1))",
+    r"\mathbb{R} - \{1\}": "difference(set R, {1})",
 }
 SETTLED = [
     ("twelve", "12", "12"),
@@ -86,6 +91,9 @@ REFUSED = {
     "cases of numbers": r"\begin{cases} 1 \\ 2 \end{cases}",
     "a label before a power": "(1) 2^3",
     "a power of a letter with a number": "a2^3",
+    "systems of other unknowns": "x=1, y=2 or x=2",
+    "both signs of two unknowns": r"x=\pm 1, y=\pm 2",
+    "two values of an unknown in a system": "x=1, y=2, x=2, y=1",
     "a ratio of sets": r"\{1\} : \{2\}",
 }
 LARGE = {

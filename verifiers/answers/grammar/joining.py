@@ -26,6 +26,7 @@ from verifiers.answers.values import (
     Images,
     Interval,
     Listing,
+    Named,
     NumberSet,
     Quantity,
     Relation,
@@ -50,6 +51,13 @@ def is_name(value: Value) -> bool:
             return all(map(is_name, items))
         case _:
             return False
+
+
+def named_points(name: Tuple, value: Value, refusal: Refusal) -> Value:
+    """`(x, y) \\in \\{(1, 2), (2, 1)\\}`: the points that a tuple of names may be."""
+    if not isinstance(value, FiniteSet) or not value.items or not all(isinstance(item, Tuple) for item in value.items):
+        raise refusal("a tuple that is a member of something else than a set of points")
+    return Named(name, value.items[0] if len(value.items) == 1 else Listing(value.items))
 
 
 def as_set(value: Value, refusal: Refusal) -> Value:

@@ -11,7 +11,7 @@ import re
 from verifiers.answers.grammar.brackets import OPERATIONS, Hint, has_items, number_set, tuple_or_interval
 from verifiers.answers.grammar.congruences import congruence
 from verifiers.answers.grammar.errors import GrammarError, TooLargeError
-from verifiers.answers.grammar.joining import SETS, approximated, as_set, builder, is_name, joined
+from verifiers.answers.grammar.joining import SETS, approximated, as_set, builder, is_name, joined, named_points
 from verifiers.answers.grammar.matrices import rows
 from verifiers.answers.grammar.measuring import Measuring
 from verifiers.answers.grammar.naming import Context
@@ -24,6 +24,7 @@ from verifiers.answers.grammar.nodes import (
 from verifiers.answers.grammar.nodes import Relation as Sign
 from verifiers.answers.grammar.piecewise import cases
 from verifiers.answers.grammar.progressions import MAX_TERMS, between
+from verifiers.answers.grammar.systems import systems
 from verifiers.answers.grammar.tokens import Token
 from verifiers.answers.grammar.vocabulary import GREEK_NAMES
 from verifiers.answers.values import (
@@ -75,20 +76,22 @@ class Structures(Measuring):
     def listed(self) -> Value:
         """Items up to a sign or the end, joined as one value."""
         items = self.items()
-        joiners: set[str] = set()
+        signs = [""] * len(items)
         while self.at(",", ";", "and", "or", "\\cup"):
             sets = self.at("\\cup")
-            joiners.add(self.joiner())
+            sign = self.joiner()
             if self.at("\\dots"):
                 self.run_on(items)
+                signs += [","] * (len(items) - len(signs))
                 continue
             more = self.items()
             if sets and not (isinstance(items[-1], Relation) and all(isinstance(item, Relation) for item in more)):
                 raise self.error("a union of things that are no sets")
             items.extend(more)
+            signs += [sign, *([""] * (len(more) - 1))]
             if len(items) - self.dotted > MAX_ITEMS:
                 raise TooLargeError(f"more than {MAX_ITEMS} items")
-        return joined(items, joiners, self.error)
+        return systems(items, signs) or joined(items, {sign for sign in signs if sign}, self.error)
 
     def joiner(self) -> str:
         sign = self.take().text
@@ -138,6 +141,8 @@ class Structures(Measuring):
         first = self.operand()
         if self.at("\\in"):
             self.take()
+            if isinstance(first, Tuple) and is_name(first):
+                return named_points(first, self.operand(within=True), self.error)
             if not (isinstance(first, Scalar) and isinstance(first.of, Symbol)):
                 raise self.error("only a symbol can be a member of a set here")
             return Builder(first.of.name, as_set(self.operand(within=True), self.error), None)
@@ -195,6 +200,9 @@ class Structures(Measuring):
     def operand(self, *, within: bool = False) -> Value:
         """A value, or sets joined by one kind of operation. `within`: a set is to follow, so braces are one."""
         first = self.primary(within)
+        if isinstance(first, SETS) and self.at("-"):
+            self.take()
+            return SetOperation("difference", (first, as_set(self.primary(within=True), self.error)))
         if not self.at(*OPERATIONS) or (isinstance(first, Scalar | Infinity) and self.at("\\cup")):
             return first
         sign = self.token.text

@@ -1,0 +1,55 @@
+"""Equations side by side: alternatives, a system, or several systems.
+
+`x = 1, y = 2 or x = 2, y = 1` and `x = 1, y = 2; x = 2, y = 1` are two systems: commas and `and` bind tighter than `or`
+and semicolons, where more than one unknown is spoken about and each group speaks about the same ones. Refused where
+the groups do not fit, and where an unknown gets two values in one system.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from verifiers.answers.grammar.errors import GrammarError
+from verifiers.answers.grammar.joining import free, solved
+from verifiers.answers.values import Relation, Value
+
+LOOSE = frozenset({"or", ";"})
+
+
+def systems(items: Sequence[Value], signs: Sequence[str]) -> Relation | None:
+    """What relations with different signs between them say; None where one way of joining says it all.
+
+    `signs[i]` stands before `items[i]`, empty for the first item and for the second of `\\pm`. Raises GrammarError.
+    """
+    relations = [item for item in items if isinstance(item, Relation)]
+    if len(relations) < len(items) or len(relations) < 2:
+        return None
+    unknowns = frozenset[str]().union(*map(free, relations))
+    named = {solved(relation) for relation in relations}
+    if len(unknowns) < 2 or (len(named) == 1 and None not in named):
+        return None
+    loose = LOOSE.intersection(signs)
+    tight = {sign for sign in signs if sign} - LOOSE
+    if not (loose and tight):
+        if "or" not in loose:
+            _check(relations)
+        return None
+    groups: list[list[Relation]] = []
+    for relation, sign in zip(relations, signs, strict=True):
+        if sign in LOOSE or not groups:
+            groups.append([])
+        groups[-1].append(relation)
+    names = {frozenset[str]().union(*map(free, group)) for group in groups}
+    if len(loose) > 1 or len(names) > 1:
+        raise GrammarError("relations whose grouping is not clear: write them as points, or in brackets")
+    for group in groups:
+        _check(group)
+    return Relation("or", tuple(group[0] if len(group) == 1 else Relation("and", tuple(group)) for group in groups))
+
+
+def _check(system: Sequence[Relation]) -> None:
+    """Raises GrammarError for a system of values that gives one unknown two of them."""
+    named = [solved(relation) for relation in system]
+    if None in named or len(set(named)) in (1, len(named)):
+        return
+    raise GrammarError("several values of one unknown in a system: write the solutions as points")
