@@ -212,7 +212,7 @@ class GVisor:
                 program = self._settings.program(profile.program)
                 root = self._root if program is None else folder / "root"  # runsc makes its mounts' places in there
                 root.mkdir(parents=True, exist_ok=True)
-                folder.mkdir(exist_ok=True)
+                folder.mkdir(parents=True, exist_ok=True)
                 bundle = config(profile, root, program)
                 (folder / "config.json").write_text(json.dumps(bundle))
             except OSError as error:
