@@ -20,7 +20,7 @@ UPRIGHT_DIGITS = re.compile(r"^\\(?:text|mathrm)\{([0-9A-Z]+)\}(_(?:[0-9]{1,2}|\
 ALL = re.compile(r"^(?:\\text\{\s*all\s*\}|all\b)\s*(?=[A-Za-z]\s*(?:[<>]|\\[gl]eq?\b|\\in\b))")
 _MODULUS = r"(?:\\(?:text|mathrm|operatorname)\{\s*mod\s*\}|\\[bp]?mod|\bmod)\s*\{?\s*([0-9]{1,12})\s*\}?"
 MODULUS = re.compile(rf"\(\s*{_MODULUS}\s*\)|{_MODULUS}")
-TO = re.compile(r"\s+to\s+|\s*\\text\{\s*to\s*\}\s*")
+TO = re.compile(r"(?<!\s)\s+to\s+|(?<!\s)\s*\\text\{\s*to\s*\}\s*")
 
 LOOKED_AT = 120
 """Characters at the end of a text in which it may say what a parameter stands for."""

@@ -44,7 +44,7 @@ class Measuring(Mathematics):
         before = self.tokens[self.index - 1]
         if self.token.text not in COMMON_UNITS or not (before.kind == "number" or before.text in (")", "}")):
             return False
-        start, kept = self.index, list(self.tokens)
+        start, kept, depth = self.index, list(self.tokens), self.depth
         try:
             found = unit(self, self.context.units)
         except GrammarError:
@@ -58,7 +58,7 @@ class Measuring(Mathematics):
                 return any(len(atom) > 1 or exponent < 0 for atom, exponent in found) or found == (("N", 1), ("m", 1))
             return (before.kind == "number" and power == 1) or (name == "m" and power in (2, 3))
         finally:
-            self.index, self.tokens = start, kept
+            self.index, self.tokens, self.depth = start, kept, depth
 
     def is_unit_fraction(self) -> bool:
         """Whether the fraction here, behind a value, is a unit: `\\frac{\\text{km}}{\\text{h}}`."""
@@ -70,7 +70,7 @@ class Measuring(Mathematics):
         before = self.tokens[self.index - 1]
         if before.kind != "number" and before.text not in (")", "}"):
             return False
-        start, kept = self.index, list(self.tokens)
+        start, kept, depth = self.index, list(self.tokens), self.depth
         parted = not self.token.glued
         try:
             found = unit(self, self.context.units)
@@ -86,7 +86,7 @@ class Measuring(Mathematics):
                 return True
             return any(len(name) > 1 for name, _ in found) or (parted and found in RATES)
         finally:
-            self.index, self.tokens = start, kept
+            self.index, self.tokens, self.depth = start, kept, depth
 
     def money(self) -> Value:
         negative = self.at("-")

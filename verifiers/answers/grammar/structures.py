@@ -6,8 +6,6 @@ What a pair of round brackets means is settled by what stands around it (infinit
 
 from __future__ import annotations
 
-import re
-
 from verifiers.answers.grammar.brackets import OPERATIONS, Hint, has_items, number_set, tuple_or_interval
 from verifiers.answers.grammar.congruences import congruence
 from verifiers.answers.grammar.errors import GrammarError, TooLargeError
@@ -16,17 +14,14 @@ from verifiers.answers.grammar.matrices import rows
 from verifiers.answers.grammar.measuring import Measuring
 from verifiers.answers.grammar.naming import Context
 from verifiers.answers.grammar.nodes import (
-    Comparison,
     Product,
     Symbol,
-    symbols,
 )
-from verifiers.answers.grammar.nodes import Relation as Sign
 from verifiers.answers.grammar.piecewise import cases
 from verifiers.answers.grammar.progressions import MAX_TERMS, between
+from verifiers.answers.grammar.relations import RELATIONS, defines_function, ratio, related
 from verifiers.answers.grammar.systems import systems
 from verifiers.answers.grammar.tokens import Token
-from verifiers.answers.grammar.vocabulary import GREEK_NAMES
 from verifiers.answers.values import (
     BaseNumber,
     Builder,
@@ -34,7 +29,6 @@ from verifiers.answers.values import (
     Infinity,
     Matrix,
     Named,
-    Ratio,
     Relation,
     Scalar,
     SetOperation,
@@ -42,14 +36,12 @@ from verifiers.answers.values import (
     Value,
 )
 
-RELATIONS: dict[str, Sign] = {"=": "==", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 MAX_ITEMS = 500
 MAX_REREADS = 64
 """Of items with `\\pm`; sets of tuples of sets would double the work at every level."""
 MAX_SCALED = 20_000
 """Signs of a factor times the entries of the matrix that it multiplies."""
 
-DEFINITION = re.compile(r"[A-Za-z] \( (?:[A-Za-z]|[0-9]+) (?:, (?:[A-Za-z]|[0-9]+) )?\) =")
 ROWS = Hint("tuple", "tuple")
 
 
@@ -136,7 +128,7 @@ class Structures(Measuring):
         return found
 
     def item(self) -> Value:
-        if self.defines_function():
+        if defines_function(self):
             self.called = self.token.text
         first = self.operand()
         if self.at("\\in"):
@@ -148,52 +140,12 @@ class Structures(Measuring):
             return Builder(first.of.name, as_set(self.operand(within=True), self.error), None)
         if self.token.kind == "mark":
             if self.token.text in RELATIONS:
-                return self.related(first)
+                return related(self, first)
             if self.token.text == "\\equiv":
                 return congruence(self, first)
             if self.token.text == ":" and self.depth == 0:
-                return self.ratio(first)
+                return ratio(self, first)
         return first
-
-    def ratio(self, first: Value) -> Value:
-        """`3:2`. Within braces a colon is the beginning of a condition, behind a Greek letter by name it is code."""
-        if any(token.kind == "word" and token.text in GREEK_NAMES for token in self.tokens):
-            raise self.error("a ratio of letters that are written as words")
-        found = [first]
-        while self.at(":"):
-            self.take()
-            found.append(self.operand())
-        items = tuple(part.of for part in found if isinstance(part, Scalar))
-        if len(items) < len(found):
-            raise self.error("a ratio of things that are no numbers")
-        return Ratio(items)
-
-    def defines_function(self) -> bool:
-        """`P(x) = ...` at the beginning: a letter, single letters in brackets, an equals sign."""
-        texts = [token.text for token in self.tokens[self.index : self.index + 8]]
-        return len(texts) > 4 and texts[1] == "(" and bool(DEFINITION.match(" ".join(texts)))
-
-    def related(self, first: Value) -> Value:
-        operands = [first]
-        signs: list[Sign] = []
-        while self.token.kind == "mark" and self.token.text in RELATIONS:
-            signs.append(RELATIONS[self.take().text])
-            operands.append(self.operand())
-        if isinstance(operands[0], Infinity) and len(operands) > 2 and signs[0] in ("<", ">"):
-            del operands[0], signs[0]
-        if isinstance(operands[-1], Infinity) and len(operands) > 2 and signs[-1] in ("<", ">"):
-            del operands[-1], signs[-1]
-        expressions = [operand.of for operand in operands if isinstance(operand, Scalar)]
-        if len(expressions) == len(operands):
-            names = {side.name for side in expressions[:-1] if isinstance(side, Symbol)}
-            if 1 < len(names) == len(expressions) - 1 and set(signs) == {"=="} and not symbols(expressions[-1]):
-                # `x = y = z = 1` gives each of them its value.
-                return Relation("and", tuple(Comparison((side, expressions[-1]), ("==",)) for side in expressions[:-1]))
-            return Relation("and", (Comparison(tuple(expressions), tuple(signs)),))
-        name, *values = operands
-        if signs != ["=="] or not is_name(name) or not isinstance(name, Scalar | Tuple):
-            raise self.error("a relation between things that are no numbers")
-        return Named(name, values[0])
 
     # -- one value
 
