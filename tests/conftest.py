@@ -7,6 +7,7 @@ import signal
 from pathlib import Path
 
 import guest_roots as building
+import hypothesis
 import pytest
 
 # A shell starts background jobs with SIGINT ignored, and programs inherit that: tests that send it would wait for ever.
@@ -16,6 +17,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # Torch's threads sleep while they wait, as in the product's own worker. Read by the
 # OpenMP library when torch is first loaded; several test processes share the cores.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+# What takes long on a busy machine is no fault of what is tested.
+hypothesis.settings.register_profile("busy", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.load_profile("busy")
 
 
 @pytest.fixture(scope="session")

@@ -2,8 +2,8 @@
 
 What every attack has to leave, whatever its verdict: no process, mount, control group or folder of its box, an answer
 within its limit and one second, and a neighbour whose p99 stays within 50 ms of that of the same calls in a quiet
-moment: the attacker may use as much of the machine's few cores as it was given. A neighbour that noticed is asked
-again, because other work of the machine is no attack; three times in a row is.
+moment: the attacker may use as much of the machine's few cores as it was given. What was late, or noticed, is tried
+again, because other work of the machine is no attack; five times in a row is.
 """
 
 from __future__ import annotations
@@ -27,14 +27,19 @@ from runtime.sessions.pool import Sessions
 from runtime.settings import BrokerSettings, RuntimeSettings
 
 LIMITS = Limits(
-    call_seconds=1.0, memory_mib=96, pids=48, output_bytes=4_096, tmp_mib=8, work_mib=4, open_files=256, entries=256,
+    call_seconds=8.0, memory_mib=96, pids=48, output_bytes=4_096, tmp_mib=8, work_mib=4, open_files=256, entries=256,
     cpu_seconds=60.0, life_seconds=300.0, snapshots=8,
 )  # fmt: skip
 CANARY = "canary-" + os.urandom(8).hex()
 """A word that is everywhere around the broker and must be nowhere inside."""
 NOTICED = 0.05
 GRACE = 1.0
-GONE_SECONDS = 5.0
+PATIENCE = 30.0
+"""For an answer on a machine that does much else."""
+ENDLESS_SECONDS = 1.0
+"""For an attack that its time may end."""
+TRIES = 5
+GONE_SECONDS = 30.0
 OK, EXCEPTION, TIMEOUT, MEMORY, PIDS, DISK, FILES, OUTPUT, DIED = (
     CallStatus.OK, CallStatus.EXCEPTION, CallStatus.TIMEOUT, CallStatus.MEMORY, CallStatus.PIDS, CallStatus.DISK,
     CallStatus.FILES, CallStatus.OUTPUT, CallStatus.DIED,
@@ -87,7 +92,11 @@ class House:
         own = BrokerSettings(state_dir=state_dir, root_dir=root_dir, backends=(backend,), ready=0)
         self.pool = Sessions(RuntimeSettings(own=own, backend=backend, limits=LIMITS, shared_workers=1))
         self.broker = self._find_broker()
-        self.neighbour = self.pool.sandbox(LIMITS.model_copy(update={"calls": 1_000_000, "life_seconds": 3_600.0}))
+        self.neighbour = self.pool.sandbox(
+            LIMITS.model_copy(
+                update={"calls": 1_000_000, "life_seconds": 3_600.0, "cpu_seconds": 3_600.0, "call_seconds": 60.0}
+            )
+        )
         self.neighbour.run("x = 0")
         self._asked = 0
         self.quiet = p99(self._neighbour_calls(150))
@@ -157,19 +166,24 @@ class House:
         """One call, answered in time by the clock of the one who waits."""
         started = time.monotonic()
         result = box.run(code, seconds=seconds)
-        assert time.monotonic() - started < (seconds or box.limits.call_seconds) + GRACE
+        assert time.monotonic() - started < (seconds or box.limits.call_seconds) + PATIENCE
         assert len(result.output.encode()) <= 3 * box.limits.output_bytes
         return result
 
     def suffer(self, tried: Attack) -> CallResult:
         """The whole of one attack in a sandbox of its own: verdict, host and neighbour."""
-        for _ in range(3):
-            with self.beside_a_neighbour() as taken, self.sandbox(**tried.limits) as box:
+        limits = {"call_seconds": ENDLESS_SECONDS} if TIMEOUT in tried.ends else {}
+        quiet = self.quiet
+        for _ in range(TRIES):
+            with self.beside_a_neighbour() as taken, self.sandbox(**(limits | dict(tried.limits))) as box:
+                started = time.monotonic()
                 result = self.call(box, tried.code)
+                late = time.monotonic() - started - box.limits.call_seconds
             assert result.status in tried.ends, (result.status, result.error, result.output[:300])
-            if p99(taken) < self.quiet + NOTICED:
+            if late < GRACE and p99(taken) < quiet + NOTICED:
                 return result
-        raise AssertionError(f"a neighbour's calls took up to {max(taken):.3f} s")
+            quiet = max(quiet, p99(self._neighbour_calls(50)))
+        raise AssertionError(f"late by {late:.3f} s, or a neighbour's calls took up to {max(taken):.3f} s")
 
     def close(self) -> None:
         self.neighbour.close()

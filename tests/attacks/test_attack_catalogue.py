@@ -161,7 +161,7 @@ def test_the_broker_keeps_nothing_of_what_it_ended(house: House) -> None:
         for tried in quick:
             with house.sandbox() as box:
                 box.run(tried.code)
-    assert host.becomes_true(lambda: house.broker_descriptors() <= before, seconds=5)
+    assert host.becomes_true(lambda: house.broker_descriptors() <= before, seconds=30)
     assert host.alive(house.broker)
     result = house.neighbour.run("print(x)")
     assert result.status is OK

@@ -42,7 +42,7 @@ def test_a_trap_in_the_place_of_a_file_is_refused(house: House, trap: str, tmp_p
             with pytest.raises(BadRequestError):
                 box.download("/work", tmp_path / "down")
             assert not (tmp_path / "down").exists()
-        assert time.monotonic() - started < 2
+        assert time.monotonic() - started < 30
         assert house.call(box, "print(1)").output == "1\n"
 
 

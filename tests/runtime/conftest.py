@@ -1,4 +1,7 @@
-"""One guest root and one pool of sessions for all tests of a worker process; both are made to be shared."""
+"""One guest root for the whole run and one pool of sessions for each module; both are made to be shared.
+
+A pool does not outlive its module: a sandbox that nobody uses takes two hundredths of a processor all the same.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +18,8 @@ LIMITS = Limits(call_seconds=2.0, memory_mib=128, pids=64, output_bytes=4_096, t
 
 
 @pytest.fixture(scope="session")
-def root_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("roots")
+def root_dir(guest_roots: Path) -> Path:
+    return guest_roots
 
 
 @pytest.fixture(scope="session")
@@ -25,7 +28,7 @@ def settings(root_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Runtim
     return RuntimeSettings(own=own, limits=LIMITS, shared_workers=1)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def pool(settings: RuntimeSettings) -> Iterator[Sessions]:
     with Sessions(settings) as sessions:
         yield sessions

@@ -40,6 +40,7 @@ class Guest:
         self.jails, self.box = jails, box
         self._replies = wire.Replies(1 << 22)
         self._found: list[wire.Reply] = []
+        self._session = 0 if box.profile.mode == "sandbox" else 1
         assert self.next().kind == wire.Kind.READY
         if box.profile.mode != "shared":
             assert self.ask(wire.Op.OPEN).kind == wire.Kind.READY
@@ -59,7 +60,7 @@ class Guest:
 
     def send(self, op: wire.Op, body: bytes = b"") -> bytes:
         nonce = os.urandom(wire.NONCE_BYTES)
-        os.write(self.box.requests, wire.pack_request(nonce, op, 1, body))
+        os.write(self.box.requests, wire.pack_request(nonce, op, self._session, body))
         return nonce
 
     def ask(self, op: wire.Op, body: bytes = b"", seconds: float = 20.0) -> wire.Reply:
@@ -117,7 +118,7 @@ class Jails:
                 future.set_exception(error)
 
         self.reactor.call(run)
-        return future.result(timeout=30)
+        return future.result(timeout=60)
 
     @contextmanager
     def guest(self, **changes: Any) -> Iterator[Guest]:

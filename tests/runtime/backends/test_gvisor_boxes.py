@@ -49,7 +49,7 @@ def test_a_box_frozen_for_good_has_ended(bench: Bench, tmp_path: Path) -> None:
         guest.says("x = 7")
         guest.freeze(tmp_path / "image", leave_running=False)
         with pytest.raises(EOFError):
-            guest.next(seconds=5)
+            guest.next(seconds=60)
     with bench.guest(tmp_path / "image") as copy:
         assert copy.says("print(x)") == "7\n"
 
@@ -137,7 +137,7 @@ def test_an_end_kills_what_ignores_signals_and_what_has_left_its_session(bench: 
     inside, started = guest.processes(), time.monotonic()
     assert inside
     guest.end()
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < 30
     assert guest.groups() == []
     assert not any(Path(f"/proc/{pid}").exists() for pid in inside)
     assert guest.box.id not in bench.folders()
@@ -148,7 +148,7 @@ def test_a_box_that_dies_closes_its_pipe_and_can_still_be_ended(bench: Bench, im
     guest = bench.start(image)
     guest.kill()
     with pytest.raises(EOFError):
-        guest.next(seconds=5)
+        guest.next(seconds=60)
     assert guest.end().cpu_seconds > 0
 
 
@@ -172,7 +172,7 @@ def test_many_boxes_at_once_come_and_go_and_leave_nothing(bench: Bench, image: P
     time.sleep(0.6)
     before = open_things()
     use()
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 30
     while time.monotonic() < deadline and any(now > then for now, then in zip(open_things(), before, strict=True)):
         time.sleep(0.05)
     assert all(now <= then for now, then in zip(open_things(), before, strict=True))
@@ -188,7 +188,7 @@ def test_close_ends_boxes_that_run_and_boxes_that_start(tmp_path: Path, root_dir
     bench.reactor.call(lambda: bench.backend.start(guest.box.profile, image, ends.append))
     started = time.monotonic()
     bench.close()
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < 30
     assert len(ends) == 1
     assert groups_of(tmp_path / "state") == []
     assert list((tmp_path / "state").iterdir()) == []

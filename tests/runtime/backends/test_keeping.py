@@ -87,7 +87,7 @@ def own(state: Path, root_dir: Path, how: str, end: str, *more: str) -> tuple[in
         cwd=REPOSITORY,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
     assert owner.stdout.startswith("ready"), owner.stderr
@@ -114,7 +114,7 @@ def test_nothing_of_a_killed_owner_runs_on_and_a_sweep_removes_the_rest(
     state = tmp_path / "state"
     returned, keeper = own(state, root_dir, THREE, "import os; " + end)
     assert returned == code
-    assert_all_ends_within(2, state, keeper)
+    assert_all_ends_within(30, state, keeper)
     report = sweep(state)
     assert (report.owners, report.processes, report.folders) == (1, 0, 3)
     assert groups_of(state) == []
@@ -128,7 +128,7 @@ def test_an_owner_killed_while_its_boxes_start_leaves_nothing_running(
 ) -> None:
     state = tmp_path / "state"
     _, keeper = own(state, root_dir, STARTING, "import os; os.kill(os.getpid(), 9)", after)
-    assert_all_ends_within(2, state, keeper)
+    assert_all_ends_within(30, state, keeper)
     sweep(state)
     assert groups_of(state) == []
     assert not left(state)
@@ -178,10 +178,10 @@ def test_a_keeper_kills_in_its_own_groups_only() -> None:
         keeper = Keeper(folder / mine for folder in sorted(set(parents.folders.values())))
         assert keeper._process.stdin is not None
         keeper._process.stdin.close()
-        assert asleep[0].wait(timeout=5) == -signal.SIGKILL
+        assert asleep[0].wait(timeout=60) == -signal.SIGKILL
         assert asleep[1].poll() is None
-        assert keeper._process.wait(timeout=5) == 0
+        assert keeper._process.wait(timeout=60) == 0
     finally:
         for group in groups:
             group.remove()
-        asleep[1].wait(timeout=5)
+        asleep[1].wait(timeout=60)

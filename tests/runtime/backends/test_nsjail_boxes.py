@@ -79,7 +79,7 @@ def test_memory_of_all_processes_together_is_limited(jails: Jails) -> None:
     code = "import os\nfor _ in range(3): os.fork()\nkept = []\nwhile True: kept.append(b'x' * (1 << 20))"
     with jails.guest() as guest:
         guest.send(Op.RUN, code.encode())
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while not guest.usage().oom_kills and time.monotonic() < deadline:
             time.sleep(0.01)
         usage = guest.usage()
@@ -99,7 +99,7 @@ while True:
 def test_a_bomb_of_processes_or_threads_is_held_and_ended_at_once(jails: Jails, step: str) -> None:
     with jails.guest() as guest:
         guest.send(Op.RUN, BOMB.format(step).encode())
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         tasks = next(folder for folder in guest.groups() if "pids" in str(folder) or (folder / "pids.max").exists())
         seen = 0
         while seen < PROFILE.pids - 1 and time.monotonic() < deadline:
@@ -107,7 +107,7 @@ def test_a_bomb_of_processes_or_threads_is_held_and_ended_at_once(jails: Jails, 
         assert PROFILE.pids - 1 <= seen <= PROFILE.pids
         started = time.monotonic()
         guest.end()
-        assert time.monotonic() - started < 2
+        assert time.monotonic() - started < 20
         assert guest.groups() == []
 
 
@@ -201,7 +201,7 @@ def test_a_jail_that_does_not_come_up_says_why_and_leaves_nothing(jails: Jails) 
     box = jails.ask(lambda done: jails.backend.start(PROFILE.model_copy(update={"pids": 1}), None, done))
     os.set_blocking(box.replies, True)
     assert os.read(box.replies, 100) == b""
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 30
     while not (said := box.complaint()) and time.monotonic() < deadline:
         time.sleep(0.01)
     assert "clone" in said
@@ -267,7 +267,7 @@ def test_no_guest_outlives_a_killed_broker(tmp_path: Path, root_dir: Path) -> No
     def inside() -> list[str]:
         return [line for group in groups if group.exists() for line in (group / "cgroup.procs").read_text().split()]
 
-    deadline = time.monotonic() + 3
+    deadline = time.monotonic() + 30
     while inside() and time.monotonic() < deadline:
         time.sleep(0.01)
     assert inside() == []
@@ -278,7 +278,7 @@ def test_no_guest_outlives_a_killed_broker(tmp_path: Path, root_dir: Path) -> No
 def test_a_broker_without_a_keeper_starts_nothing(settings: BrokerSettings, tmp_path: Path) -> None:
     jails = Jails(settings.model_copy(update={"state_dir": tmp_path / "state"}))
     os.kill(jails.site.keeper_pid, signal.SIGKILL)
-    deadline = time.monotonic() + 3
+    deadline = time.monotonic() + 30
     while Path(f"/proc/{jails.site.keeper_pid}/cmdline").read_bytes() and time.monotonic() < deadline:
         time.sleep(0.01)
     with pytest.raises(InfrastructureError), jails.guest():

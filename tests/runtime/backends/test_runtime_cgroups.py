@@ -129,7 +129,7 @@ def test_a_real_group_counts_time_memory_and_refused_processes(tmp_path: Path) -
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-        ).wait(timeout=10)
+        ).wait(timeout=60)
         group.limit_cpus(0.5)
         for mib in (256, 32):  # up, and down again: with swap counted, the two limits must not cross
             group.limit_memory(mib)

@@ -56,7 +56,7 @@ def entries(folder: Path) -> list[Path]:
 
 
 def assert_nothing_is_left(state_dir: Path) -> None:
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 30
     working = working_folder(state_dir)
     while (processes(state_dir) or groups_of(state_dir) or entries(working)) and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -78,7 +78,7 @@ def test_close_leaves_nothing(root_dir: Path, tmp_path: Path) -> None:
         sandbox.close()
         assert not [line for line in processes(tmp_path) if f" {sandbox.id} " in line + " "]
         started = time.monotonic()
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < 30
     assert_nothing_is_left(tmp_path)
     pool.close()
     for late in (lambda: pool.open(), lambda: pool.sandbox(), lambda: session.run("1"), lambda: abandoned.run("1")):
@@ -99,7 +99,7 @@ def test_nothing_outlives_its_caller(root_dir: Path, tmp_path: Path, end: str, c
         cwd=REPOSITORY,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
     assert (caller.returncode, caller.stdout) == (code, "ready\n"), caller.stderr
@@ -125,7 +125,7 @@ def test_when_the_broker_is_killed_its_client_is_told_and_a_sweep_removes_the_re
             os.kill(owner.pid, signal.SIGKILL)
             with pytest.raises(InfrastructureError):
                 run_until_it_fails(sandbox)
-        deadline = time.monotonic() + 2
+        deadline = time.monotonic() + 30
         while processes(settings.state_dir) and time.monotonic() < deadline:
             time.sleep(0.02)
         assert processes(settings.state_dir) == []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,8 @@ from runtime.sessions.purity import Need, classify
 
 STUBBORN = "x = max(range(10 ** 10))"
 """One call of C that no timer can interrupt: the interpreter has to be killed."""
+PATIENT = 60.0
+"""Seconds for a call that is about something else than time; half a gigabyte takes long on a busy machine."""
 
 
 def says(session: Session, code: str) -> str:
@@ -48,10 +49,10 @@ def test_what_others_keep_does_not_drive_everybody_out_of_the_shared_interpreter
 def test_sessions_that_fill_a_common_sandbox_together_cost_the_others_no_answer(pool: Sessions) -> None:
     hoard = "kept = bytearray(85 << 20)\nfor n in range(0, len(kept), 4096): kept[n] = 1"
     hoarders, others = ([pool.open(tier=Tier.PROCESS) for _ in range(count)] for count in (6, 12))
-    futures = [session.start(hoard) for session in hoarders]
-    futures += [session.start(f"print({n})") for n, session in enumerate(others)]
-    assert {future.result().status for future in futures} == {CallStatus.OK}
-    assert [future.result().output for future in futures[6:]] == [f"{n}\n" for n in range(12)]
+    hoards = [session.start(hoard, seconds=PATIENT) for session in hoarders]
+    answers = [session.start(f"print({n})", seconds=PATIENT) for n, session in enumerate(others)]
+    assert [answer.result().output for answer in answers] == [f"{n}\n" for n in range(12)]
+    assert {future.result().status for future in hoards} == {CallStatus.OK}
     for session in [*hoarders, *others]:
         session.close()
 
@@ -77,10 +78,9 @@ def test_a_process_that_takes_no_more_requests_delays_nobody_else(pool: Sessions
     with pool.open(tier=Tier.PROCESS) as silent, pool.open(tier=Tier.PROCESS) as neighbour:
         says(neighbour, "x = 1")
         says(silent, SILENT)
-        stuck = silent.start("#" + "x" * 90_000, seconds=1.0)
-        started = time.monotonic()
+        stuck = silent.start("#" + "x" * 90_000, seconds=3.0)
         assert [says(neighbour, "print(x)") for _ in range(5)] == ["1\n"] * 5
-        assert time.monotonic() - started < 0.9
+        assert not stuck.done()
         assert stuck.result().status is CallStatus.TIMEOUT
         assert neighbour.tier is Tier.PROCESS
 
@@ -178,7 +178,7 @@ STATEMENTS = st.one_of(
 LOOKING = "print(x, f(), len('abc'), sum([1, 5]), math.gcd(12, 18), math.pi, int('7'), sorted('ba'))"
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(STATEMENTS, min_size=1, max_size=6))
 def test_whatever_pure_code_does_the_next_session_finds_a_clean_interpreter(
     pool: Sessions, statements: list[str]

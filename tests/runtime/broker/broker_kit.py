@@ -171,7 +171,7 @@ class Desk:
     def stats(self) -> dict[str, float]:
         return self.asked(self.client.stats).values
 
-    def until(self, holds: Callable[[dict[str, float]], bool], seconds: float = 20.0) -> dict[str, float]:
+    def until(self, holds: Callable[[dict[str, float]], bool], seconds: float = 60.0) -> dict[str, float]:
         """The broker's figures once they are as wanted."""
         deadline = time.monotonic() + seconds
         while not holds(figures := self.stats()):
@@ -226,7 +226,7 @@ class Raw:
 
     def __init__(self, path: Path) -> None:
         self.socket = connect(path)
-        self.socket.settimeout(10.0)
+        self.socket.settimeout(30.0)
 
     def say(self, data: bytes, descriptors: tuple[int, ...] = ()) -> None:
         assert packets.send(self.socket, data, descriptors)

@@ -1,4 +1,4 @@
-"""One broker for all tests of a worker process that only use it, and settings for those that need their own."""
+"""One broker for all tests of a module that only use it, and settings for those that need their own."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def make_settings(root_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> S
     return make
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def desk(make_settings: Settings) -> Iterator[Desk]:
     with Desk.own(make_settings()) as opened:
         yield opened

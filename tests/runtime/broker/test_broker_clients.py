@@ -42,7 +42,7 @@ def broker(make_settings: Settings, tmp_path_factory: pytest.TempPathFactory) ->
     process = child_broker(make_settings(ready=0), path)
     yield Open(process, path)
     process.terminate()
-    assert process.wait(30) == 0
+    assert process.wait(60) == 0
     assert not path.exists()
 
 
@@ -113,7 +113,7 @@ def test_who_does_not_say_hello_or_speaks_another_protocol_is_not_served(broker:
     answer = other.hear()
     assert isinstance(answer, m.Failed)
     assert answer.error == "refused"
-    assert "protocol 1, not 99" in answer.message
+    assert f"protocol {m.PROTOCOL}, not 99" in answer.message
     assert other.hung_up()
 
 
@@ -132,13 +132,13 @@ def test_a_connection_has_no_say_over_anothers_sandboxes(broker: Open) -> None:
 def test_a_thousand_requests_at_once_are_all_answered(broker: Open) -> None:
     with Desk.at(broker.path) as desk:
         answers = [desk.begin(desk.client.stats) for _ in range(1_000)]
-        assert all(isinstance(answer.result(30), m.Figures) for answer in answers)
+        assert all(isinstance(answer.result(60), m.Figures) for answer in answers)
         before = desk.stats()
         launches = [desk.begin_launch(JAIL, caller=str(number % 7)) for number in range(1_000)]
         desk.until(lambda figures: figures["waiting"] > 900)
         busy = desk.stats()
         assert busy["rss_mib"] < before["rss_mib"] + 16
-    assert all(isinstance(launch.result(30), InfrastructureError) or launch.done() for launch in launches)
+    assert all(isinstance(launch.result(60), InfrastructureError) or launch.done() for launch in launches)
     with Desk.at(broker.path) as desk:
         desk.until(lambda figures: figures["boxes"] == 0 and figures["waiting"] == 0)
 
@@ -189,7 +189,7 @@ def test_connections_come_and_go_without_a_trace(broker: Open) -> None:
     crowd = [connect(broker.path) for _ in range(300)]
     for one in crowd:
         one.close()
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 30
     while broker.descriptors() > before and time.monotonic() < deadline:
         time.sleep(0.02)
     assert broker.descriptors() <= before
@@ -229,7 +229,7 @@ def test_other_users_come_in_only_when_they_are_named(broker: Open, make_setting
         assert [path.stat().st_mode & 0o777 for path in (closed, open_)] == [0o600, 0o666]
         for process in (first, second, third):
             process.terminate()
-            assert process.wait(30) == 0
+            assert process.wait(60) == 0
     finally:
         for path in folder.iterdir():
             path.unlink()
@@ -275,7 +275,7 @@ def test_users_do_not_see_each_others_sandboxes_and_snapshots(make_settings: Set
             assert len(root.listing().snapshots) == 1
     finally:
         process.terminate()
-        assert process.wait(30) == 0
+        assert process.wait(60) == 0
         for path in folder.iterdir():
             path.unlink()
         folder.rmdir()
@@ -293,7 +293,7 @@ def test_where_no_broker_is_that_is_said(tmp_path: Path, broker: Open) -> None:
         begun = time.monotonic()
         with pytest.raises(RefusedError, match="does not answer"):
             ask(tmp_path / "silent", seconds=0.2)
-        assert time.monotonic() - begun < 2
+        assert time.monotonic() - begun < 15
     with pytest.raises(RefusedError, match="no broker answers"):
         connect(tmp_path / "silent")
 
@@ -302,7 +302,7 @@ def test_a_second_broker_for_one_path_is_refused_and_a_stale_socket_is_not(
     broker: Open, make_settings: Settings, tmp_path: Path
 ) -> None:
     second = child_broker(make_settings(), broker.path)
-    assert second.wait(20) == 1
+    assert second.wait(60) == 1
     assert second.stderr is not None
     assert b"another broker serves" in second.stderr.read()
     assert ask(broker.path).pid == broker.process.pid
@@ -314,4 +314,4 @@ def test_a_second_broker_for_one_path_is_refused_and_a_stale_socket_is_not(
     again = child_broker(make_settings(), path)
     assert ask(path).pid == again.pid
     again.terminate()
-    assert again.wait(20) == 0
+    assert again.wait(60) == 0

@@ -250,9 +250,9 @@ def test_a_folder_in_memory_is_known(tmp_path: Path) -> None:
     assert not content.is_in_memory(tmp_path, other + line.replace("KIND", "ext4"))
 
 
-def test_sixty_megabytes_are_read_in_a_fraction_of_a_second(tmp_path: Path) -> None:
+def test_sixty_megabytes_are_read_quickly(tmp_path: Path) -> None:
     folder = content.own_folder(tmp_path / "image")
     (folder / "pages.img").write_bytes(os.urandom(1 << 20) * 60)
     begun = time.monotonic()
     content.read(folder)
-    assert time.monotonic() - begun < 2
+    assert time.monotonic() - begun < 10

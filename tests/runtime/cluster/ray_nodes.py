@@ -105,7 +105,7 @@ class Nodes:
             process.terminate()
         for process in self.processes.values():
             try:
-                process.communicate(timeout=20)
+                process.communicate(timeout=60)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.communicate()
@@ -188,7 +188,7 @@ def grpc_status(address: str, port: int, method: str, token: str | None = None) 
     if token is not None:
         headers.append((b"authorization", b"Bearer " + token.encode()))
     block = b"".join(field(name, value) for name, value in headers)
-    with socket.create_connection((address, port), timeout=5) as connection:
+    with socket.create_connection((address, port), timeout=30) as connection:
         connection.sendall(
             b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
             + frame(4, 0, 0, b"")

@@ -47,7 +47,7 @@ def nodes(root_dir: Path) -> Iterator[Nodes]:
 def pool(nodes: Nodes) -> Iterator[ClusterSessions]:
     with ClusterSessions(nodes.driver(lost_seconds=8, retry_seconds=1), LIMITS) as sessions:
         yield sessions
-    until(lambda: gateways(nodes) == [], 5, "the gateway has ended")
+    until(lambda: gateways(nodes) == [], 30, "the gateway has ended")
 
 
 def gateways(nodes: Nodes) -> list[int]:
@@ -121,7 +121,7 @@ def test_every_service_refuses_who_has_no_token_or_a_wrong_one(nodes: Nodes, poo
     members = [member.pid for member in nodes.members(0)]
     spoken = 0
     for address, port in listeners([*members, *gateways(nodes)]):
-        connection = http.client.HTTPConnection(address, port, timeout=5)
+        connection = http.client.HTTPConnection(address, port, timeout=30)
         try:
             connection.request("GET", "/api/jobs/")
             assert connection.getresponse().status == 401
@@ -151,7 +151,7 @@ def test_a_driver_and_a_host_with_a_wrong_token_do_not_get_in(nodes: Nodes, tmp_
     assert time.monotonic() - began < 30
     with pytest.raises(RefusedError, match="token"):
         ClusterSessions(settings.model_copy(update={"token": tmp_path / "none"}), LIMITS)
-    out, err = host.communicate(timeout=30)
+    out, err = host.communicate(timeout=60)
     assert (host.returncode, out) == (1, b"")
     assert b"Ray did not start" in err
     del nodes.processes[3]
@@ -173,17 +173,17 @@ def test_a_host_that_is_killed_takes_its_own_calls_and_no_others(nodes: Nodes, p
     kill(brokers[0])
     for future in hanging:
         with pytest.raises(InfrastructureError):
-            future.result(12)
-    assert time.monotonic() - began < 12
-    assert {future.result(20).status for future in ticks} == {CallStatus.OK}
+            future.result(60)
+    assert time.monotonic() - began < 60
+    assert {future.result(60).status for future in ticks} == {CallStatus.OK}
     assert [session.run("print(x)").output for session in going] == ["200\n", "200\n"]
-    until(lambda: pool.hosts()["host-1"] is Health.LOST, 12, "the host is known to be lost")
+    until(lambda: pool.hosts()["host-1"] is Health.LOST, 60, "the host is known to be lost")
     fresh = [pool.open() for _ in range(4)]
     assert "host-1" not in {session.id.split("/")[0] for session in fresh}
     assert {session.run("print(1)").output for session in fresh} == {"1\n"}
     killed = set(nodes.folder.glob("n1/s/*"))
     nodes.hear(1, "Ray ended by itself and is started again", "ready")
-    until(lambda: pool.hosts()["host-1"] is Health.READY, 20, "the host is back")
+    until(lambda: pool.hosts()["host-1"] is Health.READY, 60, "the host is back")
     with on("host-1", pool) as session:
         assert session.run("print(1)").output == "1\n"
     assert [member for member in before.members() if member.state not in "ZX"] == []
@@ -201,8 +201,8 @@ def test_a_gateway_that_is_killed_takes_every_call_and_is_started_again(nodes: N
     kill(gateway)
     for future in waiting:
         with pytest.raises(InfrastructureError, match="this machine has lost the cluster"):
-            future.result(5)
-    until(lambda: set(pool.hosts().values()) == {Health.READY}, 30, "all hosts are back")
+            future.result(30)
+    until(lambda: set(pool.hosts().values()) == {Health.READY}, 60, "all hosts are back")
     with pool.open() as session:
         assert session.run("print(1)").output == "1\n"
 
@@ -229,9 +229,9 @@ time.sleep(60)
     assert all(running(path) for path in own)
     driver.kill()
     driver.communicate()
-    until(lambda: len(gateways(nodes)) == 1, 5, "its gateway has ended")
+    until(lambda: len(gateways(nodes)) == 1, 30, "its gateway has ended")
     for path in own:
-        until(lambda path=path: not path.exists() and not running(path), 20, f"nothing is left of {path}")
+        until(lambda path=path: not path.exists() and not running(path), 60, f"nothing is left of {path}")
 
 
 def test_a_node_that_was_killed_leaves_nothing_for_the_next_one(nodes: Nodes, pool: ClusterSessions) -> None:
@@ -240,20 +240,20 @@ def test_a_node_that_was_killed_leaves_nothing_for_the_next_one(nodes: Nodes, po
     nodes.processes[1].kill()
     nodes.processes[1].communicate()
     with pytest.raises(InfrastructureError):
-        waiting.result(12)
+        waiting.result(60)
     clear(nodes.folder / "n1")
     assert [member for member in before.members() if member.state not in "ZX"] == []
     assert list(nodes.folder.glob("n1/r")) == []
     nodes.begin(1)
     nodes.wait(1)
-    until(lambda: pool.hosts()["host-1"] is Health.READY, 20, "the host is back")
+    until(lambda: pool.hosts()["host-1"] is Health.READY, 60, "the host is back")
 
 
 def test_a_host_that_leaves_keeps_its_sessions_until_they_are_closed(nodes: Nodes, pool: ClusterSessions) -> None:
     session = on("host-2", pool)
     session.run("x = 5")
     (nodes.folder / "n2" / "draining").touch()
-    until(lambda: pool.hosts()["host-2"] is Health.DRAINING, 5, "the host drains")
+    until(lambda: pool.hosts()["host-2"] is Health.DRAINING, 30, "the host drains")
     others = [pool.open() for _ in range(4)]
     assert "host-2" not in {other.id.split("/")[0] for other in others}
     for other in others:
@@ -261,7 +261,7 @@ def test_a_host_that_leaves_keeps_its_sessions_until_they_are_closed(nodes: Node
     assert session.run("print(x)").output == "5\n"
     assert nodes.processes[2].poll() is None
     session.close()
-    assert nodes.processes[2].wait(20) == 0
+    assert nodes.processes[2].wait(60) == 0
     nodes.begin(2)
     nodes.wait(2)
-    until(lambda: pool.hosts()["host-2"] is Health.READY, 20, "the host is back")
+    until(lambda: pool.hosts()["host-2"] is Health.READY, 60, "the host is back")

@@ -61,7 +61,7 @@ def test_a_result_is_passed_on_as_soon_as_it_is_there(tmp_path: Path) -> None:
     [called] = driver.hear()
     assert isinstance(called, m.Called)
     assert called.call == 2
-    assert time.monotonic() - began < 1.0
+    assert time.monotonic() - began < 2.0
     driver.actor.close()
     assert driver.pools[0].closed
 
@@ -77,7 +77,7 @@ def test_a_driver_that_fell_silent_loses_its_sessions(tmp_path: Path) -> None:
     driver = Driver(tmp_path, lease=0.3)
     driver.say(HELLO, opened(1))
     assert in_use(tmp_path)
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 30
     while not driver.ended and time.monotonic() < deadline:
         time.sleep(0.02)
     assert (driver.ended, driver.pools[0].closed, in_use(tmp_path)) == (1, True, False)

@@ -18,13 +18,13 @@ def settings_for(backend: BackendName, folder: Path, root_dir: Path) -> RuntimeS
     return RuntimeSettings(own=own, backend=backend, limits=LIMITS, shared_workers=1)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def gvisor(root_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sessions]:
     with Sessions(settings_for(BackendName.GVISOR, tmp_path_factory.mktemp("gvisor"), root_dir)) as pool:
         yield pool
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def nsjail(root_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sessions]:
     with Sessions(settings_for(BackendName.NSJAIL, tmp_path_factory.mktemp("nsjail"), root_dir)) as pool:
         yield pool

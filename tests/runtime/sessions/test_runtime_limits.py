@@ -119,10 +119,14 @@ def test_a_sandbox_has_so_many_calls_programs_and_snapshots(pool_of_small: Sessi
 def test_a_limit_shorter_than_a_slice_holds_among_others_too(pool: Sessions) -> None:
     with pool.open() as session, pool.open() as neighbour:
         session.run("x = 3")
-        started = time.monotonic()
-        result = session.run(SPIN, seconds=0.05)
-        assert result.status is CallStatus.TIMEOUT
-        assert 0.05 <= result.seconds <= time.monotonic() - started < 0.05 + pool.settings.slice_seconds
+        took: list[float] = []
+        while not took or (min(took) >= 0.05 + pool.settings.slice_seconds and len(took) < 10):
+            started = time.monotonic()
+            result = session.run(SPIN, seconds=0.05)
+            took.append(time.monotonic() - started)
+            assert result.status is CallStatus.TIMEOUT
+            assert 0.05 <= result.seconds <= took[-1]
+        assert min(took) < 0.05 + pool.settings.slice_seconds
         assert result.tier is Tier.SHARED
         assert neighbour.run("print(1)").output == "1\n"
         assert session.run("print(x)").output == "3\n"

@@ -137,7 +137,7 @@ PATHS = st.lists(NAMES, min_size=1, max_size=4).map(b"/".join)
 RECORDS = st.builds(Listed, PATHS, st.sampled_from(FileKind), st.integers(0, 20_000))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.lists(RECORDS, max_size=8), st.binary(max_size=40))
 def test_no_listing_reaches_beyond_its_target(listing: list[Listed], content: bytes) -> None:
     with tempfile.TemporaryDirectory() as name:

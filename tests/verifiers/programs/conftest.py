@@ -1,4 +1,4 @@
-"""One pool of sandboxes and one verifier for the tests of a worker process."""
+"""One pool of sandboxes and one verifier for the tests of a module."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from runtime.settings import BrokerSettings, RuntimeSettings
 from verifiers.programs.verifier import ProgramVerifier
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def sessions(guest_roots: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sessions]:
     own = BrokerSettings(state_dir=tmp_path_factory.mktemp("state"), root_dir=guest_roots)
     with Sessions(RuntimeSettings(own=own, limits=Limits(), shared_workers=1)) as pool:
         yield pool
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def verifier(sessions: Sessions) -> Iterator[ProgramVerifier]:
     found = ProgramVerifier(sessions)
     yield found
