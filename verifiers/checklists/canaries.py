@@ -94,6 +94,8 @@ def _honest() -> Iterator[Case]:
 def _stuffing() -> Iterator[Case]:
     words = "evaporation condensation precipitation runoff "
     yield _case("keywords-only", WATER, words * 20 + "\n\n" + words * 3, (24,), "the required words and nothing else")
+    two = "Evaporation rain evaporation rain evaporation. Rain evaporation rain evaporation rain."
+    yield _case("two-keywords-strung", RAIN, two, (24,), "two required words in the form of two sentences")
     padded = "\n\n".join((words + "and so on it goes with water. ") * 5 for _ in range(2))
     yield _case("keywords-padded", WATER, padded, (24,), "keywords between empty words, again and again")
     same = "Evaporation, condensation, precipitation and runoff move water. " * 11

@@ -172,10 +172,8 @@ def _stuffing(spec: ChecklistSpec, document: Document) -> Iterator[Alarm]:
     """Sentences that are nothing but keywords; keywords as the greater part of the text."""
     wanted = keywords(spec)
     single = {word for phrase in wanted for word in words(phrase)}
-    if len(wanted) < 4:
-        return
     for block in document.blocks:
-        if block.kind not in ("paragraph", "item"):
+        if block.kind not in ("paragraph", "item") or len(wanted) < 4:
             continue
         for sentence in sentences(block.text):
             said = words(plain(sentence))

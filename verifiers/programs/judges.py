@@ -17,6 +17,7 @@ from verifiers.errors import SpecError
 from verifiers.programs.compare import agree
 from verifiers.programs.guests import SPEC_SECONDS, Answer, Guest, Opening
 from verifiers.programs.plan import digest, generated
+from verifiers.programs.signals import scan
 from verifiers.programs.spec import ProgramSpec
 from verifiers.programs.values import Arguments, Elements, Pairs, Value, arguments_text, literal, read, read_arguments
 
@@ -98,6 +99,8 @@ class Judges:
                     text = arguments_text(arguments)[:SHOWN]
                     raise SpecError(f"the reference gives no result for ({text}): {shown(told)}")
         enough(len(found), len(inputs))
+        if scan(spec.reference).chancy:
+            self._settled(spec, opening, inputs, found)
         constant = len({literal(value) for value in found.values()}) == 1
         if constant and not spec.properties and not _other_result(spec, next(iter(found.values()))):
             raise SpecError(
@@ -105,6 +108,19 @@ class Judges:
                 hint="Declare `inputs` for which results differ.",
             )
         return found
+
+    def _settled(self, spec: ProgramSpec, opening: Opening, inputs: list[Arguments], found: dict[int, Value]) -> None:
+        """Raises SpecError where the reference says something else the next time, elsewhere and by other chances."""
+        again = Guest(opening, spec.reference, wanted=spec.function, driver=spec.driver, own=True, seed=1)
+        with again:
+            for place, value in reversed(found.items()):
+                told = patient(again, spec.function, inputs[place], spec.seconds)
+                if told.kind != "value" or not agree(value, told.value, spec.compare):
+                    text = arguments_text(inputs[place])[:SHOWN]
+                    raise SpecError(
+                        f"the reference gives another result for ({text}) the next time: {shown(told)}",
+                        hint="Leave chance and clocks out of it, or ask for properties instead.",
+                    )
 
     @contextmanager
     def reference(self, spec: ProgramSpec, opening: Opening) -> Iterator[Guest]:

@@ -15,7 +15,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from runtime.errors import SandboxError
+from runtime.errors import InfrastructureError, SandboxError
 from verifiers.errors import SpecError
 from verifiers.programs.compare import agree
 from verifiers.programs.findings import clip
@@ -74,7 +74,8 @@ def assess(
     most: int = MOST_MUTANTS,
 ) -> Assessment:
     """`reference`: a right program, where the spec has none. `seconds`: for all of it, apart from the tests that are
-    under way. Raises SpecError for a spec that cannot be used, or without a right program, or with one that is wrong.
+    under way. Raises SpecError for a spec that cannot be used, or without a right program, or with one that is wrong;
+    SandboxError where the tests cannot be run.
     """
     started = time.monotonic()
     verifier.check(spec)
@@ -85,7 +86,7 @@ def assess(
         raise SpecError("only Python programs are changed", hint="There is no assessment for other languages.")
     first = verifier.verify(spec, right)
     if first.outcome is Outcome.INFRA_ERROR:
-        raise SpecError(f"the tests cannot be run here: {first.reason}")
+        raise InfrastructureError(f"the tests cannot be run here: {first.reason}")
     if not first.passed:
         raise SpecError(f"the right program fails: {first.reason}", hint="It, or a test, is wrong.")
     changes = chosen(mutants(right), most, seed_of(spec, "mutants"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -402,6 +403,40 @@ def test_an_honest_answer_of_numpy_passes_without_suspicion(verifier: ProgramVer
     assert "signals" not in verdict.evidence
     wrong = verifier.verify(spec, "import numpy as np\ndef running(xs):\n    return np.array(xs, int) + 1\n")
     assert (wrong.outcome, wrong.ground) == (Outcome.FAIL, Ground.REFUTED)
+
+
+def test_a_reference_that_says_something_else_the_next_time_is_no_reference(verifier: ProgramVerifier) -> None:
+    drawn = "import random\ndef f(n):\n    return [n, random.randrange(1000)]\n"
+    shuffled = "import random\ndef f(n):\n    random.shuffle(digits := list(range(n % 7)))\n    return sorted(digits)\n"
+    spec = ProgramSpec(function="f", inputs=(Integers(low=0, high=50),), generate=8, reference=drawn)
+    with pytest.raises(SpecError, match=r"another result for .* the next time"):
+        verifier.check(spec, prove=True)
+    verifier.check(spec.model_copy(update={"reference": shuffled}), prove=True)
+
+
+FLOOD = "import sys\nfor _ in range(1024):\n    sys.stdout.write('x' * (1 << 20))\n"
+
+
+@pytest.mark.parametrize(
+    ("whole", "source"),
+    [
+        (True, FLOOD),
+        (False, "def f(n):\n    import sys\n    while True: sys.stdout.write('x' * (1 << 20))\n"),
+        (False, "def f(n):\n    return 'x' * (1 << 30)\n"),
+    ],
+    ids=["printed by a program", "printed by a function", "returned"],
+)
+def test_a_gigabyte_of_output_ends_at_the_limit_and_not_in_the_judges_memory(
+    verifier: ProgramVerifier, whole: bool, source: str
+) -> None:
+    runs = tuple(Run(stdin=f"{n}", expected=f"{n}") for n in range(2))
+    examples = tuple(Example(arguments=f"{n}", expected=f"{n}") for n in range(2))
+    spec = ProgramSpec(runs=runs) if whole else ProgramSpec(function="f", examples=examples)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    verdict = verifier.verify(spec, source)
+    assert verdict.outcome is Outcome.FAIL, verdict.reason
+    assert verdict.seconds < 60
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100 << 10
 
 
 def test_arguments_may_have_any_name(verifier: ProgramVerifier) -> None:
