@@ -72,11 +72,11 @@ class Box:
         self.send(message, deadline)
         patient, last = begun + GIVES_WAY_SECONDS, deadline - LAST_SECONDS
         if patient < last and not _wait(self._replies, select.POLLIN, patient):
-            self._give_way(True)
+            self.give_way(True)
             try:
                 _wait(self._replies, select.POLLIN, last)
             finally:
-                self._give_way(False)
+                self.give_way(False)
         return self.receive(deadline)
 
     def send(self, message: dict[str, Any], deadline: float) -> None:
@@ -146,8 +146,9 @@ class Box:
                 os.close(self._replies)
             return self._fate
 
-    def _give_way(self, others_first: bool) -> None:
-        """Nobody waits for it, and where it cannot be had, others have to bear it."""
+    def give_way(self, others_first: bool) -> None:
+        """Whether it computes mostly when no other box does. Nobody waits for that, and where it cannot be had, others
+        have to bear it."""
         with contextlib.suppress(InfrastructureError):
             self._boxes.tell(lambda connection: connection.give_way(self._handle, others_first, lambda _problem: None))
 

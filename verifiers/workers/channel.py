@@ -29,6 +29,10 @@ class Channel(Protocol):
         """How many of its processes the kernel has ended for want of memory."""
         ...
 
+    def give_way(self, others_first: bool) -> None:
+        """Whether it computes mostly when nobody else does, as far as that can be had."""
+        ...
+
     def kill(self) -> str:
         """Ends it at once; why it had ended, for a person."""
         ...
@@ -52,6 +56,9 @@ class BoxChannel:
             return self._box.usage().oom_kills
         except SandboxError:
             return 0
+
+    def give_way(self, others_first: bool) -> None:
+        self._box.give_way(others_first)
 
     def kill(self) -> str:
         cause = self._box.kill().cause

@@ -89,6 +89,12 @@ class Crew:
         return bool(self._again) or any(hand.items for hand in self._hands.values())
 
     @property
+    def only_slow(self) -> bool:
+        """Whether nothing is under way but what takes long."""
+        at_work = [hand for hand in self._hands.values() if hand.items]
+        return bool(at_work) and not self._waiting and all(hand.slow for hand in at_work)
+
+    @property
     def wants_to_write(self) -> bool:
         return bool(self._unsent)
 

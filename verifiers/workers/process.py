@@ -69,6 +69,9 @@ class ConfinedProcess:
         """Nobody counts how often the kernel ended one of its processes."""
         return 0
 
+    def give_way(self, others_first: bool) -> None:
+        """It cannot: only root has groups. Those of its hands that take long are niced."""
+
     def kill(self) -> str:
         """Ends it and its hands, at once, and says why it had ended. Killing twice is fine."""
         if self._errors.closed:

@@ -34,6 +34,8 @@ MEMORY_MIB = 1024
 """Data of one hand, what it shares with the zygote included: SymPy and the solvers need about 200."""
 START_SECONDS = 60.0
 """For a zygote to be warm, which no item's clock counts."""
+GIVES_WAY_SECONDS = 0.5
+"""While nothing but what takes long is under way, after which the whole worker gives way to other boxes."""
 MAX_CHARS = 2_000_000
 """No answer is longer."""
 STARTS = 3
@@ -69,6 +71,8 @@ class VerifierService:
         self._channel: Channel | None = None
         self._crew: Crew | None = None
         self._lost = 0
+        self._slow_since: float | None = None
+        self._gives_way = False
         self._ahead = False
         """Whether all is imported ahead of the first item that needs it."""
 
@@ -172,6 +176,7 @@ class VerifierService:
             if self._ahead:
                 crew.load()
             crew.assign()
+            self._weigh(crew)
             crew.flush()
             if self._wait(crew):
                 crew.hear()
@@ -183,6 +188,18 @@ class VerifierService:
             log.exception("the verifier service broke")
             self._fall_back(f"{type(error).__name__}")
             self._give_up(f"the verifier service broke: {type(error).__name__}")
+
+    def _weigh(self, crew: Crew) -> None:
+        """The whole worker gives way while all that it does takes long, and no longer."""
+        now = time.monotonic()
+        if not crew.only_slow:
+            self._slow_since = None
+        elif self._slow_since is None:
+            self._slow_since = now
+        gives_way = self._slow_since is not None and now >= self._slow_since + GIVES_WAY_SECONDS
+        if gives_way is not self._gives_way and self._channel is not None:
+            self._gives_way = gives_way
+            self._channel.give_way(gives_way)
 
     def _collect(self) -> bool:
         """Takes in what is new; whether there was something."""
@@ -199,6 +216,7 @@ class VerifierService:
             self._channel = self._launched()
             if not isinstance(self._channel, BoxChannel):  # there the broker has heard that it is ready
                 self._greet(self._channel)
+            self._slow_since, self._gives_way = None, False
             self._crew = Crew(self._channel, self.workers, self._memory_mib, self._waiting)
         except (OSError, SandboxError) as error:
             self._drop()
@@ -241,8 +259,11 @@ class VerifierService:
             poll.register(crew.replies, select.POLLIN)
             if crew.wants_to_write:
                 poll.register(crew.requests, select.POLLOUT)
-            if crew.deadline is not None:
-                most = max(0.0, (crew.deadline - time.monotonic()) * 1000) + 10
+            moments = [] if crew.deadline is None else [crew.deadline]
+            if self._slow_since is not None and not self._gives_way:
+                moments.append(self._slow_since + GIVES_WAY_SECONDS)
+            if moments:
+                most = max(0.0, (min(moments) - time.monotonic()) * 1000) + 10
         ready = {descriptor for descriptor, _ in poll.poll(most)}
         if self._wake_out in ready:
             with contextlib.suppress(BlockingIOError):

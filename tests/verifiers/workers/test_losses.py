@@ -77,6 +77,37 @@ def test_a_broker_killed_in_the_middle_costs_nobody_a_verdict(tmp_path: Path) ->
         assert again.pid != process.pid
 
 
+def test_a_worker_with_nothing_but_what_hangs_gives_way_until_somebody_asks(tmp_path: Path) -> None:
+    own = BrokerSettings(
+        state_dir=tmp_path / "s",
+        root_dir=tmp_path / "r",
+        backends=(BackendName.NSJAIL,),
+        programs=(verifier_program(MEMORY_MIB),),
+    )
+    with ToolBoxes(RuntimeSettings(own=own)) as boxes, VerifierService(boxes=boxes, workers=1) as service:
+        assert service.verify(IntegerSpec(expected="7"), "7", 60).passed
+        (box,) = boxes._boxes
+        (weight,) = [
+            path
+            for file in ("cpu*/assay-*.{}/cpu.shares", "**/assay-*.{}/cpu.weight")
+            for path in Path("/sys/fs/cgroup").glob(file.format(box.id))
+        ][:1]
+        usual = int(weight.read_text())
+        hanging = threading.Thread(target=service.verify, args=(ENDLESS, ENDLESS_ANSWER, 600.0))
+        hanging.start()
+        deadline = time.monotonic() + 120
+        while int(weight.read_text()) * 4 > usual:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        assert service.verify(IntegerSpec(expected="7"), "7", 60).passed
+        with Busy(service, 1):
+            while int(weight.read_text()) != usual:
+                assert time.monotonic() < deadline
+                time.sleep(0.01)
+        service.close()
+        hanging.join()
+
+
 def test_what_never_ends_is_answered_in_time_while_all_hands_are_busy() -> None:
     with VerifierService(workers=1) as service:
         service.verify(ENDLESS, "sin(x)", 60)
