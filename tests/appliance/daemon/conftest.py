@@ -9,11 +9,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import guest_roots as building
 import pytest
-from daemon_kit import ASSAY, clean_environ
+from daemon_kit import ASSAY, clean_environ, run
 
 from appliance.client import ApiClient, DaemonNotRunning
 
@@ -64,7 +65,7 @@ class Daemon:
     def socket(self) -> Path:
         return self.data / "run" / "assay.sock"
 
-    def ready(self, seconds: float = 60.0) -> ApiClient:
+    def ready(self, seconds: float = 150.0) -> ApiClient:
         """A client, once the daemon answers."""
         api = ApiClient(self.socket, timeout_seconds=20.0)
         deadline = time.monotonic() + seconds
@@ -83,7 +84,7 @@ class Daemon:
         """Sends the signal, waits, and returns everything that the daemon printed."""
         if self.process.poll() is None:
             self.process.send_signal(number)
-        return self.process.communicate(timeout=60)[0]
+        return self.process.communicate(timeout=120)[0]
 
 
 @pytest.fixture
@@ -105,19 +106,27 @@ def start(data: Path, guest_roots: Path) -> Iterator[type[Daemon]]:
         daemon.end(signal.SIGKILL)
 
 
+@pytest.fixture(scope="session")
+def standing(guest_roots: Path) -> Iterator[Daemon]:
+    """One daemon for all tests that only ask something of it; it has what earlier ones left, and never a cycle."""
+    folder = Path(tempfile.mkdtemp(prefix="assay-t-"))
+    data = folder / "data"
+    lend_root(guest_roots, data, {})
+    daemon = Daemon(data)
+    daemon.ready().close()
+    yield daemon
+    said = daemon.end()
+    shutil.rmtree(folder, ignore_errors=True)
+    assert "Traceback" not in said
+
+
+@pytest.fixture
+def ask(standing: Daemon):
+    """Runs one command at the standing daemon."""
+    return partial(run, standing.data)
+
+
 @pytest.fixture
 def assay(data: Path):
-    """Runs one command to its end."""
-
-    def run(*arguments: str, stdin: str = "", **environ: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [*ASSAY, *arguments],
-            env=clean_environ(data) | environ,
-            input=stdin,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-
-    return run
+    """Runs one command on the test's own data folder."""
+    return partial(run, data)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -16,6 +17,19 @@ def clean_environ(data: Path) -> dict[str, str]:
     """This environment without anybody's configuration."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("ASSAY_", "XDG_"))}
     return kept | {"ASSAY_DATA": str(data), "XDG_CONFIG_HOME": str(data.parent / "config")}
+
+
+def run(data: Path, *arguments: str, stdin: str = "", **environ: str) -> subprocess.CompletedProcess[str]:
+    """One command, to its end."""
+    return subprocess.run(
+        [*ASSAY, *arguments],
+        env=clean_environ(data) | environ,
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=150,
+        check=False,
+    )
 
 
 def as_everybody_may_read_it() -> list[str]:
@@ -36,7 +50,7 @@ def as_everybody_may_read_it() -> list[str]:
     return ["unshare", "--mount", "sh", "-c", script + 'exec "$@"', "sh"]
 
 
-def until(condition, seconds: float = 30.0) -> None:
+def until(condition, seconds: float = 60.0) -> None:
     """Waits until it holds."""
     deadline = time.monotonic() + seconds
     while not condition():

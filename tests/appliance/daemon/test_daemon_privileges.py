@@ -83,7 +83,7 @@ def test_another_user_keeps_none_of_root_s_groups_and_cannot_go_back() -> None:
 def test_a_process_with_a_second_thread_is_refused() -> None:
     ran = python(
         "import threading, time\n"
-        "threading.Thread(target=time.sleep, args=(1,)).start()\n"
+        "threading.Thread(target=time.sleep, args=(600,), daemon=True).start()\n"
         "from appliance.daemon.privileges import account, give_up\n"
         "give_up(account(None))\n"
     )

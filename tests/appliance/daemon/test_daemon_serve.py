@@ -50,7 +50,7 @@ def test_a_client_can_ask_it_to_stop(start, assay) -> None:
     daemon = start()
     daemon.ready().close()
     assert assay("stop").returncode == 0
-    assert daemon.process.wait(timeout=30) == 0
+    assert daemon.process.wait(timeout=60) == 0
 
 
 def test_a_second_daemon_on_the_same_folder_is_refused_with_the_pid_of_the_first(start, assay) -> None:
@@ -115,7 +115,7 @@ def test_a_socket_that_nobody_answers_is_given_up_after_the_timeout(data) -> Non
         started = time.monotonic()
         with ApiClient(place, timeout_seconds=0.3) as api, pytest.raises(DaemonSilent) as met:
             api.status()
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 8  # it would be 10 s without
     assert met.value.exit_code == 3
     with ApiClient(place) as api, pytest.raises(DaemonNotRunning):
         api.status()
@@ -141,10 +141,8 @@ def test_a_data_folder_that_cannot_be_made_is_an_answer_and_no_traceback(data, a
     assert (refused.returncode, "Traceback" in refused.stderr) == (5, False)
 
 
-def test_the_socket_is_for_its_owner_alone(start) -> None:
-    daemon = start()
-    daemon.ready().close()
-    assert stat.S_IMODE(daemon.socket.stat().st_mode) == 0o600
+def test_the_socket_is_for_its_owner_alone(standing) -> None:
+    assert stat.S_IMODE(standing.socket.stat().st_mode) == 0o600
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="another user can only be tried by root")
@@ -171,8 +169,8 @@ def test_another_user_is_refused_even_where_the_file_s_mode_would_let_them_in(st
     assert str(daemon.process.pid) not in stranger.stdout
 
 
-def test_every_refusal_is_a_message_a_hint_and_an_exit_code(start) -> None:
-    with start().ready() as api:
+def test_every_refusal_is_a_message_a_hint_and_an_exit_code(standing) -> None:
+    with standing.ready() as api:
         with pytest.raises(ApiError, match="without a check") as met:
             api.submit(SubmitJob(question="what is the weather?"))
         assert (met.value.exit_code, "--check" in met.value.hint) == (2, True)
@@ -192,9 +190,8 @@ def test_every_refusal_is_a_message_a_hint_and_an_exit_code(start) -> None:
         assert met.value.exit_code == 4
 
 
-def test_bytes_that_are_no_request_are_answered_and_hurt_nobody(start) -> None:
-    daemon = start()
-    with daemon.ready() as api:
+def test_bytes_that_are_no_request_are_answered_and_hurt_nobody(standing) -> None:
+    with standing.ready() as api:
         for junk in (
             b"\x00\xff" * 1000,
             b'POST /v1/jobs HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n\r\n{"a": [[[',
@@ -204,11 +201,10 @@ def test_bytes_that_are_no_request_are_answered_and_hurt_nobody(start) -> None:
         ):
             with socket.socket(socket.AF_UNIX) as line:
                 line.settimeout(20)
-                line.connect(str(daemon.socket))
+                line.connect(str(standing.socket))
                 line.sendall(junk)
                 assert line.recv(65536).startswith((b"HTTP/1.1 400", b"HTTP/1.1 405", b"HTTP/1.1 413"))
-        assert api.status().pid == daemon.process.pid
-    assert "Traceback" not in daemon.end()
+        assert api.status().pid == standing.process.pid
 
 
 def test_an_idle_daemon_carries_no_model_and_no_algebra(start, data) -> None:
@@ -235,10 +231,10 @@ def test_an_idle_daemon_carries_no_model_and_no_algebra(start, data) -> None:
     assert memory < 250, f"{memory:.0f} MiB"
 
 
-def test_events_and_jobs_are_listed_in_order_and_numbered(start) -> None:
-    with start().ready() as api:
+def test_events_and_jobs_are_listed_in_order_and_numbered(standing) -> None:
+    with standing.ready() as api:
         jobs = [api.submit(QUESTION.model_copy(update={"seed": seed})) for seed in range(3)]
-        assert [job.id for job in api.jobs()] == [job.id for job in reversed(jobs)]
+        assert [job.id for job in api.jobs()][:3] == [job.id for job in reversed(jobs)]
         assert {job.state for job in jobs} == {JobState.QUEUED}
         events = api.events()
         assert [event.number for event in events] == sorted(event.number for event in events)
@@ -255,7 +251,7 @@ def test_a_worker_that_cannot_begin_fails_the_cycle_and_not_the_daemon(start, da
     )
     with daemon.ready() as api:
         cycle = api.start_cycle(StartCycle(seed=4))
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while (found := api.cycle(cycle.id).cycle).state == "running":
             assert time.monotonic() < deadline
             time.sleep(0.05)
