@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import cache
 
 import pytest
 from answer_pairs import Pair, pairs
@@ -20,6 +21,7 @@ def passes(name: str, category: str) -> list[tuple[str, bool, bool]]:
     return [(pair.id, pair.equal, passed(pair)) for pair in pairs(name) if pair.category == category]
 
 
+@cache
 def passed(pair: Pair) -> bool:
     """Whether it passes; an expected answer that is no answer, such as `1, 2, ..., n`, passes nobody."""
     try:

@@ -302,10 +302,6 @@ class Structures(Measuring):
 
     def inside_braces(self, closing: str) -> Value:
         items = self.items()
-        if self.at("|", "\\mid", ":"):
-            self.take()
-            self.bars = 0
-            return builder(items, self.listed(), self.error)
         while self.at(",", ";", "and"):
             self.joiner()
             if self.at("\\dots"):
@@ -314,6 +310,10 @@ class Structures(Measuring):
             items.extend(self.items())
             if len(items) > MAX_ITEMS:
                 raise TooLargeError(f"more than {MAX_ITEMS} items")
+        if self.at("|", "\\mid", ":"):
+            self.take()
+            self.bars = 0
+            return builder(items, self.listed(), self.error)
         if any(isinstance(item, Relation | Named) for item in items):
             raise self.error("a set of equations")
         return FiniteSet(tuple(items))
