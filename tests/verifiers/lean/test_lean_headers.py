@@ -46,9 +46,11 @@ def library(toolchain: Toolchain, local: Local, tmp_path_factory: pytest.TempPat
     return folder
 
 
-@pytest.fixture
-def own(toolchain: Toolchain, library: Path, tmp_path: Path) -> Iterator[Local]:
-    made = Local(toolchain, tmp_path, environment={"LEAN_PATH": f"{toolchain.compiled}:{library}"})
+@pytest.fixture(scope="module")
+def own(toolchain: Toolchain, library: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Local]:
+    made = Local(
+        toolchain, tmp_path_factory.mktemp("own"), environment={"LEAN_PATH": f"{toolchain.compiled}:{library}"}
+    )
     yield made
     made.kill()
 
@@ -120,12 +122,13 @@ def test_a_step_that_does_not_end_is_ended_and_its_header_goes_on(own: Local) ->
     assert ask(own, RUNAWAY, memory_mib=20)["ended"] == "memory"
     assert ask(own, PROBE)["code"] == 0
     assert children(own.process.pid) == before
-    assert children(before[0]) == []
+    assert [children(header) for header in before] == [[]] * len(before)
 
 
 def test_a_header_that_is_gone_is_made_again(own: Local) -> None:
     ask(own, PROBE)
-    os.kill(children(own.process.pid)[0], signal.SIGKILL)
+    for header in children(own.process.pid):
+        os.kill(header, signal.SIGKILL)
     assert [ask(own, PROBE)["ended"] for _ in range(2)] == ["cold", "exited"]
 
 
