@@ -72,7 +72,7 @@ class Toolchain:
             "lean": self.version,
             "from": f"{self.source}: {self.root}",
             "libraries": ", ".join(self.has),
-            "replay": tool.name if tool else "by the shared library, where it can be called",
+            "replay": f"by the shared library, or else {tool.name}" if tool else "by the shared library, if it can",
         }
 
 
