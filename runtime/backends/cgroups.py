@@ -21,8 +21,8 @@ MEASURED = {1: (*NEEDED, "cpuacct"), 2: NEEDED}
 """In version 1 the CPU time used is told by a controller of its own."""
 PERIOD_US = 100_000
 SHARES = {1: ("cpu.shares", "1024", "64"), 2: ("cpu.weight", "100", "6")}
-"""The file, its usual text, and the text of a group that gives way: beside one busy group it then has a sixteenth of what
-that has, and all that nobody wants (Linux, sched-design-CFS)."""
+"""The file, its usual text, and the text of a group that gives way: beside one busy group it then has a sixteenth of
+what that has, and all that nobody wants (Linux, sched-design-CFS)."""
 HINT = "Run as root where the cgroup controllers memory, pids and cpu are mounted (in a systemd unit: Delegate=yes)."
 
 
