@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import json
-import signal
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
@@ -14,12 +12,10 @@ from types import TracebackType
 from typing import Self
 from unittest.mock import patch
 
-import typer
-from sandbox_commands import environ
+from sandbox_commands import environ, in_process
 
 from appliance import places
 from appliance.cli.check_place import Place
-from appliance.cli.main import app, complain
 from appliance.config import Settings
 from verifiers import tools
 from verifiers.checker import Checker
@@ -48,27 +44,9 @@ class Checked:
     def __call__(
         self, *arguments: str | Path, typed: str = "", shared: bool = True
     ) -> subprocess.CompletedProcess[str]:
-        out, err, given = io.StringIO(), io.StringIO(), io.TextIOWrapper(io.BytesIO(typed.encode()))
         words = ["--data", str(self.data), "check", *map(str, arguments)]
-        before = signal.getsignal(signal.SIGTERM)
-        with (
-            patch.object(Place, "checker", self._shared) if shared else contextlib.nullcontext(),
-            patch("sys.stdin", given),
-            contextlib.redirect_stdout(out),
-            contextlib.redirect_stderr(err),
-        ):
-            try:
-                code = typer.main.get_command(app)(words, prog_name="assay", standalone_mode=False)
-            except typer.Exit as left:
-                code = left.exit_code
-            except Exception as error:
-                if hasattr(error, "show"):  # the parser's own, which is shown with the usage
-                    error.show()
-                    code = error.exit_code
-                else:
-                    code = complain(error)
-        signal.signal(signal.SIGTERM, before)
-        return subprocess.CompletedProcess(words, int(code or 0), out.getvalue(), err.getvalue())
+        with patch.object(Place, "checker", self._shared) if shared else contextlib.nullcontext():
+            return in_process(words, typed)
 
     @contextlib.contextmanager
     def _shared(self, *, jobs: int) -> Iterator[Checker]:

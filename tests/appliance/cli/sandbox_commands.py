@@ -1,16 +1,23 @@
-"""How tests of the sandbox commands run them: as a person does, in a process of their own."""
+"""How tests of the sandbox commands run them: as a person does, in a process of their own; or in this one, for the many
+words and answers that one process is as good for as another."""
 
 from __future__ import annotations
 
+import io
 import os
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
+from unittest.mock import patch
+
+import typer
 
 from appliance import places
+from appliance.cli.main import app, complain
 from appliance.config import Settings
 from runtime.broker.client import ask
 from runtime.errors import SandboxError
@@ -36,6 +43,34 @@ def run(data: Path, *arguments: str, typed: str | bytes = "") -> subprocess.Comp
     return subprocess.CompletedProcess(
         told.args, told.returncode, told.stdout.decode(errors="surrogateescape"), told.stderr.decode()
     )
+
+
+def here(data: Path, *arguments: str, typed: str | bytes = "") -> subprocess.CompletedProcess[str]:
+    """One sandbox command, in this process."""
+    return in_process(["--data", str(data), "sandbox", *arguments], typed)
+
+
+def in_process(words: list[str], typed: str | bytes = "") -> subprocess.CompletedProcess[str]:
+    """A command of `assay`, from its words to its exit code."""
+    given = io.TextIOWrapper(io.BytesIO(typed.encode() if isinstance(typed, str) else typed))
+    out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="surrogateescape", write_through=True)
+    err = io.StringIO()
+    before = signal.getsignal(signal.SIGTERM)
+    with patch("sys.stdin", given), redirect_stdout(out), redirect_stderr(err):
+        try:
+            code = typer.main.get_command(app)(words, prog_name="assay", standalone_mode=False)
+        except typer.Exit as left:
+            code = left.exit_code
+        except Exception as error:
+            if hasattr(error, "show"):  # the parser's own, which is shown with the usage
+                error.show()
+                code = error.exit_code
+            else:
+                code = complain(error)
+    signal.signal(signal.SIGTERM, before)
+    assert isinstance(out.buffer, io.BytesIO)
+    said = out.buffer.getvalue().decode(errors="surrogateescape")
+    return subprocess.CompletedProcess(words, int(code or 0), said, err.getvalue())
 
 
 def settings_of(data: Path) -> Settings:

@@ -13,7 +13,7 @@ from pathlib import Path
 import guest_roots as building
 import pytest
 import typer
-from sandbox_commands import ASSAY, broker_settings, environ, run
+from sandbox_commands import ASSAY, broker_settings, environ, here, run
 from typer.testing import CliRunner
 
 from appliance.cli import sandbox_place
@@ -42,7 +42,7 @@ def test_code_runs_and_its_output_comes_out(served: Path) -> None:
 def test_code_that_fails_ends_with_1_and_says_how(
     served: Path, code: str, arguments: tuple[str, ...], said: str
 ) -> None:
-    told = run(served, "run", "-c", code, *arguments)
+    told = here(served, "run", "-c", code, *arguments)
     assert told.returncode == 1
     assert said in told.stderr
     assert "\x1b" not in told.stderr
@@ -55,7 +55,7 @@ def test_what_it_printed_cannot_steer_a_terminal_unless_that_is_wanted(served: P
 
 
 def test_json_says_all_of_it_and_failing_is_still_1(served: Path) -> None:
-    told = run(served, "run", "--json", "-c", "print('\\x1b')\n1 / 0")
+    told = here(served, "run", "--json", "-c", "print('\\x1b')\n1 / 0")
     found = json.loads(told.stdout)
     assert (told.returncode, told.stderr) == (1, "")
     assert (found["status"], found["output"], found["error"]) == (
@@ -69,7 +69,7 @@ def test_json_says_all_of_it_and_failing_is_still_1(served: Path) -> None:
 
 def test_a_tier_among_others_can_be_asked_for(served: Path) -> None:
     for tier in ("shared", "process"):
-        assert json.loads(run(served, "run", "--json", "--tier", tier, "-c", "print(2 + 2)").stdout)["tier"] == tier
+        assert json.loads(here(served, "run", "--json", "--tier", tier, "-c", "print(2 + 2)").stdout)["tier"] == tier
 
 
 def test_files_and_folders_are_copied_in(served: Path, tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_files_and_folders_are_copied_in(served: Path, tmp_path: Path) -> None:
     (tmp_path / "one").write_bytes(b"\x00\xff")
     code = "print(open('/work/in/deep/a').read(), open('/tmp/one', 'rb').read())"
     pairs = ("--file", f"{tmp_path}/folder:/work/in", "--file", f"{tmp_path}/one:/tmp/one")
-    assert run(served, "run", "-c", code, *pairs).stdout == "inside b'\\x00\\xff'\n"
+    assert here(served, "run", "-c", code, *pairs).stdout == "inside b'\\x00\\xff'\n"
 
 
 @pytest.mark.parametrize(
@@ -120,14 +120,14 @@ def test_what_cannot_be_understood_ends_with_2_and_says_why(served: Path, argume
     ids=" ".join,
 )
 def test_what_the_runtime_does_not_take_ends_with_2_too(served: Path, arguments: tuple[str, str]) -> None:
-    told = run(served, "run", "-c", "1", *arguments)
+    told = here(served, "run", "-c", "1", *arguments)
     assert told.returncode == 2
     assert told.stderr.startswith("assay: ")
     assert "Traceback" not in told.stderr
 
 
 def test_bytes_that_are_no_text_are_no_program(served: Path) -> None:
-    told = run(served, "run", "-", typed=b"x = 1\n\xff")
+    told = here(served, "run", "-", typed=b"x = 1\n\xff")
     assert (told.returncode, "not UTF-8 at byte 6" in told.stderr) == (2, True)
 
 
@@ -135,34 +135,34 @@ def test_a_backend_that_the_policy_does_not_have_for_such_code_is_refused(
     served: Path, tmp_path: Path, guest_roots: Path
 ) -> None:
     building.lend(guest_roots, tmp_path / "run")
-    told = run(served, "run", "--backend", "nsjail", "-c", "1")
+    told = here(served, "run", "--backend", "nsjail", "-c", "1")
     assert (told.returncode, "model_code" in told.stderr) == (4, True)
     text = resources.files("policies").joinpath("default_policy.toml").read_text()
     (tmp_path / "policy.toml").write_text(text.replace('model_code = "gvisor"', 'model_code = "nsjail"'))
-    assert run(tmp_path, "run", "-c", "print('jailed')").stdout == "jailed\n"
-    assert run(tmp_path, "run", "--backend", "gvisor", "-c", "1").returncode == 4
+    assert here(tmp_path, "run", "-c", "print('jailed')").stdout == "jailed\n"
+    assert here(tmp_path, "run", "--backend", "gvisor", "-c", "1").returncode == 4
 
 
 def test_a_snapshot_is_kept_listed_continued_and_forgotten(served: Path) -> None:
-    kept = run(served, "snapshot", "-c", "x = [1]\nprint('setting up')")
+    kept = here(served, "snapshot", "-c", "x = [1]\nprint('setting up')")
     name = kept.stdout.strip()
     assert (kept.returncode, len(name), kept.stderr) == (0, 64, "setting up\n")
-    further = json.loads(run(served, "snapshot", "--json", "--from", name, "-c", "x.append(2)").stdout)["snapshot"]
-    assert run(served, "run", "--from", further, "-c", "print(x)").stdout == "[1, 2]\n"
-    assert run(served, "run", "--from", name, "-c", "print(x)").stdout == "[1]\n"
-    listed = json.loads(run(served, "ls", "--json").stdout)["snapshots"]
+    further = json.loads(here(served, "snapshot", "--json", "--from", name, "-c", "x.append(2)").stdout)["snapshot"]
+    assert here(served, "run", "--from", further, "-c", "print(x)").stdout == "[1, 2]\n"
+    assert here(served, "run", "--from", name, "-c", "print(x)").stdout == "[1]\n"
+    listed = json.loads(here(served, "ls", "--json").stdout)["snapshots"]
     assert {name, further} <= {each["snapshot"] for each in listed if each["durable"]}
-    assert name in run(served, "ls").stdout
-    assert run(served, "rm", name, further).returncode == 0
-    assert run(served, "rm", name).returncode == 2
-    assert name not in run(served, "ls").stdout
+    assert name in here(served, "ls").stdout
+    assert here(served, "rm", name, further).returncode == 0
+    assert here(served, "rm", name).returncode == 2
+    assert name not in here(served, "ls").stdout
 
 
 def test_of_code_that_fails_nothing_is_kept(served: Path) -> None:
-    before = json.loads(run(served, "stats", "--json").stdout)["snapshots_taken"]
-    told = run(served, "snapshot", "-c", "1 / 0")
+    before = json.loads(here(served, "stats", "--json").stdout)["snapshots_taken"]
+    told = here(served, "snapshot", "-c", "1 / 0")
     assert (told.returncode, told.stdout) == (1, "")
-    assert json.loads(run(served, "stats", "--json").stdout)["snapshots_taken"] == before
+    assert json.loads(here(served, "stats", "--json").stdout)["snapshots_taken"] == before
 
 
 def test_the_broker_says_what_it_has_and_sweeps(served: Path) -> None:
@@ -170,14 +170,14 @@ def test_the_broker_says_what_it_has_and_sweeps(served: Path) -> None:
         [*ASSAY, "run", "--seconds", "30", "-c", "import time; time.sleep(30)"], env=environ(served)
     )
     try:
-        deadline = time.monotonic() + 20
-        while not (held := [box for box in json.loads(run(served, "ls", "--json").stdout)["boxes"] if box["holder"]]):
+        deadline = time.monotonic() + 60
+        while not (held := [box for box in json.loads(here(served, "ls", "--json").stdout)["boxes"] if box["holder"]]):
             assert time.monotonic() < deadline
         assert (held[0]["holder"], held[0]["backend"]) == (under_way.pid, "gvisor")
-        assert str(under_way.pid) in run(served, "ls").stdout
-        assert json.loads(run(served, "stats", "--json").stdout)["boxes_held"] >= 1
-        assert "boxes_held" in run(served, "stats").stdout
-        assert set(json.loads(run(served, "sweep", "--json").stdout)) == {"owners", "processes", "cgroups", "folders"}
+        assert str(under_way.pid) in here(served, "ls").stdout
+        assert json.loads(here(served, "stats", "--json").stdout)["boxes_held"] >= 1
+        assert "boxes_held" in here(served, "stats").stdout
+        assert set(json.loads(here(served, "sweep", "--json").stdout)) == {"owners", "processes", "cgroups", "folders"}
     finally:
         under_way.kill()
         under_way.wait()
@@ -185,7 +185,7 @@ def test_the_broker_says_what_it_has_and_sweeps(served: Path) -> None:
 
 @pytest.mark.parametrize("command", ["ls", "stats", "sweep"])
 def test_without_a_broker_there_is_nothing_to_ask(tmp_path: Path, command: str) -> None:
-    told = run(tmp_path, command)
+    told = here(tmp_path, command)
     assert (told.returncode, "assay serve" in told.stderr) == (3, True)
 
 
@@ -215,7 +215,7 @@ def test_a_private_broker_ends_with_its_command(
         assert _soon(lambda: bool(groups(mark)))
         time.sleep(1.0)
         under_way.send_signal(sent)
-        assert under_way.wait(timeout=30) == code
+        assert under_way.wait(timeout=90) == code
     finally:
         under_way.kill()
         under_way.wait()
@@ -229,7 +229,7 @@ def groups(mark: str) -> list[str]:
 
 
 def _soon(condition) -> bool:
-    deadline = time.monotonic() + 15
+    deadline = time.monotonic() + 90
     while not condition():
         if time.monotonic() > deadline:
             return False

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import typer
-from sandbox_commands import run
+from sandbox_commands import here, run
 
 from appliance.cli import sandbox_bench, sandbox_place, sandbox_selftest
 from appliance.errors import ExitCode
@@ -34,7 +34,7 @@ def test_every_backend_of_the_policy_is_examined_on_one_screen(served: Path) -> 
 
 
 def test_json_has_every_check_with_its_sentence(served: Path) -> None:
-    told = run(served, "selftest", "--backend", "gvisor", "--check", "names persist", "--json")
+    told = here(served, "selftest", "--backend", "gvisor", "--check", "names persist", "--json")
     found = json.loads(told.stdout)
     assert (told.returncode, found["conforms"], list(found["backends"])) == (0, True, ["gvisor"])
     [check] = found["backends"]["gvisor"]
@@ -44,7 +44,7 @@ def test_json_has_every_check_with_its_sentence(served: Path) -> None:
 
 @pytest.mark.parametrize("arguments", [("--check", "no such check"), ("--backend", "docker")])
 def test_what_there_is_not_ends_with_2(served: Path, arguments: tuple[str, str]) -> None:
-    assert run(served, "selftest", *arguments).returncode == 2
+    assert here(served, "selftest", *arguments).returncode == 2
 
 
 class NoSandboxes:
@@ -96,7 +96,7 @@ def test_every_figure_is_measured(place: sandbox_place.Place, monkeypatch: pytes
 
 
 def test_nsjail_has_the_figures_that_it_can_have(served: Path) -> None:
-    told = run(served, "bench", "--backend", "nsjail", "--quick", "--json")
+    told = here(served, "bench", "--backend", "nsjail", "--quick", "--json")
     found = json.loads(told.stdout)
     assert (told.returncode, found["backend"]) == (0, "nsjail")
     assert "call_p50_ms" in found

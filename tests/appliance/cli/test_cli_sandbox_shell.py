@@ -9,7 +9,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from sandbox_commands import ASSAY, environ, run
+from sandbox_commands import ASSAY, environ, here, run
 
 SCRIPT = """x = 20
 x + 1
@@ -68,7 +68,7 @@ os.symlink('/etc/passwd', '/work/sly')
 :put /no/such
 :get
 """
-    told = run(served, "shell", typed=script)
+    told = here(served, "shell", typed=script)
     assert told.returncode == 0
     assert (tmp_path / "out.txt").read_text() == "inside"
     assert (tmp_path / "d/e/f").read_text() == "deep"
@@ -78,14 +78,14 @@ os.symlink('/etc/passwd', '/work/sly')
 
 
 def test_a_state_that_is_kept_is_continued_by_another_shell(served: Path) -> None:
-    name = run(served, "shell", typed="kept = 'for tomorrow'\n:keep\n").stdout.strip()
-    assert run(served, "shell", "--from", name, typed="kept\n").stdout == "'for tomorrow'\n"
-    assert run(served, "rm", name).returncode == 0
+    name = here(served, "shell", typed="kept = 'for tomorrow'\n:keep\n").stdout.strip()
+    assert here(served, "shell", "--from", name, typed="kept\n").stdout == "'for tomorrow'\n"
+    assert here(served, "rm", name).returncode == 0
 
 
 def test_a_block_that_a_limit_stops_is_taken_back_whole(served: Path) -> None:
     script = "x = 1\nx = 2; open('/work/f', 'w').close()\nx = 3; exec('while True: pass')\nx\n:files\n"
-    told = run(served, "shell", "--seconds", "2", typed=script)
+    told = here(served, "shell", "--seconds", "2", typed=script)
     assert told.stdout.splitlines() == ["2", "         0  /work/f"]
     assert "timeout: the call took longer than 2 seconds" in told.stderr
     assert "everything is as it was before this block" in told.stderr
