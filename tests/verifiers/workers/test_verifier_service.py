@@ -167,7 +167,7 @@ def test_what_the_kernel_ends_for_want_of_memory_fails_too(
 ) -> None:
     """Its hand may take more than the whole box has."""
     monkeypatch.setattr(channel, "BASE_MIB", 160)
-    with VerifierService(boxes=make_boxes[8 * MEMORY_MIB], memory_mib=48, workers=1) as service:
+    with VerifierService(boxes=make_boxes[8 * MEMORY_MIB], memory_mib=16, workers=1) as service:
         verdict = service.verify(ENDLESS, ENDLESS_ANSWER, seconds=120)
         assert (verdict.outcome, verdict.ground) == (Outcome.FAIL, Ground.MEMORY)
         assert verdict.isolation == "nsjail"
