@@ -84,7 +84,15 @@ class Nodes:
         out = self.processes[number].stdout
         assert out is not None
         for line in lines:
-            assert out.readline() == f"{line}\n".encode(), f"node {number} has ended"
+            said = out.readline()
+            assert said == f"{line}\n".encode(), f"node {number} said {said!r}: {self._complaint(number)}"
+
+    def _complaint(self, number: int) -> str:
+        """What a node that has ended said of it."""
+        process = self.processes[number]
+        if process.poll() is None or process.stderr is None:
+            return "it goes on"
+        return process.stderr.read().decode(errors="replace")[-1000:]
 
     def driver(self, **more: object) -> ClusterSettings:
         return ClusterSettings(

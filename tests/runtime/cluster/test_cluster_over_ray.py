@@ -34,13 +34,16 @@ METHODS = [
 @pytest.fixture(scope="module")
 def nodes(root_dir: Path) -> Iterator[Nodes]:
     made = Nodes(root_dir)
-    made.begin(0)
-    made.wait(0)
-    made.begin(1)
-    made.begin(2)
-    made.wait(1, 2)
-    yield made
-    assert made.close() == []
+    try:
+        made.begin(0)
+        made.wait(0)
+        made.begin(1)
+        made.begin(2)
+        made.wait(1, 2)
+        yield made
+    finally:
+        left = made.close()
+    assert left == []
 
 
 @pytest.fixture(scope="module")
