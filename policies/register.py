@@ -67,7 +67,7 @@ class Register:
         """Those with a valid key, by name."""
         return tuple(sorted({key.person for key in self.keys if key.valid}))
 
-    def person_of(self, fingerprint: str) -> KnownKey:
+    def person_of(self, fingerprint: str, *, also_revoked: bool = False) -> KnownKey:
         """The valid key of a person. Raises Refused: a machine's, unknown, revoked."""
         if fingerprint in self.machines:
             raise Refused(
@@ -82,7 +82,7 @@ class Register:
                 f"{fingerprint} is nobody's that is known here",
                 hint="`assay key ls` shows whose keys are; `assay key new` makes one, `assay key admit` adds it",
             )
-        if not key.valid:
+        if not (key.valid or also_revoked):
             raise Refused(
                 Refusal.REVOKED,
                 f"the key of {key.person} ({fingerprint}) was revoked at {key.revoked_at}",
@@ -90,9 +90,9 @@ class Register:
             )
         return key
 
-    def signers(self, read: Opened) -> tuple[KnownKey, ...]:
+    def signers(self, read: Opened, *, also_revoked: bool = False) -> tuple[KnownKey, ...]:
         """The persons' valid keys that signed, in order. Raises Refused for any signature that is not one of those."""
-        keys = tuple(self.person_of(fingerprint) for fingerprint in read.signers)
+        keys = tuple(self.person_of(fingerprint, also_revoked=also_revoked) for fingerprint in read.signers)
         require_signatures(read, [PublicKey(key.key) for key in keys])
         return keys
 

@@ -119,12 +119,12 @@ def accepted(
     return word, key
 
 
-def signed_word(envelope: bytes, register: Register) -> tuple[SignedWord, KnownKey]:
+def signed_word(envelope: bytes, register: Register, *, also_revoked: bool = False) -> tuple[SignedWord, KnownKey]:
     """Who said it, and what: the shape, the key and the signature, and nothing about the time. Raises Refused."""
     read = opened(envelope, WORD)
     if len(read.signers) != 1:
         raise Refused(Refusal.SHAPE, "a word has one signature", hint="each person signs a word of their own")
-    key = register.signers(read)[0]
+    key = register.signers(read, also_revoked=also_revoked)[0]
     try:
         word = SignedWord.model_validate(payload_of(read))
         made, until = _moment(word.made_at), _moment(word.expires_at)
@@ -142,10 +142,13 @@ def signed_word(envelope: bytes, register: Register) -> tuple[SignedWord, KnownK
 
 
 def still_counts(envelope: bytes, register: Register, *, at: str) -> bool:
-    """Whether a word on record counts for a decision made at that time: its key is valid still, and it has not
-    expired."""
+    """Whether a word on record counts for a decision made at that time: an approval while its key is valid and it has
+    not expired; a rejection stands until its person says otherwise."""
     try:
-        word, _ = signed_word(envelope, register)
+        word, _ = signed_word(envelope, register, also_revoked=True)
+        if word.verdict == "reject":
+            return True
+        signed_word(envelope, register)
     except Refused:
         return False
     return _moment(at) <= _moment(word.expires_at)

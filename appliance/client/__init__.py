@@ -17,7 +17,11 @@ from appliance.client.messages import (
     FamilyComparison,
     JobDetail,
     Judgement,
+    KeyChange,
+    Keys,
     NumberedEvent,
+    PolicyChange,
+    PolicyInForce,
     Rollback,
     RolloutView,
     StartCycle,
@@ -44,6 +48,7 @@ from appliance.records import (
     ToolStatus,
 )
 from policies.decision import Decision, DecisionOutcome, Finding, GateOutcome
+from policies.register import KnownKey
 from verifiers.spec import SPEC, ExactSpec, ExpressionSpec, IntegerSpec, PredicateSpec, Spec
 from verifiers.verdict import Outcome, Verdict
 
@@ -79,9 +84,14 @@ __all__ = [
     "JobDetail",
     "JobState",
     "Judgement",
+    "KeyChange",
+    "Keys",
+    "KnownKey",
     "ModelResults",
     "NumberedEvent",
     "Outcome",
+    "PolicyChange",
+    "PolicyInForce",
     "PredicateSpec",
     "Purpose",
     "Rollback",

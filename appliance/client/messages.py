@@ -24,6 +24,7 @@ from appliance.records import (
     ToolCall,
 )
 from policies.decision import Decision
+from policies.register import KnownKey
 from runtime.sandbox import Usage
 from verifiers.spec import Spec
 from verifiers.verdict import Verdict
@@ -206,9 +207,41 @@ class SubmitJob(Message):
 
 
 class Judgement(Message):
-    person: str = Field(min_length=1, max_length=200)
-    decision: str = ""
-    """Digest of the decision that the person was shown; empty for the newest. Any but the newest is refused."""
+    envelope: str = Field(min_length=1, max_length=100_000)
+    """A signed word (`policies.words`): whose it is, on which decision, and until when it counts are in it."""
+
+
+class Keys(Message):
+    """Whose keys are known, and what the policy in force asks of those who sign."""
+
+    keys: tuple[KnownKey, ...]
+    machines: dict[str, str]
+    """Fingerprints of the machine's own keys, which have no word: `daemon`, `trainer`."""
+    people: int
+    who: tuple[str, ...]
+    valid_hours: float
+
+
+class KeyChange(Message):
+    envelope: str = Field(min_length=1, max_length=100_000)
+    """A signed statement that admits or revokes a key (`policies.register`)."""
+
+
+class PolicyInForce(Message):
+    digest: str
+    content: str
+    number: int
+    """How many policies have been in force, this one among them: the number of the next edit."""
+    people: int
+    """How many persons have to sign the next edit, or all that there are when they are fewer."""
+    unsigned: str
+    """Digest of the policy file as it is written, when it is another one that nobody has signed yet."""
+
+
+class PolicyChange(Message):
+    content: str = Field(max_length=200_000)
+    envelope: str = Field(min_length=1, max_length=100_000)
+    """A signed edit (`policies.edits`)."""
 
 
 class Rollback(Message):

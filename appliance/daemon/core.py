@@ -20,7 +20,9 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 from appliance import __version__
-from appliance.client.messages import Approved, Comparison, Status
+from appliance.audit.log import log_file
+from appliance.audit.machine_keys import load_or_make
+from appliance.client.messages import Approved, Comparison, PolicyInForce, Status
 from appliance.config import ConfigError, Settings
 from appliance.daemon import views
 from appliance.daemon.child_log import ChildLog
@@ -28,14 +30,15 @@ from appliance.daemon.crew import Crew, Patience
 from appliance.daemon.errors import BrokenError, NotThereError, RequestError
 from appliance.daemon.governance import Governance
 from appliance.daemon.readiness import is_served, require_champion, require_isolation, require_model
+from appliance.daemon.trust import Trust
 from appliance.daemon.worker_process import WORKER, WorkerProcess
 from appliance.errors import explain
 from appliance.learning import folders
+from appliance.ledger.audited import AuditedLedger
 from appliance.ledger.ledger import Ledger
-from appliance.ledger.sqlite import SqliteLedger
 from appliance.lock import DataLock
-from appliance.places import load_policy
 from appliance.records import Cycle, CycleState, Event, Job, JobState
+from policies.policy import Policy
 from runtime.errors import RefusedError, SandboxError
 from verifiers.registry import check_spec
 from verifiers.spec import Spec
@@ -93,8 +96,13 @@ class Core:
             opening.enter_context(DataLock(self.data))
             # Under the lock: whatever is there was left by a process that is gone.
             _drop_unfinished(self.data)
-            self.policy = load_policy(self.data)
-            self.ledger: Ledger = opening.enter_context(SqliteLedger(self.data / "ledger.sqlite3"))
+            key = load_or_make(self.data, "daemon")
+            ledger = opening.enter_context(
+                AuditedLedger(self.data / "ledger.sqlite3", log_file(self.data), key, self._now)
+            )
+            self.ledger: Ledger = ledger
+            self.trust = Trust(ledger.audit, self.data, self._now)
+            self.trust.log("daemon.start", version=__version__, policy=self.policy.digest)
             process = WorkerProcess(
                 self.ledger,
                 self.data,
@@ -104,7 +112,7 @@ class Core:
             )
             self.crew = Crew(self.ledger, process, self._now, self._patience)
             opening.callback(self.crew.close)
-            self.governance = Governance(self.ledger, self.policy, self.data, self._now)
+            self.governance = Governance(self.ledger, self.trust, self.data, self._now)
             self.governance.settle()
             self.questions = views.Questions(self.ledger)
             self.started = self._now()
@@ -114,6 +122,11 @@ class Core:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._open.close()
+
+    @property
+    def policy(self) -> Policy:
+        """The one in force."""
+        return self.trust.policy
 
     # cycles
     def unfinished_cycle(self) -> Cycle | None:
@@ -228,11 +241,17 @@ class Core:
             self.crew.run_jobs()
 
     # governance
-    def approve(self, candidate: str, person: str, confirm_digest: str = "") -> Approved:
-        return self.governance.judge(candidate, "approve", person, confirm_digest)
+    def approve(self, candidate: str, envelope: bytes) -> Approved:
+        return self.governance.judge(candidate, "approve", envelope)
 
-    def reject(self, candidate: str, person: str, confirm_digest: str = "") -> Approved:
-        return self.governance.judge(candidate, "reject", person, confirm_digest)
+    def reject(self, candidate: str, envelope: bytes) -> Approved:
+        return self.governance.judge(candidate, "reject", envelope)
+
+    def change_policy(self, content: bytes, envelope: bytes) -> PolicyInForce:
+        """Puts a signed policy into force. Which isolation runs what is read by the broker when it starts."""
+        policy = self.trust.change_policy(content, envelope)
+        self.say("governance", f"the policy {policy.digest[:12]} is in force")
+        return self.trust.policy_in_force()
 
     def rollback(self, person: str, reason: str = "") -> dict[str, str | None]:
         return self.governance.rollback(person, reason)

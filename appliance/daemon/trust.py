@@ -107,6 +107,10 @@ class Trust:
         """Of words on record, those whose signature is a valid key's now and which had not expired then."""
         return [one for one in approvals if still_counts(one.envelope.encode(), self.register, at=at)]
 
+    def log(self, kind: str, **what: str) -> None:
+        """An entry of the audit log. Raises AuditError: what it is about must then not happen."""
+        self._audit.append(kind, **what)
+
     # the policy
     def policy_in_force(self) -> PolicyInForce:
         content, _ = written_policy(self._data)
