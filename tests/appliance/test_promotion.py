@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 import pytest
 from good_evidence import gathered
@@ -16,7 +17,7 @@ from appliance.promotion import (
     evidence_of,
 )
 from appliance.records import Approval, Evaluation, ItemResult, ModelResults
-from curriculum.sealed import sealed_set
+from curriculum.sealed import SealedSet, sealed_set
 from policies.decision import Decision, DecisionOutcome, GateOutcome
 from policies.policy import load
 
@@ -156,6 +157,21 @@ def test_rollback_brings_the_previous_champion_back_and_only_once() -> None:
 
 
 # nights and quarters
+
+
+ONE = evaluation()
+
+
+@cache
+def answers(seed: int) -> tuple[SealedSet, tuple[ItemResult, ...], tuple[ItemResult, ...]]:
+    """Questions, and the answers of candidate and champion: of 25 questions 3 are gained and 1 is lost."""
+    sealed = sealed_set(400, seed=seed)
+    items = [
+        ItemResult(task=task.id, family=task.family, passed=None, calls=1, failed_calls=0) for task in sealed.tasks
+    ]
+    ours = tuple(item.model_copy(update={"passed": n % 25 < 16}) for n, item in enumerate(items))
+    theirs = tuple(item.model_copy(update={"passed": n % 25 < 13 or n % 25 == 24}) for n, item in enumerate(items))
+    return sealed, ours, theirs
 
 
 def night(
