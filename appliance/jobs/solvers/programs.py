@@ -39,7 +39,7 @@ def keep(text, size):
         values = []
         for env in envs:
             value = eval(code, {{'__builtins__': {{}}}}, dict(scope, **env))
-            if isinstance(value, int) and value.bit_length() > 512 or hasattr(value, '__len__') and len(value) > 4096:
+            if isinstance(value, int) and value.bit_length() > 512 or hasattr(value, '__len__') and len(repr(value)) > 300:
                 return
             values.append(repr(value))
     except Exception:
@@ -48,11 +48,11 @@ def keep(text, size):
     if key == wanted:
         print(text, flush=True)
         done += 1
-    elif key not in seen:
-        seen.add(key)
+    elif hash(key) not in seen and len(sizes.get(size, ())) < 20000:
+        seen.add(hash(key))
         sizes.setdefault(size, []).append(text)
 def over():
-    return done >= 5 or time.monotonic() > until
+    return done >= 3 or time.monotonic() > until or len(seen) > 200000
 for text in [*names, '0', '1', '2', '10', "''", "' '", '[]', 'True', 'False']:
     keep(text, 1)
 for size in range(2, 9):
@@ -66,7 +66,7 @@ for size in range(2, 9):
                 break
             for form in BINARY:
                 keep(form.format(left, right), size)
-    if over():
+    if done or over():
         break
 """
 
