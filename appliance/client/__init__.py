@@ -10,6 +10,9 @@ from appliance.client.api_client import ApiClient
 from appliance.client.failures import ApiError, DaemonNotRunning, DaemonSilent
 from appliance.client.messages import (
     Approved,
+    Backtest,
+    BacktestRow,
+    BudgetView,
     CheckpointView,
     Comparison,
     CycleDetail,
@@ -29,7 +32,9 @@ from appliance.client.messages import (
     SubmitJob,
     WorkerStatus,
 )
+from appliance.client.person_keys import KeyFileError, PersonKey, find_key, keys_folder, unlock
 from appliance.client.printable import printable
+from appliance.client.signing import signed_word
 from appliance.records import (
     Approval,
     Artifact,
@@ -48,6 +53,7 @@ from appliance.records import (
     ToolStatus,
 )
 from policies.decision import Decision, DecisionOutcome, Finding, GateOutcome
+from policies.refusals import Refused
 from policies.register import KnownKey
 from verifiers.spec import SPEC, ExactSpec, ExpressionSpec, IntegerSpec, PredicateSpec, Spec
 from verifiers.verdict import Outcome, Verdict
@@ -59,6 +65,9 @@ __all__ = [
     "Approval",
     "Approved",
     "Artifact",
+    "Backtest",
+    "BacktestRow",
+    "BudgetView",
     "Checkpoint",
     "CheckpointView",
     "Comparison",
@@ -85,15 +94,18 @@ __all__ = [
     "JobState",
     "Judgement",
     "KeyChange",
+    "KeyFileError",
     "Keys",
     "KnownKey",
     "ModelResults",
     "NumberedEvent",
     "Outcome",
+    "PersonKey",
     "PolicyChange",
     "PolicyInForce",
     "PredicateSpec",
     "Purpose",
+    "Refused",
     "Rollback",
     "RolloutView",
     "Spec",
@@ -104,5 +116,9 @@ __all__ = [
     "ToolStatus",
     "Verdict",
     "WorkerStatus",
+    "find_key",
+    "keys_folder",
     "printable",
+    "signed_word",
+    "unlock",
 ]

@@ -27,7 +27,7 @@ from appliance.places import in_force_file, parse_policy, written_policy
 from appliance.records import Approval
 from policies.edits import accepted_edit
 from policies.envelopes import PublicKey, opened
-from policies.policy import Policy
+from policies.policy import Policy, read_content
 from policies.refusals import Refused
 from policies.register import KnownKey, Register
 from policies.words import Question, SignedWord, accepted, still_counts
@@ -153,7 +153,9 @@ class Trust:
             return policy
 
     def _first_policy(self) -> Policy:
-        content, name = written_policy(self._data)
+        """A log that was begun anew goes on with the policy that was in force, not with an edit that nobody signed."""
+        kept = in_force_file(self._data)
+        content, name = read_content(kept) if kept.exists() else written_policy(self._data)
         policy = parse_policy(content, name)
         self._audit.append(
             FIRST_USE,

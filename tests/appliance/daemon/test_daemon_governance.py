@@ -7,6 +7,7 @@ from pathlib import Path
 
 import people
 import pytest
+from good_evidence import gathered
 from people import admit, approve, newest, reject, word
 
 from appliance.config import Settings
@@ -15,13 +16,12 @@ from appliance.daemon.errors import NotThereError, RefusedByPolicyError
 from appliance.errors import exit_code
 from appliance.learning.errors import CheckpointError
 from appliance.learning.folders import write_by_digest
-from appliance.ledger.ledger import Ledger
 from appliance.ledger.history import history_of
+from appliance.ledger.ledger import Ledger
 from appliance.promotion import PromotionError, decision_on
 from appliance.records import Checkpoint, Evaluation, ItemResult, ModelResults
 from curriculum.sealed import sealed_set
 from policies.decision import DecisionOutcome
-from policies.evidence import ContaminationReport, DriftReport, Gathered, HackReport, ProbeReport, SelfTestReport
 from policies.policy import load
 
 SEALED = sealed_set(400, seed=4)
@@ -55,38 +55,6 @@ def put_model(data: Path, ledger: Ledger, content: bytes) -> str:
     return digest
 
 
-def sound_evidence() -> Gathered:
-    """What a night measures beside the answers, when everything is as it should be."""
-    return Gathered(
-        selftest=SelfTestReport(
-            verifiers=("integer",),
-            untested=(),
-            attacks=100,
-            accepted=0,
-            controls=100,
-            rejected=0,
-            unsuspected=0,
-            tested="d",
-            installed="d",
-            made_at=AT,
-        ),
-        hacks=HackReport(impossible=200, passed=0, answers=400, suspected=0),
-        drift=DriftReport(
-            tokens=1000,
-            kl_champion=0.1,
-            kl_base=0.2,
-            entropy=1.0,
-            entropy_champion=1.0,
-            length=10.0,
-            length_champion=10.0,
-            calls=1.0,
-            calls_champion=1.0,
-        ),
-        contamination=ContaminationReport(sealed=400, trained=400, found=0),
-        egress=ProbeReport(tried=10, held=10),
-    )
-
-
 def put_decided(core: Core, champion: str, content: bytes, *, before: int = 3, after: int = 8) -> str:
     """A candidate that was evaluated against the champion and decided on, as a cycle leaves it."""
     candidate = put_model(core.data, core.ledger, content)
@@ -98,7 +66,7 @@ def put_decided(core: Core, champion: str, content: bytes, *, before: int = 3, a
         champion=results(champion, before, 1.0),
         candidate_greedy=results(candidate, after, 0.0),
         champion_greedy=results(champion, before, 0.0),
-        gathered=sound_evidence(),
+        gathered=gathered(AT),
         created=AT,
         policy=core.policy.digest,
     )
