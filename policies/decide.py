@@ -89,13 +89,18 @@ def asked_for(rules: PromotionRules) -> frozenset[str]:
 
 def outcome_of(findings: Sequence[Finding], rules: PromotionRules) -> DecisionOutcome:
     """What the first rule that fits says; hold where none fits, and hold unless the findings are complete."""
-    for rule in rules.rules:
-        if _fits(rule, findings):
-            outcome = DecisionOutcome(rule.then)
-            if outcome is DecisionOutcome.PROMOTE and not {_gate(one) for one in findings} >= asked_for(rules):
-                return DecisionOutcome.HOLD
-            return outcome
-    return DecisionOutcome.HOLD
+    rule = rule_that_fits(findings, rules)
+    if rule is None:
+        return DecisionOutcome.HOLD
+    outcome = DecisionOutcome(rule.then)
+    if outcome is DecisionOutcome.PROMOTE and not {_gate(one) for one in findings} >= asked_for(rules):
+        return DecisionOutcome.HOLD
+    return outcome
+
+
+def rule_that_fits(findings: Sequence[Finding], rules: PromotionRules) -> OutcomeRule | None:
+    """The first rule that fits the findings."""
+    return next((rule for rule in rules.rules if _fits(rule, findings)), None)
 
 
 def _fits(rule: OutcomeRule, findings: Sequence[Finding]) -> bool:

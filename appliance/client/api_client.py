@@ -18,6 +18,8 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from appliance.client.failures import ApiError, DaemonNotRunning, DaemonSilent
 from appliance.client.messages import (
     Approved,
+    Backtest,
+    BudgetView,
     CheckpointView,
     Comparison,
     CycleDetail,
@@ -29,6 +31,7 @@ from appliance.client.messages import (
     NumberedEvent,
     PolicyChange,
     PolicyInForce,
+    PolicyText,
     Rollback,
     RolloutView,
     StartCycle,
@@ -137,6 +140,14 @@ class ApiClient:
 
     def policy(self) -> PolicyInForce:
         return self._get("/v1/policy", TypeAdapter(PolicyInForce))
+
+    def budget(self) -> BudgetView:
+        """How the quarter's budget stands under the policy in force."""
+        return self._get("/v1/policy/budget", TypeAdapter(BudgetView))
+
+    def backtest(self, content: bytes = b"") -> Backtest:
+        """What these rules would have decided so far; those in force without any."""
+        return self._post("/v1/policy/backtest", PolicyText(content=content.decode()), TypeAdapter(Backtest))
 
     def change_policy(self, content: bytes, envelope: bytes) -> PolicyInForce:
         """Puts a signed policy file into force."""

@@ -23,14 +23,16 @@ from appliance.client.messages import (
     Judgement,
     KeyChange,
     PolicyChange,
+    PolicyText,
     Rollback,
     StartCycle,
     SubmitJob,
 )
-from appliance.daemon import views
+from appliance.daemon import hindsight, views
 from appliance.daemon.core import Core
 from appliance.daemon.errors import NotThereError, RequestError
 from appliance.daemon.failures import failure_of, http_status
+from appliance.places import parse_policy
 
 MAX_BODY_BYTES = 1_000_000
 MAX_LIMIT = 1000
@@ -146,6 +148,14 @@ class Routes:
     def policy(self, asked: Asked) -> Answer:
         return self._core.trust.policy_in_force()
 
+    def backtest(self, asked: Asked) -> Answer:
+        content = asked.body(PolicyText).content
+        policy = parse_policy(content.encode(), "the policy") if content else self._core.policy
+        return hindsight.backtest(self._core.ledger, policy)
+
+    def budget(self, asked: Asked) -> Answer:
+        return self._core.budget()
+
     def change_policy(self, asked: Asked) -> Answer:
         wanted = asked.body(PolicyChange)
         return self._core.change_policy(_bytes(wanted.content), _bytes(wanted.envelope))
@@ -195,6 +205,7 @@ def make_app(
         "/v1/models/compare": do.compare,
         "/v1/keys": do.keys,
         "/v1/policy": do.policy,
+        "/v1/policy/budget": do.budget,
         "/v1/jobs": do.jobs,
         "/v1/jobs/{id}": do.job,
         "/v1/artifacts": do.artifacts,
@@ -208,6 +219,7 @@ def make_app(
         "/v1/models/rollback": do.rollback,
         "/v1/keys": do.change_key,
         "/v1/policy": do.change_policy,
+        "/v1/policy/backtest": do.backtest,
         "/v1/shutdown": do.shutdown,
     }
     routes = [Route(path, _endpoint(handler), methods=["GET"]) for path, handler in reading.items()]

@@ -22,14 +22,14 @@ from typing import Any, Literal, Self
 from appliance import __version__
 from appliance.audit.log import log_file
 from appliance.audit.machine_keys import load_or_make
-from appliance.client.messages import Approved, Comparison, PolicyInForce, Status
+from appliance.client.messages import Approved, BudgetView, Comparison, PolicyInForce, Status
 from appliance.config import ConfigError, Settings
-from appliance.daemon import views
+from appliance.daemon import hindsight, views
 from appliance.daemon.child_log import ChildLog
 from appliance.daemon.crew import Crew, Patience
-from appliance.daemon.errors import BrokenError, NotThereError, RequestError
+from appliance.daemon.errors import BrokenError, NotThereError, RefusedByPolicyError, RequestError
 from appliance.daemon.governance import Governance
-from appliance.daemon.readiness import is_served, require_champion, require_isolation, require_model
+from appliance.daemon.readiness import is_served, require_champion, require_isolation, require_model, require_room
 from appliance.daemon.trust import Trust
 from appliance.daemon.worker_process import WORKER, WorkerProcess
 from appliance.errors import explain
@@ -38,6 +38,7 @@ from appliance.ledger.audited import AuditedLedger
 from appliance.ledger.ledger import Ledger
 from appliance.lock import DataLock
 from appliance.records import Cycle, CycleState, Event, Job, JobState
+from policies.jobs import job_refused
 from policies.policy import Policy
 from runtime.errors import RefusedError, SandboxError
 from verifiers.registry import check_spec
@@ -51,6 +52,9 @@ NO_SPEC = (
 
 def utc_now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+JOB_RULES = "change the job, or let the owner change [jobs] in the policy"
 
 
 class Core:
@@ -183,8 +187,9 @@ class Core:
 
     def require(self) -> None:
         """What every worker needs. Raises RefusedError without isolation, ConfigError without the configured model,
-        BrokenError without the one in service."""
+        BrokenError without the one in service, or without the room on disk that the policy asks for."""
         self.require_isolation()
+        require_room(self.data, self.policy.resources.min_free_gib)
         digest = self.ledger.alias("champion")
         champion = self.ledger.checkpoint(digest) if digest else None
         if champion is not None:
@@ -216,13 +221,18 @@ class Core:
         if spec is None:
             raise RequestError("a question without a check cannot be answered with evidence", hint=NO_SPEC)
         check_spec(spec)
+        tries = attempts if attempts is not None else self.settings.jobs.attempts
+        refused = job_refused(spec.kind, tries, self._queued(), self.policy.jobs)
+        if refused:
+            self.say("governance", f"a job was refused: {refused}")
+            raise RefusedByPolicyError(f"the policy does not admit this job: {refused}", hint=JOB_RULES)
         now = self._now()
         waits = "" if self.ledger.alias("champion") else "waits for the first model in service: `assay cycle start`"
         job = Job(
             id=name or f"job-{secrets.token_hex(6)}",
             question=question,
             spec=spec,
-            attempts=attempts if attempts is not None else self.settings.jobs.attempts,
+            attempts=tries,
             seed=seed,
             state=JobState.QUEUED,
             reason=waits,
@@ -231,6 +241,9 @@ class Core:
         )
         self.ledger.put_job(job)
         return job
+
+    def _queued(self) -> int:
+        return sum(job.state is JobState.QUEUED for job in self.ledger.jobs(limit=100_000))
 
     def run_jobs_worker(self) -> None:
         """Runs workers until no job is queued; where no worker could begin, the jobs fail with the reason."""
@@ -252,6 +265,10 @@ class Core:
         policy = self.trust.change_policy(content, envelope)
         self.say("governance", f"the policy {policy.digest[:12]} is in force")
         return self.trust.policy_in_force()
+
+    def budget(self) -> BudgetView:
+        """How this quarter's budget stands under the policy in force."""
+        return hindsight.budget(self.ledger, self.policy, self._now())
 
     def rollback(self, person: str, reason: str = "") -> dict[str, str | None]:
         return self.governance.rollback(person, reason)
