@@ -25,7 +25,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from securesystemslib.dsse import Envelope
 from securesystemslib.exceptions import VerificationError
-from securesystemslib.signer import Signature, SSlibKey
+from securesystemslib.signer import Signature, SSlibKey  # type: ignore[attr-defined]
 
 from policies.refusals import Refusal, Refused
 
@@ -121,7 +121,7 @@ def sign_too(envelope: bytes, signer: Signer) -> bytes:
 
 
 def opened(envelope: bytes, kind: str | None = None) -> Opened:
-    """Reads an envelope of that kind, or of any. Raises Refused (`SHAPE`) for anything but the form that `seal` writes."""
+    """Reads an envelope of that kind, or of any. Raises Refused (`SHAPE`) for another form than `seal` writes."""
     if len(envelope) > MAX_BYTES:
         raise _shapeless(f"it has more than {MAX_BYTES} bytes")
     try:

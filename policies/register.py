@@ -115,7 +115,9 @@ class Register:
             statement = KeyStatement.model_validate(payload_of(read))
             key = PublicKey.read(statement.key)
         except (ValidationError, ValueError) as error:
-            raise Refused(Refusal.SHAPE, f"it is no statement about a key: {_first(error)}", hint="use `assay key`")
+            raise Refused(
+                Refusal.SHAPE, f"it is no statement about a key: {_first(error)}", hint="use `assay key`"
+            ) from error
         if key.line != statement.key:
             raise Refused(Refusal.SHAPE, "the key has a comment, or is not written plainly", hint="use `assay key`")
         if statement.action == "revoke":

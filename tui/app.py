@@ -84,9 +84,7 @@ class AssayApp(App[None]):
             super().__init__()
             self.found = found
 
-    def __init__(
-        self, socket: Path, *, seconds: float = 1.0, name: str | None = None, key: Path | None = None
-    ) -> None:
+    def __init__(self, socket: Path, *, seconds: float = 1.0, name: str | None = None, key: Path | None = None) -> None:
         super().__init__()
         self._signs = (key, name)
         self._socket = socket
@@ -232,7 +230,9 @@ class AssayApp(App[None]):
             return f"{short(candidate)} is in service." if judged.aliases.get("champion") == candidate else "Recorded."
 
         body = decision_detail(decision)
-        body.append_text(plain(f"decision digest  {decision.digest()}\npolicy digest    {decision.policy}\n", DIM, lines=True))
+        body.append_text(
+            plain(f"decision digest  {decision.digest()}\npolicy digest    {decision.policy}\n", DIM, lines=True)
+        )
         heading = f"{word.capitalize()} this candidate"
         self._ask(TypedConfirmation(heading, candidate, body, act, key=str(key.path)))
 

@@ -1,4 +1,4 @@
-"""The machine's own keys: `keys/daemon.pem` signs the audit log, `keys/trainer.pem` what a night says about a checkpoint.
+"""The machine's own keys: `keys/daemon.pem` signs the audit log, `keys/trainer.pem` what a night says of a checkpoint.
 
 What always holds: each is made at the first start, belongs to nobody, and is in the register of machines, so that no
 word, no admission and no edit of a policy counts with it. The files are 0600 and not encrypted: they have to work at
@@ -62,7 +62,9 @@ def load_or_make(data: Path, machine: Machine) -> Ed25519PrivateKey:
         write_private(path, content)
         public_file(data, machine).write_text(f"{PublicKey.of(made.public_key()).line} {machine}\n")
     except OSError as error:
-        raise AuditError(f"{path} cannot be written: {error.strerror}", hint="see to the disk and its rights") from error
+        raise AuditError(
+            f"{path} cannot be written: {error.strerror}", hint="see to the disk and its rights"
+        ) from error
     return made
 
 

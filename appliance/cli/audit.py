@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -105,8 +106,10 @@ def renew(
     show_line("nobody's key is known any more: `assay key admit` makes yours known again, on first use")
 
 
-def _told(what: dict[str, object]) -> str:
+def _told(what: Mapping[str, object]) -> str:
     import json
 
-    short = {name: value for name, value in what.items() if name not in ("content", "envelope", "statement", "decision")}
+    short = {
+        name: value for name, value in what.items() if name not in ("content", "envelope", "statement", "decision")
+    }
     return json.dumps(short, ensure_ascii=True)

@@ -45,7 +45,9 @@ def entries_of(data: Path, limit: int) -> list[Entry]:
         return [audit.read(line) for line in newest][::-1]
     except ValueError as error:
         raise AssayError(
-            f"the audit log cannot be read: {error}", "`assay audit verify` names the first bad entry", ExitCode.FAILED_VERDICT
+            f"the audit log cannot be read: {error}",
+            "`assay audit verify` names the first bad entry",
+            ExitCode.FAILED_VERDICT,
         ) from error
 
 
@@ -54,7 +56,9 @@ def verified(data: Path, file: Path | None, key: Path | None, known: Sequence[st
     try:
         heads = [Head.read(text) for text in known]
     except ValueError as error:
-        raise AssayError(str(error), "`assay audit verify` prints the head as it is to be noted", ExitCode.USAGE) from error
+        raise AssayError(
+            str(error), "`assay audit verify` prints the head as it is to be noted", ExitCode.USAGE
+        ) from error
     if file is not None:
         return _of_file(file, _public(key, [] if key else _lines(file)), heads, own=key is not None)
     if key is None and public_file(data, "daemon").exists():
@@ -184,5 +188,7 @@ def _head_in_ledger(data: Path) -> bytes | None:
         with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=5.0)) as connection:
             row = connection.execute("SELECT line FROM audit_head").fetchone()
     except sqlite3.Error as error:
-        raise AuditError(f"the ledger {path} cannot be read: {error}", hint="start the daemon once, or see its log") from error
+        raise AuditError(
+            f"the ledger {path} cannot be read: {error}", hint="start the daemon once, or see its log"
+        ) from error
     return str(row[0]).encode("ascii", "replace") if row else None

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from appliance.cli.options import Data, Json, client_of, person_of
-from appliance.cli.person import Agent, Confirm, KeyFile, PassphraseFile, Signs, confirm, open_key, passphrase, person_key
+from appliance.cli.person import (
+    Agent,
+    Confirm,
+    KeyFile,
+    PassphraseFile,
+    Signs,
+    confirm,
+    open_key,
+    passphrase,
+    person_key,
+)
 
 if TYPE_CHECKING:
     from appliance.client import ApiClient, KnownKey

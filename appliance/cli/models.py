@@ -8,6 +8,7 @@ import typer
 
 from appliance.cli.options import Data, Json, Limit, Person, client_of, person_of
 from appliance.cli.person import Agent, KeyFile, PassphraseFile, Signs, confirm, open_key, person_key
+from appliance.cli.provenance import provenance
 
 if TYPE_CHECKING:
     from typing import Literal
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from policies.envelopes import Signer
 
 app = typer.Typer(help="List, compare, approve, reject and roll back models.", no_args_is_help=True)
+app.command("provenance")(provenance)
 
 Model = Annotated[
     str, typer.Argument(help="champion, candidate, previous, or the first digits of a digest (6 or more).")

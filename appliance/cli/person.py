@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from appliance.client.person_keys import PersonKey
     from policies.envelopes import Signer
 
-Signs = Annotated[str | None, typer.Option("--as", metavar="NAME", help="Whose key signs; otherwise the only one here.")]
-KeyFile = Annotated[
-    Path | None, typer.Option("--key", metavar="FILE", help="The key that signs, wherever it lies.")
+Signs = Annotated[
+    str | None, typer.Option("--as", metavar="NAME", help="Whose key signs; otherwise the only one here.")
 ]
+KeyFile = Annotated[Path | None, typer.Option("--key", metavar="FILE", help="The key that signs, wherever it lies.")]
 PassphraseFile = Annotated[
     Path | None,
     typer.Option("--passphrase-file", metavar="FILE", help="Read the passphrase there, - for standard input."),

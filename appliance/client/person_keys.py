@@ -142,7 +142,9 @@ def unlock(key: PersonKey, passphrase: str) -> Signer:
     except TypeError:
         pass  # it is encrypted, as it has to be
     except ValueError as error:
-        raise KeyFileError(f"{key.path} is no private key in OpenSSH's form", hint="`assay key new` makes one") from error
+        raise KeyFileError(
+            f"{key.path} is no private key in OpenSSH's form", hint="`assay key new` makes one"
+        ) from error
     else:
         raise KeyFileError(f"{key.path} is not encrypted", hint=f"`ssh-keygen -p -f {key.path}` gives it a passphrase")
     try:

@@ -38,7 +38,9 @@ def signed_word(
     Raises Refused when the key is nobody's that the daemon knows: said before a passphrase is wasted on it.
     """
     person = person_behind(keys, signer.public)
-    word = new_word(question_about(decision, verdict, keys), person, nonce=secrets.token_hex(16), made_at=_now(), hours=hours)
+    word = new_word(
+        question_about(decision, verdict, keys), person, nonce=secrets.token_hex(16), made_at=_now(), hours=hours
+    )
     return seal(word.payload(), WORD, signer)
 
 

@@ -17,6 +17,8 @@ import threading
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
+from pydantic import JsonValue
+
 from appliance import __version__
 from appliance.audit.errors import AuditBroken
 from appliance.audit.log import REPAIR, AuditLog
@@ -97,9 +99,7 @@ class Trust:
     def hear(self, envelope: bytes, question: Question, used: Collection[str]) -> tuple[SignedWord, KnownKey]:
         """The word, when it counts. Raises RefusedByPolicyError with the reason's name, which is logged."""
         try:
-            return accepted(
-                envelope, question, self.register, used=used, now=self._now(), latest=self._audit.latest
-            )
+            return accepted(envelope, question, self.register, used=used, now=self._now(), latest=self._audit.latest)
         except Refused as error:
             raise self._refused("word.refused", error, envelope, candidate=question.candidate) from error
 
@@ -200,11 +200,13 @@ class Trust:
     def _refused(self, kind: str, error: Refused, envelope: bytes, **about: str) -> RefusedByPolicyError:
         """Logs why, with the statement, and gives what the person is told."""
         shown = envelope[:KEPT].decode("utf-8", "backslashreplace")
-        self._audit.append(kind, name=error.name.value, message=str(error), signers=_signers(envelope), statement=shown, **about)
+        self._audit.append(
+            kind, name=error.name.value, message=str(error), signers=_signers(envelope), statement=shown, **about
+        )
         return RefusedByPolicyError(str(error), hint=error.hint)
 
 
-def _signers(envelope: bytes) -> list[str]:
+def _signers(envelope: bytes) -> list[JsonValue]:
     """Whose keys it names, whether or not they signed."""
     try:
         return list(opened(envelope).signers)

@@ -47,7 +47,9 @@ class AuditedLedger(SqliteLedger):
     def set_aliases(self, aliases: dict[str, str | None], reason: str, at: str) -> None:
         for digest in filter(None, aliases.values()):
             self.require_checkpoint(digest)
-        self.audit.append("aliases", before={name: self.alias(name) for name in aliases}, after={**aliases}, reason=reason)
+        self.audit.append(
+            "aliases", before={name: self.alias(name) for name in aliases}, after={**aliases}, reason=reason
+        )
         super().set_aliases(aliases, reason, at)
 
     def require_checkpoint(self, digest: str) -> None:

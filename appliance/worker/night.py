@@ -22,6 +22,7 @@ from appliance.ledger.history import history_of
 from appliance.promotion import CANDIDATE, CHAMPION, decision_on, meetings
 from appliance.records import Checkpoint, Cycle, Evaluation, ModelResults
 from appliance.seedling.model import load_model
+from appliance.worker.attest import write_attestation
 from appliance.worker.equipment import Equipment
 from appliance.worker.exam import Sitting, recorded_sitting, sit
 from appliance.worker.gather import Gathering, trained_questions
@@ -129,7 +130,7 @@ class Night:
                 digest = publish(warmed.folder, self._models)
                 figures = {"validation_success": warmed.success}
                 first = self._checkpoint(digest, None, "warm_start", warmed.step, figures)
-            first = self._recorded(first)
+            first = self._recorded(first, sealed)
             self._ledger.set_aliases({CHAMPION: digest}, "the first policy model: there was none before", utc_now())
         return first
 
@@ -157,7 +158,7 @@ class Night:
             self._progress.say("warning", "nothing was learned: no group had both right and wrong rollouts")
             return champion
         candidate = self._checkpoint(digest, champion.manifest, "training", practised.step, practised.metrics)
-        candidate = self._recorded(candidate)
+        candidate = self._recorded(candidate, sealed)
         self._present(candidate)
         return candidate
 
@@ -167,10 +168,15 @@ class Night:
         if not decided and self._ledger.alias(CANDIDATE) != candidate.manifest:
             self._ledger.set_aliases({CANDIDATE: candidate.manifest}, f"trained by {self._cycle.id}", utc_now())
 
-    def _recorded(self, made: Checkpoint) -> Checkpoint:
-        """Puts a checkpoint on record; equal weights that are there already keep the record that they have."""
+    def _recorded(self, made: Checkpoint, sealed: SealedSet) -> Checkpoint:
+        """Puts a checkpoint on record, with its attestation; equal weights that are there already keep the record that
+        they have."""
         known = self._ledger.checkpoint(made.manifest)
         if known is None:
+            policy = self._equipment.policy.digest
+            write_attestation(
+                self._equipment.data, self._ledger, self._cycle, made, policy=policy, sealed=sealed.digest
+            )
             self._ledger.put_checkpoint(made)
         return known or made
 

@@ -128,7 +128,9 @@ def test_a_quick_check_reads_one_signature_and_the_whole_chain() -> None:
     assert check([LOG[0], *forged[1:]], PUBLIC, signatures=False).bad == 1
 
 
-@pytest.mark.parametrize("line", [b"", b"\n", b"{}\n", b"[]\n", b"\xff\n", b"[" * 100_000 + b"\n", b'{"entry":1,"signature":2}\n'])
+@pytest.mark.parametrize(
+    "line", [b"", b"\n", b"{}\n", b"[]\n", b"\xff\n", b"[" * 100_000 + b"\n", b'{"entry":1,"signature":2}\n']
+)
 def test_rubbish_is_no_entry(line: bytes) -> None:
     assert found([*LOG[:2], line, *LOG[2:]]).bad == 2
 

@@ -98,9 +98,7 @@ def edit(number: int, *by: str, replaces: str = "old", new: str = "new") -> byte
 
 def accept(envelope: bytes, *, people: int = 1) -> tuple[str, ...]:
     register = register_of("ada", "bob")
-    return accepted_edit(
-        envelope, register, number=3, in_force=digest("old"), digest=digest("new"), people=people
-    )[1]
+    return accepted_edit(envelope, register, number=3, in_force=digest("old"), digest=digest("new"), people=people)[1]
 
 
 def test_an_edit_of_the_policy_takes_as_many_people_as_the_policy_in_force_asks_for() -> None:

@@ -125,7 +125,16 @@ def test_two_signatures_are_not_one_word() -> None:
 
 @pytest.mark.parametrize(
     "rubbish",
-    [b"", b"{}", b"[]", b"null", b'{"payload":1}', b"\xff", b"[" * 100_000, b'{"payload":"","payloadType":"","signatures":[]}'],
+    [
+        b"",
+        b"{}",
+        b"[]",
+        b"null",
+        b'{"payload":1}',
+        b"\xff",
+        b"[" * 100_000,
+        b'{"payload":"","payloadType":"","signatures":[]}',
+    ],
 )
 def test_rubbish_is_refused(rubbish: bytes) -> None:
     assert refusal(rubbish) is Refusal.SHAPE

@@ -56,7 +56,9 @@ def test_a_candidate_is_looked_at_approved_in_service_and_taken_back(start, assa
     assert candidate[:12] in assay("status").stdout
     newest = json.loads(assay("model", "show", candidate, "--json").stdout)[0]
     assert newest["outcome"] == "promote"
-    again = person("model", "approve", candidate[:8], "--decision", assay("model", "show", candidate).stdout.split()[-1])
+    again = person(
+        "model", "approve", candidate[:8], "--decision", assay("model", "show", candidate).stdout.split()[-1]
+    )
     assert (again.returncode, "in service already" in again.stderr) == (4, True)
 
     back = assay("model", "rollback", "--reason", "it felt wrong", "--json")
@@ -86,7 +88,9 @@ def test_a_second_person_is_admitted_by_the_first_and_revoked_by_anybody(start, 
     assert sorted(listed["machines"].values()) == ["daemon", "trainer"]
     assert "trusted on first use" in assay("key", "ls").stdout
     assert print_ in assay("key", "show", "bob").stdout
-    gone = person("key", "revoke", "bob", "--as", "ada", "--reason", "left", "--confirm", print_.removeprefix("SHA256:"))
+    gone = person(
+        "key", "revoke", "bob", "--as", "ada", "--reason", "left", "--confirm", print_.removeprefix("SHA256:")
+    )
     assert (gone.returncode, "is revoked" in gone.stdout) == (0, True), gone.stderr
     late = person("model", "approve", "candidate", "--as", "bob", "--decision", decision_of(assay))
     assert (late.returncode, "revoked key" in late.stderr) == (4, True)

@@ -98,7 +98,9 @@ def test_an_edited_word_a_forged_one_and_rubbish_are_refused(core) -> None:
     said = word(core, newest(core, "candidate"))
     fingerprint = signer("ada").public.fingerprint.encode()
     assert refused(core, word(core, newest(core, "candidate"), key="mallory")) == "unknown key"
-    forged = word(core, newest(core, "candidate"), key="bob").replace(signer("bob").public.fingerprint.encode(), fingerprint)
+    forged = word(core, newest(core, "candidate"), key="bob").replace(
+        signer("bob").public.fingerprint.encode(), fingerprint
+    )
     assert refused(core, forged) == "signature"
     assert refused(core, said.replace(b'"payload":"e', b'"payload":"f')) in ("signature", "not a signed statement")
     assert refused(core, b"approved by ada") == "not a signed statement"
@@ -209,7 +211,16 @@ def test_what_cannot_be_logged_does_not_happen(core, monkeypatch, what) -> None:
         "policy": lambda: core.change_policy(edit, envelope),
         "decision": lambda: core.ledger.put_decision(newest(core, candidate).model_copy(update={"id": "another"})),
     }
-    state = lambda: (core.ledger.approvals(), core.ledger.alias_history(), core.trust.register, core.policy, core.ledger.decisions())  # noqa: E731
+
+    def state():
+        return (
+            core.ledger.approvals(),
+            core.ledger.alias_history(),
+            core.trust.register,
+            core.policy,
+            core.ledger.decisions(),
+        )
+
     before = state()
 
     def full(*_: object) -> int:
@@ -233,7 +244,7 @@ def test_a_log_that_somebody_changed_keeps_the_daemon_from_starting(data, clock)
         admit(core, "ada")
     path = log_file(data)
     path.write_bytes(path.read_bytes().replace(b'"person":"ada"', b'"person":"eve"'))
-    with pytest.raises(AuditBroken, match="assay audit verify|does not hold"), Core(Settings(data=data), now=clock):
+    with pytest.raises(AuditBroken, match="does not hold"), Core(Settings(data=data), now=clock):
         pass
 
 
