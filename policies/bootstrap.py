@@ -10,9 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+# numpy is loaded by the first draw and not before: its linear algebra starts threads, and the daemon gives up root's
+# rights while it has only one.
 
 DRAWS = 2_000
 SEED = 20_260_101
@@ -26,6 +31,8 @@ def of_questions(gained: int, lost: int, items: int, *, alpha: float) -> tuple[f
     cluster of its own. Raises ValueError when the counts do not fit."""
     if min(gained, lost) < 0 or items < 1 or gained + lost > items:
         raise ValueError(f"{gained} gained and {lost} lost do not fit into {items} items")
+    import numpy as np
+
     # Drawing questions with replacement only ever counts how many are gained and lost.
     shares = [gained / items, lost / items, 1 - (gained + lost) / items]
     draws = np.random.default_rng(SEED).multinomial(items, shares, DRAWS)
@@ -36,6 +43,8 @@ def of_clusters(clusters: Sequence[tuple[int, int]], *, alpha: float) -> tuple[f
     """The same for clusters of (gained - lost, questions); None when there are too few of them."""
     if len(clusters) < LEAST_CLUSTERS:
         return None
+    import numpy as np
+
     content = np.array(sorted(clusters))
     chosen = np.random.default_rng(SEED).integers(len(content), size=(DRAWS, len(content)))
     drawn = content[chosen].sum(axis=1)
@@ -43,5 +52,7 @@ def of_clusters(clusters: Sequence[tuple[int, int]], *, alpha: float) -> tuple[f
 
 
 def _ends(gains: NDArray[np.float64], alpha: float) -> tuple[float, float]:
+    import numpy as np
+
     low, high = np.quantile(gains, [alpha / 2, 1 - alpha / 2])
     return float(low), float(high)
