@@ -68,17 +68,31 @@ class Attested:
 
 def attest(manifest: str, files: Mapping[str, str], lineage: Lineage, signer: Signer) -> bytes:
     """The envelope about a model folder: its manifest's digest, and those of the files in it by name."""
-    subjects = [
-        ResourceDescriptor(name=name, digest={"sha256": digest}).pb
-        for name, digest in [(MANIFEST, manifest), *sorted(files.items())]
-    ]
-    statement = Statement(subjects, PROVENANCE, _predicate(lineage))
-    statement.validate()
-    return seal(canonical(MessageToDict(statement.pb)), IN_TOTO, signer)
+    return state({MANIFEST: manifest, **files}, PROVENANCE, _predicate(lineage), signer)
 
 
 def attested(envelope: bytes, key: PublicKey, *, manifest: str | None = None) -> Attested:
     """What the envelope says, when the key signed it and, if given, it is about that manifest. Raises Refused."""
+    found = stated(envelope, key, PROVENANCE)
+    if manifest is not None and found.subjects.get(MANIFEST) != manifest:
+        raise Refused(
+            Refusal.CANDIDATE,
+            f"it is about the model {found.subjects.get(MANIFEST, '')[:12]}, not about {manifest[:12]}",
+            hint="name the attestation of this model",
+        )
+    return found
+
+
+def state(subjects: Mapping[str, str], predicate_type: str, predicate: Mapping[str, Any], signer: Signer) -> bytes:
+    """The envelope of an in-toto statement about files, by name and SHA-256. Raises ValueError for what is none."""
+    described = [ResourceDescriptor(name=name, digest={"sha256": subjects[name]}).pb for name in sorted(subjects)]
+    statement = Statement(described, predicate_type, dict(predicate))
+    statement.validate()
+    return seal(canonical(MessageToDict(statement.pb)), IN_TOTO, signer)
+
+
+def stated(envelope: bytes, key: PublicKey, predicate_type: str) -> Attested:
+    """What the envelope says, when the key signed it and it is of that type. Raises Refused."""
     read = opened(envelope, IN_TOTO)
     require_signatures(read, [key])
     try:
@@ -87,15 +101,9 @@ def attested(envelope: bytes, key: PublicKey, *, manifest: str | None = None) ->
         statement.validate()
     except (ParseError, ValueError) as error:
         raise Refused(Refusal.SHAPE, f"it is no in-toto statement: {error}", hint="name an attestation") from error
-    if statement.pb.predicate_type != PROVENANCE:
-        raise Refused(Refusal.SHAPE, "it states something else than provenance", hint="name an attestation of a model")
+    if statement.pb.predicate_type != predicate_type:
+        raise Refused(Refusal.SHAPE, f"it states something else than {predicate_type}", hint="name another file")
     subjects = {one.name: one.digest.get("sha256", "") for one in statement.pb.subject}
-    if manifest is not None and subjects.get(MANIFEST) != manifest:
-        raise Refused(
-            Refusal.CANDIDATE,
-            f"it is about the model {subjects.get(MANIFEST, '')[:12]}, not about {manifest[:12]}",
-            hint="name the attestation of this model",
-        )
     return Attested(subjects, MessageToDict(statement.pb.predicate))
 
 
