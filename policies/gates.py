@@ -90,7 +90,7 @@ def freshness(evidence: Evidence, rules: IntegrityRules, *, now: str) -> Finding
             **reported,
             outcome=UNDECIDED,
             reason=f"the candidate was evaluated under another policy ({evidence.other_policies[0][:12]})",
-            would_change="a candidate that was evaluated under this policy only: an edit never applies to an earlier one",
+            would_change="a candidate evaluated under this policy only: an edit never applies to an earlier one",
         )
     if age < 0:
         return Finding(
