@@ -33,7 +33,7 @@ from appliance.records import CycleState, Purpose
 from runtime.backends.owner import state_mark
 
 FIXTURE = Path(__file__).resolve().parents[1] / "tests" / "fixtures" / "seedling"
-STEPS, TASKS, ROLLOUTS, SEALED, WATCHED = 6, 8, 8, 48, 16
+STEPS, TASKS, ROLLOUTS, SEALED, UNSOLVABLE, WATCHED = 6, 8, 8, 48, 8, 16
 
 
 @dataclass
@@ -61,6 +61,7 @@ def environment(data: Path, model: Path) -> dict[str, str]:
         "ASSAY_RECIPE__TRAINING__WATCH_DROP": 1,
         "ASSAY_RECIPE__TRAINING__CHECKPOINT_EVERY": 2,
         "ASSAY_RECIPE__EVALUATION__SEALED_ITEMS": SEALED,
+        "ASSAY_RECIPE__EVALUATION__UNSOLVABLE_ITEMS": UNSOLVABLE,
         "ASSAY_JOBS__ATTEMPTS": 64,
     }
     return {**os.environ, **{name: str(value) for name, value in short.items()}}
@@ -148,13 +149,14 @@ def count(data: Path) -> list[str]:
                 wrong.append(f"step {step} has {len(ids)} rollouts, {len(set(ids))} different")
         counts = ledger.rollout_counts(name)
         looks = STEPS // 2 + 1
-        expected = {"train": STEPS * TASKS * ROLLOUTS, "validation": looks * WATCHED, "evaluation": 4 * SEALED}
+        examined = 4 * SEALED + UNSOLVABLE
+        expected = {"train": STEPS * TASKS * ROLLOUTS, "validation": looks * WATCHED, "evaluation": examined}
         if {purpose: counts.get(purpose, 0) for purpose in expected} != expected:
             wrong.append(f"rollouts are {counts}, expected {expected}")
         evaluations = [one for one in ledger.evaluations() if one.cycle == name]
         if len(evaluations) != 1 or len(ledger.decisions()) != 1:
             wrong.append(f"{len(evaluations)} evaluations, {len(ledger.decisions())} decisions")
-        if len(ledger.rollouts(cycle=name, purpose=Purpose.EVALUATION, limit=10_000)) != 4 * SEALED:
+        if len(ledger.rollouts(cycle=name, purpose=Purpose.EVALUATION, limit=10_000)) != examined:
             wrong.append("evaluation rollouts are missing")
         for job in ledger.jobs():
             if job.artifact is None:

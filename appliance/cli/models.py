@@ -182,7 +182,7 @@ def show_decision(decision: Decision) -> None:
             (
                 finding.gate,
                 finding.outcome.value,
-                "" if finding.figure is None else f"{finding.figure:.2f}",
+                "" if finding.figure is None else f"{finding.figure:.4g}",
                 "" if finding.low is None or finding.high is None else f"{finding.low:.2f} to {finding.high:.2f}",
                 finding.reason,
             )
