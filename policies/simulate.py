@@ -6,17 +6,16 @@ the families. What the figures take for granted: every gate that is not about co
 everything; so a real owner is fooled less often than said here.
 
 The outcomes are those of `gates_gain` and `gates`, and the order of rules is that of `decide` (tested against it);
-only the questions are drawn as counts. About 100,000 nights take a few seconds, as equal counts are judged once.
+only the questions are drawn as counts. About 100,000 nights take a few seconds, as equal counts are judged once. numpy
+is imported by the first draw (see `bootstrap`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from policies.bootstrap import of_questions
@@ -28,7 +27,11 @@ from policies.gates_gain import gain_outcome, may_go_on, odds_outcome
 from policies.rules import PromotionRules
 from policies.statistics import wilson
 
-Counts = NDArray[np.int64]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Counts = NDArray[np.int64]
 
 
 class Assumed(BaseModel):
@@ -140,6 +143,8 @@ class Judge:
 
 def simulate(rules: PromotionRules, assumed: Assumed, said: Callable[[str], None] = lambda text: None) -> Simulated:
     """Simulates both; `said` hears what is being done."""
+    import numpy as np
+
     rng = np.random.default_rng(assumed.seed)
     judge = Judge(rules)
     said(f"{assumed.quarters} quarters of {assumed.nights} nights with candidates that are no better")
@@ -176,6 +181,8 @@ def simulate(rules: PromotionRules, assumed: Assumed, said: Callable[[str], None
 
 def _nights(rng: np.random.Generator, assumed: Assumed, nights: int, gain: float) -> Counts:
     """[nights, families, 3]: questions, gained and lost of each night's families."""
+    import numpy as np
+
     share, rest = divmod(assumed.items, assumed.families)
     items = np.array([share + (family < rest) for family in range(assumed.families)])
     apart = rng.binomial(items, assumed.discordant / 100, size=(nights, assumed.families))

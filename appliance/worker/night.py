@@ -86,6 +86,8 @@ class Night:
             return None
         if newest[0].policy != self._equipment.policy.digest:
             return None  # an edit of the policy never applies to a candidate that was evaluated before it
+        if newest[0].policy != self._equipment.policy.digest:
+            return None  # an edit of the policy never applies to a candidate that was evaluated before it
         last = self._ledger.evaluation(newest[0].evaluation)
         if last is None:
             return None
