@@ -101,9 +101,9 @@ def evidence_of(
         ),
         other_policies=tuple(
             sorted(
-                {one.policy for one in (*history, evaluation) if one.candidate.weights == candidate.weights}
-                .union(one.policy for one in decisions if one.candidate == candidate.weights)
-                .difference({"", policy_digest})
+                {one.policy for one in (*history, evaluation) if one.candidate.weights == candidate.weights}.union(
+                    one.policy for one in decisions if one.candidate == candidate.weights
+                ).difference({"", policy_digest})
             )
         ),
         shown=tuple(
