@@ -43,6 +43,8 @@ from runtime.sessions.profiles import profile
 from runtime.settings import BrokerSettings, RuntimeSettings
 
 SYS_KCMP, KCMP_VM = 312, 1
+WARMING = 4
+"""Rounds until the pool has as many ready as are asked for at once."""
 HEAP = "heap = bytearray(50 << 20)\nfor i in range(0, len(heap), 4096): heap[i] = 7"
 COUNT = "n = globals().get('n', 0) + 1\nprint(n)"
 
@@ -268,12 +270,13 @@ class Bench:
         return figures
 
     def hand_over(self) -> dict[str, Any]:
-        """From asking the broker for a sandbox that stands ready until its pipes are here; the same through
-        `SessionPool.sandbox`; and with the first call answered as well."""
+        """From asking the broker for sandboxes that stand ready until their pipes are here, four in a row after some
+        idle time: the first finds both processes cold, the others do not. The same through `SessionPool.sandbox`."""
         reactor, (connection, process) = Reactor(), private.start(self.settings.own)
         made: Future[BrokerClient] = Future()
         reactor.call(lambda: made.set_result(BrokerClient(reactor, connection)))
-        client, asked, given, answered = made.result(), [], [], []
+        client = made.result()
+        first, later, given, answered = [], [], [], []
         wanted = profile("sandbox", (), self.settings.limits, self.settings)
 
         def ask() -> Handle:
@@ -283,25 +286,43 @@ class Bench:
             assert not isinstance(handle, SandboxError), handle
             return handle
 
-        for turn in range(self.times(40) + 3):
-            started = time.perf_counter()
-            handle = ask()
-            asked.append(time.perf_counter() - started)
-            reactor.call(lambda done=handle: client.end(done, lambda _: None))
-            started = time.perf_counter()
-            box = self.pool.sandbox()
-            given.append(time.perf_counter() - started)
-            sound(box.run(trivial(turn)))
-            answered.append(time.perf_counter() - started)
-            box.close()
-            time.sleep(2.0 if turn < 3 else 0.5)
+        def end(handle: Handle) -> None:
+            reactor.call(lambda: client.end(handle, lambda _: None))
+
+        for turn in range(self.times(25) + WARMING):
+            handles, taken = [], []
+            for _ in range(4):
+                started = time.perf_counter()
+                handles.append(ask())
+                taken.append(time.perf_counter() - started)
+            if turn >= WARMING:
+                first.append(taken[0])
+                later += taken[1:]
+            for handle in handles:
+                end(handle)
+            time.sleep(2.0)
         reactor.call(client.close)
         private.wait_for(process)
         reactor.stop()
-        figures: dict[str, Any] = {"from_the_broker": spread(asked[3:]), "as_a_sandbox_of_the_pool": spread(given[3:])}
-        figures["with_its_first_call"] = spread(answered[3:])
+        for turn in range(self.times(25) + WARMING):
+            boxes, taken = [], []
+            for _ in range(4):
+                started = time.perf_counter()
+                boxes.append(self.pool.sandbox())
+                taken.append(time.perf_counter() - started)
+            started = time.perf_counter()
+            sound(boxes[0].run(trivial(turn)))
+            if turn >= WARMING:
+                given += taken[1:]
+                answered.append(time.perf_counter() - started)
+            for box in boxes:
+                box.close()
+            time.sleep(2.0)
+        figures: dict[str, Any] = {"first_after_two_idle_seconds": spread(first), "those_after_it": spread(later)}
+        figures["sandboxes_of_the_pool_after_the_first"] = spread(given)
+        figures["first_call_in_one"] = spread(answered)
         figures["bar"] = "under 1 ms from the pool (median)"
-        figures["met"] = max(figures[name]["p50_ms"] for name in ("from_the_broker", "as_a_sandbox_of_the_pool")) < 1.0
+        figures["met"] = max(spread(taken)["p50_ms"] for taken in (first, later, given)) < 1.0
         return figures
 
     def branch(self) -> dict[str, Any]:

@@ -92,6 +92,8 @@ class BrokerClient:
         self._waiting: dict[int, Answered] = {}
         self._handles: dict[str, Handle] = {}
         self._cancelled: set[int] = set()
+        self._profiles: dict[int, Profile] = {}
+        """Of launches under way."""
         self._unsent: list[bytes] = []
         self._numbers = 0
         self.lost: SandboxError | None = None
@@ -106,6 +108,7 @@ class BrokerClient:
     def launch(self, profile: Profile, *, caller: str, priority: Priority, given: Given) -> _Ticket:
         number = self._next()
         request = m.Launch(request=number, profile=profile, caller=caller, priority=priority)
+        self._profiles[number] = profile
         self._ask(request, lambda answer: self._given(answer, given))
         return _Ticket(self, number)
 
@@ -119,7 +122,7 @@ class BrokerClient:
         """Of a launch or restore that is no longer wanted."""
         if self._waiting.pop(number, None) is not None and self.lost is None:
             self._cancelled.add(number)
-            self._ask(m.Cancel(request=self._next(), of=number), lambda _answer: self._cancelled.discard(number))
+            self._ask(m.Cancel(request=self._next(), of=number), lambda _answer: self._was_cancelled(number))
 
     def prepare(self, snapshot: SnapshotId, copies: int, done: Callable[[SandboxError | None], None]) -> None:
         request = m.Prepare(request=self._next(), snapshot=snapshot, copies=copies)
@@ -230,12 +233,14 @@ class BrokerClient:
         self._lose_to(problem)
 
     def _take(self, answer: m.Answer, descriptors: tuple[int, ...]) -> None:
+        asked = self._profiles.pop(answer.request, None)
         if isinstance(answer, m.Launched):
-            if len(descriptors) != packets.DESCRIPTORS:
+            profile = answer.profile or asked
+            if len(descriptors) != packets.DESCRIPTORS or profile is None:
                 packets.close_all(descriptors)
-                self._lose_to(packets.PacketError("a sandbox without its descriptors"))
+                self._lose_to(packets.PacketError("a sandbox without its descriptors or its profile"))
                 return
-            self._handles[answer.box] = Handle(answer.box, answer.profile, *descriptors)
+            self._handles[answer.box] = Handle(answer.box, profile, *descriptors)
             if answer.request not in self._waiting:  # it crossed the word that it is no longer wanted
                 self.end(self._handles[answer.box], lambda _fate: None)
                 return
@@ -246,6 +251,10 @@ class BrokerClient:
             answered(error_of(answer) if isinstance(answer, m.Failed) else answer)
         elif answer.request not in self._cancelled:
             log.warning("the broker answered %s to nothing", answer.kind)
+
+    def _was_cancelled(self, number: int) -> None:
+        self._cancelled.discard(number)
+        self._profiles.pop(number, None)
 
     def _given(self, answer: m.Answer | SandboxError, given: Given) -> None:
         found = _only(answer, m.Launched)

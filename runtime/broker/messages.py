@@ -140,7 +140,8 @@ class Welcome(_Message):
 class Launched(_Message):
     kind: Literal["launched"] = "launched"
     box: Name
-    profile: Profile
+    profile: Profile | None
+    """None: as it was asked for. Who asks for a copy of a snapshot does not know it."""
 
 
 class Ended(_Message):

@@ -205,7 +205,8 @@ class Server:
                 return
             descriptors = self._supply.boxes.hold(live, connection.number, connection.peer.pid, request.caller)
             client.boxes[live.id] = live
-            connection.send(m.Launched(request=request.request, box=live.id, profile=live.profile), descriptors)
+            told = None if isinstance(request, m.Launch) else live.profile
+            connection.send(m.Launched(request=request.request, box=live.id, profile=told), descriptors)
 
         if request.request in client.waiting:
             raise BadRequestError(f"request {request.request} waits already")

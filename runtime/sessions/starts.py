@@ -12,7 +12,7 @@ from functools import partial
 
 from runtime.errors import InfrastructureError, SandboxError
 from runtime.launcher import Fate, Handle, Launcher, Ticket
-from runtime.profile import Mode
+from runtime.profile import Mode, Profile
 from runtime.reactor import Reactor
 from runtime.sandbox import Limits, Priority, SnapshotId
 from runtime.sessions.endings import Lost
@@ -20,6 +20,7 @@ from runtime.sessions.profiles import profile
 from runtime.sessions.worker import SHARED_WIDTH, Worker
 from runtime.settings import RuntimeSettings
 
+PROFILES = 256
 Started = Callable[[Worker | SandboxError], None]
 
 
@@ -33,6 +34,8 @@ class Starts:
         self._lost: set[Worker] = set()
         """Killed, and not yet known to be gone."""
         self._closed = False
+        self._profiles: dict[tuple[Mode, tuple[str, ...], Limits | None], Profile] = {}
+        """Those worked out already: the code for it is cold when somebody waits for a sandbox."""
         self.started = self.killed = 0
 
     def launch(
@@ -46,7 +49,12 @@ class Starts:
         priority: Priority = Priority.TRAINING,
         reply_bytes: int = 0,
     ) -> Ticket:
-        wanted = profile(mode, preload, limits or self._settings.limits, self._settings)
+        key = (mode, preload, limits)
+        wanted = self._profiles.get(key)
+        if wanted is None:
+            if len(self._profiles) >= PROFILES:
+                self._profiles.clear()
+            wanted = self._profiles[key] = profile(mode, preload, limits or self._settings.limits, self._settings)
         return self._launcher.launch(wanted, caller=caller, priority=priority, given=self._worker(given, reply_bytes))
 
     def restore(

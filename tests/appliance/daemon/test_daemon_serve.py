@@ -257,5 +257,7 @@ def test_a_worker_that_cannot_begin_fails_the_cycle_and_not_the_daemon(start, da
             time.sleep(0.05)
         assert (found.state, found.seed) == ("failed", 4)
         assert "status 2" in found.failure
-        assert api.status().worker.state == "idle"
+        while api.status().worker.state != "idle":  # it is told of the cycle first
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
         assert any("given up" in event.event.text for event in api.events())
