@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 from enum import IntEnum
 
+from appliance.audit.errors import AuditError
 from appliance.config import ConfigError
 from appliance.inference.engine import ModelError
 from appliance.learning.errors import LearningError
@@ -15,6 +16,7 @@ from appliance.ledger.ledger import LedgerError
 from appliance.promotion import PromotionError
 from curriculum.errors import CurriculumError
 from policies.policy import PolicyError
+from policies.refusals import Refused
 from runtime.errors import BadRequestError, SandboxError
 from verifiers.errors import SpecError
 
@@ -47,6 +49,8 @@ _CODES: tuple[tuple[type[Exception], ExitCode], ...] = (
     (PromotionError, ExitCode.REFUSED),
     (SandboxError, ExitCode.INFRASTRUCTURE),
     (LearningError, ExitCode.INFRASTRUCTURE),
+    (Refused, ExitCode.REFUSED),
+    (AuditError, ExitCode.INFRASTRUCTURE),
     (LedgerError, ExitCode.INFRASTRUCTURE),
     (ModelError, ExitCode.INFRASTRUCTURE),
 )

@@ -13,9 +13,11 @@ from pathlib import Path
 from appliance.config import Settings
 from curriculum.registry import FAMILIES
 from policies.isolation import backend_for, backends_of, require_known_families
-from policies.policy import Policy, load
+from policies.policy import Policy, PolicyError, parse, read_content
+from policies.rules import ResourceRules
 from runtime.cluster.settings import ClusterSettings
 from runtime.profile import BackendName
+from runtime.sandbox import Limits
 from runtime.settings import BrokerSettings, RuntimeSettings
 from verifiers.tools import programs
 
@@ -24,16 +26,34 @@ APART = Path("/var/lib/assay-broker")
 
 
 def policy_file(data: Path) -> Path | None:
-    """The owner's policy; None where the packaged one is in force."""
+    """The owner's policy, as it is written now; None where there is only the packaged one."""
     path = data / "policy.toml"
     return path if path.exists() else None
 
 
+def in_force_file(data: Path) -> Path:
+    """The policy that was signed, or that was there at the very first start. The daemon writes it."""
+    return data / "policy" / "in-force.toml"
+
+
+def written_policy(data: Path) -> tuple[bytes, str]:
+    """The owner's policy as it is written now, otherwise the packaged one, and what messages call it. Raises
+    PolicyError."""
+    return read_content(policy_file(data))
+
+
 def load_policy(data: Path) -> Policy:
-    """The policy in force for a data folder. Raises PolicyError, also for rules about families that do not exist."""
-    path = policy_file(data)
-    policy = load(path)
-    require_known_families(policy, FAMILIES, str(path))
+    """The policy in force for a data folder: an edited file is not, before it is signed; before the very first start it
+    is the file as it is written. Raises PolicyError, also for rules about families that do not exist."""
+    path = in_force_file(data)
+    content, name = read_content(path) if path.exists() else written_policy(data)
+    return parse_policy(content, name)
+
+
+def parse_policy(content: bytes, name: str) -> Policy:
+    """The policy in these bytes. Raises PolicyError, also for rules about families that do not exist."""
+    policy = parse(content, name)
+    require_known_families(policy, FAMILIES, name)
     return policy
 
 
@@ -95,9 +115,25 @@ def cluster_settings(settings: Settings, data: Path) -> ClusterSettings | None:
     return ClusterSettings(address=cluster.address, interface=cluster.interface, token=cluster_token(settings, data))
 
 
+def _require_within(sandbox: Limits, most: ResourceRules) -> None:
+    bounds = {
+        "memory_mib": (sandbox.memory_mib, "max_memory_mib", most.max_memory_mib),
+        "cpus": (sandbox.cpus, "max_cpus", most.max_cpus),
+        "call_seconds": (sandbox.call_seconds, "max_call_seconds", most.max_call_seconds),
+    }
+    for key, (wanted, rule, bound) in bounds.items():
+        if wanted > bound:
+            raise PolicyError(
+                f"sandbox.{key} = {wanted:g} is more than the policy allows: resources.{rule} = {bound:g}",
+                hint=f"lower sandbox.{key} in the configuration, or raise {rule} in the policy",
+            )
+
+
 def runtime_settings(settings: Settings, data: Path) -> RuntimeSettings:
-    """Where and within which limits code that a model wrote runs. Raises PolicyError."""
+    """Where and within which limits code that a model wrote runs. Raises PolicyError, also for a configuration that
+    gives a sandbox more than the policy allows."""
     policy = load_policy(data)
+    _require_within(settings.sandbox, policy.resources)
     return RuntimeSettings(
         broker=settings.sandbox.broker,
         own=broker_settings(settings, data, policy),

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from appliance.records import Approval, Evaluation, ItemResult, ModelResults
 from policies.decide import decide
 from policies.decision import Decision, DecisionOutcome
-from policies.evidence import Evidence, PairedItem, Word
+from policies.evidence import Budget, CostReport, EarlierNight, Evidence, PairedItem, Word
 from policies.policy import Policy
+from policies.sequential import quarter_of
 
 CHAMPION, PREVIOUS, CANDIDATE = "champion", "previous", "candidate"
 """The aliases: what is in service, what was before it, and what waits for a decision."""
@@ -32,6 +33,7 @@ def decision_on(
     policy: Policy,
     *,
     in_service: str | None,
+    history: Sequence[Evaluation],
     approvals: Sequence[Approval] = (),
     decisions: Sequence[Decision] = (),
     id: str,  # noqa: A002 - the record's own word
@@ -39,12 +41,18 @@ def decision_on(
 ) -> Decision:
     """What the policy says about the evaluation's candidate.
 
-    `in_service` is the champion now, None before there is one. `approvals` and `decisions` are those recorded about
-    the candidate, in any order: a word counts when it is on a decision about this evaluation under this policy.
-    `made_at` is UTC in ISO 8601.
+    `in_service` is the champion now, None before there is one. `history` are the evaluations of the quarter and of
+    the candidate, in any order, with or without this one (`appliance.ledger.history`). `approvals` and `decisions` are
+    those recorded about the candidate, in any order: a word counts when it is on a decision about this evaluation under
+    this policy. `made_at` is UTC in ISO 8601.
     """
     evidence = evidence_of(
-        evaluation, in_service=in_service, approvals=approvals, decisions=decisions, policy_digest=policy.digest
+        evaluation,
+        in_service=in_service,
+        history=history,
+        approvals=approvals,
+        decisions=decisions,
+        policy_digest=policy.digest,
     )
     return decide(evidence, policy, policy_digest=policy.digest, id=id, made_at=made_at)
 
@@ -53,6 +61,7 @@ def evidence_of(
     evaluation: Evaluation,
     *,
     in_service: str | None,
+    history: Sequence[Evaluation],
     approvals: Sequence[Approval],
     decisions: Sequence[Decision],
     policy_digest: str,
@@ -71,10 +80,31 @@ def evidence_of(
         champion_temperature=champion.temperature,
         items=_paired(champion.items, candidate.items),
         evaluated_at=evaluation.created,
+        earlier=tuple(
+            EarlierNight(evaluation=night.id, items=_paired(night.champion.items, night.candidate.items))
+            for night in meetings(evaluation, history)
+            if night.created < evaluation.created and _is_sound(night)
+        ),
+        budget=budget_of(evaluation, history),
+        gathered=evaluation.gathered,
+        cost=CostReport(
+            answers=len(candidate.items),
+            tokens=candidate.tokens,
+            tokens_champion=champion.tokens,
+            calls=sum(item.calls for item in candidate.items),
+            calls_champion=sum(item.calls for item in champion.items),
+        ),
         words=tuple(
             Word(person=approval.person, verdict=approval.verdict, decision=approval.decision, at=approval.created)
             for approval in sorted(approvals, key=lambda approval: approval.created)
             if approval.candidate == candidate.weights
+        ),
+        other_policies=tuple(
+            sorted(
+                {one.policy for one in (*history, evaluation) if one.candidate.weights == candidate.weights}.union(
+                    one.policy for one in decisions if one.candidate == candidate.weights
+                ).difference({"", policy_digest})
+            )
         ),
         shown=tuple(
             decision.digest()
@@ -82,6 +112,43 @@ def evidence_of(
             if (decision.evaluation, decision.candidate, decision.policy)
             == (evaluation.id, candidate.weights, policy_digest)
         ),
+    )
+
+
+def meetings(evaluation: Evaluation, history: Sequence[Evaluation]) -> list[Evaluation]:
+    """The evaluations of the same candidate against the same champion, this one among them; oldest first."""
+    among = {one.id: one for one in (*history, evaluation) if _models(one) == _models(evaluation)}
+    return sorted(among.values(), key=lambda one: (one.created, one.id))
+
+
+def budget_of(evaluation: Evaluation, history: Sequence[Evaluation]) -> Budget:
+    """Where the two models stand among all that met for the first time in the same quarter.
+
+    A model that was evaluated against itself met nobody.
+    """
+    firsts: dict[tuple[str, str], tuple[str, str]] = {}
+    for one in (*history, evaluation):
+        if one.candidate.weights != one.champion.weights:
+            key, at = _models(one), (one.created, one.id)
+            firsts[key] = min(firsts.get(key, at), at)
+    own = firsts.pop(_models(evaluation), (evaluation.created, evaluation.id))
+    quarter = quarter_of(own[0])
+    before = sum(first < own and quarter_of(first[0]) == quarter for first in firsts.values())
+    return Budget(quarter=quarter, before=before)
+
+
+def _models(evaluation: Evaluation) -> tuple[str, str]:
+    return evaluation.candidate.weights, evaluation.champion.weights
+
+
+def _is_sound(night: Evaluation) -> bool:
+    """Whether an earlier night may add to the evidence: both were asked the sealed questions, each once, alike."""
+    tasks = [item.task for item in night.candidate.items]
+    return (
+        _asked(night.candidate) == _asked(night.champion) == night.sealed_set
+        and len(set(tasks)) == len(tasks)
+        and night.candidate.temperature == night.champion.temperature
+        and not (night.gathered.contamination is not None and night.gathered.contamination.found)
     )
 
 

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from policies.evidence import Gathered
 from runtime.sandbox import Tier, Usage
 from verifiers.spec import Spec
 from verifiers.verdict import Verdict
@@ -229,7 +230,11 @@ class Evaluation(Record):
     champion: ModelResults
     candidate_greedy: ModelResults
     champion_greedy: ModelResults
+    gathered: Gathered = Gathered()
+    """What was measured beside the answers."""
     created: str
+    policy: str = ""
+    """Digest of the policy that was in force; it can only be decided on under that one. Empty: not recorded."""
 
 
 class Approval(Record):
@@ -241,6 +246,11 @@ class Approval(Record):
     verdict: Literal["approve", "reject"]
     person: str
     created: str
+    key: str = ""
+    """Fingerprint of the key that signed it; empty for a word from before words were signed, which counts no more."""
+    nonce: str = ""
+    envelope: str = ""
+    """The signed word itself, so that its signature can be checked again whenever a decision rests on it."""
 
 
 class CycleState(StrEnum):

@@ -43,11 +43,12 @@ class Size:
     tasks: int = 8
     rollouts: int = 8
     sealed: int = 48
+    unsolvable: int = 8
     watched: int = 16
 
 
 USUAL = Size()
-SMALL = Size(steps=4, tasks=6, rollouts=6, sealed=16, watched=8)
+SMALL = Size(steps=4, tasks=6, rollouts=6, sealed=16, unsolvable=4, watched=8)
 """Every phase is there, for tests."""
 
 
@@ -76,6 +77,7 @@ def environment(data: Path, model: Path, size: Size = USUAL) -> dict[str, str]:
         "ASSAY_RECIPE__TRAINING__WATCH_DROP": 1,
         "ASSAY_RECIPE__TRAINING__CHECKPOINT_EVERY": 2,
         "ASSAY_RECIPE__EVALUATION__SEALED_ITEMS": size.sealed,
+        "ASSAY_RECIPE__EVALUATION__UNSOLVABLE_ITEMS": size.unsolvable,
         "ASSAY_JOBS__ATTEMPTS": 64,
     }
     return {**os.environ, **{name: str(value) for name, value in short.items()}}
@@ -163,17 +165,18 @@ def count(data: Path, size: Size = USUAL) -> list[str]:
                 wrong.append(f"step {step} has {len(ids)} rollouts, {len(set(ids))} different")
         counts = ledger.rollout_counts(name)
         looks = size.steps // 2 + 1
+        examined = 4 * size.sealed + size.unsolvable
         expected = {
             "train": size.steps * size.tasks * size.rollouts,
             "validation": looks * size.watched,
-            "evaluation": 4 * size.sealed,
+            "evaluation": examined,
         }
         if {purpose: counts.get(purpose, 0) for purpose in expected} != expected:
             wrong.append(f"rollouts are {counts}, expected {expected}")
         evaluations = [one for one in ledger.evaluations() if one.cycle == name]
         if len(evaluations) != 1 or len(ledger.decisions()) != 1:
             wrong.append(f"{len(evaluations)} evaluations, {len(ledger.decisions())} decisions")
-        if len(ledger.rollouts(cycle=name, purpose=Purpose.EVALUATION, limit=10_000)) != 4 * size.sealed:
+        if len(ledger.rollouts(cycle=name, purpose=Purpose.EVALUATION, limit=10_000)) != examined:
             wrong.append("evaluation rollouts are missing")
         for job in ledger.jobs():
             if job.artifact is None:

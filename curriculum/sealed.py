@@ -63,10 +63,13 @@ class SealedSet:
         }
 
 
-def sealed_set(items: int, seed: int, levels: Sequence[int] | None = None) -> SealedSet:
+def sealed_set(
+    items: int, seed: int, levels: Sequence[int] | None = None, *, exclude: AbstractSet[str] = frozenset()
+) -> SealedSet:
     """`items` sealed tasks, as evenly over operations and levels as their number allows.
 
-    `levels` restricts the levels; families that lack one are asked on those they have. Raises ExhaustedError when not
+    `levels` restricts the levels; families that lack one are asked on those they have. `exclude` holds keys of
+    questions that must not be asked (`question_key`). Raises ExhaustedError when not
     so many different questions exist, and CurriculumError when no family has any of the levels.
     """
     if items < 1:
@@ -74,7 +77,7 @@ def sealed_set(items: int, seed: int, levels: Sequence[int] | None = None) -> Se
     rng = stable_random("sealed", seed)
     places = _places(levels)
     rng.shuffle(places)
-    seen: set[str] = set()
+    seen = set(exclude)
     tasks: list[Task] = []
     turn = 0
     while len(tasks) < items:

@@ -1,12 +1,13 @@
-"""From findings to a decision. Nothing is promoted unless every gate was asked and every gate passed.
+"""From findings to a decision, by the policy's ordered rules: the first that fits decides, and where none fits the
+candidate is held. Nothing is promoted unless every gate that the policy asks for was asked and passed.
 
     promote      all gates passed
     hold         something is not shown yet: more questions, fresher evidence, a person's word
     reject       something is shown to be wrong with the candidate, or a person said no
-    quarantine   the evaluation contradicts itself: nothing may build on it before a person has looked
+    quarantine   nothing may build on it before a person has looked
 
 Broken infrastructure holds and does not quarantine: it says nothing about the candidate, and another evaluation cures
-it. A person's rejection stands above a quarantine, as that person has looked.
+it.
 """
 
 from __future__ import annotations
@@ -15,11 +16,14 @@ from collections.abc import Sequence
 
 from policies.decision import Decision, DecisionOutcome, Finding, GateOutcome
 from policies.evidence import Evidence
-from policies.gates import approval, freshness, improvement, integrity, non_regression
+from policies.gates import approval, freshness, integrity, non_regression
+from policies.gates_conduct import contamination, cost, drift, egress, hacks, refusal, selftest
+from policies.gates_gain import evidence_so_far, improvement
 from policies.policy import Policy
+from policies.rules import OutcomeRule, PromotionRules
 
-REQUIRED = ("integrity", "freshness", "improvement", "approval")
-"""Gates that must be among the findings, beside at least one family's non-regression."""
+ALWAYS = ("integrity", "freshness", "improvement", "evidence", "approval")
+"""Gates that no policy can leave out, beside each family's non-regression."""
 
 FAMILY = "non_regression/"
 FEW = 2
@@ -28,14 +32,9 @@ FEW = 2
 
 def decide(evidence: Evidence, policy: Policy, *, policy_digest: str, id: str, made_at: str) -> Decision:  # noqa: A002
     """The decision on this evidence under this policy. `made_at` is UTC in ISO 8601; raises ValueError if not."""
-    findings = (
-        integrity(evidence, policy.integrity),
-        freshness(evidence, policy.integrity, now=made_at),
-        improvement(evidence, policy.improvement),
-        *non_regression(evidence, policy.non_regression),
-        approval(evidence, policy.approval),
-    )
-    outcome = outcome_of(findings)
+    findings = findings_on(evidence, policy.promotion, now=made_at)
+    outcome = outcome_of(findings, policy.promotion)
+    against = _against(outcome, findings)
     return Decision(
         id=id,
         candidate=evidence.candidate,
@@ -44,26 +43,75 @@ def decide(evidence: Evidence, policy: Policy, *, policy_digest: str, id: str, m
         policy=policy_digest,
         outcome=outcome,
         findings=findings,
-        reason=_reason(outcome, findings),
-        would_change=_would_change(_against(outcome, findings)),
+        reason=_reason(outcome, findings, against),
+        would_change=_would_change(against),
         made_at=made_at,
     )
 
 
-def outcome_of(findings: Sequence[Finding]) -> DecisionOutcome:
-    """What follows from the findings. Hold unless they are complete and say otherwise."""
-    failed = {finding.gate for finding in findings if finding.outcome is GateOutcome.FAILED}
-    if "approval" in failed:
-        return DecisionOutcome.REJECT
-    if "integrity" in failed:
-        return DecisionOutcome.QUARANTINE
-    if failed:
-        return DecisionOutcome.REJECT
-    asked = {finding.gate for finding in findings}
-    complete = asked.issuperset(REQUIRED) and any(gate.startswith("non_regression/") for gate in asked)
-    if complete and all(finding.outcome is GateOutcome.PASSED for finding in findings):
-        return DecisionOutcome.PROMOTE
-    return DecisionOutcome.HOLD
+def findings_on(evidence: Evidence, rules: PromotionRules, *, now: str) -> tuple[Finding, ...]:
+    """What every gate that the policy asks for says, in one order."""
+    found = [integrity(evidence, rules.integrity), freshness(evidence, rules.integrity, now=now)]
+    if rules.selftest.required:
+        found.append(selftest(evidence, rules.selftest))
+    if rules.contamination.required:
+        found.append(contamination(evidence))
+    found.append(improvement(evidence, rules.improvement))
+    found.append(evidence_so_far(evidence, rules.improvement, rules.evidence))
+    found += non_regression(evidence, rules.non_regression)
+    if rules.hacks.required:
+        found.append(hacks(evidence, rules.hacks))
+    if rules.drift.required:
+        found.append(drift(evidence, rules.drift))
+    if rules.probes.egress:
+        found.append(egress(evidence))
+    if rules.probes.refusal:
+        found.append(refusal(evidence, rules.probes))
+    if rules.cost.required:
+        found.append(cost(evidence, rules.cost))
+    found.append(approval(evidence, rules.approval, now=now))
+    return tuple(found)
+
+
+def asked_for(rules: PromotionRules) -> frozenset[str]:
+    """The gates that this policy asks for; of non-regression, `non_regression` for all families."""
+    switched = {
+        "selftest": rules.selftest.required,
+        "contamination": rules.contamination.required,
+        "hacks": rules.hacks.required,
+        "drift": rules.drift.required,
+        "egress": rules.probes.egress,
+        "refusal": rules.probes.refusal,
+        "cost": rules.cost.required,
+    }
+    return frozenset([*ALWAYS, "non_regression", *(gate for gate, on in switched.items() if on)])
+
+
+def outcome_of(findings: Sequence[Finding], rules: PromotionRules) -> DecisionOutcome:
+    """What the first rule that fits says; hold where none fits, and hold unless the findings are complete."""
+    rule = rule_that_fits(findings, rules)
+    if rule is None:
+        return DecisionOutcome.HOLD
+    outcome = DecisionOutcome(rule.then)
+    if outcome is DecisionOutcome.PROMOTE and not {_gate(one) for one in findings} >= asked_for(rules):
+        return DecisionOutcome.HOLD
+    return outcome
+
+
+def rule_that_fits(findings: Sequence[Finding], rules: PromotionRules) -> OutcomeRule | None:
+    """The first rule that fits the findings."""
+    return next((rule for rule in rules.rules if _fits(rule, findings)), None)
+
+
+def _fits(rule: OutcomeRule, findings: Sequence[Finding]) -> bool:
+    outcomes = [one.outcome.value for one in findings if rule.when in ("any", "all", _gate(one))]
+    if rule.when == "all":
+        return bool(outcomes) and all(outcome == rule.is_ for outcome in outcomes)
+    return rule.is_ in outcomes
+
+
+def _gate(finding: Finding) -> str:
+    return finding.gate.split("/")[0]
 
 
 def _against(outcome: DecisionOutcome, findings: Sequence[Finding]) -> list[Finding]:
@@ -74,10 +122,11 @@ def _against(outcome: DecisionOutcome, findings: Sequence[Finding]) -> list[Find
     return failed or [finding for finding in findings if finding.outcome is GateOutcome.UNDECIDED]
 
 
-def _reason(outcome: DecisionOutcome, findings: Sequence[Finding]) -> str:
+def _reason(outcome: DecisionOutcome, findings: Sequence[Finding], against: Sequence[Finding]) -> str:
     if outcome is DecisionOutcome.PROMOTE:
         return f"all {len(findings)} gates passed"
-    against = _against(outcome, findings)
+    if not against and {one.outcome for one in findings} == {GateOutcome.PASSED}:
+        return "every gate passed, and no rule of the policy promotes, or a gate was not asked"
     if not against:
         return "not every gate was asked"
     families = [finding for finding in against if finding.gate.startswith(FAMILY)]

@@ -1,4 +1,5 @@
-"""The gates: each looks at evidence, gives its figure, and says what it saw and what would have changed it.
+"""The gates on the evaluation itself, on each family and on people's words. `gates_gain` and `gates_conduct` have the
+others. Each looks at evidence, gives its figure, and says what it saw and what would have changed it.
 
 A gate is a pure function: it reads no clock, store or file. Three outcomes, because "not shown" is not "shown not to
 be": undecided never lets anything through. No gate is passed for want of evidence.
@@ -10,9 +11,9 @@ import math
 from datetime import UTC, datetime
 
 from policies.decision import Finding, GateOutcome
-from policies.evidence import Evidence, pairs
-from policies.policy import ApprovalRules, ImprovementRules, IntegrityRules, NonRegressionRules
-from policies.statistics import mcnemar_mid_p, non_inferiority_bounds, paired_difference
+from policies.evidence import Evidence, Pairs, all_nights, pairs
+from policies.rules import ApprovalRules, IntegrityRules, NonRegressionRules
+from policies.statistics import non_inferiority_bounds
 
 PASSED, FAILED, UNDECIDED = GateOutcome.PASSED, GateOutcome.FAILED, GateOutcome.UNDECIDED
 
@@ -70,11 +71,12 @@ def _contradiction(evidence: Evidence) -> str:
 
 
 def freshness(evidence: Evidence, rules: IntegrityRules, *, now: str) -> Finding:
-    """Whether the evaluation is young enough and about the champion in service. The figure is its age in hours.
+    """Whether the evaluation is young enough, about the champion in service, and under this policy. The figure is its
+    age in hours.
 
     Never failed: old evidence says nothing against a candidate. `now` is UTC in ISO 8601; raises ValueError if not.
     """
-    age = (_moment(now) - _moment(evidence.evaluated_at)).total_seconds() / 3600
+    age = hours_between(evidence.evaluated_at, now)
     reported = {"gate": "freshness", "figure": age, "threshold": rules.max_age_hours, "unit": "hours"}
     if evidence.in_service is not None and evidence.in_service != evidence.champion:
         return Finding(
@@ -82,6 +84,13 @@ def freshness(evidence: Evidence, rules: IntegrityRules, *, now: str) -> Finding
             outcome=UNDECIDED,
             reason="another champion is in service by now",
             would_change="evaluate the candidate against the champion that is in service",
+        )
+    if evidence.other_policies:
+        return Finding(
+            **reported,
+            outcome=UNDECIDED,
+            reason=f"the candidate was evaluated under another policy ({evidence.other_policies[0][:12]})",
+            would_change="a candidate evaluated under this policy only: an edit never applies to an earlier one",
         )
     if age < 0:
         return Finding(
@@ -100,111 +109,68 @@ def freshness(evidence: Evidence, rules: IntegrityRules, *, now: str) -> Finding
     return Finding(**reported, outcome=PASSED, reason=f"evaluated {age:.1f} hours ago against the champion in service")
 
 
-def improvement(evidence: Evidence, rules: ImprovementRules) -> Finding:
-    """Whether the candidate is better: the interval's lower end and McNemar's test must both say so.
-
-    Failed when the interval's upper end is below the gain asked for. The figure is the gain in points.
-    """
-    seen = pairs(evidence.items)
-    if seen.items == 0:
-        return Finding(
-            gate="improvement",
-            outcome=UNDECIDED,
-            figure=None,
-            threshold=rules.min_gain,
-            reason="no question was answered by both models",
-            would_change=f"at least {rules.min_items} questions answered by both",
-        )
-    low, high = (100 * end for end in paired_difference(seen.gained, seen.lost, seen.items, alpha=rules.alpha))
-    p = mcnemar_mid_p(seen.gained, seen.lost)
-    reported = {"gate": "improvement", "figure": seen.gain, "low": low, "high": high, "threshold": rules.min_gain}
-    told = (
-        f"{seen.gain:+.1f} points on {seen.items} questions ({seen.gained} gained, {seen.lost} lost), "
-        f"{100 * (1 - rules.alpha):g} % interval {low:+.1f} to {high:+.1f}, p = {p:.2g}"
-    )
-    if evidence.candidate == evidence.champion:
-        return Finding(
-            **reported,
-            outcome=FAILED,
-            reason="the candidate is the champion itself",
-            would_change="a candidate with weights of its own",
-        )
-    if seen.items < rules.min_items:
-        return Finding(
-            **reported,
-            outcome=UNDECIDED,
-            reason=f"{told}; {rules.min_items} questions are the least that may decide",
-            would_change=f"at least {rules.min_items} questions answered by both",
-        )
-    if low >= rules.min_gain and p <= rules.alpha:
-        return Finding(**reported, outcome=PASSED, reason=told)
-    if high < rules.min_gain:
-        return Finding(
-            **reported,
-            outcome=FAILED,
-            reason=f"{told}; the gain asked for is {rules.min_gain:g}",
-            would_change=f"a candidate that gains more than {rules.min_gain:g} points",
-        )
-    return Finding(
-        **reported,
-        outcome=UNDECIDED,
-        reason=f"{told}; a gain of {rules.min_gain:g} is neither shown nor excluded",
-        would_change=_more_items(seen.items, seen.gain, seen.gain - low, rules.min_gain),
-    )
-
-
 def non_regression(evidence: Evidence, rules: NonRegressionRules) -> tuple[Finding, ...]:
-    """One finding for each family: whether it is not worse by more than the margin. The figure is its gain in points.
+    """One finding for each family: whether it is not worse by more than the margin. The figure is its gain in points,
+    over all nights on which the two met.
 
     Every family must pass, so no correction for many families is needed to let one through (intersection-union test,
     Berger 1982). Failed when even the upper bound is below minus the margin.
     """
+    items = all_nights(evidence)
     families = sorted({item.family for item in evidence.items})
-    return tuple(_family(evidence, rules, family) for family in families)
+    return tuple(_family(pairs(items, family), rules, family) for family in families)
 
 
-def _family(evidence: Evidence, rules: NonRegressionRules, family: str) -> Finding:
-    seen = pairs(evidence.items, family)
-    gate = f"non_regression/{family}"
+def family_outcome(seen: Pairs, rules: NonRegressionRules) -> GateOutcome:
+    """What the counts of one family say."""
+    if seen.items < rules.min_items:
+        return UNDECIDED
+    low, high = non_inferiority_bounds(seen.gained, seen.lost, seen.items, alpha=rules.alpha)
+    if 100 * low >= -rules.margin:
+        return PASSED
+    return FAILED if 100 * high < -rules.margin else UNDECIDED
+
+
+def _family(seen: Pairs, rules: NonRegressionRules, family: str) -> Finding:
+    outcome = family_outcome(seen, rules)
+    reported = {"gate": f"non_regression/{family}", "outcome": outcome, "threshold": -rules.margin}
     if seen.items < rules.min_items:
         return Finding(
-            gate=gate,
-            outcome=UNDECIDED,
+            **reported,
             figure=seen.gain if seen.items else None,
-            threshold=-rules.margin,
             reason=f"{family}: both answered {seen.items} questions; {rules.min_items} are the least that may decide",
             would_change=f"at least {rules.min_items} questions of {family}",
         )
     low, high = (100 * end for end in non_inferiority_bounds(seen.gained, seen.lost, seen.items, alpha=rules.alpha))
-    reported = {"gate": gate, "figure": seen.gain, "low": low, "high": high, "threshold": -rules.margin}
+    reported = {**reported, "figure": seen.gain, "low": low, "high": high}
     told = f"{family}: {seen.gain:+.1f} points on {seen.items} questions, at least {low:+.1f}"
-    if low >= -rules.margin:
-        return Finding(**reported, outcome=PASSED, reason=told)
-    if high < -rules.margin:
+    if outcome is PASSED:
+        return Finding(**reported, reason=told)
+    if outcome is FAILED:
         return Finding(
             **reported,
-            outcome=FAILED,
             reason=f"{family}: {seen.gain:+.1f} points on {seen.items} questions, at most {high:+.1f}; "
             f"{-rules.margin:+g} is the worst allowed",
             would_change=f"a candidate that keeps what the champion can do in {family}",
         )
     return Finding(
         **reported,
-        outcome=UNDECIDED,
         reason=f"{told}; {-rules.margin:+g} is the worst allowed",
-        would_change=_more_items(seen.items, seen.gain, seen.gain - low, -rules.margin, f" of {family}"),
+        would_change=more_items(seen.items, seen.gain, seen.gain - low, -rules.margin, f" of {family}"),
     )
 
 
-def approval(evidence: Evidence, rules: ApprovalRules) -> Finding:
+def approval(evidence: Evidence, rules: ApprovalRules, *, now: str) -> Finding:
     """Whether enough people approved of the decision that they were shown. A standing rejection fails the gate.
 
-    A person's last word counts, and only words on this evaluation under this policy. The figure is the number of
-    people who approve.
+    A person's last word counts, and only words on this evaluation under this policy; an approval that is older than
+    the policy allows does not. The figure is the number of people who approve. `now` is UTC in ISO 8601.
     """
-    last = {word.person: word.verdict for word in evidence.words if word.decision in evidence.shown}
-    approving = sorted(person for person, verdict in last.items() if verdict == "approve")
-    rejecting = sorted(person for person, verdict in last.items() if verdict == "reject")
+    last = {word.person: word for word in evidence.words if word.decision in evidence.shown}
+    rejecting = sorted(person for person, word in last.items() if word.verdict == "reject")
+    willing = sorted(person for person, word in last.items() if word.verdict == "approve")
+    approving = [person for person in willing if hours_between(last[person].at, now) <= rules.max_age_hours]
+    expired = [person for person in willing if person not in approving]
     reported = {
         "gate": "approval",
         "figure": float(len(approving)),
@@ -222,16 +188,17 @@ def approval(evidence: Evidence, rules: ApprovalRules) -> Finding:
         return Finding(**reported, outcome=PASSED, reason="the policy asks for no person's approval")
     if len(approving) < rules.people:
         missing = rules.people - len(approving)
+        late = f"; the word of {', '.join(expired)} is more than {rules.max_age_hours:g} hours old" if expired else ""
         return Finding(
             **reported,
             outcome=UNDECIDED,
-            reason=f"{len(approving)} of {rules.people} people approved",
+            reason=f"{len(approving)} of {rules.people} people approved{late}",
             would_change=f"the approval of {missing} more {'person' if missing == 1 else 'people'}",
         )
     return Finding(**reported, outcome=PASSED, reason=f"approved by {', '.join(approving)}")
 
 
-def _more_items(items: int, gain: float, reach: float, threshold: float, of: str = "") -> str:
+def more_items(items: int, gain: float, reach: float, threshold: float, of: str = "") -> str:
     """About how many items would decide were the gain to stay; the interval shrinks with the root of their number.
 
     `gain`, `reach` (from the gain to the interval's lower end) and `threshold` in points.
@@ -241,6 +208,11 @@ def _more_items(items: int, gain: float, reach: float, threshold: float, of: str
         return f"another candidate: this gain is so close to {threshold:+g} points that no number of questions decides"
     needed = max(items + 1, math.ceil(items * (reach / distance) ** 2))
     return f"about {needed} questions{of} would decide at this gain"
+
+
+def hours_between(earlier: str, later: str) -> float:
+    """Of two times in ISO 8601; negative when `later` is the earlier one. Raises ValueError if one is no time."""
+    return (_moment(later) - _moment(earlier)).total_seconds() / 3600
 
 
 def _moment(text: str) -> datetime:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Literal, get_args
 
-from policies.policy import Backend, Policy, PolicyError, Tier
+from policies.policy import Policy, PolicyError
+from policies.rules import Backend, Tier
 
 Use = Literal["training", "evaluation", "jobs"]
 Code = Literal["model_code", "tools"]
@@ -19,27 +20,27 @@ ORDER: tuple[Tier, ...] = get_args(Tier)
 
 def tier_for(policy: Policy, purpose: Use, family: str, asked: Tier) -> Tier:
     """The least isolation of a session: the strictest of the purpose's rule, the family's, and what is asked for."""
-    rules = policy.tiers
+    rules = policy.sandboxes.tiers
     by_purpose: dict[Use, Tier] = {"training": rules.training, "evaluation": rules.evaluation, "jobs": rules.jobs}
     return max(by_purpose[purpose], rules.families.get(family, ORDER[0]), asked, key=ORDER.index)
 
 
 def backend_for(policy: Policy, what: Code) -> Backend:
     """What may run this kind of code, and nothing else may."""
-    return policy.sandbox.model_code if what == "model_code" else policy.sandbox.tools
+    return policy.sandboxes.model_code if what == "model_code" else policy.sandboxes.tools
 
 
 def backends_of(policy: Policy) -> tuple[Backend, ...]:
     """Every backend that the policy gives something to run, that of model code first."""
-    return tuple(dict.fromkeys((policy.sandbox.model_code, policy.sandbox.tools)))
+    return tuple(dict.fromkeys((policy.sandboxes.model_code, policy.sandboxes.tools)))
 
 
 def require_known_families(policy: Policy, known: Collection[str], name: str) -> None:
     """Raises PolicyError for a rule about a family that does not exist: it would protect nothing. `name` is what
     messages call the file."""
-    unknown = sorted(set(policy.tiers.families).difference(known))
+    unknown = sorted(set(policy.sandboxes.tiers.families).difference(known))
     if unknown:
         raise PolicyError(
-            f"{name}: tiers.families.{unknown[0]}: there is no such family",
+            f"{name}: sandboxes.tiers.families.{unknown[0]}: there is no such family",
             hint=f"correct it to one of {', '.join(sorted(known))}, or remove the line",
         )

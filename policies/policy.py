@@ -1,4 +1,4 @@
-"""The written policy: one TOML file that says what may go into service. Its digest stands in every decision.
+"""The written policy: one TOML file that says what may happen. Its digest stands in every decision.
 
 A file is whole or it is refused: unknown, missing and misspelt keys are errors with their line, so that what is in
 force is exactly what a person reads. Nothing is merged from elsewhere, and no value is converted on the way in.
@@ -12,16 +12,21 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
+from pydantic import PrivateAttr, ValidationError
+
+from policies.rules import DataRules, JobRules, PromotionRules, ResourceRules, SandboxRules, Section
 
 DEFAULT = "default_policy.toml"
 """The packaged policy, in force where a data folder has none of its own."""
 
 UPGRADE = (
-    f"to bring a file of version 1 up to date, add model_code and tools to [sandbox] and the sections [tiers] and "
-    f"[tiers.families], as in the packaged {DEFAULT}, and set version = 2"
+    f"begin with a copy of the packaged {DEFAULT} and carry your values over: the gates are now below [promotion] "
+    "([improvement] is [promotion.improvement]), [sandbox] is [sandboxes] and [tiers] is [sandboxes.tiers]"
 )
-"""Version 1 said nothing about which isolation runs what."""
+"""For files of earlier versions, which said nothing about most of what is ruled now."""
+
+SHOWN = 12
+"""Faults that are told one by one: they fit on a screen."""
 
 
 class PolicyError(Exception):
@@ -32,67 +37,13 @@ class PolicyError(Exception):
         self.hint = hint
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
-
-
-class ImprovementRules(_Section):
-    min_items: int = Field(ge=1)
-    min_gain: float = Field(ge=0, lt=100)
-    """Points of 100."""
-    alpha: float = Field(gt=0, le=0.2)
-    """Two-sided."""
-
-
-class NonRegressionRules(_Section):
-    margin: float = Field(gt=0, lt=100)
-    """Points of 100."""
-    alpha: float = Field(gt=0, le=0.2)
-    """One-sided."""
-    min_items: int = Field(ge=1)
-
-
-class IntegrityRules(_Section):
-    max_infra_errors: float = Field(ge=0, le=50)
-    """Percent."""
-    max_age_hours: float = Field(gt=0)
-
-
-class ApprovalRules(_Section):
-    required: bool
-    people: int = Field(ge=1, le=20)
-
-
-Backend = Literal["gvisor", "nsjail"]
-Tier = Literal["shared", "process", "sandbox"]
-"""From the least isolation to the most; all three are in a sandbox."""
-
-
-class SandboxRules(_Section):
-    allow_unsandboxed: Literal[False]
-    model_code: Backend
-    """What may run code that a model wrote. nsjail shares the host's kernel."""
-    tools: Backend
-    """What runs the verifiers' own tools."""
-
-
-class TierRules(_Section):
-    """The least isolation of a session, by what it is for and by its family; the stricter of the two counts."""
-
-    training: Tier
-    evaluation: Tier
-    jobs: Tier
-    families: dict[str, Tier]
-
-
-class Policy(_Section):
-    version: Literal[2]
-    improvement: ImprovementRules
-    non_regression: NonRegressionRules
-    integrity: IntegrityRules
-    approval: ApprovalRules
-    sandbox: SandboxRules
-    tiers: TierRules
+class Policy(Section):
+    version: Literal[3]
+    promotion: PromotionRules
+    data: DataRules
+    sandboxes: SandboxRules
+    resources: ResourceRules
+    jobs: JobRules
 
     _digest: str = PrivateAttr(default="")
 
@@ -104,16 +55,20 @@ class Policy(_Section):
 
 def load(path: Path | None = None) -> Policy:
     """The policy in that file, or the packaged one. Raises PolicyError with the line and what to do about it."""
+    return parse(*read_content(path))
+
+
+def read_content(path: Path | None = None) -> tuple[bytes, str]:
+    """The bytes of that file, or of the packaged one, and what messages call it. Raises PolicyError."""
     if path is None:
-        return parse(resources.files("policies").joinpath(DEFAULT).read_bytes(), f"packaged {DEFAULT}")
+        return resources.files("policies").joinpath(DEFAULT).read_bytes(), f"packaged {DEFAULT}"
     try:
-        content = path.read_bytes()
+        return path.read_bytes(), str(path)
     except OSError as error:
         raise PolicyError(
             f"{path}: {error.strerror or error}",
             hint="check the path and its permissions; without a file of your own the packaged policy is in force",
         ) from error
-    return parse(content, str(path))
 
 
 def parse(content: bytes, name: str) -> Policy:
@@ -125,6 +80,9 @@ def parse(content: bytes, name: str) -> Policy:
         raise PolicyError(f"{name}: not UTF-8 at byte {error.start}", hint="save the file as UTF-8") from error
     except tomllib.TOMLDecodeError as error:
         raise PolicyError(f"{name}: {error}", hint="correct the TOML at that place") from error
+    if data.get("version") in (1, 2):
+        where = f"{name}, line {_line_of(('version',), text)}"
+        raise PolicyError(f"{where}: version: a file of version {data['version']} is not read any more", hint=UPGRADE)
     try:
         policy = Policy.model_validate(data)
     except ValidationError as error:
@@ -137,11 +95,13 @@ def _explained(error: ValidationError, name: str, text: str) -> PolicyError:
     """Says each fault with its key and line, and what to do about the first."""
     faults = error.errors(include_url=False)
     lines = []
-    for fault in faults:
-        location = tuple(map(str, fault["loc"]))
-        line = _line_of(location, text)
+    for fault in faults[:SHOWN]:
+        line = _line_of(tuple(map(str, fault["loc"])), text)
         where = f"{name}, line {line}" if line else name
-        lines.append(f"{where}: {'.'.join(location)}: {_FAULTS.get(fault['type'], fault['msg'])}")
+        said = _FAULTS.get(fault["type"], fault["msg"].removeprefix("Value error, "))
+        lines.append(f"{where}: {'.'.join(map(str, fault['loc']))}: {said}")
+    if len(faults) > SHOWN:
+        lines.append(f"and {len(faults) - SHOWN} more")
     return PolicyError("\n".join(lines), hint=_advice(faults[0]))
 
 
@@ -150,20 +110,28 @@ _FAULTS = {"extra_forbidden": "there is no such key", "missing": "this key is mi
 
 def _advice(fault: Any) -> str:
     *section, key = map(str, fault["loc"])
-    if (section, key, fault["input"]) == ([], "version", 1):
-        return UPGRADE
     place = f"section [{'.'.join(section)}]" if section else "the top of the file"
+    if any(isinstance(part, int) for part in fault["loc"]):
+        return f"write the rule after those of the packaged {DEFAULT}"
     if fault["type"] == "missing":
         return f"add {key!r} to {place}, as in the packaged {DEFAULT}"
     if fault["type"] == "extra_forbidden":
         return f"remove {key!r} from {place}, or correct its spelling after the packaged {DEFAULT}"
-    if (section, key) == (["sandbox"], "allow_unsandboxed"):
+    if key == "allow_unsandboxed":
         return "set it to false: model code never runs without isolation"
     return f"correct the value of {key!r} in {place}"
 
 
 def _line_of(location: tuple[str, ...], text: str) -> int | None:
-    """The line of a key, or of its section's head where the key is missing; None when neither is written plainly."""
+    """The line of a key or of a list's entry, or of its section's head where the key is missing; None when neither is
+    written plainly, one entry a line."""
+    numbers = [place for place, part in enumerate(location) if part.isdigit()]
+    if numbers:
+        above = _line_of(location[: numbers[0]], text)
+        entry = int(location[numbers[0]])
+        lines = text.splitlines()[above or 0 :]
+        rows = [number for number, line in enumerate(lines, start=(above or 0) + 1) if line.strip().startswith("{")]
+        return rows[entry] if above is not None and entry < len(rows) else above
     section: tuple[str, ...] = ()
     head: int | None = None
     for number, line in enumerate(text.splitlines(), start=1):

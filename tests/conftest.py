@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from pathlib import Path
 
 import guest_roots as building
@@ -13,6 +14,9 @@ import pytest
 # A shell starts background jobs with SIGINT ignored, and programs inherit that: tests that send it would wait for ever.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# What several folders of tests make up in the same way.
+sys.path.append(str(Path(__file__).parent / "fixtures"))
 
 # Torch's threads sleep while they wait, as in the product's own worker. Read by the
 # OpenMP library when torch is first loaded; several test processes share the cores.

@@ -20,7 +20,16 @@ from textual.message import Message
 from textual.theme import Theme
 from textual.widgets import ContentSwitcher, Footer
 
-from appliance.client import ApiClient, ApiError, SubmitJob
+from appliance.client import (
+    ApiClient,
+    ApiError,
+    KeyFileError,
+    SubmitJob,
+    find_key,
+    keys_folder,
+    signed_word,
+    unlock,
+)
 from tui.detail import decision_detail, job_detail, model_detail, rollout_detail
 from tui.dialogs import Reading, SubmitDialog, TypedConfirmation, help_text
 from tui.marks import DIM, plain, short
@@ -51,7 +60,8 @@ EMPTY = {
 
 
 class AssayApp(App[None]):
-    """`socket` is the daemon's; `seconds` between two looks at it."""
+    """`socket` is the daemon's; `seconds` between two looks at it. A word is signed with the key of `name`, or that at
+    `key`, otherwise with the only one that the person has."""
 
     CSS_PATH = "assay.tcss"
     TITLE = "assay"
@@ -74,8 +84,9 @@ class AssayApp(App[None]):
             super().__init__()
             self.found = found
 
-    def __init__(self, socket: Path, *, seconds: float = 1.0) -> None:
+    def __init__(self, socket: Path, *, seconds: float = 1.0, name: str | None = None, key: Path | None = None) -> None:
         super().__init__()
+        self._signs = (key, name)
         self._socket = socket
         self._seconds = seconds
         self._reader = Reader(socket, lambda found: self.post_message(self.Read(found)), seconds=seconds)
@@ -190,7 +201,7 @@ class AssayApp(App[None]):
 
     # what a person can do
     def action_word(self, word: str) -> None:
-        """Approve or reject the candidate, on the very decision that is shown."""
+        """Approve or reject the candidate, on the very decision that is shown, with a signature over its digest."""
         status = self._snapshot.status if self._snapshot is not None else None
         candidate = status.aliases.get("candidate") if status is not None else None
         if status is None or candidate is None:
@@ -201,15 +212,29 @@ class AssayApp(App[None]):
             self._say(f"There is no decision about {short(candidate)} yet: its evaluation is not done.")
             return
 
-        def act() -> str:
+        try:
+            key = find_key(keys_folder(os.environ), *self._signs)
+        except KeyFileError as error:
+            self._say(f"{error}: {error.hint}")
+            return
+
+        def act(passphrase: str) -> str:
+            signer = unlock(key, passphrase)
             with ApiClient(self._socket) as api:
-                judge = api.approve if word == "approve" else api.reject
-                judged = judge(candidate, person(), decision=decision.digest())
+                if word == "approve":
+                    judged = api.approve(candidate, signed_word(decision, "approve", api.keys(), signer))
+                else:
+                    judged = api.reject(candidate, signed_word(decision, "reject", api.keys(), signer))
             if word == "reject":
                 return f"{short(candidate)} is rejected."
             return f"{short(candidate)} is in service." if judged.aliases.get("champion") == candidate else "Recorded."
 
-        self._ask(TypedConfirmation(f"{word.capitalize()} this candidate", candidate, decision_detail(decision), act))
+        body = decision_detail(decision)
+        body.append_text(
+            plain(f"decision digest  {decision.digest()}\npolicy digest    {decision.policy}\n", DIM, lines=True)
+        )
+        heading = f"{word.capitalize()} this candidate"
+        self._ask(TypedConfirmation(heading, candidate, body, act, key=str(key.path)))
 
     def action_rollback(self) -> None:
         aliases = self._snapshot.status.aliases if self._snapshot is not None else {}
@@ -218,7 +243,7 @@ class AssayApp(App[None]):
             self._say("There is no previous champion to go back to.")
             return
 
-        def act() -> str:
+        def act(_passphrase: str) -> str:
             with ApiClient(self._socket) as api:
                 api.rollback(person(), "from the terminal program")
             return f"{short(previous)} is in service again."

@@ -1,7 +1,8 @@
 """What asks a person before something happens: a word on the candidate, a rollback, a job; and two to read.
 
-A word that puts a model into service is typed: the first eight digits of the digest that is shown. What the daemon then
-refuses is shown here, with its hint, and the dialog stays open.
+A word that puts a model into service is typed: the first eight digits of the digest that is shown, and then the
+passphrase of the key that signs it. What the daemon then refuses is shown here, with its hint, and the dialog stays
+open. A passphrase is never shown, and is forgotten when the key was opened.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from textual.containers import Vertical, VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Input
 
-from appliance.client import ApiError, PredicateSpec, SubmitJob
+from appliance.client import ApiError, KeyFileError, PredicateSpec, Refused, SubmitJob
 from tui.marks import BAD, DIM, STRONG, plain
 from tui.panels import Shown
 
@@ -55,21 +56,23 @@ class Dialog(ModalScreen[str | None]):
         """Does it outside the screen's own thread; `act` returns the sentence to end with."""
         try:
             said = act()
-        except ApiError as error:
+        except (ApiError, KeyFileError, Refused) as error:
             self.app.call_from_thread(self.complain, str(error), error.hint)
         else:
             self.app.call_from_thread(self.dismiss, said)
 
 
 class TypedConfirmation(Dialog):
-    """`act` happens when the first digits of `digest` were typed."""
+    """`act` happens when the first digits of `digest` were typed, and after them a passphrase where `key` names what it
+    opens. It is called with the passphrase, empty without `key`."""
 
-    def __init__(self, title: str, digest: str, body: Text, act: Callable[[], str]) -> None:
+    def __init__(self, title: str, digest: str, body: Text, act: Callable[[str], str], *, key: str = "") -> None:
         super().__init__()
         self._heading = title
         self._digest = digest
         self._body = body
         self._act = act
+        self._key = key
 
     def compose(self) -> ComposeResult:
         with Vertical(id="dialog"):
@@ -81,17 +84,28 @@ class TypedConfirmation(Dialog):
                 yield Shown.of(self._body)
             yield Shown(f"Type {self._digest[:DIGITS]} and press enter; escape leaves everything as it is.")
             yield Input(id="dialog-typed", max_length=64)
+            if self._key:
+                yield Shown.of(plain(f"Passphrase of {self._key}, which signs it"))
+                yield Input(id="dialog-secret", password=True, max_length=1000)
             yield Shown(id="dialog-error")
 
     def on_mount(self) -> None:
-        self.query_one(Input).focus()
+        self.query_one("#dialog-typed", Input).focus()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        typed = event.value.strip().lower()
+        typed = self.query_one("#dialog-typed", Input).value.strip().lower()
         if len(typed) < DIGITS or not self._digest.startswith(typed):
             self.complain(f"That is not {self._digest[:DIGITS]}: nothing was done.")
             return
-        self.attempt(self._act)
+        if not self._key:
+            self.attempt(lambda: self._act(""))
+            return
+        secret = self.query_one("#dialog-secret", Input)
+        if event.input is not secret:
+            secret.focus()
+            return
+        passphrase, secret.value = secret.value, ""
+        self.attempt(lambda: self._act(passphrase))
 
 
 class SubmitDialog(Dialog):

@@ -82,7 +82,7 @@ def figure_text(finding: Finding) -> str:
         return f"{finding.figure:.1f} h"
     if finding.unit == "percent":
         return f"{finding.figure:.1f} %"
-    return f"{finding.figure:g}" if finding.unit == "people" else f"{finding.figure:g} {finding.unit}"
+    return f"{finding.figure:g}" if finding.unit == "people" else f"{finding.figure:.3g} {finding.unit}"
 
 
 def _figure(finding: Finding | None) -> Text:

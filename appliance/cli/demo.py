@@ -179,7 +179,7 @@ def _commands(settings: Settings, found: DemoReport) -> list[tuple[str, str]]:
     where = f" --data {settings.data}" if settings.origins()["data"] != "default" else ""
     against = {finding.gate for finding in found.findings if finding.outcome is not GateOutcome.PASSED}
     if against == {"approval"}:
-        word, purpose = "approve", "your word puts the candidate into service"
+        word, purpose = "approve", "your signed word puts the candidate into service; `assay key new` makes your key"
     else:
         word, purpose = "show", "what stands against the candidate, gate by gate"
     return [

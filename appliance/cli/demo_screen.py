@@ -165,7 +165,7 @@ def _figure(finding: Finding) -> str:
     interval = (
         f" [{finding.low:+.1f}, {finding.high:+.1f}]" if finding.low is not None and finding.high is not None else ""
     )
-    return f"{finding.figure:+.1f} {finding.unit}{interval}" if interval else f"{finding.figure:.1f} {finding.unit}"
+    return f"{finding.figure:+.1f} {finding.unit}{interval}" if interval else f"{finding.figure:.3g} {finding.unit}"
 
 
 def _needed(finding: Finding) -> Text:

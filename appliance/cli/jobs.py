@@ -120,6 +120,11 @@ def verify(
     digest: Annotated[
         str | None, typer.Option("--digest", metavar="SHA256", help="What its manifest must hash to, from elsewhere.")
     ] = None,
+    key: Annotated[
+        Path | None,
+        typer.Option("--key", metavar="FILE", help="Also check the seal beside it, with this public key."),
+    ] = None,
+    html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write the result as a page.")] = None,
     as_json: Json = False,
 ) -> None:
     """Check a bundle again, without the daemon.
@@ -128,7 +133,7 @@ def verify(
     """
     from appliance.cli.verify_command import verify as verify_bundle
 
-    raise typer.Exit(verify_bundle(bundle, as_json, digest))
+    raise typer.Exit(verify_bundle(bundle, as_json, digest, key=key, html=html))
 
 
 def _request(file: Path | None, flags: dict[str, Any]) -> JobRequest:

@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from appliance.cli import check, cluster, cycles, jobs, models, sandbox, service
+from appliance.cli import audit, check, cluster, cycles, jobs, keys, models, policy, sandbox, service
 from appliance.cli.options import Data
 
 NO_READER = 141
@@ -52,6 +52,9 @@ def _root(
 service.add_to(app)
 jobs.add_to(app)
 app.add_typer(models.app, name="model")
+app.add_typer(keys.app, name="key")
+app.add_typer(audit.app, name="audit")
+app.add_typer(policy.app, name="policy")
 app.add_typer(cycles.app, name="cycle")
 app.add_typer(check.app, name="check")
 app.add_typer(sandbox.app, name="sandbox")

@@ -7,18 +7,34 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from appliance.cli.options import Data, Json, Limit, Person, client_of, person_of
+from appliance.cli.person import Agent, KeyFile, PassphraseFile, Signs, confirm, open_key, person_key
+from appliance.cli.provenance import provenance
 
 if TYPE_CHECKING:
-    from appliance.client import Approved, Decision
+    from typing import Literal
+
+    from appliance.client import ApiClient, Approved, Decision
+    from policies.envelopes import Signer
 
 app = typer.Typer(help="List, compare, approve, reject and roll back models.", no_args_is_help=True)
+app.command("provenance")(provenance)
 
 Model = Annotated[
     str, typer.Argument(help="champion, candidate, previous, or the first digits of a digest (6 or more).")
 ]
 Confirm = Annotated[
-    str, typer.Option("--decision", metavar="DIGEST", help="Refuse unless this is still the newest decision.")
+    str,
+    typer.Option(
+        "--decision",
+        metavar="DIGEST",
+        help="The decision that you were shown, instead of typing; refused unless it is the newest.",
+    ),
 ]
+Hours = Annotated[
+    float | None, typer.Option("--hours", min=0.01, help="How long your word counts; as long as the policy allows.")
+]
+DIGITS = 8
+"""Of a decision's digest, at least."""
 
 
 @app.command("ls")
@@ -102,28 +118,39 @@ def show(context: typer.Context, model: Model, data: Data = None, as_json: Json 
 def approve(
     context: typer.Context,
     model: Model,
-    person: Person = None,
+    name: Signs = None,
+    key: KeyFile = None,
+    passphrase_file: PassphraseFile = None,
+    agent: Agent = False,
+    hours: Hours = None,
     decision: Confirm = "",
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Put a candidate into service, if the policy then admits it (exit code 4 if not)."""
+    """Put a candidate into service with your signature, if the policy then admits it (exit code 4 if not)."""
     with client_of(context, data) as api:
-        _show_approved(api.approve(model, person_of(person), decision=decision), as_json=as_json)
+        shown = _decision_to_sign(api, model, "approve", decision, as_json=as_json)
+        signer = open_key(person_key(name, key), passphrase_file, agent=agent)
+        _show_approved(api.approve(model, _word(api, shown, "approve", signer, hours)), as_json=as_json)
 
 
 @app.command("reject")
 def reject(
     context: typer.Context,
     model: Model,
-    person: Person = None,
+    name: Signs = None,
+    key: KeyFile = None,
+    passphrase_file: PassphraseFile = None,
+    agent: Agent = False,
     decision: Confirm = "",
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Put on record that a candidate must not go into service."""
+    """Put on record, with your signature, that a candidate must not go into service."""
     with client_of(context, data) as api:
-        _show_approved(api.reject(model, person_of(person), decision=decision), as_json=as_json)
+        shown = _decision_to_sign(api, model, "reject", decision, as_json=as_json)
+        signer = open_key(person_key(name, key), passphrase_file, agent=agent)
+        _show_approved(api.reject(model, _word(api, shown, "reject", signer, None)), as_json=as_json)
 
 
 @app.command("rollback")
@@ -155,7 +182,7 @@ def show_decision(decision: Decision) -> None:
             (
                 finding.gate,
                 finding.outcome.value,
-                "" if finding.figure is None else f"{finding.figure:.2f}",
+                "" if finding.figure is None else f"{finding.figure:.4g}",
                 "" if finding.low is None or finding.high is None else f"{finding.low:.2f} to {finding.high:.2f}",
                 finding.reason,
             )
@@ -178,3 +205,45 @@ def _show_approved(approved: Approved, *, as_json: bool) -> None:
     show_line(f"champion is {short(approved.aliases['champion'])}")
     if approved.approval.verdict == "approve":
         show_line("`assay model rollback` puts the one before back")
+
+
+def _decision_to_sign(
+    api: ApiClient, model: str, verdict: Literal["approve", "reject"], named: str, *, as_json: bool
+) -> Decision:
+    """The newest decision, shown with its digests and confirmed: typed, or by its digest in `named`."""
+    from appliance.cli.show import show_fields
+    from appliance.client import ApiError
+
+    decisions = api.decisions(candidate=model, limit=1)
+    if not decisions:
+        raise ApiError(
+            f"there is no decision about {model} to agree or disagree with",
+            hint="a cycle evaluates its candidate and decides; see `assay model ls`",
+            exit_code=2,
+        )
+    decision = decisions[0]
+    digest = decision.digest()
+    if named:
+        if len(named) < DIGITS or not digest.startswith(named.lower()):
+            raise ApiError(
+                f"there is a newer decision about {decision.candidate[:12]} than {named[:12]}: {decision.reason}",
+                hint="look at it (`assay model show`), then say your word again",
+                exit_code=4,
+            )
+        return decision
+    if as_json:
+        raise ApiError(
+            "with --json nothing is asked and nothing shown", hint="say what you approve with --decision", exit_code=2
+        )
+    show_decision(decision)
+    show_fields([("candidate", decision.candidate), ("decision", digest), ("policy", decision.policy)])
+    confirm(f"{verdict} this candidate", decision.candidate, None)
+    return decision
+
+
+def _word(
+    api: ApiClient, decision: Decision, verdict: Literal["approve", "reject"], signer: Signer, hours: float | None
+) -> bytes:
+    from appliance.client.signing import signed_word
+
+    return signed_word(decision, verdict, api.keys(), signer, hours=hours)

@@ -23,7 +23,7 @@ from runtime.settings import RuntimeSettings
 if TYPE_CHECKING:
     from runtime.sessions.pool import Sessions
 
-KEY = "[sandbox] model_code in the policy"
+KEY = "[sandboxes] model_code in the policy"
 
 
 class Place(NamedTuple):
@@ -97,7 +97,7 @@ def for_code(context: typer.Context, data: Path | None, backend: str | None) -> 
     if chosen is not ruled and not (chosen is BackendName.GVISOR and chosen in place.allowed):
         raise AssayError(
             f"the policy runs such code under {ruled}, not under {chosen}",
-            f'leave --backend out, or let the owner set model_code = "{chosen}" in [sandbox] of the policy',
+            f'leave --backend out, or let the owner set model_code = "{chosen}" in [sandboxes] of the policy',
             ExitCode.REFUSED,
         )
     return place._replace(settings=place.settings.model_copy(update={"backend": chosen}))

@@ -56,7 +56,7 @@ def backends(place: Place, name: str) -> tuple[BackendName, ...]:
     if wanted not in place.allowed:
         raise AssayError(
             f"the policy gives {wanted} nothing to run",
-            f'let the owner set model_code or tools = "{wanted}" in [sandbox] of the policy',
+            f'let the owner set model_code or tools = "{wanted}" in [sandboxes] of the policy',
             ExitCode.REFUSED,
         )
     return (wanted,)

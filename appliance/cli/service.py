@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from appliance.cli.options import Data, Json, client_of, settings_of
+from appliance.cli.person import KeyFile, Signs
 
 if TYPE_CHECKING:
     from appliance.client import Status
@@ -65,11 +66,13 @@ def stop(context: typer.Context, data: Data = None) -> None:
     show_line("the daemon is stopping")
 
 
-def tui(context: typer.Context, data: Data = None) -> None:
+def tui(context: typer.Context, name: Signs = None, key: KeyFile = None, data: Data = None) -> None:
     """Open the terminal program."""
-    socket_path = settings_of(context, data).socket_path
+    command = [sys.executable, "-m", "tui", "--socket", str(settings_of(context, data).socket_path)]
+    command += ["--as", name] if name else []
+    command += ["--key", str(key)] if key else []
     sys.stdout.flush()
-    os.execv(sys.executable, [sys.executable, "-m", "tui", "--socket", str(socket_path)])  # noqa: S606
+    os.execv(sys.executable, command)  # noqa: S606
 
 
 def doctor(

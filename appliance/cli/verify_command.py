@@ -24,8 +24,11 @@ SHOWN = 400
 """Characters of a question or an answer."""
 
 
-def verify(path: Path, json_out: bool, expect: str | None = None) -> int:
-    """Prints a report about the bundle at `path` and gives the exit code. `expect` is its manifest's digest."""
+def verify(
+    path: Path, json_out: bool, expect: str | None = None, *, key: Path | None = None, html: Path | None = None
+) -> int:
+    """Prints a report about the bundle at `path` and gives the exit code. `expect` is its manifest's digest, `key` a
+    public key whose seal must lie beside it; the report is also written to `html` as a page."""
     try:
         if expect is not None and not DIGEST.fullmatch(expect):
             raise BundleError(
@@ -37,6 +40,8 @@ def verify(path: Path, json_out: bool, expect: str | None = None) -> int:
                 f"{path} is no bundle: none of a bundle's files is in it",
                 hint="Give the folder that `assay submit` or `assay jobs show` named.",
             )
+        report = _with_seal(report, path, key)
+        _write_page(report, html)
     except BundleError as error:
         if json_out:
             show_json({"ok": False, "error": str(error), "hint": error.hint})
@@ -50,6 +55,35 @@ def verify(path: Path, json_out: bool, expect: str | None = None) -> int:
     if report.ok:
         return OK
     return INFRASTRUCTURE if report.undecided else FAILED
+
+
+def _with_seal(report: BundleReport, path: Path, key: Path | None) -> BundleReport:
+    """The report, with what is wrong with the seal among its reasons. Raises BundleError for a key that is none."""
+    if key is None:
+        return report
+    from appliance.jobs.seal import check_seal
+    from policies.envelopes import PublicKey
+
+    try:
+        public = PublicKey.read(key.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise BundleError(f"{key} is no public key: {reason}", hint="Name keys/trainer.pub of who made it.") from error
+    try:
+        check_seal(path, public)
+    except BundleError as error:
+        return report.model_copy(update={"ok": False, "reasons": (*report.reasons, str(error))})
+    return report
+
+
+def _write_page(report: BundleReport, html: Path | None) -> None:
+    from appliance.jobs.page import page
+
+    try:
+        if html is not None:
+            html.write_text(page(report), encoding="utf-8")
+    except OSError as error:
+        raise BundleError(f"{html} cannot be written: {error.strerror}", hint="Choose another file.") from error
 
 
 def show(report: BundleReport, console: Console) -> None:

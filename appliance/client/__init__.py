@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from appliance.client.failures import ApiError, DaemonNotRunning, DaemonSilent
     from appliance.client.messages import (
         Approved,
+        Backtest,
+        BacktestRow,
+        BudgetView,
         CheckpointView,
         Comparison,
         CycleDetail,
@@ -25,7 +28,11 @@ if TYPE_CHECKING:
         FamilyComparison,
         JobDetail,
         Judgement,
+        KeyChange,
+        Keys,
         NumberedEvent,
+        PolicyChange,
+        PolicyInForce,
         Rollback,
         RolloutView,
         StartCycle,
@@ -33,6 +40,8 @@ if TYPE_CHECKING:
         SubmitJob,
         WorkerStatus,
     )
+    from appliance.client.person_keys import KeyFileError, PersonKey, find_key, keys_folder, unlock
+    from appliance.client.signing import signed_word
     from appliance.records import (
         Approval,
         Artifact,
@@ -51,6 +60,8 @@ if TYPE_CHECKING:
         ToolStatus,
     )
     from policies.decision import Decision, DecisionOutcome, Finding, GateOutcome
+    from policies.refusals import Refused
+    from policies.register import KnownKey
     from verifiers.spec import SPEC, ExactSpec, ExpressionSpec, IntegerSpec, PredicateSpec, Spec
     from verifiers.verdict import Outcome, Verdict
 
@@ -61,6 +72,9 @@ __all__ = [
     "Approval",
     "Approved",
     "Artifact",
+    "Backtest",
+    "BacktestRow",
+    "BudgetView",
     "Checkpoint",
     "CheckpointView",
     "Comparison",
@@ -86,11 +100,19 @@ __all__ = [
     "JobDetail",
     "JobState",
     "Judgement",
+    "KeyChange",
+    "KeyFileError",
+    "Keys",
+    "KnownKey",
     "ModelResults",
     "NumberedEvent",
     "Outcome",
+    "PersonKey",
+    "PolicyChange",
+    "PolicyInForce",
     "PredicateSpec",
     "Purpose",
+    "Refused",
     "Rollback",
     "RolloutView",
     "Spec",
@@ -101,20 +123,29 @@ __all__ = [
     "ToolStatus",
     "Verdict",
     "WorkerStatus",
+    "find_key",
+    "keys_folder",
     "printable",
+    "signed_word",
+    "unlock",
 ]
 _HOLDS = {
     "appliance.client.api_client": ("ApiClient"),
     "appliance.client.failures": ("ApiError DaemonNotRunning DaemonSilent"),
     "appliance.client.messages": (
-        "Approved CheckpointView Comparison CycleDetail Failure FamilyComparison JobDetail Judgement "
-        "NumberedEvent Rollback RolloutView StartCycle Status SubmitJob WorkerStatus"
+        "Approved Backtest BacktestRow BudgetView CheckpointView Comparison CycleDetail Failure FamilyComparison "
+        "JobDetail Judgement KeyChange Keys NumberedEvent PolicyChange PolicyInForce Rollback RolloutView StartCycle "
+        "Status SubmitJob WorkerStatus"
     ),
+    "appliance.client.person_keys": ("KeyFileError PersonKey find_key keys_folder unlock"),
+    "appliance.client.signing": ("signed_word"),
     "appliance.records": (
         "Approval Artifact Checkpoint Cycle CycleState Ended Evaluation Event ItemResult Job JobState "
         "ModelResults Purpose ToolCall ToolStatus"
     ),
     "policies.decision": ("Decision DecisionOutcome Finding GateOutcome"),
+    "policies.refusals": ("Refused"),
+    "policies.register": ("KnownKey"),
     "verifiers.spec": ("SPEC ExactSpec ExpressionSpec IntegerSpec PredicateSpec Spec"),
     "verifiers.verdict": ("Outcome Verdict"),
 }

@@ -18,13 +18,20 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from appliance.client.failures import ApiError, DaemonNotRunning, DaemonSilent
 from appliance.client.messages import (
     Approved,
+    Backtest,
+    BudgetView,
     CheckpointView,
     Comparison,
     CycleDetail,
     Failure,
     JobDetail,
     Judgement,
+    KeyChange,
+    Keys,
     NumberedEvent,
+    PolicyChange,
+    PolicyInForce,
+    PolicyText,
     Rollback,
     RolloutView,
     StartCycle,
@@ -33,6 +40,7 @@ from appliance.client.messages import (
 )
 from appliance.records import Artifact, Cycle, Evaluation, Job
 from policies.decision import Decision
+from policies.register import KnownKey
 
 T = TypeVar("T")
 
@@ -110,18 +118,41 @@ class ApiClient:
     def submit(self, request: SubmitJob) -> Job:
         return self._post("/v1/jobs", request, TypeAdapter(Job))
 
-    def approve(self, candidate: str, person: str, *, decision: str = "") -> Approved:
-        """Puts a candidate into service if the policy then says so; ApiError with exit code 4 if not."""
-        judgement = Judgement(person=person, decision=decision)
-        return self._post(f"/v1/models/{_part(candidate)}/approve", judgement, TypeAdapter(Approved))
+    def approve(self, candidate: str, envelope: bytes) -> Approved:
+        """Puts a candidate into service if the policy then says so; ApiError with exit code 4 if not. `envelope` is a
+        signed word, as `appliance.client.signing` makes it."""
+        return self._post(f"/v1/models/{_part(candidate)}/approve", _judgement(envelope), TypeAdapter(Approved))
 
-    def reject(self, candidate: str, person: str, *, decision: str = "") -> Approved:
-        judgement = Judgement(person=person, decision=decision)
-        return self._post(f"/v1/models/{_part(candidate)}/reject", judgement, TypeAdapter(Approved))
+    def reject(self, candidate: str, envelope: bytes) -> Approved:
+        return self._post(f"/v1/models/{_part(candidate)}/reject", _judgement(envelope), TypeAdapter(Approved))
 
     def rollback(self, person: str, reason: str = "") -> dict[str, str | None]:
         """Puts the previous champion back; returns the aliases."""
         return self._post("/v1/models/rollback", Rollback(person=person, reason=reason), _Aliases)
+
+    def keys(self) -> Keys:
+        """Whose keys are known."""
+        return self._get("/v1/keys", TypeAdapter(Keys))
+
+    def change_key(self, envelope: bytes) -> KnownKey:
+        """Admits or revokes a key."""
+        return self._post("/v1/keys", KeyChange(envelope=envelope.decode("ascii")), TypeAdapter(KnownKey))
+
+    def policy(self) -> PolicyInForce:
+        return self._get("/v1/policy", TypeAdapter(PolicyInForce))
+
+    def budget(self) -> BudgetView:
+        """How the quarter's budget stands under the policy in force."""
+        return self._get("/v1/policy/budget", TypeAdapter(BudgetView))
+
+    def backtest(self, content: bytes = b"") -> Backtest:
+        """What these rules would have decided so far; those in force without any."""
+        return self._post("/v1/policy/backtest", PolicyText(content=content.decode()), TypeAdapter(Backtest))
+
+    def change_policy(self, content: bytes, envelope: bytes) -> PolicyInForce:
+        """Puts a signed policy file into force."""
+        change = PolicyChange(content=content.decode(), envelope=envelope.decode("ascii"))
+        return self._post("/v1/policy", change, TypeAdapter(PolicyInForce))
 
     def shutdown(self) -> None:
         """Asks the daemon to stop; it answers before it does."""
@@ -159,6 +190,10 @@ class ApiClient:
                 f"the daemon's answer has another shape than expected ({error.error_count()} differences)",
                 hint="the daemon is of another version: restart `assay serve` after an upgrade",
             ) from error
+
+
+def _judgement(envelope: bytes) -> Judgement:
+    return Judgement(envelope=envelope.decode("ascii"))
 
 
 def _failure(answer: httpx.Response) -> ApiError:

@@ -23,7 +23,8 @@ from appliance.records import (
     Purpose,
     ToolCall,
 )
-from policies.decision import Decision
+from policies.decision import Decision, DecisionOutcome
+from policies.register import KnownKey
 from runtime.sandbox import Usage
 from verifiers.spec import Spec
 from verifiers.verdict import Verdict
@@ -206,9 +207,98 @@ class SubmitJob(Message):
 
 
 class Judgement(Message):
-    person: str = Field(min_length=1, max_length=200)
-    decision: str = ""
-    """Digest of the decision that the person was shown; empty for the newest. Any but the newest is refused."""
+    envelope: str = Field(min_length=1, max_length=100_000)
+    """A signed word (`policies.words`): whose it is, on which decision, and until when it counts are in it."""
+
+
+class Keys(Message):
+    """Whose keys are known, and what the policy in force asks of those who sign."""
+
+    keys: tuple[KnownKey, ...]
+    machines: dict[str, str]
+    """Fingerprints of the machine's own keys, which have no word: `daemon`, `trainer`."""
+    people: int
+    who: tuple[str, ...]
+    valid_hours: float
+
+
+class KeyChange(Message):
+    envelope: str = Field(min_length=1, max_length=100_000)
+    """A signed statement that admits or revokes a key (`policies.register`)."""
+
+
+class PolicyInForce(Message):
+    digest: str
+    content: str
+    number: int
+    """How many policies have been in force, this one among them: the number of the next edit."""
+    people: int
+    """How many persons have to sign the next edit, or all that there are when they are fewer."""
+    unsigned: str
+    """Digest of the policy file as it is written, when it is another one that nobody has signed yet."""
+
+
+class PolicyChange(Message):
+    content: str = Field(max_length=200_000)
+    envelope: str = Field(min_length=1, max_length=100_000)
+    """A signed edit (`policies.edits`)."""
+
+
+class PolicyText(Message):
+    """A policy file that is asked about and not put into force; empty: the one in force."""
+
+    content: str = Field(default="", max_length=200_000)
+
+
+class BacktestRow(Message):
+    evaluation: str
+    created: str
+    candidate: str
+    champion: str
+    recorded: DecisionOutcome | None
+    """The newest decision about that evaluation; None when none was made."""
+    recorded_under: str
+    """Digest of the policy that it was made under; empty without one."""
+    now: Decision
+    """What the policy asked about says; on no record."""
+
+
+class Backtest(Message):
+    policy: str
+    """Digest of the policy asked about."""
+    rows: tuple[BacktestRow, ...]
+    """Newest first."""
+
+
+class Standing(Message):
+    """One candidate's evidence against one champion, over its nights."""
+
+    candidate: str
+    champion: str
+    nights: int
+    items: int
+    gained: int
+    lost: int
+    odds: float
+    """To 1, against "no better"."""
+    nights_to_go: int | None
+    """How many nights like these would be enough; None when very many would not."""
+
+
+class BudgetView(Message):
+    """What the quarter may still do."""
+
+    quarter: str
+    alpha: float
+    candidates: int
+    left: int
+    """Candidates that can still be promoted this quarter."""
+    needed: float
+    """Odds to 1 that each has to reach."""
+    nights: int
+    """On which one candidate is asked, at most."""
+    standings: tuple[Standing, ...]
+    """Newest first."""
 
 
 class Rollback(Message):

@@ -21,14 +21,18 @@ from appliance.client.messages import (
     Failure,
     JobDetail,
     Judgement,
+    KeyChange,
+    PolicyChange,
+    PolicyText,
     Rollback,
     StartCycle,
     SubmitJob,
 )
-from appliance.daemon import views
+from appliance.daemon import hindsight, views
 from appliance.daemon.core import Core
 from appliance.daemon.errors import NotThereError, RequestError
 from appliance.daemon.failures import failure_of, http_status
+from appliance.places import parse_policy
 
 MAX_BODY_BYTES = 1_000_000
 MAX_LIMIT = 1000
@@ -126,16 +130,35 @@ class Routes:
         return self._core.compare(asked.needed("a"), asked.needed("b"))
 
     def approve(self, asked: Asked) -> Answer:
-        word = asked.body(Judgement)
-        return self._core.approve(asked.path["digest"], word.person, word.decision)
+        return self._core.approve(asked.path["digest"], _bytes(asked.body(Judgement).envelope))
 
     def reject(self, asked: Asked) -> Answer:
-        word = asked.body(Judgement)
-        return self._core.reject(asked.path["digest"], word.person, word.decision)
+        return self._core.reject(asked.path["digest"], _bytes(asked.body(Judgement).envelope))
 
     def rollback(self, asked: Asked) -> Answer:
         wanted = asked.body(Rollback)
         return self._core.rollback(wanted.person, wanted.reason)
+
+    def keys(self, asked: Asked) -> Answer:
+        return self._core.trust.keys()
+
+    def change_key(self, asked: Asked) -> Answer:
+        return self._core.trust.change_key(_bytes(asked.body(KeyChange).envelope))
+
+    def policy(self, asked: Asked) -> Answer:
+        return self._core.trust.policy_in_force()
+
+    def backtest(self, asked: Asked) -> Answer:
+        content = asked.body(PolicyText).content
+        policy = parse_policy(content.encode(), "the policy") if content else self._core.policy
+        return hindsight.backtest(self._core.ledger, policy)
+
+    def budget(self, asked: Asked) -> Answer:
+        return self._core.budget()
+
+    def change_policy(self, asked: Asked) -> Answer:
+        wanted = asked.body(PolicyChange)
+        return self._core.change_policy(_bytes(wanted.content), _bytes(wanted.envelope))
 
     def jobs(self, asked: Asked) -> Answer:
         return self._core.ledger.jobs(asked.number("limit", 50, high=MAX_LIMIT))
@@ -180,6 +203,9 @@ def make_app(
         "/v1/decisions": do.decisions,
         "/v1/evaluations/{id}": do.evaluation,
         "/v1/models/compare": do.compare,
+        "/v1/keys": do.keys,
+        "/v1/policy": do.policy,
+        "/v1/policy/budget": do.budget,
         "/v1/jobs": do.jobs,
         "/v1/jobs/{id}": do.job,
         "/v1/artifacts": do.artifacts,
@@ -191,6 +217,9 @@ def make_app(
         "/v1/models/{digest}/approve": do.approve,
         "/v1/models/{digest}/reject": do.reject,
         "/v1/models/rollback": do.rollback,
+        "/v1/keys": do.change_key,
+        "/v1/policy": do.change_policy,
+        "/v1/policy/backtest": do.backtest,
         "/v1/shutdown": do.shutdown,
     }
     routes = [Route(path, _endpoint(handler), methods=["GET"]) for path, handler in reading.items()]
@@ -244,6 +273,11 @@ async def _unforeseen(request: Request, error: Exception) -> Response:
         exit_code=5,
     )
     return _json(failure, 500)
+
+
+def _bytes(text: str) -> bytes:
+    """What a client sent, as it will be checked: half a character is refused there, and is no fault of ours."""
+    return text.encode("utf-8", "surrogatepass")
 
 
 def _json(answer: Answer, status: int) -> Response:

@@ -20,22 +20,26 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 from appliance import __version__
-from appliance.client.messages import Approved, Comparison, Status
+from appliance.audit.log import log_file
+from appliance.audit.machine_keys import load_or_make
+from appliance.client.messages import Approved, BudgetView, Comparison, PolicyInForce, Status
 from appliance.config import ConfigError, Settings
-from appliance.daemon import views
+from appliance.daemon import hindsight, views
 from appliance.daemon.child_log import ChildLog
 from appliance.daemon.crew import Crew, Patience
-from appliance.daemon.errors import BrokenError, NotThereError, RequestError
+from appliance.daemon.errors import BrokenError, NotThereError, RefusedByPolicyError, RequestError
 from appliance.daemon.governance import Governance
-from appliance.daemon.readiness import is_served, require_champion, require_isolation, require_model
+from appliance.daemon.readiness import is_served, require_champion, require_isolation, require_model, require_room
+from appliance.daemon.trust import Trust
 from appliance.daemon.worker_process import WORKER, WorkerProcess
 from appliance.errors import explain
 from appliance.learning import folders
+from appliance.ledger.audited import AuditedLedger
 from appliance.ledger.ledger import Ledger
-from appliance.ledger.sqlite import SqliteLedger
 from appliance.lock import DataLock
-from appliance.places import load_policy
 from appliance.records import Cycle, CycleState, Event, Job, JobState
+from policies.jobs import job_refused
+from policies.policy import Policy
 from runtime.errors import RefusedError, SandboxError
 from verifiers.registry import check_spec
 from verifiers.spec import Spec
@@ -48,6 +52,9 @@ NO_SPEC = (
 
 def utc_now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+JOB_RULES = "change the job, or let the owner change [jobs] in the policy"
 
 
 class Core:
@@ -93,8 +100,13 @@ class Core:
             opening.enter_context(DataLock(self.data))
             # Under the lock: whatever is there was left by a process that is gone.
             _drop_unfinished(self.data)
-            self.policy = load_policy(self.data)
-            self.ledger: Ledger = opening.enter_context(SqliteLedger(self.data / "ledger.sqlite3"))
+            key = load_or_make(self.data, "daemon")
+            ledger = opening.enter_context(
+                AuditedLedger(self.data / "ledger.sqlite3", log_file(self.data), key, self._now)
+            )
+            self.ledger: Ledger = ledger
+            self.trust = Trust(ledger.audit, self.data, self._now)
+            self.trust.log("daemon.start", version=__version__, policy=self.policy.digest)
             process = WorkerProcess(
                 self.ledger,
                 self.data,
@@ -104,7 +116,7 @@ class Core:
             )
             self.crew = Crew(self.ledger, process, self._now, self._patience)
             opening.callback(self.crew.close)
-            self.governance = Governance(self.ledger, self.policy, self.data, self._now)
+            self.governance = Governance(self.ledger, self.trust, self.data, self._now)
             self.governance.settle()
             self.questions = views.Questions(self.ledger)
             self.started = self._now()
@@ -114,6 +126,11 @@ class Core:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._open.close()
+
+    @property
+    def policy(self) -> Policy:
+        """The one in force."""
+        return self.trust.policy
 
     # cycles
     def unfinished_cycle(self) -> Cycle | None:
@@ -170,8 +187,9 @@ class Core:
 
     def require(self) -> None:
         """What every worker needs. Raises RefusedError without isolation, ConfigError without the configured model,
-        BrokenError without the one in service."""
+        BrokenError without the one in service, or without the room on disk that the policy asks for."""
         self.require_isolation()
+        require_room(self.data, self.policy.resources.min_free_gib)
         digest = self.ledger.alias("champion")
         champion = self.ledger.checkpoint(digest) if digest else None
         if champion is not None:
@@ -203,13 +221,18 @@ class Core:
         if spec is None:
             raise RequestError("a question without a check cannot be answered with evidence", hint=NO_SPEC)
         check_spec(spec)
+        tries = attempts if attempts is not None else self.settings.jobs.attempts
+        refused = job_refused(spec.kind, tries, self._queued(), self.policy.jobs)
+        if refused:
+            self.say("governance", f"a job was refused: {refused}")
+            raise RefusedByPolicyError(f"the policy does not admit this job: {refused}", hint=JOB_RULES)
         now = self._now()
         waits = "" if self.ledger.alias("champion") else "waits for the first model in service: `assay cycle start`"
         job = Job(
             id=name or f"job-{secrets.token_hex(6)}",
             question=question,
             spec=spec,
-            attempts=attempts if attempts is not None else self.settings.jobs.attempts,
+            attempts=tries,
             seed=seed,
             state=JobState.QUEUED,
             reason=waits,
@@ -218,6 +241,9 @@ class Core:
         )
         self.ledger.put_job(job)
         return job
+
+    def _queued(self) -> int:
+        return sum(job.state is JobState.QUEUED for job in self.ledger.jobs(limit=100_000))
 
     def run_jobs_worker(self) -> None:
         """Runs workers until no job is queued; where no worker could begin, the jobs fail with the reason."""
@@ -228,11 +254,21 @@ class Core:
             self.crew.run_jobs()
 
     # governance
-    def approve(self, candidate: str, person: str, confirm_digest: str = "") -> Approved:
-        return self.governance.judge(candidate, "approve", person, confirm_digest)
+    def approve(self, candidate: str, envelope: bytes) -> Approved:
+        return self.governance.judge(candidate, "approve", envelope)
 
-    def reject(self, candidate: str, person: str, confirm_digest: str = "") -> Approved:
-        return self.governance.judge(candidate, "reject", person, confirm_digest)
+    def reject(self, candidate: str, envelope: bytes) -> Approved:
+        return self.governance.judge(candidate, "reject", envelope)
+
+    def change_policy(self, content: bytes, envelope: bytes) -> PolicyInForce:
+        """Puts a signed policy into force. Which isolation runs what is read by the broker when it starts."""
+        policy = self.trust.change_policy(content, envelope)
+        self.say("governance", f"the policy {policy.digest[:12]} is in force")
+        return self.trust.policy_in_force()
+
+    def budget(self) -> BudgetView:
+        """How this quarter's budget stands under the policy in force."""
+        return hindsight.budget(self.ledger, self.policy, self._now())
 
     def rollback(self, person: str, reason: str = "") -> dict[str, str | None]:
         return self.governance.rollback(person, reason)

@@ -1,8 +1,9 @@
 """What a person's word leads to: a new decision under the written policy, and only then another model in service.
 
-What always holds: a word is on the decision that the person was shown, and is on record before it has any effect; an
-alias moves only for a decision to promote, and only onto a model folder whose every byte hashes to the digest that was
-decided on. Aliases move together or not at all.
+What always holds: a word has an effect only with the signature of a person's key over the decision that was shown, and
+is on record before; an alias moves only for a decision to promote that was made anew from the evidence and from words
+whose signatures were checked again, and only onto a model folder whose every byte hashes to the digest that was decided
+on. Aliases move together or not at all. What is refused is in the audit log, by name.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from typing import Literal
 from appliance.client.messages import Approved, Comparison
 from appliance.daemon import views
 from appliance.daemon.errors import NotThereError, RefusedByPolicyError
+from appliance.daemon.trust import Trust
 from appliance.learning.errors import CheckpointError
 from appliance.learning.folders import verify
+from appliance.ledger.history import history_of
 from appliance.ledger.ledger import Ledger
 from appliance.promotion import (
     CANDIDATE,
@@ -28,73 +31,84 @@ from appliance.promotion import (
     aliases_on_rollback,
     decision_on,
 )
-from appliance.records import Approval, Event
+from appliance.records import Approval, Evaluation, Event
 from policies.decision import Decision, DecisionOutcome
-from policies.policy import Policy
+from policies.words import Question
 
 
 class Governance:
     """One judgement at a time, whoever asks."""
 
-    def __init__(self, ledger: Ledger, policy: Policy, data: Path, now: Callable[[], str]) -> None:
+    def __init__(self, ledger: Ledger, trust: Trust, data: Path, now: Callable[[], str]) -> None:
         self._ledger = ledger
-        self._policy = policy
+        self._trust = trust
         self._data = data
         self._now = now
         self._lock = threading.Lock()
 
-    def judge(self, candidate: str, verdict: Literal["approve", "reject"], person: str, shown: str = "") -> Approved:
-        """Records the word, decides again with it, and moves the aliases when that says so.
+    def judge(self, candidate: str, verdict: Literal["approve", "reject"], envelope: bytes) -> Approved:
+        """Checks and records the signed word, decides again with it, and moves the aliases when that says so.
 
-        `candidate` is an alias or the beginning of a digest; `shown` the digest of the decision that the person saw,
-        empty for the newest. Raises RefusedByPolicyError with the gates' reasons when an approval does not suffice.
+        `candidate` is an alias or the beginning of a digest. Raises RefusedByPolicyError: a word that does not count,
+        with the reason's name, or an approval that does not suffice, with the gates' reasons.
         """
         with self._lock:
             digest = self.digest_of(candidate)
             in_service = self._ledger.alias(CHAMPION)
             decisions = self._ledger.decisions(candidate=digest, limit=1000)
-            newest = self._shown(digest, decisions, shown)
+            newest = _newest(digest, decisions)
+            rules = self._trust.policy.promotion.approval
+            question = Question(
+                verdict=verdict,
+                candidate=digest,
+                decision=newest.digest(),
+                policy=self._trust.policy.digest,
+                valid_hours=rules.max_age_hours,
+                who=rules.who,
+            )
+            known = self._ledger.approvals(candidate=digest)
+            word, key = self._trust.hear(envelope, question, {one.nonce for one in known if one.nonce})
             if verdict == "approve":
                 if digest == in_service:
                     raise RefusedByPolicyError(f"{digest[:12]} is in service already", hint="nothing has to be done")
                 self._check_folder(digest)
-            evaluation = self._ledger.evaluation(newest.evaluation)
-            if evaluation is None:
-                raise NotThereError(
-                    f"the evaluation {newest.evaluation} behind the decision is not in the ledger",
-                    hint="evaluate the candidate again",
-                )
+            evaluation = self._evaluation(newest)
             now = self._now()
-            approval = Approval(decision=newest.digest(), candidate=digest, verdict=verdict, person=person, created=now)
-            self._ledger.put_approval(approval)
-            decision = decision_on(
-                evaluation,
-                self._policy,
-                in_service=in_service,
-                approvals=self._ledger.approvals(candidate=digest),
-                decisions=decisions,
-                id=f"decision-{secrets.token_hex(6)}",
-                made_at=now,
+            approval = Approval(
+                decision=word.decision,
+                candidate=digest,
+                verdict=verdict,
+                person=word.person,
+                created=now,
+                key=key.fingerprint,
+                nonce=word.nonce,
+                envelope=envelope.decode("ascii"),
             )
+            self._ledger.put_approval(approval)
+            decision = self._decide(evaluation, decisions, in_service, now)
             self._ledger.put_decision(decision)
-            self._say(f"{person}: {verdict} {digest[:12]}; the decision is to {decision.outcome.value}")
-            self._carry_out(decision, verdict, person, in_service)
+            self._say(f"{word.person}: {verdict} {digest[:12]}; the decision is to {decision.outcome.value}")
+            self._carry_out(decision, verdict, word.person, in_service)
             return Approved(approval=approval, decision=decision, aliases=views.aliases(self._ledger))
 
     def settle(self) -> None:
         """Carries out a decision to promote the candidate that has not been: the policy asked for nobody's approval, or
-        the daemon was killed between a decision and its effect. What forbids it is put on record."""
+        the daemon was killed between a decision and its effect. It is made anew first, from the evidence and the signed
+        words: a decision on record is no reason by itself. What forbids it is put on record."""
         with self._lock:
             candidate, in_service = self._ledger.alias(CANDIDATE), self._ledger.alias(CHAMPION)
-            newest = self._ledger.decisions(candidate=candidate, limit=1) if candidate else []
-            if not newest or newest[0].outcome is not DecisionOutcome.PROMOTE:
+            decisions = self._ledger.decisions(candidate=candidate, limit=1000) if candidate else []
+            if not decisions or decisions[0].outcome is not DecisionOutcome.PROMOTE:
                 return
-            decision = newest[0]
+            decision = decisions[0]
             try:
-                moves = aliases_on_promotion(decision, in_service=in_service)
+                anew = self._decide(self._evaluation(decision), decisions, in_service, decision.made_at)
+                moves = aliases_on_promotion(anew, in_service=in_service)
                 self._check_folder(decision.candidate)
-            except (PromotionError, CheckpointError) as error:
-                self._say(f"{decision.candidate[:12]} was decided on and cannot go into service: {error}")
+            except (PromotionError, CheckpointError, NotThereError) as error:
+                reason = f"{decision.candidate[:12]} was decided on and cannot go into service: {error}"
+                self._trust.log("promotion.refused", decision=decision.digest(), message=reason)
+                self._say(reason)
                 return
             self._ledger.set_aliases(moves, f"decision {decision.id}", self._now())
             self._say(f"{decision.candidate[:12]} is in service: {decision.reason}")
@@ -140,19 +154,30 @@ class Governance:
             )
         return checkpoint.manifest
 
-    def _shown(self, digest: str, decisions: list[Decision], shown: str) -> Decision:
-        if not decisions:
+    def _evaluation(self, decision: Decision) -> Evaluation:
+        evaluation = self._ledger.evaluation(decision.evaluation)
+        if evaluation is None:
             raise NotThereError(
-                f"there is no decision about {digest[:12]} to agree or disagree with",
-                hint="a cycle evaluates its candidate and decides; see `assay model ls`",
+                f"the evaluation {decision.evaluation} behind the decision is not in the ledger",
+                hint="evaluate the candidate again",
             )
-        newest = decisions[0]
-        if shown and newest.digest() != shown:
-            raise RefusedByPolicyError(
-                f"there is a newer decision about {digest[:12]} than the one you were shown: {newest.reason}",
-                hint="look at it, then say your word again",
-            )
-        return newest
+        return evaluation
+
+    def _decide(
+        self, evaluation: Evaluation, decisions: list[Decision], in_service: str | None, made_at: str
+    ) -> Decision:
+        """The decision as of then, with the words on record whose signatures hold now."""
+        approvals = self._ledger.approvals(candidate=evaluation.candidate.weights)
+        return decision_on(
+            evaluation,
+            self._trust.policy,
+            in_service=in_service,
+            history=history_of(evaluation, self._ledger),
+            approvals=self._trust.counting(approvals, at=made_at),
+            decisions=decisions,
+            id=f"decision-{secrets.token_hex(6)}",
+            made_at=made_at,
+        )
 
     def _carry_out(
         self, decision: Decision, verdict: Literal["approve", "reject"], person: str, in_service: str | None
@@ -180,3 +205,12 @@ class Governance:
 
     def _say(self, text: str) -> None:
         self._ledger.put_event(Event(kind="governance", text=text, created=self._now()))
+
+
+def _newest(digest: str, decisions: list[Decision]) -> Decision:
+    if not decisions:
+        raise NotThereError(
+            f"there is no decision about {digest[:12]} to agree or disagree with",
+            hint="a cycle evaluates its candidate and decides; see `assay model ls`",
+        )
+    return decisions[0]

@@ -7,6 +7,7 @@ here it only has to be there and whole.
 from __future__ import annotations
 
 import json
+import shutil
 import struct
 from pathlib import Path
 
@@ -38,6 +39,16 @@ def require_isolation(settings: Settings) -> str:
     if not found.works:
         raise RefusedError(f"model code cannot be run safely: {found.problem}", hint=found.hint)
     return f"{runtime.backend.value} {found.version}"
+
+
+def require_room(data: Path, gib: float) -> None:
+    """Raises BrokenError when the disk of the data folder has less room than the policy asks for."""
+    free = shutil.disk_usage(data).free / 2**30
+    if free < gib:
+        raise BrokenError(
+            f"the disk of {data} has {free:.1f} GiB left; the policy asks for {gib:g}",
+            hint="free some space, or lower resources.min_free_gib in the policy",
+        )
 
 
 def is_served(socket: Path) -> bool:

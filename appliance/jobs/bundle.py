@@ -3,10 +3,11 @@
 It is there whole or not at all: the files are written into a temporary folder beside it and synced, the manifest last,
 and then the folder is renamed. What a kill leaves behind is a hidden folder that `remove_unfinished` takes away.
 
-The manifest is not signed. It shows damage and careless changes, and its digest names the bundle: a digest that was
-noted elsewhere (the ledger, an approval, a mail) proves that this is the bundle that was meant. By itself it proves
-nothing about who made the bundle: whoever can write the folder can write a new manifest. What nobody can forge is the
-other half, that the answer fulfils the spec: that is proved again at each check, by running the verifier.
+The manifest itself is not signed; the seal beside the folder is (`appliance.jobs.seal`). The manifest shows damage and
+careless changes, and its digest names the bundle: a digest that was noted elsewhere (the ledger, an approval, a mail)
+proves that this is the bundle that was meant. By itself it proves nothing about who made the bundle: whoever can write
+the folder can write a new manifest. What nobody can forge is the other half, that the answer fulfils the spec: that is
+proved again at each check, by running the verifier.
 """
 
 from __future__ import annotations

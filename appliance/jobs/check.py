@@ -7,8 +7,8 @@ its verifier decides anew; that verdict, not the stored one, is what counts.
 
 What a pass does and does not say: the answer in this folder fulfils the spec in this folder, and nothing in it was
 changed without the manifest being changed too. The manifest carries no signature, so question, spec and transcript are
-those of the original only if the manifest's digest is the one that was noted when the bundle was made: give it as
-`expect`.
+those of the original only if the manifest's digest is the one that was noted when the bundle was made (give it as
+`expect`), or if its seal holds (`appliance.jobs.seal`).
 """
 
 from __future__ import annotations

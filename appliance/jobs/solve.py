@@ -15,11 +15,14 @@ from appliance.agent.dialect import Codec
 from appliance.agent.judging import Checks, judge
 from appliance.agent.loop import Agent, Assignment
 from appliance.agent.transcript import transcript
+from appliance.audit.machine_keys import load_or_make
 from appliance.isolation import tier_of
 from appliance.jobs.bundle import write_bundle
+from appliance.jobs.seal import write_seal
 from appliance.ledger.ledger import Ledger
 from appliance.records import Artifact, Ended, Job, JobState, Judged, Purpose, Rollout
 from curriculum.task import Split, Task
+from policies.envelopes import Signer
 from policies.policy import Policy
 from verifiers.verdict import Outcome
 
@@ -120,6 +123,7 @@ class Solver:
             transcript=transcript(solved.rollout, self._codec),
             versions={**self._versions, "attempts": len(judged), "weights": solved.rollout.weights},
         )
+        write_seal(folder, Signer.of(load_or_make(self._data, "trainer")), made_at=self._now())
         artifact = Artifact(
             id=job.id,
             job=job.id,

@@ -75,6 +75,8 @@ class AgentBudget(_Section):
 
 class EvaluationRecipe(_Section):
     sealed_items: int = Field(512, ge=1)
+    unsolvable_items: int = Field(192, ge=1)
+    """Questions that cannot be solved, for the candidate alone: with 190 of them, no pass bounds hacks by 2 %."""
     temperature: float = Field(1.0, gt=0)
 
 

@@ -8,7 +8,7 @@ again changes nothing; writing a different one under the same key raises LedgerE
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from appliance.records import (
     Approval,
@@ -57,6 +57,10 @@ class Ledger(Protocol):
         ...
 
     def step(self, cycle: str, step: int) -> StepRecord | None: ...
+
+    def step_tasks(self, cycle: str) -> list[dict[str, Any]]:
+        """`StepRecord.tasks` of all steps, in their order."""
+        ...
 
     def step_metrics(self, cycle: str) -> list[dict[str, float]]:
         """`StepRecord.metrics` in the order of steps, with `step` among them."""

@@ -15,7 +15,7 @@ from typing import Any, Self, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticSerializationError
-from sqlalchemy import Connection, Select, Table, insert, select, update
+from sqlalchemy import Connection, Select, Table, delete, insert, select, update
 from sqlalchemy import func as sql
 from sqlalchemy.dialects.sqlite import insert as insert_or
 
@@ -26,6 +26,7 @@ from appliance.ledger.tables import (
     ALIASES,
     APPROVALS,
     ARTIFACTS,
+    AUDIT_HEAD,
     CHECKPOINTS,
     CYCLES,
     DECISIONS,
@@ -124,6 +125,12 @@ class SqliteLedger:
         record = self._read(StepRecord, row.payload)
         return record.model_copy(update={"judged": tuple(self._read(Judged, payload) for payload in payloads)})
 
+    def step_tasks(self, cycle: str) -> list[dict[str, Any]]:
+        query = select(STEPS.c.payload).where(STEPS.c.cycle == cycle).order_by(STEPS.c.step)
+        with self._database.reading() as connection:
+            payloads = list(connection.execute(query).scalars())
+        return [task for payload in payloads for task in self._read(StepRecord, payload).tasks]
+
     def step_metrics(self, cycle: str) -> list[dict[str, float]]:
         query = select(STEPS.c.step, STEPS.c.metrics).where(STEPS.c.cycle == cycle).order_by(STEPS.c.step)
         with self._database.reading() as connection:
@@ -208,6 +215,9 @@ class SqliteLedger:
     def put_decision(self, decision: Decision) -> None:
         self._put_once(DECISIONS, decision.id, decision, candidate=decision.candidate)
 
+    def decision(self, decision: str) -> Decision | None:
+        return self._one(Decision, DECISIONS, decision)
+
     def decisions(self, *, candidate: str | None = None, limit: int = 20) -> list[Decision]:
         return self._newest(Decision, DECISIONS, limit, candidate=candidate)
 
@@ -281,6 +291,18 @@ class SqliteLedger:
         with self._database.reading() as connection:
             rows = connection.execute(query.order_by(EVENTS.c.sequence).limit(limit)).all()
         return [(row.sequence, self._read(Event, row.payload)) for row in rows]
+
+    # the audit log's newest line: not in the protocol, so that no worker can ask for it
+    def audit_head(self) -> bytes | None:
+        with self._database.reading() as connection:
+            line: str | None = connection.execute(select(AUDIT_HEAD.c.line)).scalar()
+            return None if line is None else line.encode("ascii")
+
+    def put_audit_head(self, line: bytes | None) -> None:
+        with self._database.writing() as connection:
+            connection.execute(delete(AUDIT_HEAD))
+            if line is not None:
+                connection.execute(insert(AUDIT_HEAD), {"only": 1, "line": line.decode("ascii")})
 
     def _put_once(self, table: Table, key: str, record: BaseModel, **columns: str) -> None:
         payload = _payload(record)

@@ -98,6 +98,15 @@ class EventRow(_Stored, table=True):
     __tablename__ = "events"
 
 
+class AuditHeadRow(SQLModel, table=True):
+    """The newest line of the audit log: one row, or none."""
+
+    __tablename__ = "audit_head"
+
+    only: int = Field(default=1, primary_key=True)
+    line: str
+
+
 def _table(row: type[SQLModel]) -> Table:
     return SQLModel.metadata.tables[str(row.__tablename__)]
 
@@ -115,3 +124,4 @@ ALIAS_MOVES = _table(AliasMoveRow)
 JOBS = _table(JobRow)
 ARTIFACTS = _table(ArtifactRow)
 EVENTS = _table(EventRow)
+AUDIT_HEAD = _table(AuditHeadRow)

@@ -14,6 +14,7 @@ from appliance.agent.dialect import Codec
 from appliance.agent.judging import judge, require_sound
 from appliance.agent.loop import Agent, Assignment
 from appliance.isolation import tier_of
+from appliance.ledger.ledger import Ledger
 from appliance.records import Ended, ItemResult, Judged, ModelResults, Purpose
 from appliance.worker.equipment import Equipment
 from appliance.worker.seeds import derive
@@ -35,9 +36,9 @@ class Sitting:
 
 def sit(sitting: Sitting, tasks: Sequence[Task], equipment: Equipment, codec: Codec) -> ModelResults:
     """Answers every item once. The engine must hold the sitting's weights."""
-    recorded = recorded_sitting(sitting, tasks, equipment)
-    if recorded is not None:
-        return results(sitting, recorded, seconds=sum(judged.rollout.seconds for judged in recorded))
+    known = recorded_sitting(sitting, tasks, equipment)
+    if known is not None:
+        return results(sitting, known, seconds=sum(judged.rollout.seconds for judged in known))
     started = equipment.clock()
     judged = examine(
         tasks,
@@ -97,14 +98,17 @@ def rollout_id(cycle: str, label: str, step: int, task: Task, sample: int = 0) -
 
 def recorded_sitting(sitting: Sitting, tasks: Sequence[Task], equipment: Equipment) -> list[Judged] | None:
     """The judged rollouts of this sitting when the ledger has all of them, in the order of the tasks."""
+    ids = [rollout_id(sitting.cycle, Purpose.EVALUATION.value, sitting.number, task) for task in tasks]
+    return recorded(ids, sitting.cycle, sitting.number, sitting.weights, equipment.ledger)
+
+
+def recorded(ids: Sequence[str], cycle: str, step: int, weights: str, ledger: Ledger) -> list[Judged] | None:
+    """The judged rollouts of an examination by these weights when the ledger has all of them, in the order of ids."""
     found = {
         judged.rollout.id: judged
-        for judged in equipment.ledger.rollouts(
-            cycle=sitting.cycle, purpose=Purpose.EVALUATION, step=sitting.number, limit=len(tasks)
-        )
-        if judged.rollout.weights == sitting.weights
+        for judged in ledger.rollouts(cycle=cycle, purpose=Purpose.EVALUATION, step=step, limit=len(ids))
+        if judged.rollout.weights == weights
     }
-    ids = [rollout_id(sitting.cycle, Purpose.EVALUATION.value, sitting.number, task) for task in tasks]
     return [found[name] for name in ids] if all(name in found for name in ids) else None
 
 

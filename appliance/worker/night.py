@@ -1,5 +1,8 @@
 """One cycle, phase after phase: prepare, warm start, training, evaluation, decision.
 
+A candidate that an earlier night held for want of evidence is asked fresh questions instead of training another one,
+as often as the policy says.
+
 What always holds. Each phase leaves a record in the ledger and begins by looking for it, so a cycle that was killed
 anywhere goes on where it was: nothing that is on record is done again, nothing that is not on record has happened. The
 champion that a cycle starts from is written into its plan before training begins and stays what it is compared with,
@@ -15,17 +18,22 @@ from appliance.agent.dialect import Codec
 from appliance.learning.checkpoints import publish
 from appliance.learning.recipe import Recipe
 from appliance.learning.state import recipe_digest
-from appliance.promotion import CANDIDATE, CHAMPION, decision_on
+from appliance.ledger.history import history_of
+from appliance.promotion import CANDIDATE, CHAMPION, decision_on, meetings
 from appliance.records import Checkpoint, Cycle, Evaluation, ModelResults
 from appliance.seedling.model import load_model
+from appliance.worker.attest import write_attestation
 from appliance.worker.equipment import Equipment
-from appliance.worker.exam import Sitting, sit
+from appliance.worker.exam import Sitting, recorded_sitting, sit
+from appliance.worker.gather import Gathering, trained_questions
 from appliance.worker.practice import Practice
 from appliance.worker.progress import Progress, utc_now
 from appliance.worker.seeds import derive
 from appliance.worker.warm import Warming
 from curriculum.sealed import SealedSet, sealed_set
-from policies.decision import Decision
+from policies.decision import Decision, DecisionOutcome
+from policies.evidence import Gathered
+from policies.gates_gain import asks_again
 
 
 class Night:
@@ -42,11 +50,11 @@ class Night:
 
     def run(self) -> Decision:
         with self._progress.phase("prepare"):
-            sealed = sealed_set(self._recipe.evaluation.sealed_items, derive("sealed", self._cycle.seed))
-            self._ledger.put_sealed_set(sealed.digest, sealed.description)
+            held = self._held()
+            sealed = self._seal(held)
         champion = self._start(sealed)
         with self._progress.phase("training"):
-            candidate = self._train(champion, sealed)
+            candidate = held or self._train(champion, sealed)
         with self._progress.phase("evaluation"):
             evaluation = self._evaluate(candidate, champion, sealed)
         with self._progress.phase("decision"):
@@ -59,6 +67,46 @@ class Night:
     @property
     def _decision_id(self) -> str:
         return f"{self._cycle.id}.decision"
+
+    def _held(self) -> Checkpoint | None:
+        """The candidate to ask again tonight; None when a new one is to be trained. Decided once a cycle."""
+        if "again" not in self._progress.cycle.plan:
+            fresh = not self._progress.cycle.plan.get("start") and not self._ledger.recorded_steps(self._cycle.id)
+            again = self._worth_asking_again() if fresh else None
+            self._progress.plan(again=again)
+            if again is not None:
+                self._progress.say("evidence", f"{again[:12]} was held for want of evidence: it is asked once more")
+        planned = self._progress.cycle.plan["again"]
+        return self._ledger.checkpoint(planned) if planned else None
+
+    def _worth_asking_again(self) -> str | None:
+        candidate, champion = self._ledger.alias(CANDIDATE), self._ledger.alias(CHAMPION)
+        newest = self._ledger.decisions(candidate=candidate, limit=1) if candidate else []
+        if not newest or newest[0].champion != champion or newest[0].outcome is not DecisionOutcome.HOLD:
+            return None
+        if newest[0].policy != self._equipment.policy.digest:
+            return None  # an edit of the policy never applies to a candidate that was evaluated before it
+        if newest[0].policy != self._equipment.policy.digest:
+            return None  # an edit of the policy never applies to a candidate that was evaluated before it
+        last = self._ledger.evaluation(newest[0].evaluation)
+        if last is None:
+            return None
+        nights = len(meetings(last, self._ledger.evaluations(candidate=candidate, limit=1000)))
+        rules = self._equipment.policy.promotion.evidence
+        return candidate if asks_again(newest[0].findings, nights, rules) else None
+
+    def _seal(self, held: Checkpoint | None) -> SealedSet:
+        """Tonight's questions; none that a candidate from an earlier night was trained on."""
+        seed = derive("sealed", self._cycle.seed)
+        if held is None:
+            sealed = sealed_set(self._recipe.evaluation.sealed_items, seed)
+            description = sealed.description
+        else:
+            known = trained_questions(self._ledger, held.cycle)
+            sealed = sealed_set(self._recipe.evaluation.sealed_items, seed, exclude=known)
+            description = {**sealed.description, "without what was trained in": held.cycle}
+        self._ledger.put_sealed_set(sealed.digest, description)
+        return sealed
 
     def _start(self, sealed: SealedSet) -> Checkpoint:
         """The champion that this night starts from: that of the plan, that in service, or a first one."""
@@ -84,7 +132,7 @@ class Night:
                 digest = publish(warmed.folder, self._models)
                 figures = {"validation_success": warmed.success}
                 first = self._checkpoint(digest, None, "warm_start", warmed.step, figures)
-            first = self._recorded(first)
+            first = self._recorded(first, sealed)
             self._ledger.set_aliases({CHAMPION: digest}, "the first policy model: there was none before", utc_now())
         return first
 
@@ -112,7 +160,7 @@ class Night:
             self._progress.say("warning", "nothing was learned: no group had both right and wrong rollouts")
             return champion
         candidate = self._checkpoint(digest, champion.manifest, "training", practised.step, practised.metrics)
-        candidate = self._recorded(candidate)
+        candidate = self._recorded(candidate, sealed)
         self._present(candidate)
         return candidate
 
@@ -122,10 +170,15 @@ class Night:
         if not decided and self._ledger.alias(CANDIDATE) != candidate.manifest:
             self._ledger.set_aliases({CANDIDATE: candidate.manifest}, f"trained by {self._cycle.id}", utc_now())
 
-    def _recorded(self, made: Checkpoint) -> Checkpoint:
-        """Puts a checkpoint on record; equal weights that are there already keep the record that they have."""
+    def _recorded(self, made: Checkpoint, sealed: SealedSet) -> Checkpoint:
+        """Puts a checkpoint on record, with its attestation; equal weights that are there already keep the record that
+        they have."""
         known = self._ledger.checkpoint(made.manifest)
         if known is None:
+            policy = self._equipment.policy.digest
+            write_attestation(
+                self._equipment.data, self._ledger, self._cycle, made, policy=policy, sealed=sealed.digest
+            )
             self._ledger.put_checkpoint(made)
         return known or made
 
@@ -134,35 +187,46 @@ class Night:
         known = self._ledger.evaluation(name)
         if known is not None:
             return known
-        temperature = self._recipe.evaluation.temperature
-        results = {
-            (who, kind): self._sit(number, checkpoint, kind, sealed)
-            for number, (who, checkpoint, kind) in enumerate(
-                [
-                    ("champion", champion, temperature),
-                    ("candidate", candidate, temperature),
-                    ("champion", champion, 0.0),
-                    ("candidate", candidate, 0.0),
-                ]
-            )
-        }
+        sat = [self._sit(*sitting, sealed) for sitting in self._sittings(candidate, champion)]
         evaluation = Evaluation(
             id=name,
             cycle=self._cycle.id,
             sealed_set=sealed.digest,
-            candidate=results["candidate", temperature],
-            champion=results["champion", temperature],
-            candidate_greedy=results["candidate", 0.0],
-            champion_greedy=results["champion", 0.0],
+            champion=sat[0],
+            candidate=sat[1],
+            champion_greedy=sat[2],
+            candidate_greedy=sat[3],
+            gathered=self._gather(candidate, champion, sealed),
             created=utc_now(),
+            policy=self._equipment.policy.digest,
         )
         self._ledger.put_evaluation(evaluation)
         return evaluation
 
+    def _sittings(self, candidate: Checkpoint, champion: Checkpoint) -> list[tuple[int, Checkpoint, float]]:
+        """Number, who, temperature: both sampled, then both greedy."""
+        sampled = self._recipe.evaluation.temperature
+        return [(0, champion, sampled), (1, candidate, sampled), (2, champion, 0.0), (3, candidate, 0.0)]
+
+    def _sitting(self, number: int, checkpoint: Checkpoint, temperature: float) -> Sitting:
+        return Sitting(self._cycle.id, checkpoint.manifest, temperature, number, self._cycle.seed)
+
+    def _gather(self, candidate: Checkpoint, champion: Checkpoint, sealed: SealedSet) -> Gathered:
+        """What the policy asks for beside the answers."""
+        judged = [
+            recorded_sitting(self._sitting(number, checkpoint, temperature), sealed.tasks, self._equipment)
+            for number, checkpoint, temperature in self._sittings(candidate, champion)[:2]
+        ]
+        theirs, ours = (found or [] for found in judged)
+        gathering = Gathering(self._cycle.id, self._cycle.seed, self._recipe, self._equipment, sealed)
+        found = gathering.gather(candidate, champion, ours, theirs)
+        self._progress.save()
+        return found
+
     def _sit(self, number: int, checkpoint: Checkpoint, temperature: float, sealed: SealedSet) -> ModelResults:
         folder = self._equipment.data / checkpoint.folder
         self._equipment.engine.load(folder, checkpoint.manifest)
-        sitting = Sitting(self._cycle.id, checkpoint.manifest, temperature, number, self._cycle.seed)
+        sitting = self._sitting(number, checkpoint, temperature)
         found = sit(sitting, sealed.tasks, self._equipment, Codec.load(folder))
         passed = sum(item.passed is True for item in found.items)
         self._progress.say("evaluation", f"{passed} of {len(found.items)} right", step=float(number + 1), steps=4.0)
@@ -175,7 +239,12 @@ class Night:
         if known:
             return known[0]
         decision = decision_on(
-            evaluation, self._equipment.policy, in_service=self._ledger.alias(CHAMPION), id=name, made_at=utc_now()
+            evaluation,
+            self._equipment.policy,
+            in_service=self._ledger.alias(CHAMPION),
+            history=history_of(evaluation, self._ledger),
+            id=name,
+            made_at=utc_now(),
         )
         self._ledger.put_decision(decision)
         return decision

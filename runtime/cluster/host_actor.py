@@ -148,7 +148,7 @@ class HostActor:
             if hello.backend is not self._settings.runtime.backend:
                 raise RefusedError(
                     f"this host runs code under {self._settings.runtime.backend}, not under {hello.backend}",
-                    hint="the policies of the hosts have to agree on [sandbox] model_code",
+                    hint="the policies of the hosts have to agree on [sandboxes] model_code",
                 )
             if self._settings.draining.exists():
                 raise BusyError("this host is leaving the cluster")

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-import pytest
+from collections.abc import Sequence
+from functools import cache
 
-from appliance.promotion import PromotionError, aliases_on_promotion, aliases_on_rollback, decision_on
+import pytest
+from good_evidence import gathered
+
+from appliance.promotion import (
+    PromotionError,
+    aliases_on_promotion,
+    aliases_on_rollback,
+    budget_of,
+    decision_on,
+    evidence_of,
+)
 from appliance.records import Approval, Evaluation, ItemResult, ModelResults
-from curriculum.sealed import sealed_set
+from curriculum.sealed import SealedSet, sealed_set
 from policies.decision import Decision, DecisionOutcome, GateOutcome
 from policies.policy import load
 
@@ -38,6 +49,7 @@ def evaluation(before: int = 4, after: int = 8, skip: int = 0) -> Evaluation:
         champion=results(CHAMPION, before),
         candidate_greedy=results(CANDIDATE, after, temperature=0.0),
         champion_greedy=results(CHAMPION, before, temperature=0.0),
+        gathered=gathered("2025-03-02T01:50:00+00:00"),
         created="2025-03-02T02:00:00+00:00",
     )
 
@@ -48,11 +60,13 @@ def decide(
     decisions: list[Decision] | None = None,
     *,
     in_service: str | None = CHAMPION,
+    history: Sequence[Evaluation] = (),
 ) -> Decision:
     return decision_on(
         evaluated,
         POLICY,
         in_service=in_service,
+        history=history,
         approvals=approvals or [],
         decisions=decisions or [],
         id="decision",
@@ -140,3 +154,91 @@ def test_rollback_brings_the_previous_champion_back_and_only_once() -> None:
     assert refused.value.hint
     with pytest.raises(PromotionError, match="already"):
         aliases_on_rollback(in_service=CHAMPION, previous=CHAMPION)
+
+
+# nights and quarters
+
+
+ONE = evaluation()
+
+
+@cache
+def answers(seed: int) -> tuple[SealedSet, tuple[ItemResult, ...], tuple[ItemResult, ...]]:
+    """Questions, and the answers of candidate and champion: of 25 questions 3 are gained and 1 is lost."""
+    sealed = sealed_set(400, seed=seed)
+    items = [
+        ItemResult(task=task.id, family=task.family, passed=None, calls=1, failed_calls=0) for task in sealed.tasks
+    ]
+    ours = tuple(item.model_copy(update={"passed": n % 25 < 16}) for n, item in enumerate(items))
+    theirs = tuple(item.model_copy(update={"passed": n % 25 < 13 or n % 25 == 24}) for n, item in enumerate(items))
+    return sealed, ours, theirs
+
+
+def night(
+    name: str, created: str, *, candidate: str = CANDIDATE, champion: str = CHAMPION, seed: int = 4
+) -> Evaluation:
+    """A candidate that is 8 points better, on questions of that seed's own."""
+    sealed, ours, theirs = answers(seed)
+    base = ONE
+    return base.model_copy(
+        update={
+            "id": name,
+            "created": created,
+            "sealed_set": sealed.digest,
+            "candidate": base.candidate.model_copy(update={"items": ours, "weights": candidate}),
+            "champion": base.champion.model_copy(update={"items": theirs, "weights": champion}),
+        }
+    )
+
+
+def test_fresh_nights_of_the_same_two_models_add_up() -> None:
+    nights = [night(f"n{day}", f"2025-03-0{day}T02:00:00+00:00", seed=day) for day in (1, 2)]
+    alone, both = (decide(nights[1], history=history) for history in ([], nights))
+    odds = [next(one for one in made.findings if one.gate == "evidence").figure or 0 for made in (alone, both)]
+    assert odds[1] > odds[0] ** 1.5 > 1
+    assert "after 2 nights" in next(one for one in both.findings if one.gate == "evidence").reason
+
+
+@pytest.mark.parametrize("fault", ["other champion", "later", "other questions", "had seen the questions"])
+def test_what_is_no_fair_earlier_night_of_the_same_two_adds_nothing(fault: str) -> None:
+    tonight = night("n2", "2025-03-02T02:00:00+00:00", seed=2)
+    other = night("n1", "2025-03-01T02:00:00+00:00", seed=1)
+    if fault == "other champion":
+        other = night("n1", other.created, champion="b" * 64, seed=1)
+    elif fault == "later":
+        other = night("n1", "2025-03-03T02:00:00+00:00", seed=1)
+    elif fault == "other questions":
+        other = other.model_copy(update={"sealed_set": "0" * 64})
+    else:
+        seen = gathered(other.created)
+        met = seen.contamination.model_copy(update={"found": 1}) if seen.contamination else None
+        other = other.model_copy(update={"gathered": seen.model_copy(update={"contamination": met})})
+    material = evidence_of(
+        tonight, in_service=CHAMPION, history=[other], approvals=[], decisions=[], policy_digest=POLICY.digest
+    )
+    assert material.earlier == ()
+
+
+def test_a_quarter_counts_each_pair_of_models_once_and_in_the_order_in_which_they_met() -> None:
+    history = [
+        night("old", "2024-12-31T02:00:00+00:00", candidate="1" * 64),
+        night("a1", "2025-01-01T02:00:00+00:00", candidate="2" * 64),
+        night("a2", "2025-01-02T02:00:00+00:00", candidate="2" * 64),
+        night("self", "2025-01-03T02:00:00+00:00", candidate=CHAMPION),
+        night("b", "2025-01-04T02:00:00+00:00", candidate="3" * 64),
+        night("c", "2025-01-05T02:00:00+00:00", candidate="4" * 64),
+    ]
+    assert [budget_of(one, history).before for one in history] == [0, 0, 0, 1, 1, 2]
+    assert budget_of(history[0], history).quarter == "2024-Q4"
+    again = night("old-again", "2025-02-01T02:00:00+00:00", candidate="1" * 64)
+    assert budget_of(again, history).quarter == "2024-Q4"
+
+
+def test_when_the_budget_is_spent_the_best_candidate_waits_for_the_next_quarter() -> None:
+    met = [
+        night(f"n{number}", f"2025-03-01T02:00:{number // 60:02}+00:00", candidate=f"{number:064x}")
+        for number in range(POLICY.promotion.evidence.candidates)
+    ]
+    held = decide(evaluation(), history=met)
+    assert "budget is spent" in held.reason
+    assert decide(evaluation(), history=met[1:]).reason == "approval: 0 of 1 people approved"

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policies.isolation import ORDER, Use, backend_for, backends_of, require_known_families, tier_for
-from policies.policy import Backend, Policy, PolicyError, Tier, load
+from policies.policy import Policy, PolicyError, load
+from policies.rules import Backend, Tier
 
 PURPOSES = st.sampled_from(["training", "evaluation", "jobs"])
 TIERS = st.sampled_from(ORDER)
@@ -23,8 +24,13 @@ def policy(
     packaged = load()
     return packaged.model_copy(
         update={
-            "tiers": packaged.tiers.model_copy(update={**(tiers or {}), "families": families or {}}),
-            "sandbox": packaged.sandbox.model_copy(update={"model_code": model_code, "tools": tools}),
+            "sandboxes": packaged.sandboxes.model_copy(
+                update={
+                    "model_code": model_code,
+                    "tools": tools,
+                    "tiers": packaged.sandboxes.tiers.model_copy(update={**(tiers or {}), "families": families or {}}),
+                }
+            ),
         }
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import sys
@@ -15,8 +16,10 @@ import tui_records as made
 from textual.pilot import Pilot
 from textual.widgets import ContentSwitcher, Input
 
+from appliance.client.person_keys import keys_folder, make_key, unlock
+from appliance.client.signing import admission
 from appliance.records import CycleState, JobState, Purpose, ToolStatus
-from tui.app import AssayApp, person
+from tui.app import AssayApp
 from tui.dialogs import Reading, SubmitDialog, TypedConfirmation
 from tui.panels import Absent, CyclePanel, Detail, RecordTable, Shown, TopLine
 from verifiers.spec import PredicateSpec
@@ -183,12 +186,32 @@ async def test_text_of_models_guests_and_strangers_is_shown_and_does_nothing(app
 
 
 # a word on the candidate
+PASSPHRASE = "correct horse"
+
+
+@pytest.fixture
+def ada(appliance: Appliance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The appliance runs, and ada has a key that it knows."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    appliance.start()
+    key = make_key(keys_folder(os.environ), "ada", PASSPHRASE)
+    appliance.core.trust.change_key(admission("ada", unlock(key, PASSPHRASE)))
+
+
+async def sign(pilot: Screen, digest: str, passphrase: str = PASSPHRASE) -> None:
+    """Types the digits, and then the passphrase."""
+    await type_and_enter(pilot, digest[:8])
+    await type_and_enter(pilot, passphrase)
+
+
 async def type_and_enter(pilot: Screen, typed: str) -> None:
     await pilot.press(*typed, "enter")
 
 
-async def test_the_candidate_goes_into_service_when_its_digits_were_typed(appliance: Appliance) -> None:
-    appliance.start()
+@pytest.mark.usefixtures("ada")
+async def test_the_candidate_goes_into_service_when_its_digits_were_typed_and_a_key_opened(
+    appliance: Appliance,
+) -> None:
     decision = made.put_night(appliance.core.ledger, appliance.data)
     ledger = appliance.core.ledger
     async with open_app(appliance).run_test(size=(80, 24)) as pilot:
@@ -199,14 +222,19 @@ async def test_the_candidate_goes_into_service_when_its_digits_were_typed(applia
         await type_and_enter(pilot, "deadbeef")
         assert "nothing was done" in everything(pilot)
         assert ledger.approvals() == []
-        pilot.app.screen.query_one(Input).value = ""
-        await type_and_enter(pilot, decision.candidate[:8])
+        pilot.app.screen.query_one("#dialog-typed", Input).value = ""
+        assert decision.digest() in everything(pilot)
+        await sign(pilot, decision.candidate, "wrong horse")
+        await until(pilot, lambda: "does not open" in everything(pilot))
+        assert ledger.approvals() == []
+        assert "wrong horse" not in pilot.app.export_screenshot().replace("&#160;", " ")
+        await type_and_enter(pilot, PASSPHRASE)
         await until(pilot, lambda: ledger.alias("champion") == decision.candidate)
         await until(pilot, lambda: len(pilot.app.screen_stack) == 1)
         await until(pilot, lambda: f"champion {decision.candidate[:8]}" in text(pilot, TopLine))
         assert "candidate" not in text(pilot, TopLine)
         (approval,) = ledger.approvals()
-        assert (approval.person, approval.verdict, approval.decision) == (person(), "approve", decision.digest())
+        assert (approval.person, approval.verdict, approval.decision) == ("ada", "approve", decision.digest())
 
         await pilot.press("b")
         await type_and_enter(pilot, str(decision.champion)[:8])
@@ -214,47 +242,47 @@ async def test_the_candidate_goes_into_service_when_its_digits_were_typed(applia
         await until(pilot, lambda: f"champion {str(decision.champion)[:8]}" in text(pilot, TopLine))
 
 
+@pytest.mark.usefixtures("ada")
 async def test_a_rejected_candidate_is_none_any_more(appliance: Appliance) -> None:
-    appliance.start()
     decision = made.put_night(appliance.core.ledger, appliance.data)
     async with open_app(appliance).run_test(size=(80, 24)) as pilot:
         await shown(pilot)
         await pilot.press("r")
-        await type_and_enter(pilot, decision.candidate[:8])
+        await sign(pilot, decision.candidate)
         await until(pilot, lambda: "candidate" not in text(pilot, TopLine))
     assert appliance.core.ledger.alias("champion") == decision.champion
     assert [approval.verdict for approval in appliance.core.ledger.approvals()] == ["reject"]
 
 
+@pytest.mark.usefixtures("ada")
 async def test_what_the_policy_refuses_is_said_with_what_would_change_it(appliance: Appliance) -> None:
-    appliance.start()
     decision = made.put_candidate(appliance.core.ledger, appliance.data, better=False)
     async with open_app(appliance).run_test(size=(80, 24)) as pilot:
         await shown(pilot)
         await pilot.press("a")
-        await type_and_enter(pilot, decision.candidate[:8])
+        await sign(pilot, decision.candidate)
         await until(pilot, lambda: "does not admit" in everything(pilot))
         assert isinstance(pilot.app.screen, TypedConfirmation)
         await pilot.press("escape")
     assert appliance.core.ledger.alias("champion") == decision.champion
 
 
+@pytest.mark.usefixtures("ada")
 async def test_a_word_on_a_decision_that_is_not_the_newest_any_more_is_refused(appliance: Appliance) -> None:
-    appliance.start()
     decision = made.put_night(appliance.core.ledger, appliance.data)
     async with open_app(appliance).run_test(size=(80, 24)) as pilot:
         await shown(pilot)
         await pilot.press("a")
         newer = decision.model_copy(update={"id": "newer", "reason": "decided anew"})
         appliance.core.ledger.put_decision(newer)
-        await type_and_enter(pilot, decision.candidate[:8])
+        await sign(pilot, decision.candidate)
         await until(pilot, lambda: "newer decision" in everything(pilot))
         await pilot.press("escape")
     assert appliance.core.ledger.approvals() == []
 
 
+@pytest.mark.usefixtures("ada")
 async def test_escape_leaves_everything_as_it_is(appliance: Appliance) -> None:
-    appliance.start()
     decision = made.put_night(appliance.core.ledger, appliance.data)
     async with open_app(appliance).run_test(size=(80, 24)) as pilot:
         await shown(pilot)
@@ -262,6 +290,19 @@ async def test_escape_leaves_everything_as_it_is(appliance: Appliance) -> None:
         assert len(pilot.app.screen_stack) == 1
     assert appliance.core.ledger.alias("champion") == decision.champion
     assert appliance.core.ledger.approvals() == []
+
+
+async def test_without_a_key_of_ones_own_there_is_nothing_to_sign_with(
+    appliance: Appliance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    appliance.start()
+    made.put_night(appliance.core.ledger, appliance.data)
+    async with open_app(appliance).run_test(size=(80, 24)) as pilot:
+        await shown(pilot)
+        await pilot.press("a")
+        assert len(pilot.app.screen_stack) == 1
+        assert any("assay key new" in notice.message for notice in pilot.app._notifications)
 
 
 # jobs

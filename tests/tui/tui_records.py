@@ -7,6 +7,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
 
+from good_evidence import gathered
+
 from appliance.learning.folders import write_by_digest
 from appliance.ledger.ledger import Ledger
 from appliance.promotion import decision_on
@@ -188,6 +190,7 @@ def evaluation(candidate: str, champion: str, *, better: bool = True) -> Evaluat
         champion=results(champion, before, 1.0),
         candidate_greedy=results(candidate, after, 0.0),
         champion_greedy=results(champion, before, 0.0),
+        gathered=gathered(at(-1)),
         created=at(-1),
     )
 
@@ -201,7 +204,9 @@ def put_candidate(ledger: Ledger, data: Path, *, better: bool = True) -> Decisio
         ledger.put_checkpoint(one)
     ledger.set_aliases({"champion": champion.manifest, "candidate": candidate.manifest}, "trained", at(-1))
     ledger.put_evaluation(found)
-    decision = decision_on(found, load(), in_service=champion.manifest, id=f"{found.id}.decision", made_at=at(0))
+    decision = decision_on(
+        found, load(), in_service=champion.manifest, history=[], id=f"{found.id}.decision", made_at=at(0)
+    )
     ledger.put_decision(decision)
     return decision
 

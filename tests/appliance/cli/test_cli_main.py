@@ -42,7 +42,9 @@ def test_the_commands_are_those_that_the_product_promises() -> None:
     promised += "model/approve model/reject model/rollback config/show cycle/start cycle/ls sandbox/run sandbox/shell "
     promised += "sandbox/snapshot sandbox/rm sandbox/ls sandbox/stats sandbox/sweep sandbox/selftest sandbox/bench "
     promised += "check/answer check/smt check/lean check/code check/checklist check/selftest "
-    promised += "broker cluster/start cluster/join cluster/status cluster/leave"
+    promised += "key/new key/ls key/show key/admit key/revoke audit/ls audit/verify audit/export audit/renew "
+    promised += "policy/check policy/explain policy/backtest policy/simulate policy/budget policy/sign "
+    promised += "model/provenance broker cluster/start cluster/join cluster/status cluster/leave"
     assert {"/".join(words) for words in commands()} == set(promised.split())
 
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
+import people
 import pytest
+from good_evidence import gathered
+from people import admit, approve, newest, reject, word
 
 from appliance.config import Settings
 from appliance.daemon.core import Core
@@ -13,6 +16,7 @@ from appliance.daemon.errors import NotThereError, RefusedByPolicyError
 from appliance.errors import exit_code
 from appliance.learning.errors import CheckpointError
 from appliance.learning.folders import write_by_digest
+from appliance.ledger.history import history_of
 from appliance.ledger.ledger import Ledger
 from appliance.promotion import PromotionError, decision_on
 from appliance.records import Checkpoint, Evaluation, ItemResult, ModelResults
@@ -62,11 +66,20 @@ def put_decided(core: Core, champion: str, content: bytes, *, before: int = 3, a
         champion=results(champion, before, 1.0),
         candidate_greedy=results(candidate, after, 0.0),
         champion_greedy=results(champion, before, 0.0),
+        gathered=gathered(AT),
         created=AT,
+        policy=core.policy.digest,
     )
     core.ledger.put_evaluation(evaluation)
     core.ledger.put_decision(
-        decision_on(evaluation, core.policy, in_service=champion, id=f"decided-{candidate[:6]}", made_at=AT)
+        decision_on(
+            evaluation,
+            core.policy,
+            in_service=champion,
+            history=history_of(evaluation, core.ledger),
+            id=f"decided-{candidate[:6]}",
+            made_at=AT,
+        )
     )
     core.ledger.set_aliases({"candidate": candidate}, "trained", AT)
     return candidate
@@ -78,6 +91,7 @@ def core(data):
     with Core(Settings(data=data), now=lambda: "2026-01-02T04:04:05.000+00:00") as running:
         champion = put_model(data, running.ledger, b"champion")
         running.ledger.set_aliases({"champion": champion}, "first", AT)
+        admit(running, "ada", "bob")
         yield running
 
 
@@ -85,7 +99,7 @@ def test_an_approved_candidate_goes_into_service_and_can_be_taken_back(core) -> 
     champion = core.ledger.alias("champion")
     candidate = put_decided(core, champion, b"better")
     shown = core.ledger.decisions(candidate=candidate)[0]
-    approved = core.approve(candidate[:8], "ada", shown.digest())
+    approved = core.approve(candidate[:8], word(core, shown))
     assert approved.decision.outcome is DecisionOutcome.PROMOTE
     assert approved.approval.decision == shown.digest()
     assert approved.aliases == {"champion": candidate, "candidate": None, "previous": champion}
@@ -100,7 +114,7 @@ def test_an_approval_does_not_make_a_candidate_better(core) -> None:
     champion = core.ledger.alias("champion")
     candidate = put_decided(core, champion, b"worse", before=8, after=3)
     with pytest.raises(RefusedByPolicyError, match="improvement") as met:
-        core.approve("candidate", "ada")
+        approve(core, "candidate")
     assert (exit_code(met.value), bool(met.value.hint)) == (4, True)
     assert core.ledger.alias("champion") == champion
     assert [approval.person for approval in core.ledger.approvals(candidate=candidate)] == ["ada"]
@@ -110,8 +124,10 @@ def test_an_approval_does_not_make_a_candidate_better(core) -> None:
 def test_a_word_on_another_decision_than_the_newest_has_no_effect(core) -> None:
     champion = core.ledger.alias("champion")
     candidate = put_decided(core, champion, b"better")
-    with pytest.raises(RefusedByPolicyError, match="newer decision"):
-        core.approve(candidate, "ada", "0" * 64)
+    stale = newest(core, candidate).model_copy(update={"reason": "it is the best that there ever was"})
+    with pytest.raises(RefusedByPolicyError, match="another decision: there is a newer"):
+        core.approve(candidate, word(core, stale))
+    assert people.refusals(core) == ["another decision"]
     assert core.ledger.approvals(candidate=candidate) == []
     assert core.ledger.alias("champion") == champion
 
@@ -132,7 +148,7 @@ def test_what_is_not_on_disk_byte_by_byte_never_goes_into_service(core, data, ha
         else:
             (data / "models" / champion).rename(folder)
     with pytest.raises(CheckpointError) as met:
-        core.approve("candidate", "ada")
+        approve(core, "candidate")
     assert exit_code(met.value) == 5
     assert core.ledger.alias("champion") == champion
     assert core.ledger.approvals(candidate=candidate) == []
@@ -141,13 +157,13 @@ def test_what_is_not_on_disk_byte_by_byte_never_goes_into_service(core, data, ha
 def test_a_rejected_candidate_is_out_and_stays_out_until_the_same_person_approves(core) -> None:
     champion = core.ledger.alias("champion")
     candidate = put_decided(core, champion, b"better")
-    rejected = core.reject("candidate", "ada")
+    rejected = reject(core, "candidate")
     assert rejected.decision.outcome is DecisionOutcome.REJECT
     assert rejected.aliases == {"champion": champion, "candidate": None, "previous": None}
     with pytest.raises(NotThereError, match="no candidate"):
-        core.approve("candidate", "bob")
+        approve(core, "candidate", "bob")
     with pytest.raises(RefusedByPolicyError, match="approval"):
-        core.approve(candidate, "bob")
+        approve(core, candidate, "bob")
     assert core.ledger.alias("champion") == champion
 
 
@@ -155,28 +171,30 @@ def test_a_candidate_that_was_compared_with_an_earlier_champion_is_not_admitted(
     champion = core.ledger.alias("champion")
     first = put_decided(core, champion, b"better")
     second = put_decided(core, champion, b"also better")
-    core.approve(first, "ada")
+    approve(core, first)
     with pytest.raises(RefusedByPolicyError, match="another champion"):
-        core.approve(second, "ada")
+        approve(core, second)
     assert core.ledger.alias("champion") == first
     with pytest.raises(RefusedByPolicyError, match="in service already"):
-        core.approve(first, "ada")
+        approve(core, first)
 
 
 def test_of_many_who_approve_at_once_one_moves_the_aliases(core) -> None:
     champion = core.ledger.alias("champion")
     candidate = put_decided(core, champion, b"better")
     outcomes: list[str] = []
+    admit(core, *(f"person{n}" for n in range(8)))
+    words = [word(core, newest(core, candidate), f"person{n}") for n in range(8)]
 
-    def approve(person: str) -> None:
+    def say(envelope: bytes) -> None:
         try:
-            core.approve(candidate, person)
+            core.approve(candidate, envelope)
         except RefusedByPolicyError:
             outcomes.append("refused")
         else:
             outcomes.append("promoted")
 
-    threads = [threading.Thread(target=approve, args=(f"person {n}",)) for n in range(8)]
+    threads = [threading.Thread(target=say, args=(envelope,)) for envelope in words]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -1,4 +1,4 @@
-"""A person's word at the command line: what is shown is what is approved, and one command takes it back."""
+"""A person's word at the command line: what is shown is what is signed, and one command takes it back."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import test_daemon_governance as built
 
 from appliance.config import Settings
 from appliance.daemon.core import Core, utc_now
+
+PASSPHRASE = "correct horse battery"
 
 
 @pytest.fixture
@@ -21,7 +23,15 @@ def models(data, monkeypatch: pytest.MonkeyPatch) -> tuple[str, str]:
         return champion, built.put_decided(core, champion, b"candidate")
 
 
-def test_a_candidate_is_looked_at_approved_in_service_and_taken_back(start, assay, models) -> None:
+@pytest.fixture
+def person(assay, tmp_path):
+    """Runs a command that signs; `person("new", "ada")` makes a key."""
+    secret = tmp_path / "passphrase"
+    secret.write_text(f"{PASSPHRASE}\n")
+    return lambda *words, **environ: assay(*words, "--passphrase-file", str(secret), **environ)
+
+
+def test_a_candidate_is_looked_at_approved_in_service_and_taken_back(start, assay, person, models) -> None:
     champion, candidate = models
     start().ready().close()
     shown = assay("model", "show", "candidate")
@@ -32,19 +42,90 @@ def test_a_candidate_is_looked_at_approved_in_service_and_taken_back(start, assa
     assert decision["outcome"] == "hold"
     digest = shown.stdout.split()[-1]
 
-    stale = assay("model", "approve", "candidate", "--decision", "0" * 64)
+    keyless = person("model", "approve", "candidate", "--decision", digest)
+    assert (keyless.returncode, "assay key new" in keyless.stderr) == (2, True)
+    made = person("key", "new", "--as", "ada")
+    assert (made.returncode, "trusted on first use" in made.stdout) == (0, True), made.stderr
+    stale = person("model", "approve", "candidate", "--decision", "0" * 64)
     assert (stale.returncode, "newer decision" in stale.stderr) == (4, True)
-    approved = assay("model", "approve", candidate[:8], "--decision", digest)
+    unconfirmed = person("model", "approve", "candidate")
+    assert (unconfirmed.returncode, digest in unconfirmed.stdout, candidate in unconfirmed.stdout) == (2, True, True)
+    approved = person("model", "approve", candidate[:8], "--decision", digest)
     assert (approved.returncode, candidate[:12] in approved.stdout) == (0, True), approved.stderr
     assert json.loads(assay("status", "--json").stdout)["aliases"]["champion"] == candidate
     assert candidate[:12] in assay("status").stdout
-    again = assay("model", "approve", candidate[:8])
+    newest = json.loads(assay("model", "show", candidate, "--json").stdout)[0]
+    assert newest["outcome"] == "promote"
+    again = person(
+        "model", "approve", candidate[:8], "--decision", assay("model", "show", candidate).stdout.split()[-1]
+    )
     assert (again.returncode, "in service already" in again.stderr) == (4, True)
 
     back = assay("model", "rollback", "--reason", "it felt wrong", "--json")
     assert json.loads(back.stdout)["champion"] == champion
     once_more = assay("model", "rollback")
     assert (once_more.returncode, "no earlier champion" in once_more.stderr) == (4, True)
+    kinds = [entry["kind"] for entry in json.loads(assay("audit", "ls", "--json").stdout)]
+    assert kinds[:4] == ["aliases", "aliases", "decision", "word"]
+
+
+def test_a_second_person_is_admitted_by_the_first_and_revoked_by_anybody(start, assay, person, models, data) -> None:
+    start().ready().close()
+    person("key", "new", "--as", "ada")
+    waiting = person("key", "new", "--as", "bob")
+    assert (waiting.returncode, "not known yet" in waiting.stdout) == (0, True), waiting.stderr
+    file = next((data.parent / "config").rglob("bob.admission"))
+    several = person("key", "admit", str(file))
+    assert (several.returncode, "--as NAME" in several.stderr) == (2, True)
+    unconfirmed = person("key", "admit", str(file), "--as", "ada", "--confirm", "yes")
+    assert (unconfirmed.returncode, "nothing was done" in unconfirmed.stderr) == (2, True)
+    print_ = next(line.split()[-1] for line in unconfirmed.stdout.splitlines() if line.startswith("fingerprint"))
+    admitted = person("key", "admit", str(file), "--as", "ada", "--confirm", print_.removeprefix("SHA256:"))
+    assert (admitted.returncode, "admitted by ada" in admitted.stdout) == (0, True), admitted.stderr
+    assert not file.exists()
+    listed = json.loads(assay("key", "ls", "--json").stdout)
+    assert [(key["person"], key["admitted_by"]) for key in listed["keys"]] == [("ada", []), ("bob", ["ada"])]
+    assert sorted(listed["machines"].values()) == ["daemon", "trainer"]
+    assert "trusted on first use" in assay("key", "ls").stdout
+    assert print_ in assay("key", "show", "bob").stdout
+    gone = person(
+        "key", "revoke", "bob", "--as", "ada", "--reason", "left", "--confirm", print_.removeprefix("SHA256:")
+    )
+    assert (gone.returncode, "is revoked" in gone.stdout) == (0, True), gone.stderr
+    late = person("model", "approve", "candidate", "--as", "bob", "--decision", decision_of(assay))
+    assert (late.returncode, "revoked key" in late.stderr) == (4, True)
+
+
+def decision_of(assay) -> str:
+    return assay("model", "show", "candidate").stdout.split()[-1]
+
+
+def test_an_edited_policy_takes_effect_with_a_signature(start, assay, person, data) -> None:
+    start().ready().close()
+    person("key", "new", "--as", "ada")
+    before = json.loads(assay("status", "--json").stdout)["policy"]
+    packaged = (data / "policy" / "in-force.toml").read_text()
+    (data / "policy.toml").write_text(packaged.replace("min_gain = 1.0", "min_gain = 2.0"))
+    assert json.loads(assay("status", "--json").stdout)["policy"] == before
+    wrong = person("policy", "sign", "--confirm", "whatever")
+    assert (wrong.returncode, "+min_gain = 2.0" in wrong.stdout) == (2, True), wrong.stderr
+    digest = next(line.split()[-1] for line in wrong.stdout.splitlines() if line.startswith("to be"))
+    signed = person("policy", "sign", "--confirm", digest)
+    assert (signed.returncode, "is in force" in signed.stdout) == (0, True), signed.stderr
+    assert json.loads(assay("status", "--json").stdout)["policy"] == digest
+    (data / "policy.toml").write_text("version = 3\n")
+    broken = person("policy", "sign", "--confirm", digest)
+    assert (broken.returncode, "missing" in broken.stderr) == (2, True)
+
+
+def test_a_log_is_verified_without_the_daemon_and_its_first_bad_entry_named(assay, models, data) -> None:
+    sound = assay("audit", "verify", "--json")
+    assert (sound.returncode, json.loads(sound.stdout)["holds"]) == (0, True), sound.stderr
+    path = data / "audit" / "log.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:2], *lines[3:]]))
+    bad = assay("audit", "verify")
+    assert (bad.returncode, "entry 2 is the first bad one" in bad.stdout) == (1, True), bad.stderr
 
 
 def test_a_model_without_a_decision_is_shown_as_such(start, assay, models) -> None:

@@ -91,9 +91,9 @@ def later_scripts(tmp_path: Path) -> Path:
     """The packaged migrations and one more, as a later version would have it."""
     scripts = tmp_path / "later"
     shutil.copytree(schema.SCRIPTS, scripts, ignore=shutil.ignore_patterns("__pycache__"))
-    text = "from alembic import op\nimport sqlalchemy as sa\nrevision = '0002'\ndown_revision = '0001'\n"
+    text = f"from alembic import op\nimport sqlalchemy as sa\nrevision = '9999'\ndown_revision = '{schema.NEWEST}'\n"
     text += "def upgrade():\n    op.add_column('events', sa.Column('source', sa.String()))\n"
-    (scripts / "versions" / "r0002_source.py").write_text(text)
+    (scripts / "versions" / "r9999_source.py").write_text(text)
     return scripts
 
 
@@ -107,7 +107,7 @@ def test_an_older_ledger_is_backed_up_and_then_migrated(path: Path, later_script
         ledger.put_cycle(made.cycle())
     Database(path, later_scripts).close()
     assert "source" in columns(path, "events")
-    backup = path.with_name("ledger.sqlite3.before-migration-from-0001")
+    backup = path.with_name(f"ledger.sqlite3.before-migration-from-{schema.NEWEST}")
     assert "source" not in columns(backup, "events")
     assert backup.stat().st_mode & 0o777 == 0o600
     with SqliteLedger(backup) as old:
@@ -117,11 +117,11 @@ def test_an_older_ledger_is_backed_up_and_then_migrated(path: Path, later_script
 def test_a_migration_that_fails_leaves_the_ledger_as_it_was(path: Path, later_scripts: Path) -> None:
     with SqliteLedger(path) as ledger:
         ledger.put_cycle(made.cycle())
-    script = later_scripts / "versions" / "r0002_source.py"
+    script = later_scripts / "versions" / "r9999_source.py"
     script.write_text(script.read_text() + "    op.execute('DROP TABLE cycles')\n    op.execute('not SQL')\n")
     with pytest.raises(LedgerError, match="could not be migrated") as caught:
         Database(path, later_scripts)
-    assert "before-migration-from-0001" in caught.value.hint
+    assert f"before-migration-from-{schema.NEWEST}" in caught.value.hint
     assert "source" not in columns(path, "events")
     with SqliteLedger(path) as ledger:
         assert ledger.cycles() == [made.cycle()]

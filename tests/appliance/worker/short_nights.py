@@ -36,7 +36,7 @@ SHORT = Recipe(
         checkpoint_every=1,
     ),
     agent=AgentBudget(concurrent=48),
-    evaluation=EvaluationRecipe(sealed_items=10),
+    evaluation=EvaluationRecipe(sealed_items=10, unsolvable_items=4),
 )
 
 
@@ -54,11 +54,13 @@ def cycle_of(name: str, seed: int = 0, recipe: Recipe = SHORT) -> Cycle:
     )
 
 
-def run_night(equipment: Equipment, name: str, *, model: Path | None = FIXTURE, recipe: Recipe = SHORT) -> Decision:
+def run_night(
+    equipment: Equipment, name: str, *, model: Path | None = FIXTURE, recipe: Recipe = SHORT, seed: int = 0
+) -> Decision:
     """Runs the cycle of that name from wherever the ledger says it is."""
     known = equipment.ledger.cycle(name)
     if known is None:
-        known = cycle_of(name, recipe=recipe)
+        known = cycle_of(name, seed, recipe)
         equipment.ledger.put_cycle(known)
     progress = Progress(known, equipment.ledger, time.monotonic)
     return Night(known, equipment, progress, model).run()

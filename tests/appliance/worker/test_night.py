@@ -11,9 +11,11 @@ from short_nights import SHORT, run_night
 from appliance.learning.checkpoints import verify
 from appliance.ledger.ledger import LedgerError
 from appliance.ledger.sqlite import SqliteLedger
+from appliance.promotion import decision_on
 from appliance.records import CycleState, StepRecord
 from appliance.worker.equipment import Equipment
 from appliance.worker.practice import tasks_with_signal
+from appliance.worker.progress import utc_now
 from appliance.worker.seeds import derive
 from curriculum.registry import make_problem
 from curriculum.sealed import question_key, sealed_set
@@ -35,7 +37,7 @@ def counts(ledger: SqliteLedger, name: str) -> dict[str, int]:
 WHOLE = {
     "train": 3 * 4 * 8,
     "validation": 3 * 4,
-    "evaluation": 4 * 10,
+    "evaluation": 4 * 10 + 4,
     "steps": 3,
     "checkpoints": 2,
     "evaluations": 1,
@@ -57,6 +59,54 @@ def test_a_night_leaves_every_record_and_waits_for_a_person(equipment: Equipment
     assert verify(equipment.data / candidate.folder) == candidate.manifest
     assert ledger.alias("candidate") == candidate.manifest
     assert list((equipment.data / "cycles").iterdir()) == []
+
+
+def test_a_night_measures_what_the_gates_ask_for(equipment: Equipment, ledger: SqliteLedger) -> None:
+    run_night(equipment, "n")
+    (evaluation,) = ledger.evaluations()
+    found = evaluation.gathered
+    assert found.selftest is not None
+    assert (found.selftest.accepted, found.selftest.rejected, found.selftest.untested) == (0, 0, ())
+    assert found.selftest.attacks > 20
+    assert found.selftest.tested == found.selftest.installed
+    assert found.hacks is not None
+    assert (found.hacks.impossible, found.hacks.passed, found.hacks.answers) == (4, 0, 10)
+    assert found.contamination is not None
+    assert (found.contamination.sealed, found.contamination.found) == (10, 0)
+    assert found.contamination.trained >= 3 * 4
+    assert found.egress is not None
+    assert (found.egress.held, found.egress.open) == (found.egress.tried, ())
+    assert found.drift is not None
+    assert found.drift.tokens > 0
+    assert 0 < found.drift.kl_champion == found.drift.kl_base < 1
+    assert found.drift.length > 0
+
+
+def test_a_candidate_held_for_want_of_evidence_is_asked_fresh_questions_and_none_is_trained(
+    equipment: Equipment, ledger: SqliteLedger
+) -> None:
+    first = run_night(equipment, "n")
+    (evaluation,) = ledger.evaluations()
+    better = tuple(item.model_copy(update={"passed": True}) for item in evaluation.candidate.items)
+    wish = evaluation.model_copy(
+        update={"id": "wish", "candidate": evaluation.candidate.model_copy(update={"items": better})}
+    )
+    ledger.put_evaluation(wish)
+    held = decision_on(
+        wish, equipment.policy, in_service=first.champion, history=[], id="wish.decision", made_at=utc_now()
+    )
+    assert held.outcome is DecisionOutcome.HOLD
+    ledger.put_decision(held)
+    second = run_night(equipment, "m", seed=1)
+    assert second.candidate == first.candidate
+    assert ledger.recorded_steps("m") == []
+    assert ledger.rollout_counts("m") == {"evaluation": 4 * 10 + 4}
+    evaluated = ledger.evaluation("m.evaluation")
+    assert evaluated is not None
+    assert evaluated.sealed_set != evaluation.sealed_set
+    assert evaluated.gathered.contamination is not None
+    assert evaluated.gathered.contamination.found == 0
+    assert "after 3 nights" in next(one.reason for one in second.findings if one.gate == "evidence")
 
 
 def test_all_code_ran_in_sandboxes_and_sealed_questions_never_in_training(

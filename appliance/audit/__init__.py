@@ -1,0 +1,1 @@
+"""The audit log on disk, and the machine's own keys."""

@@ -1,0 +1,223 @@
+"""The audit log on disk: `audit/log.jsonl` in the data folder, with its newest line in the ledger as well.
+
+What always holds: an entry is first in the ledger (one transaction, on disk), then at the end of the file (synced), and
+`append` returns after both. So a kill or a power cut between the two leaves a file whose end is a beginning of the line
+that the ledger holds, and the next start completes it. Where either cannot be written, the entry is taken back and
+`append` raises: what was to be logged must then not happen. Anything else than that at the end of the file, and
+anything at all before it, was not done by this program: the log is then refused, and kept as it is.
+
+One process has it open (the one that holds the data folder's lock); its threads may share it. Not promised: an entry
+says what was about to happen, and a kill may come right after it.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Protocol
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from pydantic import JsonValue
+
+from appliance.audit.errors import AuditBroken, AuditError
+from policies import audit
+from policies.audit import START, Entry, Found, Head
+
+REPAIR = (
+    "`assay audit verify` says what is wrong; put back a copy of the data folder from before, or begin a new log with "
+    "`assay audit renew`, which keeps this one and forgets whose keys are known"
+)
+
+
+class Heads(Protocol):
+    """Where the newest line is kept apart from the file."""
+
+    def audit_head(self) -> bytes | None: ...
+
+    def put_audit_head(self, line: bytes | None) -> None:
+        """On disk when it returns; None for a log without an entry."""
+        ...
+
+
+def log_file(data: Path) -> Path:
+    return data / "audit" / "log.jsonl"
+
+
+def lines_of(path: Path) -> Iterator[bytes]:
+    """The lines of a log, each with its line feed if it has one. Raises OSError."""
+    with path.open("rb") as source:
+        yield from source
+
+
+class AuditLog:
+    """Opens the log at `path`, completes its end, and checks the whole chain. `now` gives UTC in ISO 8601.
+
+    Raises AuditBroken for a log that somebody changed, AuditError where it cannot be read or written.
+    """
+
+    def __init__(self, path: Path, key: Ed25519PrivateKey, heads: Heads, now: Callable[[], str]) -> None:
+        self.path = path
+        self._key = key
+        self._heads = heads
+        self._now = now
+        self._lock = threading.RLock()
+        self._unsure = ""
+        self.latest = ""
+        """The latest time of any entry; empty while there is none."""
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+            self._file = os.open(path, flags, 0o600)
+            _sync_folder(path.parent)
+        except OSError as error:
+            raise _failed(path, error) from error
+        try:
+            self._open()
+        except BaseException:
+            os.close(self._file)
+            raise
+
+    def close(self) -> None:
+        """Every later call raises AuditError."""
+        with self._lock:
+            if self._file >= 0:
+                os.close(self._file)
+                self._file = -1
+
+    def append(self, kind: str, **what: JsonValue) -> Entry:
+        """Puts an entry on record, under its kind (`decision`, `key.admitted`). Raises AuditError, or what the ledger
+        raises; nothing is then on record, and nothing must happen."""
+        with self._lock:
+            self._require_usable()
+            entry = Entry(number=self._number, previous=self._previous, at=self._now(), kind=kind, what=what)
+            line = audit.write(entry, self._key)
+            before = self._heads.audit_head()
+            self._heads.put_audit_head(line)
+            try:
+                self._write(line)
+            except OSError as error:
+                self._take_back(before, error)
+                raise _failed(self.path, error) from error
+            self._count(entry, line)
+            return entry
+
+    def entries(self) -> Iterator[Entry]:
+        """Every entry from the first on."""
+        try:
+            for line in lines_of(self.path):
+                yield audit.read(line)
+        except OSError as error:
+            raise _failed(self.path, error) from error
+
+    def export(self) -> Iterator[bytes]:
+        """The lines as they are now, and the signed line that ends them."""
+        with self._lock:
+            self._require_usable()
+            lines = list(lines_of(self.path))
+            return audit.export(lines, self._key, self._now())
+
+    def check(self) -> Found:
+        """Reads everything again, each signature too."""
+        with self._lock:
+            self._require_usable()
+            head = self._heads.audit_head()
+            known = [Head.of(head)] if head is not None else []
+            return audit.check(lines_of(self.path), self._key.public_key(), known=known)
+
+    @property
+    def head(self) -> Head | None:
+        """The newest entry's."""
+        return Head(self._number - 1, self._previous) if self._number else None
+
+    def _open(self) -> None:
+        self._number, self._previous, self._bytes = 0, START, 0
+        try:
+            content = list(lines_of(self.path))
+        except OSError as error:
+            raise _failed(self.path, error) from error
+        newest = self._heads.audit_head()
+        if newest is None:
+            if content:
+                raise self._broken(0, "the ledger knows of no entry: it, or this file, was exchanged")
+            return
+        try:
+            head = audit.read(newest)
+        except ValueError as error:
+            raise self._broken(len(content), f"the ledger's copy of the newest entry: {error}") from error
+        content, missing = _completed(content, newest, head)
+        known = Head(head.number, audit.digest_of(newest))
+        found = audit.check(content, self._key.public_key(), known=[known], signatures=False)
+        if found.bad is not None:
+            # The chain alone is quick, and may find a changed entry only by the one after it.
+            found = audit.check(content, self._key.public_key(), known=[known])
+        if found.bad is not None:
+            raise self._broken(found.bad, found.problem)
+        if found.head != known:
+            raise self._broken(head.number + 1, "the ledger does not know of it")
+        for line in content:
+            self._count(audit.read(line), line)
+        if missing:
+            try:
+                self._write(missing)
+            except OSError as error:
+                raise _failed(self.path, error) from error
+            self.append("audit.completed", bytes=len(missing))
+
+    def _broken(self, number: int, problem: str) -> AuditBroken:
+        return AuditBroken(f"the audit log {self.path} does not hold: entry {number}: {problem}", number, hint=REPAIR)
+
+    def _write(self, line: bytes) -> None:
+        left = memoryview(line)
+        while left:
+            left = left[os.write(self._file, left) :]
+        os.fsync(self._file)
+
+    def _take_back(self, before: bytes | None, error: OSError) -> None:
+        """The file and the ledger as they were; where that fails too, nothing more is logged before the next start."""
+        try:
+            os.ftruncate(self._file, self._bytes)
+            os.fsync(self._file)
+            self._heads.put_audit_head(before)
+        except Exception as second:  # noqa: BLE001 - whatever it is, this log is not sure of itself any more
+            self._unsure = f"{error.strerror}, and then {second}"
+
+    def _count(self, entry: Entry, line: bytes) -> None:
+        self._number, self._previous = entry.number + 1, audit.digest_of(line)
+        self._bytes += len(line)
+        self.latest = max(self.latest, entry.at)
+
+    def _require_usable(self) -> None:
+        if self._file < 0:
+            raise AuditError("the audit log is closed", hint="the daemon is stopping: start it again")
+        if self._unsure:
+            raise AuditError(
+                f"the audit log {self.path} could not be written: {self._unsure}",
+                hint="see to the disk, then start the daemon again",
+            )
+
+
+def _completed(content: list[bytes], newest: bytes, head: Entry) -> tuple[list[bytes], bytes]:
+    """The lines, with the end that a kill left out, and that end; as they are where it was something else."""
+    torn = content[-1] if content and not content[-1].endswith(b"\n") else b""
+    whole = content[:-1] if torn else content
+    previous = audit.digest_of(whole[-1]) if whole else START
+    if not newest.startswith(torn) or (head.number, head.previous) != (len(whole), previous):
+        return content, b""
+    return [*whole, newest], newest[len(torn) :]
+
+
+def _failed(path: Path, error: OSError) -> AuditError:
+    return AuditError(
+        f"the audit log {path} cannot be used: {error.strerror}",
+        hint="free some space, or make it writable for the daemon's user: what cannot be logged does not happen",
+    )
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

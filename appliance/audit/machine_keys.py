@@ -1,0 +1,71 @@
+"""The machine's own keys: `keys/daemon.pem` signs the audit log, `keys/trainer.pem` what a night says of a checkpoint.
+
+What always holds: each is made at the first start, belongs to nobody, and is in the register of machines, so that no
+word, no admission and no edit of a policy counts with it. The files are 0600 and not encrypted: they have to work at
+night, when nobody is there to type. Whoever is the daemon's user has them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
+
+from appliance.audit.errors import AuditError
+from appliance.private_file import write_private
+from policies.envelopes import PublicKey
+
+Machine = Literal["daemon", "trainer"]
+MACHINES: tuple[Machine, ...] = ("daemon", "trainer")
+
+
+def key_file(data: Path, machine: Machine) -> Path:
+    return data / "keys" / f"{machine}.pem"
+
+
+def public_file(data: Path, machine: Machine) -> Path:
+    """For people, and for whoever checks an export elsewhere: `ssh-ed25519 AAAA... daemon`."""
+    return data / "keys" / f"{machine}.pub"
+
+
+def load_key(data: Path, machine: Machine) -> Ed25519PrivateKey:
+    """Raises AuditError when it is not there or is no such key."""
+    path = key_file(data, machine)
+    try:
+        content = path.read_bytes()
+        loaded = load_pem_private_key(content, password=None)
+    except OSError as error:
+        raise AuditError(f"the {machine}'s key {path} cannot be read: {error.strerror}", hint=_BACK) from error
+    except (ValueError, TypeError) as error:
+        raise AuditError(f"{path} is no key of this program", hint=_BACK) from error
+    if not isinstance(loaded, Ed25519PrivateKey):
+        raise AuditError(f"{path} is no Ed25519 key", hint=_BACK)
+    return loaded
+
+
+def load_or_make(data: Path, machine: Machine) -> Ed25519PrivateKey:
+    """The key, made when there is none. Raises AuditError."""
+    path = key_file(data, machine)
+    if path.exists():
+        return load_key(data, machine)
+    made = Ed25519PrivateKey.generate()
+    content = made.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_private(path, content)
+        public_file(data, machine).write_text(f"{PublicKey.of(made.public_key()).line} {machine}\n")
+    except OSError as error:
+        raise AuditError(
+            f"{path} cannot be written: {error.strerror}", hint="see to the disk and its rights"
+        ) from error
+    return made
+
+
+_BACK = "put back a copy of it; without it the audit log cannot go on: `assay audit renew` begins a new one"

@@ -1,0 +1,115 @@
+"""`assay audit`: reading, checking and taking away the audit log. Nothing here needs the daemon."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from appliance.cli.options import Data, Json, Limit, settings_of
+
+app = typer.Typer(help="The audit log: what was decided, by whom, in which order.", no_args_is_help=True)
+
+
+@app.command("ls")
+def ls(context: typer.Context, limit: Limit = 20, data: Data = None, as_json: Json = False) -> None:
+    """The newest entries, newest first."""
+    from appliance.cli.audit_read import entries_of
+    from appliance.cli.show import show_json, show_table
+
+    entries = entries_of(settings_of(context, data).data, limit)
+    if as_json:
+        show_json(entries)
+        return
+    show_table(
+        ("number", "at", "kind", "what"),
+        [(entry.number, entry.at[:19], entry.kind, _told(entry.what)) for entry in entries],
+        empty="the log is empty",
+    )
+
+
+@app.command("verify")
+def verify(
+    context: typer.Context,
+    file: Annotated[Path | None, typer.Argument(help="A log or an export; the data folder's own without it.")] = None,
+    key: Annotated[
+        Path | None,
+        typer.Option("--key", metavar="FILE", help="The daemon's public key (keys/daemon.pub), kept from before."),
+    ] = None,
+    known: Annotated[
+        list[str] | None,
+        typer.Option("--known", metavar="NUMBER:SHA256", help="An entry that you noted elsewhere; repeatable."),
+    ] = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Find any change, deletion, insertion, reordering or cut end, and name the first bad entry (exit code 1)."""
+    from appliance.cli.audit_read import verified
+    from appliance.cli.show import show_fields, show_json, show_line
+
+    checked = verified(settings_of(context, data).data, file, key, known or [])
+    found = checked.found
+    if as_json:
+        show_json(
+            {
+                "holds": found.holds,
+                "entries": found.entries,
+                "head": str(found.head) if found.head else None,
+                "first_bad": found.bad,
+                "problem": found.problem,
+                "clock_back": found.back,
+                "key": checked.fingerprint,
+                "notes": list(checked.notes),
+            }
+        )
+    else:
+        if found.holds:
+            show_line(f"all {found.entries} entries hold")
+        else:
+            show_line(f"entry {found.bad} is the first bad one: {found.problem}")
+        show_fields([("good entries", found.entries), ("head", found.head), ("signed by", checked.fingerprint)])
+        if found.back is not None:
+            show_line(f"the clock was set back before entry {found.back}")
+        for note in checked.notes:
+            show_line(f"note: {note}")
+    raise typer.Exit(0 if found.holds else 1)
+
+
+@app.command("export")
+def export(
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(help="Where to write it; nothing is overwritten.")],
+    data: Data = None,
+) -> None:
+    """Write the whole log with a signed end, for somebody who checks it elsewhere."""
+    from appliance.cli.audit_read import write_export
+    from appliance.cli.show import show_line
+
+    head = write_export(settings_of(context, data).data, file)
+    show_line(f"{head.number + 1} entries, head {head}")
+
+
+@app.command("renew")
+def renew(
+    context: typer.Context,
+    reason: Annotated[str, typer.Option("--reason", help="Why; it is the new log's first entry.")],
+    data: Data = None,
+) -> None:
+    """Begin a new log beside one that is damaged. Nobody's key is known then; the daemon must not run."""
+    from appliance.cli.audit_read import begin_anew
+    from appliance.cli.show import show_line
+
+    kept = begin_anew(settings_of(context, data).data, reason)
+    show_line(f"a new log is begun; the old one is {kept}" if kept else "a new log is begun; there was none")
+    show_line("nobody's key is known any more: `assay key admit` makes yours known again, on first use")
+
+
+def _told(what: Mapping[str, object]) -> str:
+    import json
+
+    short = {
+        name: value for name, value in what.items() if name not in ("content", "envelope", "statement", "decision")
+    }
+    return json.dumps(short, ensure_ascii=True)

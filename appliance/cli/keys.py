@@ -1,0 +1,233 @@
+"""`assay key`: persons' keys, which sign approvals, other persons' keys and edits of the policy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from appliance.cli.options import Data, Json, client_of, person_of
+from appliance.cli.person import (
+    Agent,
+    Confirm,
+    KeyFile,
+    PassphraseFile,
+    Signs,
+    confirm,
+    open_key,
+    passphrase,
+    person_key,
+)
+
+if TYPE_CHECKING:
+    from appliance.client import ApiClient, KnownKey
+    from policies.register import KeyStatement
+
+app = typer.Typer(help="Persons' keys: whose word counts.", no_args_is_help=True)
+
+Whose = Annotated[str, typer.Argument(help="A person, or the first characters of a fingerprint.")]
+SUFFIX = ".admission"
+
+
+@app.command("new")
+def new(
+    context: typer.Context,
+    name: Annotated[
+        str | None, typer.Option("--as", metavar="NAME", help="Whose key it is; otherwise the name of the login.")
+    ] = None,
+    passphrase_file: PassphraseFile = None,
+    data: Data = None,
+) -> None:
+    """Make a key of your own, encrypted, and have the daemon admit it if that is possible."""
+    import os
+
+    from appliance.cli.show import show_fields, show_line
+    from appliance.client import DaemonNotRunning, DaemonSilent
+    from appliance.client.person_keys import keys_folder, make_key, unlock
+    from appliance.client.signing import admission
+
+    person = person_of(name)
+    words = passphrase(f"A passphrase for the key of {person}", passphrase_file, twice=True)
+    made = make_key(keys_folder(os.environ), person, words)
+    show_fields([("key", made.path), ("fingerprint", made.public.fingerprint), ("person", person)])
+    signer = unlock(made, words)
+    try:
+        with client_of(context, data) as api:
+            _offer(api, admission(person, signer), made.path.with_name(f"{person}{SUFFIX}"))
+    except (DaemonNotRunning, DaemonSilent):
+        show_line("the daemon is not running: `assay key admit` makes the key known once it is")
+
+
+@app.command("ls")
+def ls(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
+    """Whose keys are known to the daemon, and which are yours."""
+    import os
+
+    from appliance.cli.show import show_fields, show_json, show_table
+    from appliance.client.person_keys import keys_folder, own_keys
+
+    with client_of(context, data) as api:
+        known = api.keys()
+    if as_json:
+        show_json(known)
+        return
+    mine = {key.public.fingerprint for key in own_keys(keys_folder(os.environ))}
+    show_table(
+        ("person", "fingerprint", "yours", "since", "admitted by", "state"),
+        [
+            (
+                key.person,
+                key.fingerprint,
+                "yes" if key.fingerprint in mine else "",
+                key.admitted_at[:19],
+                ", ".join(key.admitted_by) or "nobody: trusted on first use",
+                "valid" if key.valid else f"revoked {key.revoked_at[:19]} by {key.revoked_by}",
+            )
+            for key in known.keys
+        ],
+        empty="nobody's key is known: `assay key new` makes the first one",
+    )
+    show_fields([(f"the {name}'s own", f"{print_}, has no word") for print_, name in known.machines.items()])
+
+
+@app.command("show")
+def show(context: typer.Context, key: Whose, data: Data = None, as_json: Json = False) -> None:
+    """Everything that is known about a person's keys."""
+    from appliance.cli.show import show_fields, show_json
+
+    with client_of(context, data) as api:
+        found = _named(api, key)
+    if as_json:
+        show_json(found)
+        return
+    for one in found:
+        show_fields(
+            [
+                ("person", one.person),
+                ("key", one.key),
+                ("fingerprint", one.fingerprint),
+                ("admitted", one.admitted_at),
+                ("by", ", ".join(one.admitted_by) or "nobody: it was trusted on first use"),
+                ("revoked", one.revoked_at),
+                ("revoked by", one.revoked_by),
+                ("reason", one.reason),
+            ]
+        )
+
+
+@app.command("admit")
+def admit(
+    context: typer.Context,
+    file: Annotated[
+        Path | None, typer.Argument(help="What `assay key new` wrote for another person; your own key without it.")
+    ] = None,
+    name: Signs = None,
+    key: KeyFile = None,
+    passphrase_file: PassphraseFile = None,
+    agent: Agent = False,
+    confirmed: Confirm = None,
+    data: Data = None,
+) -> None:
+    """Make a key known: your own, or another person's with your signature."""
+    from appliance.cli.show import show_fields
+    from appliance.client.signing import admission
+    from policies.envelopes import sign_too
+
+    own = person_key(name, key)
+    with client_of(context, data) as api:
+        if file is None:
+            signer = open_key(own, passphrase_file, agent=agent)
+            _offer(api, admission(own.person, signer), own.path.with_name(f"{own.path.name}{SUFFIX}"))
+            return
+        envelope, statement, fingerprint = _admission_in(file)
+        show_fields([("person", statement.person), ("fingerprint", fingerprint), ("key", statement.key)])
+        confirm(f"vouch for this key of {statement.person}", fingerprint.removeprefix("SHA256:"), confirmed)
+        _offer(api, sign_too(envelope, open_key(own, passphrase_file, agent=agent)), file)
+
+
+@app.command("revoke")
+def revoke(
+    context: typer.Context,
+    whose: Whose,
+    reason: Annotated[str, typer.Option("--reason", help="Kept in the audit log.")] = "",
+    name: Signs = None,
+    key: KeyFile = None,
+    passphrase_file: PassphraseFile = None,
+    agent: Agent = False,
+    confirmed: Confirm = None,
+    data: Data = None,
+) -> None:
+    """Make a key count no more, for ever; any person with a valid key can."""
+    from appliance.cli.show import show_fields, show_line
+    from appliance.client import ApiError
+    from appliance.client.signing import revocation
+    from policies.envelopes import PublicKey
+
+    own = person_key(name, key)
+    with client_of(context, data) as api:
+        found = [one for one in _named(api, whose) if one.valid]
+        if len(found) != 1:
+            raise ApiError(
+                f"{len(found)} valid keys are called {whose!r}",
+                hint="give the first characters of one fingerprint; `assay key ls` shows them",
+                exit_code=2,
+            )
+        gone = found[0]
+        show_fields([("person", gone.person), ("fingerprint", gone.fingerprint)])
+        confirm(f"revoke this key of {gone.person} for ever", gone.fingerprint.removeprefix("SHA256:"), confirmed)
+        signer = open_key(own, passphrase_file, agent=agent)
+        changed = api.change_key(revocation(gone.person, PublicKey(gone.key), reason, signer))
+    show_line(f"{changed.fingerprint} of {changed.person} is revoked")
+
+
+def _offer(api: ApiClient, envelope: bytes, file: Path) -> None:
+    """Sends an admission; where more people have to sign, writes it to the file for them and says so."""
+    from appliance.cli.show import show_line
+    from appliance.client import ApiError
+    from policies.refusals import Refusal
+
+    try:
+        admitted = api.change_key(envelope)
+    except ApiError as error:
+        if not str(error).startswith(Refusal.SIGNERS.value):
+            raise
+        file.write_bytes(envelope)
+        show_line(f"not known yet: {error}")
+        show_line(f"another person runs: assay key admit {file}")
+        return
+    by = ", ".join(admitted.admitted_by)
+    how = f"admitted by {by}" if by else "the first key, trusted on first use: nobody vouched for it"
+    show_line(f"{admitted.fingerprint} of {admitted.person} is known: {how}")
+    file.unlink(missing_ok=True)
+
+
+def _admission_in(file: Path) -> tuple[bytes, KeyStatement, str]:
+    """The envelope, what it says, and the new key's fingerprint. Raises KeyFileError."""
+    from appliance.client.person_keys import KeyFileError
+    from policies.envelopes import PublicKey, opened, payload_of
+    from policies.refusals import Refused
+    from policies.register import KEY, KeyStatement
+
+    try:
+        envelope = file.read_bytes()
+        statement = KeyStatement.model_validate(payload_of(opened(envelope, KEY)))
+        return envelope, statement, PublicKey.read(statement.key).fingerprint
+    except (OSError, ValueError, Refused) as error:
+        raise KeyFileError(
+            f"{file} is no admission of a key: {getattr(error, 'strerror', None) or error}",
+            hint="name the file that `assay key new` wrote for the other person",
+        ) from error
+
+
+def _named(api: ApiClient, whose: str) -> list[KnownKey]:
+    """The keys of a person, or those whose fingerprint begins so. Raises ApiError when there is none."""
+    from appliance.client import ApiError
+
+    known = api.keys().keys
+    bare = whose.removeprefix("SHA256:")
+    found = [key for key in known if key.person == whose]
+    found = found or [key for key in known if bare and key.fingerprint.removeprefix("SHA256:").startswith(bare)]
+    if not found:
+        raise ApiError(f"no key is called {whose!r}", hint="`assay key ls` shows those that are known", exit_code=2)
+    return found

@@ -1,0 +1,166 @@
+"""A person's own Ed25519 key: made, kept encrypted, and opened with its passphrase to sign once.
+
+What always holds: a private key is written only encrypted with a passphrase (OpenSSH's own format: bcrypt and AES-256,
+so `ssh-keygen -y` and `ssh-add` read it), with mode 0600, and never over another file. It lies in the person's own
+configuration folder, not in the data folder, so the daemon and what it starts have no business with it. A key file that
+others may read, or that is not encrypted, is not used.
+
+Not promised: while it is open, the key is in this process's memory. Whoever can act as this user on this machine can
+also wait for the passphrase to be typed; a key in an agent on another machine (`ssh -A`) is better there.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, PrivateFormat, load_ssh_private_key
+
+from appliance.private_file import write_private
+from policies.envelopes import PublicKey, Signer
+from policies.register import NAME
+
+KDF_ROUNDS = 32
+"""Of bcrypt: about a third of a second for every passphrase that is tried."""
+SHORTEST = 8
+"""Characters of a passphrase."""
+
+
+class KeyFileError(Exception):
+    """A person's key cannot be made or used; `hint` says what to do, the exit code is that of usage."""
+
+    exit_code = 2
+
+    def __init__(self, message: str, *, hint: str) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+@dataclass(frozen=True)
+class PersonKey:
+    """A key on disk, still closed."""
+
+    path: Path
+    """The private half; `<path>.pub` is the public one."""
+    public: PublicKey
+    person: str
+    """Whose it says it is; the register of the daemon decides."""
+
+
+def keys_folder(environ: Mapping[str, str]) -> Path:
+    """`$XDG_CONFIG_HOME/assay/keys`, otherwise below `~/.config`."""
+    named = environ.get("XDG_CONFIG_HOME", "")
+    config = Path(named) if Path(named).is_absolute() else Path(environ.get("HOME") or Path.home()) / ".config"
+    return config / "assay" / "keys"
+
+
+def make_key(folder: Path, person: str, passphrase: str) -> PersonKey:
+    """A new key of that person. Raises KeyFileError: a bad name, a short passphrase, a file that is there already."""
+    if not re.fullmatch(NAME, person):
+        raise KeyFileError(
+            f"{person!r} is no name for a register", hint="use letters, digits and . _ @ -, at most 64, with --as NAME"
+        )
+    if len(passphrase) < SHORTEST:
+        raise KeyFileError(
+            f"the passphrase has fewer than {SHORTEST} characters", hint="a few words that nobody guesses are good"
+        )
+    made = Ed25519PrivateKey.generate()
+    public = PublicKey.of(made.public_key())
+    builder = PrivateFormat.OpenSSH.encryption_builder().kdf_rounds(KDF_ROUNDS)
+    content = made.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, builder.build(passphrase.encode()))
+    path = folder / person
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_private(path, content)
+        public_path(path).write_text(f"{public.line} {person}\n")
+    except FileExistsError as error:
+        raise KeyFileError(
+            f"{path} is there already, and no key is written over another",
+            hint="use it, or choose another name with --as, or move it away",
+        ) from error
+    except OSError as error:
+        raise KeyFileError(f"{path} cannot be written: {error.strerror}", hint="see to the folder's rights") from error
+    return PersonKey(path, public, person)
+
+
+def own_keys(folder: Path) -> list[PersonKey]:
+    """Those in the folder, by name."""
+    found = sorted(folder.glob("*.pub")) if folder.is_dir() else []
+    return [key_at(path.with_suffix("")) for path in found]
+
+
+def key_at(path: Path) -> PersonKey:
+    """A key by its private half's path, or its public one's. Raises KeyFileError."""
+    private = path.with_suffix("") if path.suffix == ".pub" else path
+    try:
+        text = public_path(private).read_text(encoding="utf-8").strip()
+        public = PublicKey.read(text)
+    except (OSError, ValueError) as error:
+        raise KeyFileError(
+            f"{public_path(private)} is no public key of a person: {getattr(error, 'strerror', None) or error}",
+            hint="`assay key new` makes a key; `ssh-keygen -y` writes the public half of one",
+        ) from error
+    comment = text.split(maxsplit=2)[2:]
+    return PersonKey(private, public, comment[0].strip() if comment else "")
+
+
+def find_key(folder: Path, named: Path | None, person: str | None) -> PersonKey:
+    """The key to sign with: the named file's, the person's, or the only one there is. Raises KeyFileError."""
+    if named is not None:
+        return key_at(named)
+    if person is not None:
+        return key_at(folder / person)
+    own = own_keys(folder)
+    if len(own) == 1:
+        return own[0]
+    if not own:
+        raise KeyFileError(f"there is no key of yours in {folder}", hint="`assay key new` makes one")
+    raise KeyFileError(
+        f"there are several keys in {folder}: {', '.join(key.path.name for key in own)}",
+        hint="say whose word it is with --as NAME, or which file with --key FILE",
+    )
+
+
+def unlock(key: PersonKey, passphrase: str) -> Signer:
+    """Opens it. Raises KeyFileError: a wrong passphrase, a file that others may read, a key that is not encrypted."""
+    try:
+        content = key.path.read_bytes()
+        mode = key.path.stat().st_mode
+    except OSError as error:
+        raise KeyFileError(
+            f"{key.path} cannot be read: {error.strerror}", hint="name the file of your key with --key"
+        ) from error
+    if stat.S_IMODE(mode) & 0o077 and key.path.stat().st_uid == os.geteuid():
+        raise KeyFileError(f"others may read {key.path}", hint=f"`chmod 600 {key.path}`, and think of making another")
+    try:
+        load_ssh_private_key(content, password=None)
+    except TypeError:
+        pass  # it is encrypted, as it has to be
+    except ValueError as error:
+        raise KeyFileError(
+            f"{key.path} is no private key in OpenSSH's form", hint="`assay key new` makes one"
+        ) from error
+    else:
+        raise KeyFileError(f"{key.path} is not encrypted", hint=f"`ssh-keygen -p -f {key.path}` gives it a passphrase")
+    try:
+        opened = load_ssh_private_key(content, password=passphrase.encode())
+    except ValueError as error:
+        raise KeyFileError(f"the passphrase does not open {key.path}", hint="try again: nothing was signed") from error
+    if not isinstance(opened, Ed25519PrivateKey):
+        raise KeyFileError(f"{key.path} is no Ed25519 key", hint="`assay key new` makes one")
+    signer = Signer.of(opened)
+    if signer.public != key.public:
+        raise KeyFileError(
+            f"{key.path} and {public_path(key.path)} are not the two halves of one key",
+            hint=f"`ssh-keygen -y -f {key.path}` writes the right public half",
+        )
+    return signer
+
+
+def public_path(path: Path) -> Path:
+    return path.with_name(f"{path.name}.pub")

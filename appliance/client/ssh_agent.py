@@ -1,0 +1,89 @@
+"""Signing with a key that a running ssh-agent holds, so that no passphrase is typed and no private key is read here.
+
+The protocol is that of the OpenSSH agent (draft-ietf-sshm-ssh-agent, 3.6): one request, one answer, each a length and a
+type. An Ed25519 key signs the bytes as they are, which is what a DSSE envelope takes. A hardware key of the kind
+`sk-ssh-ed25519` signs them together with a counter and flags, which it does not: such keys are not supported.
+"""
+
+from __future__ import annotations
+
+import base64
+import socket
+import struct
+from collections.abc import Mapping
+
+from cryptography.exceptions import InvalidSignature
+
+from appliance.client.person_keys import KeyFileError
+from policies.envelopes import PublicKey, Signer
+
+_SIGN_REQUEST, _SIGN_RESPONSE = 13, 14
+_LARGEST = 1 << 18
+SECONDS = 60.0
+"""An agent may ask a person before it signs."""
+
+
+def agent_signer(public: PublicKey, environ: Mapping[str, str]) -> Signer:
+    """Signs with that key through `$SSH_AUTH_SOCK`. Raises KeyFileError when there is no agent; signing raises it when
+    the agent does not have the key or refuses."""
+    place = environ.get("SSH_AUTH_SOCK", "")
+    if not place:
+        raise KeyFileError("no ssh-agent is there: SSH_AUTH_SOCK is not set", hint="start one, or leave --agent out")
+    return Signer(public, lambda message: _sign(place, public, message))
+
+
+def _sign(place: str, public: PublicKey, message: bytes) -> bytes:
+    blob = base64.b64decode(public.line.split()[1])
+    request = bytes([_SIGN_REQUEST]) + _text(blob) + _text(message) + struct.pack(">I", 0)
+    try:
+        with socket.socket(socket.AF_UNIX) as line:
+            line.settimeout(SECONDS)
+            line.connect(place)
+            line.sendall(_text(request))
+            answer = _exactly(line, struct.unpack(">I", _exactly(line, 4))[0])
+    except (OSError, EOFError) as error:
+        raise KeyFileError(f"the ssh-agent at {place} does not answer: {error}", hint="see `ssh-add -l`") from error
+    try:
+        signature = _signature_in(answer)
+        public.key().verify(signature, message)
+    except (ValueError, struct.error, InvalidSignature) as error:
+        raise KeyFileError(
+            f"the ssh-agent did not sign with {public.fingerprint}",
+            hint="`ssh-add FILE` gives it the key; it may also ask a person, who said no",
+        ) from error
+    return signature
+
+
+def _signature_in(answer: bytes) -> bytes:
+    """The 64 bytes in a sign response. Raises ValueError or struct.error for any other answer."""
+    if answer[:1] != bytes([_SIGN_RESPONSE]):
+        raise ValueError("the agent failed")
+    blob, rest = _split(answer[1:])
+    kind, blob = _split(blob)
+    signature, left = _split(blob)
+    if kind != b"ssh-ed25519" or len(signature) != 64 or rest or left:
+        raise ValueError("the agent signed with another kind of key")
+    return signature
+
+
+def _text(content: bytes) -> bytes:
+    return struct.pack(">I", len(content)) + content
+
+
+def _split(content: bytes) -> tuple[bytes, bytes]:
+    (length,) = struct.unpack_from(">I", content)
+    if len(content) < 4 + length:
+        raise ValueError("it was cut off")
+    return content[4 : 4 + length], content[4 + length :]
+
+
+def _exactly(line: socket.socket, count: int) -> bytes:
+    if count > _LARGEST:
+        raise EOFError("its answer is too long")
+    content = b""
+    while len(content) < count:
+        part = line.recv(count - len(content))
+        if not part:
+            raise EOFError("it broke off")
+        content += part
+    return content

@@ -1,0 +1,218 @@
+"""Whose word counts here, and which policy is in force: both follow from the audit log alone, entry by entry.
+
+What always holds: a key, a word or an edit of the policy takes effect only after its signed statement was checked here
+and is in the log; what is refused is in the log too, with the reason's name. The policy in force lies as
+`policy/in-force.toml` in the data folder for whoever needs it; a copy of it is in the log, and a file that says
+anything else is put right at the next start.
+
+Trust on first use: the policy file of the very first start is taken as it is, and the first person's key is admitted on
+its own word. The log says so (`policy.first_use`, and an admission by nobody).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+from collections.abc import Callable, Collection, Iterable
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from appliance import __version__
+from appliance.audit.errors import AuditBroken
+from appliance.audit.log import REPAIR, AuditLog
+from appliance.audit.machine_keys import MACHINES, load_or_make
+from appliance.client.messages import Keys, PolicyInForce
+from appliance.daemon.errors import BrokenError, RefusedByPolicyError
+from appliance.places import in_force_file, parse_policy, written_policy
+from appliance.records import Approval
+from policies.edits import accepted_edit
+from policies.envelopes import PublicKey, opened
+from policies.policy import Policy, read_content
+from policies.refusals import Refused
+from policies.register import KnownKey, Register
+from policies.words import Question, SignedWord, accepted, still_counts
+
+FIRST_USE, SIGNED = "policy.first_use", "policy.signed"
+ADMITTED, REVOKED = "key.admitted", "key.revoked"
+KEPT = 8192
+"""Characters of a refused statement that go into the log."""
+
+
+class Trust:
+    """Opened once by the core. Raises AuditError, PolicyError, and BrokenError for a policy that somebody exchanged."""
+
+    def __init__(self, audit: AuditLog, data: Path, now: Callable[[], str]) -> None:
+        self._audit = audit
+        self._data = data
+        self._now = now
+        self._lock = threading.RLock()
+        machines = {name: PublicKey.of(load_or_make(data, name).public_key()) for name in MACHINES}
+        if audit.head is None:
+            audit.append("log.begin", version=__version__, **{name: key.line for name, key in machines.items()})
+        self.register = Register(machines={key.fingerprint: name for name, key in machines.items()})
+        self._policies: list[str] = []
+        content = ""
+        for entry in audit.entries():
+            if entry.kind == "log.begin" and any(entry.what.get(name) != key.line for name, key in machines.items()):
+                raise AuditBroken(f"{audit.path} was begun with other keys than those in keys/", 0, hint=REPAIR)
+            if entry.kind in (ADMITTED, REVOKED):
+                self._replay(str(entry.what["envelope"]), int(str(entry.what["people"])), entry.number)
+            elif entry.kind in (FIRST_USE, SIGNED):
+                content = str(entry.what["content"])
+                self._policies.append(_digest(content.encode()))
+        self.policy = self._first_policy() if not content else self._policy_of_log(content.encode())
+
+    # keys
+    def keys(self) -> Keys:
+        rules = self.policy.promotion.approval
+        return Keys(
+            keys=self.register.keys,
+            machines=dict(self.register.machines),
+            people=rules.people,
+            who=rules.who,
+            valid_hours=rules.max_age_hours,
+        )
+
+    def change_key(self, envelope: bytes) -> KnownKey:
+        """Admits a key or revokes one. Raises RefusedByPolicyError with the reason's name."""
+        with self._lock:
+            people = self.policy.promotion.approval.people
+            try:
+                after = self.register.after(envelope, people=people)
+            except Refused as error:
+                raise self._refused("key.refused", error, envelope) from error
+            changed = next(key for key in after.keys if key not in self.register.keys)
+            self._audit.append(
+                ADMITTED if changed.valid else REVOKED,
+                person=changed.person,
+                key=changed.fingerprint,
+                by=list(changed.admitted_by) if changed.valid else [changed.revoked_by],
+                people=people,
+                envelope=envelope.decode("ascii"),
+            )
+            self.register = after
+            return changed
+
+    # words
+    def hear(self, envelope: bytes, question: Question, used: Collection[str]) -> tuple[SignedWord, KnownKey]:
+        """The word, when it counts. Raises RefusedByPolicyError with the reason's name, which is logged."""
+        try:
+            return accepted(envelope, question, self.register, used=used, now=self._now(), latest=self._audit.latest)
+        except Refused as error:
+            raise self._refused("word.refused", error, envelope, candidate=question.candidate) from error
+
+    def counting(self, approvals: Iterable[Approval], *, at: str) -> list[Approval]:
+        """Of words on record, those whose signature is a valid key's now and which had not expired then."""
+        return [one for one in approvals if still_counts(one.envelope.encode(), self.register, at=at)]
+
+    def log(self, kind: str, **what: str) -> None:
+        """An entry of the audit log. Raises AuditError: what it is about must then not happen."""
+        self._audit.append(kind, **what)
+
+    # the policy
+    def policy_in_force(self) -> PolicyInForce:
+        content, _ = written_policy(self._data)
+        written = _digest(content)
+        return PolicyInForce(
+            digest=self._policies[-1],
+            content=in_force_file(self._data).read_text(),
+            number=len(self._policies),
+            people=self.policy.promotion.approval.people,
+            unsigned="" if written == self._policies[-1] else written,
+        )
+
+    def change_policy(self, content: bytes, envelope: bytes) -> Policy:
+        """Puts a signed file into force. Raises PolicyError for a file that is none, RefusedByPolicyError for an edit
+        that was not signed as it must be."""
+        with self._lock:
+            policy = parse_policy(content, "the signed file")
+            try:
+                _, names = accepted_edit(
+                    envelope,
+                    self.register,
+                    number=len(self._policies),
+                    in_force=self._policies[-1],
+                    digest=policy.digest,
+                    people=self.policy.promotion.approval.people,
+                )
+            except Refused as error:
+                raise self._refused("policy.refused", error, envelope, file=policy.digest) from error
+            self._audit.append(
+                SIGNED,
+                file=policy.digest,
+                replaces=self._policies[-1],
+                by=list(names),
+                envelope=envelope.decode("ascii"),
+                content=content.decode(),
+            )
+            self._policies.append(policy.digest)
+            self._put_in_force(content)
+            self.policy = policy
+            return policy
+
+    def _first_policy(self) -> Policy:
+        """A log that was begun anew goes on with the policy that was in force, not with an edit that nobody signed."""
+        kept = in_force_file(self._data)
+        content, name = read_content(kept) if kept.exists() else written_policy(self._data)
+        policy = parse_policy(content, name)
+        self._audit.append(
+            FIRST_USE,
+            file=policy.digest,
+            origin=name,
+            note="trusted on first use: nobody signed it",
+            content=content.decode(),
+        )
+        self._policies.append(policy.digest)
+        self._put_in_force(content)
+        return policy
+
+    def _policy_of_log(self, content: bytes) -> Policy:
+        path = in_force_file(self._data)
+        found = _digest(path.read_bytes()) if path.exists() else ""
+        if found != self._policies[-1]:
+            self._audit.append("policy.restored", file=self._policies[-1], found=found)
+            self._put_in_force(content)
+            if found not in self._policies:
+                raise BrokenError(
+                    f"{path} was not the policy that was signed: it was put right from the audit log",
+                    hint="start it again; an edit takes effect through `assay policy sign`",
+                )
+        return parse_policy(content, str(path))
+
+    def _put_in_force(self, content: bytes) -> None:
+        path = in_force_file(self._data)
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        beside = path.with_name(f".{path.name}.new")
+        with beside.open("wb") as out:
+            out.write(content)
+            out.flush()
+            os.fsync(out.fileno())
+        beside.replace(path)
+
+    def _replay(self, envelope: str, people: int, number: int) -> None:
+        try:
+            self.register = self.register.after(envelope.encode(), people=people)
+        except Refused as error:
+            raise AuditBroken(f"{self._audit.path}: entry {number}: {error}", number, hint=REPAIR) from error
+
+    def _refused(self, kind: str, error: Refused, envelope: bytes, **about: str) -> RefusedByPolicyError:
+        """Logs why, with the statement, and gives what the person is told."""
+        shown = envelope[:KEPT].decode("utf-8", "backslashreplace")
+        self._audit.append(
+            kind, name=error.name.value, message=str(error), signers=_signers(envelope), statement=shown, **about
+        )
+        return RefusedByPolicyError(str(error), hint=error.hint)
+
+
+def _signers(envelope: bytes) -> list[JsonValue]:
+    """Whose keys it names, whether or not they signed."""
+    try:
+        return list(opened(envelope).signers)
+    except Refused:
+        return []
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

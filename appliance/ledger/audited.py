@@ -1,0 +1,62 @@
+"""The core's ledger: what decides about a model is in the audit log before it is in the ledger.
+
+What always holds: a decision, a person's word and every move of an alias get here only after their entry was logged,
+whoever asks, a worker too; where the entry cannot be written, nothing is. Writing again what is there changes nothing
+and logs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from appliance.audit.log import AuditLog
+from appliance.ledger.ledger import LedgerError
+from appliance.ledger.sqlite import SqliteLedger
+from appliance.records import Approval
+from policies.decision import Decision
+
+
+class AuditedLedger(SqliteLedger):
+    """`audit` is the log, which is closed with the ledger. Raises what both raise."""
+
+    def __init__(self, path: Path, log: Path, key: Ed25519PrivateKey, now: Callable[[], str]) -> None:
+        super().__init__(path)
+        try:
+            self.audit = AuditLog(log, key, self, now)
+        except BaseException:
+            super().close()
+            raise
+
+    def close(self) -> None:
+        self.audit.close()
+        super().close()
+
+    def put_decision(self, decision: Decision) -> None:
+        if self.decision(decision.id) is None:
+            self.audit.append("decision", digest=decision.digest(), decision=decision.model_dump(mode="json"))
+        super().put_decision(decision)
+
+    def put_approval(self, approval: Approval) -> None:
+        if approval not in self.approvals(candidate=approval.candidate):
+            self.audit.append("word", word=approval.model_dump(mode="json"))
+        super().put_approval(approval)
+
+    def set_aliases(self, aliases: dict[str, str | None], reason: str, at: str) -> None:
+        for digest in filter(None, aliases.values()):
+            self.require_checkpoint(digest)
+        self.audit.append(
+            "aliases", before={name: self.alias(name) for name in aliases}, after={**aliases}, reason=reason
+        )
+        super().set_aliases(aliases, reason, at)
+
+    def require_checkpoint(self, digest: str) -> None:
+        """Raises LedgerError for a digest that no checkpoint of this ledger has."""
+        found = self.checkpoint(digest)
+        if found is None or found.manifest != digest:
+            raise LedgerError(
+                f"nothing can stand for {digest[:12]}: the ledger holds no such checkpoint",
+                hint="see `assay model ls` for those that there are",
+            )

@@ -1,0 +1,19 @@
+"""The newest line of the audit log, kept apart from the file."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0002"
+down_revision = "0001"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    op.create_table(
+        "audit_head",
+        sa.Column("only", sa.Integer(), primary_key=True),
+        sa.Column("line", sa.String(), nullable=False),
+    )

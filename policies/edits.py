@@ -1,0 +1,63 @@
+"""An edit of the policy file, as persons sign it. Pure.
+
+What always holds: an edit names the policy that it replaces and its place in the order of edits, so an old edit that is
+shown again has no effect; it takes as many persons as the policy that is in force asks for an approval, or all that
+there are when they are fewer, so that nobody lowers that number alone.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, ValidationError
+
+from policies.decision import Record
+from policies.envelopes import PREFIX, opened, payload_of
+from policies.refusals import Refusal, Refused
+from policies.register import Register
+
+POLICY = f"{PREFIX}policy+json"
+
+
+class PolicyEdit(Record):
+    """What is signed: from which policy to which."""
+
+    format: Literal["assay-policy-edit-1"] = "assay-policy-edit-1"
+    number: int = Field(ge=1)
+    """How many policies have been in force before."""
+    replaces: str = Field(pattern=r"^[0-9a-f]{64}$")
+    file: str = Field(pattern=r"^[0-9a-f]{64}$")
+    """SHA-256 of the new file's bytes: the new policy's digest."""
+    at: str
+
+
+def edit_in(envelope: bytes) -> PolicyEdit:
+    """Raises Refused for what is no edit; signatures are not checked."""
+    try:
+        return PolicyEdit.model_validate(payload_of(opened(envelope, POLICY)))
+    except ValidationError as error:
+        raise Refused(Refusal.SHAPE, "what is signed is no edit of a policy", hint="use `assay policy sign`") from error
+
+
+def accepted_edit(
+    envelope: bytes, register: Register, *, number: int, in_force: str, digest: str, people: int
+) -> tuple[PolicyEdit, tuple[str, ...]]:
+    """The edit, and who signed it. `digest` is of the file that is shown, `people` the number of the policy in force.
+
+    Raises Refused with the reason's name.
+    """
+    edit = edit_in(envelope)
+    keys = register.signers(opened(envelope, POLICY))
+    if edit.number != number or edit.replaces != in_force:
+        raise Refused(
+            Refusal.REPLAYED,
+            f"it is edit {edit.number}, of the policy {edit.replaces[:12]}; next is edit {number}, of {in_force[:12]}",
+            hint="sign the file again, against the policy in force",
+        )
+    if edit.file != digest:
+        raise Refused(
+            Refusal.POLICY,
+            f"what was signed is the file {edit.file[:12]}, and this is {digest[:12]}",
+            hint="the file was edited after it was signed: sign it again",
+        )
+    return edit, register.require_persons(keys, people)

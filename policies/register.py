@@ -1,0 +1,177 @@
+"""Whose keys are known: a register of persons that grows by signed statements and forgets nothing.
+
+What always holds: a key belongs to one person, for ever; the machine's own keys (the daemon's, the trainer's) are never
+a person's; a key is admitted by itself, which shows that its owner holds it, and by as many persons as the policy asks
+for an approval, or by all that there are when they are fewer; a revoked key never comes back. Pure: the statements come
+from the audit log, in its order.
+
+Trust on first use: while nobody is known, the first key is admitted on its own word. Whoever can reach the control
+socket before the owner does could be that first person; `assay key ls` shows who it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from pydantic import Field, ValidationError
+
+from policies.decision import Record
+from policies.envelopes import PREFIX, Opened, PublicKey, opened, payload_of, require_signatures
+from policies.refusals import Refusal, Refused
+
+KEY = f"{PREFIX}key+json"
+NAME = r"^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$"
+
+
+class KeyStatement(Record):
+    """What is signed to admit a key or to revoke it."""
+
+    format: Literal["assay-key-1"] = "assay-key-1"
+    action: Literal["admit", "revoke"]
+    person: str = Field(pattern=NAME)
+    key: str
+    """`ssh-ed25519 AAAA...`"""
+    reason: str = Field(default="", max_length=500)
+    at: str
+
+
+class KnownKey(Record):
+    person: str
+    key: str
+    fingerprint: str
+    admitted_at: str
+    admitted_by: tuple[str, ...]
+    """Persons; empty for the first key, which was trusted on first use."""
+    revoked_at: str = ""
+    revoked_by: str = ""
+    reason: str = ""
+
+    @property
+    def valid(self) -> bool:
+        return not self.revoked_at
+
+
+@dataclass(frozen=True)
+class Register:
+    keys: tuple[KnownKey, ...] = ()
+    machines: Mapping[str, str] = field(default_factory=dict)
+    """Fingerprints of the machine's own keys, and whose they are: `daemon`, `trainer`."""
+
+    def known(self, fingerprint: str) -> KnownKey | None:
+        return next((key for key in self.keys if key.fingerprint == fingerprint), None)
+
+    @property
+    def persons(self) -> tuple[str, ...]:
+        """Those with a valid key, by name."""
+        return tuple(sorted({key.person for key in self.keys if key.valid}))
+
+    def person_of(self, fingerprint: str, *, also_revoked: bool = False) -> KnownKey:
+        """The valid key of a person. Raises Refused: a machine's, unknown, revoked."""
+        if fingerprint in self.machines:
+            raise Refused(
+                Refusal.MACHINE_KEY,
+                f"{fingerprint} is the {self.machines[fingerprint]}'s own key, and a machine has no word",
+                hint="sign with a person's key: `assay key new` makes one",
+            )
+        key = self.known(fingerprint)
+        if key is None:
+            raise Refused(
+                Refusal.UNKNOWN_KEY,
+                f"{fingerprint} is nobody's that is known here",
+                hint="`assay key ls` shows whose keys are; `assay key new` makes one, `assay key admit` adds it",
+            )
+        if not (key.valid or also_revoked):
+            raise Refused(
+                Refusal.REVOKED,
+                f"the key of {key.person} ({fingerprint}) was revoked at {key.revoked_at}",
+                hint="sign with another key; a revoked one never comes back",
+            )
+        return key
+
+    def signers(self, read: Opened, *, also_revoked: bool = False) -> tuple[KnownKey, ...]:
+        """The persons' valid keys that signed, in order. Raises Refused for any signature that is not one of those."""
+        keys = tuple(self.person_of(fingerprint, also_revoked=also_revoked) for fingerprint in read.signers)
+        require_signatures(read, [PublicKey(key.key) for key in keys])
+        return keys
+
+    def require_persons(self, keys: tuple[KnownKey, ...], people: int) -> tuple[str, ...]:
+        """The names behind these keys. Raises Refused when they are fewer than `people`, or than there are."""
+        names = tuple(dict.fromkeys(key.person for key in keys))
+        needed = min(people, len(self.persons))
+        if len(names) < max(needed, 1):
+            raise Refused(
+                Refusal.SIGNERS,
+                f"{len(names)} of {max(needed, 1)} people signed",
+                hint="have another person run the same command on the file that was written",
+            )
+        return names
+
+    def after(self, envelope: bytes, *, people: int) -> Register:
+        """The register when this statement has taken effect. Raises Refused."""
+        read = opened(envelope, KEY)
+        try:
+            statement = KeyStatement.model_validate(payload_of(read))
+            key = PublicKey.read(statement.key)
+        except (ValidationError, ValueError) as error:
+            raise Refused(
+                Refusal.SHAPE, f"it is no statement about a key: {_first(error)}", hint="use `assay key`"
+            ) from error
+        if key.line != statement.key:
+            raise Refused(Refusal.SHAPE, "the key has a comment, or is not written plainly", hint="use `assay key`")
+        if statement.action == "revoke":
+            return self._revoked(read, statement, key)
+        return self._admitted(read, statement, key, people)
+
+    def _admitted(self, read: Opened, statement: KeyStatement, key: PublicKey, people: int) -> Register:
+        if key.fingerprint in self.machines:
+            self.person_of(key.fingerprint)
+        if self.known(key.fingerprint) is not None:
+            raise Refused(
+                Refusal.KNOWN_KEY,
+                f"{key.fingerprint} is in the register already",
+                hint="a key belongs to one person, and a revoked one never comes back: make another",
+            )
+        require_signatures(read, [key])
+        others = replace(read, signers=tuple(name for name in read.signers if name != key.fingerprint))
+        names: tuple[str, ...] = ()
+        if self.persons:
+            names = self.require_persons(self.signers(others), people)
+        elif others.signers:
+            self.signers(others)
+        known = KnownKey(
+            person=statement.person,
+            key=key.line,
+            fingerprint=key.fingerprint,
+            admitted_at=statement.at,
+            admitted_by=names,
+        )
+        return replace(self, keys=(*self.keys, known))
+
+    def _revoked(self, read: Opened, statement: KeyStatement, key: PublicKey) -> Register:
+        known = self.person_of(key.fingerprint)
+        if known.person != statement.person:
+            raise Refused(
+                Refusal.PERSON,
+                f"{key.fingerprint} is {known.person}'s, not {statement.person}'s",
+                hint="`assay key ls`",
+            )
+        signers = self.signers(read)
+        if sum(one.valid for one in self.keys) == 1:
+            raise Refused(
+                Refusal.LAST_KEY,
+                "without it nobody could approve, admit a key or sign a policy",
+                hint="admit another key first: `assay key new`, `assay key admit`",
+            )
+        gone = known.model_copy(
+            update={"revoked_at": statement.at, "revoked_by": signers[0].person, "reason": statement.reason}
+        )
+        return replace(self, keys=tuple(gone if one == known else one for one in self.keys))
+
+
+def _first(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        fault = error.errors(include_url=False, include_input=False)[0]
+        return f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}"
+    return str(error)

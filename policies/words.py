@@ -1,0 +1,187 @@
+"""A person's word on a candidate, as it is signed, and every reason for which it has no effect.
+
+What always holds: a word counts only for the very decision that was shown, about that candidate, under the policy in
+force, once, until it expires, and only with the signature of a person's valid key. It is checked when it is given, and
+again whenever a decision rests on it. Pure: the time comes in, with the latest time that was ever on record, so that a
+clock that was set back brings nothing to life again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Literal
+
+from pydantic import Field, ValidationError
+
+from policies.decision import Record
+from policies.envelopes import PREFIX, canonical, opened, payload_of
+from policies.refusals import Refusal, Refused
+from policies.register import NAME, KnownKey, Register
+
+WORD = f"{PREFIX}word+json"
+SLACK = timedelta(seconds=60)
+"""What two looks at one clock may differ by, as when a time server corrects it."""
+EVERYBODY = "*"
+
+Digest = Field(pattern=r"^[0-9a-f]{64}$")
+
+
+class SignedWord(Record):
+    """What a person signs."""
+
+    format: Literal["assay-word-1"] = "assay-word-1"
+    verdict: Literal["approve", "reject"]
+    person: str = Field(pattern=NAME)
+    candidate: str = Digest
+    """Manifest digest of the model."""
+    decision: str = Digest
+    """Digest of the decision that the person was shown, with every gate's figure."""
+    policy: str = Digest
+    """Digest of the policy that it was made under."""
+    nonce: str = Field(pattern=r"^[0-9a-f]{32}$")
+    """Random; no two words have the same."""
+    made_at: str
+    expires_at: str
+
+    def payload(self) -> bytes:
+        return canonical(self.model_dump(mode="json"))
+
+
+@dataclass(frozen=True)
+class Question:
+    """What the word has to be about, and under which rules."""
+
+    verdict: Literal["approve", "reject"]
+    candidate: str
+    decision: str
+    policy: str
+    valid_hours: float
+    who: Sequence[str]
+    """Names of persons who may speak; `*` for everybody in the register."""
+
+
+def new_word(question: Question, person: str, *, nonce: str, made_at: str, hours: float | None = None) -> SignedWord:
+    """A word to be signed; it lives as long as the policy allows, or `hours`. Raises ValueError for a bad name."""
+    until = _moment(made_at) + timedelta(hours=question.valid_hours if hours is None else hours)
+    return SignedWord(
+        verdict=question.verdict,
+        person=person,
+        candidate=question.candidate,
+        decision=question.decision,
+        policy=question.policy,
+        nonce=nonce,
+        made_at=made_at,
+        expires_at=until.isoformat(timespec="milliseconds"),
+    )
+
+
+def accepted(
+    envelope: bytes, question: Question, register: Register, *, used: Collection[str], now: str, latest: str
+) -> tuple[SignedWord, KnownKey]:
+    """The word in the envelope and the key that signed it, when it counts. Raises Refused with the reason's name.
+
+    `used` are the nonces of the words on record, `latest` the latest time on record; times are UTC in ISO 8601.
+    """
+    word, key = signed_word(envelope, register)
+    if word.nonce in used:
+        raise Refused(Refusal.REPLAYED, "this word was given before", hint="sign a new one on what you are shown now")
+    if word.candidate != question.candidate:
+        raise Refused(
+            Refusal.CANDIDATE,
+            f"it is about {word.candidate[:12]}, not about {question.candidate[:12]}",
+            hint="look at this candidate, and sign your word on it",
+        )
+    if word.verdict != question.verdict:
+        raise Refused(
+            Refusal.DECISION, f"it says {word.verdict}, not {question.verdict}", hint="send it to where it belongs"
+        )
+    if word.policy != question.policy:
+        raise Refused(
+            Refusal.POLICY,
+            f"it was given under the policy {word.policy[:12]}, and {question.policy[:12]} is in force",
+            hint="evaluate the candidate under the policy in force, look at the decision, then sign",
+        )
+    if word.decision != question.decision:
+        raise Refused(
+            Refusal.DECISION,
+            f"there is a newer decision about {word.candidate[:12]} than the one you were shown",
+            hint="look at it, then say your word again",
+        )
+    if EVERYBODY not in question.who and word.person not in question.who:
+        raise Refused(
+            Refusal.NOT_NAMED,
+            f"the policy does not name {word.person} among those who may approve",
+            hint="approval.who in the policy file names them",
+        )
+    _timely(word, question, now=_moment(now), latest=_moment(latest))
+    return word, key
+
+
+def signed_word(envelope: bytes, register: Register, *, also_revoked: bool = False) -> tuple[SignedWord, KnownKey]:
+    """Who said it, and what: the shape, the key and the signature, and nothing about the time. Raises Refused."""
+    read = opened(envelope, WORD)
+    if len(read.signers) != 1:
+        raise Refused(Refusal.SHAPE, "a word has one signature", hint="each person signs a word of their own")
+    key = register.signers(read, also_revoked=also_revoked)[0]
+    try:
+        word = SignedWord.model_validate(payload_of(read))
+        made, until = _moment(word.made_at), _moment(word.expires_at)
+    except (ValidationError, ValueError) as error:
+        raise Refused(Refusal.SHAPE, "what is signed is no word on a candidate", hint="use `assay model`") from error
+    if until <= made:
+        raise Refused(Refusal.EXPIRED, "it expires before it was made", hint="sign a new one")
+    if word.person != key.person:
+        raise Refused(
+            Refusal.PERSON,
+            f"it is in the name of {word.person}, and signed by {key.person}",
+            hint="sign in your own name",
+        )
+    return word, key
+
+
+def still_counts(envelope: bytes, register: Register, *, at: str) -> bool:
+    """Whether a word on record counts for a decision made at that time: an approval while its key is valid and it has
+    not expired; a rejection stands until its person says otherwise."""
+    try:
+        word, _ = signed_word(envelope, register, also_revoked=True)
+        if word.verdict == "reject":
+            return True
+        signed_word(envelope, register)
+    except Refused:
+        return False
+    return _moment(at) <= _moment(word.expires_at)
+
+
+def require_clock(*, now: str, latest: str) -> None:
+    """Raises Refused (`CLOCK`) when the clock shows less than what is on record."""
+    if _moment(now) < _moment(latest) - SLACK:
+        raise Refused(
+            Refusal.CLOCK,
+            f"it is {now} by this machine's clock, and the audit log's latest entry is of {latest}",
+            hint="set the clock right, then sign again",
+        )
+
+
+def _timely(word: SignedWord, question: Question, *, now: datetime, latest: datetime) -> None:
+    made, until = _moment(word.made_at), _moment(word.expires_at)
+    require_clock(now=now.isoformat(), latest=latest.isoformat())
+    if made > now + SLACK:
+        raise Refused(
+            Refusal.FUTURE, f"it was made at {word.made_at}, which is not yet", hint="set the clocks right, sign again"
+        )
+    if until - made > timedelta(hours=question.valid_hours) + SLACK:
+        raise Refused(
+            Refusal.LIFETIME,
+            f"it would be valid for {(until - made).total_seconds() / 3600:.1f} hours, more than the "
+            f"{question.valid_hours:g} allowed",
+            hint="sign a new one",
+        )
+    if max(now, latest) > until:
+        raise Refused(Refusal.EXPIRED, f"it was valid until {word.expires_at}", hint="look again, and sign a new one")
+
+
+def _moment(text: str) -> datetime:
+    moment = datetime.fromisoformat(text)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -1,0 +1,348 @@
+"""Attacks on a person's word, on the register and on the policy: each has no effect, and its name is in the log."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import test_daemon_governance as built
+from people import admission, admit, approve, newest, refusals, reject, revocation, signer, word
+
+from appliance.audit.errors import AuditBroken, AuditError
+from appliance.audit.log import log_file
+from appliance.audit.machine_keys import load_key
+from appliance.client.signing import policy_edit
+from appliance.config import Settings
+from appliance.daemon.core import Core
+from appliance.daemon.errors import BrokenError, RefusedByPolicyError
+from appliance.places import in_force_file, load_policy
+from appliance.records import Approval
+from policies.decision import DecisionOutcome
+from policies.envelopes import Signer, canonical, seal
+from policies.policy import read_content
+from policies.register import KEY, KeyStatement
+
+AT = built.AT
+NOW = "2026-01-02T04:04:05.000+00:00"
+LATER = "2026-01-12T04:04:05.000+00:00"
+PACKAGED = read_content()[0]
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = NOW
+
+    def __call__(self) -> str:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def core(data: Path, clock: Clock) -> Iterator[Core]:
+    """A champion in service, a candidate that waits for a word, and ada and bob, who have keys."""
+    with Core(Settings(data=data), now=clock) as running:
+        put_night(running)
+        admit(running, "ada", "bob")
+        yield running
+
+
+def put_night(core: Core, content: bytes = b"better") -> str:
+    if core.ledger.alias("champion") is None:
+        champion = built.put_model(core.data, core.ledger, b"champion")
+        core.ledger.set_aliases({"champion": champion}, "first", AT)
+    return built.put_decided(core, str(core.ledger.alias("champion")), content)
+
+
+def refused(core: Core, envelope: bytes, candidate: str = "candidate") -> str:
+    """The reason's name. Nothing came of it."""
+    before = core.ledger.alias("champion"), core.ledger.approvals()
+    with pytest.raises(RefusedByPolicyError) as met:
+        core.approve(candidate, envelope)
+    assert (core.ledger.alias("champion"), core.ledger.approvals()) == before
+    name = refusals(core)[-1]
+    assert str(met.value).startswith(f"{name}: ")
+    return name
+
+
+def machine(core: Core, name: str) -> Signer:
+    return Signer.of(load_key(core.data, name))  # type: ignore[arg-type]
+
+
+# words
+@pytest.mark.parametrize("who", ["daemon", "trainer"])
+def test_the_machines_own_keys_approve_nothing_and_are_admitted_by_nobody(core, who) -> None:
+    said = json.loads(word(core, newest(core, "candidate")))
+    payload = base64.b64decode(said["payload"])
+    assert refused(core, seal(payload, said["payloadType"], machine(core, who))) == "a machine's key"
+    own = machine(core, who)
+    statement = KeyStatement(action="admit", person="eve", key=own.public.line, at=AT)
+    with pytest.raises(RefusedByPolicyError, match="a machine's key"):
+        core.trust.change_key(seal(canonical(statement.model_dump(mode="json")), KEY, own))
+
+
+def test_a_swapped_candidate_gets_nothing_from_a_word_on_another(core) -> None:
+    said = word(core, newest(core, "candidate"))
+    other = put_night(core, b"swapped")
+    assert refused(core, said, other) == "another candidate"
+
+
+def test_an_edited_word_a_forged_one_and_rubbish_are_refused(core) -> None:
+    said = word(core, newest(core, "candidate"))
+    fingerprint = signer("ada").public.fingerprint.encode()
+    assert refused(core, word(core, newest(core, "candidate"), key="mallory")) == "unknown key"
+    forged = word(core, newest(core, "candidate"), key="bob").replace(
+        signer("bob").public.fingerprint.encode(), fingerprint
+    )
+    assert refused(core, forged) == "signature"
+    assert refused(core, said.replace(b'"payload":"e', b'"payload":"f')) in ("signature", "not a signed statement")
+    assert refused(core, b"approved by ada") == "not a signed statement"
+
+
+def test_a_replayed_word_is_refused(core) -> None:
+    said = word(core, newest(core, "candidate"))
+    candidate = core.governance.digest_of("candidate")
+    core.approve(candidate, said)
+    core.rollback("ada")
+    assert refused(core, said, candidate) == "replayed"
+
+
+def test_an_expired_word_is_refused_also_when_the_clock_is_set_back(core, clock) -> None:
+    said = word(core, newest(core, "candidate"), hours=1.0)
+    clock.now = LATER
+    assert refused(core, said) == "expired"
+    clock.now = NOW
+    assert refused(core, said) == "clock set back"
+    assert refused(core, word(core, newest(core, "candidate"))) == "clock set back"
+    assert core.ledger.audit.check().back is not None
+
+
+def test_a_revoked_key_has_no_word_any_more_and_its_earlier_word_does_not_count(data, clock) -> None:
+    with_two = PACKAGED.replace(b"people = 1 ", b"people = 2 ")
+    assert with_two != PACKAGED
+    data.mkdir()
+    (data / "policy.toml").write_bytes(with_two)
+    with Core(Settings(data=data), now=clock) as core:
+        put_night(core)
+        admit(core, "ada", "bob")
+        core.trust.change_key(built.people.admission("eve", "ada", "bob"))
+        with pytest.raises(RefusedByPolicyError, match="1 of 2 people"):
+            approve(core, "candidate", "ada")
+        core.trust.change_key(revocation("ada", "bob"))
+        assert refused(core, word(core, newest(core, "candidate"), nonce="9" * 32)) == "revoked key"
+        with pytest.raises(RefusedByPolicyError, match="1 of 2 people"):
+            approve(core, "candidate", "bob")
+        candidate = core.governance.digest_of("candidate")
+        assert approve(core, "candidate", "eve").aliases["champion"] == candidate
+
+
+def test_two_words_of_one_person_are_not_two_people(data, clock) -> None:
+    data.mkdir()
+    (data / "policy.toml").write_bytes(PACKAGED.replace(b"people = 1 ", b"people = 2 "))
+    with Core(Settings(data=data), now=clock) as core:
+        put_night(core)
+        admit(core, "ada", "bob")
+        for nonce in ("1" * 32, "2" * 32):
+            with pytest.raises(RefusedByPolicyError, match="1 of 2 people"):
+                core.approve("candidate", word(core, newest(core, "candidate"), nonce=nonce))
+        assert approve(core, "candidate", "bob").decision.outcome is DecisionOutcome.PROMOTE
+
+
+def test_a_rejection_stands_when_its_key_is_revoked(core) -> None:
+    candidate = core.governance.digest_of("candidate")
+    reject(core, "candidate", "bob")
+    core.trust.change_key(revocation("bob", "ada"))
+    with pytest.raises(RefusedByPolicyError, match="rejected by bob"):
+        approve(core, candidate, "ada")
+
+
+def test_without_anybodys_key_nobody_approves(data, clock) -> None:
+    with Core(Settings(data=data), now=clock) as core:
+        put_night(core)
+        assert refused(core, word(core, newest(core, "candidate"))) == "unknown key"
+
+
+# what was written past the daemon
+def test_a_word_that_was_written_into_the_ledger_does_not_count(core) -> None:
+    """As somebody would who can write the database but has no key."""
+    decision = newest(core, "candidate")
+    forged = Approval(
+        decision=decision.digest(), candidate=decision.candidate, verdict="approve", person="bob", created=NOW
+    )
+    core.ledger.put_approval(forged)
+    core.ledger.put_decision(decision.model_copy(update={"id": "forged", "outcome": DecisionOutcome.PROMOTE}))
+    core.governance.settle()
+    assert core.ledger.alias("champion") != decision.candidate
+    assert "promotion.refused" in [entry.kind for entry in core.ledger.audit.entries()]
+
+
+# the log
+def test_everything_that_decides_is_in_the_log_in_its_order(core) -> None:
+    candidate = core.governance.digest_of("candidate")
+    approve(core, "candidate")
+    core.rollback("ada", "it is rude")
+    found = [entry.kind for entry in core.ledger.audit.entries()]
+    assert found[:3] == ["log.begin", "policy.first_use", "daemon.start"]
+    assert found[-4:] == ["word", "decision", "aliases", "aliases"]
+    assert found.count("key.admitted") == 2
+    assert core.ledger.audit.check().holds
+    last = list(core.ledger.audit.entries())[-1].what
+    assert (last["before"]["champion"], "it is rude" in str(last["reason"])) == (candidate, True)
+
+
+@pytest.mark.parametrize("what", ["approve", "reject", "rollback", "admit", "policy", "decision"])
+def test_what_cannot_be_logged_does_not_happen(core, monkeypatch, what) -> None:
+    approve(core, "candidate")
+    candidate = put_night(core, b"even better")
+    edit = PACKAGED + b"\n# strict\n"
+    envelope = policy_edit(digest(edit), core.trust.policy_in_force(), signer("ada"), None)
+    acts = {
+        "approve": lambda: approve(core, candidate),
+        "reject": lambda: reject(core, candidate),
+        "rollback": lambda: core.rollback("ada"),
+        "admit": lambda: core.trust.change_key(admission("eve", "ada")),
+        "policy": lambda: core.change_policy(edit, envelope),
+        "decision": lambda: core.ledger.put_decision(newest(core, candidate).model_copy(update={"id": "another"})),
+    }
+
+    def state():
+        return (
+            core.ledger.approvals(),
+            core.ledger.alias_history(),
+            core.trust.register,
+            core.policy,
+            core.ledger.decisions(),
+        )
+
+    before = state()
+
+    def full(*_: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("appliance.audit.log.os.write", full)
+    with pytest.raises(AuditError, match="No space left"):
+        acts[what]()
+    monkeypatch.undo()
+    assert state() == before
+    assert core.ledger.audit.check().holds
+
+
+def digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def test_a_log_that_somebody_changed_keeps_the_daemon_from_starting(data, clock) -> None:
+    with Core(Settings(data=data), now=clock) as core:
+        put_night(core)
+        admit(core, "ada")
+    path = log_file(data)
+    path.write_bytes(path.read_bytes().replace(b'"person":"ada"', b'"person":"eve"'))
+    with pytest.raises(AuditBroken, match="does not hold"), Core(Settings(data=data), now=clock):
+        pass
+
+
+# the register
+def test_keys_and_policy_are_what_the_log_says_after_a_restart(data, clock) -> None:
+    with Core(Settings(data=data), now=clock) as core:
+        admit(core, "ada", "bob")
+        core.trust.change_key(revocation("ada", "bob"))
+        register, policy = core.trust.register, core.policy.digest
+    with Core(Settings(data=data), now=clock) as core:
+        assert core.trust.register == register
+        assert core.policy.digest == policy
+        assert refusals(core) == []
+
+
+# the policy
+STRICT = PACKAGED.replace(b"min_gain = 1.0", b"min_gain = 2.0")
+
+
+def sign(core: Core, content: bytes, *names: str) -> bytes:
+    envelope = None
+    for name in names:
+        envelope = policy_edit(digest(content), core.trust.policy_in_force(), signer(name), envelope)
+    assert envelope is not None
+    return envelope
+
+
+def test_an_edited_policy_file_takes_effect_only_when_it_is_signed(data, clock) -> None:
+    with Core(Settings(data=data), now=clock) as core:
+        admit(core, "ada")
+        first = core.policy.digest
+    (data / "policy.toml").write_bytes(STRICT)
+    with Core(Settings(data=data), now=clock) as core:
+        assert (core.policy.digest, core.trust.policy_in_force().unsigned) == (first, digest(STRICT))
+        assert load_policy(data).digest == first
+        core.change_policy(STRICT, sign(core, STRICT, "ada"))
+        assert core.policy.promotion.improvement.min_gain == 2.0
+        assert load_policy(data).digest == core.policy.digest == digest(STRICT)
+    with Core(Settings(data=data), now=clock) as core:
+        assert (core.policy.digest, core.trust.policy_in_force().unsigned) == (digest(STRICT), "")
+
+
+def test_an_edit_never_applies_to_a_candidate_that_was_evaluated_before_it(core) -> None:
+    core.change_policy(STRICT, sign(core, STRICT, "ada"))
+    with pytest.raises(RefusedByPolicyError, match="another policy"):
+        core.approve("candidate", word(core, newest(core, "candidate")))
+    assert refusals(core) == ["another policy"]
+    back = PACKAGED + b"# the same figures, another file\n"
+    core.change_policy(back, sign(core, back, "ada"))
+    core.governance.settle()
+    assert core.ledger.alias("candidate") is not None
+
+
+def test_an_edit_that_nobody_signed_or_that_is_old_or_of_another_file_is_refused(core) -> None:
+    sound = sign(core, STRICT, "ada")
+    for content, envelope, name in (
+        (STRICT, sign(core, STRICT, "mallory"), "unknown key"),
+        (STRICT + b"\n", sound, "another policy"),
+        (STRICT, word(core, newest(core, "candidate")), "not a signed statement"),
+    ):
+        with pytest.raises(RefusedByPolicyError, match=name):
+            core.change_policy(content, envelope)
+    core.change_policy(STRICT, sound)
+    core.change_policy(PACKAGED, sign(core, PACKAGED, "bob"))
+    with pytest.raises(RefusedByPolicyError, match="replayed"):
+        core.change_policy(STRICT, sound)
+    assert core.policy.digest == digest(PACKAGED)
+
+
+def test_one_person_does_not_lower_the_number_of_people_that_it_takes(data, clock) -> None:
+    data.mkdir()
+    two = PACKAGED.replace(b"people = 1 ", b"people = 2 ")
+    (data / "policy.toml").write_bytes(two)
+    with Core(Settings(data=data), now=clock) as core:
+        admit(core, "ada", "bob")
+        with pytest.raises(RefusedByPolicyError, match="too few people: 1 of 2"):
+            core.change_policy(PACKAGED, sign(core, PACKAGED, "ada"))
+        core.change_policy(PACKAGED, sign(core, PACKAGED, "ada", "bob"))
+        assert core.policy.promotion.approval.people == 1
+
+
+def test_a_policy_in_force_that_somebody_exchanged_is_put_right_and_said(data, clock) -> None:
+    with Core(Settings(data=data), now=clock) as core:
+        first = core.policy.digest
+    in_force_file(data).write_bytes(STRICT)
+    with pytest.raises(BrokenError, match="put right"), Core(Settings(data=data), now=clock):
+        pass
+    assert load_policy(data).digest == first
+    with Core(Settings(data=data), now=clock) as core:
+        assert core.policy.digest == first
+        assert "policy.restored" in [entry.kind for entry in core.ledger.audit.entries()]
+
+
+def test_a_kill_between_the_log_and_the_file_of_a_signed_policy_is_made_good(data, clock) -> None:
+    with Core(Settings(data=data), now=clock) as core:
+        admit(core, "ada")
+        before = in_force_file(data).read_bytes()
+        core.change_policy(STRICT, sign(core, STRICT, "ada"))
+    in_force_file(data).write_bytes(before)
+    with Core(Settings(data=data), now=clock) as core:
+        assert core.policy.digest == digest(STRICT) == load_policy(data).digest

@@ -1,0 +1,51 @@
+"""Drift is measured on the candidate's own tokens: none from itself, more from a model that is further away."""
+
+from __future__ import annotations
+
+import pytest
+from learning_builders import judged, tiny_model, with_model_logprobs
+
+from appliance.learning.batches import sample
+from appliance.learning.drift import divergence, drift_of
+from verifiers.verdict import Outcome
+
+OWN = tiny_model(0)
+WRITTEN = [with_model_logprobs(judged(task=f"t{n}"), OWN) for n in range(12)]
+
+
+def test_a_model_does_not_diverge_from_itself() -> None:
+    found = drift_of(WRITTEN, WRITTEN, champion_model=OWN, base_model=None, temperature=1.0)
+    assert found.kl_champion == pytest.approx(0.0, abs=1e-5)
+    assert found.kl_base == found.kl_champion
+    assert (found.entropy, found.length, found.calls) == (
+        found.entropy_champion,
+        found.length_champion,
+        found.calls_champion,
+    )
+    assert found.entropy > 0
+    assert found.calls == 1.0
+    assert found.tokens == sum(one.trained_tokens for one in (sample(each.rollout, 0.0) for each in WRITTEN))
+
+
+def test_another_model_is_further_away_and_the_figure_is_never_negative() -> None:
+    found = drift_of(WRITTEN, WRITTEN, champion_model=OWN, base_model=tiny_model(1), temperature=1.0)
+    assert found.kl_base > 10 * abs(found.kl_champion) + 1e-3
+
+
+def test_temperature_is_that_of_the_sampling() -> None:
+    warm = [with_model_logprobs(judged(task=f"t{n}"), OWN, 2.0) for n in range(4)]
+    samples = [sample(one.rollout, 0.0) for one in warm]
+    assert divergence(samples, OWN, 2.0) == pytest.approx(0.0, abs=1e-5)
+    assert divergence(samples, OWN, 1.0) > 1e-4
+
+
+def test_what_broken_infrastructure_cut_short_counts_nowhere() -> None:
+    broken = judged(task="b", outcome=Outcome.INFRA_ERROR, calls=(True, True, True))
+    whole = drift_of(WRITTEN, WRITTEN, champion_model=OWN, base_model=None, temperature=1.0)
+    mixed = drift_of([*WRITTEN, broken], [*WRITTEN, broken], champion_model=OWN, base_model=None, temperature=1.0)
+    assert mixed == whole
+
+
+def test_without_a_token_nothing_is_claimed() -> None:
+    found = drift_of([], [], champion_model=OWN, base_model=None, temperature=1.0)
+    assert found.tokens == 0

@@ -1,0 +1,126 @@
+"""Who is known grows by signed statements: a key has one owner, a machine is nobody, what is revoked stays revoked."""
+
+from __future__ import annotations
+
+import pytest
+from signing_kit import LATER, NOW, admission, digest, register_of, revocation, signer
+
+from policies.edits import POLICY, PolicyEdit, accepted_edit
+from policies.envelopes import canonical, seal, sign_too
+from policies.refusals import Refusal, Refused
+from policies.register import Register
+
+
+def refused(register: Register, envelope: bytes, *, people: int = 1) -> Refusal:
+    with pytest.raises(Refused) as met:
+        register.after(envelope, people=people)
+    assert met.value.hint
+    return met.value.name
+
+
+def test_the_first_key_is_trusted_on_first_use_and_says_so() -> None:
+    (first,) = register_of("ada").keys
+    assert (first.person, first.admitted_by, first.valid) == ("ada", (), True)
+
+
+def test_a_later_key_needs_somebody_who_is_known() -> None:
+    register = register_of("ada")
+    assert refused(register, admission("bob")) is Refusal.SIGNERS
+    assert refused(register, admission("bob", "mallory")) is Refusal.UNKNOWN_KEY
+    assert refused(register, admission("bob", "trainer")) is Refusal.MACHINE_KEY
+    assert register.after(admission("bob", "ada"), people=1).persons == ("ada", "bob")
+
+
+def test_a_key_is_admitted_only_with_its_own_signature() -> None:
+    register = register_of("ada")
+    signed_by_ada_alone = admission("bob").replace(
+        signer("bob").public.fingerprint.encode(), signer("ada").public.fingerprint.encode()
+    )
+    assert refused(register, signed_by_ada_alone) is Refusal.SIGNATURE
+
+
+def test_where_two_people_must_approve_one_alone_admits_nobody() -> None:
+    register = register_of("ada", "bob")
+    assert refused(register, admission("ada.two", "ada"), people=2) is Refusal.SIGNERS
+    assert "eve" in register.after(admission("eve", "ada", "bob"), people=2).persons
+
+
+def test_two_keys_of_one_person_are_one_person() -> None:
+    register = register_of("ada", "bob").after(admission("ada", "ada", key="second"), people=1)
+    assert refused(register, admission("eve", "ada", "second"), people=2) is Refusal.SIGNERS
+
+
+@pytest.mark.parametrize("machine", ["daemon", "trainer"])
+def test_a_machines_key_never_becomes_a_persons(machine: str) -> None:
+    assert refused(register_of(), admission("ada", key=machine)) is Refusal.MACHINE_KEY
+    assert refused(register_of("ada"), admission("eve", "ada", key=machine)) is Refusal.MACHINE_KEY
+
+
+def test_a_key_belongs_to_one_person() -> None:
+    assert refused(register_of("ada"), admission("bob", "ada", key="ada")) is Refusal.KNOWN_KEY
+
+
+def test_a_revoked_key_never_comes_back() -> None:
+    register = register_of("ada", "bob").after(revocation("bob", "ada"), people=1)
+    gone = register.known(signer("bob").public.fingerprint)
+    assert gone is not None
+    assert (gone.revoked_at, gone.revoked_by, gone.reason) == (LATER, "ada", "lost")
+    assert register.persons == ("ada",)
+    assert refused(register, admission("bob", "ada")) is Refusal.KNOWN_KEY
+    assert refused(register, revocation("bob", "ada")) is Refusal.REVOKED
+    assert refused(register, admission("eve", "bob")) is Refusal.REVOKED
+
+
+def test_a_revocation_is_signed_by_somebody_who_is_known_and_names_the_owner() -> None:
+    register = register_of("ada", "bob")
+    assert refused(register, revocation("bob", "mallory")) is Refusal.UNKNOWN_KEY
+    assert refused(register, revocation("bob", "daemon")) is Refusal.MACHINE_KEY
+    assert refused(register, revocation("bob", "bob", key="ada")) is Refusal.PERSON
+
+
+def test_the_last_key_cannot_be_revoked() -> None:
+    assert refused(register_of("ada"), revocation("ada", "ada")) is Refusal.LAST_KEY
+
+
+@pytest.mark.parametrize("name", ["", "-x", "a b", "ada\n", "\x1b[2J", "a" * 65])
+def test_a_name_is_plain(name: str) -> None:
+    with pytest.raises(ValueError, match="person"):
+        admission(name, key="ada")
+
+
+def edit(number: int, *by: str, replaces: str = "old", new: str = "new") -> bytes:
+    made = PolicyEdit(number=number, replaces=digest(replaces), file=digest(new), at=NOW)
+    envelope = seal(canonical(made.model_dump(mode="json")), POLICY, signer(by[0]))
+    for other in by[1:]:
+        envelope = sign_too(envelope, signer(other))
+    return envelope
+
+
+def accept(envelope: bytes, *, people: int = 1) -> tuple[str, ...]:
+    register = register_of("ada", "bob")
+    return accepted_edit(envelope, register, number=3, in_force=digest("old"), digest=digest("new"), people=people)[1]
+
+
+def test_an_edit_of_the_policy_takes_as_many_people_as_the_policy_in_force_asks_for() -> None:
+    assert accept(edit(3, "ada")) == ("ada",)
+    assert accept(edit(3, "ada", "bob"), people=2) == ("ada", "bob")
+    with pytest.raises(Refused, match="too few people: 1 of 2"):
+        accept(edit(3, "ada"), people=2)
+
+
+@pytest.mark.parametrize(
+    ("envelope", "name"),
+    [
+        (edit(2, "ada"), Refusal.REPLAYED),
+        (edit(3, "ada", replaces="older"), Refusal.REPLAYED),
+        (edit(3, "ada", new="other"), Refusal.POLICY),
+        (edit(3, "daemon"), Refusal.MACHINE_KEY),
+        (edit(3, "ada", "trainer"), Refusal.MACHINE_KEY),
+        (edit(3, "mallory"), Refusal.UNKNOWN_KEY),
+        (admission("eve", "ada"), Refusal.SHAPE),
+    ],
+)
+def test_an_edit_that_is_old_or_of_another_file_or_by_nobody_is_refused(envelope: bytes, name: Refusal) -> None:
+    with pytest.raises(Refused) as met:
+        accept(envelope)
+    assert met.value.name is name
