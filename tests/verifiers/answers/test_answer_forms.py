@@ -94,7 +94,7 @@ def test_cases_are_equal_exactly_when_their_values_are(
         found = compare_piecewise(piecewise(one), piecewise(other), SCALARS)
         same = all(value_at(one, point) == value_at(other, point) for point in points)
         assert (found.truth is Truth.EQUAL) == same
-        assert found.truth is not Truth.OPEN
+        assert found.truth is not Truth.OPEN or not same  # a stretch that differs may stay open
 
 
 @settings(max_examples=60, deadline=None)
