@@ -95,10 +95,19 @@ def _on_both(first: Piece, second: Piece, name: str, scalars: Scalars) -> Findin
     found = scalars.compare(one, other)
     if found.truth is not Truth.DIFFERENT:
         return found
-    points = [inside_gap(where.cuts, index) for index, held in enumerate(where.gaps) if held]
-    if where.kind == "real" and _at_points(one, other, points, name, scalars).truth is Truth.DIFFERENT:
-        return Finding(Truth.DIFFERENT, "their values differ on a stretch", {name: written(points[0])})
+    if where.kind == "real":
+        points = [point for index, held in enumerate(where.gaps) if held for point in _inside(where.cuts, index)]
+        told = _at_points(one, other, points, name, scalars)
+        if told.truth is Truth.DIFFERENT:
+            return Finding(Truth.DIFFERENT, "their values differ on a stretch", told.witness)
     return Finding(Truth.OPEN, "whether two values agree on a stretch is open")
+
+
+def _inside(cuts: tuple[Expression, ...], index: int) -> tuple[Expression, ...]:
+    """Three points of a gap: values that differ may meet in one of them."""
+    middle = inside_gap(cuts, index)
+    halves = (*cuts[:index], middle, *cuts[index:])
+    return middle, inside_gap(halves, index), inside_gap(halves, index + 1)
 
 
 def _at_points(first: Expression, second: Expression, points: list[Expression], name: str, scalars: Scalars) -> Finding:
