@@ -9,6 +9,7 @@ caller's own mistakes and for what broke under both of them:
     ├── BusyError               too many wait already; try again later, with less
     ├── RefusedError            isolation cannot be had, or a rule forbids it; never retried, never worked around
     └── InfrastructureError     a sandbox died, the disk is full, runsc is broken; may be retried, is never a reward
+        └── BrokerLostError     the broker that was asked is gone, and all that it had with it
 """
 
 from __future__ import annotations
@@ -37,4 +38,8 @@ class RefusedError(SandboxError):
 
 
 class InfrastructureError(SandboxError):
+    pass
+
+
+class BrokerLostError(InfrastructureError):
     pass

@@ -24,7 +24,7 @@ from runtime.backends.backend import BoxUsage, Cause
 from runtime.broker import messages as m
 from runtime.broker import packets
 from runtime.broker.failures import error_of
-from runtime.errors import InfrastructureError, RefusedError, SandboxError
+from runtime.errors import BrokerLostError, InfrastructureError, RefusedError, SandboxError
 from runtime.launcher import Fate, Given, Handle, Kept
 from runtime.profile import Profile
 from runtime.reactor import Reactor
@@ -220,7 +220,7 @@ class BrokerClient:
                 if packet is None:
                     return
                 if not packet.data:
-                    raise InfrastructureError("the broker has ended", hint=GONE_HINT)
+                    raise BrokerLostError("the broker has ended", hint=GONE_HINT)
                 answer = m.ANSWER.validate_json(packet.data)
             except (OSError, packets.PacketError, ValidationError, InfrastructureError) as error:
                 self._lose_to(error)
@@ -277,7 +277,7 @@ class BrokerClient:
         if isinstance(error, SandboxError):
             self._lose(error)
         else:
-            self._lose(InfrastructureError(f"the connection to the broker broke: {error}", hint=GONE_HINT))
+            self._lose(BrokerLostError(f"the connection to the broker broke: {error}", hint=GONE_HINT))
 
     def _lose(self, problem: SandboxError) -> None:
         if self.lost is not None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from runtime.errors import InfrastructureError, LimitError, SandboxError
+from runtime.errors import BrokerLostError, InfrastructureError, LimitError, SandboxError
 from runtime.guest.wire import FULL, Kind, Op
 from runtime.launcher import Fate
 from runtime.sandbox import CallResult, CallStatus, Tier
@@ -163,6 +163,9 @@ class Placement:
 
     def _placed(self, place: Place | SandboxError) -> None:
         self._asking, self._claim = False, None
+        if isinstance(place, BrokerLostError) and self._history:
+            self._break()  # a session that it served fails from here on, wherever it was when the broker died
+            return
         if isinstance(place, SandboxError):
             if self._call is not None:
                 self._fail(place)

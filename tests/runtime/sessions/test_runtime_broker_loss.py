@@ -48,6 +48,21 @@ def test_calls_under_way_and_later_ones_fail_and_a_new_session_works(own_pool: S
             assert session.run("print(2)").output == "2\n"
 
 
+def test_a_session_on_its_way_to_another_place_fails_for_good_as_well(own_pool: Sessions) -> None:
+    with own_pool as pool, pool.open() as session:
+        session.run("x = 1")
+        process = pool._connection._process
+        assert process is not None
+        os.kill(process.pid, signal.SIGSTOP)  # it gives no process any more, but is not known to be gone
+        call = session.start("import time\nprint(x)")
+        time.sleep(0.2)
+        kill_broker_of(pool)
+        with pytest.raises(InfrastructureError):
+            call.result(timeout=60)
+        with pytest.raises(InfrastructureError, match="state with it"):
+            session.run("print(x)")
+
+
 def test_a_sandbox_of_its_own_is_gone_and_another_can_be_had(own_pool: Sessions) -> None:
     with own_pool as pool:
         sandbox = pool.sandbox()
