@@ -1,15 +1,20 @@
 """How much a hostile submission delays its neighbours, and when it is answered itself.
 
-    python benchmarks/neighbours.py [--rounds 3] [--seconds 4] [--limit 5] [--at-once 1] [--only WORD] [--lean FOLDER]
-                                    [--json FILE]
+    python benchmarks/neighbours.py [--minutes 11] [--limit 3] [--at-once 1] [--only WORD] [--load steady|saturated]
+                                    [--lean FOLDER] [--json FILE]
 
-Ordinary answers are checked through one `Checker`, at a steady rate (single checks, 50 begun a second, timed from the
-moment at which each was due) and then as fast as it goes (batches, as `assay check --pairs` has them). In each round
-windows without a hostile submission alternate with windows in which one of each sort is in flight, always the next as
-soon as one is answered, but no more than one a second. A delay is that of a window against the windows without around
-it; told are the median over the rounds of the middle latency, of the 95th percentile, and of the throughput. The bar:
-10 % for the middle latency and the throughput, and every hostile submission answered within its limit and a second;
-exit code 1 where that is missed. `--at-once 6` has six in flight. All of it takes ten minutes, one sort one.
+Ordinary answers are checked through one `Checker`: by a caller who thinks between checks (one every 20 ms, timed from
+the moment at which it was due), which tells how much a check is delayed, and then as fast as it goes (batches, as
+`assay check --pairs` has them), which tells what of the throughput is lost. Windows with a hostile submission and
+without take turns, in the order with, without, without, with, and so on; one with it begins when that is sent and ends
+when it is answered, after a second at least, and the one without it that it is compared with has its length. Told are
+the median over the pairs of the ratio of the two, less one, and the interval in which that median lies with 95 %
+(bootstrap over the pairs, percentiles). `nothing` compares windows without anything: what it shows is noise. The five
+sorts that are answered at once take turns in one row.
+
+The bar is 10 % for the middle latency and for the throughput, and an answer within the limit and a second. `holds`:
+the whole interval is below the bar; `missed`: all of it is above; `open`: it cannot be told from so few pairs. Exit
+code 1 where a median is above the bar or an answer late. With `--at-once 6` six are in flight.
 """
 
 from __future__ import annotations
@@ -21,11 +26,11 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from itertools import islice
+from collections.abc import Callable, Iterator, Sequence
+from itertools import cycle, islice
 from pathlib import Path
-from statistics import median, quantiles
+from random import Random
+from statistics import fmean, median, quantiles
 from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -46,13 +51,15 @@ from verifiers.verdict import Outcome, Verdict
 BAR = 0.10
 RATE = 50.0
 BATCH, THREADS = 16, 4
-MOST_RATE = 8_000
-"""So many pairs are made for each second of a window in which it goes as fast as it goes. No window has the pairs of
-another: a hand that has decided something before is quicker."""
-PAUSE = 1.0
-"""Between two hostile submissions, at least, from start to start."""
-REST = 0.5
-"""Between windows."""
+PERIOD = 1.0
+"""Seconds of a window, at least."""
+REST = 0.15
+"""Between windows: what was ended is gone by then."""
+LEAST = 5
+"""Latencies of a window: on a machine that is full it lasts until there are so many."""
+SAMPLES = 2_000
+QUICK = "answered at once"
+NOTHING = "nothing"
 FACTORS = (
     "(declare-const x (_ BitVec 64))(declare-const y (_ BitVec 64))(assert (bvugt x #x0000000000000001))"
     "(assert (bvult x #x0000000100000000))(assert (bvult y #x0000000100000000))(assert (bvugt y #x0000000000000001))"
@@ -92,14 +99,17 @@ HOSTILE: dict[str, Sort] = {
     ),
     "a program without end": (DOUBLES, "while True: pass"),
 }  # fmt: skip
+AT_ONCE = ("a power tower", "(10^8)!", "10^6 brackets", "terms that grow when they are read", "brackets in a model")
 
 
 class Window(NamedTuple):
     """Latencies in seconds, and checks a second."""
 
     middle: float
+    mean: float
     high: float
     rate: float
+    seconds: float
 
 
 class Answered(NamedTuple):
@@ -108,47 +118,60 @@ class Answered(NamedTuple):
     ground: str
 
 
+class Row(NamedTuple):
+    """Ratios of windows with and without, less one: a delay is above zero."""
+
+    pairs: list[tuple[Window, Window]]
+    answered: list[Answered]
+
+    def ratios(self, column: str) -> list[float]:
+        if column == "rate":
+            return [without.rate / held.rate - 1 for held, without in self.pairs]
+        return [getattr(held, column) / getattr(without, column) - 1 for held, without in self.pairs]
+
+
 def ordinary() -> Iterator[Sort]:
     return ((AnswerSpec(expected=gold, form="equal"), answer) for gold, answer in pairs(10**9))
 
 
-def steady(checker: Checker, source: Iterator[Sort], seconds: float) -> Window:
+def steady(checker: Checker, source: Iterator[Sort], over: threading.Event) -> Window:
     """One at a time, each due at its moment, whether the one before was late or not."""
     taken: list[float] = []
-    given = list(islice(source, int(seconds * RATE)))
     begun = time.monotonic()
-    for number, (spec, answer) in enumerate(given):
-        due = begun + number / RATE
-        time.sleep(max(0.0, due - time.monotonic()))
-        _sound(checker.check(spec, answer))
+    while True:
+        due = begun + len(taken) / RATE
+        if over.wait(max(0.0, due - time.monotonic())) and len(taken) >= LEAST:
+            break
+        _sound(checker.check(*next(source)))
         taken.append(time.monotonic() - due)
-    return _window(taken, len(taken) / (time.monotonic() - begun))
+    return _window(taken, len(taken), time.monotonic() - begun)
 
 
-def saturated(checker: Checker, source: Iterator[Sort], seconds: float) -> Window:
-    given = list(islice(source, int(seconds * MOST_RATE)))
+def saturated(checker: Checker, source: Iterator[Sort], over: threading.Event) -> Window:
     taken: list[float] = []
-    checked = [0]
+    lasted = [0.0]
     lock = threading.Lock()
     begun = time.monotonic()
-    places: Iterator[int] = iter(range(0, 10**9, BATCH))
 
     def work() -> None:
-        while (now := time.monotonic()) < begun + seconds:
+        while not (over.is_set() and len(taken) >= LEAST):
             with lock:
-                place = next(places) % (len(given) - BATCH)
-            for verdict in checker.check_many(given[place : place + BATCH]):
+                given = list(islice(source, BATCH))
+            now = time.monotonic()
+            for verdict in checker.check_many(given):
                 _sound(verdict)
             with lock:
-                taken.append(time.monotonic() - now)
-                checked[0] += BATCH
+                if not (over.is_set() and len(taken) >= LEAST):
+                    taken.append(time.monotonic() - now)
+                    lasted[0] = time.monotonic() - begun
 
     threads = [threading.Thread(target=work) for _ in range(THREADS * len(os.sched_getaffinity(0)))]
     for thread in threads:
         thread.start()
+    over.wait()
     for thread in threads:
         thread.join()
-    return _window(taken, checked[0] / (time.monotonic() - begun))
+    return _window(taken, BATCH * len(taken), lasted[0])
 
 
 def _sound(verdict: Verdict) -> None:
@@ -156,89 +179,129 @@ def _sound(verdict: Verdict) -> None:
         raise RuntimeError(verdict.reason)
 
 
-def _window(taken: list[float], rate: float) -> Window:
-    return Window(median(taken), quantiles(taken, n=20)[-1], rate)
+def _window(taken: list[float], checked: int, seconds: float) -> Window:
+    return Window(median(taken), fmean(taken), quantiles(taken, n=20)[-1], checked / seconds, seconds)
 
 
-@contextmanager
-def in_flight(checker: Checker, sort: Sort, limit: float, at_once: int) -> Iterator[list[Answered]]:
-    """So many of this sort at a time until the end of the block, which waits for the last ones."""
-    done = threading.Event()
-    answered: list[Answered] = []
+Load = Callable[[Checker, Iterator[Sort], threading.Event], Window]
 
-    def attack() -> None:
-        while not done.is_set():
-            begun = time.monotonic()
-            verdict = checker.check_many([sort], limit)[0]
+
+class Bench:
+    def __init__(self, checker: Checker, load: Load, limit: float, at_once: int) -> None:
+        self._checker, self._load, self._limit, self._at_once = checker, load, limit, at_once
+        self._source = ordinary()
+
+    def without(self, seconds: float) -> Window:
+        over = threading.Event()
+        timer = threading.Timer(seconds, over.set)
+        timer.start()
+        try:
+            return self._load(self._checker, self._source, over)
+        finally:
+            timer.join()
+
+    def held(self, sort: Sort, answered: list[Answered]) -> Window:
+        """From the sending of this sort to the last answer."""
+        over = threading.Event()
+        begun = time.monotonic()
+
+        def attack() -> None:
+            verdict = self._checker.check_many([sort], self._limit)[0]
             answered.append(Answered(time.monotonic() - begun, verdict.outcome.value, str(verdict.ground or "")))
-            done.wait(PAUSE - (time.monotonic() - begun))
 
-    threads = [threading.Thread(target=attack) for _ in range(at_once)]
-    for thread in threads:
-        thread.start()
-    try:
-        yield answered
-    finally:
-        done.set()
-        for thread in threads:
-            thread.join()
+        def attacks() -> None:
+            threads = [threading.Thread(target=attack) for _ in range(self._at_once)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            time.sleep(max(0.0, begun + PERIOD - time.monotonic()))
+            over.set()
 
+        sending = threading.Thread(target=attacks)
+        sending.start()
+        try:
+            return self._load(self._checker, self._source, over)
+        finally:
+            sending.join()
 
-Load = Callable[[Checker, Iterator[Sort], float], Window]
-
-
-def delays(
-    checker: Checker, load: Load, sorts: dict[str, Sort], options: argparse.Namespace
-) -> tuple[dict[str, Any], Window]:
-    """What each sort costs its neighbours, and the middle of the windows without any."""
-    source = ordinary()
-    load(checker, source, 1.0)
-    without: list[Window] = []
-    ratios: dict[str, list[Window]] = {name: [] for name in sorts}
-    answers: dict[str, list[Answered]] = {name: [] for name in sorts}
-    for _ in range(options.rounds):
-        for name, sort in sorts.items():
-            before = load(checker, source, options.seconds / 2)
-            with in_flight(checker, sort, options.limit, options.at_once) as answered:
-                held = load(checker, source, options.seconds)
-            answers[name] += answered
+    def row(self, sorts: Sequence[Sort], seconds: float) -> Row:
+        """For so many seconds; `sorts` take turns. Without sorts nothing is compared with nothing."""
+        until = time.monotonic() + seconds
+        turns: Iterator[Sort | None] = cycle(sorts or [None])
+        row = Row([], [])
+        length = PERIOD
+        while len(row.pairs) < 2 or time.monotonic() < until:
+            sort, first = next(turns), len(row.pairs) % 2 == 0
+            if not first:
+                before = self.without(length)
+                time.sleep(REST)
+            held = self.without(PERIOD) if sort is None else self.held(sort, row.answered)
+            length = held.seconds
             time.sleep(REST)
-            after = load(checker, source, options.seconds / 2)
-            without += [before, after]
-            usual = Window(*(sum(both) / 2 for both in zip(before, after, strict=True)))
-            ratios[name].append(
-                Window(held.middle / usual.middle - 1, held.high / usual.high - 1, usual.rate / held.rate - 1)
-            )
-    found = {
-        name: {
-            "latency_median": round(median(ratio.middle for ratio in ratios[name]), 3),
-            "latency_p95": round(median(ratio.high for ratio in ratios[name]), 3),
-            "throughput": round(median(ratio.rate for ratio in ratios[name]), 3),
-            "answered": len(answers[name]),
-            "longest_seconds": round(max(one.seconds for one in answers[name]), 2),
-            "outcomes": sorted({f"{one.outcome}/{one.ground}" for one in answers[name]}),
-        }
-        for name in sorts
+            if first:
+                before = self.without(length)
+                time.sleep(REST)
+            row.pairs.append((held, before))
+        return row
+
+
+def interval(ratios: Sequence[float]) -> tuple[float, float, float]:
+    """The median, and where it lies with 95 % (Efron, bootstrap percentiles)."""
+    rng = Random(0)
+    found = sorted(median(rng.choices(ratios, k=len(ratios))) for _ in range(SAMPLES))
+    return median(ratios), found[int(0.025 * SAMPLES)], found[int(0.975 * SAMPLES) - 1]
+
+
+def word(low: float, high: float) -> str:
+    return "holds" if high <= BAR else "missed" if low > BAR else "open"
+
+
+def rows_of(sorts: dict[str, Sort]) -> dict[str, list[Sort]]:
+    """Those that are answered at once share a row."""
+    found: dict[str, list[Sort]] = {NOTHING: []}
+    for name, sort in sorts.items():
+        found.setdefault(QUICK if name in AT_ONCE else name, []).append(sort)
+    return found
+
+
+def told(row: Row, column: str, limit: float) -> dict[str, Any]:
+    middle, low, high = interval(row.ratios(column))
+    longest = max((one.seconds for one in row.answered), default=0.0)
+    outcomes = sorted({f"{one.outcome}/{one.ground}" for one in row.answered})
+    late = longest > limit + 1 or any(outcome.startswith("infra") for outcome in outcomes)
+    return {
+        "pairs": len(row.pairs),
+        "delay": round(middle, 3),
+        "interval": [round(low, 3), round(high, 3)],
+        "mean": round(median(row.ratios("mean")), 3),
+        "p95": round(median(row.ratios("high")), 3),
+        "bar": word(low, high),
+        "answered": len(row.answered),
+        "longest_seconds": round(longest, 2),
+        "late": late,
+        "outcomes": outcomes,
     }
-    return found, Window(*(median(column) for column in zip(*without, strict=True)))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seconds", type=float, default=4.0, help="of a window")
-    parser.add_argument("--limit", type=float, default=5.0, help="seconds of a hostile submission")
+    parser.add_argument("--minutes", type=float, default=11.0, help="of all of it, but for its start")
+    parser.add_argument("--limit", type=float, default=3.0, help="seconds of a hostile submission")
     parser.add_argument("--at-once", type=int, default=1)
     parser.add_argument("--only", help="sorts with this in their name")
     parser.add_argument("--load", choices=["steady", "saturated"])
     parser.add_argument("--lean", type=Path, help="a toolchain's folder; else one is found, or the tests' is made")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    figures: dict[str, Any] = {"load": os.getloadavg()[0], "bar": BAR, "limit": options.limit}
-    missed: list[str] = []
+    figures: dict[str, Any] = {"machine_load": os.getloadavg()[0], "bar": BAR, "limit": options.limit}
+    missed = False
     sorts = {name: sort for name, sort in HOSTILE.items() if not options.only or options.only in name}
-    with tempfile.TemporaryDirectory(prefix="assay-neighbours-") as name:
-        folder = Path(name)
+    rows = rows_of(sorts)
+    loads = [load for load in (steady, saturated) if options.load in (None, load.__name__)]
+    seconds = options.minutes * 60 / (len(rows) * len(loads))
+    with tempfile.TemporaryDirectory(prefix="assay-neighbours-") as place:
+        folder = Path(place)
         needs_lean = any(isinstance(spec, LeanSpec) for spec, _ in sorts.values())
         lean = options.lean or (stand_in(folder / "lean") if needs_lean and find() is None else None)
         own = BrokerSettings(
@@ -248,32 +311,41 @@ def main() -> None:
             programs=tools.programs(lean),
         )
         with Checker(RuntimeSettings(own=own), lean=lean) as checker:
-            for sort in sorts.values():  # what has to be made for them is made now
+            for sort in [next(ordinary()), *sorts.values()]:  # what has to be made for them is made now
                 checker.check_many([sort], 0.5)
-            for load in (steady, saturated):
-                if options.load in (None, load.__name__):
-                    found, usual = delays(checker, load, sorts, options)
-                    figures[load.__name__] = {"without": usual._asdict(), "with": found}
-                    _show(load.__name__, found, usual, options.limit)
-                    missed += [name for name, one in found.items() if _is_missed(one, options.limit)]
+            for load in loads:
+                bench = Bench(checker, load, options.limit, options.at_once)
+                bench.without(PERIOD)
+                figures[load.__name__] = {}
+                for name, group in rows.items():
+                    row = bench.row(group, seconds)
+                    usual = Window(*(median(column) for column in zip(*(pair[1] for pair in row.pairs), strict=True)))
+                    if name == NOTHING:
+                        _head(load.__name__, usual)
+                    found = told(row, "middle" if load is steady else "rate", options.limit)
+                    figures[load.__name__][name] = {"without": usual._asdict(), **found}
+                    _show(name, found)
+                    missed = missed or (name != NOTHING and (found["delay"] > BAR or found["late"]))
     if options.json:
         options.json.write_text(json.dumps(figures, indent=2) + "\n")
     sys.exit(1 if missed else 0)
 
 
-def _is_missed(one: dict[str, Any], limit: float) -> bool:
-    slowed = max(one["latency_median"], one["throughput"]) > BAR
-    return slowed or one["longest_seconds"] > limit + 1 or any(word.startswith("infra") for word in one["outcomes"])
+def _head(load: str, usual: Window) -> None:
+    shown = f"{usual.middle * 1000:.2f} ms, p95 {usual.high * 1000:.2f} ms, {usual.rate:.0f} a second without"
+    print(f"\n{load}: {shown}; load {os.getloadavg()[0]:.1f}")
+    kind = "middle latency" if load == "steady" else "throughput"
+    print(f"{'with':30}{kind:>16}{'(95 %)':>18}{'mean':>8}{'p95':>8}{'pairs':>7}{'longest':>10}  bar")
 
 
-def _show(load: str, found: dict[str, Any], usual: Window, limit: float) -> None:
-    print(f"{load}: {usual.middle * 1000:.2f} ms, p95 {usual.high * 1000:.2f} ms, {usual.rate:.0f} a second without")
-    print(f"{'with':36}{'median':>9}{'p95':>9}{'through.':>9}{'longest':>10}")
-    for name, one in found.items():
-        delay = "".join(f"{one[key]:+9.1%}" for key in ("latency_median", "latency_p95", "throughput"))
-        late = "" if one["longest_seconds"] <= limit + 1 else "  late"
-        late += "  without a verdict" if any(word.startswith("infra") for word in one["outcomes"]) else ""
-        print(f"{name:36}{delay}{one['longest_seconds']:8.2f} s{late}  {', '.join(one['outcomes'])}", flush=True)
+def _show(name: str, found: dict[str, Any]) -> None:
+    low, high = found["interval"]
+    figures = f"{found['delay']:+16.1%}{f'{low:+.1%} .. {high:+.1%}':>18}{found['mean']:+8.0%}{found['p95']:+8.0%}"
+    late = "  LATE" if found["late"] else ""
+    shown = f"{found['longest_seconds']:8.2f} s" if found["answered"] else f"{'':10}"
+    print(
+        f"{name:30}{figures}{found['pairs']:7}{shown}  {found['bar']}{late}  {', '.join(found['outcomes'])}", flush=True
+    )
 
 
 if __name__ == "__main__":

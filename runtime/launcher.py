@@ -75,7 +75,13 @@ class Launcher(Protocol):
 
     def forget(self, snapshot: SnapshotId, done: Callable[[SandboxError | None], None]) -> None: ...
 
-    def usage(self, handle: Handle, done: Callable[[BoxUsage | SandboxError], None]) -> None: ...
+    def usage(
+        self, handle: Handle, done: Callable[[BoxUsage | SandboxError], None], *, waits: bool = False
+    ) -> None: ...
+
+    def give_way(self, handle: Handle, others_first: bool, done: Callable[[SandboxError | None], None]) -> None:
+        """Whether it computes mostly when no other sandbox does."""
+        ...
 
     def end(self, handle: Handle, done: Callable[[Fate], None]) -> None:
         """Kills it now and closes its descriptors; calls back once nothing inside runs any more, with why it ended:

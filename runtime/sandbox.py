@@ -91,6 +91,10 @@ class CallResult(BaseModel):
     traceback: str = ""
     """For `exception`: the frames of the guest's own code, shortened."""
     seconds: float
+    computed: float | None = None
+    """Processor seconds of a call that was given patience and took long enough to be looked at."""
+    waited: float = 0.0
+    """Of the same: for how long it stood ready and others had the processors."""
     tier: Tier
     sandbox: str
     """Identity of the sandbox in which it ran; never empty for code that ran."""
@@ -106,6 +110,9 @@ class ExecResult(BaseModel):
     stdout: bytes
     stderr: bytes
     seconds: float
+    computed: float | None = None
+    """As of `CallResult`, and the next too."""
+    waited: float = 0.0
 
 
 SnapshotId = NewType("SnapshotId", str)
@@ -162,15 +169,19 @@ class Sandbox(Protocol):
     @property
     def usage(self) -> Usage: ...
 
-    def run(self, code: str, *, seconds: float | None = None) -> CallResult:
+    def run(self, code: str, *, seconds: float | None = None, patience: float = 1.0) -> CallResult:
         """Runs Python in the worker; names persist from call to call. `seconds` shortens the limit, never extends it.
 
-        Raises InfrastructureError when the sandbox broke on its own account, BadRequestError after `close`.
+        With `patience` above 1, what takes long gives way to other sandboxes, and the limit counts the time in which it
+        computes or rests, not that in which others have the processors; so many times the limit is the most of wall
+        clock. Raises InfrastructureError when the sandbox broke on its own account, BadRequestError after `close`.
         """
         ...
 
-    def exec(self, argv: Sequence[str], *, stdin: bytes = b"", seconds: float | None = None) -> ExecResult:
-        """Runs a program inside, without a shell."""
+    def exec(
+        self, argv: Sequence[str], *, stdin: bytes = b"", seconds: float | None = None, patience: float = 1.0
+    ) -> ExecResult:
+        """Runs a program inside, without a shell. `patience` as of `run`; a sandbox whose patience ends is gone."""
         ...
 
     def write(self, path: str, data: bytes) -> None:

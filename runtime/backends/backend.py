@@ -13,7 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from runtime.errors import SandboxError
 from runtime.profile import BackendName, Profile
@@ -42,6 +42,8 @@ class BoxUsage(BaseModel):
     oom_kills: int = 0
     pids_denied: int = 0
     """How often the kernel refused a new process."""
+    waits: dict[int, float] = Field(default_factory=dict)
+    """Where it was asked for: by thread, the seconds for which it stood ready and had no processor."""
 
 
 class Box(Protocol):
@@ -96,7 +98,9 @@ class Backend(Protocol):
         no sooner than the box is under its own limits again, which a checkpoint may have widened."""
         ...
 
-    def usage(self, box: Box) -> BoxUsage: ...
+    def usage(self, box: Box, *, waits: bool = False) -> BoxUsage:
+        """`waits` also asks for those of its threads, which takes a file for each of them."""
+        ...
 
     def give_way(self, box: Box, others_first: bool) -> None:
         """Whether it computes mostly when nobody else does. Raises InfrastructureError."""

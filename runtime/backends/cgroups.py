@@ -23,6 +23,9 @@ PERIOD_US = 100_000
 SHARES = {1: ("cpu.shares", "1024", "64"), 2: ("cpu.weight", "100", "6")}
 """The file, its usual text, and the text of a group that gives way: beside one busy group it then has a sixteenth of
 what that has, and all that nobody wants (Linux, sched-design-CFS)."""
+THREADS = {1: "tasks", 2: "cgroup.threads"}
+MOST_WAITS = 512
+"""Threads of which it is told: an answer has to fit into a packet."""
 HINT = "Run as root where the cgroup controllers memory, pids and cpu are mounted (in a systemd unit: Delegate=yes)."
 
 
@@ -195,11 +198,13 @@ class Group:
         """The processes inside, those that are in some of its folders only included."""
         return sorted({pid for folder in self.folders for pid in members(folder)})
 
-    def usage(self) -> BoxUsage:
+    def usage(self, *, waits: bool = False) -> BoxUsage:
         """What the kernel has counted so far; zeros for what it does not tell, or no longer.
 
-        Files that are merely cached count in the peak, but not in the memory of now: images are such files.
+        Files that are merely cached count in the peak, but not in the memory of now: images are such files. `waits` of
+        threads that have ended are not among those told.
         """
+        waited = self._waits() if waits else {}
         if self._version == 1:
             return BoxUsage(
                 cpu_seconds=self._number("cpuacct", "cpuacct.usage") / 1e9,
@@ -207,6 +212,7 @@ class Group:
                 peak_memory_mib=self._number("memory", "memory.max_usage_in_bytes") / 2**20,
                 oom_kills=self._number("memory", "memory.oom_control", "oom_kill"),
                 pids_denied=self._number("pids", "pids.events", "max"),
+                waits=waited,
             )
         return BoxUsage(
             cpu_seconds=self._number("cpu", "cpu.stat", "usage_usec") / 1e6,
@@ -214,7 +220,19 @@ class Group:
             peak_memory_mib=self._number("memory", "memory.peak") / 2**20,
             oom_kills=self._number("memory", "memory.events", "oom_kill"),
             pids_denied=self._number("pids", "pids.events", "max"),
+            waits=waited,
         )
+
+    def _waits(self) -> dict[int, float]:
+        """By thread, the seconds for which it stood ready without a processor (Linux, sched-stats); the longest ones,
+        and none where the kernel does not count them."""
+        found: dict[int, float] = {}
+        with contextlib.suppress(FileNotFoundError):
+            for thread in (self._of["cpu"] / THREADS[self._version]).read_text().split():
+                with contextlib.suppress(OSError, IndexError, ValueError):  # it has ended, or nothing is counted here
+                    found[int(thread)] = int(Path(f"/proc/{thread}/schedstat").read_text().split()[1]) / 1e9
+        longest = sorted(found, key=lambda thread: found[thread], reverse=True)[:MOST_WAITS]
+        return {thread: found[thread] for thread in longest}
 
     def _cached(self, key: str) -> int:
         return max(0, self._number("memory", "memory.stat", key) - self._number("memory", "memory.stat", "shmem"))

@@ -154,9 +154,9 @@ class GVisor:
             return
         self._run(box, argv, group, CHECKPOINT_SECONDS, finished)
 
-    def usage(self, box: Box) -> BoxUsage:
+    def usage(self, box: Box, *, waits: bool = False) -> BoxUsage:
         assert isinstance(box, HostedBox)
-        return box.group.usage()
+        return box.group.usage(waits=waits)
 
     def give_way(self, box: Box, others_first: bool) -> None:
         assert isinstance(box, HostedBox)

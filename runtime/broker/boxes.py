@@ -180,11 +180,11 @@ class Boxes:
         else:
             self._to_freeze.append(begin)
 
-    def usage(self, live: Live) -> BoxUsage:
-        """What its holder has used."""
+    def usage(self, live: Live, *, waits: bool = False) -> BoxUsage:
+        """What its holder has used; `waits` are from the start of its threads."""
         if live.fate is not None:
             return live.fate.usage
-        return _since(live.spent, live.backend.usage(_box(live)))
+        return _since(live.spent, live.backend.usage(_box(live), waits=waits))
 
     def give_way(self, live: Live, others_first: bool) -> None:
         """Of one that is alive; there is nothing to say to one that has ended. Raises InfrastructureError."""

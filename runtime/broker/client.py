@@ -144,12 +144,12 @@ class BrokerClient:
         request = m.Forget(request=self._next(), snapshot=snapshot)
         self._ask(request, lambda answer: done(_problem(answer, m.Done)))
 
-    def usage(self, handle: Handle, done: Callable[[BoxUsage | SandboxError], None]) -> None:
+    def usage(self, handle: Handle, done: Callable[[BoxUsage | SandboxError], None], *, waits: bool = False) -> None:
         def measured(answer: m.Answer | SandboxError) -> None:
             found = _only(answer, m.Measured)
             done(found if isinstance(found, SandboxError) else found.usage)
 
-        self._ask(m.Measure(request=self._next(), box=handle.id), measured)
+        self._ask(m.Measure(request=self._next(), box=handle.id, waits=waits), measured)
 
     def give_way(self, handle: Handle, others_first: bool, done: Callable[[SandboxError | None], None]) -> None:
         request = m.GiveWay(request=self._next(), box=handle.id, others_first=others_first)

@@ -14,7 +14,7 @@ from runtime.backends.backend import BoxUsage, Cause
 from runtime.profile import Profile
 from runtime.sandbox import Priority
 
-PROTOCOL = 2
+PROTOCOL = 3
 PACKET_BYTES = 1 << 16
 Name = Annotated[str, Field(max_length=200)]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -73,6 +73,8 @@ class Measure(_Message):
 
     kind: Literal["measure"] = "measure"
     box: Name
+    waits: bool = False
+    """Those of its threads, too."""
 
 
 class GiveWay(_Message):

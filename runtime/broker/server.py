@@ -138,7 +138,7 @@ class Server:
                 del client.boxes[request.box]
                 self._supply.boxes.end(live, Cause.ASKED, lambda fate: send(_ended(request.request, fate)))
             case m.Measure():
-                usage = self._supply.boxes.usage(self._own(client, request.box))
+                usage = self._supply.boxes.usage(self._own(client, request.box), waits=request.waits)
                 send(m.Measured(request=request.request, usage=usage))
             case m.GiveWay():
                 self._supply.boxes.give_way(self._own(client, request.box), request.others_first)

@@ -92,10 +92,11 @@ class Boxes:
     def _done(self, box: Sandbox, command: m.Do) -> BaseModel:
         place = {"session": command.session, "call": command.call}
         if command.what == "run":
-            result = box.run(command.data.decode("utf-8", "surrogatepass"), seconds=command.seconds)
+            code = command.data.decode("utf-8", "surrogatepass")
+            result = box.run(code, seconds=command.seconds, patience=command.patience)
             return m.Called(**place, result=result)
         if command.what == "exec":
-            ran = box.exec(command.arguments, stdin=command.data, seconds=command.seconds)
+            ran = box.exec(command.arguments, stdin=command.data, seconds=command.seconds, patience=command.patience)
             return m.Executed(**place, result=ran)
         did = m.Did(**place)
         if command.what == "write":

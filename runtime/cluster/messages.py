@@ -23,7 +23,7 @@ from runtime.errors import (
 from runtime.profile import BackendName
 from runtime.sandbox import CallResult, ExecResult, FileKind, Limits, Priority, SnapshotId, Tier, Usage
 
-PROTOCOL = 1
+PROTOCOL = 2
 What = Literal["run", "exec", "write", "read", "list", "snapshot", "prepare", "restore", "fork", "measure"]
 ErrorName = Literal["bad_request", "limit", "busy", "refused", "infrastructure"]
 _ERRORS: dict[ErrorName, type[SandboxError]] = {
@@ -148,6 +148,7 @@ class Do(_Message):
     data: bytes = b""
     """Code, standard input or the content of a file."""
     seconds: float | None = None
+    patience: float = 1.0
     number: int = 0
     """The most bytes to read, or copies to prepare."""
     durable: bool = False

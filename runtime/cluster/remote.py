@@ -142,12 +142,15 @@ class RemoteSandbox:
     def usage(self) -> Usage:
         return _usage(self._do("measure"))
 
-    def run(self, code: str, *, seconds: float | None = None) -> CallResult:
+    def run(self, code: str, *, seconds: float | None = None, patience: float = 1.0) -> CallResult:
         code_bytes = code.encode("utf-8", "surrogatepass")
-        return _as(m.Called, self._do("run", data=code_bytes, seconds=seconds)).result
+        return _as(m.Called, self._do("run", data=code_bytes, seconds=seconds, patience=patience)).result
 
-    def exec(self, argv: Sequence[str], *, stdin: bytes = b"", seconds: float | None = None) -> ExecResult:
-        return _as(m.Executed, self._do("exec", arguments=tuple(argv), data=stdin, seconds=seconds)).result
+    def exec(
+        self, argv: Sequence[str], *, stdin: bytes = b"", seconds: float | None = None, patience: float = 1.0
+    ) -> ExecResult:
+        done = self._do("exec", arguments=tuple(argv), data=stdin, seconds=seconds, patience=patience)
+        return _as(m.Executed, done).result
 
     def write(self, path: str, data: bytes) -> None:
         self._did("write", text=path, data=data)

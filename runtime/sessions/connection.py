@@ -118,15 +118,14 @@ class Connection:
         else:
             owner.snapshot(handle, durable=durable, label=label, done=done)
 
-    def usage(self, handle: Handle, done: Callable[[BoxUsage | SandboxError], None]) -> None:
+    def usage(self, handle: Handle, done: Callable[[BoxUsage | SandboxError], None], *, waits: bool = False) -> None:
         owner = self._owners.get(handle)
         if owner is None:
             done(InfrastructureError(f"sandbox {handle.id} has ended"))
         else:
-            owner.usage(handle, done)
+            owner.usage(handle, done, waits=waits)
 
     def give_way(self, handle: Handle, others_first: bool, done: Callable[[SandboxError | None], None]) -> None:
-        """Whether it computes mostly when no other sandbox does."""
         owner = self._owners.get(handle)
         if owner is None:
             done(InfrastructureError(f"sandbox {handle.id} has ended"))

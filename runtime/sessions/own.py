@@ -14,7 +14,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from runtime.errors import BadRequestError, InfrastructureError, LimitError
+from runtime.backends.backend import BoxUsage
+from runtime.errors import BadRequestError, InfrastructureError, LimitError, SandboxError
 from runtime.guest import wire
 from runtime.guest.wire import Kind, Op
 from runtime.launcher import Kept
@@ -23,6 +24,7 @@ from runtime.sandbox import CallResult, CallStatus, Entry, ExecResult, Limits, P
 from runtime.sessions.accounts import Account, Measured
 from runtime.sessions.endings import STATUS_OF, Ending, Lost, not_run, result_of
 from runtime.sessions.files import Files, reason, sendable
+from runtime.sessions.pacing import Pace, Spent, Watched, until_answered
 from runtime.sessions.request import Request
 from runtime.sessions.worker import Worker
 from runtime.sessions.yard import Answered, Yard
@@ -88,28 +90,32 @@ class OwnSandbox:
         except TimeoutError:
             raise InfrastructureError(f"nobody says what sandbox {self.id} has used") from None
 
-    def run(self, code: str, *, seconds: float | None = None) -> CallResult:
+    def run(self, code: str, *, seconds: float | None = None, patience: float = 1.0) -> CallResult:
         """After a call that had to be killed the sandbox is gone: later calls raise InfrastructureError."""
         limit = self._limit(seconds)
         if not self._counted():
             return not_run(self.limits, Tier.SANDBOX)
-        ending = self._ask(Op.RUN, code.encode("utf-8", "surrogatepass"), limit)
+        ending, used = self._patiently(Op.RUN, code.encode("utf-8", "surrogatepass"), limit, patience, 0.0)
         if ending.kind not in (Kind.OK, Kind.EXCEPTION):
             worker = self._worker
             self._yard.reactor.here(lambda: worker.lose(Lost.DIED))
         result = result_of(ending, limits=self.limits, seconds=limit, tier=Tier.SANDBOX, sandbox=self.id)
         self._account.called(ending.seconds, len(ending.output))
-        return result
+        return result.model_copy(update=used._asdict())
 
-    def exec(self, argv: Sequence[str], *, stdin: bytes = b"", seconds: float | None = None) -> ExecResult:
-        """Runs a program by its full path; one that takes too long is killed with its group, the sandbox lives on."""
+    def exec(
+        self, argv: Sequence[str], *, stdin: bytes = b"", seconds: float | None = None, patience: float = 1.0
+    ) -> ExecResult:
+        """Runs a program by its full path; one that takes too long is killed with its group, the sandbox lives on,
+        unless it was waited for with patience."""
         if not argv or not argv[0].startswith("/") or any("\0" in word or not sendable(word) for word in argv):
             raise BadRequestError("a program is named by its full path, and every word is text without a NUL")
         limit = self._limit(seconds)
         if not self._counted():
             return ExecResult(status=CallStatus.CALLS, exit_code=None, stdout=b"", stderr=b"", seconds=0.0)
-        asked = wire.exec_body(argv, stdin, seconds=limit, output_bytes=self.limits.output_bytes)
-        ending = self._ask(Op.EXEC, asked, limit + GRACE_SECONDS)
+        wall = limit * max(1.0, patience)
+        asked = wire.exec_body(argv, stdin, seconds=wall, output_bytes=self.limits.output_bytes)
+        ending, used = self._patiently(Op.EXEC, asked, limit, patience, GRACE_SECONDS)
         if ending.kind is Kind.REFUSED:
             raise BadRequestError(f"{argv[0]} cannot be run: {reason(ending)}")
         exit_code, cut = self._program_facts(ending)
@@ -121,6 +127,8 @@ class OwnSandbox:
             stdout=ending.output[:cut],
             stderr=ending.output[cut:],
             seconds=ending.seconds,
+            computed=used.computed,
+            waited=used.waited,
         )
 
     # files
@@ -258,7 +266,36 @@ class OwnSandbox:
         request = Request(op, 0, body, limit, answer.set_result)
         worker = self._worker
         self._yard.reactor.here(lambda: worker.send(request))
-        ending = answer.result()
+        return self._believed(answer.result())
+
+    def _patiently(self, op: Op, body: bytes, limit: float, patience: float, grace: float) -> tuple[Ending, Spent]:
+        """`grace` is what the guest may take beyond the limit to say that it kept it."""
+        if patience <= 1:
+            return self._ask(op, body, limit + grace), Spent()
+        self._require_open()
+        answer: Future[Ending] = Future()
+        before: Future[BoxUsage | SandboxError] = Future()
+        worker, reactor, launcher = self._worker, self._yard.reactor, self._yard.launcher
+        request = Request(op, 0, body, limit * patience + grace, answer.set_result)
+
+        def measure(done: Measured) -> None:
+            reactor.here(lambda: launcher.usage(worker.handle, done, waits=True))
+
+        def give_way(others_first: bool) -> None:
+            reactor.here(lambda: launcher.give_way(worker.handle, others_first, lambda _problem: None))
+
+        def end() -> None:
+            reactor.here(lambda: worker.lose(Lost.TIMEOUT))
+
+        measure(before.set_result)
+        reactor.here(lambda: worker.send(request))
+        used = until_answered(
+            answer, before, Pace(limit, limit * patience, self.limits.cpus), Watched(measure, give_way, end)
+        )
+        return self._believed(answer.result()), used
+
+    def _believed(self, ending: Ending) -> Ending:
+        """Raises InfrastructureError for one that says nothing of the call."""
         if isinstance(ending.kind, Lost):
             self._require_open()
             if ending.kind is Lost.BROKER or not ending.blamed:

@@ -6,6 +6,7 @@ what is expected, and what a relation compares, stays here.
 
 from __future__ import annotations
 
+from verifiers.programs.clocks import LEAST_SECONDS, Clock, Limit
 from verifiers.programs.findings import PASSED, Finding, broken_off, called, clip, compared
 from verifiers.programs.generators import smaller
 from verifiers.programs.guests import LOAD_SECONDS, Answer, Guest, Opening
@@ -18,21 +19,20 @@ from verifiers.verdict import Ground
 
 SHRINKS, SHRINK_SECONDS = 200, 2.0
 """Calls, and seconds in them, that may go into making a failing input smaller."""
-LEAST_SECONDS = 0.05
 
 
 class Candidate:
     """The submission, in one place after another. A context manager by way of `close`."""
 
     def __init__(
-        self, spec: ProgramSpec, source: str, opening: Opening, judges: Judges, *, budget: float, seed: int = 0
+        self, spec: ProgramSpec, source: str, opening: Opening, judges: Judges, *, clock: Clock, seed: int = 0
     ) -> None:
-        """`budget` is the seconds that all its calls together may take."""
-        self._spec, self._opening, self._judges, self._budget = spec, opening, judges, budget
+        """`clock` is of all its calls together."""
+        self._spec, self._opening, self._judges, self._clock = spec, opening, judges, clock
         others = [relation.other for relation in spec.relations if relation.other]
         wanted = " ".join(dict.fromkeys([spec.function, *others]))
         self.guest, self._other = (
-            Guest(opening, source, wanted=wanted, driver=spec.driver, seed=seed) for _ in range(2)
+            Guest(opening, source, wanted=wanted, driver=spec.driver, seed=seed, clock=clock) for _ in range(2)
         )
         """The other one is for the second calls of relations: what it returns cannot be what the first remembered."""
 
@@ -49,14 +49,10 @@ class Candidate:
     def signals(self) -> tuple[str, ...]:
         return (*self.guest.signals, *self._other.signals)
 
-    @property
-    def left(self) -> float:
-        """Seconds of the budget."""
-        return self._budget - self.guest.seconds - self._other.seconds
-
     def begin(self) -> Finding:
         """Loads the source. Raises SandboxError."""
-        told = self.guest.load(min(max(self._spec.seconds, LOAD_SECONDS), max(LEAST_SECONDS, self.left)))
+        least = Limit(LEAST_SECONDS, LEAST_SECONDS)
+        told = self.guest.load(self._clock.limit(max(self._spec.seconds, LOAD_SECONDS)) or least)
         lost = broken_off("the program", told)
         if lost is None:
             return PASSED
@@ -83,12 +79,12 @@ class Candidate:
         return found
 
     def _call(self, function: str, arguments: Arguments, guest: Guest | None = None) -> Answer | None:
-        """None when the budget is used up."""
-        seconds = min(self._spec.seconds, self.left)
-        return (guest or self.guest).call(function, arguments, seconds) if seconds >= LEAST_SECONDS else None
+        """None when no time is left."""
+        limit = self._clock.limit(self._spec.seconds)
+        return (guest or self.guest).call(function, arguments, limit) if limit is not None else None
 
     def _out_of_time(self) -> Finding:
-        return Finding(Ground.TIMEOUT, f"all tests together took more than {self._budget:g} s")
+        return Finding(Ground.TIMEOUT, self._clock.over())
 
     def _properties(self, name: str, trial: Trial, told: Answer) -> Finding:
         for number in range(len(self._spec.properties)):
@@ -137,13 +133,13 @@ class Candidate:
         if trial.origin not in ("reference", "property") or finding.ground is not Ground.REFUTED or finding.forged:
             return trial, finding
         best, found, calls = trial, finding, 0
-        least = max(LEAST_SECONDS, self.left - SHRINK_SECONDS)
+        least = max(LEAST_SECONDS, self._clock.left - SHRINK_SECONDS)
         progress = True
         while progress and calls < SHRINKS:
             progress = False
             for simpler in self._simpler(best):
                 calls += 1
-                if calls >= SHRINKS or self.left < least:
+                if calls >= SHRINKS or self._clock.left < least:
                     return best, found
                 asked = self._asked(simpler)
                 again = self.test(asked) if asked is not None else PASSED

@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple, Self
 from runtime.errors import InfrastructureError
 from runtime.sandbox import CallResult, CallStatus, Limits, Priority, Sandbox, Session, SessionPool, Tier
 from verifiers.programs import harness, replies
+from verifiers.programs.clocks import SHARED_SECONDS, Clock, Limit, late
 from verifiers.programs.replies import Reply
 from verifiers.programs.spec import ProgramSpec
 from verifiers.programs.values import Arguments, Value, arguments_text
@@ -54,10 +55,12 @@ class Opening(NamedTuple):
     caller: str
     priority: Priority
 
-    def place(self, *, own: bool = False) -> Session | Sandbox:
+    def sandbox(self) -> Sandbox:
         """Raises SandboxError."""
-        if self.own or own:
-            return self.sessions.sandbox(self.limits, caller=self.caller, priority=self.priority)
+        return self.sessions.sandbox(self.limits, caller=self.caller, priority=self.priority)
+
+    def session(self) -> Session:
+        """Raises SandboxError."""
         return self.sessions.open(tier=Tier.PROCESS, caller=self.caller, priority=self.priority)
 
 
@@ -94,15 +97,25 @@ class Guest:
     """One source in one place, begun with the first call. A context manager. Not thread-safe."""
 
     def __init__(
-        self, opening: Opening, source: str, *, wanted: str, driver: str = "", own: bool = False, seed: int = 0
+        self,
+        opening: Opening,
+        source: str,
+        *,
+        wanted: str,
+        driver: str = "",
+        own: bool = False,
+        seed: int = 0,
+        clock: Clock | None = None,
     ) -> None:
-        """`wanted` names the functions that may be called, apart by blanks; `own` asks for a sandbox of its own."""
+        """`wanted` names the functions that may be called, apart by blanks; `own` asks for a sandbox of its own;
+        `clock` is told of all calls."""
         self._opening, self._source, self._wanted, self._driver = opening, source, wanted, driver
-        self._own, self._seed = own, seed
+        self._own, self._seed = own or opening.own, seed
+        self._clock = clock or Clock(float("inf"), float("inf"))
         self._place: Session | Sandbox | None = None
+        self._sandbox: Sandbox | None = None
+        """The same, where it is one of its own."""
         self._calls = 0
-        self.seconds = 0.0
-        """Wall clock of its calls, without the time that places took."""
         self.signals: dict[str, None] = {}
         """Hostile words, in the order in which they came."""
 
@@ -120,43 +133,52 @@ class Guest:
         return self._place is not None
 
     def close(self) -> None:
-        place, self._place = self._place, None
+        place, self._place, self._sandbox = self._place, None, None
         if place is not None:
             place.close()
 
-    def load(self, seconds: float) -> Answer:
+    def load(self, limit: Limit) -> Answer:
         """Opens a place, where there is none, and runs the source there. Raises SandboxError."""
         if self._place is not None:
             return Answer("loaded")
-        told = self._load(seconds)
-        if told.status is CallStatus.EXCEPTION and not self._own:
-            self._own = True
-            told = self._load(seconds)
+        told = self._load(limit)
+        if self._needs_more(told):
+            told = self._load(limit)
         return told
 
-    def _load(self, seconds: float) -> Answer:
-        self._place = self._opening.place(own=self._own)
+    def _needs_more(self, told: Answer) -> bool:
+        """Whether a sandbox of its own may do it: where the judge's part lets nothing out, the session could not be
+        repeated when its code had to move; and what takes long is not done among others."""
+        if self._own or told.status not in (CallStatus.EXCEPTION, CallStatus.TIMEOUT):
+            return False
+        self.close()
+        self._own = True
+        return True
+
+    def _load(self, limit: Limit) -> Answer:
+        if self._own:
+            self._place = self._sandbox = self._opening.sandbox()
+        else:
+            self._place = self._opening.session()
         self._calls = 1
         begun = self._place.run(harness.begin(self._seed))
         if begun.status is not CallStatus.OK:
             self.close()
             raise InfrastructureError(f"the judge's own part did not start: {begun.error or begun.status}")
         nonce = secrets.token_hex(8)
-        told = self._ask(nonce, harness.load(nonce, self._source, self._wanted, self._driver), seconds)
+        told = self._ask(nonce, harness.load(nonce, self._source, self._wanted, self._driver), limit)
         if told.kind != "loaded":
             self.close()
         return told
 
-    def call(self, function: str, arguments: Arguments, seconds: float) -> Answer:
+    def call(self, function: str, arguments: Arguments, limit: Limit) -> Answer:
         """Loads it first where that is not done. Raises SandboxError."""
-        told = self._call(function, arguments, seconds)
-        if told.status is CallStatus.EXCEPTION and not self._own:
-            # The judge's part lets nothing out, so the session could not be repeated where its code had to move.
-            self._own = True
-            told = self._call(function, arguments, seconds)
+        told = self._call(function, arguments, limit)
+        if self._needs_more(told):
+            told = self._call(function, arguments, limit)
         return told
 
-    def _call(self, function: str, arguments: Arguments, seconds: float) -> Answer:
+    def _call(self, function: str, arguments: Arguments, limit: Limit) -> Answer:
         text = arguments_text(arguments)
         if len(text) > LARGE_CHARS and not self._own:  # where a call may take as long as reading them does
             self._own = True
@@ -164,33 +186,38 @@ class Guest:
         if self._calls >= MOST_CALLS:
             self.close()
         if self._place is None:
-            told = self.load(max(seconds, LOAD_SECONDS))
+            told = self.load(self._clock.limit(max(limit.own, LOAD_SECONDS)) or limit)
             if told.kind != "loaded":
                 return told
         assert self._place is not None
         nonce = secrets.token_hex(8)
         if len(text) <= LARGE_CHARS:
-            return self._ask(nonce, harness.call(nonce, function, text), seconds)
+            return self._ask(nonce, harness.call(nonce, function, text), limit)
         given = self._place.run(harness.give(text), seconds=SPEC_SECONDS)
         if given.status is not CallStatus.OK:
             self.close()
             return Answer("lost", status=given.status, text=f"it could not be given its arguments: {given.error}")
-        return self._ask(nonce, harness.call(nonce, function, harness.GIVEN), seconds)
+        return self._ask(nonce, harness.call(nonce, function, harness.GIVEN), limit)
 
-    def _ask(self, nonce: str, code: str, seconds: float) -> Answer:
+    def _ask(self, nonce: str, code: str, limit: Limit) -> Answer:
         assert self._place is not None
         self._calls += 1
-        result = self._place.run(code, seconds=seconds)
-        self.seconds += result.seconds
-        told = self._read(result, nonce)
+        if self._sandbox is not None:
+            result = self._sandbox.run(code, seconds=limit.own, patience=limit.patience)
+        else:
+            result = self._place.run(code, seconds=min(limit.own, SHARED_SECONDS))
+        self._clock.took(result)
+        told = self._read(result, nonce, limit)
         if told.kind == "lost":
             self.close()
         return told
 
-    def _read(self, result: CallResult, nonce: str) -> Answer:
+    def _read(self, result: CallResult, nonce: str, limit: Limit) -> Answer:
         """A call that the host saw end in another way than well has no reply, whatever was printed before."""
         if result.status is CallStatus.CALLS:
             raise InfrastructureError("the session has had all its calls", hint="Allow more calls of a session.")
+        if result.status is CallStatus.TIMEOUT:
+            return Answer("lost", status=result.status, text=late(result, limit))
         if result.status is not CallStatus.OK:
             return Answer("lost", status=result.status, text=result.error)
         found, marks = replies.find(result.output, nonce)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from verifiers.errors import SpecError
+from verifiers.programs.clocks import Limit
 from verifiers.programs.compare import agree
 from verifiers.programs.guests import SPEC_SECONDS, Answer, Guest, Opening
 from verifiers.programs.plan import digest, generated
@@ -158,7 +159,7 @@ class Judges:
         if guest is None:
             guest = Guest(opening, source, wanted=wanted, driver=driver, own=True)
         try:
-            told = guest.load(SPEC_SECONDS)
+            told = guest.load(Limit.of(SPEC_SECONDS))
             if told.kind != "loaded":
                 raise SpecError(f"the spec's own code cannot be used: {shown(told)}")
             yield guest
@@ -185,8 +186,9 @@ def enough(taken: int, made: int) -> None:
 
 def patient(guest: Guest, function: str, arguments: Arguments, seconds: float) -> Answer:
     """Asks the spec's own code, once more where the first call was lost. Raises SandboxError."""
-    told = guest.call(function, arguments, max(seconds, SPEC_SECONDS))
-    return guest.call(function, arguments, max(seconds, SPEC_SECONDS)) if told.kind == "lost" else told
+    limit = Limit.of(max(seconds, SPEC_SECONDS))
+    told = guest.call(function, arguments, limit)
+    return guest.call(function, arguments, limit) if told.kind == "lost" else told
 
 
 def _other_result(spec: ProgramSpec, value: Value) -> bool:

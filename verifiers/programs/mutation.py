@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict
 
 from runtime.errors import InfrastructureError, SandboxError
 from verifiers.errors import SpecError
+from verifiers.programs.clocks import Limit
 from verifiers.programs.compare import agree
 from verifiers.programs.findings import clip
 from verifiers.programs.guests import Guest
@@ -133,8 +134,8 @@ def _difference(verifier: ProgramVerifier, spec: ProgramSpec, right: str, other:
         Guest(opening, other, wanted=spec.function, driver=spec.driver) as two,
     ):
         for arguments in inputs:
-            ours = one.call(spec.function, arguments, spec.seconds)
-            theirs = two.call(spec.function, arguments, spec.seconds)
+            ours = one.call(spec.function, arguments, Limit.of(spec.seconds))
+            theirs = two.call(spec.function, arguments, Limit.of(spec.seconds))
             if ours.kind != "value":
                 continue
             if theirs.kind != "value" or not agree(ours.value, theirs.value, spec.compare):

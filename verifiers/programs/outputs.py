@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from runtime.sandbox import CallStatus
 from verifiers.errors import SpecError
+from verifiers.programs.clocks import Clock, Limit
 from verifiers.programs.compare import printed
 from verifiers.programs.findings import Finding, clip
 from verifiers.programs.guests import SPEC_SECONDS, Opening
@@ -20,7 +21,7 @@ from verifiers.programs.values import Value
 def outputs(spec: ProgramSpec, opening: Opening) -> dict[int, Value]:
     """Standard output for each generated input, by its place; input for which the reference does not end with 0 is left
     out. Raises SpecError for a reference that is wrong about a run, or ends in no way at all, and SandboxError."""
-    program = Program(spec, spec.reference, opening, budget=float("inf"))
+    program = Program(spec, spec.reference, opening, clock=Clock(float("inf"), float("inf")))
     found: dict[int, Value] = {}
     try:
         for place, run in enumerate(spec.runs):
@@ -49,7 +50,7 @@ def outputs(spec: ProgramSpec, opening: Opening) -> dict[int, Value]:
 
 
 def _ran(program: Program, run: Run, spec: ProgramSpec) -> tuple[int, str]:
-    told = program.run(run, max(SPEC_SECONDS, spec.seconds))
+    told = program.run(run, Limit.of(max(SPEC_SECONDS, spec.seconds)))
     if isinstance(told, Finding):
         raise SpecError(f"the reference cannot be used: {told.reason}")
     if told.status is not CallStatus.OK or told.exit_code is None:

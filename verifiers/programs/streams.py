@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from runtime.errors import BadRequestError, InfrastructureError, RefusedError
 from runtime.sandbox import CallStatus, ExecResult, Sandbox
+from verifiers.programs.clocks import Clock, Limit, late
 from verifiers.programs.compare import printed
 from verifiers.programs.findings import GROUNDS, PASSED, Finding, clip
 from verifiers.programs.guests import Opening
@@ -17,10 +18,8 @@ from verifiers.programs.plan import Trial
 from verifiers.programs.spec import ProgramSpec, Run
 from verifiers.verdict import Ground
 
-LEAST_SECONDS = 0.05
 BUILD_SECONDS = 30.0
 SENTENCES = {
-    CallStatus.TIMEOUT: "took more than {seconds:g} s",
     CallStatus.OUTPUT: "printed more than {output} bytes",
     CallStatus.MEMORY: "took more than {memory} MiB",
 }
@@ -29,13 +28,12 @@ SENTENCES = {
 class Program:
     """The submission, in one sandbox after another."""
 
-    def __init__(self, spec: ProgramSpec, source: str, opening: Opening, *, budget: float) -> None:
-        self._spec, self._opening, self._budget = spec, opening, budget
+    def __init__(self, spec: ProgramSpec, source: str, opening: Opening, *, clock: Clock) -> None:
+        self._spec, self._opening, self._clock = spec, opening, clock
         self._tool = tool_of(spec, source)
         self._path = f"/work/{self._tool.file}"
         self._source = source.encode("utf-8", "surrogatepass")
         self._box: Sandbox | None = None
-        self.seconds = 0.0
         self.signals: tuple[str, ...] = ()
 
     def close(self) -> None:
@@ -48,23 +46,21 @@ class Program:
         """Whether the last test left it a place in which it can go on."""
         return self._box is not None
 
-    @property
-    def left(self) -> float:
-        return self._budget - self.seconds
-
     def begin(self) -> Finding:
         """Opens a sandbox and builds what has to be built. Raises SandboxError; RefusedError where the image has no
         such tool."""
-        opening = self._opening
-        self._box = opening.sessions.sandbox(opening.limits, caller=opening.caller, priority=opening.priority)
+        self._box = self._opening.sandbox()
         self._box.write(self._path, self._source)
         if not self._tool.build:
             return PASSED
-        told = self._exec(self._tool.build, b"", BUILD_SECONDS)
+        limit = self._clock.limit(BUILD_SECONDS)
+        if limit is None:
+            return Finding(Ground.TIMEOUT, self._clock.over())
+        told = self._exec(self._tool.build, b"", limit)
         if told.status is CallStatus.OK and told.exit_code == 0:
             return PASSED
         if told.status is not CallStatus.OK:
-            return self._broken_off("building it", told, BUILD_SECONDS)
+            return self._broken_off("building it", told, limit)
         why = clip(ascii(told.stderr.decode(errors="replace").strip())[1:-1], 200)
         return Finding(Ground.UNREADABLE, f"it could not be built: {why}")
 
@@ -72,17 +68,17 @@ class Program:
         """Raises as `begin`."""
         run = trial.run
         assert run is not None
-        seconds = min(self._spec.seconds, self.left)
-        if seconds < LEAST_SECONDS:
-            return Finding(Ground.TIMEOUT, f"all tests together took more than {self._budget:g} s")
-        told = self.run(run, seconds)
+        limit = self._clock.limit(self._spec.seconds)
+        if limit is None:
+            return Finding(Ground.TIMEOUT, self._clock.over())
+        told = self.run(run, limit)
         if isinstance(told, Finding):
             return told
         if told.status is not CallStatus.OK:
-            return self._broken_off("the program", told, seconds)
+            return self._broken_off("the program", told, limit)
         return self._compared(run, told)
 
-    def run(self, run: Run, seconds: float) -> ExecResult | Finding:
+    def run(self, run: Run, limit: Limit) -> ExecResult | Finding:
         """One run; a finding where the program could not be built. Raises as `begin`."""
         if self._spec.fresh:
             self.close()
@@ -93,15 +89,16 @@ class Program:
         assert self._box is not None
         if not self._tool.build:
             self._box.write(self._path, self._source)
-        told = self._exec((*self._tool.run, *run.arguments), run.stdin.encode("utf-8", "surrogatepass"), seconds)
+        told = self._exec((*self._tool.run, *run.arguments), run.stdin.encode("utf-8", "surrogatepass"), limit)
         if told.status is not CallStatus.OK:
             self.close()
         return told
 
-    def _exec(self, words: tuple[str, ...], stdin: bytes, seconds: float) -> ExecResult:
+    def _exec(self, words: tuple[str, ...], stdin: bytes, limit: Limit) -> ExecResult:
         assert self._box is not None
+        argv = [word.replace(FILE, self._path) for word in words]
         try:
-            told = self._box.exec([word.replace(FILE, self._path) for word in words], stdin=stdin, seconds=seconds)
+            told = self._box.exec(argv, stdin=stdin, seconds=limit.own, patience=limit.patience)
         except BadRequestError as error:
             if words[0].startswith("/work/"):
                 raise InfrastructureError(f"what was built cannot be run: {error}") from error
@@ -109,12 +106,14 @@ class Program:
                 f"sandboxes here have no {words[0]}, which {self._spec.language} needs: {error}",
                 hint="Use a guest's root that has it, or name what is there in `tool`.",
             ) from error
-        self.seconds += told.seconds
+        self._clock.took(told)
         return told
 
-    def _broken_off(self, what: str, told: ExecResult, seconds: float) -> Finding:
+    def _broken_off(self, what: str, told: ExecResult, limit: Limit) -> Finding:
+        if told.status is CallStatus.TIMEOUT:
+            return Finding(Ground.TIMEOUT, f"{what} {late(told, limit)}")
         sentence = SENTENCES.get(told.status, "ended the sandbox: {status}").format(
-            seconds=seconds, output=self._opening.limits.output_bytes, memory=self._spec.memory_mib, status=told.status
+            output=self._opening.limits.output_bytes, memory=self._spec.memory_mib, status=told.status
         )
         return Finding(GROUNDS.get(told.status, Ground.REFUTED), f"{what} {sentence}")
 

@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 from runtime.errors import BadRequestError, RefusedError, SandboxError
 from runtime.sandbox import Priority, SessionPool
 from verifiers.programs import checking, signals
+from verifiers.programs.clocks import PATIENCE, Clock
 from verifiers.programs.findings import Finding, clip, evidence
 from verifiers.programs.functions import Candidate
 from verifiers.programs.guests import Opening, opening
@@ -49,7 +51,7 @@ class ProgramVerifier:
     """Safe to use from several threads. `close` ends what it keeps warm; the pool stays whose it is."""
 
     name = "program"
-    version = "2"
+    version = "3"
 
     def __init__(
         self, sessions: SessionPool, *, isolation: str = "gvisor", priority: Priority = Priority.TRAINING
@@ -68,7 +70,8 @@ class ProgramVerifier:
             self._results(spec, self.opening(spec))
 
     def verify(self, spec: ProgramSpec, submission: str, seconds: float | None = None) -> Verdict:
-        """`seconds` shortens what all tests together may take. Raises SpecError for the spec's sake only."""
+        """`seconds` is the wall clock of all tests together, and the most of their own time. Raises SpecError for the
+        spec's sake only."""
         return self._tried(spec, submission, seconds, thorough=True)
 
     def once(self, spec: ProgramSpec, submission: str) -> Verdict:
@@ -78,7 +81,7 @@ class ProgramVerifier:
     def _tried(self, spec: ProgramSpec, submission: str, seconds: float | None, *, thorough: bool) -> Verdict:
         checking.check(spec)
         started = time.monotonic()
-        budget = min(spec.total_seconds, seconds or spec.total_seconds)
+        own, wall = min(spec.total_seconds, seconds or spec.total_seconds), seconds or PATIENCE * spec.total_seconds
         verdict = self._verdict(Outcome.INFRA_ERROR, Ground.BROKEN, "it was not tried")
         if len(submission) > SOURCE_CHARS or "\0" in submission:
             why = "it has a NUL" if "\0" in submission else f"longer than {SOURCE_CHARS} characters"
@@ -88,7 +91,7 @@ class ProgramVerifier:
         else:
             for _ in range(ATTEMPTS):
                 try:
-                    verdict = self._judge(spec, submission, budget, thorough)
+                    verdict = self._judge(spec, submission, partial(Clock, own, wall), thorough)
                     break
                 except SandboxError as error:
                     hint = f" {error.hint}" if error.hint else ""
@@ -106,7 +109,7 @@ class ProgramVerifier:
             return self._judges.results(spec, place)
         return self._judges.kept(spec, lambda: outputs(spec, place))
 
-    def _judge(self, spec: ProgramSpec, source: str, budget: float, thorough: bool) -> Verdict:
+    def _judge(self, spec: ProgramSpec, source: str, clock: Callable[[], Clock], thorough: bool) -> Verdict:
         place = self.opening(spec)
         tests = plan(spec, self._results(spec, place))
         source = source.removeprefix("\ufeff")
@@ -114,8 +117,8 @@ class ProgramVerifier:
 
         def candidate(seed: int = 0) -> Candidate | Program:
             if spec.function:
-                return Candidate(spec, source, place, self._judges, budget=budget, seed=seed)
-            return Program(spec, source, place, budget=budget)
+                return Candidate(spec, source, place, self._judges, clock=clock(), seed=seed)
+            return Program(spec, source, place, clock=clock())
 
         seen: dict[str, None] = {}
         outcomes = self._round(spec, candidate, shuffled(spec, tests), seen, thorough)
@@ -153,8 +156,6 @@ class ProgramVerifier:
                     continue
                 found = one.test(trial)
                 lost += not one.alive
-                if found.ground is Ground.TIMEOUT and one.left > spec.seconds:
-                    found = one.test(trial)  # the machine may have been busy; twice is the program's own doing
                 if thorough and found.ground is Ground.REFUTED and found.got:
                     found = self._steady(candidate, trial, found)
                 if thorough and not found.passed and not spec.partial and isinstance(one, Candidate):

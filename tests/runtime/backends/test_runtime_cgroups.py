@@ -96,6 +96,15 @@ def test_usage_is_read_from_the_files_of_version_2(tmp_path: Path) -> None:
     assert group.usage() == BoxUsage(cpu_seconds=1.5, memory_mib=7, peak_memory_mib=20, oom_kills=3, pids_denied=7)
 
 
+def test_waits_are_told_by_thread_where_they_are_asked_for(tmp_path: Path) -> None:
+    for version, file in ((1, "tasks"), (2, "cgroup.threads")):
+        (tmp_path / str(version)).mkdir()
+        group = plain(version, tmp_path / str(version))
+        (tmp_path / str(version) / "g" / file).write_text(f"{os.getpid()}\n{1 << 29}\n")
+        assert group.usage().waits == {}
+        assert list(group.usage(waits=True).waits) == [os.getpid()]  # the other is nobody's number
+
+
 def test_limits_can_be_changed_later_in_version_2(tmp_path: Path) -> None:
     group = plain(2, tmp_path)
     group.limit_cpus(0.5)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fuzz_blocks import in_blocks
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from purity_grammar import SNIPPETS
@@ -188,12 +189,12 @@ def test_two_sessions_of_one_interpreter_see_only_themselves(
 
 
 @pytest.mark.slow
-@settings(max_examples=20_000, deadline=None, suppress_health_check=CHECKS)
-@given(HISTORIES, HISTORIES)
+@pytest.mark.timeout(2_400)
 def test_two_sessions_of_one_interpreter_see_only_themselves_for_long(
-    interpreters: Interpreters, first: list[str], second: list[str]
+    interpreters: Interpreters, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    judge(interpreters, first, second)
+    both = st.tuples(HISTORIES, HISTORIES)
+    in_blocks(lambda pair: judge(interpreters, *pair), both, examples=20_000, capsys=capsys)
 
 
 def test_the_judge_finds_what_leaks(interpreters: Interpreters) -> None:

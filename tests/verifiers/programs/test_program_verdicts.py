@@ -18,6 +18,7 @@ from runtime.sessions.pool import Sessions
 from runtime.settings import RuntimeSettings
 from verifiers.errors import SpecError
 from verifiers.programs.canary_specs import NUMBERS, SORTED, SPECS
+from verifiers.programs.clocks import Limit
 from verifiers.programs.compare import Comparison, agree
 from verifiers.programs.controls import SOLVE
 from verifiers.programs.generators import Integers, Lists
@@ -153,6 +154,23 @@ def test_all_tests_together_have_a_limit(verifier: ProgramVerifier) -> None:
     assert time.monotonic() - started < 10
     assert (verdict.outcome, verdict.ground) == (Outcome.FAIL, Ground.TIMEOUT)
     assert verifier.verify(SQUARES, "def solve(xs):\n    while 1: pass\n", seconds=0.3).ground is Ground.TIMEOUT
+
+
+def test_what_takes_long_among_others_is_done_in_a_sandbox_of_its_own(verifier: ProgramVerifier) -> None:
+    source = "import time\ndef solve(xs):\n    time.sleep(0.6)\n    return sum(x * x for x in xs)\n"
+    assert verifier.verify(SQUARES.model_copy(update={"twice": "never"}), source).passed
+
+
+def test_the_reason_says_whether_it_computed_or_rested(verifier: ProgramVerifier) -> None:
+    spec = ProgramSpec(runs=(Run(stdin="", expected="1"), Run(stdin="a", expected="2")), seconds=1.0)
+    with ThreadPoolExecutor(2) as threads:
+        computes, rests = threads.map(
+            lambda source: verifier.verify(spec, source), ("while True: pass", "import time\ntime.sleep(1000)")
+        )
+    assert (computes.ground, rests.ground) == (Ground.TIMEOUT, Ground.TIMEOUT)
+    assert computes.reason == "the program computed for more than 1 s"
+    assert rests.reason == "the program took more than 1 s, some of it at rest"
+    assert rests.seconds < 30
 
 
 def test_limits_beyond_the_pools_take_a_sandbox_of_its_own(verifier: ProgramVerifier) -> None:
@@ -340,7 +358,7 @@ def test_a_spec_may_refuse_what_looks_like_an_attempt(verifier: ProgramVerifier)
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_value_comes_back_from_a_sandbox_as_it_went_in(sessions: Sessions, echo: Guest, native: object) -> None:
     value = of_native(native)
-    told = echo.call("echo", Arguments((value,)), 2.0)
+    told = echo.call("echo", Arguments((value,)), Limit.of(2.0))
     assert told.kind == "value"
     assert agree(value, told.value, Comparison())
 
@@ -384,12 +402,12 @@ def test_what_derives_from_plain_data_and_what_numpy_gives_is_plain_data(session
     }  # fmt: skip
     with Guest(opening(sessions, SQUARES), ODDLY_TYPED, wanted="value") as guest:
         for name, expected in plain.items():
-            told = guest.call("value", Arguments((name,)), 5.0)
+            told = guest.call("value", Arguments((name,)), Limit.of(5.0))
             assert (told.kind, told.text) == ("value", ""), name
             assert agree(of_native(expected), told.value, Comparison()), name
         assert set(guest.signals) == {"a value that equals anything"}
         for name in ("decimal", "queue", "range", "long", "things"):
-            assert guest.call("value", Arguments((name,)), 5.0).kind == "odd", name
+            assert guest.call("value", Arguments((name,)), Limit.of(5.0)).kind == "odd", name
 
 
 def test_an_honest_answer_of_numpy_passes_without_suspicion(verifier: ProgramVerifier) -> None:
@@ -473,7 +491,7 @@ def test_a_result_may_be_as_deep_and_as_large_as_the_caps_say(echo: Guest, verif
     deep: Value = []
     for _ in range(MOST_DEPTH):
         deep = [deep]
-    told = echo.call("echo", Arguments((deep,)), 2.0)
+    told = echo.call("echo", Arguments((deep,)), Limit.of(2.0))
     assert (told.kind, told.value) == ("value", deep)
     spec = ProgramSpec(
         function="f",

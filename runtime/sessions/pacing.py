@@ -1,0 +1,111 @@
+"""A call that is waited for with patience: what others took from it is not counted, and what takes long gives way.
+
+What always holds: the limit is of the call's own time, in which it computed or rested, as the host's kernel tells it;
+a call that computes for its limit is ended whatever its clock says, and every call is ended at the end of its wall
+clock. Where the kernel does not say who waited, all wall clock counts.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import NamedTuple
+
+from runtime.backends.backend import BoxUsage
+from runtime.errors import SandboxError
+from runtime.sessions.endings import Ending
+
+GIVES_WAY_SECONDS = 0.5
+"""Without an answer, after which a call's sandbox gives way to others."""
+LOOK_SECONDS = 0.1
+"""Between looks at what a call has used, at least."""
+MEASURE_SECONDS = 5.0
+"""How long the broker may take to say it."""
+
+Answered = Callable[[BoxUsage | SandboxError], None]
+
+
+class Pace(NamedTuple):
+    """Limits of one call, in seconds; `wall` is at least `own`."""
+
+    own: float
+    wall: float
+    cpus: float
+
+
+class Spent(NamedTuple):
+    """What a call had used when somebody last looked."""
+
+    computed: float | None = None
+    waited: float = 0.0
+
+
+class Watched(NamedTuple):
+    """What can be done about the sandbox of the call. None of it raises or waits."""
+
+    measure: Callable[[Answered], None]
+    give_way: Callable[[bool], None]
+    end: Callable[[], None]
+    """Kills it; the call is answered then."""
+
+
+def spent(before: BoxUsage, now: BoxUsage) -> Spent:
+    """Between two looks. It waited as long as the one of its threads that waited longest: the waits of many threads at
+    once are no longer than one's."""
+    waited = max((seconds - before.waits.get(thread, 0.0) for thread, seconds in now.waits.items()), default=0.0)
+    return Spent(max(0.0, now.cpu_seconds - before.cpu_seconds), max(0.0, waited))
+
+
+def is_over(pace: Pace, used: Spent, wall: float) -> bool:
+    if wall >= pace.wall or wall - used.waited >= pace.own:
+        return True
+    return used.computed is not None and used.computed >= pace.own * max(1.0, pace.cpus)
+
+
+def until_answered(answer: Future[Ending], before: Future[BoxUsage | SandboxError], pace: Pace, of: Watched) -> Spent:
+    """Waits for the answer, for which the sandbox is ended when the pace is over. `before` is what it had used when the
+    call began."""
+    begun = time.monotonic()
+    used, gave_way = Spent(), False
+    while not _wait(answer, begun, pace, used, gave_way):
+        wall = time.monotonic() - begun
+        if not gave_way and wall >= GIVES_WAY_SECONDS:
+            gave_way = True
+            of.give_way(True)
+        if wall >= min(pace.own, pace.wall):
+            used = _look(before, of)
+            if is_over(pace, used, time.monotonic() - begun):
+                of.end()
+                answer.result()
+                return used
+    if gave_way:
+        of.give_way(False)
+    return used
+
+
+def _wait(answer: Future[Ending], begun: float, pace: Pace, used: Spent, gave_way: bool) -> bool:
+    """Until there is something to do; whether it is answered."""
+    wall = time.monotonic() - begun
+    left = min(pace.own + used.waited, pace.wall) - wall
+    seconds = max(LOOK_SECONDS if wall >= pace.own else 0.0, left)
+    if not gave_way:
+        seconds = min(seconds, max(0.0, GIVES_WAY_SECONDS - wall))
+    try:
+        answer.result(timeout=seconds)
+    except TimeoutError:
+        return False
+    return True
+
+
+def _look(before: Future[BoxUsage | SandboxError], of: Watched) -> Spent:
+    """Nothing is known to have been used or waited where nobody says it."""
+    now: Future[BoxUsage | SandboxError] = Future()
+    of.measure(now.set_result)
+    try:
+        first, last = before.result(timeout=MEASURE_SECONDS), now.result(timeout=MEASURE_SECONDS)
+    except TimeoutError:
+        return Spent()
+    if isinstance(first, BoxUsage) and isinstance(last, BoxUsage):
+        return spent(first, last)
+    return Spent()

@@ -1,0 +1,141 @@
+"""A call that is waited for with patience: what others took from it does not count, and it ends all the same."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from runtime.backends.backend import BoxUsage
+from runtime.errors import BadRequestError, InfrastructureError, SandboxError
+from runtime.guest.wire import Kind
+from runtime.sandbox import CallStatus, Limits
+from runtime.sessions import pacing
+from runtime.sessions.endings import Ending, Lost
+from runtime.sessions.pacing import Answered, Pace, Spent, Watched, is_over, spent, until_answered
+from runtime.sessions.pool import Sessions
+
+PYTHON = "/usr/bin/python3"
+DONE = Ending(Kind.OK, b"", b"", 1.0)
+STOPPED = Ending(Lost.TIMEOUT, b"", b"", 1.0)
+FOR_EVER = 1_000.0
+
+
+def test_a_call_waited_as_long_as_its_thread_that_waited_longest() -> None:
+    before = BoxUsage(cpu_seconds=1.0, waits={1: 5.0, 2: 0.5})
+    assert spent(before, BoxUsage(cpu_seconds=3.0, waits={1: 5.5, 2: 3.0, 3: 1.0})) == Spent(2.0, 2.5)
+    assert spent(before, BoxUsage(cpu_seconds=0.5)) == Spent(0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("used", "wall", "over"),
+    [
+        (Spent(1.9, 0.0), 1.99, False),
+        (Spent(0.0, 0.0), 2.0, True),
+        (Spent(1.0, 7.0), 8.9, False),
+        (Spent(2.0, 7.9), 9.0, True),
+        (Spent(0.0, 20.0), 20.0, True),
+        (Spent(None, 0.0), 2.0, True),
+    ],
+)
+def test_a_call_ends_by_its_own_time_by_its_computing_or_by_its_wall_clock(
+    used: Spent, wall: float, over: bool
+) -> None:
+    assert is_over(Pace(2.0, 20.0, 1.0), used, wall) is over
+
+
+def test_several_processors_compute_more() -> None:
+    assert not is_over(Pace(2.0, 20.0, 2.0), Spent(3.9, 10.0), 10.0)
+    assert is_over(Pace(2.0, 20.0, 2.0), Spent(4.0, 10.0), 10.0)
+
+
+class Told:
+    """What a call that is watched asked for; its sandbox always says the same of itself."""
+
+    def __init__(self, usage: Callable[[], BoxUsage | SandboxError]) -> None:
+        self.usage, self.words = usage, list[str]()
+        self.answer: Future[Ending] = Future()
+        self.before: Future[BoxUsage | SandboxError] = Future()
+        self.before.set_result(BoxUsage())
+
+    def wait(self, pace: Pace) -> Spent:
+        def measure(done: Answered) -> None:
+            done(self.usage())
+
+        def end() -> None:
+            self.words.append("end")
+            self.answer.set_result(STOPPED)
+
+        def give_way(others_first: bool) -> None:
+            self.words.append("gives way" if others_first else "as usual")
+
+        return until_answered(self.answer, self.before, pace, Watched(measure, give_way, end))
+
+
+def test_what_is_answered_soon_is_not_looked_at() -> None:
+    told = Told(lambda: pytest.fail("it was looked at"))
+    told.answer.set_result(DONE)
+    assert told.wait(Pace(FOR_EVER, FOR_EVER, 1.0)) == Spent()
+    assert told.words == []
+
+
+def test_what_takes_long_gives_way_until_it_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pacing, "GIVES_WAY_SECONDS", 0.01)
+    told = Told(BoxUsage)
+    waiting = threading.Thread(target=told.wait, args=(Pace(FOR_EVER, FOR_EVER, 1.0),))
+    waiting.start()
+    while told.words != ["gives way"]:
+        time.sleep(0.001)
+    told.answer.set_result(DONE)
+    waiting.join()
+    assert told.words == ["gives way", "as usual"]
+
+
+def test_a_call_that_waits_goes_on_to_the_end_of_its_wall_clock() -> None:
+    begun = time.monotonic()
+    told = Told(lambda: BoxUsage(cpu_seconds=0.01, waits={1: time.monotonic() - begun}))
+    used = told.wait(Pace(0.05, 0.3, 1.0))
+    assert time.monotonic() - begun >= 0.3
+    assert told.words == ["end"]
+    assert used.waited >= 0.2
+
+
+def test_where_nobody_says_who_waited_all_wall_clock_counts() -> None:
+    told = Told(lambda: InfrastructureError("it has ended"))
+    assert told.wait(Pace(0.05, FOR_EVER, 1.0)) == Spent()
+    assert told.words == ["end"]
+
+
+def weight_of(name: str) -> int:
+    found = [*Path("/sys/fs/cgroup").glob(f"cpu*/assay-*.{name}/cpu.shares")]
+    found += Path("/sys/fs/cgroup").glob(f"**/assay-*.{name}/cpu.weight")
+    return int(found[0].read_text())
+
+
+def test_a_program_gives_way_while_it_runs(pool: Sessions, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pacing, "GIVES_WAY_SECONDS", 0.01)
+    with pool.sandbox(Limits(call_seconds=FOR_EVER)) as box, ThreadPoolExecutor(1) as thread:
+        usual = weight_of(box.id)
+        assert box.exec([PYTHON, "-c", "pass"], patience=10.0).status is CallStatus.OK
+        running = thread.submit(box.exec, [PYTHON, "-c", "import time; time.sleep(1000)"], patience=10.0)
+        deadline = time.monotonic() + 120
+        while weight_of(box.id) * 4 > usual:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        box.close()
+        with pytest.raises(BadRequestError):
+            running.result()
+
+
+def test_one_that_computes_for_its_limit_is_ended_with_its_sandbox(pool: Sessions) -> None:
+    with pool.sandbox() as box:
+        ended = box.run("while True: pass", seconds=0.5, patience=FOR_EVER)
+        assert ended.status is CallStatus.TIMEOUT
+        assert ended.computed is not None
+        assert ended.computed > 0.1
+        with pytest.raises(InfrastructureError):
+            box.run("1")

@@ -1,0 +1,80 @@
+"""What a submission may take: one call of it, and all of them together. Pure.
+
+What always holds: the limits of a test and of all tests are of the submission's own time, in which it computed or
+rested; what others took from it counts for the wall clock only, which is bounded, too. A submission that hardly came to
+compute before its wall clock was over is not judged.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Self
+
+from runtime.errors import InfrastructureError
+from runtime.sandbox import CallResult, ExecResult
+
+PATIENCE = 10.0
+"""Wall clock of one call, in its limits."""
+SHARED_SECONDS = 0.5
+"""Of one call where programs share a sandbox; what takes longer is done in one of its own, which gives way."""
+LEAST_SECONDS = 0.05
+COMPUTES_SHARE = 0.9
+"""Of its own time; who computed for less rested, too."""
+BUSY_SHARE = 0.05
+"""Of its wall clock; a submission that computed for less, while others had the processors, is not judged."""
+HINT = "Ask again when the machine is less busy, or give more seconds."
+
+
+class Limit(NamedTuple):
+    """Of one call, in seconds; `wall` is at least `own`."""
+
+    own: float
+    wall: float
+
+    @classmethod
+    def of(cls, seconds: float) -> Self:
+        return cls(seconds, PATIENCE * seconds)
+
+    @property
+    def patience(self) -> float:
+        return self.wall / self.own
+
+
+class Clock:
+    """Of all calls of one submission."""
+
+    def __init__(self, own: float, wall: float) -> None:
+        """In seconds."""
+        self._own, self._wall = own, wall
+        self._spent = self._passed = 0.0
+
+    @property
+    def left(self) -> float:
+        return min(self._own - self._spent, self._wall - self._passed)
+
+    def limit(self, seconds: float) -> Limit | None:
+        """For a call that may take so many; None when nothing is left."""
+        own = min(seconds, self.left)
+        if own < LEAST_SECONDS:
+            return None
+        return Limit(own, max(own, min(PATIENCE * own, self._wall - self._passed)))
+
+    def took(self, told: CallResult | ExecResult) -> None:
+        self._spent += max(0.0, told.seconds - told.waited)
+        self._passed += told.seconds
+
+    def over(self) -> str:
+        """Why nothing is left."""
+        if self._own - self._spent <= self._wall - self._passed:
+            return f"all tests together took more than {self._own:g} s"
+        return f"all tests together did not end within {self._wall:g} s on a busy machine"
+
+
+def late(told: CallResult | ExecResult, limit: Limit) -> str:
+    """How a call that was stopped went past its limit. Raises InfrastructureError for one kept from computing."""
+    if told.computed is not None and told.computed >= COMPUTES_SHARE * limit.own:
+        return f"computed for more than {limit.own:g} s"
+    if told.computed is None or told.seconds - told.waited >= limit.own:
+        return f"took more than {limit.own:g} s{'' if told.computed is None else ', some of it at rest'}"
+    if told.computed < BUSY_SHARE * told.seconds:
+        raise InfrastructureError(f"the program was kept from computing for {told.seconds:.0f} s", hint=HINT)
+    return f"did not end within {limit.wall:g} s on a busy machine"
