@@ -6,7 +6,7 @@ import json
 import time
 
 import pytest
-from attack_kit import OK, TIMEOUT, House
+from attack_kit import OK, PATIENCE, TIMEOUT, House
 
 from runtime.errors import RefusedError
 from runtime.profile import BackendName
@@ -113,7 +113,7 @@ def test_a_guest_that_stops_its_clock_is_late_all_the_same(house: House) -> None
     with house.sandbox() as box:
         result = house.call(box, code, seconds=0.3)
         assert result.status is TIMEOUT
-        assert 0.3 <= result.seconds < 8
+        assert 0.3 <= result.seconds < PATIENCE
 
 
 def test_processor_time_is_counted_by_the_host_and_ends(house: House) -> None:
@@ -124,11 +124,11 @@ def test_processor_time_is_counted_by_the_host_and_ends(house: House) -> None:
             statuses.append(box.run(spin).status)
         assert statuses[-1].value == "cpu"
     assert box.usage.cpu_seconds is not None
-    assert 0.6 <= box.usage.cpu_seconds < 1.6
+    assert 0.6 <= box.usage.cpu_seconds < 6
 
 
 def test_a_life_has_an_end_by_the_host_s_clock(house: House) -> None:
-    with house.sandbox(life_seconds=0.5, call_seconds=8.0) as box:
-        result = house.call(box, "import time\ntime.sleep(8)")
+    with house.sandbox(life_seconds=0.5, call_seconds=60.0) as box:
+        result = house.call(box, "import time\ntime.sleep(60)")
         assert result.status.value == "expired"
-        assert result.seconds < 7
+        assert result.seconds < PATIENCE

@@ -9,7 +9,7 @@ judged has run.
 from __future__ import annotations
 
 import pytest
-from attack_kit import DIED, DISK, EXCEPTION, MEMORY, OK, TIMEOUT, Attack, House, attack, each
+from attack_kit import DIED, DISK, EXCEPTION, MEMORY, OK, PATIENCE, TIMEOUT, Attack, House, attack, each
 
 from runtime.sandbox import Tier
 
@@ -99,7 +99,7 @@ def test_a_session_has_its_own_word_for_its_own_call_and_for_nothing_else(house:
         result = house.call(box, "print('seen', flush=True)\n" + STOLEN + "everywhere(child_reply(0))\nos._exit(0)")
         assert (result.status, result.output, result.error) == (OK, "seen\n", "")
     with house.sandbox() as box:
-        told = 'everywhere(child_reply(1, b\'{"error": "said", "traceback": ""}\'))\nimport time\ntime.sleep(0.2)'
+        told = 'everywhere(child_reply(1, b\'{"error": "said", "traceback": ""}\'))\nimport time\ntime.sleep(60)'
         result = house.call(box, STOLEN + told)
         assert (result.status, result.error) == (EXCEPTION, "said")
 
@@ -111,9 +111,9 @@ PRIVILEGED = {2: "output", 4: "denied", 5: "slice", 6: "memory", 7: "impure", 8:
 @pytest.mark.parametrize("kind", PRIVILEGED, ids=PRIVILEGED.values())
 def test_what_only_the_supervisor_may_say_is_believed_from_nobody_else(house: House, kind: int) -> None:
     with house.sandbox() as box:
-        result = house.call(box, STOLEN + f"everywhere(child_reply({kind}))\nimport time\ntime.sleep(0.2)")
+        result = house.call(box, STOLEN + f"everywhere(child_reply({kind}))\nimport time\ntime.sleep(60)")
         assert result.status is DIED
-        assert result.seconds < 1
+        assert result.seconds < PATIENCE
 
 
 REPORTS = {
@@ -131,7 +131,7 @@ REPORTS = {
 
 @pytest.mark.parametrize("report", REPORTS)
 def test_a_report_that_nobody_should_parse_hurts_nobody(house: House, report: str) -> None:
-    code = STOLEN + f"everywhere(child_reply(1, {REPORTS[report]}))\nimport time\ntime.sleep(0.2)"
+    code = STOLEN + f"everywhere(child_reply(1, {REPORTS[report]}))\nimport time\ntime.sleep(60)"
     with house.sandbox() as box:
         result = house.call(box, code)
         assert result.status in (EXCEPTION, DIED)
@@ -143,7 +143,7 @@ def test_a_report_that_nobody_should_parse_hurts_nobody(house: House, report: st
 def test_a_lie_about_a_limit_changes_a_name_and_nothing_else(house: House) -> None:
     with house.sandbox() as box:
         lie = STOLEN + 'everywhere(child_reply(1, b\'{"error": "", "traceback": "", "limit": "disk"}\'))'
-        result = house.call(box, lie + "\nimport time\ntime.sleep(0.2)")
+        result = house.call(box, lie + "\nimport time\ntime.sleep(60)")
         assert result.status in (DISK, DIED)
         assert not result.output
 

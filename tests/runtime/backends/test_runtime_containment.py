@@ -132,7 +132,7 @@ def test_a_bomb_is_stopped_in_its_sandbox_while_the_others_go_on(pool: Sessions,
         before = processes()
         result = sandbox.run(BOMBS[bomb], seconds=1.0)
         assert result.status in (CallStatus.TIMEOUT, CallStatus.MEMORY, CallStatus.DIED)
-        assert result.seconds < 6
+        assert result.seconds < 30
         assert neighbour.run("print(x)").output == "1\n"
         with pytest.raises(InfrastructureError):
             sandbox.run("1")

@@ -130,13 +130,17 @@ def test_an_end_is_told_once_with_its_status(reaping: tuple[Reactor, Reaper], sc
     assert told == [code]
 
 
-def test_orphans_are_adopted_and_do_not_stay_as_zombies(reaping: tuple[Reactor, Reaper]) -> None:
+def test_orphans_are_adopted_and_do_not_stay_as_zombies(reaping: tuple[Reactor, Reaper], tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "end")
+    end = os.open(tmp_path / "end", os.O_RDWR)
     before = children().keys()
-    event, told = ended(reaping, "for n in 1 2 3 4 5; do (sleep 2 & ) ; done; exit 0")
+    event, told = ended(reaping, f"for n in 1 2 3 4 5; do (read line < {tmp_path}/end &) ; done; exit 0")
     assert event.wait(60)
     assert told == [0]
     assert eventually(lambda: len(children().keys() - before) == 5)
+    os.write(end, b"\n" * 5)
     assert eventually(lambda: children().keys() <= before)
+    os.close(end)
 
 
 def test_children_that_somebody_else_waits_for_are_left_to_him(reaping: tuple[Reactor, Reaper]) -> None:

@@ -22,6 +22,10 @@ from runtime.reactor import Reactor
 from runtime.sandbox import CallResult, CallStatus, Limits, Priority, Tier, Usage
 from runtime.settings import BrokerSettings, RuntimeSettings
 
+GATE = threading.Event()
+HANGS = "from cluster_hosts import GATE; GATE.wait(60)"
+"""Code that goes on when the gate is opened."""
+
 
 class ThreadSession:
     """Names in a dictionary, one thread."""

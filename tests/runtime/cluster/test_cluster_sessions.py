@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from cluster_hosts import LocalHost, LocalLink, host_settings
+from cluster_hosts import GATE, HANGS, LocalHost, LocalLink, host_settings
 
 from runtime.cluster.cluster_sessions import ClusterSessions
 from runtime.cluster.placement import Health
@@ -21,9 +21,13 @@ from runtime.sandbox import Limits, Tier
 class Cluster:
     """Hosts a and b, and a pool over them."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, lost_seconds: float = 30.0) -> None:
         self.settings = ClusterSettings(
-            address="127.0.0.2:6379", token=folder / "token", connect_seconds=5, lost_seconds=2, retry_seconds=0.1
+            address="127.0.0.2:6379",
+            token=folder / "token",
+            connect_seconds=30,
+            lost_seconds=lost_seconds,
+            retry_seconds=0.1,
         )
         self.hosts = {name: LocalHost(host_settings(name, folder / name, shared_workers=1)) for name in ("a", "b")}
         self.link: LocalLink
@@ -37,8 +41,10 @@ class Cluster:
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    GATE.clear()
     made = Cluster(tmp_path)
     yield made
+    GATE.set()
     made.pool.close()
 
 
@@ -69,14 +75,15 @@ def test_calls_of_one_session_run_in_the_order_in_which_they_were_started(cluste
 def test_a_lost_host_ends_its_own_calls_and_no_others(cluster: Cluster) -> None:
     here, there = cluster.pool.open(), cluster.pool.open()
     there.run("kept = 7")
-    hanging = [here.start("import time; time.sleep(0.5)") for _ in range(3)]
-    going = there.start("import time; time.sleep(0.5); print(kept)")
+    hanging = [here.start(HANGS) for _ in range(3)]
+    going = there.start(f"{HANGS}; print(kept)")
     cluster.link.lose("node-0")
     for future in hanging:
         with pytest.raises(InfrastructureError, match="host a of the cluster is lost: its actor died"):
             future.result(30)
     with pytest.raises(InfrastructureError, match="lost"):
         here.run("1")
+    GATE.set()
     assert going.result(30).output == "7\n"
     assert [cluster.pool.open().id.split("/")[0] for _ in range(2)] == ["b", "b"]
     assert cluster.pool.hosts() == {"a": Health.LOST, "b": Health.READY}
@@ -93,7 +100,8 @@ def test_a_host_that_comes_back_is_used_again_and_begins_empty(cluster: Cluster)
         before.run("1")
 
 
-def test_a_silent_host_is_lost_after_the_time_that_was_set(cluster: Cluster) -> None:
+def test_a_silent_host_is_lost_after_the_time_that_was_set(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path, lost_seconds=2.0)
     session = cluster.pool.open()
     cluster.hosts["a"].silent = True
     began = time.monotonic()
@@ -101,6 +109,7 @@ def test_a_silent_host_is_lost_after_the_time_that_was_set(cluster: Cluster) -> 
         session.run("1")
     assert 1.5 < time.monotonic() - began < 30
     assert cluster.link.dropped == ["node-0"]
+    cluster.pool.close()
 
 
 def test_a_host_that_comes_back_before_it_was_missed_takes_the_place_of_its_old_self(cluster: Cluster) -> None:
@@ -176,19 +185,20 @@ def test_text_that_is_no_text_passes_both_ways(cluster: Cluster) -> None:
 
 def test_a_session_that_is_closed_in_the_middle_of_a_call_answers_it(cluster: Cluster) -> None:
     session = cluster.pool.open()
-    waiting = session.start("import time; time.sleep(0.3)")
+    waiting = session.start(HANGS)
     session.close()
+    until(lambda: [one.closed for one in cluster.hosts["a"].pools[0].sessions] == [True])
+    GATE.set()
     with pytest.raises(BadRequestError):
         waiting.result(30)
     with pytest.raises(BadRequestError, match="closed"):
         session.run("1")
-    until(lambda: cluster.hosts["a"].pools[0].sessions[0].closed)
     assert cluster.pool.open().id.startswith("a/")
 
 
 def test_closing_the_pool_ends_every_wait(cluster: Cluster) -> None:
     session = cluster.pool.open()
-    waiting = session.start("import time; time.sleep(1)")
+    waiting = session.start(HANGS)
     cluster.pool.close()
     with pytest.raises(BadRequestError):
         waiting.result(0)
@@ -198,7 +208,7 @@ def test_closing_the_pool_ends_every_wait(cluster: Cluster) -> None:
 
 def test_a_host_that_does_not_keep_to_the_protocol_is_given_up(cluster: Cluster) -> None:
     session = cluster.pool.open()
-    waiting = session.start("import time; time.sleep(1)")
+    waiting = session.start(HANGS)
     cluster.link.inject("node-0", b'[{"kind":"called","session":1}]')
     with pytest.raises(InfrastructureError, match="protocol"):
         waiting.result(30)
@@ -206,7 +216,7 @@ def test_a_host_that_does_not_keep_to_the_protocol_is_given_up(cluster: Cluster)
 
 
 def test_a_machine_that_loses_the_cluster_loses_every_host(cluster: Cluster) -> None:
-    waiting = [cluster.pool.open().start("import time; time.sleep(1)") for _ in range(2)]
+    waiting = [cluster.pool.open().start(HANGS) for _ in range(2)]
     threading.Thread(target=lambda: cluster.link.ended(None)).start()
     for future in waiting:
         with pytest.raises(InfrastructureError, match="lost the cluster"):

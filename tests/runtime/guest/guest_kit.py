@@ -94,7 +94,7 @@ class Worker:
         assert self.process.stdin is not None
         self.process.stdin.close()
         try:
-            self.process.wait(timeout=5)
+            self.process.wait(timeout=60)
         finally:
             self.process.kill()
             self.process.wait()

@@ -13,7 +13,7 @@ from runtime.guest.wire import Kind, Op
 
 
 def execute(
-    guest: Worker, *argv: str, stdin: bytes = b"", seconds: float = 5.0, output_bytes: int = 1_000
+    guest: Worker, *argv: str, stdin: bytes = b"", seconds: float = 60.0, output_bytes: int = 1_000
 ) -> tuple[wire.Reply, dict[str, int], float]:
     start = time.monotonic()
     reply = guest.ask(Op.EXEC, 0, wire.exec_body(argv, stdin, seconds=seconds, output_bytes=output_bytes))
@@ -52,7 +52,7 @@ def test_a_flood_is_cut_at_the_cap_and_ends_the_program(stream: str) -> None:
         assert reply.kind == Kind.OUTPUT
         assert len(reply.output) == 1_000
         assert facts["exit_code"] == -9
-        assert seconds < 3
+        assert seconds < 30
 
 
 @pytest.mark.parametrize(
@@ -63,14 +63,14 @@ def test_a_program_that_does_not_end_is_ended_with_its_group(line: str) -> None:
         reply, facts, seconds = shell(guest, line, seconds=0.4)
         assert reply.kind == Kind.TIMEOUT
         assert facts["exit_code"] == -9
-        assert seconds < 3
+        assert seconds < 20
 
 
 def test_a_descendant_that_keeps_the_output_open_is_not_waited_for() -> None:
     with worker("sandbox") as guest:
-        reply, facts, seconds = shell(guest, "setsid sleep 5 & echo done", seconds=10)
+        reply, facts, seconds = shell(guest, "setsid sleep 20 & echo done", seconds=60)
         assert (reply.kind, reply.output, facts["exit_code"]) == (Kind.OK, b"done\n", 0)
-        assert seconds < 3
+        assert seconds < 15
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_what_cannot_be_started_is_refused_with_a_reason(argv: list[str], reason
 def test_what_a_program_leaves_behind_is_reaped() -> None:
     with worker("sandbox") as guest:
         shell(guest, "(setsid sleep 0.2 &) ; true")
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + 60
         while True:
             guest.ask(Op.PING)
             listed = shell(guest, f"ps -o stat= --ppid {guest.process.pid}")[0].output.decode()

@@ -27,7 +27,7 @@ def test_a_worker_ends_when_the_host_closes_its_pipe(mode: Mode) -> None:
     with worker(mode) as guest:
         below = children(guest.process.pid)
     assert guest.process.returncode == 0
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while any(start_ticks(pid) is not None for pid in below):  # a zombie has ended: who reaps it is another matter
         assert time.monotonic() < deadline
         time.sleep(0.01)
@@ -50,7 +50,7 @@ def test_more_processes_are_forked_ahead_once_they_turned_out_to_be_too_few() ->
         for session in range(3):
             guest.send(Op.OPEN, session)
         assert [guest.next().kind for _ in range(3)] == [Kind.READY] * 3
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while len(children(guest.process.pid)) != 1 + 3 + 4:
             assert time.monotonic() < deadline, children(guest.process.pid)
             time.sleep(0.02)
@@ -76,7 +76,7 @@ def test_what_is_dropped_leaves_no_process_and_no_descriptor() -> None:
         for session in range(50):
             assert guest.ask(Op.OPEN, session).kind == Kind.READY
             guest.send(Op.DROP, session)
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while len(children(guest.process.pid)) != 2 or descriptors_of(guest.process.pid) != before:
             assert time.monotonic() < deadline
             time.sleep(0.02)
@@ -115,10 +115,18 @@ def test_the_one_process_of_a_sandbox_is_never_replaced() -> None:
         assert guest.ask(Op.PING).kind == Kind.READY
 
 
+def computed(pid: int) -> bool:
+    """Whether it has used a fifth of a second of processor time (proc(5), utime)."""
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11]) >= 0.2 * os.sysconf("SC_CLK_TCK")
+
+
 def test_a_call_in_progress_is_answered_when_its_session_is_killed() -> None:
     with worker("process") as guest:
         call = guest.send(Op.RUN, 0, b"print('so far', flush=True)\nwhile True: pass")
-        time.sleep(0.3)
+        deadline = time.monotonic() + 60
+        while not any(computed(pid) for pid in children(guest.process.pid)):  # it has printed by then
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
         guest.send(Op.KILL, 0)
         reply = guest.next()
         assert (reply.nonce, reply.kind, reply.output) == (call, Kind.KILLED, b"so far\n")

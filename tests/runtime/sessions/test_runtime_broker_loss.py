@@ -25,6 +25,13 @@ def kill_broker_of(pool: Sessions) -> None:
     os.kill(process.pid, signal.SIGKILL)
 
 
+def until_known(pool: Sessions) -> None:
+    deadline = time.monotonic() + 60
+    while pool._connection._client is not None:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
 @pytest.fixture
 def own_pool(root_dir: Path, tmp_path: Path) -> Sessions:
     return Sessions(RuntimeSettings(own=BrokerSettings(state_dir=tmp_path, root_dir=root_dir), shared_workers=1))
@@ -69,7 +76,7 @@ def test_a_sandbox_of_its_own_is_gone_and_another_can_be_had(own_pool: Sessions)
         sandbox.run("x = 1")
         kept = sandbox.snapshot()
         kill_broker_of(pool)
-        time.sleep(0.2)
+        until_known(pool)
         for attempt in (lambda: sandbox.run("1"), lambda: sandbox.read("/work/a"), sandbox.snapshot):
             with pytest.raises(InfrastructureError):
                 attempt()
@@ -86,7 +93,7 @@ def test_brokers_may_die_again_and_again(own_pool: Sessions) -> None:
             with pool.open() as session:
                 assert session.run(f"print({n})").output == f"{n}\n"
             kill_broker_of(pool)
-            time.sleep(0.1)
+            until_known(pool)
 
 
 def shared_broker(tmp_path: Path, root_dir: Path, socket: Path) -> subprocess.Popen[bytes]:

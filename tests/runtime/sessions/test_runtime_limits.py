@@ -11,6 +11,8 @@ import pytest
 from runtime.errors import InfrastructureError, LimitError
 from runtime.sandbox import CallStatus, Limits, Tier
 from runtime.sessions.pool import Sessions
+from runtime.sessions.session import LiveSession
+from runtime.sessions.worker import Worker
 from runtime.settings import BrokerSettings, RuntimeSettings
 
 SMALL = Limits(
@@ -51,6 +53,13 @@ def pool_of_small(root_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> I
         yield sessions
 
 
+def until_lost(worker: Worker) -> None:
+    deadline = time.monotonic() + 60
+    while worker.state == "ready":
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
 @pytest.mark.parametrize("status", STOPPED)
 def test_what_has_to_be_stopped_says_why_and_the_sandbox_is_gone(pool_of_small: Sessions, status: CallStatus) -> None:
     limits = SMALL.model_copy(update={"cpu_seconds": 0.5}) if status is CallStatus.CPU else SMALL
@@ -76,7 +85,7 @@ def test_a_sandbox_that_has_lived_its_time_ends_used_or_not(pool_of_small: Sessi
     with pool_of_small.sandbox(short) as unused, pool_of_small.sandbox(short) as used:
         result = used.run("import time\ntime.sleep(10)")
         assert result.status is CallStatus.EXPIRED
-        time.sleep(1.0)
+        until_lost(unused._worker)
         with pytest.raises(InfrastructureError):
             unused.run("print(1)")
 
@@ -88,7 +97,9 @@ def test_a_session_says_that_its_sandbox_expired_between_two_calls_and_begins_ag
     settings = RuntimeSettings(own=BrokerSettings(state_dir=tmp_path, root_dir=root_dir), limits=limits)
     with Sessions(settings) as pool, pool.open(tier=Tier.SANDBOX) as session:
         assert session.run("x = 1").status is CallStatus.OK
-        time.sleep(2.6)
+        assert isinstance(session, LiveSession)
+        assert session._placement._place is not None
+        until_lost(session._placement._place.worker)
         result = session.run("print(x)")
         assert result.status is CallStatus.EXPIRED
         assert "starts again" in result.error

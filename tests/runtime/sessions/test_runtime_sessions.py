@@ -110,7 +110,7 @@ def test_a_calculation_without_end_times_out_and_undoes_itself(pool: Sessions, c
         started = time.monotonic()
         result = session.run(code, seconds=0.6)
         assert result.status is CallStatus.TIMEOUT
-        assert 0.5 < result.seconds <= time.monotonic() - started < 6
+        assert 0.5 < result.seconds <= time.monotonic() - started < 60
         assert says(neighbour, "print(x)") == "4\n"
         assert neighbour.tier is Tier.SHARED
         assert says(session, "print(x)") == "3\n"
@@ -268,8 +268,10 @@ def test_a_reply_written_between_calls_ends_the_session_at_the_next(pool: Sessio
     )
     with pool.open() as session:
         says(session, TO_EVERYONE + code)
-        time.sleep(0.4)
-        result = session.run("print('done')")
+        deadline = time.monotonic() + 60
+        while (result := session.run("print('done')")).status is CallStatus.OK:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
         assert result.status is CallStatus.DIED
         assert "starts again" in result.error
 
@@ -278,7 +280,7 @@ def test_calls_of_one_session_run_in_order_and_start_does_not_wait(pool: Session
     with pool.open() as session:
         started = time.monotonic()
         futures = [session.start(f"x = {n}\nprint(x)") for n in range(50)]
-        assert time.monotonic() - started < 5
+        assert time.monotonic() - started < 30
         assert [future.result().output for future in futures] == [f"{n}\n" for n in range(50)]
 
 
