@@ -1,6 +1,6 @@
 """How much a hostile submission delays its neighbours, and when it is answered itself.
 
-    python benchmarks/neighbours.py [--minutes 11] [--limit 3] [--at-once 1] [--only WORD] [--load steady|saturated]
+    python benchmarks/neighbours.py [--minutes 10.5] [--limit 3] [--at-once 1] [--only WORD] [--load steady|saturated]
                                     [--lean FOLDER] [--json FILE]
 
 Ordinary answers are checked through one `Checker`: by a caller who thinks between checks (one every 20 ms, timed from
@@ -286,7 +286,7 @@ def told(row: Row, column: str, limit: float) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--minutes", type=float, default=11.0, help="of all of it, but for its start")
+    parser.add_argument("--minutes", type=float, default=10.5, help="of all of it, but for its start")
     parser.add_argument("--limit", type=float, default=3.0, help="seconds of a hostile submission")
     parser.add_argument("--at-once", type=int, default=1)
     parser.add_argument("--only", help="sorts with this in their name")

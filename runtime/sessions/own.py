@@ -14,8 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from runtime.backends.backend import BoxUsage
-from runtime.errors import BadRequestError, InfrastructureError, LimitError, SandboxError
+from runtime.errors import BadRequestError, InfrastructureError, LimitError
 from runtime.guest import wire
 from runtime.guest.wire import Kind, Op
 from runtime.launcher import Kept
@@ -274,7 +273,6 @@ class OwnSandbox:
             return self._ask(op, body, limit + grace), Spent()
         self._require_open()
         answer: Future[Ending] = Future()
-        before: Future[BoxUsage | SandboxError] = Future()
         worker, reactor, launcher = self._worker, self._yard.reactor, self._yard.launcher
         request = Request(op, 0, body, limit * patience + grace, answer.set_result)
 
@@ -287,11 +285,8 @@ class OwnSandbox:
         def end() -> None:
             reactor.here(lambda: worker.lose(Lost.TIMEOUT))
 
-        measure(before.set_result)
         reactor.here(lambda: worker.send(request))
-        used = until_answered(
-            answer, before, Pace(limit, limit * patience, self.limits.cpus), Watched(measure, give_way, end)
-        )
+        used = until_answered(answer, Pace(limit, limit * patience, self.limits.cpus), Watched(measure, give_way, end))
         return self._believed(answer.result()), used
 
     def _believed(self, ending: Ending) -> Ending:

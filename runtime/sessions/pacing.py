@@ -16,8 +16,13 @@ from runtime.backends.backend import BoxUsage
 from runtime.errors import SandboxError
 from runtime.sessions.endings import Ending
 
+FIRST_SECONDS = 0.02
+"""Without an answer, after which it is found out what the sandbox has used before: what is quick costs nothing more."""
 GIVES_WAY_SECONDS = 0.5
 """Without an answer, after which a call's sandbox gives way to others."""
+GIVES_WAY_LIMITS = 5.0
+"""So many limits of wall clock long. Then it has its share again, or a full machine would never let it come to its
+limit, which is also the most that it can cost others."""
 LOOK_SECONDS = 0.1
 """Between looks at what a call has used, at least."""
 MEASURE_SECONDS = 5.0
@@ -35,7 +40,7 @@ class Pace(NamedTuple):
 
 
 class Spent(NamedTuple):
-    """What a call had used when somebody last looked."""
+    """What a call had used when somebody last looked, but for its first `FIRST_SECONDS`."""
 
     computed: float | None = None
     waited: float = 0.0
@@ -63,23 +68,29 @@ def is_over(pace: Pace, used: Spent, wall: float) -> bool:
     return used.computed is not None and used.computed >= pace.own * max(1.0, pace.cpus)
 
 
-def until_answered(answer: Future[Ending], before: Future[BoxUsage | SandboxError], pace: Pace, of: Watched) -> Spent:
-    """Waits for the answer, for which the sandbox is ended when the pace is over. `before` is what it had used when the
-    call began."""
+def until_answered(answer: Future[Ending], pace: Pace, of: Watched) -> Spent:
+    """Waits for the answer, for which the sandbox is ended when the pace is over. The call has begun."""
     begun = time.monotonic()
-    used, gave_way = Spent(), False
+    used, gives_way, gave_way = Spent(), False, False
+    if _is_answered(answer, min(FIRST_SECONDS, pace.own / 10)):
+        return used
+    before: Future[BoxUsage | SandboxError] = Future()
+    of.measure(before.set_result)
     while not _wait(answer, begun, pace, used, gave_way):
         wall = time.monotonic() - begun
         if not gave_way and wall >= GIVES_WAY_SECONDS:
-            gave_way = True
+            gives_way = gave_way = True
             of.give_way(True)
+        if gives_way and wall >= GIVES_WAY_LIMITS * pace.own:
+            gives_way = False
+            of.give_way(False)
         if wall >= min(pace.own, pace.wall):
             used = _look(before, of)
             if is_over(pace, used, time.monotonic() - begun):
                 of.end()
                 answer.result()
                 return used
-    if gave_way:
+    if gives_way:
         of.give_way(False)
     return used
 
@@ -91,6 +102,10 @@ def _wait(answer: Future[Ending], begun: float, pace: Pace, used: Spent, gave_wa
     seconds = max(LOOK_SECONDS if wall >= pace.own else 0.0, left)
     if not gave_way:
         seconds = min(seconds, max(0.0, GIVES_WAY_SECONDS - wall))
+    return _is_answered(answer, seconds)
+
+
+def _is_answered(answer: Future[Ending], seconds: float) -> bool:
     try:
         answer.result(timeout=seconds)
     except TimeoutError:

@@ -17,10 +17,10 @@ PATIENCE = 10.0
 SHARED_SECONDS = 0.5
 """Of one call where programs share a sandbox; what takes longer is done in one of its own, which gives way."""
 LEAST_SECONDS = 0.05
-COMPUTES_SHARE = 0.9
+COMPUTES_SHARE = 0.8
 """Of its own time; who computed for less rested, too."""
 BUSY_SHARE = 0.05
-"""Of its wall clock; a submission that computed for less, while others had the processors, is not judged."""
+"""Of its limit; a submission that computed for less, while others had the processors, is not judged."""
 HINT = "Ask again when the machine is less busy, or give more seconds."
 
 
@@ -75,6 +75,6 @@ def late(told: CallResult | ExecResult, limit: Limit) -> str:
         return f"computed for more than {limit.own:g} s"
     if told.computed is None or told.seconds - told.waited >= limit.own:
         return f"took more than {limit.own:g} s{'' if told.computed is None else ', some of it at rest'}"
-    if told.computed < BUSY_SHARE * told.seconds:
+    if told.computed < BUSY_SHARE * limit.own:
         raise InfrastructureError(f"the program was kept from computing for {told.seconds:.0f} s", hint=HINT)
     return f"did not end within {limit.wall:g} s on a busy machine"

@@ -54,17 +54,16 @@ def test_several_processors_compute_more() -> None:
 
 
 class Told:
-    """What a call that is watched asked for; its sandbox always says the same of itself."""
+    """What a call that is watched asked for; at first its sandbox had used nothing."""
 
     def __init__(self, usage: Callable[[], BoxUsage | SandboxError]) -> None:
-        self.usage, self.words = usage, list[str]()
+        self.usage, self.words, self.fresh = usage, list[str](), True
         self.answer: Future[Ending] = Future()
-        self.before: Future[BoxUsage | SandboxError] = Future()
-        self.before.set_result(BoxUsage())
 
     def wait(self, pace: Pace) -> Spent:
         def measure(done: Answered) -> None:
-            done(self.usage())
+            done(BoxUsage() if self.fresh else self.usage())
+            self.fresh = False
 
         def end() -> None:
             self.words.append("end")
@@ -73,7 +72,7 @@ class Told:
         def give_way(others_first: bool) -> None:
             self.words.append("gives way" if others_first else "as usual")
 
-        return until_answered(self.answer, self.before, pace, Watched(measure, give_way, end))
+        return until_answered(self.answer, pace, Watched(measure, give_way, end))
 
 
 def test_what_is_answered_soon_is_not_looked_at() -> None:
@@ -93,6 +92,14 @@ def test_what_takes_long_gives_way_until_it_is_answered(monkeypatch: pytest.Monk
     told.answer.set_result(DONE)
     waiting.join()
     assert told.words == ["gives way", "as usual"]
+
+
+def test_who_gave_way_for_long_has_its_share_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pacing, "GIVES_WAY_SECONDS", 0.05)
+    begun = time.monotonic()
+    told = Told(lambda: BoxUsage(waits={1: time.monotonic() - begun}))
+    told.wait(Pace(0.05, 0.6, 1.0))
+    assert told.words == ["gives way", "as usual", "end"]
 
 
 def test_a_call_that_waits_goes_on_to_the_end_of_its_wall_clock() -> None:

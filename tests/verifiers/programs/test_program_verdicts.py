@@ -168,7 +168,8 @@ def test_the_reason_says_whether_it_computed_or_rested(verifier: ProgramVerifier
             lambda source: verifier.verify(spec, source), ("while True: pass", "import time\ntime.sleep(1000)")
         )
     assert (computes.ground, rests.ground) == (Ground.TIMEOUT, Ground.TIMEOUT)
-    assert computes.reason == "the program computed for more than 1 s"
+    busy = "the program did not end within 10 s on a busy machine"
+    assert computes.reason in ("the program computed for more than 1 s", busy)
     assert rests.reason == "the program took more than 1 s, some of it at rest"
     assert rests.seconds < 30
 
