@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, Self
 from runtime.errors import InfrastructureError
 from runtime.sandbox import CallResult, CallStatus, Limits, Priority, Sandbox, Session, SessionPool, Tier
 from verifiers.programs import harness, replies
-from verifiers.programs.clocks import SHARED_SECONDS, Clock, Limit, late
+from verifiers.programs.clocks import LEAST_SECONDS, SHARED_SECONDS, Clock, Limit, late
 from verifiers.programs.replies import Reply
 from verifiers.programs.spec import ProgramSpec
 from verifiers.programs.values import Arguments, Value, arguments_text
@@ -143,7 +143,7 @@ class Guest:
             return Answer("loaded")
         told = self._load(limit)
         if self._needs_more(told):
-            told = self._load(limit)
+            told = self._load(self._left_of(limit))
         return told
 
     def _needs_more(self, told: Answer) -> bool:
@@ -154,6 +154,10 @@ class Guest:
         self.close()
         self._own = True
         return True
+
+    def _left_of(self, limit: Limit) -> Limit:
+        """For the same once more: what it took before is gone."""
+        return self._clock.limit(limit.own) or Limit(LEAST_SECONDS, LEAST_SECONDS)
 
     def _load(self, limit: Limit) -> Answer:
         if self._own:
@@ -175,7 +179,7 @@ class Guest:
         """Loads it first where that is not done. Raises SandboxError."""
         told = self._call(function, arguments, limit)
         if self._needs_more(told):
-            told = self._call(function, arguments, limit)
+            told = self._call(function, arguments, self._left_of(limit))
         return told
 
     def _call(self, function: str, arguments: Arguments, limit: Limit) -> Answer:
