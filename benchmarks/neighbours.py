@@ -58,8 +58,12 @@ REST = 0.15
 LEAST = 5
 """Latencies of a window: on a machine that is full it lasts until there are so many."""
 SAMPLES = 2_000
+LEAST_PAIRS = 5
+"""With fewer nothing is said of the bar."""
 QUICK = "answered at once"
 NOTHING = "nothing"
+SHORT, SHORT_WEIGHT = (NOTHING, QUICK, "1 GB printed by a program"), 0.5
+"""Rows whose windows take a second only, and so need less time for as many pairs."""
 FACTORS = (
     "(declare-const x (_ BitVec 64))(declare-const y (_ BitVec 64))(assert (bvugt x #x0000000000000001))"
     "(assert (bvult x #x0000000100000000))(assert (bvult y #x0000000100000000))(assert (bvugt y #x0000000000000001))"
@@ -253,7 +257,9 @@ def interval(ratios: Sequence[float]) -> tuple[float, float, float]:
     return median(ratios), found[int(0.025 * SAMPLES)], found[int(0.975 * SAMPLES) - 1]
 
 
-def word(low: float, high: float) -> str:
+def word(pairs: int, low: float, high: float) -> str:
+    if pairs < LEAST_PAIRS:
+        return "open"
     return "holds" if high <= BAR else "missed" if low > BAR else "open"
 
 
@@ -276,7 +282,7 @@ def told(row: Row, column: str, limit: float) -> dict[str, Any]:
         "interval": [round(low, 3), round(high, 3)],
         "mean": round(median(row.ratios("mean")), 3),
         "p95": round(median(row.ratios("high")), 3),
-        "bar": word(low, high),
+        "bar": word(len(row.pairs), low, high),
         "answered": len(row.answered),
         "longest_seconds": round(longest, 2),
         "late": late,
@@ -299,7 +305,8 @@ def main() -> None:
     sorts = {name: sort for name, sort in HOSTILE.items() if not options.only or options.only in name}
     rows = rows_of(sorts)
     loads = [load for load in (steady, saturated) if options.load in (None, load.__name__)]
-    seconds = options.minutes * 60 / (len(rows) * len(loads))
+    weights = {name: SHORT_WEIGHT if name in SHORT else 1.0 for name in rows}
+    seconds = options.minutes * 60 / (sum(weights.values()) * len(loads))
     with tempfile.TemporaryDirectory(prefix="assay-neighbours-") as place:
         folder = Path(place)
         needs_lean = any(isinstance(spec, LeanSpec) for spec, _ in sorts.values())
@@ -318,7 +325,7 @@ def main() -> None:
                 bench.without(PERIOD)
                 figures[load.__name__] = {}
                 for name, group in rows.items():
-                    row = bench.row(group, seconds)
+                    row = bench.row(group, seconds * weights[name])
                     usual = Window(*(median(column) for column in zip(*(pair[1] for pair in row.pairs), strict=True)))
                     if name == NOTHING:
                         _head(load.__name__, usual)
