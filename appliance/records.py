@@ -282,23 +282,121 @@ class JobState(StrEnum):
     RUNNING = "running"
     SOLVED = "solved"
     UNSOLVED = "unsolved"
+    """Nothing that was tried was verified, or the deadline or the budget ended it first."""
     FAILED = "failed"
     """The infrastructure failed, not the agent."""
+    CANCELLED = "cancelled"
+    """A person did not want it any more."""
+
+    @property
+    def ended(self) -> bool:
+        return self not in (JobState.QUEUED, JobState.RUNNING)
+
+
+class JobKind(StrEnum):
+    """What people know a job as; the spec's own kind says which verifier decides."""
+
+    QUESTION = "question"
+    PROGRAM = "program"
+    CLAIM = "claim"
+    """For an SMT solver."""
+    THEOREM = "theorem"
+    """In Lean."""
+    DATA = "data"
+    """A question about files that come with it."""
+    TEXT = "text"
+    """Measured by a checklist."""
+
+
+KIND_OF_SPEC: dict[str, JobKind] = {
+    "program": JobKind.PROGRAM,
+    "smt": JobKind.CLAIM,
+    "lean": JobKind.THEOREM,
+    "checklist": JobKind.TEXT,
+}
+
+
+class JobFile(Record):
+    """A file that the agent finds in the working folder of its sandbox; its bytes lie in the data folder, by digest."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$")
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+    bytes: int = Field(ge=0)
+
+
+class Meaning(Record):
+    """A person's word on whether a spec says what was meant (validation), signed with their key."""
+
+    verdict: Literal["meant", "not_meant"]
+    shown: str
+    """Digest of what the person was shown: the job's question, spec and files, with the examples and mutants."""
+    person: str
+    created: str
+    key: str
+    """Fingerprint of the key that signed it."""
+    envelope: str
+    """The signed word itself, so that it can be checked again, also by whoever gets the bundle."""
 
 
 class Job(Record):
     id: str
     question: str
     spec: Spec
+    files: tuple[JobFile, ...] = ()
     attempts: int = Field(default=16, ge=1, le=1024)
     seed: int = 0
+    priority: int = Field(default=5, ge=0, le=9)
+    """Higher ones first; among equals the older."""
+    deadline: str | None = None
+    """When it is given up, UTC in ISO 8601."""
+    budget_seconds: float | None = Field(default=None, gt=0)
+    """Of work on it, over all its attempts and restarts of the daemon."""
+    spent_seconds: float = 0.0
     state: JobState
+    step: str = ""
+    """What is being done now, for people; empty when nothing is."""
+    tries_done: int = 0
+    """Attempts and solvers that ended so far."""
     reason: str = ""
     tried: tuple[str, ...] = ()
     """For an unsolved job: the distinct answers that were tried and why each failed."""
     artifact: str | None = None
+    solved_by: str = ""
+    """`policy model`, or the solver that found it, with its version."""
+    meaning: Meaning | None = None
+    retry_of: str | None = None
+    """The job that this one tries again, with another seed."""
     created: str
     updated: str
+
+    @property
+    def kind(self) -> JobKind:
+        if self.files and self.spec.kind not in KIND_OF_SPEC:
+            return JobKind.DATA
+        return KIND_OF_SPEC.get(self.spec.kind, JobKind.QUESTION)
+
+
+class Standing(StrEnum):
+    """What carries a part of an artifact's statement, from the strongest down."""
+
+    PROVED = "proved"
+    """A formal verifier: a kernel, a solver's certificate, an exact decision."""
+    TESTED = "tested"
+    """Held on the inputs that were run, and says nothing of the others."""
+    JUDGED = "judged"
+    """A model's opinion, with its capped weight."""
+    VALIDATED = "validated"
+    """A person's signed word."""
+    OPEN = "not verified"
+
+
+class Claim(Record):
+    """One part of what an artifact's statement says."""
+
+    part: str
+    standing: Standing
+    by: str
+    """The verifier and its version, the person, or the reason why nobody."""
 
 
 class Artifact(Record):
@@ -312,7 +410,10 @@ class Artifact(Record):
     """SHA-256 of the bundle's manifest file."""
     answer: str
     weights: str
+    """Digest of the weights that answered; empty where a solver did and no model was asked."""
     verdict: Verdict
+    solved_by: str = "policy model"
+    statement: tuple[Claim, ...] = ()
     created: str
 
 
