@@ -15,8 +15,9 @@ from rich.text import Text
 
 from appliance.cli.show import show_json
 from appliance.client.printable import printable
-from appliance.jobs.check import BundleReport, FileState, check_bundle
+from appliance.jobs.check import BundleReport, check_bundle
 from appliance.jobs.format import BundleError
+from appliance.jobs.reading import FileState
 
 OK, FAILED, USAGE, INFRASTRUCTURE = 0, 1, 2, 5
 DIGEST = re.compile(r"[0-9a-fA-F]{64}", re.ASCII)
@@ -35,11 +36,6 @@ def verify(
                 "the expected digest is not a SHA-256", hint="It has 64 hexadecimal digits, as `assay verify` prints."
             )
         report = check_bundle(path, expect=expect)
-        if all(file.state in (FileState.MISSING, FileState.ADDED) for file in report.files):
-            raise BundleError(
-                f"{path} is no bundle: none of a bundle's files is in it",
-                hint="Give the folder that `assay submit` or `assay jobs show` named.",
-            )
         report = _with_seal(report, path, key)
         _write_page(report, html)
     except BundleError as error:

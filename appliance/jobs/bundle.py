@@ -23,19 +23,26 @@ from pydantic import ValidationError
 
 from appliance.jobs.format import (
     ANSWER,
-    LARGEST,
+    FILES,
+    LARGEST_FILES,
     MANIFEST,
+    MEANING,
+    MOST_FILES,
     QUESTION,
     SCHEMA,
     SPEC,
+    STATEMENT,
     TRANSCRIPT,
     VERDICT,
     VERSIONS,
     BundleError,
     Entry,
+    Statement,
     canonical,
+    largest,
     sha256,
 )
+from appliance.records import Claim, Meaning
 from verifiers.spec import Spec
 from verifiers.verdict import Verdict
 
@@ -51,26 +58,57 @@ def write_bundle(
     verdict: Verdict,
     transcript: Sequence[Mapping[str, Any]],
     versions: Mapping[str, Any],
+    files: Mapping[str, bytes] | None = None,
+    statement: Sequence[Claim] = (),
+    solved_by: str = "policy model",
+    meaning: Meaning | None = None,
 ) -> str:
     """Writes the bundle and gives the SHA-256 of its manifest.
 
     A bundle that is already there is replaced: that is for a job that is done again because it was killed before its
     artifact was recorded. A kill between the two renames loses it, so nothing may refer to it yet. `transcript` holds
-    one `Entry` a node. Raises BundleError for a verdict that is no pass and for content that a bundle cannot hold,
-    OSError where the disk does not let it.
+    one `Entry` a node, `files` what came with the question, by name. Raises BundleError for a verdict that is no pass
+    and for content that a bundle cannot hold, OSError where the disk does not let it.
     """
     if not verdict.passed:
         raise BundleError("the verdict is not a pass", hint="Only what was verified becomes a bundle.")
-    files = _contents(answer, question, spec, verdict, transcript, versions)
-    listed = [{"name": name, "sha256": sha256(data), "bytes": len(data)} for name, data in sorted(files.items())]
+    try:
+        entries = [Entry.model_validate(dict(entry)).model_dump(mode="json") for entry in transcript]
+        said = Statement(solved_by=solved_by, claims=tuple(statement))
+        contents = {
+            ANSWER: answer.encode(),
+            QUESTION: question.encode(),
+            SPEC: canonical(spec.model_dump(mode="json")),
+            VERDICT: canonical(verdict.model_dump(mode="json")),
+            TRANSCRIPT: canonical(entries),
+            VERSIONS: canonical(dict(versions)),
+            STATEMENT: canonical(said.model_dump(mode="json")),
+            **({MEANING: canonical(meaning.model_dump(mode="json"))} if meaning is not None else {}),
+            **{f"{FILES}/{name}": data for name, data in (files or {}).items()},
+        }
+    except (ValidationError, ValueError, TypeError) as error:
+        hint = "Texts must be encodable as UTF-8, and records must be plain JSON."
+        raise BundleError(f"this cannot be put into a bundle: {error}", hint=hint) from error
+    _require_room(contents)
+    listed = [{"name": name, "sha256": sha256(data), "bytes": len(data)} for name, data in sorted(contents.items())]
     manifest = canonical({"schema_version": SCHEMA, "files": listed})
+    write_folder(folder, {**contents, MANIFEST: manifest})
+    return sha256(manifest)
+
+
+def write_folder(folder: Path, contents: Mapping[str, bytes]) -> None:
+    """The files of a bundle in a folder, whole or not at all; one that is there is replaced. Raises OSError."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     unfinished = Path(tempfile.mkdtemp(prefix=UNFINISHED, dir=folder.parent))
     try:
         fresh = unfinished / "new"
         fresh.mkdir(mode=0o755)
-        for name, data in [*sorted(files.items()), (MANIFEST, manifest)]:
-            _write(fresh / name, data)
+        if any(name.startswith(f"{FILES}/") for name in contents):
+            (fresh / FILES).mkdir(mode=0o755)
+        for name in sorted(contents, key=lambda name: (name == MANIFEST, name)):
+            _write(fresh / name, contents[name])
+        if (fresh / FILES).exists():
+            _sync(fresh / FILES)
         _sync(fresh)
         if folder.is_symlink() or folder.exists():
             folder.rename(unfinished / "old")
@@ -78,7 +116,17 @@ def write_bundle(
         _sync(folder.parent)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
-    return sha256(manifest)
+
+
+def put_into(folder: Path, name: str, data: bytes) -> None:
+    """One more file, or another one of that name, in a bundle's folder: there whole or not at all. Raises OSError."""
+    unfinished = Path(tempfile.mkdtemp(prefix=UNFINISHED, dir=folder.parent))
+    try:
+        _write(unfinished / "new", data)
+        (unfinished / "new").replace(folder / name)
+        _sync(folder)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
 
 
 def remove_unfinished(artifacts: Path) -> int:
@@ -89,31 +137,19 @@ def remove_unfinished(artifacts: Path) -> int:
     return len(left)
 
 
-def _contents(
-    answer: str,
-    question: str,
-    spec: Spec,
-    verdict: Verdict,
-    transcript: Sequence[Mapping[str, Any]],
-    versions: Mapping[str, Any],
-) -> dict[str, bytes]:
-    try:
-        entries = [Entry.model_validate(dict(entry)).model_dump(mode="json") for entry in transcript]
-        files = {
-            ANSWER: answer.encode(),
-            QUESTION: question.encode(),
-            SPEC: canonical(spec.model_dump(mode="json")),
-            VERDICT: canonical(verdict.model_dump(mode="json")),
-            TRANSCRIPT: canonical(entries),
-            VERSIONS: canonical(dict(versions)),
-        }
-    except (ValidationError, ValueError, TypeError) as error:
-        hint = "Texts must be encodable as UTF-8, and records must be plain JSON."
-        raise BundleError(f"this cannot be put into a bundle: {error}", hint=hint) from error
-    for name, data in files.items():
-        if len(data) > LARGEST[name]:
-            raise BundleError(f"{name} would have {len(data)} bytes", hint=f"At most {LARGEST[name]} are kept.")
-    return files
+def _require_room(contents: Mapping[str, bytes]) -> None:
+    came = {name: data for name, data in contents.items() if name.startswith(f"{FILES}/")}
+    for name, data in contents.items():
+        most = largest(name)
+        if most is None:
+            raise BundleError(f"{name!a} is no name for a file", hint="Letters, digits, `_`, `.` and `-`, at most 100.")
+        if len(data) > most:
+            raise BundleError(f"{name} would have {len(data)} bytes", hint=f"At most {most} are kept.")
+    if len(came) > MOST_FILES or sum(map(len, came.values())) > LARGEST_FILES:
+        raise BundleError(
+            f"{len(came)} files of {sum(map(len, came.values()))} bytes came with the question",
+            hint=f"At most {MOST_FILES} of {LARGEST_FILES} bytes together are kept.",
+        )
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from typing import Any, Literal
 
 from pydantic import Field
 
-from appliance.records import Record, Role, ToolCall
+from appliance.records import Claim, Record, Role, ToolCall
 
-SCHEMA = 1
+SCHEMA = 2
 
 ANSWER = "artifact.txt"
 QUESTION = "question.txt"
@@ -21,7 +22,12 @@ SPEC = "spec.json"
 VERDICT = "verdict.json"
 TRANSCRIPT = "transcript.json"
 VERSIONS = "versions.json"
+STATEMENT = "statement.json"
+MEANING = "meaning.json"
+FILES = "files"
+"""The folder of what came with the question."""
 MANIFEST = "manifest.json"
+SEAL = "seal.json"
 
 LARGEST: dict[str, int] = {
     ANSWER: 1 << 20,
@@ -30,9 +36,27 @@ LARGEST: dict[str, int] = {
     VERDICT: 1 << 20,
     TRANSCRIPT: 64 << 20,
     VERSIONS: 1 << 20,
+    STATEMENT: 1 << 18,
 }
-"""Bytes; also the list of the files that a bundle has beside its manifest: all of them, and no other."""
+"""Bytes; also the list of the files that every bundle has beside its manifest."""
+LARGEST_MEANING = 2 << 20
 LARGEST_MANIFEST = 1 << 14
+LARGEST_SEAL = 1 << 20
+LARGEST_FILE = 8 << 20
+MOST_FILES = 16
+LARGEST_FILES = 32 << 20
+"""Of those in `files`, together."""
+FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}", re.ASCII)
+
+
+def largest(name: str) -> int | None:
+    """The bytes that a file of this name may have in a bundle; None for a name that no bundle has."""
+    if name in LARGEST:
+        return LARGEST[name]
+    folder, _, file = name.partition("/")
+    if folder == FILES and FILE_NAME.fullmatch(file):
+        return LARGEST_FILE
+    return {MEANING: LARGEST_MEANING, MANIFEST: LARGEST_MANIFEST, SEAL: LARGEST_SEAL}.get(name)
 
 
 class BundleError(Exception):
@@ -52,10 +76,17 @@ class Listed(Record):
 
 
 class Manifest(Record):
-    """Every other file of the bundle, by name, ascending."""
+    """Every other file of the bundle but its seal, by name, ascending."""
 
-    schema_version: Literal[1]
+    schema_version: Literal[2]
     files: tuple[Listed, ...]
+
+
+class Statement(Record):
+    """What the artifact says of itself: who found it, and what carries each part."""
+
+    solved_by: str
+    claims: tuple[Claim, ...]
 
 
 class Entry(Record):

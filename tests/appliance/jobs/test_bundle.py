@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 from appliance.cli.verify_command import verify
 from appliance.jobs import check
 from appliance.jobs.bundle import UNFINISHED, remove_unfinished, write_bundle
-from appliance.jobs.check import BundleReport, FileState
+from appliance.jobs.check import BundleReport
 from appliance.jobs.format import ANSWER, LARGEST, MANIFEST, BundleError, canonical, sha256, strict
+from appliance.jobs.reading import FileState
 from verifiers.checker import Checker
 from verifiers.checklists.spec import CountItem, WordsItem
 from verifiers.programs.spec import Example
@@ -90,7 +91,7 @@ def rewritten(folder: Path, changes: dict[str, bytes]) -> None:
         for name in sorted(LARGEST)
         for data in [(folder / name).read_bytes()]
     ]
-    (folder / MANIFEST).write_bytes(canonical({"schema_version": 1, "files": files}))
+    (folder / MANIFEST).write_bytes(canonical({"schema_version": 2, "files": files}))
 
 
 def states(report: BundleReport) -> dict[str, FileState]:
@@ -189,15 +190,15 @@ def test_a_file_that_was_added_fails_and_cannot_steer_a_terminal(bundle: Path, n
         lambda value: json.dumps(value, indent=1).encode(),
         lambda value: canonical(value) + b"\n",
         lambda value: canonical({**value, "signed": True}),
-        lambda value: canonical({**value, "schema_version": 2}),
+        lambda value: canonical({**value, "schema_version": 3}),
         lambda value: canonical({**value, "files": value["files"][::-1]}),
         lambda value: canonical({**value, "files": [*value["files"], value["files"][0]]}),
         lambda value: canonical({**value, "files": value["files"][1:]}),
         lambda value: canonical(
             {**value, "files": [{**value["files"][0], "name": "../artifact.txt"}, *value["files"][1:]]}
         ),
-        lambda value: canonical(value).replace(b'{"files"', b'{"schema_version":1,"files"'),
-        lambda value: canonical(value).replace(b'"schema_version":1', b'"schema_version":true'),
+        lambda value: canonical(value).replace(b'{"files"', b'{"schema_version":2,"files"'),
+        lambda value: canonical(value).replace(b'"schema_version":2', b'"schema_version":true'),
         lambda value: b"[" * 100_000,
         lambda value: b"\xff\xfe",
         lambda value: b"null\n",
