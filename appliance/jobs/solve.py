@@ -62,13 +62,24 @@ def attempts(job: Job, *, temperature: float, derive: Callable[..., int], policy
     ]
 
 
+WAITS = "waits for the first model in service: `assay cycle start`"
+
+
+def _go_on() -> str:
+    return ""
+
+
+def _tell_nobody(step: str, tries_done: int) -> None:
+    pass
+
+
 class Solver:
-    """Works on jobs with one loaded champion."""
+    """Works on jobs with one loaded champion, or with none: then what needs a model stays queued."""
 
     def __init__(
         self,
-        agent: Agent,
-        codec: Codec,
+        agent: Agent | None,
+        codec: Codec | None,
         checker: Checks,
         ledger: Ledger,
         data: Path,
@@ -83,8 +94,17 @@ class Solver:
         self._versions = versions
         self._now = now
 
-    def solve(self, job: Job, assignments: Sequence[Assignment]) -> Job:
-        """Tries, verifies, records. Returns the job as it ended."""
+    def solve(
+        self,
+        job: Job,
+        assignments: Sequence[Assignment],
+        *,
+        keep_on: Callable[[], str] = _go_on,
+        say: Callable[[str, int], None] = _tell_nobody,
+    ) -> Job:
+        """Tries, verifies, records. Returns the job as it ended, or as it waits for a model.
+
+        `keep_on` says why to stop, in a sentence, or nothing; `say` hears of each step, with the tries that ended."""
         known = self._ledger.artifact(job.id)
         if known is not None:
             # A kill came between the artifact's record and the job's: the work is done.
@@ -96,13 +116,29 @@ class Solver:
             judged.extend(judge([rollout], tasks, self._checker))
             return judged[-1].verdict.passed
 
-        self._agent.roll(assignments, verify)
+        if self._agent is None or self._codec is None:
+            return self._ledger.put_job(
+                job.model_copy(
+                    update={"state": JobState.QUEUED, "solvers_done": True, "reason": WAITS, "updated": self._now()}
+                )
+            )
+
+        def finished(rollout: Rollout) -> bool:
+            found = verify(rollout)
+            say(f"attempt {len(judged)} of {len(assignments)}", len(judged))
+            return found or bool(keep_on())
+
+        say(f"attempt 1 of {len(assignments)}", 0)
+        self._agent.roll(assignments, finished)
         self._ledger.put_rollouts(judged)
         solved = next((one for one in judged if one.verdict.passed), None)
         if solved is not None:
             artifact = self._bundle(job, solved, judged)
             reason = f"verified on attempt {judged.index(solved) + 1} of {len(judged)}"
             return self._end(job, JobState.SOLVED, reason, artifact=artifact.id)
+        stopped = keep_on()
+        if stopped:
+            return self._end(job, JobState.UNSOLVED, stopped, tried=tried(judged))
         broken = sum(one.verdict.outcome is Outcome.INFRA_ERROR for one in judged)
         if broken == len(judged):
             return self._end(job, JobState.FAILED, "every attempt met a failure of the infrastructure: `assay doctor`")
@@ -113,7 +149,7 @@ class Solver:
         """The bundle on disk first, then its record: a kill in between leaves a bundle that the next try finds."""
         folder = self._data / "artifacts" / job.id
         answer = solved.rollout.answer
-        assert answer is not None
+        assert answer is not None and self._codec is not None
         manifest = write_bundle(
             folder,
             answer=answer,
@@ -146,11 +182,11 @@ class Solver:
                 "reason": reason,
                 "tried": tuple(tried),
                 "artifact": artifact,
+                "step": "",
                 "updated": self._now(),
             }
         )
-        self._ledger.put_job(ended)
-        return ended
+        return self._ledger.put_job(ended)
 
 
 def tried(judged: Sequence[Judged]) -> list[str]:

@@ -2,20 +2,22 @@
 
 What always holds: a decision, a person's word and every move of an alias get here only after their entry was logged,
 whoever asks, a worker too; where the entry cannot be written, nothing is. Writing again what is there changes nothing
-and logs nothing.
+and logs nothing. A job ends together with its entry, so that each has exactly one, also when the daemon is killed.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from appliance.audit.log import AuditLog
 from appliance.ledger.ledger import LedgerError
-from appliance.ledger.sqlite import SqliteLedger
-from appliance.records import Approval
+from appliance.ledger.sqlite import SqliteLedger, moved_on
+from appliance.records import Approval, Job, Meaning
 from policies.decision import Decision
 
 
@@ -24,6 +26,7 @@ class AuditedLedger(SqliteLedger):
 
     def __init__(self, path: Path, log: Path, key: Ed25519PrivateKey, now: Callable[[], str]) -> None:
         super().__init__(path)
+        self._jobs = threading.Lock()
         try:
             self.audit = AuditLog(log, key, self, now)
         except BaseException:
@@ -43,6 +46,32 @@ class AuditedLedger(SqliteLedger):
         if approval not in self.approvals(candidate=approval.candidate):
             self.audit.append("word", word=approval.model_dump(mode="json"))
         super().put_approval(approval)
+
+    def put_job(self, job: Job) -> Job:
+        with self._jobs:
+            stored = self.job(job.id)
+            if stored is None or stored.state.ended:
+                return super().put_job(job)
+            kept = moved_on(stored, job)
+            if not kept.state.ended:
+                return super().put_job(job)
+            artifact = self.artifact(kept.artifact) if kept.artifact else None
+            self.audit.append_with(
+                partial(self._put_job_and_head, kept),
+                partial(self._put_job_and_head, stored),
+                "job.ended",
+                job=kept.id,
+                state=kept.state.value,
+                reason=kept.reason,
+                priority=kept.priority,
+                solved_by=kept.solved_by,
+                bundle=artifact.manifest if artifact else "",
+            )
+            return kept
+
+    def put_meaning(self, job: str, meaning: Meaning) -> Job:
+        with self._jobs:
+            return super().put_meaning(job, meaning)
 
     def set_aliases(self, aliases: dict[str, str | None], reason: str, at: str) -> None:
         for digest in filter(None, aliases.values()):

@@ -15,7 +15,7 @@ from typing import Any, Self, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticSerializationError
-from sqlalchemy import Connection, Select, Table, delete, insert, select, update
+from sqlalchemy import Connection, Select, Table, delete, insert, select, true, update
 from sqlalchemy import func as sql
 from sqlalchemy.dialects.sqlite import insert as insert_or
 
@@ -47,12 +47,29 @@ from appliance.records import (
     Job,
     JobState,
     Judged,
+    Meaning,
     Purpose,
     StepRecord,
 )
 from policies.decision import Decision
 
 R = TypeVar("R", bound=BaseModel)
+
+OF_THE_WORK = (
+    "state",
+    "step",
+    "tries_done",
+    "solvers_done",
+    "reason",
+    "tried",
+    "artifact",
+    "solved_by",
+    "spent_seconds",
+    "updated",
+)
+"""The fields of a job that change while it is worked on."""
+USUAL_PRIORITY = 5
+"""Of jobs from before there were priorities."""
 
 _PREFIX = re.compile(r"[0-9a-f]{6,64}")
 
@@ -256,9 +273,24 @@ class SqliteLedger:
         return [{**move["aliases"], "reason": move["reason"], "at": move["at"]} for move in moves]
 
     # jobs and artifacts
-    def put_job(self, job: Job) -> None:
+    def put_job(self, job: Job) -> Job:
         with self._database.writing() as connection:
-            _put(connection, JOBS, {"key": job.id, "state": job.state.value, "payload": _payload(job)})
+            stored = _stored(connection, JOBS, job.id)
+            kept = job if stored is None else moved_on(self._read(Job, stored), job)
+            _put_job(connection, kept)
+        return kept
+
+    def put_meaning(self, job: str, meaning: Meaning) -> Job:
+        """A person's word on what was asked, also after the job has ended. Not in the protocol: no worker has one.
+
+        Raises LedgerError where there is no such job."""
+        with self._database.writing() as connection:
+            stored = _stored(connection, JOBS, job)
+            if stored is None:
+                raise LedgerError(f"there is no job {job!r}", hint="`assay jobs ls` lists them")
+            kept = self._read(Job, stored).model_copy(update={"meaning": meaning})
+            _put_job(connection, kept)
+        return kept
 
     def job(self, job: str) -> Job | None:
         return self._one(Job, JOBS, job)
@@ -266,10 +298,30 @@ class SqliteLedger:
     def jobs(self, limit: int = 50) -> list[Job]:
         return self._newest(Job, JOBS, limit)
 
-    def next_job(self) -> Job | None:
-        waiting = JOBS.c.state.in_([JobState.QUEUED.value, JobState.RUNNING.value])
-        found = self._records(Job, select(JOBS.c.payload).where(waiting).order_by(JOBS.c.sequence).limit(1))
+    def next_job(self, *, with_model: bool = True) -> Job | None:
+        query = select(JOBS.c.payload).where(JOBS.c.state.in_([JobState.QUEUED.value, JobState.RUNNING.value]))
+        if not with_model:
+            query = query.where(sql.coalesce(sql.json_extract(JOBS.c.payload, "$.solvers_done"), 0) == 0)
+        urgent = sql.coalesce(sql.json_extract(JOBS.c.payload, "$.priority"), USUAL_PRIORITY)
+        found = self._records(Job, query.order_by(urgent.desc(), JOBS.c.sequence).limit(1))
         return found[0] if found else None
+
+    def job_counts(self) -> dict[str, int]:
+        query = select(JOBS.c.state, sql.count()).group_by(JOBS.c.state)
+        with self._database.reading() as connection:
+            return {str(state): int(count) for state, count in connection.execute(query)}
+
+    def unended_jobs(self) -> list[Job]:
+        """Those that wait or are worked on, oldest first."""
+        waiting = JOBS.c.state.in_([JobState.QUEUED.value, JobState.RUNNING.value])
+        return self._records(Job, select(JOBS.c.payload).where(waiting).order_by(JOBS.c.sequence))
+
+    def job_files(self) -> set[str]:
+        """Digests of all files that belong to a job."""
+        each = sql.json_each(JOBS.c.payload, "$.files").table_valued("value")
+        query = select(sql.json_extract(each.c.value, "$.sha256")).select_from(JOBS).join(each, true())
+        with self._database.reading() as connection:
+            return set(connection.execute(query).scalars())
 
     def put_artifact(self, artifact: Artifact) -> None:
         self._put_once(ARTIFACTS, artifact.id, artifact)
@@ -300,9 +352,13 @@ class SqliteLedger:
 
     def put_audit_head(self, line: bytes | None) -> None:
         with self._database.writing() as connection:
-            connection.execute(delete(AUDIT_HEAD))
-            if line is not None:
-                connection.execute(insert(AUDIT_HEAD), {"only": 1, "line": line.decode("ascii")})
+            _put_head(connection, line)
+
+    def _put_job_and_head(self, job: Job, line: bytes | None) -> None:
+        """Both in one transaction; the job as it is given."""
+        with self._database.writing() as connection:
+            _put_job(connection, job)
+            _put_head(connection, line)
 
     def _put_once(self, table: Table, key: str, record: BaseModel, **columns: str) -> None:
         payload = _payload(record)
@@ -338,6 +394,23 @@ class SqliteLedger:
                 f"a {shape.__name__} in {self._database.path} cannot be read: {error.errors()[0]['msg']}",
                 hint="the file was changed by something else; put back a backup of it",
             ) from error
+
+
+def moved_on(stored: Job, given: Job) -> Job:
+    """The stored job, as far as the work on it has come since; as it is when it has ended."""
+    if stored.state.ended:
+        return stored
+    return stored.model_copy(update={name: getattr(given, name) for name in OF_THE_WORK})
+
+
+def _put_job(connection: Connection, job: Job) -> None:
+    _put(connection, JOBS, {"key": job.id, "state": job.state.value, "payload": _payload(job)})
+
+
+def _put_head(connection: Connection, line: bytes | None) -> None:
+    connection.execute(delete(AUDIT_HEAD))
+    if line is not None:
+        connection.execute(insert(AUDIT_HEAD), {"only": 1, "line": line.decode("ascii")})
 
 
 def _payload(record: BaseModel) -> str:
