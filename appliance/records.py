@@ -316,18 +316,12 @@ KIND_OF_SPEC: dict[str, JobKind] = {
 }
 
 
-MAX_JOB_FILES = 16
-MAX_JOB_FILE_BYTES = 8 << 20
-MAX_JOB_BYTES = 24 << 20
-"""All files of a job together."""
-
-
 class JobFile(Record):
     """A file that the agent finds in the working folder of its sandbox; its bytes lie in the data folder, by digest."""
 
     name: str = Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$")
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
-    bytes: int = Field(ge=0, le=MAX_JOB_FILE_BYTES)
+    bytes: int = Field(ge=0)
 
 
 class Meaning(Record):
@@ -363,8 +357,6 @@ class Job(Record):
     """What is being done now, for people; empty when nothing is."""
     tries_done: int = 0
     """Attempts and solvers that ended so far."""
-    solvers_done: bool = False
-    """Whether every solver had its try; what is left then takes a model."""
     reason: str = ""
     tried: tuple[str, ...] = ()
     """For an unsolved job: the distinct answers that were tried and why each failed."""
