@@ -12,7 +12,9 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from policies.canary import Counts
 from policies.evidence import Gathered
+from policies.rules import ServiceRules
 from runtime.sandbox import Tier, Usage
 from verifiers.spec import Spec
 from verifiers.verdict import Verdict
@@ -253,6 +255,40 @@ class Approval(Record):
     """The signed word itself, so that its signature can be checked again whenever a decision rests on it."""
 
 
+class CanaryState(StrEnum):
+    REPLAY = "replay"
+    """It works earlier jobs again; people's are the champion's."""
+    SHARE = "share"
+    """It answers its share of people's jobs."""
+    PASSED = "passed"
+    """It is champion, or has been."""
+    TAKEN_BACK = "taken_back"
+
+    @property
+    def ended(self) -> bool:
+        return self in (CanaryState.PASSED, CanaryState.TAKEN_BACK)
+
+
+class Canary(Record):
+    """A promoted model beside the champion. What it says is done: whoever finds the aliases otherwise moves them."""
+
+    id: str
+    candidate: str
+    champion: str
+    decision: str
+    """Id of the decision that promoted it."""
+    rules: ServiceRules
+    """Those in force when it began; a later edit of the policy is not about it."""
+    state: CanaryState
+    started: str
+    share_since: str = ""
+    ended: str = ""
+    reason: str = ""
+    """Why it ended."""
+    counts: Counts = Counts()
+    """As they were at the end."""
+
+
 class CycleState(StrEnum):
     RUNNING = "running"
     DONE = "done"
@@ -316,12 +352,18 @@ KIND_OF_SPEC: dict[str, JobKind] = {
 }
 
 
+MAX_JOB_FILES = 16
+MAX_JOB_FILE_BYTES = 8 << 20
+MAX_JOB_BYTES = 24 << 20
+"""All files of a job together."""
+
+
 class JobFile(Record):
     """A file that the agent finds in the working folder of its sandbox; its bytes lie in the data folder, by digest."""
 
     name: str = Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$")
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
-    bytes: int = Field(ge=0)
+    bytes: int = Field(ge=0, le=MAX_JOB_FILE_BYTES)
 
 
 class Meaning(Record):
@@ -357,6 +399,10 @@ class Job(Record):
     """What is being done now, for people; empty when nothing is."""
     tries_done: int = 0
     """Attempts and solvers that ended so far."""
+    solvers_done: bool = False
+    """Whether every solver had its try; what is left then takes a model."""
+    weights: str = ""
+    """Digest of the weights that work on it or have; empty before it was begun."""
     reason: str = ""
     tried: tuple[str, ...] = ()
     """For an unsolved job: the distinct answers that were tried and why each failed."""
@@ -366,6 +412,8 @@ class Job(Record):
     meaning: Meaning | None = None
     retry_of: str | None = None
     """The job that this one tries again, with another seed."""
+    replay_of: str | None = None
+    """The earlier job that a canary works again with this one."""
     created: str
     updated: str
 
