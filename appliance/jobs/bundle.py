@@ -1,12 +1,12 @@
-"""Writing a bundle: a folder with an answer and everything that somebody else needs to check it.
+"""Writing a bundle: an answer and everything that somebody else needs to check it, in a folder or in one file.
 
-It is there whole or not at all: the files are written into a temporary folder beside it and synced, the manifest last,
-and then the folder is renamed. What a kill leaves behind is a hidden folder that `remove_unfinished` takes away.
+A folder is there whole or not at all: the files are written into a temporary folder beside it and synced, the manifest
+last, and then the folder is renamed. What a kill leaves behind is a hidden folder that `remove_unfinished` takes away.
 
-The manifest itself is not signed; the seal beside the folder is (`appliance.jobs.seal`). The manifest shows damage and
-careless changes, and its digest names the bundle: a digest that was noted elsewhere (the ledger, an approval, a mail)
-proves that this is the bundle that was meant. By itself it proves nothing about who made the bundle: whoever can write
-the folder can write a new manifest. What nobody can forge is the other half, that the answer fulfils the spec: that is
+The manifest itself is not signed; the seal beside it is (`appliance.jobs.seal`). The manifest shows damage and careless
+changes, and its digest names the bundle: a digest that was noted elsewhere (the ledger, an approval, a mail) proves
+that this is the bundle that was meant. By itself it proves nothing about who made the bundle: whoever can write the
+folder can write a new manifest. What nobody can forge is the other half, that the answer fulfils the spec: that is
 proved again at each check, by running the verifier.
 """
 
@@ -21,6 +21,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from appliance.jobs.archive import encode
 from appliance.jobs.format import (
     ANSWER,
     FILES,
@@ -42,6 +43,7 @@ from appliance.jobs.format import (
     largest,
     sha256,
 )
+from appliance.jobs.reading import Read, read_bundle
 from appliance.records import Claim, Meaning
 from verifiers.spec import Spec
 from verifiers.verdict import Verdict
@@ -83,7 +85,7 @@ def write_bundle(
             TRANSCRIPT: canonical(entries),
             VERSIONS: canonical(dict(versions)),
             STATEMENT: canonical(said.model_dump(mode="json")),
-            **({MEANING: canonical(meaning.model_dump(mode="json"))} if meaning is not None else {}),
+            **({MEANING: meaning.envelope.encode()} if meaning is not None else {}),
             **{f"{FILES}/{name}": data for name, data in (files or {}).items()},
         }
     except (ValidationError, ValueError, TypeError) as error:
@@ -127,6 +129,41 @@ def put_into(folder: Path, name: str, data: bytes) -> None:
         _sync(folder)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
+
+
+def pack(folder: Path, out: Path) -> Path:
+    """The bundle in one file. Raises OSError, and BundleError for what is no whole bundle and for a file that exists."""
+    read = read_bundle(folder)
+    _require_whole(read, folder)
+    try:
+        with out.open("xb") as file:
+            file.writelines(encode(read.contents))
+            file.flush()
+            os.fsync(file.fileno())
+    except FileExistsError as error:
+        raise BundleError(f"{out} is there already", hint="Name another file with --out.") from error
+    except OSError:
+        out.unlink(missing_ok=True)
+        raise
+    return out
+
+
+def unpack(file: Path, out: Path) -> Path:
+    """The bundle in a folder. Raises BundleError for a file that is no whole bundle and a folder that exists, OSError.
+
+    Nothing is written before every byte was checked, and only names that a bundle has are written.
+    """
+    read = read_bundle(file)
+    _require_whole(read, file)
+    if out.is_symlink() or out.exists():
+        raise BundleError(f"{out} is there already", hint="Name another folder with --out.")
+    write_folder(out, read.contents)
+    return out
+
+
+def _require_whole(read: Read, path: Path) -> None:
+    if not read.intact:
+        raise BundleError(f"{path} is no whole bundle: {read.wrong[0]}", hint="`assay verify` says more about it.")
 
 
 def remove_unfinished(artifacts: Path) -> int:
