@@ -24,6 +24,7 @@ from appliance.records import Artifact, Ended, Job, JobState, Judged, Purpose, R
 from curriculum.task import Split, Task
 from policies.envelopes import Signer
 from policies.policy import Policy
+from runtime.sandbox import SessionPool
 from verifiers.verdict import Outcome
 
 SHOWN_ATTEMPTS = 12
@@ -85,7 +86,10 @@ class Solver:
         data: Path,
         versions: dict[str, Any],
         now: Callable[[], str],
+        *,
+        sessions: SessionPool | None = None,
     ) -> None:
+        """`sessions` are for solvers that put something to work in a sandbox."""
         self._agent = agent
         self._codec = codec
         self._checker = checker
@@ -93,6 +97,7 @@ class Solver:
         self._data = data
         self._versions = versions
         self._now = now
+        self._sessions = sessions
 
     def solve(
         self,

@@ -12,14 +12,16 @@ from appliance.records import Checkpoint
 TOOLS = ("sympy", "mpmath", "torch", "transformers", "tokenizers", "pydantic")
 
 
-def versions(weights: Checkpoint, policy: str, sandbox: str) -> dict[str, Any]:
+def versions(weights: Checkpoint | None, policy: str, sandbox: str) -> dict[str, Any]:
     """JSON only. `policy` is the digest of the policy in force, `sandbox` names the isolation and its version."""
     return {
         "assay": __version__,
         "python": platform.python_version(),
         "tools": {name: metadata.version(name) for name in TOOLS},
         "sandbox": sandbox,
-        "weights": {
+        "weights": None
+        if weights is None
+        else {
             "manifest": weights.manifest,
             "parent": weights.parent,
             "stage": weights.stage,

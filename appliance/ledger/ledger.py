@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from appliance.records import (
     Approval,
     Artifact,
+    Canary,
     Checkpoint,
     Cycle,
     Evaluation,
@@ -130,6 +131,14 @@ class Ledger(Protocol):
 
     def alias_history(self, limit: int = 20) -> list[dict[str, str | None]]: ...
 
+    def put_canary(self, canary: Canary) -> None:
+        """Inserts or updates."""
+        ...
+
+    def canaries(self, limit: int = 20) -> list[Canary]:
+        """Newest first; at most the first has not ended."""
+        ...
+
     # jobs and artifacts
     def put_job(self, job: Job) -> Job:
         """Inserts, or updates how far the work on it is, and nothing else of it. Returns the job as it then is.
@@ -147,6 +156,10 @@ class Ledger(Protocol):
         """The one of the highest priority that has not ended, and the oldest of those.
 
         Without a model those are left out that the solvers have tried in vain."""
+        ...
+
+    def unended_jobs(self) -> list[Job]:
+        """Those that wait or are worked on, oldest first."""
         ...
 
     def job_counts(self) -> dict[str, int]:

@@ -27,6 +27,7 @@ from appliance.ledger.tables import (
     APPROVALS,
     ARTIFACTS,
     AUDIT_HEAD,
+    CANARIES,
     CHECKPOINTS,
     CYCLES,
     DECISIONS,
@@ -40,6 +41,7 @@ from appliance.ledger.tables import (
 from appliance.records import (
     Approval,
     Artifact,
+    Canary,
     Checkpoint,
     Cycle,
     Evaluation,
@@ -58,13 +60,13 @@ R = TypeVar("R", bound=BaseModel)
 OF_THE_WORK = (
     "state",
     "step",
+    "weights",
     "tries_done",
     "solvers_done",
     "reason",
     "tried",
     "artifact",
     "solved_by",
-    "spent_seconds",
     "updated",
 )
 """The fields of a job that change while it is worked on."""
@@ -272,6 +274,13 @@ class SqliteLedger:
             moves = [json.loads(payload) for payload in connection.execute(query).scalars()]
         return [{**move["aliases"], "reason": move["reason"], "at": move["at"]} for move in moves]
 
+    def put_canary(self, canary: Canary) -> None:
+        with self._database.writing() as connection:
+            _put(connection, CANARIES, {"key": canary.id, "payload": _payload(canary)})
+
+    def canaries(self, limit: int = 20) -> list[Canary]:
+        return self._newest(Canary, CANARIES, limit)
+
     # jobs and artifacts
     def put_job(self, job: Job) -> Job:
         with self._database.writing() as connection:
@@ -397,10 +406,12 @@ class SqliteLedger:
 
 
 def moved_on(stored: Job, given: Job) -> Job:
-    """The stored job, as far as the work on it has come since; as it is when it has ended."""
+    """The stored job, as far as the work on it has come since; one that has ended only learns what it took."""
+    spent = max(stored.spent_seconds, given.spent_seconds)
     if stored.state.ended:
-        return stored
-    return stored.model_copy(update={name: getattr(given, name) for name in OF_THE_WORK})
+        return stored.model_copy(update={"spent_seconds": spent})
+    update = {name: getattr(given, name) for name in OF_THE_WORK}
+    return stored.model_copy(update={**update, "spent_seconds": spent})
 
 
 def _put_job(connection: Connection, job: Job) -> None:
