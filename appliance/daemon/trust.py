@@ -29,6 +29,7 @@ from appliance.places import in_force_file, parse_policy, written_policy
 from appliance.records import Approval
 from policies.edits import accepted_edit
 from policies.envelopes import PublicKey, opened
+from policies.meaning import Asked, SignedMeaning, accepted_meaning
 from policies.policy import Policy, read_content
 from policies.refusals import Refused
 from policies.register import KnownKey, Register
@@ -102,6 +103,17 @@ class Trust:
             return accepted(envelope, question, self.register, used=used, now=self._now(), latest=self._audit.latest)
         except Refused as error:
             raise self._refused("word.refused", error, envelope, candidate=question.candidate) from error
+
+    def hear_meaning(
+        self, envelope: bytes, asked: Asked, before: bytes | None = None
+    ) -> tuple[SignedMeaning, KnownKey]:
+        """The word on a job's meaning, when it counts. Raises RefusedByPolicyError as `hear` does."""
+        try:
+            return accepted_meaning(
+                envelope, asked, self.register, before=before, now=self._now(), latest=self._audit.latest
+            )
+        except Refused as error:
+            raise self._refused("meaning.refused", error, envelope, job=asked.job) from error
 
     def counting(self, approvals: Iterable[Approval], *, at: str) -> list[Approval]:
         """Of words on record, those whose signature is a valid key's now and which had not expired then."""

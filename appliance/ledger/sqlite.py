@@ -289,8 +289,9 @@ class SqliteLedger:
             _put_job(connection, kept)
         return kept
 
-    def put_meaning(self, job: str, meaning: Meaning) -> Job:
-        """A person's word on what was asked, also after the job has ended. Not in the protocol: no worker has one.
+    def put_meaning(self, job: str, meaning: Meaning | None) -> Job:
+        """A person's word on what was asked, also after the job has ended; None takes it off again. Not in the
+        protocol: no worker has one.
 
         Raises LedgerError where there is no such job."""
         with self._database.writing() as connection:
