@@ -1,4 +1,4 @@
-"""`assay submit`, `assay jobs`, `assay verify`: questions in, artifacts with evidence out."""
+"""`assay submit`, `assay jobs`: questions in, artifacts with evidence out."""
 
 from __future__ import annotations
 
@@ -21,10 +21,9 @@ POLL_SECONDS = 0.3
 
 
 def add_to(root: typer.Typer) -> None:
-    """Adds `submit`, `jobs` and `verify`."""
+    """Adds `submit` and `jobs`."""
     root.command("submit")(submit)
     root.add_typer(app, name="jobs")
-    root.command("verify")(verify)
 
 
 def submit(
@@ -113,27 +112,6 @@ def show(context: typer.Context, job: str, data: Data = None, as_json: Json = Fa
     """One job: its state, its answer and its bundle, or what was tried."""
     with client_of(context, data) as api:
         _show_job(api.job(job), as_json=as_json)
-
-
-def verify(
-    bundle: Annotated[Path, typer.Argument(help="The bundle's folder.")],
-    digest: Annotated[
-        str | None, typer.Option("--digest", metavar="SHA256", help="What its manifest must hash to, from elsewhere.")
-    ] = None,
-    key: Annotated[
-        Path | None,
-        typer.Option("--key", metavar="FILE", help="Also check the seal beside it, with this public key."),
-    ] = None,
-    html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write the result as a page.")] = None,
-    as_json: Json = False,
-) -> None:
-    """Check a bundle again, without the daemon.
-
-    0 when everything holds, 1 when any byte or the verdict does not.
-    """
-    from appliance.cli.verify_command import verify as verify_bundle
-
-    raise typer.Exit(verify_bundle(bundle, as_json, digest, key=key, html=html))
 
 
 def _request(file: Path | None, flags: dict[str, Any]) -> JobRequest:

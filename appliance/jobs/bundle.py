@@ -85,7 +85,7 @@ def write_bundle(
             TRANSCRIPT: canonical(entries),
             VERSIONS: canonical(dict(versions)),
             STATEMENT: canonical(said.model_dump(mode="json")),
-            **({MEANING: meaning.envelope.encode()} if meaning is not None else {}),
+            **({MEANING: canonical(meaning.model_dump(mode="json"))} if meaning is not None else {}),
             **{f"{FILES}/{name}": data for name, data in (files or {}).items()},
         }
     except (ValidationError, ValueError, TypeError) as error:
@@ -132,7 +132,8 @@ def put_into(folder: Path, name: str, data: bytes) -> None:
 
 
 def pack(folder: Path, out: Path) -> Path:
-    """The bundle in one file. Raises OSError, and BundleError for what is no whole bundle and for a file that exists."""
+    """The bundle in one file. Raises BundleError for a folder that is no whole bundle and for a file that is there
+    already, OSError."""
     read = read_bundle(folder)
     _require_whole(read, folder)
     try:

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from appliance.cli.verify_command import verify
 from appliance.jobs import check
 from appliance.jobs.bundle import UNFINISHED, remove_unfinished, write_bundle
-from appliance.jobs.check import BundleReport
 from appliance.jobs.format import ANSWER, LARGEST, MANIFEST, BundleError, canonical, sha256, strict
 from appliance.jobs.reading import FileState
+from appliance.jobs.report import BundleReport
 from verifiers.checker import Checker
 from verifiers.checklists.spec import CountItem, WordsItem
 from verifiers.programs.spec import Example
