@@ -124,6 +124,10 @@ class Rollout(Record):
     seconds: float
     usage: Usage = Usage()
     """What its session used; all zeros where it ran nothing."""
+    branch_of: str | None = None
+    """The rollout that it left to go on from an earlier state; None for one that began at the question."""
+    branch_at: int = 0
+    """Its first node of its own: those before are the other rollout's, and were sampled there."""
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
@@ -140,6 +144,11 @@ class Rollout(Record):
     @property
     def tokens(self) -> int:
         return sum(len(node.ids) for node in self.nodes)
+
+    @property
+    def sampled_tokens(self) -> int:
+        """Those that were drawn for it; what a branch has from its beginnings is counted there."""
+        return sum(len(node.ids) for node in self.nodes[self.branch_at :] if node.sampled)
 
 
 class Judged(Record):

@@ -193,13 +193,21 @@ def egress(evidence: Evidence) -> Finding:
     report = evidence.gathered.egress
     if report is None or not report.tried:
         return _missing("egress", "a probe of the sandboxes", 0.0, "ways")
-    reported = {"gate": "egress", "figure": float(report.tried - report.held), "threshold": 0.0, "unit": "ways"}
-    if report.held < report.tried:
+    found_open = max(report.tried - report.held - len(report.unknown), len(report.open))
+    reported = {"gate": "egress", "figure": float(found_open), "threshold": 0.0, "unit": "ways"}
+    if report.open or report.held + len(report.unknown) < report.tried:
         return Finding(
             **reported,
             outcome=FAILED,
-            reason=f"{report.tried - report.held} of {report.tried} ways out were open: {', '.join(report.open)}",
+            reason=f"{found_open} of {report.tried} ways out were open: {', '.join(report.open)}",
             would_change="sandboxes that let nothing out: see `assay doctor`, then evaluate again",
+        )
+    if report.unknown:
+        return Finding(
+            **reported,
+            outcome=UNDECIDED,
+            reason=f"of {len(report.unknown)} of {report.tried} ways out nothing is known: {'; '.join(report.unknown)}",
+            would_change=f"a probe that is denied each way: see `assay doctor`; {AGAIN}",
         )
     return Finding(**reported, outcome=PASSED, reason=f"none of {report.tried} ways out of a sandbox was open")
 

@@ -1,8 +1,8 @@
 """The thread that gives the worker its work: whatever the ledger says is unfinished, one thing at a time.
 
 Order: queued jobs first, because people wait for them; then the unfinished cycle. A job that is queued while a cycle
-runs waits for the cycle's end: two workers would share the cores and the memory that one is sized for. Jobs wait for
-the first champion, since there is nobody to do them before.
+runs waits for the cycle's end: two workers would share the cores and the memory that one is sized for. Before there is
+a champion, jobs are done that a solver may do.
 """
 
 from __future__ import annotations
@@ -11,6 +11,9 @@ import threading
 from collections.abc import Callable
 
 from appliance.daemon.core import Core
+
+TENDED_SECONDS = 60.0
+"""How often what only the clock moves on is looked at."""
 
 
 class Dispatcher:
@@ -41,8 +44,9 @@ class Dispatcher:
     def _run(self) -> None:
         try:
             while not self._closing:
-                self._wake.wait()
+                self._wake.wait(TENDED_SECONDS)
                 self._wake.clear()
+                self._core.tend()
                 while not self._closing and self._do_next():
                     pass
         except Exception as error:  # noqa: BLE001 - the thread's outermost frame: handed on, never lost
@@ -50,8 +54,7 @@ class Dispatcher:
 
     def _do_next(self) -> bool:
         """One piece of work; False when there is none."""
-        ledger = self._core.ledger
-        if ledger.alias("champion") is not None and ledger.next_job() is not None:
+        if self._core.has_job():
             self._core.run_jobs_worker()
             return True
         cycle = self._core.unfinished_cycle()

@@ -27,6 +27,7 @@ class AuditedLedger(SqliteLedger):
     def __init__(self, path: Path, log: Path, key: Ed25519PrivateKey, now: Callable[[], str]) -> None:
         super().__init__(path)
         self._jobs = threading.Lock()
+        self.on_job_end: Callable[[Job], object] = _nobody_asked
         try:
             self.audit = AuditLog(log, key, self, now)
         except BaseException:
@@ -48,13 +49,20 @@ class AuditedLedger(SqliteLedger):
         super().put_approval(approval)
 
     def put_job(self, job: Job) -> Job:
+        kept, ended = self._put_job(job)
+        if ended:
+            self.on_job_end(kept)
+        return kept
+
+    def _put_job(self, job: Job) -> tuple[Job, bool]:
+        """The job as it is now, and whether it ended with this."""
         with self._jobs:
             stored = self.job(job.id)
             if stored is None or stored.state.ended:
-                return super().put_job(job)
+                return super().put_job(job), False
             kept = moved_on(stored, job)
             if not kept.state.ended:
-                return super().put_job(job)
+                return super().put_job(job), False
             artifact = self.artifact(kept.artifact) if kept.artifact else None
             self.audit.append_with(
                 partial(self._put_job_and_head, kept),
@@ -67,9 +75,9 @@ class AuditedLedger(SqliteLedger):
                 solved_by=kept.solved_by,
                 bundle=artifact.manifest if artifact else "",
             )
-            return kept
+            return kept, True
 
-    def put_meaning(self, job: str, meaning: Meaning) -> Job:
+    def put_meaning(self, job: str, meaning: Meaning | None) -> Job:
         with self._jobs:
             return super().put_meaning(job, meaning)
 
@@ -89,3 +97,7 @@ class AuditedLedger(SqliteLedger):
                 f"nothing can stand for {digest[:12]}: the ledger holds no such checkpoint",
                 hint="see `assay model ls` for those that there are",
             )
+
+
+def _nobody_asked(job: Job) -> None:
+    """Where nobody wants to hear that a job ended."""

@@ -164,10 +164,12 @@ def _is_governance(ledger: Ledger, request: Any) -> bool:
 
     The very first champion is the exception: there is nothing that it would replace.
     """
-    if request.call == "put_approval":
+    if request.call in ("put_approval", "put_canary"):
         return True
     moves = request.aliases if request.call == "set_aliases" else {}
-    return "previous" in moves or ("champion" in moves and ledger.alias("champion") is not None)
+    if {"previous", "canary"}.intersection(moves):
+        return True
+    return "champion" in moves and ledger.alias("champion") is not None
 
 
 def _refusal(message: str, hint: str) -> bytes:

@@ -64,7 +64,7 @@ def test_a_log_that_does_not_hold_is_neither_exported_nor_gone_on_with_until_it_
         write_export(logged, tmp_path / "export.jsonl")
     with pytest.raises(AuditBroken), Core(Settings(data=logged)):
         pass
-    (logged / "policy.toml").write_text("version = 3\n")
+    (logged / "policy.toml").write_text("version = 4\n")
     kept = begin_anew(logged, "somebody changed it")
     assert kept is not None
     assert (logged / "audit" / kept.name).read_bytes() == harmed

@@ -102,7 +102,7 @@ def test_an_approved_candidate_goes_into_service_and_can_be_taken_back(core) -> 
     approved = core.approve(candidate[:8], word(core, shown))
     assert approved.decision.outcome is DecisionOutcome.PROMOTE
     assert approved.approval.decision == shown.digest()
-    assert approved.aliases == {"champion": candidate, "candidate": None, "previous": champion}
+    assert approved.aliases == {"champion": candidate, "candidate": None, "previous": champion, "canary": None}
     assert core.ledger.decisions(candidate=candidate)[0] == approved.decision
     assert core.rollback("ada", "it is rude")["champion"] == champion
     assert "it is rude" in core.ledger.alias_history()[0]["reason"]
@@ -159,7 +159,7 @@ def test_a_rejected_candidate_is_out_and_stays_out_until_the_same_person_approve
     candidate = put_decided(core, champion, b"better")
     rejected = reject(core, "candidate")
     assert rejected.decision.outcome is DecisionOutcome.REJECT
-    assert rejected.aliases == {"champion": champion, "candidate": None, "previous": None}
+    assert rejected.aliases == {"champion": champion, "candidate": None, "previous": None, "canary": None}
     with pytest.raises(NotThereError, match="no candidate"):
         approve(core, "candidate", "bob")
     with pytest.raises(RefusedByPolicyError, match="approval"):
