@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from datetime import datetime
 from types import TracebackType
 from typing import Self
 
+from appliance.jobs.overdue import overdue
 from appliance.ledger.ledger import Ledger
 from appliance.records import Job, JobState
 
@@ -119,12 +119,3 @@ class Attention:
         state = JobState.QUEUED if self._again else JobState.UNSOLVED
         update = {"state": state, "step": "", "reason": self._reason, "spent_seconds": round(self.spent, 1)}
         self._ledger.put_job(self._job.model_copy(update={**update, "tries_done": self._tries, "updated": self._now()}))
-
-
-def overdue(job: Job, now: str) -> str:
-    """Why the job is given up, in a sentence; empty while there is time. Pure."""
-    if job.deadline is not None and datetime.fromisoformat(now) >= datetime.fromisoformat(job.deadline):
-        return f"its deadline has passed: {job.deadline}"
-    if job.budget_seconds is not None and job.spent_seconds >= job.budget_seconds:
-        return f"its budget is used up: {job.budget_seconds:g} s of work"
-    return ""
