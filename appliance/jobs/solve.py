@@ -107,7 +107,8 @@ class Solver:
         keep_on: Callable[[], str] = _go_on,
         say: Callable[[str, int], None] = _tell_nobody,
     ) -> Job:
-        """Tries, verifies, records. Returns the job as it ended, or as it waits for a model.
+        """Tries, verifies, records. Returns the job as it ended, or as it waits for a model; one that was stopped is
+        returned as it ended and not written.
 
         `keep_on` says why to stop, in a sentence, or nothing; `say` hears of each step, with the tries that ended."""
         known = self._ledger.artifact(job.id)
@@ -143,7 +144,8 @@ class Solver:
             return self._end(job, JobState.SOLVED, reason, artifact=artifact.id)
         stopped = keep_on()
         if stopped:
-            return self._end(job, JobState.UNSOLVED, stopped, tried=tried(judged))
+            # Not written: what follows from a stop is for who asked for it to say.
+            return _ended(job, JobState.UNSOLVED, stopped, self._now(), tried=tried(judged))
         broken = sum(one.verdict.outcome is Outcome.INFRA_ERROR for one in judged)
         if broken == len(judged):
             return self._end(job, JobState.FAILED, "every attempt met a failure of the infrastructure: `assay doctor`")
@@ -154,7 +156,8 @@ class Solver:
         """The bundle on disk first, then its record: a kill in between leaves a bundle that the next try finds."""
         folder = self._data / "artifacts" / job.id
         answer = solved.rollout.answer
-        assert answer is not None and self._codec is not None
+        assert answer is not None
+        assert self._codec is not None
         manifest = write_bundle(
             folder,
             answer=answer,
@@ -181,17 +184,21 @@ class Solver:
     def _end(
         self, job: Job, state: JobState, reason: str, *, tried: Sequence[str] = (), artifact: str | None = None
     ) -> Job:
-        ended = job.model_copy(
-            update={
-                "state": state,
-                "reason": reason,
-                "tried": tuple(tried),
-                "artifact": artifact,
-                "step": "",
-                "updated": self._now(),
-            }
-        )
-        return self._ledger.put_job(ended)
+        return self._ledger.put_job(_ended(job, state, reason, self._now(), tried=tried, artifact=artifact))
+
+
+def _ended(
+    job: Job, state: JobState, reason: str, at: str, *, tried: Sequence[str] = (), artifact: str | None = None
+) -> Job:
+    update = {
+        "state": state,
+        "reason": reason,
+        "tried": tuple(tried),
+        "artifact": artifact,
+        "step": "",
+        "updated": at,
+    }
+    return job.model_copy(update=update)
 
 
 def tried(judged: Sequence[Judged]) -> list[str]:

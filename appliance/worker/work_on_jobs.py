@@ -16,10 +16,10 @@ from appliance.agent.loop import Assignment
 from appliance.config import Settings
 from appliance.daemon.crew import LEFT
 from appliance.daemon.readiness import require_isolation
+from appliance.jobs.service import weights_for, withdrawn
 from appliance.jobs.solve import Solver, attempts
 from appliance.jobs.versions import versions
 from appliance.learning.checkpoints import verify
-from appliance.ledger.ledger import Ledger
 from appliance.promotion import CHAMPION
 from appliance.records import Checkpoint, Job, JobState
 from appliance.worker.attention import Attention
@@ -34,25 +34,41 @@ def work_on_jobs(
     """`leave` ends this process at once, for work that does not stop."""
     ledger = equipment.ledger
     isolation = require_isolation(settings)
-    while True:
-        weights = _in_service(ledger)
-        job = ledger.next_job(with_model=weights is not None)
-        if job is None:
-            return
-        with Attention(job, ledger, now=utc_now, clock=time.monotonic, leave=leave) as attention:
-            if attention.keep_on():
-                ended = job.model_copy(update={"state": JobState.UNSOLVED, "reason": attention.keep_on()})
-            else:
-                solver = _solver(equipment, weights, isolation)
-                plan = [] if weights is None else _plan(equipment, settings, job)
-                ended = solver.solve(job, plan, keep_on=attention.keep_on, say=attention.say)
-        # Again, now that nothing else writes: the time that it took, and a state that is none of an end.
-        ledger.put_job(ended.model_copy(update={"spent_seconds": round(attention.spent, 1), "updated": utc_now()}))
+    while (job := ledger.next_job(with_model=ledger.alias(CHAMPION) is not None)) is not None:
+        digest = weights_for(job, ledger)
+        weights = ledger.checkpoint(digest) if digest else None
+        if digest and weights is None:
+            raise LookupError(f"the model in service, {digest[:12]}, is in no record")
+        _work_on(job, equipment, settings, weights, isolation, leave)
 
 
-def _in_service(ledger: Ledger) -> Checkpoint | None:
-    digest = ledger.alias(CHAMPION)
-    return ledger.checkpoint(digest) if digest else None
+def _work_on(
+    job: Job,
+    equipment: Equipment,
+    settings: Settings,
+    weights: Checkpoint | None,
+    isolation: str,
+    leave: Callable[[], object],
+) -> None:
+    ledger = equipment.ledger
+    digest = "" if weights is None else weights.manifest
+    job = job.model_copy(update={"weights": digest})
+
+    def gone() -> str:
+        return withdrawn(digest, ledger) if digest else ""
+
+    with Attention(job, ledger, now=utc_now, clock=time.monotonic, leave=leave, withdrawn=gone) as attention:
+        if attention.keep_on():
+            ended = job.model_copy(update={"state": JobState.UNSOLVED, "reason": attention.keep_on()})
+        else:
+            solver = _solver(equipment, weights, isolation)
+            plan = [] if weights is None else _plan(equipment, settings, job)
+            ended = solver.solve(job, plan, keep_on=attention.keep_on, say=attention.say)
+    # Now that nothing else writes: how it was stopped if it was, and the time that it took.
+    update: dict[str, object] = {"spent_seconds": round(attention.spent, 1), "step": "", "updated": utc_now()}
+    if attention.again and ended.state is not JobState.SOLVED:
+        update["state"] = JobState.QUEUED
+    ledger.put_job(ended.model_copy(update=update))
 
 
 def _solver(equipment: Equipment, weights: Checkpoint | None, isolation: str) -> Solver:
@@ -61,7 +77,7 @@ def _solver(equipment: Equipment, weights: Checkpoint | None, isolation: str) ->
         folder = equipment.data / weights.folder
         if equipment.engine.weights != weights.manifest:
             # Loaded by digest: what was approved is what answers.
-            verify(folder)
+            verify(folder, expect=weights.manifest)
             equipment.engine.load(folder, weights.manifest)
         codec = Codec.load(folder)
     return Solver(
