@@ -6,7 +6,6 @@ sealed questions and this machine as it is; what broke is missing or untested in
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 
@@ -20,6 +19,7 @@ from appliance.seedling.model import load_model
 from appliance.worker.equipment import Equipment
 from appliance.worker.exam import examine, recorded, rollout_id
 from appliance.worker.seeds import derive
+from appliance.worker.ways_out import probe, report_of
 from curriculum.registry import problem_of
 from curriculum.sealed import SealedSet, question_key, sealed_set
 from curriculum.task import Task
@@ -32,43 +32,6 @@ from verifiers.verdict import Outcome
 
 SITTING = 4
 """The number of the sitting at which unsolvable questions are asked: the four before it are the evaluation's."""
-
-WAYS_OUT = """
-import json, socket
-def tcp(family, address):
-    with socket.socket(family, socket.SOCK_STREAM) as s:
-        s.settimeout(0.3)
-        s.connect(address)
-def udp():
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
-        s.settimeout(0.3)
-        s.connect(("192.0.2.1", 53))
-        s.send(b"x")
-def raw():
-    socket.socket(socket.AF_PACKET, socket.SOCK_RAW).close()
-def host(name):
-    tcp(socket.AF_UNIX, name)
-ways = {
-    "tcp to an address": lambda: tcp(socket.AF_INET, ("192.0.2.1", 443)),
-    "tcp to an ipv6 address": lambda: tcp(socket.AF_INET6, ("2001:db8::1", 443)),
-    "tcp to a private address": lambda: tcp(socket.AF_INET, ("10.0.0.1", 22)),
-    "tcp to the cloud's metadata": lambda: tcp(socket.AF_INET, ("169.254.169.254", 80)),
-    "udp": udp,
-    "names": lambda: socket.getaddrinfo("example.org", 80),
-    "raw packets": raw,
-    "docker": lambda: host("/var/run/docker.sock"),
-    "dbus": lambda: host("/run/dbus/system_bus_socket"),
-}
-open_ = []
-for name, way in ways.items():
-    try:
-        way()
-        open_.append(name)
-    except Exception:
-        pass
-print(json.dumps([len(ways), open_]))
-"""
-"""Asks for documentation addresses, so that a hole reaches nobody; a connection that nobody answers counts as none."""
 
 
 class Gathering:
@@ -156,13 +119,12 @@ class Gathering:
     def _ways_out(self) -> ProbeReport:
         """Runs the probe in a sandbox of its own, like those in which the candidate's code runs."""
         with self._equipment.sessions.open(tier=Tier.SANDBOX, caller=f"{self._cycle}.ways-out") as session:
-            result = session.run(WAYS_OUT)
+            result = session.run(probe())
         if result.status is not CallStatus.OK:
             raise InfrastructureError(
                 f"the probe of the sandboxes ended with {result.status.value}", hint="run `assay doctor`"
             )
-        tried, found = json.loads(result.output)
-        return ProbeReport(tried=tried, held=tried - len(found), open=tuple(found))
+        return report_of(result.output)
 
 
 def unsolvable(items: int, seed: int) -> list[Task]:
