@@ -1,0 +1,57 @@
+"""Closing tactics of Lean, each as a whole proof; the kernel says which of them is one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from appliance.jobs.solvers.solver import Proposal, Tools
+from appliance.records import Job
+from verifiers.errors import SpecError
+from verifiers.lean import commands
+from verifiers.lean.lexer import code
+from verifiers.lean.spec import LeanSpec
+from verifiers.lean.statement import read_statement
+
+TACTICS = (
+    "decide",
+    "rfl",
+    "omega",
+    "simp",
+    "intros; rfl",
+    "intros; assumption",
+    "intros; omega",
+    "intros; simp_all",
+    "intros; constructor <;> assumption",
+    "intros; exact ⟨by assumption, by assumption⟩",
+    "intros; contradiction",
+    "trivial",
+)
+ONLY_MATHLIB = ("norm_num", "ring", "intros; linarith", "intros; nlinarith", "intros; positivity", "tauto")
+
+
+class TacticSolver:
+    name = "lean tactics"
+    at_once = 4
+
+    def proposals(self, job: Job, tools: Tools, seconds: float) -> Iterator[Proposal]:
+        spec = job.spec
+        if not isinstance(spec, LeanSpec):
+            return
+        try:
+            says, modules = signature(spec)
+        except SpecError as error:
+            tools.notes.append(str(error))
+            return
+        mathlib = any(module.split(".")[0] == "Mathlib" for module in modules)
+        for tactic in (*TACTICS, *(ONLY_MATHLIB if mathlib else ())):
+            yield Proposal(f"{says} := by\n  {tactic}\n", f"lean {tactic}")
+
+
+def signature(spec: LeanSpec) -> tuple[str, tuple[str, ...]]:
+    """The statement's theorem without its proof, and what the statement imports. Raises SpecError."""
+    statement = read_statement(spec)
+    after = [word for word in code(statement.text) if word.start >= statement.name_at]
+    words = commands.signature(after, 0)
+    if not words:
+        raise SpecError("the statement's theorem has no type")
+    return statement.text[: after[len(words) - 1].end], statement.imports
