@@ -6,8 +6,10 @@ import typer
 
 from appliance.cli.options import Data, Json, Limit, client_of
 from appliance.cli.submit import submit
+from appliance.cli.validate import validate
 
 app = typer.Typer(help="List the jobs, show, watch or cancel one, try it again.", no_args_is_help=True)
+app.command("validate")(validate)
 
 
 def add_to(root: typer.Typer) -> None:
