@@ -1,31 +1,42 @@
-"""Work on one job: independent attempts by the champion, each verified; the first verified one becomes a bundle.
+"""Work on one job: cheap solvers first, then independent attempts by the champion; the first verified text becomes a
+bundle, which says who found it.
 
 What always holds. The spec never reaches the agent. Nothing is called solved without a `pass` of the spec's verifier on
-the very text that goes into the bundle. Attempts do not see each other. A job whose infrastructure failed is `failed`,
-not `unsolved`: nothing is said about the question then.
+the very text that goes into the bundle, whoever proposed it. Attempts do not see each other, nor what solvers tried. A
+job whose infrastructure failed is `failed`, not `unsolved`: nothing is said about the question then.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from appliance.agent.answers import form_of
+from appliance.agent.asking import prompt_of
 from appliance.agent.dialect import Codec
-from appliance.agent.judging import Checks, judge
+from appliance.agent.judging import judge
 from appliance.agent.loop import Agent, Assignment
 from appliance.agent.transcript import transcript
 from appliance.audit.machine_keys import load_or_make
 from appliance.isolation import tier_of
 from appliance.jobs.bundle import write_bundle
+from appliance.jobs.job_bytes import job_bytes
 from appliance.jobs.seal import write_seal
+from appliance.jobs.solvers import solvers_for
+from appliance.jobs.solvers.solver import Desk
+from appliance.jobs.statement import statement
+from appliance.jobs.trying import Round, Try, try_solvers
 from appliance.ledger.ledger import Ledger
 from appliance.records import Artifact, Ended, Job, JobState, Judged, Purpose, Rollout
 from curriculum.task import Split, Task
 from policies.envelopes import Signer
 from policies.policy import Policy
+from runtime.errors import InfrastructureError
 from runtime.sandbox import SessionPool
-from verifiers.verdict import Outcome
+from verifiers.verdict import Outcome, Verdict
 
 SHOWN_ATTEMPTS = 12
 """Distinct failures that an unsolved job lists."""
@@ -50,7 +61,7 @@ def attempts(job: Job, *, temperature: float, derive: Callable[..., int], policy
         Assignment(
             id=f"{job.id}.{sample}",
             task=task.id,
-            prompt=job.question,
+            prompt=prompt_of(job),
             cycle=job.id,
             step=0,
             sample=sample,
@@ -58,6 +69,7 @@ def attempts(job: Job, *, temperature: float, derive: Callable[..., int], policy
             temperature=temperature,
             seed=derive("job", job.id, job.seed, sample),
             tier=tier_of(policy, Purpose.JOB, task.family),
+            form=form_of(job),
         )
         for sample in range(job.attempts)
     ]
@@ -74,6 +86,21 @@ def _tell_nobody(step: str, tries_done: int) -> None:
     pass
 
 
+POLICY_MODEL = "policy model"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What goes into a bundle."""
+
+    text: str
+    verdict: Verdict
+    by: str
+    weights: str
+    """Empty where no model was asked."""
+    transcript: Sequence[Mapping[str, Any]]
+
+
 class Solver:
     """Works on jobs with one loaded champion, or with none: then what needs a model stays queued."""
 
@@ -81,7 +108,7 @@ class Solver:
         self,
         agent: Agent | None,
         codec: Codec | None,
-        checker: Checks,
+        checker: Desk,
         ledger: Ledger,
         data: Path,
         versions: dict[str, Any],
@@ -114,58 +141,120 @@ class Solver:
         known = self._ledger.artifact(job.id)
         if known is not None:
             # A kill came between the artifact's record and the job's: the work is done.
+            job = job.model_copy(update={"solved_by": known.solved_by})
             return self._end(job, JobState.SOLVED, "verified before the daemon was stopped", artifact=known.id)
+        try:
+            files = job_bytes(job, self._data)
+        except InfrastructureError as error:
+            return self._end(job, JobState.FAILED, f"{error}: {error.hint}", tried=job.tried)
+        before, tries = job.tried, 0
+        if not job.solvers_done:
+            first = try_solvers(
+                job,
+                solvers_for(job),
+                self._checker,
+                self._sessions,
+                files,
+                keep_on=keep_on,
+                say=say,
+                clock=time.monotonic,
+            )
+            before, tries = first.lines, len(first.tries)
+            job = job.model_copy(update={"solvers_done": True, "tries_done": tries})
+            settled = self._settled(job, first, files)
+            if settled is not None:
+                return settled
+        if stopped := keep_on():
+            # Not written: what follows from a stop is for who asked for it to say.
+            return _ended(job, JobState.UNSOLVED, stopped, self._now(), tried=before)
+        if self._agent is None or self._codec is None:
+            return self._ledger.put_job(_ended(job, JobState.QUEUED, WAITS, self._now(), tried=before))
+        given = [replace(each, files=files) for each in assignments] if files else assignments
+        return self._attempted(job, given, before, tries, files, keep_on=keep_on, say=say)
+
+    def _settled(self, job: Job, first: Round, files: Mapping[str, bytes]) -> Job | None:
+        """The job as the solvers' round ended it; None where it goes on."""
+        if first.solved is not None:
+            proposal, verdict = first.solved
+            said: list[dict[str, Any]] = [
+                {"parent": None, "role": "user", "text": job.question, "sampled": False},
+                {"parent": 0, "role": "assistant", "text": proposal.text, "sampled": False},
+            ]
+            answer = Answer(proposal.text, verdict, proposal.by, "", said)
+            artifact = self._bundle(job, answer, files, {"proposals": len(first.tries)})
+            reason = f"verified: {proposal.by} found it, proposal {_place(first, first.solved)} of {len(first.tries)}"
+            solved = job.model_copy(update={"solved_by": proposal.by})
+            return self._end(solved, JobState.SOLVED, reason, artifact=artifact.id)
+        if first.unusable:
+            reason = f"nothing can be verified against this check: {first.unusable}"
+            return self._end(job, JobState.FAILED, reason, tried=first.lines)
+        if first.nothing_decided:
+            return self._end(job, JobState.FAILED, f"nothing can be verified here: {first.broken}", tried=first.lines)
+        if first.hopeless:
+            return self._end(job, JobState.UNSOLVED, f"there is no answer: {first.hopeless}", tried=first.lines)
+        return None
+
+    def _attempted(
+        self,
+        job: Job,
+        assignments: Sequence[Assignment],
+        before: Sequence[str],
+        tries: int,
+        files: Mapping[str, bytes],
+        *,
+        keep_on: Callable[[], str],
+        say: Callable[[str, int], None],
+    ) -> Job:
+        """The policy model's part. `before` and `tries` are the solvers'."""
+        assert self._agent is not None
+        assert self._codec is not None
         tasks = {task.id: task for task in [task_of(job)]}
         judged: list[Judged] = []
 
-        def verify(rollout: Rollout) -> bool:
-            judged.extend(judge([rollout], tasks, self._checker))
-            return judged[-1].verdict.passed
-
-        if self._agent is None or self._codec is None:
-            return self._ledger.put_job(
-                job.model_copy(
-                    update={"state": JobState.QUEUED, "solvers_done": True, "reason": WAITS, "updated": self._now()}
-                )
-            )
-
         def finished(rollout: Rollout) -> bool:
-            found = verify(rollout)
-            say(f"attempt {len(judged)} of {len(assignments)}", len(judged))
-            return found or bool(keep_on())
+            judged.extend(judge([rollout], tasks, self._checker))
+            say(f"attempt {len(judged)} of {len(assignments)}", tries + len(judged))
+            return judged[-1].verdict.passed or bool(keep_on())
 
-        say(f"attempt 1 of {len(assignments)}", 0)
-        self._agent.roll(assignments, finished)
+        say(f"attempt 1 of {len(assignments)}", tries)
+        self._agent.roll(assignments, finished, keep_on=keep_on)
         self._ledger.put_rollouts(judged)
+        job = job.model_copy(update={"tries_done": tries + len(judged)})
+        all_tried = [*before, *tried(judged)]
         solved = next((one for one in judged if one.verdict.passed), None)
         if solved is not None:
-            artifact = self._bundle(job, solved, judged)
+            text, rollout = solved.rollout.answer or "", solved.rollout
+            answer = Answer(text, solved.verdict, POLICY_MODEL, rollout.weights, transcript(rollout, self._codec))
+            artifact = self._bundle(job, answer, files, {"attempts": len(judged)})
             reason = f"verified on attempt {judged.index(solved) + 1} of {len(judged)}"
-            return self._end(job, JobState.SOLVED, reason, artifact=artifact.id)
-        stopped = keep_on()
-        if stopped:
-            # Not written: what follows from a stop is for who asked for it to say.
-            return _ended(job, JobState.UNSOLVED, stopped, self._now(), tried=tried(judged))
+            done = job.model_copy(update={"solved_by": POLICY_MODEL})
+            return self._end(done, JobState.SOLVED, reason, artifact=artifact.id)
+        if stopped := keep_on():
+            return _ended(job, JobState.UNSOLVED, stopped, self._now(), tried=all_tried)
         broken = sum(one.verdict.outcome is Outcome.INFRA_ERROR for one in judged)
         if broken == len(judged):
-            return self._end(job, JobState.FAILED, "every attempt met a failure of the infrastructure: `assay doctor`")
+            reason = "every attempt met a failure of the infrastructure: `assay doctor`"
+            return self._end(job, JobState.FAILED, reason, tried=all_tried)
         reason = f"none of {len(judged) - broken} attempts was verified"
-        return self._end(job, JobState.UNSOLVED, reason, tried=tried(judged))
+        return self._end(job, JobState.UNSOLVED, reason, tried=all_tried)
 
-    def _bundle(self, job: Job, solved: Judged, judged: Sequence[Judged]) -> Artifact:
+    def _bundle(self, job: Job, answer: Answer, files: Mapping[str, bytes], counts: Mapping[str, int]) -> Artifact:
         """The bundle on disk first, then its record: a kill in between leaves a bundle that the next try finds."""
         folder = self._data / "artifacts" / job.id
-        answer = solved.rollout.answer
-        assert answer is not None
-        assert self._codec is not None
+        stored = self._ledger.job(job.id) or job  # a person's word may have come meanwhile
+        claims = statement(stored, answer.verdict)
         manifest = write_bundle(
             folder,
-            answer=answer,
+            answer=answer.text,
             question=job.question,
             spec=job.spec,
-            verdict=solved.verdict,
-            transcript=transcript(solved.rollout, self._codec),
-            versions={**self._versions, "attempts": len(judged), "weights": solved.rollout.weights},
+            verdict=answer.verdict,
+            transcript=answer.transcript,
+            versions={**self._versions, **counts, "weights": answer.weights},
+            files=files,
+            statement=claims,
+            solved_by=answer.by,
+            meaning=stored.meaning,
         )
         write_seal(folder, Signer.of(load_or_make(self._data, "trainer")), made_at=self._now())
         artifact = Artifact(
@@ -173,9 +262,11 @@ class Solver:
             job=job.id,
             folder=f"artifacts/{job.id}",
             manifest=manifest,
-            answer=answer,
-            weights=solved.rollout.weights,
-            verdict=solved.verdict,
+            answer=answer.text,
+            weights=answer.weights,
+            verdict=answer.verdict,
+            solved_by=answer.by,
+            statement=claims,
             created=self._now(),
         )
         self._ledger.put_artifact(artifact)
@@ -185,6 +276,11 @@ class Solver:
         self, job: Job, state: JobState, reason: str, *, tried: Sequence[str] = (), artifact: str | None = None
     ) -> Job:
         return self._ledger.put_job(_ended(job, state, reason, self._now(), tried=tried, artifact=artifact))
+
+
+def _place(first: Round, solved: Try) -> int:
+    """Which of the proposals it was, from 1."""
+    return first.tries.index(solved) + 1
 
 
 def _ended(
