@@ -155,8 +155,7 @@ def unchecked(report: BundleReport, word: Word) -> tuple[NotChecked, ...]:
         what = f"the word of {meaning.person} that the check {does} what was meant"
         found.append((what, f"the key {meaning.key} was not given: --person-key FILE"))
     if report.seal is None:
-        if not report.reasons:
-            found.append(("who made it", "there is no seal in it"))
+        found.append(("who made it", "there is no seal in it that holds"))
     elif not report.seal.known:
         why = f"anybody can seal with a key of their own, and {report.seal.key} was not given: --key FILE"
         found.append(("who made it", why))

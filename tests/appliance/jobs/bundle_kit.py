@@ -1,10 +1,14 @@
-"""Bundles for tests: a small sealed one in both forms, and what two checkers say about its bytes."""
+"""Bundles for tests: small sealed ones, what two checkers say of their bytes, and the command where nothing else is."""
 
 from __future__ import annotations
 
 import functools
 import hashlib
 import importlib.util
+import json
+import os
+import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
@@ -18,7 +22,9 @@ from appliance.jobs.reading import read_bundle
 from appliance.jobs.seal import seal_of, write_seal
 from appliance.records import Claim, Standing
 from policies.envelopes import PublicKey, Signer
-from verifiers.spec import PredicateSpec, Spec
+from verifiers.checklists.spec import CountItem, WordsItem
+from verifiers.programs.spec import Example
+from verifiers.spec import ChecklistSpec, PredicateSpec, ProgramSpec, SmtSpec, Spec
 from verifiers.verdict import Ground, Outcome, Verdict
 
 SPEC = PredicateSpec(predicate="7*x + 3 == 45")
@@ -53,6 +59,25 @@ VERDICT = Verdict(
     seconds=0.1,
 )
 CLAIM = Claim(part="the answer fulfils the predicate", standing=Standing.PROVED, by="predicate 1")
+KINDS: dict[str, tuple[Spec, str]] = {
+    "an answer": (SPEC, "6"),
+    "a claim": (SmtSpec(claim="(declare-const x Int)(assert (and (> x 3) (< x 5)))", question="model"), "((x 4))"),
+    "a program": (
+        ProgramSpec(
+            function="double", examples=tuple(Example(arguments=str(n), expected=str(2 * n)) for n in (2, 3, 17, -4))
+        ),
+        "def double(n):\n    return 2 * n",
+    ),
+    "a text": (
+        ChecklistSpec(
+            items=(
+                WordsItem(name="water", required=("evaporation", "rain")),
+                CountItem(name="length", of="words", least=12),
+            )
+        ),
+        "The sun drives evaporation from the sea; clouds form where the air cools, and rain falls on the land.",
+    ),
+}
 AT = "2026-01-02T03:04:05+00:00"
 TINY = Path(__file__).parents[3] / "docs" / "check_bundle.py"
 
@@ -80,7 +105,7 @@ def sealed(
         spec=spec,
         verdict=verdict,
         transcript=more.pop("transcript", TRANSCRIPT),
-        versions=VERSIONS,
+        versions=more.pop("versions", VERSIONS),
         files={"data.csv": b"7,45\n"} if files is None else files,
         statement=more.pop("statement", [CLAIM]),
         solved_by="policy model",
@@ -115,3 +140,26 @@ def ours(path: Path, key: PublicKey | None = KEY.public) -> str:
     except BundleError as error:
         return str(error)
     return ""
+
+
+def clean(tmp_path: Path, bundle: Path, *options: str) -> tuple[int, dict[str, Any]]:
+    """`assay verify` in a fresh process with an empty home, an empty working folder, hardly a PATH and no network."""
+    home, work = tmp_path / "home", tmp_path / "work"
+    home.mkdir()
+    work.mkdir()
+    (tmp_path / "trainer.pub").write_text(KEY.public.line + "\n")
+    verify = [sys.executable, "-I", "-m", "appliance.cli.main", "verify", "--json"]
+    alone = ["unshare", "--net"] if os.geteuid() == 0 else []
+    ended = subprocess.run(
+        [*alone, *verify, str(bundle), "--key", str(tmp_path / "trainer.pub"), *options],
+        env={"HOME": str(home), "PATH": "/usr/bin:/bin"},
+        cwd=work,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert ended.stderr == ""
+    assert list(work.iterdir()) == []
+    assert {path.name for path in home.iterdir()} <= {".cache"}
+    return ended.returncode, json.loads(ended.stdout)

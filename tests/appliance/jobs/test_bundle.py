@@ -11,36 +11,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from bundle_kit import KEY, KINDS, QUESTION, SPEC, TRANSCRIPT, VERSIONS, clean
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from appliance.cli.verify_command import verify
 from appliance.jobs import check
-from appliance.jobs.bundle import UNFINISHED, remove_unfinished, write_bundle
+from appliance.jobs.bundle import UNFINISHED, pack, remove_unfinished, write_bundle
 from appliance.jobs.format import ANSWER, LARGEST, MANIFEST, BundleError, canonical, sha256, strict
 from appliance.jobs.reading import FileState
 from appliance.jobs.report import BundleReport
+from appliance.jobs.seal import write_seal
 from verifiers.checker import Checker
-from verifiers.checklists.spec import CountItem, WordsItem
-from verifiers.programs.spec import Example
-from verifiers.spec import AnswerSpec, ChecklistSpec, PredicateSpec, ProgramSpec, SmtSpec
 from verifiers.verdict import Outcome, Verdict
 
-SPEC = PredicateSpec(predicate="7*x + 3 == 45")
-QUESTION = "find x with 7x+3=45"
-TRANSCRIPT = [
-    {"parent": None, "role": "user", "text": QUESTION, "sampled": False},
-    {"parent": 0, "role": "assistant", "text": "print((45-3)//7)", "sampled": True},
-    {
-        "parent": 1,
-        "role": "tool",
-        "text": "6\x1b[31m",
-        "sampled": False,
-        "call": {"code": "print((45-3)//7)", "status": "ok", "output": "6\n", "tier": "shared", "sandbox": "s1"},
-    },
-    {"parent": 2, "role": "assistant", "text": "\\boxed{6}", "sampled": True},
-]
-VERSIONS = {"assay": "0.1.0", "python": "3.11.7", "sandbox": "runsc", "weights": {"manifest": "ab" * 32}, "policy": "x"}
 FILES = sorted([*LARGEST, MANIFEST])
 
 
@@ -336,30 +320,9 @@ bundle.write_bundle(Path({str(folder)!r}), answer="12/2", question="q", spec=SPE
     assert remove_unfinished(tmp_path / "nowhere") == 0
 
 
-OF_OTHER_KINDS = {
-    "an answer": (AnswerSpec(expected="\\frac{1}{2}"), "0.5"),
-    "a claim": (SmtSpec(claim="(declare-const x Int)(assert (and (> x 3) (< x 5)))", question="model"), "((x 4))"),
-    "a program": (
-        ProgramSpec(
-            function="double", examples=tuple(Example(arguments=str(n), expected=str(2 * n)) for n in (2, 3, 17, -4))
-        ),
-        "def double(n):\n    return 2 * n",
-    ),
-    "a text": (
-        ChecklistSpec(
-            items=(
-                WordsItem(name="water", required=("evaporation", "rain")),
-                CountItem(name="length", of="words", least=12),
-            )
-        ),
-        "The sun drives evaporation from the sea; clouds form where the air cools, and rain falls on the land.",
-    ),
-}
-
-
-@pytest.mark.parametrize("what", OF_OTHER_KINDS)
+@pytest.mark.parametrize("what", list(KINDS)[1:])
 def test_a_bundle_of_any_kind_is_verified_again_to_the_last_word(tmp_path: Path, what: str) -> None:
-    spec, answer = OF_OTHER_KINDS[what]
+    spec, answer = KINDS[what]
     then = CHECKER.check(spec, answer, 120)
     assert then.passed, then
     folder = tmp_path / "bundle"
@@ -402,6 +365,19 @@ def test_the_command_says_what_it_found_and_ends_with_its_exit_code(
     rewritten(bundle, {"artifact.txt": b"[red]7[/red]\x1b[2J"})
     assert verify(bundle, json_out=False) == 1
     assert "\x1b[2J" not in capsys.readouterr().out
+
+
+def test_an_answer_in_one_file_is_verified_where_nobody_knows_the_daemon(bundle: Path, tmp_path: Path) -> None:
+    write_seal(bundle, KEY, made_at="2026-01-02T03:04:05+00:00")
+    code, report = clean(tmp_path, pack(bundle, tmp_path / "job-1.zip"))
+    assert (code, report["ok"], report["form"]) == (0, True, "file"), report["reasons"]
+    assert report["verdict_now"]["isolation"]
+    assert report["seal"]["known"] is True
+    assert report["mark"] == "verified, not validated"
+    assert [one["what"].split(":")[0] for one in report["not_checked"]] == [
+        "the transcript",
+        "the solver, the model with its lineage, the tools, the environment and the policy",
+    ]
 
 
 def test_a_machine_that_cannot_run_the_verifier_says_so_and_not_that_the_bundle_is_bad(

@@ -54,7 +54,7 @@ def test_a_changed_byte_anywhere_is_seen_by_both_checkers_in_both_forms_with_a_k
         whole = packed if file == packed else bundle
         sound = file.read_bytes()
         with file.open("r+b", buffering=0) as at:
-            for place in range(0, len(sound), 7):
+            for place in range(0, len(sound), 17):
                 at.seek(place)
                 at.write(bytes([sound[place] ^ 1 << random.Random(place).randrange(8)]))
                 assert ours(whole, None if seen % 2 else KEY.public), (file.name, place)
@@ -63,7 +63,7 @@ def test_a_changed_byte_anywhere_is_seen_by_both_checkers_in_both_forms_with_a_k
                 at.write(sound[place : place + 1])
                 seen += 1
         assert ours(whole) == tiny(whole) == ""
-    assert seen > 1_000
+    assert seen > 500
 
 
 def test_another_key_another_bundle_and_a_file_more_or_less_are_seen(bundle: Path, tmp_path: Path) -> None:
