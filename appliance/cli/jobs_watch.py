@@ -80,6 +80,8 @@ def show_queued(job: Job) -> None:
 
 
 def show_job(detail: JobDetail) -> None:
+    from appliance.jobs.statement import mark, statement
+
     job, artifact = detail.job, detail.artifact
     show_fields(
         [
@@ -103,8 +105,11 @@ def show_job(detail: JobDetail) -> None:
             ("check again", f"assay verify {detail.bundle}" if artifact else None),
         ]
     )
-    for claim in artifact.statement if artifact else ():
-        show_line(f"{claim.standing.value}: {claim.part} ({claim.by})")
+    claims = statement(job, artifact.verdict) if artifact else ()
+    if claims:
+        show_line(f"{mark(claims)}:")
+    for claim in claims:
+        show_line(f"  {claim.standing.value}: {claim.part} ({claim.by})")
     for tried in job.tried:
         show_line(f"tried: {tried}")
 

@@ -69,6 +69,8 @@ def mark(claims: Iterable[Claim]) -> str:
     meant = [claim for claim in claims if claim.part == MEANING]
     if meant and all(claim.standing is Standing.VALIDATED for claim in meant):
         return f"{word}, but validated" if weakest is Standing.OPEN else f"{word} and validated"
+    if any(claim.by != NOBODY for claim in meant):
+        return f"{word}, {'and' if weakest is Standing.OPEN else 'but'} not what was meant"
     return f"{word}, not validated"
 
 

@@ -89,7 +89,7 @@ def test_the_word_that_it_was_not_meant_is_no_validation() -> None:
     claims = statement_of(spec("integer"), passed(Ground.PROVED), meaning=against)
     [meant] = [claim for claim in claims if claim.part == MEANING]
     assert (meant.standing, "ada" in meant.by, "does not" in meant.by) == (Standing.OPEN, True, True)
-    assert mark(claims) == "verified, not validated"
+    assert mark(claims) == "verified, but not what was meant"
 
 
 def test_a_proof_that_was_not_replayed_says_so_and_needs_it_only_where_the_statement_asks() -> None:
