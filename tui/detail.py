@@ -6,7 +6,7 @@ import json
 
 from rich.text import Text
 
-from appliance.client import CheckpointView, Decision, Job, RolloutView, Spec, ToolCall, Verdict
+from appliance.client import CanaryView, CheckpointView, Decision, Job, RolloutView, Spec, ToolCall, Verdict
 from tui.marks import BAD, DECISIONS, DIM, GATES, GOOD, JOBS, STRONG, VERDICTS, marked, percent, plain, short
 from tui.rows import figure_text
 
@@ -48,7 +48,8 @@ def _used(view: RolloutView) -> str:
     return ", ".join(parts)
 
 
-def model_detail(view: CheckpointView) -> Text:
+def model_detail(view: CheckpointView, canary: CanaryView | None = None) -> Text:
+    """`canary` is the one that is tried beside the champion now, whichever model it is."""
     checkpoint = view.checkpoint
     text = Text()
     text.append_text(plain(checkpoint.manifest, STRONG))
@@ -58,6 +59,8 @@ def model_detail(view: CheckpointView) -> Text:
     text.append("\n")
     if view.aliases:
         _field(text, "known as", ", ".join(view.aliases))
+    if canary is not None and canary.canary.candidate == checkpoint.manifest:
+        _field(text, "beside the champion", canary.words)
     for name, value in checkpoint.metrics.items():
         _field(text, name.replace("_", " "), f"{value:.4g}")
     if view.decision is None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         Backtest,
         BacktestRow,
         BudgetView,
+        CanaryView,
         CheckpointView,
         Comparison,
         CycleDetail,
@@ -75,6 +76,7 @@ __all__ = [
     "Backtest",
     "BacktestRow",
     "BudgetView",
+    "CanaryView",
     "Checkpoint",
     "CheckpointView",
     "Comparison",
@@ -133,8 +135,8 @@ _HOLDS = {
     "appliance.client.api_client": ("ApiClient"),
     "appliance.client.failures": ("ApiError DaemonNotRunning DaemonSilent"),
     "appliance.client.messages": (
-        "Approved Backtest BacktestRow BudgetView CheckpointView Comparison CycleDetail Failure FamilyComparison "
-        "JobDetail Judgement KeyChange Keys NumberedEvent PolicyChange PolicyInForce Rollback RolloutView StartCycle "
+        "Approved Backtest BacktestRow BudgetView CanaryView CheckpointView Comparison CycleDetail Failure "
+        "FamilyComparison JobDetail Judgement KeyChange Keys NumberedEvent PolicyChange PolicyInForce Rollback RolloutView StartCycle "
         "Status SubmitJob WorkerStatus"
     ),
     "appliance.client.person_keys": ("KeyFileError PersonKey find_key keys_folder unlock"),

@@ -15,6 +15,7 @@ from appliance.records import (
     Approval,
     Artifact,
     Canary,
+    CanaryState,
     Checkpoint,
     Cycle,
     Ended,
@@ -26,7 +27,7 @@ from appliance.records import (
     Purpose,
     ToolCall,
 )
-from policies.canary import Counts
+from policies.canary import Counts, told
 from policies.decision import Decision, DecisionOutcome
 from policies.register import KnownKey
 from runtime.sandbox import Usage
@@ -64,6 +65,19 @@ class CanaryView(Message):
     closes: str | None
     """When its window closes at the earliest; None while it works earlier jobs again."""
     closes_latest: str | None
+
+    @property
+    def words(self) -> str:
+        """Where it stands, in a sentence."""
+        rules, counts = self.canary.rules, self.counts
+        if self.canary.state is CanaryState.REPLAY:
+            doing = f"works earlier jobs again, {counts.to_replay} to go"
+        else:
+            doing = (
+                f"answers {100 * rules.share:g} % of the jobs, champion at {str(self.closes)[:16]} after "
+                f"{rules.min_jobs} of them, at the latest at {str(self.closes_latest)[:16]} UTC"
+            )
+        return f"{doing}; {told(counts, rules)}"
 
 
 class Status(Message):

@@ -8,10 +8,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from appliance.client import Event, Finding, GateOutcome, RolloutView, Status, ToolStatus, WorkerStatus
-from appliance.records import CycleState
+from appliance.client import (
+    CanaryView,
+    CheckpointView,
+    Event,
+    Finding,
+    GateOutcome,
+    RolloutView,
+    Status,
+    ToolStatus,
+    WorkerStatus,
+)
+from appliance.records import Canary, CanaryState, CycleState
+from policies.canary import Counts
+from policies.policy import load
 from runtime.sandbox import Usage
-from tui.detail import rollout_detail
+from tui.detail import model_detail, rollout_detail
 from tui.marks import call_marks, plain, sparkline
 from tui.progress import cycle_text
 from tui.rows import figure_text
@@ -126,3 +138,33 @@ def test_a_gates_figure_has_its_unit(figure: float | None, unit: str, said: str)
 def test_no_text_keeps_a_control_character(text: str) -> None:
     assert "\n" not in plain(text).plain
     assert "\x1b" not in plain(text, lines=True).plain
+
+
+def test_a_model_that_is_tried_beside_the_champion_says_how_it_does(tmp_path) -> None:
+    model = made.checkpoint(tmp_path, "better", parent=None, stage="training", step=1)
+    rules = load().service
+    canary = Canary(
+        id="canary-1",
+        candidate=model.manifest,
+        champion="a" * 64,
+        decision="d",
+        rules=rules,
+        state=CanaryState.SHARE,
+        started=made.at(-60),
+        share_since=made.at(-50),
+    )
+    shown = CanaryView(
+        canary=canary,
+        counts=Counts(replayed=12, lost=1, canary_passed=4, canary_failed=1, champion_passed=9),
+        odds=2.5,
+        needed=20.0,
+        closes=made.at(60),
+        closes_latest=made.at(600),
+    )
+    text = model_detail(CheckpointView(checkpoint=model, aliases=("canary",), decision=None), shown).plain
+    assert "answers 25 % of the jobs" in text
+    assert "it verified 4 of 5, the champion 9 of 9" in text
+    other = shown.model_copy(update={"canary": canary.model_copy(update={"candidate": "b" * 64})})
+    assert "beside" not in model_detail(CheckpointView(checkpoint=model, aliases=(), decision=None), other).plain
+    working = shown.model_copy(update={"canary": canary.model_copy(update={"state": CanaryState.REPLAY})})
+    assert "works earlier jobs again, 0 to go" in working.words
