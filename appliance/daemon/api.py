@@ -262,15 +262,21 @@ def make_app(
 def _endpoint(handler: Callable[[Asked], Answer], most: int = MAX_BODY_BYTES) -> Callable[[Request], object]:
     async def endpoint(request: Request) -> Response:
         body = bytearray()
+        announced = request.headers.get("content-length", "")
+        if announced.isdigit() and int(announced) > most:
+            return _json(_too_large(most), 413)
         async for part in request.stream():
             body += part
             if len(body) > most:
-                failure = Failure(message=f"the request is larger than {most} bytes", hint="send less", exit_code=2)
-                return _json(failure, 413)
+                return _json(_too_large(most), 413)
         asked = Asked(request.path_params, request.query_params, bytes(body))
         return await run_in_threadpool(_answer, handler, asked)
 
     return endpoint
+
+
+def _too_large(most: int) -> Failure:
+    return Failure(message=f"the request is larger than {most} bytes", hint="send less", exit_code=2)
 
 
 def _answer(handler: Callable[[Asked], Answer], asked: Asked) -> Response:
