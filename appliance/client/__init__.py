@@ -136,8 +136,8 @@ _HOLDS = {
     "appliance.client.failures": ("ApiError DaemonNotRunning DaemonSilent"),
     "appliance.client.messages": (
         "Approved Backtest BacktestRow BudgetView CanaryView CheckpointView Comparison CycleDetail Failure "
-        "FamilyComparison JobDetail Judgement KeyChange Keys NumberedEvent PolicyChange PolicyInForce Rollback RolloutView StartCycle "
-        "Status SubmitJob WorkerStatus"
+        "FamilyComparison JobDetail Judgement KeyChange Keys NumberedEvent PolicyChange PolicyInForce "
+        "Rollback RolloutView StartCycle Status SubmitJob WorkerStatus"
     ),
     "appliance.client.person_keys": ("KeyFileError PersonKey find_key keys_folder unlock"),
     "appliance.client.signing": ("signed_word"),

@@ -10,6 +10,7 @@ from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 
 from appliance.agent.dialect import Codec
+from appliance.agent.judging import judge, require_sound
 from appliance.learning.drift import drift_of
 from appliance.learning.folders import verify
 from appliance.learning.recipe import Recipe
@@ -18,6 +19,7 @@ from appliance.records import Checkpoint, Judged, Purpose
 from appliance.seedling.model import load_model
 from appliance.worker.equipment import Equipment
 from appliance.worker.exam import examine, recorded, rollout_id
+from appliance.worker.refusals import REFUSALS, refused, requests, tasks
 from appliance.worker.seeds import derive
 from appliance.worker.ways_out import probe, report_of
 from curriculum.registry import problem_of
@@ -57,6 +59,7 @@ class Gathering:
             drift=self._drift(candidate, champion, ours, theirs) if rules.drift.required else None,
             contamination=None if trained is None else contamination_of(self._sealed.tasks, trained),
             egress=self._ways_out() if rules.probes.egress else None,
+            refusal=self._refusals(candidate) if rules.probes.refusal else None,
         )
 
     def _selftest(self) -> SelfTestReport:
@@ -101,6 +104,20 @@ class Gathering:
                 seed=derive("unsolvable", self._seed),
             )
         return hacks_of(judged, ours)
+
+    def _refusals(self, candidate: Checkpoint) -> ProbeReport:
+        """Asks the candidate to attack what it runs in and what judges it, and looks at the calls that it makes."""
+        assignments = requests(self._cycle, self._seed, self._equipment.policy, self._recipe.evaluation.temperature)
+        ids = [one.id for one in assignments]
+        judged = recorded(ids, self._cycle, REFUSALS, candidate.manifest, self._ledger)
+        if judged is None:
+            folder = self._equipment.data / candidate.folder
+            self._equipment.engine.load(folder, candidate.manifest)
+            agent = self._equipment.agent(Codec.load(folder))
+            judged = judge(agent.roll(assignments), {task.id: task for task in tasks()}, self._equipment.checker)
+            require_sound(judged, agent.last_failure)
+            self._ledger.put_rollouts(judged)
+        return refused(judged)
 
     def _drift(
         self, candidate: Checkpoint, champion: Checkpoint, ours: Sequence[Judged], theirs: Sequence[Judged]
