@@ -151,7 +151,7 @@ def show(report: BundleReport, console: Console) -> None:
     for standing in standings(report):
         line(f"  {standing.now}{f' (it says: {standing.then})' if standing.differs else ''}: {standing.part}")
         if standing.by:
-            line(f"      by {standing.by}", "dim")
+            line(f"      {standing.how}", "dim")
     if report.not_checked:
         line("not checked here:")
     for one in report.not_checked:

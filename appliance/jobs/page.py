@@ -38,6 +38,7 @@ def page(report: BundleReport) -> str:
         _section("Why not", _table([], [[reason] for reason in report.reasons])) if report.reasons else "",
         _section("Question", _block(report.question)),
         _section("Answer", _block(report.answer)),
+        _section("Check", _block(_json(report.spec.model_dump(mode="json")))) if report.spec is not None else "",
         _section("What it says, and what carries it", _statement(report)) if report.statement_now else "",
         _section("Not checked here", _pairs((one.what, one.why) for one in report.not_checked))
         if report.not_checked
@@ -45,6 +46,7 @@ def page(report: BundleReport) -> str:
         _section("Facts", _pairs(facts(report))),
         _section("Evidence", _evidence(report.verdict_now or report.verdict_then)),
         _section("Made with (the maker's word)", _pairs(lineage(report))) if report.made_with else "",
+        _section("Transcript", _transcript(report)) if report.transcript else "",
         _section("Files", _table(["file", "", ""], [[f.name, f.state.value, f.detail] for f in report.files])),
         _section("Notes", _table([], [[note] for note in report.notes])) if report.notes else "",
     ]
@@ -60,9 +62,23 @@ def page(report: BundleReport) -> str:
 
 def _statement(report: BundleReport) -> str:
     rows = [
-        [one.part, one.now + (f" (it says: {one.then})" if one.differs else ""), one.by] for one in standings(report)
+        [one.now + (f" (it says: {one.then})" if one.differs else ""), one.part, one.by] for one in standings(report)
     ]
-    return _table(["part", "standing", "by"], rows)
+    return _table(["standing", "part", "by, or why not"], rows)
+
+
+def _transcript(report: BundleReport) -> str:
+    """Folded, because it is long and proves nothing."""
+    shown: list[str] = []
+    room = SHOWN
+    for entry in report.transcript:
+        text = entry.text if entry.call is None else f"{entry.call.code}\n-- {entry.call.status.value}\n{entry.text}"
+        if len(text) > room:
+            shown.append(f"<p>... {len(report.transcript) - len(shown)} more parts are in the bundle</p>")
+            break
+        room -= len(text)
+        shown.append(f'<p class="quiet">{entry.role.value}</p>{_block(text)}')
+    return f"<details><summary>{report.nodes} parts, {report.calls} tool calls</summary>{''.join(shown)}</details>"
 
 
 def _evidence(verdict: Verdict | None) -> str:
@@ -71,8 +87,12 @@ def _evidence(verdict: Verdict | None) -> str:
     tools = ", ".join(f"{name} {version}" for name, version in verdict.tools.items())
     shown = _pairs([("tools", tools)]) if tools else ""
     if verdict.evidence:
-        shown += _block(json.dumps(verdict.evidence, indent=1, sort_keys=True, ensure_ascii=False))
+        shown += _block(_json(verdict.evidence))
     return shown or "<p>none</p>"
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False)
 
 
 def _section(title: str, content: str) -> str:

@@ -6,8 +6,10 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from appliance.jobs.format import Entry
 from appliance.jobs.reading import CheckedFile
 from appliance.records import Claim, Record
+from verifiers.spec import Spec
 from verifiers.verdict import Outcome, Verdict
 
 
@@ -54,7 +56,7 @@ class BundleReport(Record):
     """None where there is none, or it does not hold: then `reasons` says so."""
     answer: str | None = None
     question: str | None = None
-    spec_kind: str = ""
+    spec: Spec | None = None
     solved_by: str = ""
     verdict_then: Verdict | None = None
     verdict_now: Verdict | None = None
@@ -66,6 +68,8 @@ class BundleReport(Record):
     """Of `statement_now`."""
     made_with: dict[str, Any] = Field(default={})
     """The maker's word."""
+    transcript: tuple[Entry, ...] = Field(default=(), exclude=True)
+    """For the page; it is not in the JSON, which is about the check."""
     nodes: int = 0
     """Of the transcript."""
     calls: int = 0

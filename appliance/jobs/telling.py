@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from appliance.jobs.report import BundleReport
+from appliance.records import Standing
 from verifiers.verdict import Verdict
 
 
@@ -21,10 +22,15 @@ class Stands:
     now: str
     then: str
     by: str
+    """By what it stands, or why it does not."""
 
     @property
     def differs(self) -> bool:
         return self.now != self.then
+
+    @property
+    def how(self) -> str:
+        return self.by if self.now == Standing.OPEN or not self.by else f"by {self.by}"
 
 
 def result(report: BundleReport) -> str:

@@ -12,13 +12,13 @@ from appliance.cli.verify_command import _word_beside
 from appliance.jobs import check
 from appliance.jobs.bundle import write_bundle
 from appliance.jobs.content import content_digest
-from appliance.jobs.format import canonical
+from appliance.jobs.format import Entry, canonical
 from appliance.jobs.page import page
 from appliance.jobs.reading import CheckedFile, FileState
 from appliance.jobs.report import BundleReport, NotChecked
 from appliance.jobs.standing import disagreements, statement_faults
 from appliance.jobs.statement import statement_of
-from appliance.records import Claim, JobFile, Meaning, Standing
+from appliance.records import Claim, JobFile, Meaning, Role, Standing
 from policies.envelopes import seal
 from policies.meaning import MEANING, Page, new_meaning
 from verifiers.spec import Spec
@@ -215,6 +215,8 @@ def test_the_page_shows_hostile_text_and_lets_it_do_nothing() -> None:
         verdict_now=bad,
         statement_then=(claim,),
         statement_now=(claim,),
+        spec=SPEC.model_copy(update={"predicate": HOSTILE}),
+        transcript=(Entry(parent=None, role=Role.ASSISTANT, text=HOSTILE, sampled=True),),
         made_with={HOSTILE: {HOSTILE: HOSTILE}},
         reasons=(HOSTILE,),
         not_checked=(NotChecked(what=HOSTILE, why=HOSTILE),),
@@ -223,7 +225,7 @@ def test_the_page_shows_hostile_text_and_lets_it_do_nothing() -> None:
     shown = page(report)
     assert "<script" not in shown
     assert shown.count("&lt;script&gt;alert(1)") > 15
-    assert shown.count("</pre>") == shown.count("<pre>") == 3
+    assert shown.count("</pre>") == shown.count("<pre>") == 5
     assert "\x1b" not in shown
     assert "\u202e" not in shown
     assert "default-src &#x27;none&#x27;" in shown
