@@ -121,12 +121,16 @@ def _verified(
         say(f"verifying what {batch[-1].by} proposes", len(found.tries))
         for verdict in verdicts:
             if BAD_SPEC in verdict.evidence:
-                hint = str(verdict.evidence.get("hint", ""))
-                found.unusable = f"{verdict.evidence[BAD_SPEC]}" + (f" ({hint})" if hint else "")
+                found.unusable = _with_hint(str(verdict.evidence[BAD_SPEC]), verdict)
             elif verdict.outcome is Outcome.INFRA_ERROR:
-                found.broken = verdict.reason
+                found.broken = _with_hint(verdict.reason, verdict)
         if found.solved or any(verdict.outcome is Outcome.INFRA_ERROR for verdict in verdicts):
             return
+
+
+def _with_hint(reason: str, verdict: Verdict) -> str:
+    hint = verdict.evidence.get("hint")
+    return f"{reason} ({hint})" if hint else reason
 
 
 def clipped(text: str) -> str:

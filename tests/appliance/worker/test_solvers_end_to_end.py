@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
-from short_nights import AT
+from short_nights import AT, SHORT
 
 from appliance.jobs.check import check_bundle
 from appliance.jobs.solve import Solver
 from appliance.jobs.solvers import solvers_for
+from appliance.ledger.sqlite import SqliteLedger
+from appliance.places import load_policy
 from appliance.records import Job, JobFile, JobState
 from appliance.worker.equipment import Equipment
+from runtime.settings import RuntimeSettings
+from verifiers.checker import Checker
 from verifiers.checklists.spec import FormatItem, JsonItem
 from verifiers.programs.spec import Example
 from verifiers.spec import ChecklistSpec, IntegerSpec, LeanSpec, PredicateSpec, ProgramSpec, SmtSpec, Spec
 
 SALES = b"region,amount\nnorth,10.5\nsouth,20\nnorth,1.5\n"
+ABOVE_TWO = "(declare-const x Int)(assert (> x 2))"
 SCHEMA = {
     "type": "object",
     "required": ["name", "year"],
@@ -77,12 +84,12 @@ UNSOLVED = {
     "question": Case("Which x?", PredicateSpec(predicate="x*x == -1", domain="integer"), says="no integer"),
     "claim": Case(
         "So it is not.",
-        SmtSpec(claim="(declare-const x Int)(assert (> x 2))(assert (! (> x 5) :named goal))"),
+        SmtSpec(claim=ABOVE_TWO + "(assert (! (> x 5) :named goal))"),
         says="a counter-example, x = 3",
     ),
     "model": Case(
         "Which x?",
-        SmtSpec(claim="(declare-const x Int)(assert (> x 2))(assert (< x 2))", question="model"),
+        SmtSpec(claim=ABOVE_TWO + "(assert (< x 2))", question="model"),
         says="no values fulfil it",
     ),
 }
@@ -104,43 +111,63 @@ LEFT = {
 """What the solvers do not find waits for a model, with what was tried."""
 
 
-def asked(equipment: Equipment, case: Case) -> Job:
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory, runtime: RuntimeSettings) -> Iterator[Equipment]:
+    """One pool and one checker for all of these tests; each has a ledger and a data folder of its own."""
+    data = tmp_path_factory.mktemp("shared")
+    with (
+        SqliteLedger(data / "ledger.sqlite3") as ledger,
+        Equipment(data, ledger, runtime, SHORT.agent, load_policy(data)) as opened,
+    ):
+        yield opened
+
+
+def asked(case: Case, data: Path, budget: float | None = None) -> Job:
     files = []
     for name, content in case.files:
         digest = hashlib.sha256(content).hexdigest()
-        (equipment.data / "files").mkdir(exist_ok=True)
-        (equipment.data / "files" / digest).write_bytes(content)
+        (data / "files").mkdir(exist_ok=True)
+        (data / "files" / digest).write_bytes(content)
         files.append(JobFile(name=name, sha256=digest, bytes=len(content)))
     return Job(
         id="j1",
         question=case.question,
         spec=case.spec,
         files=tuple(files),
-        budget_seconds=16 if case in LEFT.values() else None,
+        budget_seconds=budget,
         state=JobState.QUEUED,
         created=AT,
         updated=AT,
     )
 
 
-def solve(equipment: Equipment, job: Job) -> Job:
-    ledger = equipment.ledger
-    solver = Solver(None, None, equipment.checker, ledger, equipment.data, {}, lambda: AT, sessions=equipment.sessions)
-    return solver.solve(job, [])
+@dataclass(frozen=True)
+class Place:
+    """Where a test's jobs are worked on, without a model."""
+
+    ledger: SqliteLedger
+    data: Path
+    solver: Solver
+
+
+@pytest.fixture
+def place(ledger: SqliteLedger, tmp_path: Path, shared: Equipment) -> Place:
+    solver = Solver(None, None, shared.checker, ledger, tmp_path, {}, lambda: AT, sessions=shared.sessions)
+    return Place(ledger, tmp_path, solver)
 
 
 @pytest.mark.parametrize("kind", SOLVED)
-def test_a_solver_answers_and_the_bundle_says_so(equipment: Equipment, kind: str) -> None:
+def test_a_solver_answers_and_the_bundle_says_so(place: Place, shared: Equipment, kind: str) -> None:
     case = SOLVED[kind]
-    ended = solve(equipment, asked(equipment, case))
+    ended = place.solver.solve(asked(case, place.data), [])
     assert ended.state is JobState.SOLVED, (ended.reason, ended.tried)
     assert ended.solved_by.startswith(case.by)
-    artifact = equipment.ledger.artifact("j1")
+    artifact = place.ledger.artifact("j1")
     assert artifact is not None
     assert (artifact.solved_by, artifact.weights) == (ended.solved_by, "")
     assert artifact.statement
-    folder = equipment.data / artifact.folder
-    report = check_bundle(folder, expect=artifact.manifest, checker=equipment.checker)
+    folder = place.data / artifact.folder
+    report = check_bundle(folder, expect=artifact.manifest, checker=shared.checker)
     assert report.ok, report.reasons
     told = json.loads((folder / "transcript.json").read_text())
     assert told[-1]["text"] == artifact.answer
@@ -148,49 +175,49 @@ def test_a_solver_answers_and_the_bundle_says_so(equipment: Equipment, kind: str
 
 
 @pytest.mark.parametrize("kind", UNSOLVED)
-def test_what_has_no_answer_ends_with_the_reason(equipment: Equipment, kind: str) -> None:
+def test_what_has_no_answer_ends_with_the_reason(place: Place, kind: str) -> None:
     case = UNSOLVED[kind]
-    ended = solve(equipment, asked(equipment, case))
+    ended = place.solver.solve(asked(case, place.data), [])
     assert ended.state is JobState.UNSOLVED, ended.reason
     assert case.says in ended.reason
-    assert equipment.ledger.artifacts() == []
+    assert place.ledger.artifacts() == []
 
 
 @pytest.mark.parametrize("kind", LEFT)
-def test_what_no_solver_finds_waits_for_a_model_and_says_what_was_tried(equipment: Equipment, kind: str) -> None:
+def test_what_no_solver_finds_waits_for_a_model_and_says_what_was_tried(place: Place, kind: str) -> None:
     case = LEFT[kind]
-    left = solve(equipment, asked(equipment, case))
+    left = place.solver.solve(asked(case, place.data, budget=8), [])
     assert (left.state, left.solvers_done) == (JobState.QUEUED, True)
     assert case.says in "\n".join(left.tried)
 
 
 def test_without_lean_a_theorem_has_failed_and_is_not_unsolved(
-    equipment: Equipment, monkeypatch: pytest.MonkeyPatch
+    place: Place, runtime: RuntimeSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("LEAN_TOOLCHAIN", str(equipment.data))
-    ended = solve(equipment, asked(equipment, Case("So it is.", LeanSpec(statement="theorem t : 1 = 1 := sorry"))))
+    monkeypatch.setenv("LEAN_TOOLCHAIN", str(place.data))
+    with Checker(runtime) as checker:
+        solver = Solver(None, None, checker, place.ledger, place.data, {}, lambda: AT)
+        ended = solver.solve(asked(Case("So it is.", LeanSpec(statement="theorem t : 1 = 1 := sorry")), place.data), [])
     assert ended.state is JobState.FAILED
-    assert "Lean" in ended.reason
+    assert "no Lean on this machine" in ended.reason
+    assert "LEAN_TOOLCHAIN" in ended.reason
 
 
-def test_a_file_that_is_not_the_one_that_was_given_ends_the_job_as_failed(equipment: Equipment) -> None:
-    job = asked(equipment, SOLVED["data"])
-    (equipment.data / "files" / job.files[0].sha256).write_bytes(b"region,amount\nnorth,12\n")
-    ended = solve(equipment, job)
+def test_a_file_that_is_not_the_one_that_was_given_ends_the_job_as_failed(place: Place) -> None:
+    job = asked(SOLVED["data"], place.data)
+    (place.data / "files" / job.files[0].sha256).write_bytes(b"region,amount\nnorth,12\n")
+    ended = place.solver.solve(job, [])
     assert ended.state is JobState.FAILED
     assert "sales.csv" in ended.reason
 
 
-def test_a_job_that_is_stopped_comes_back_unwritten_with_the_reason(equipment: Equipment) -> None:
-    job = asked(equipment, SOLVED["question"])
-    ledger = equipment.ledger
-    solver = Solver(None, None, equipment.checker, ledger, equipment.data, {}, lambda: AT, sessions=equipment.sessions)
-    ended = solver.solve(job, [], keep_on=lambda: "its time is over")
+def test_a_job_that_is_stopped_comes_back_unwritten_with_the_reason(place: Place) -> None:
+    ended = place.solver.solve(asked(SOLVED["question"], place.data), [], keep_on=lambda: "its time is over")
     assert (ended.state, ended.reason) == (JobState.UNSOLVED, "its time is over")
-    assert ledger.job("j1") is None
+    assert place.ledger.job("j1") is None
 
 
-def test_each_kind_has_its_solvers_and_a_text_that_nothing_pins_down_has_none(equipment: Equipment) -> None:
-    for case in SOLVED.values():
-        assert solvers_for(asked(equipment, case))
-    assert solvers_for(asked(equipment, Case("Be brief.", checklist({}).model_copy(update={"items": ()})))) == []
+def test_each_kind_has_its_solvers_and_a_text_that_nothing_pins_down_has_none(tmp_path: Path) -> None:
+    assert all(solvers_for(asked(case, tmp_path)) for case in SOLVED.values())
+    brief = ChecklistSpec(items=(FormatItem(name="form", format="plain"),))
+    assert solvers_for(asked(Case("Be brief.", brief), tmp_path)) == []
