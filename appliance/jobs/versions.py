@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Mapping
 from importlib import metadata
 from typing import Any
 
@@ -31,3 +32,11 @@ def versions(weights: Checkpoint | None, policy: str, sandbox: str) -> dict[str,
         },
         "policy": policy,
     }
+
+
+def answered_with(versions: Mapping[str, Any], weights: str) -> dict[str, Any]:
+    """The same, with the lineage of the weights that answered: None where no model did, only their digest where
+    `versions` is about others."""
+    known = versions.get("weights")
+    same = isinstance(known, dict) and known.get("manifest") == weights
+    return {**versions, "weights": known if same else {"manifest": weights} if weights else None}
