@@ -16,6 +16,7 @@ from typing import Any
 
 from appliance.agent.answers import form_of
 from appliance.agent.asking import prompt_of
+from appliance.agent.branching import Branching
 from appliance.agent.dialect import Codec
 from appliance.agent.judging import judge
 from appliance.agent.loop import Agent, Assignment
@@ -29,6 +30,7 @@ from appliance.jobs.solvers import solvers_for
 from appliance.jobs.solvers.solver import Desk
 from appliance.jobs.statement import statement
 from appliance.jobs.trying import Round, Try, try_solvers
+from appliance.jobs.versions import answered_with
 from appliance.ledger.ledger import Ledger
 from appliance.records import Artifact, Ended, Job, JobState, Judged, Purpose, Rollout
 from curriculum.task import Split, Task
@@ -115,8 +117,10 @@ class Solver:
         now: Callable[[], str],
         *,
         sessions: SessionPool | None = None,
+        branches: int = 0,
     ) -> None:
-        """`sessions` are for solvers that put something to work in a sandbox."""
+        """`sessions` are for solvers that put something to work in a sandbox; `branches` is how many an attempt may
+        have."""
         self._agent = agent
         self._codec = codec
         self._checker = checker
@@ -125,6 +129,7 @@ class Solver:
         self._versions = versions
         self._now = now
         self._sessions = sessions
+        self._branches = branches
 
     def solve(
         self,
@@ -213,11 +218,14 @@ class Solver:
 
         def finished(rollout: Rollout) -> bool:
             judged.extend(judge([rollout], tasks, self._checker))
-            say(f"attempt {len(judged)} of {len(assignments)}", tries + len(judged))
+            tally = tally_of(judged)
+            said = f", {tally.branches_said}" if tally.branches else ""
+            say(f"attempt {tally.attempts} of {len(assignments)}{said}", tries + len(judged))
             return judged[-1].verdict.passed or bool(keep_on())
 
         say(f"attempt 1 of {len(assignments)}", tries)
-        self._agent.roll(assignments, finished, keep_on=keep_on)
+        branching = Branching(each=self._branches, in_all=len(assignments))
+        self._agent.roll(assignments, finished, keep_on=keep_on, branching=branching)
         self._ledger.put_rollouts(judged)
         job = job.model_copy(update={"tries_done": tries + len(judged)})
         all_tried = [*before, *tried(judged)]
@@ -225,8 +233,11 @@ class Solver:
         if solved is not None:
             text, rollout = solved.rollout.answer or "", solved.rollout
             answer = Answer(text, solved.verdict, POLICY_MODEL, rollout.weights, transcript(rollout, self._codec))
-            artifact = self._bundle(job, answer, files, {"attempts": len(judged)})
-            reason = f"verified on attempt {judged.index(solved) + 1} of {len(judged)}"
+            tally = tally_of(judged)
+            counts = {"attempts": tally.attempts} | ({"branches": tally.branches} if tally.branches else {})
+            artifact = self._bundle(job, answer, files, counts)
+            where = "a branch, try" if rollout.branch_of else "try" if tally.branches else "attempt"
+            reason = f"verified on {where} {judged.index(solved) + 1} of {len(judged)}"
             done = job.model_copy(update={"solved_by": POLICY_MODEL})
             return self._end(done, JobState.SOLVED, reason, artifact=artifact.id)
         if stopped := keep_on():
@@ -235,7 +246,8 @@ class Solver:
         if broken == len(judged):
             reason = "every attempt met a failure of the infrastructure: `assay doctor`"
             return self._end(job, JobState.FAILED, reason, tried=all_tried)
-        reason = f"none of {len(judged) - broken} attempts was verified"
+        whole = tally_of([one for one in judged if one.verdict.outcome is not Outcome.INFRA_ERROR])
+        reason = f"none of {whole.said} was verified"
         return self._end(job, JobState.UNSOLVED, reason, tried=all_tried)
 
     def _bundle(self, job: Job, answer: Answer, files: Mapping[str, bytes], counts: Mapping[str, int]) -> Artifact:
@@ -250,7 +262,7 @@ class Solver:
             spec=job.spec,
             verdict=answer.verdict,
             transcript=answer.transcript,
-            versions={**self._versions, **counts, "weights": answer.weights},
+            versions=answered_with({**self._versions, **counts}, answer.weights),
             files=files,
             statement=claims,
             solved_by=answer.by,
@@ -276,6 +288,28 @@ class Solver:
         self, job: Job, state: JobState, reason: str, *, tried: Sequence[str] = (), artifact: str | None = None
     ) -> Job:
         return self._ledger.put_job(_ended(job, state, reason, self._now(), tried=tried, artifact=artifact))
+
+
+@dataclass(frozen=True)
+class Tally:
+    """What was tried, branches apart: they are not independent of the attempts that they left."""
+
+    attempts: int
+    branches: int
+
+    @property
+    def branches_said(self) -> str:
+        return f"{self.branches} {'branch' if self.branches == 1 else 'branches'}"
+
+    @property
+    def said(self) -> str:
+        attempts = f"{self.attempts} {'attempt' if self.attempts == 1 else 'attempts'}"
+        return f"{attempts} and {self.branches_said}" if self.branches else attempts
+
+
+def tally_of(judged: Sequence[Judged]) -> Tally:
+    branches = sum(one.rollout.branch_of is not None for one in judged)
+    return Tally(len(judged) - branches, branches)
 
 
 def _place(first: Round, solved: Try) -> int:

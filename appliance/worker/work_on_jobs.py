@@ -61,7 +61,7 @@ def _work_on(
         if attention.keep_on():
             ended = job.model_copy(update={"state": JobState.UNSOLVED, "reason": attention.keep_on()})
         else:
-            solver = _solver(equipment, weights, isolation)
+            solver = _solver(equipment, settings, weights, isolation)
             plan = [] if weights is None else _plan(equipment, settings, job)
             ended = solver.solve(job, plan, keep_on=attention.keep_on, say=attention.say)
     # Now that nothing else writes: how it was stopped if it was, and the time that it took.
@@ -71,7 +71,7 @@ def _work_on(
     ledger.put_job(ended.model_copy(update=update))
 
 
-def _solver(equipment: Equipment, weights: Checkpoint | None, isolation: str) -> Solver:
+def _solver(equipment: Equipment, settings: Settings, weights: Checkpoint | None, isolation: str) -> Solver:
     codec = None
     if weights is not None:
         folder = equipment.data / weights.folder
@@ -89,6 +89,7 @@ def _solver(equipment: Equipment, weights: Checkpoint | None, isolation: str) ->
         versions(weights, equipment.policy.digest, isolation),
         utc_now,
         sessions=equipment.sessions,
+        branches=settings.jobs.branches,
     )
 
 
