@@ -38,6 +38,10 @@ from policies.evidence import TakenBack
 from policies.words import Question
 
 
+CHANGED = "changed checkpoint"
+"""The name of a refusal in the log: the folder does not hold what was decided on."""
+
+
 class Governance:
     """One judgement at a time, whoever asks."""
 
@@ -75,7 +79,7 @@ class Governance:
                 if digest == in_service:
                     raise RefusedByPolicyError(f"{digest[:12]} is in service already", hint="nothing has to be done")
                 self._require_no_canary()
-                self._check_folder(digest)
+                self._require_folder(digest)
             evaluation = self._evaluation(newest)
             now = self._now()
             approval = Approval(
@@ -245,6 +249,14 @@ class Governance:
                 f"{canary.candidate[:12]} is tried beside the champion since {canary.started[:19]}",
                 hint="wait until it is champion or out (`assay model ls`), or take it back: `assay model rollback`",
             )
+
+    def _require_folder(self, digest: str) -> None:
+        """What was decided on, byte by byte; where it is not, the log says so. Raises CheckpointError."""
+        try:
+            self._check_folder(digest)
+        except CheckpointError as error:
+            self._trust.log("promotion.refused", name=CHANGED, candidate=digest, message=str(error))
+            raise
 
     def _check_folder(self, digest: str) -> None:
         """Every byte, before it goes into service. Raises CheckpointError."""

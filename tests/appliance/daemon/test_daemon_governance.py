@@ -22,6 +22,7 @@ from appliance.promotion import PromotionError, decision_on
 from appliance.records import Checkpoint, Evaluation, ItemResult, ModelResults
 from curriculum.sealed import sealed_set
 from policies.decision import DecisionOutcome
+from policies.evidence import HackReport
 from policies.policy import load
 
 SEALED = sealed_set(400, seed=4)
@@ -55,7 +56,9 @@ def put_model(data: Path, ledger: Ledger, content: bytes) -> str:
     return digest
 
 
-def put_decided(core: Core, champion: str, content: bytes, *, before: int = 3, after: int = 8) -> str:
+def put_decided(
+    core: Core, champion: str, content: bytes, *, before: int = 3, after: int = 8, hacks: HackReport | None = None
+) -> str:
     """A candidate that was evaluated against the champion and decided on, as a cycle leaves it."""
     candidate = put_model(core.data, core.ledger, content)
     evaluation = Evaluation(
@@ -66,7 +69,7 @@ def put_decided(core: Core, champion: str, content: bytes, *, before: int = 3, a
         champion=results(champion, before, 1.0),
         candidate_greedy=results(candidate, after, 0.0),
         champion_greedy=results(champion, before, 0.0),
-        gathered=gathered(AT),
+        gathered=gathered(AT) if hacks is None else gathered(AT).model_copy(update={"hacks": hacks}),
         created=AT,
         policy=core.policy.digest,
     )
