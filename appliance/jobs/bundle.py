@@ -62,8 +62,8 @@ def write_bundle(
     versions: Mapping[str, Any],
     files: Mapping[str, bytes] | None = None,
     statement: Sequence[Claim] = (),
-    solved_by: str = "policy model",
-    meaning: Meaning | None = None,
+    solved_by: str,
+    meaning: Meaning | None,
 ) -> str:
     """Writes the bundle and gives the SHA-256 of its manifest.
 

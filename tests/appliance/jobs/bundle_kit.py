@@ -109,6 +109,7 @@ def sealed(
         files={"data.csv": b"7,45\n"} if files is None else files,
         statement=more.pop("statement", [CLAIM]),
         solved_by="policy model",
+        meaning=more.pop("meaning", None),
         **more,
     )
     write_seal(folder, KEY, made_at=AT)

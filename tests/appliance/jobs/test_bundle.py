@@ -51,6 +51,8 @@ def written(folder: Path, verdict: Verdict, answer: str = "6") -> str:
         verdict=verdict,
         transcript=TRANSCRIPT,
         versions=VERSIONS,
+        solved_by="policy model",
+        meaning=None,
     )
 
 
@@ -300,7 +302,8 @@ def fsync(descriptor):
         os.kill(os.getpid(), signal.SIGKILL)
 os.fsync = fsync
 bundle.write_bundle(Path({str(folder)!r}), answer="12/2", question="q", spec=SPEC, verdict=VERDICT, transcript=[],
-                    versions={{}})
+                    versions={{}},
+                    solved_by="policy model", meaning=None)
 """
     (tmp_path / "tests_spec.py").write_text(
         "from verifiers.spec import SPEC as A\nfrom verifiers.verdict import Verdict\n"
@@ -334,6 +337,8 @@ def test_a_bundle_of_any_kind_is_verified_again_to_the_last_word(tmp_path: Path,
         verdict=then,
         transcript=TRANSCRIPT,
         versions=VERSIONS,
+        solved_by="policy model",
+        meaning=None,
     )
     report = check_bundle(folder)
     assert report.ok, report.reasons
