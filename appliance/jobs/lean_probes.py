@@ -19,8 +19,18 @@ from verifiers.lean.lexer import code
 from verifiers.lean.spec import LeanSpec
 from verifiers.lean.statement import read_statement
 
-TACTICS = "first | rfl | decide | omega | simp"
-"""Tried one after the other, after the hypotheses are introduced."""
+TACTICS = " | ".join(
+    (
+        "first",
+        "rfl",
+        "assumption",
+        "decide",
+        "omega",
+        "simp",
+        *(f"(intro h; exact absurd (h {number}) (by decide))" for number in (0, 1, 2)),
+    )
+)
+"""Tried one after the other; the last ones refute what is said of all numbers at one of them."""
 MOST = 3
 OPENING, CLOSING = "([{⟨⦃", ")]}⟩⦄"
 RELATIONS = {

@@ -109,5 +109,7 @@ def _warnings(looks: Sequence[Look]) -> list[str]:
     if not any(look.accepted for look in looks) and len(broken) < len(looks):
         said.append("NOTHING IS ACCEPTED of what was tried")
     if not said and looks:
-        said.append(f"All {len(mutants)} changed ones are rejected" if mutants else "Nothing was changed and tried")
+        said.append(
+            f"All {len(mutants)} changed ones are rejected" if mutants else "Of what was changed nothing is settled"
+        )
     return said
