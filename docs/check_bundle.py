@@ -60,6 +60,7 @@ def from_archive(file: Path) -> dict[str, bytes]:
     whole = file.read_bytes()
     with zipfile.ZipFile(io.BytesIO(whole)) as archive:
         members = archive.infolist()
+        require(len(members) <= len(ALWAYS) + 17, "it has too many members")
         require(sum(one.file_size for one in members) < len(whole), "it is compressed, or names a byte twice")
         require(not any(one.compress_type for one in members), "it is compressed")
         found = {one.filename: archive.read(one) for one in members}

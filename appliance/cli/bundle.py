@@ -65,7 +65,7 @@ def pack(
     from appliance.jobs.format import BundleError
 
     try:
-        show_line(str(packed(folder, out or Path(f"{folder.absolute().name}{SUFFIX}"))))
+        show_line(str(packed(folder, out or Path(f"{folder.resolve().name}{SUFFIX}"))))
     except BundleError as error:
         raise _failed(error) from error
 
@@ -81,7 +81,7 @@ def unpack(
     from appliance.jobs.format import BundleError
 
     try:
-        show_line(str(unpacked(file, out or Path(file.absolute().name.removesuffix(SUFFIX)))))
+        show_line(str(unpacked(file, out or Path(file.resolve().name.removesuffix(SUFFIX)))))
     except BundleError as error:
         raise _failed(error) from error
 

@@ -108,12 +108,13 @@ def _public(key: Path) -> PublicKey:
 
 def _word_beside(path: Path) -> bytes | None:
     """The word of a person that was given after the bundle was made: NAME.meaning.json beside NAME or NAME.zip."""
-    beside = path.with_name(f"{path.name.removesuffix('.zip')}.meaning.json") if path.name else path
+    whole = path.resolve()  # `.` has no name
+    beside = whole.parent / f"{whole.name.removesuffix('.zip')}.meaning.json"
     try:
+        if not beside.is_file():
+            return None
         with beside.open("rb") as source:
             return source.read(LARGEST_MEANING + 1)
-    except FileNotFoundError:
-        return None
     except OSError as error:
         raise BundleError(f"{beside} cannot be read: {error.strerror}", hint="Move it away, or let me read it.") from (
             error

@@ -15,7 +15,15 @@ import struct
 import zlib
 from collections.abc import Iterator, Mapping
 
-from appliance.jobs.format import LARGEST, LARGEST_FILES, LARGEST_MANIFEST, LARGEST_MEANING, LARGEST_SEAL, largest
+from appliance.jobs.format import (
+    LARGEST,
+    LARGEST_FILES,
+    LARGEST_MANIFEST,
+    LARGEST_MEANING,
+    LARGEST_SEAL,
+    MOST_FILES,
+    largest,
+)
 
 HEADER = struct.Struct("<4s5H3I2H")
 ENTRY = struct.Struct("<4s6H3I5H2I")
@@ -28,6 +36,8 @@ MADE_BY = 0x0314
 MODE = 0o100644 << 16
 AROUND = 1 << 14
 """Bytes that headers and directory take, at most."""
+MOST_MEMBERS = len(LARGEST) + 3 + MOST_FILES
+"""Meaning, manifest and seal are the three."""
 LARGEST_ARCHIVE = sum(LARGEST.values()) + LARGEST_MEANING + LARGEST_MANIFEST + LARGEST_SEAL + LARGEST_FILES + AROUND
 
 
@@ -57,6 +67,8 @@ def decode(archive: bytes) -> tuple[dict[str, bytes], str]:
         written = archive[place + HEADER.size : place + HEADER.size + length]
         name = written.decode("ascii", "replace")
         most = largest(name)
+        if len(contents) == MOST_MEMBERS:
+            return contents, f"it has more than {MOST_MEMBERS} members"
         if most is None:
             return contents, f"a member has a name that no bundle has: {name[:100]!a}"
         if name <= last:

@@ -41,6 +41,7 @@ from appliance.jobs.format import (
     Statement,
     canonical,
     largest,
+    require_few_parts,
     sha256,
 )
 from appliance.jobs.reading import Read, read_bundle
@@ -92,6 +93,10 @@ def write_bundle(
         hint = "Texts must be encodable as UTF-8, and records must be plain JSON."
         raise BundleError(f"this cannot be put into a bundle: {error}", hint=hint) from error
     _require_room(contents)
+    try:
+        require_few_parts(contents[TRANSCRIPT])
+    except ValueError as error:
+        raise BundleError(f"{TRANSCRIPT} {error}", hint="A transcript is what an agent wrote, not data.") from error
     listed = [{"name": name, "sha256": sha256(data), "bytes": len(data)} for name, data in sorted(contents.items())]
     manifest = canonical({"schema_version": SCHEMA, "files": listed})
     write_folder(folder, {**contents, MANIFEST: manifest})

@@ -16,9 +16,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import FailFast, TypeAdapter, ValidationError
 
 from appliance import __version__
 from appliance.jobs.format import (
@@ -35,6 +35,7 @@ from appliance.jobs.format import (
     BundleError,
     Entry,
     Statement,
+    require_few_parts,
     sha256,
     strict,
 )
@@ -53,7 +54,7 @@ from verifiers.verdict import Verdict
 LEAST_SECONDS = 30.0
 """For deciding again: more than a verdict is given in the first place, because this machine may be slower."""
 
-ENTRIES: TypeAdapter[tuple[Entry, ...]] = TypeAdapter(tuple[Entry, ...])
+ENTRIES: TypeAdapter[tuple[Entry, ...]] = TypeAdapter(Annotated[tuple[Entry, ...], FailFast()])
 T = TypeVar("T")
 
 
@@ -116,6 +117,7 @@ class _Contents:
 
     def record(self, name: str, validate: Callable[[Any], T]) -> T | None:
         try:
+            require_few_parts(self._contents[name])
             return validate(strict(self._contents[name]))
         except (ValidationError, ValueError) as error:
             self.reasons.append(f"{name}: {first_line(error)}")

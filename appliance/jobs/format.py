@@ -46,6 +46,8 @@ LARGEST_FILE = 8 << 20
 MOST_FILES = 16
 LARGEST_FILES = 32 << 20
 """Of those in `files`, together."""
+MOST_PARTS = 8_000_000
+"""Brackets and commas of a transcript, also those in its texts."""
 FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}", re.ASCII)
 
 
@@ -114,6 +116,12 @@ def strict(data: bytes) -> Any:
         return json.loads(data.decode("utf-8"), object_pairs_hook=_once, parse_constant=_no_constant)
     except RecursionError:
         raise ValueError("nested too deeply") from None
+
+
+def require_few_parts(data: bytes) -> None:
+    """Raises ValueError for JSON that would take many times its size to read: one that is all brackets and commas."""
+    if sum(data.count(mark) for mark in (b"[", b"{", b",")) > MOST_PARTS:
+        raise ValueError(f"has more than {MOST_PARTS} parts")
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
