@@ -31,6 +31,8 @@ DIGEST = re.compile(r"[0-9a-fA-F]{64}", re.ASCII)
 SHOWN = 400
 """Characters of a question or an answer."""
 MOST_KEY = 1 << 16
+IN_A_PROCESS = "process"
+"""The isolation of a verdict where there was no broker."""
 
 
 def verify(
@@ -57,6 +59,8 @@ def verify(
             report = check_bundle(
                 path, expect=expect, checker=checker, key=public, people=persons, later=_word_beside(path)
             )
+        if report.verdict_now is not None and report.verdict_now.isolation == IN_A_PROCESS:
+            notes.append("the answer was read in a process that confined itself; as root it is read in a jail")
         report = report.model_copy(update={"notes": tuple(dict.fromkeys(notes))})
         _write_page(report, html)
     except BundleError as error:
