@@ -6,6 +6,7 @@ first proposal that is verified, or when a tool has shown that there is no answe
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -90,8 +91,8 @@ def try_solvers(
         tools = Tools(desk, sessions, files, over)
         begun = len(found.tries)
         try:
-            proposals = solver.proposals(job, tools, max(1.0, end - clock()))
-            _verified(proposals, solver.at_once, job, desk, found, over, say)
+            with contextlib.closing(solver.proposals(job, tools, max(1.0, end - clock()))) as proposals:
+                _verified(proposals, solver.at_once, job, desk, found, over, say)
         except SandboxError as error:
             found.broken = f"{error}" + (f" ({error.hint})" if error.hint else "")
         found.notes += [f"{solver.name}: {note}" for note in tools.notes]

@@ -37,6 +37,8 @@ from verifiers.spec import PredicateSpec
 MOST = 3
 MOST_POWER = 12
 EFFORT = 4_000_000
+NONE = {"integer": "no integer", "rational": "no rational number", "real": "no real number"}
+"""What is impossible for all real numbers is so for the rational ones."""
 
 
 class NoWord(Exception):
@@ -62,9 +64,8 @@ def by_z3(spec: PredicateSpec, question: str, more_time: Callable[[], bool]) -> 
             return Found(by=BY, texts=tuple(texts), note=f"not put to it: {error}")
         finding = bench.look([each.term for each in claim.assertions])
         if finding.possible is Possible.NO and not texts:
-            sure = whole or spec.domain == "real"
-            note = f"{' and '.join(finding.said)}: no {spec.domain} number makes it true"
-            return Found(by=BY, note=note, hopeless=sure)
+            note = f"{' and '.join(finding.said)}: {NONE[spec.domain]} makes it true"
+            return Found(by=BY, note=note, hopeless=True)
         value = next(iter(finding.interpretation.values()), None) if finding.possible is Possible.YES else None
         if isinstance(value, bool) or not isinstance(value, int | Fraction):
             return Found(by=BY, texts=tuple(texts), note="" if texts else "no value was found")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 
 from appliance.jobs.solvers.sending import ask, texts
 from appliance.jobs.solvers.solver import Proposal, Tools
@@ -17,10 +17,12 @@ class DataSolver:
     name = "column statistics"
     at_once = 1
 
-    def proposals(self, job: Job, tools: Tools, seconds: float) -> Iterator[Proposal]:
+    def proposals(self, job: Job, tools: Tools, seconds: float) -> Generator[Proposal, None, None]:
         limit = min(seconds, SECONDS)
         told = [[file.name for file in job.files], job.question, MOST]
-        found = ask(tools, "column_statistics", "answers", told, caller=job.id, seconds=limit, files=tools.files)
+        asked = ask(tools, "column_statistics", "answers", told, caller=job.id, seconds=limit, files=tools.files)
+        found = next(asked, {})
+        asked.close()
         note = found.get("note")
         if isinstance(note, str) and note:
             tools.notes.append(note[:200])

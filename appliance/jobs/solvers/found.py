@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 
 from appliance.jobs.solvers.solver import Proposal, Tools
 from appliance.records import Job
@@ -17,7 +17,7 @@ class WaySolver:
     def __init__(self, way: str) -> None:
         self.name = self._way = way
 
-    def proposals(self, job: Job, tools: Tools, seconds: float) -> Iterator[Proposal]:
+    def proposals(self, job: Job, tools: Tools, seconds: float) -> Generator[Proposal, None, None]:
         found = tools.desk.propose(job.spec, self._way, job.question, min(seconds, MOST_SECONDS))
         if found.note:
             tools.notes.append(found.note)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Generator
 
 from appliance.jobs.solvers.sending import ask, texts
 from appliance.jobs.solvers.solver import Proposal, Tools
 from appliance.records import Job
 from verifiers.spec import ProgramSpec
 
-MOST = 12
+MOST = 32
+"""Programs that are given to the verifier: what is right on the examples that were shown may be wrong elsewhere."""
+AT_A_TIME = 12
 MOST_EXAMPLES = 30
 MOST_CHARS = 20_000
 SECONDS = 8.0
@@ -31,17 +33,22 @@ class ProgramSolver:
         plain = isinstance(spec, ProgramSpec) and spec.language == "python" and spec.function.isidentifier()
         return plain and bool(examples(job))
 
-    def proposals(self, job: Job, tools: Tools, seconds: float) -> Iterator[Proposal]:
+    def proposals(self, job: Job, tools: Tools, seconds: float) -> Generator[Proposal, None, None]:
         spec = job.spec
         if not isinstance(spec, ProgramSpec):
             return
         limit = min(seconds, SECONDS)
-        told = [spec.function, examples(job), limit, MOST]
-        found = ask(tools, "program_search", "search", told, caller=job.id, seconds=limit)
-        note = found.get("note")
-        if isinstance(note, str) and note:
-            tools.notes.append(note[:200])
-        yield from (Proposal(text, self.name) for text in texts(found, "programs", MOST))
+        told = [spec.function, examples(job), limit, AT_A_TIME]
+        proposed = 0
+        for found in ask(tools, "program_search", "begin", told, caller=job.id, seconds=limit):
+            note = found.get("note")
+            if isinstance(note, str) and note:
+                tools.notes.append(note[:200])
+            for text in texts(found, "programs", min(AT_A_TIME, MOST - proposed)):
+                proposed += 1
+                yield Proposal(text, self.name)
+            if proposed >= MOST:
+                return
 
 
 def examples(job: Job) -> list[list[str]]:

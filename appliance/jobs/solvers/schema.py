@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import Any
 
 from appliance.jobs.solvers.solver import Proposal, Tools
@@ -35,7 +35,7 @@ class SchemaSolver:
     def takes(job: Job) -> bool:
         return isinstance(job.spec, ChecklistSpec) and _schema(job.spec) is not None
 
-    def proposals(self, job: Job, tools: Tools, seconds: float) -> Iterator[Proposal]:
+    def proposals(self, job: Job, tools: Tools, seconds: float) -> Generator[Proposal, None, None]:
         schema = _schema(job.spec) if isinstance(job.spec, ChecklistSpec) else None
         if schema is None:
             return

@@ -7,19 +7,23 @@ size, or there is a note why there is none.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from appliance.jobs.solvers.solver import Tools
 from runtime.errors import InfrastructureError
-from runtime.sandbox import CallStatus, Limits, Priority
+from runtime.sandbox import CallResult, CallStatus, Limits, Priority
 
 GUEST = Path(__file__).with_name("guest")
 MARK = "assay-answer:"
 OUTPUT_BYTES = 1 << 16
-LATE_SECONDS = 5.0
+LATE_SECONDS = 2.0
 """For what ends by its own clock, beyond it."""
+SLICE_SECONDS = 0.5
+"""After which a search is asked whether to go on: whoever cancels a job does not wait."""
+CALL_SECONDS = 15.0
+"""Of one piece: reading a large file is one."""
 
 
 def ask(
@@ -32,25 +36,38 @@ def ask(
     seconds: float,
     files: Mapping[str, bytes] | None = None,
     memory_mib: int = 512,
-) -> dict[str, Any]:
-    """What a function of `guest/<program>.py` returns for these arguments, a JSON object.
+) -> Generator[dict[str, Any], None, None]:
+    """What a function of `guest/<program>.py` returns for these arguments, a JSON object. While that says `more`, the
+    program's own `more(seconds)` is called, and each of its answers given too, for about so many seconds of work.
 
     Raises SandboxError where there is no sandbox to be had or it broke on its own account.
     """
     if tools.sessions is None:
         raise InfrastructureError("no sandbox can be had here", hint="run `assay doctor`")
-    limits = Limits(call_seconds=seconds + LATE_SECONDS, memory_mib=memory_mib, output_bytes=OUTPUT_BYTES)
+    limits = Limits(call_seconds=CALL_SECONDS, memory_mib=memory_mib, output_bytes=OUTPUT_BYTES)
     source = (GUEST / f"{program}.py").read_text(encoding="utf-8")
     told = json.dumps(list(arguments))
+    left = seconds + LATE_SECONDS
     sandbox = tools.sessions.sandbox(limits, caller=caller, priority=Priority.JOB)
     try:
         for name, data in (files or {}).items():
             sandbox.write(f"/work/{name}", data)
-        result = sandbox.run(f"{source}\nimport json\nprint({MARK!r} + json.dumps({call}(*json.loads({told!r}))))\n")
+        code = f"{source}\nimport json\nprint({MARK!r} + json.dumps({call}(*json.loads({told!r}))))\n"
+        while True:
+            result = sandbox.run(code)
+            left -= result.seconds
+            found = _answer(result, tools)
+            yield found
+            if not found.get("more") or tools.stop() or left <= 0:
+                return
+            code = f"print({MARK!r} + json.dumps(more({SLICE_SECONDS})))\n"
     finally:
         sandbox.close()
+
+
+def _answer(result: CallResult, tools: Tools) -> dict[str, Any]:
     if result.status is not CallStatus.OK:
-        tools.notes.append(f"the search ended with {result.status.value} {result.error[:200]}".strip())
+        tools.notes.append(f"it ended with {result.status.value} {result.error[:200]}".strip())
         return {}
     line = next((line for line in reversed(result.output.splitlines()) if line.startswith(MARK)), "")
     try:

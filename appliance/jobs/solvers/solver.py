@@ -6,7 +6,7 @@ nothing heavy: the daemon asks which solvers there are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -55,7 +55,7 @@ class JobSolver(Protocol):
     at_once: int
     """Proposals that are given to the verifier together."""
 
-    def proposals(self, job: Job, tools: Tools, seconds: float) -> Iterator[Proposal]:
+    def proposals(self, job: Job, tools: Tools, seconds: float) -> Generator[Proposal, None, None]:
         """The likeliest first. Takes about so many seconds at most, without those that the verifier takes.
 
         Raises SandboxError where what it needs broke: that says nothing of the question.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 
 from appliance.jobs.solvers.solver import Proposal, Tools
 from appliance.records import Job
@@ -33,7 +33,7 @@ class TacticSolver:
     name = "lean tactics"
     at_once = 4
 
-    def proposals(self, job: Job, tools: Tools, seconds: float) -> Iterator[Proposal]:
+    def proposals(self, job: Job, tools: Tools, seconds: float) -> Generator[Proposal, None, None]:
         spec = job.spec
         if not isinstance(spec, LeanSpec):
             return

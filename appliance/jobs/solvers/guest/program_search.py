@@ -19,13 +19,18 @@ MOST_KEPT = 60_000
 MOST_SIZE = 9
 MOST_ITEMS = 2_000
 LARGEST = 1 << 256
-INNER_SIZE = 5
-MOST_INNER = 250
+INNER_SIZE = 4
+MOST_INNER = 200
+SIZE_BEFORE_PAIRS = 4
+"""Before, what is short is looked for as it is."""
+MOST_SOURCES = 12
 MOST_ANSWERS = 4
 """Different results that may be constants of a program, as the words of a classification."""
-LONGER_SECONDS = 1.5
+LONGER_SECONDS = 2.0
 """After the first program was found."""
-MOST_FOUND = 60
+MOST_FOUND = 1_000
+RARE = ("bin(", "isqrt(", "swapcase(", "//", "**", "gcd(", "lcm(", "title(", ".count(")
+"""What is seldom meant by somebody who did not show an example for it."""
 
 Values = tuple[Any, ...]
 
@@ -227,6 +232,7 @@ class Search:
 
     def __init__(self, parameters: dict[str, Values], wanted: Values, end: float) -> None:
         self.parameters, self.wanted, self.end = parameters, wanted, end
+        self.pause = end
         self.key = key_of(wanted)
         self.kind = type(wanted[0]).__name__
         self.bank: dict[int, list[Expression]] = {size: [] for size in range(1, MOST_SIZE + 3)}
@@ -257,18 +263,24 @@ class Search:
         return False
 
     def run(self) -> Iterator[str]:
+        """Texts that have the wanted values, as they are found; an empty one whenever `pause` has come."""
         for size in range(1, MOST_SIZE + 1):
             for made in self.level(size):
                 if self.over:
                     return
                 if self.offered(made):
                     yield made.text
-            yield from self.completed()
+                if time.monotonic() > self.pause:
+                    yield ""
+            if size >= SIZE_BEFORE_PAIRS:
+                yield from self.completed()
 
     def completed(self) -> Iterator[str]:
         """What two known expressions come to together: the other one is computed from the wanted values, and looked
         up. So a sum is found as soon as both its terms are known."""
         for first in list(self.known.values()):
+            if self.over:
+                return
             if first.kind == self.kind == "int":
                 for pattern, other in (("{0} + {1}", operator.sub), ("{1} - {0}", operator.add)):
                     yield from self.together(pattern, first, applied(other, [self.wanted, first.values]))
@@ -316,7 +328,7 @@ class Search:
             yield Expression(name, values, 1)
         texts = any(isinstance(value, str) for values in self.parameters.values() for value in values)
         constants: list[Any] = [*self.constants, *([" ", "", ","] if texts or self.kind == "str" else [])]
-        answers = {repr(value): value for value in self.wanted if isinstance(value, int | str)}
+        answers = {repr(value): value for value in self.wanted if isinstance(value, bool | str)}
         if len(answers) <= MOST_ANSWERS < count + MOST_ANSWERS - 1:
             constants += [value for value in answers.values() if value not in constants or isinstance(value, bool)]
         for constant in constants:
@@ -345,9 +357,8 @@ class Search:
 
     def comprehensions(self) -> Iterator[Expression]:
         """Over lists, texts and short ranges: what is done with each item, and which are taken."""
-        for source in [each for size in (1, 2) for each in self.bank[size]]:
-            if source.kind not in ("list", "str", "tuple"):
-                continue
+        sources = [each for size in (1, 2) for each in self.bank[size] if each.kind in ("list", "str", "tuple")]
+        for source in sources[:MOST_SOURCES]:
             items = [(place, item) for place, value in enumerate(source.values) for item in value]
             if not items or len(items) > MOST_ITEMS:
                 continue
@@ -386,18 +397,30 @@ class Search:
         if all(isinstance(item, str) for _, item in items):
             below.parameters.update({"'aeiou'": ("aeiou",) * len(items)})
         found: list[Expression] = []
-        for size in range(1, INNER_SIZE):
-            for made in below.level(size) if size != 3 else below.simple(size):
-                if below.over or len(found) >= MOST_INNER:
+        for size in range(1, INNER_SIZE + 1):
+            for made in below.simple(size) if size < INNER_SIZE else below.remainders():
+                if below.over:
                     return found
                 before = below.kept
                 below.offered(made)
-                if below.kept > before:
+                if (below.kept > before and len(found) < MOST_INNER) or (below.kept > before and made.kind == "bool"):
                     found.append(made)
         return found
 
+    def remainders(self) -> Iterator[Expression]:
+        """`x % k == 0` and the like: tests that people ask for and that are larger than the rest."""
+        constants = [each for each in self.bank[1] if each.values[0] in (0, 1) and each.kind == "int"]
+        for part in self.bank[3]:
+            if " % " in part.text and part.kind == "int":
+                for constant in constants:
+                    for pattern, function in (("{0} == {1}", operator.eq), ("{0} != {1}", operator.ne)):
+                        yield from self.made(pattern, function, [part, constant], INNER_SIZE)
+
     def simple(self, size: int) -> Iterator[Expression]:
         """A level without comprehensions inside."""
+        if size == 1:
+            yield from self.leaves()
+            return
         for part in self.bank[size - 1]:
             for kind, pattern, function in ONE:
                 if kind == part.kind:
@@ -420,32 +443,68 @@ def names_for(columns: list[Values]) -> list[str]:
     return [next(left.get(type(column[0]).__name__, left[""])) for column in columns]
 
 
-def search(function: str, examples: list[list[str]], seconds: float, most: int) -> dict[str, Any]:
-    """`examples`: arguments and expected value, as text. Gives whole programs, and a note where there are none."""
+class Looking:
+    """A search in pieces, so that whoever asked can end it."""
+
+    def __init__(self, function: str, shown: list[tuple[list[Any], Any]], seconds: float, most: int) -> None:
+        columns = [tuple(arguments[place] for arguments, _ in shown) for place in range(len(shown[0][0]))]
+        self.function, self.most, self.names = function, most, names_for(columns)
+        parameters = dict(zip(self.names, columns, strict=True))
+        self.finder = Search(parameters, tuple(value for _, value in shown), time.monotonic() + seconds)
+        self.texts = self.finder.run()
+        self.found: dict[str, None] = {}
+
+    def more(self, seconds: float) -> dict[str, Any]:
+        """Goes on for so long: whole programs that were found meanwhile, the likeliest first; whether there may be
+        `more`; a note where there were none at all."""
+        finder, new = self.finder, []
+        finder.pause = time.monotonic() + seconds
+        over = True
+        for text in self.texts:
+            if text and text not in self.found:
+                if not self.found:
+                    finder.end = min(finder.end, time.monotonic() + LONGER_SECONDS)
+                self.found[text] = None
+                new.append(text)
+            if not text or len(self.found) >= MOST_FOUND:
+                over = len(self.found) >= MOST_FOUND
+                break
+        best = sorted(new, key=lambda text: oddity(text, self.names))[: self.most]
+        return {
+            "more": not over,
+            "programs": [program(self.function, self.names, text) for text in best],
+            "note": "" if self.found or not over else f"{finder.kept} different expressions were tried",
+        }
+
+
+LOOKING: list[Looking] = []
+
+
+def begin(function: str, examples: list[list[str]], seconds: float, most: int) -> dict[str, Any]:
+    """`examples`: arguments and expected value, as text. Says as `more` does."""
     try:
         shown = [(arguments_of(arguments), ast.literal_eval(expected)) for arguments, expected in examples]
     except (ValueError, SyntaxError, TypeError):
         return {"programs": [], "note": "the examples hold more than plain values"}
     if len({len(arguments) for arguments, _ in shown}) != 1 or not shown[0][0]:
         return {"programs": [], "note": "the examples do not all have the same arguments"}
-    columns = [tuple(arguments[place] for arguments, _ in shown) for place in range(len(shown[0][0]))]
-    names = names_for(columns)
-    wanted = tuple(value for _, value in shown)
-    finder = Search(dict(zip(names, columns, strict=True)), wanted, time.monotonic() + seconds)
-    found: dict[str, None] = {}
-    for text in finder.run():
-        if not found:
-            finder.end = min(finder.end, time.monotonic() + LONGER_SECONDS)
-        found.setdefault(text)
-        if len(found) == MOST_FOUND:
-            break
-    programs = [program(function, names, text) for text in sorted(found, key=oddity)[:most]]
-    return {"programs": programs, "note": "" if found else f"{finder.kept} different expressions were tried"}
+    LOOKING[:] = [Looking(function, shown, seconds, most)]
+    return {"more": True}
 
 
-def oddity(text: str) -> int:
-    """The likeliest to be meant first: what is short, and knows no special cases."""
-    return len(text) + 25 * text.count(" else ") + 12 * len(re.findall(r"(?<![A-Za-z0-9])(?:[3-9]|[1-9][0-9]+)", text))
+def more(seconds: float) -> dict[str, Any]:
+    """Goes on with what was begun."""
+    return LOOKING[0].more(seconds)
+
+
+def oddity(text: str, names: list[str]) -> float:
+    """The likeliest to be meant first: what is short, uses all that is given, and knows no special cases."""
+    words = len(re.findall(r"\w+|[^\w\s]", text))
+    unused = sum(not re.search(rf"\b{name}\b", text) for name in names)
+    numbers = re.findall(r"(?<![A-Za-z0-9])[0-9]+", text)
+    rare = sum(text.count(word) for word in RARE)
+    special = 3 * len(numbers) + 6 * sum(int(number) > 2 for number in numbers) + 12 * text.count(" else ")
+    return words + special + 15 * unused + 5 * rare
 
 
 def program(function: str, names: list[str], text: str) -> str:
