@@ -81,3 +81,27 @@ class Seed(NamedTuple):
             return kept
         origin = Origin(kept.id, n, forget)
         return [self._replace(origin=origin)] * n
+
+
+class Before:
+    """What is kept of the moment before a call. What always holds: of one moment at most, and a snapshot that it
+    rests on is held until it is given up."""
+
+    def __init__(self) -> None:
+        self._kept: Seed | SandboxError | None = None
+
+    def keep(self, kept: Seed | SandboxError) -> None:
+        """A seed with a share of its origin, or why there is none."""
+        self.give_up()
+        self._kept = kept
+
+    def give_up(self) -> None:
+        kept, self._kept = self._kept, None
+        if isinstance(kept, Seed):
+            kept.release()
+
+    def seeds(self, n: int) -> list[Seed] | SandboxError:
+        """For `n` sessions that begin then."""
+        if isinstance(self._kept, Seed):
+            return self._kept.times(n)
+        return self._kept or BadRequestError("nothing was kept of this session before a call")

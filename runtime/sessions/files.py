@@ -10,7 +10,7 @@ import builtins
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from runtime.errors import BadRequestError, InfrastructureError, LimitError, SandboxError
+from runtime.errors import BadRequestError, InfrastructureError, LimitError
 from runtime.guest import wire
 from runtime.guest.wire import BrokenWireError, Kind, Op
 from runtime.sandbox import Entry, Limits
@@ -49,13 +49,6 @@ def sendable(text: str) -> bool:
 
 def reason(ending: Ending) -> str:
     return ending.report.decode(errors="replace")[:300]
-
-
-def unwritten(name: str, ending: Ending) -> SandboxError:
-    """Why a session cannot begin with a file."""
-    if ending.kind is Kind.REFUSED:
-        return LimitError(f"the file {name} cannot be written to /work: {reason(ending)}")
-    return InfrastructureError(f"the sandbox ended while the file {name} was written", hint="Open a new session.")
 
 
 class Files:

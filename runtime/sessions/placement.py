@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from runtime.errors import BadRequestError, BrokerLostError, InfrastructureError, LimitError, SandboxError
-from runtime.guest.wire import FULL, Kind, Op, write_body
+from runtime.errors import BrokerLostError, InfrastructureError, LimitError, SandboxError
+from runtime.guest.wire import FULL, Kind, Op
 from runtime.launcher import Fate, Kept
 from runtime.sandbox import CallResult, CallStatus, Tier
 from runtime.sessions.accounts import Account
-from runtime.sessions.branches import Seed
+from runtime.sessions.branches import Before, NewFile, Seed
 from runtime.sessions.calls import Call
 from runtime.sessions.compiling import compile_aside
 from runtime.sessions.endings import (
@@ -32,11 +32,11 @@ from runtime.sessions.endings import (
     result_of,
     what_follows,
 )
-from runtime.sessions.files import FILE_SECONDS, unwritten
 from runtime.sessions.places import Claim, Place, Places, Wish
 from runtime.sessions.profiles import joined
 from runtime.sessions.purity import Need
 from runtime.sessions.request import Request
+from runtime.sessions.supplies import Supplies, unwritten
 
 ORDER = {tier: place for place, tier in enumerate(Tier)}
 RETRIES = 2
@@ -47,7 +47,6 @@ UNREPEATABLE = (
 )
 BROKER_GONE = "the broker of this session's sandbox is gone, and its state with it"
 ALL_SNAPSHOTS = "all {snapshots} snapshots of this session have been taken"
-NOTHING_KEPT = "nothing was kept of this session before a call"
 TAKE_A_NEW_ONE = "Open a new session; it starts a broker again where there is none."
 
 
@@ -65,11 +64,7 @@ class Placement:
         """`wish` names the session, its caller and its priority; the rest of it follows the seed."""
         self.tier, self.preload = seed.tier, seed.preload
         self._history, self._origin = list(seed.history), seed.origin
-        self._files = seed.files
-        self._supplying = False
-        """Its files are on their way to a fresh sandbox."""
-        self._before: Seed | SandboxError | None = None
-        """What is kept of the moment before a call."""
+        self._supplies, self._before = Supplies(seed.files, wish), Before()
         self._wish, self._places, self._account = wish, places, account
         self._answered, self._failed = answered, failed
         self._call: Call | None = None
@@ -99,7 +94,8 @@ class Placement:
         if self._claim is not None:
             self._claim.cancel()
             self._claim = None
-        self._asking = self._supplying = False
+        self._asking = False
+        self._supplies.stop()
         place, self._place = self._place, None
         if place is not None:
             place.leave()
@@ -109,7 +105,7 @@ class Placement:
         self._call = None
         self.leave()
         self._release()
-        self._give_up_before()
+        self._before.give_up()
 
     def fork(self, n: int, done: Callable[[list[Seed] | SandboxError], None], *, undo: bool = False) -> None:
         """What `n` sessions need to begin with this one's names, or with those before the call that was kept. No call
@@ -117,8 +113,7 @@ class Placement:
         if self._broken is not None:
             done(self._broken)
         elif undo:
-            before = self._before
-            done(before.times(n) if isinstance(before, Seed) else before or BadRequestError(NOTHING_KEPT))
+            done(self._before.seeds(n))
         elif self._at_its_beginning or self._place is None:
             done(self._seed.times(n))
         elif self._place.worker.state != "ready":
@@ -127,60 +122,55 @@ class Placement:
             done(LimitError(ALL_SNAPSHOTS.format(snapshots=self._places.limits.snapshots)))
         else:
             self._account.snapshots += 1
-            begin = Seed(Tier.SANDBOX, self.preload, files=self._files)
+            begin = Seed(Tier.SANDBOX, self.preload, files=self._supplies.files)
             self._places.snapshot(self._place.worker, lambda kept: done(begin.at(kept, n, self._places.forget_soon)))
 
     @property
     def _at_its_beginning(self) -> bool:
         """What a seed tells is all that there is; otherwise it takes a snapshot."""
-        return self.tier is not Tier.SANDBOX or self._place is None or self._supplying
+        return self.tier is not Tier.SANDBOX or self._place is None or self._supplies.under_way
 
     @property
     def _seed(self) -> Seed:
-        return Seed(self.tier, self.preload, tuple(self._history), self._origin, self._files)
+        return Seed(self.tier, self.preload, tuple(self._history), self._origin, self._supplies.files)
 
     # what is kept of the moment before a call
 
     def _keep(self, call: Call) -> None:
-        self._give_up_before()
+        self._before.give_up()
         place = self._place
         if self._at_its_beginning or place is None:
-            [self._before] = self._seed.times(1)
+            self._before.keep(self._seed.times(1)[0])
             self._go()
         elif place.worker.state != "ready":
-            self._before = InfrastructureError("the session's sandbox had ended before the call, its state with it")
+            self._before.keep(InfrastructureError("the sandbox had ended before the call, and its state with it"))
             self._go()
         elif self._account.snapshots >= self._places.limits.snapshots:
-            self._before = LimitError(ALL_SNAPSHOTS.format(snapshots=self._places.limits.snapshots))
+            self._before.keep(LimitError(ALL_SNAPSHOTS.format(snapshots=self._places.limits.snapshots)))
             self._go()
         else:
             self._account.snapshots += 1
             self._places.snapshot(place.worker, partial(self._kept, call))
 
     def _kept(self, call: Call, kept: Kept | SandboxError) -> None:
-        begin = Seed(Tier.SANDBOX, self.preload, files=self._files)
+        begin = Seed(Tier.SANDBOX, self.preload, files=self._supplies.files)
         seeds = begin.at(kept, 1, self._places.forget_soon)
         if call is self._call:
-            self._before = seeds if isinstance(seeds, SandboxError) else seeds[0]
+            self._before.keep(seeds if isinstance(seeds, SandboxError) else seeds[0])
             self._go()
         elif isinstance(seeds, list):  # the session has ended meanwhile
             seeds[0].release()
 
-    def _give_up_before(self) -> None:
-        before, self._before = self._before, None
-        if isinstance(before, Seed):
-            before.release()
-
     @property
     def _emptied(self) -> str:
-        return EMPTY_BUT_FILES if self._files else EMPTY
+        return EMPTY_BUT_FILES if self._supplies.files else EMPTY
 
     # to a place
 
     def _go(self) -> None:
         """Carries the call on, by way of whatever is missing."""
         call = self._call
-        if call is None or self._supplying:
+        if call is None or self._supplies.under_way:
             return
         if self._broken is not None:
             self._fail(self._broken)
@@ -236,36 +226,18 @@ class Placement:
         self._account.placed(place.worker, alone=self.tier is Tier.SANDBOX)
         fresh = self._origin is None
         self._release()
-        if fresh and self._files:
-            self._supplying = True
-            self._supply(place, 0)
+        if fresh and self._supplies.files:
+            self._supplies.begin(place, self._supplied)
         else:
             self._go()
 
-    def _supply(self, place: Place, number: int) -> None:
-        """Writes this file and those after it, then goes on."""
-        if number == len(self._files):
-            self._supplying = False
+    def _supplied(self, failed: tuple[NewFile, Ending] | None) -> None:
+        if failed is None:
             self._go()
-            return
-        name, data = self._files[number]
-
-        def done(ending: Ending) -> None:
-            if place is not self._place:
-                return
-            self._request = None
-            if ending.kind is Kind.OK:
-                self._supply(place, number + 1)
-            elif ending.kind is Lost.BROKER:
-                self._break()
-            else:
-                self._break_with(unwritten(name, ending))
-
-        body = write_body(f"/work/{name}", data)
-        wish = self._wish
-        request = Request(Op.WRITE, place.number, body, FILE_SECONDS, done, wish.caller, wish.priority)
-        self._request = request
-        place.worker.turn(request)
+        elif failed[1].kind is Lost.BROKER:
+            self._break()
+        else:
+            self._break_with(unwritten(*failed))
 
     def _release(self) -> None:
         if self._origin is not None:

@@ -30,6 +30,7 @@ class ThreadSession:
         self.id = f"thread-{number}"
         self.tier = tier
         self.names: dict[str, object] = dict(names or {})
+        self.before: dict[str, object] = {}
         self.calls = 0
         self.closed = False
         self._thread = ThreadPoolExecutor(1)
@@ -41,9 +42,11 @@ class ThreadSession:
     def start(self, code: str, *, seconds: float | None = None, keep: bool = False) -> Future[CallResult]:
         if self.closed:
             raise BadRequestError(f"{self.id} is closed")
-        return self._thread.submit(self._run, code)
+        return self._thread.submit(self._run, code, keep)
 
-    def _run(self, code: str) -> CallResult:
+    def _run(self, code: str, keep: bool) -> CallResult:
+        if keep:
+            self.before = dict(self.names)
         began, said = time.monotonic(), io.StringIO()
         if "open(" in code:
             self.tier = Tier.SANDBOX
@@ -61,7 +64,7 @@ class ThreadSession:
         )
 
     def fork(self, n: int, *, undo: bool = False) -> list[ThreadSession]:
-        return [ThreadSession(number, self.tier, self.names) for number in range(n)]
+        return [ThreadSession(number, self.tier, self.before if undo else self.names) for number in range(n)]
 
     def close(self) -> None:
         self.closed = True
@@ -84,7 +87,7 @@ class ThreadPool:
     ) -> ThreadSession:
         if len(self.sessions) >= self.most:
             raise BusyError("too many sessions wait", hint="come back later")
-        session = ThreadSession(len(self.sessions), tier)
+        session = ThreadSession(len(self.sessions), tier, {"files": dict(files)} if files else {})
         self.sessions.append(session)
         return session
 

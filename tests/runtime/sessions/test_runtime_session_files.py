@@ -49,3 +49,9 @@ def test_a_name_that_is_none_is_refused_before_anything_starts(pool: Sessions, n
 def test_files_that_leave_no_room_are_refused_before_anything_starts(pool: Sessions) -> None:
     with pytest.raises(LimitError, match="leave no room"):
         pool.open(files={"a": bytes(2 << 20), "b": bytes(2 << 20)})
+
+
+def test_files_that_fill_work_almost_to_its_end_are_all_there(pool: Sessions) -> None:
+    most = (pool.limits.work_mib << 20) - 8_192
+    with pool.open(files={"most": bytes(most)}) as session:
+        assert says(session, LOOK) == f"most {most}\n"
