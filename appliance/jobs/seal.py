@@ -57,10 +57,11 @@ def seal_of(read: Read, key: PublicKey | None = None) -> Attested:
     if envelope is None:
         raise BundleError("there is no seal in it", hint="Get the sealed bundle from where it is from.")
     try:
-        found = stated(envelope, key or _named(envelope), SEALED)
+        signed_with = key or _named(envelope)
+        found = stated(envelope, signed_with, SEALED)
     except Refused as error:
         raise BundleError(f"the seal does not hold: {error}", hint=error.hint) from error
-    if key is not None and found.predicate.get("key") != key.line:
+    if found.predicate.get("key") != signed_with.line:
         raise BundleError("the seal names another key than the one that signed it", hint="Get the bundle once more.")
     here = {name: sha256(content) for name, content in _sealed(read).items()}
     there = dict(found.subjects)

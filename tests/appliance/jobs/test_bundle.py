@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from bundle_kit import KEY, KINDS, QUESTION, SPEC, TRANSCRIPT, VERSIONS, clean
+from bundle_kit import KEY, KINDS, QUESTION, SPEC, TRANSCRIPT, VERSIONS, clean, sealed
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -273,6 +273,35 @@ def test_what_a_bundle_cannot_hold_is_refused_before_anything_is_written(tmp_pat
     with pytest.raises(BundleError):
         written(tmp_path / "bundle", verdict, answer="6" * (LARGEST["artifact.txt"] + 1))
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"../x": b""},
+        {"a/b": b""},
+        {".hidden": b""},
+        {"": b""},
+        {"a\n": b""},
+        {"x" * 101: b""},
+        {f"{n}.csv": b"" for n in range(17)},
+        {"large.bin": bytes((8 << 20) + 1)},
+        {f"{n}.bin": bytes(7 << 20) for n in range(5)},
+    ],
+    ids=["up", "deep", "hidden", "nameless", "a line", "long", "many", "large", "large together"],
+)
+def test_files_that_a_bundle_cannot_hold_are_refused(tmp_path: Path, files: dict[str, bytes]) -> None:
+    with pytest.raises(BundleError):
+        sealed(tmp_path / "bundle", files=files)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_transcript_that_would_fill_the_memory_is_refused_by_both_sides(bundle: Path, tmp_path: Path) -> None:
+    text = "[," * 4_100_000
+    with pytest.raises(BundleError, match="parts"):
+        sealed(tmp_path / "new", transcript=[{"parent": None, "role": "user", "text": text, "sampled": False}])
+    rewritten(bundle, {"transcript.json": b"[" + b"[]," * 4_100_000 + b"[]]\n"})
+    assert any("parts" in reason for reason in check_bundle(bundle).reasons)
 
 
 def test_writing_again_replaces_and_leaves_nothing_beside(tmp_path: Path, verdict: Verdict) -> None:

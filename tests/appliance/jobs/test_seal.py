@@ -17,7 +17,8 @@ from appliance.jobs import archive
 from appliance.jobs.bundle import pack, unpack
 from appliance.jobs.format import SEAL, BundleError
 from appliance.jobs.reading import read_bundle
-from appliance.jobs.seal import check_seal, sealed_with, write_seal
+from appliance.jobs.seal import SEALED, check_seal, sealed_with, write_seal
+from policies.attestation import state
 
 
 @pytest.fixture
@@ -98,6 +99,16 @@ def test_whoever_seals_anew_is_named_and_is_not_the_one_whose_key_is_given(bundl
     assert tiny(bundle)
 
 
+def test_a_seal_that_names_another_key_than_its_own_is_refused_with_every_key(bundle: Path) -> None:
+    found = check_seal(bundle, KEY.public)
+    for named in (signer("mallory").public.line, KEY.public.line + " comment", ""):
+        envelope = state(found.subjects, SEALED, {**found.predicate, "key": named}, KEY)
+        (bundle / SEAL).write_bytes(envelope)
+        for key in (KEY.public, signer("mallory").public, None):
+            assert ours(bundle, key), (named, key)
+        assert tiny(bundle), named
+
+
 def test_a_folder_and_its_one_file_are_the_same_bundle_both_ways(bundle: Path, packed: Path, tmp_path: Path) -> None:
     back = unpack(packed, tmp_path / "back")
     assert [(file.relative_to(back), file.read_bytes()) for file in files_of(back)] == [
@@ -150,6 +161,7 @@ def hostile(sound: bytes) -> dict[str, bytes]:
         "a name that leads outside": b"".join(archive.encode({**contents, "../x": b"x"})),
         "a name that leads outside of files": b"".join(archive.encode({**contents, "files/../x": b"x"})),
         "a name from the root": b"".join(archive.encode({**contents, "/etc/x": b"x"})),
+        "many members": b"".join(archive.encode({**contents, **{f"files/{n:02}": b"x" for n in range(17)}})),
         "a folder": b"".join(archive.encode({**contents, "files/": b""})),
         "a link": sound.replace(struct.pack("<I", 0o100644 << 16), struct.pack("<I", 0o120777 << 16), 1),
         "a bomb": member(b"artifact.txt", bomb, method=8, claimed=1 << 32 - 1) + sound[local_end:],
