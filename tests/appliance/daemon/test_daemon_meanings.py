@@ -84,7 +84,7 @@ def word(job: Job, person: str = "ada", *, key: str = "", shown: Page | None = N
     return seal(made.payload(), MEANING, signer(key or person))
 
 
-def solve(core: Core, job: Job, *, meaning: Meaning | None = None) -> Path:
+def solve(core: Core, job: Job, *, meaning: Meaning | None = None, verdict: Verdict = PASSED) -> Path:
     """As the worker does: the bundle, its record, the job's end."""
     folder = core.data / "artifacts" / job.id
     manifest = write_bundle(
@@ -92,10 +92,10 @@ def solve(core: Core, job: Job, *, meaning: Meaning | None = None) -> Path:
         answer="6",
         question=job.question,
         spec=job.spec,
-        verdict=PASSED,
+        verdict=verdict,
         transcript=[],
         versions={},
-        statement=statement(job.model_copy(update={"meaning": meaning}), PASSED),
+        statement=statement(job.model_copy(update={"meaning": meaning}), verdict),
         solved_by="policy model",
         meaning=meaning,
     )
@@ -107,7 +107,7 @@ def solve(core: Core, job: Job, *, meaning: Meaning | None = None) -> Path:
             manifest=manifest,
             answer="6",
             weights="",
-            verdict=PASSED,
+            verdict=verdict,
             created=NOW,
         )
     )
