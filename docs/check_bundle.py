@@ -103,9 +103,9 @@ def check(found: dict[str, bytes], public_key: bytes) -> None:
     require(statement["_type"] == "https://in-toto.io/Statement/v1", "it is no statement")
     require(statement["predicateType"] == "urn:assay:bundle:2", "it is of another format")
     require(statement["predicate"]["key"] == line.decode(), "it names another key")
-    named = [(one["name"], one["digest"]["sha256"]) for one in statement["subject"]]
     here = [(name, hashlib.sha256(data).hexdigest()) for name, data in sorted(found.items()) if name != "seal.json"]
-    require(named == here, "the files are not those that were sealed")
+    named = [{"name": name, "digest": {"sha256": digest}} for name, digest in here]
+    require(statement["subject"] == named, "the files are not those that were sealed")
     files = [
         {"bytes": len(found[name]), "name": name, "sha256": digest} for name, digest in here if name != "manifest.json"
     ]

@@ -17,7 +17,7 @@ from appliance.jobs.bundle import put_into
 from appliance.jobs.format import SEAL, STATEMENT, VERDICT, VERSIONS, BundleError, sha256, strict
 from appliance.jobs.reading import Read, read_bundle
 from policies.attestation import Attested, state, stated
-from policies.envelopes import PublicKey, Signer
+from policies.envelopes import PublicKey, Signer, opened, payload_of
 from policies.refusals import Refused
 
 SEALED = "urn:assay:bundle:2"
@@ -71,7 +71,18 @@ def seal_of(read: Read, key: PublicKey | None = None) -> Attested:
             f"the seal is about other bytes: {', '.join(map(ascii, changed)) or read.wrong[0]}",
             hint="Get the bundle once more.",
         )
+    if not _in_one_form(envelope, here):
+        raise BundleError("the seal is not written in its one form", hint="Get the bundle once more.")
     return found
+
+
+def _in_one_form(envelope: bytes, subjects: Mapping[str, str]) -> bool:
+    """Whether it has one signature, and states nothing beside what `write_seal` writes."""
+    read = opened(envelope)
+    statement = payload_of(read)
+    described = [{"digest": {"sha256": subjects[name]}, "name": name} for name in sorted(subjects)]
+    fields = {"_type", "subject", "predicateType", "predicate"}
+    return len(read.signers) == 1 and statement.keys() == fields and statement["subject"] == described
 
 
 def sealed_with(found: Attested) -> PublicKey:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import random
 import shutil
 import stat
 import struct
 import zipfile
 import zlib
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from bundle_kit import KEY, TINY, ours, sealed, signer, tiny
@@ -18,7 +22,8 @@ from appliance.jobs.bundle import pack, unpack
 from appliance.jobs.format import SEAL, BundleError
 from appliance.jobs.reading import read_bundle
 from appliance.jobs.seal import SEALED, check_seal, sealed_with, write_seal
-from policies.attestation import state
+from policies.attestation import IN_TOTO, state
+from policies.envelopes import canonical, seal, sign_too
 
 
 @pytest.fixture
@@ -107,6 +112,43 @@ def test_a_seal_that_names_another_key_than_its_own_is_refused_with_every_key(bu
         for key in (KEY.public, signer("mallory").public, None):
             assert ours(bundle, key), (named, key)
         assert tiny(bundle), named
+
+
+OTHERWISE: dict[str, Callable[[dict[str, Any]], object]] = {
+    "another digest too": lambda said: said["subject"][0]["digest"].update(sha512="00"),
+    "a field of a file": lambda said: said["subject"][0].update(uri="x"),
+    "an unknown field of a file": lambda said: said["subject"][0].update(zzz="x"),
+    "another order": lambda said: said["subject"].reverse(),
+    "a file twice": lambda said: said["subject"].append(said["subject"][0]),
+    "a file more": lambda said: said["subject"].append({"name": "zzz", "digest": {"sha256": "00" * 32}}),
+    "a file less": lambda said: said["subject"].pop(),
+    "capital digits": lambda said: said["subject"][0]["digest"].update(sha256="AB" * 32),
+    "another statement": lambda said: said.update(_type="https://in-toto.io/Statement/v0.1"),
+    "format 1": lambda said: said.update(predicateType="urn:assay:bundle:1"),
+    "a field more": lambda said: said.update(zzz=1),
+    "a field by another name": lambda said: said.update(predicate_type=said.pop("predicateType")),
+    "no key": lambda said: said["predicate"].pop("key"),
+    "a list": lambda said: said.update(predicate=[1]),
+}
+
+
+@pytest.mark.parametrize("change", OTHERWISE.values(), ids=OTHERWISE.keys())
+def test_the_checkers_agree_about_what_the_keys_holder_wrote_otherwise(bundle: Path, change: Any) -> None:
+    said = json.loads(base64.b64decode(json.loads((bundle / SEAL).read_bytes())["payload"]))
+    (bundle / SEAL).write_bytes(seal(canonical(said), IN_TOTO, KEY))
+    assert ours(bundle) == tiny(bundle) == ""
+    change(said)
+    (bundle / SEAL).write_bytes(seal(canonical(said), IN_TOTO, KEY))
+    assert ours(bundle)
+    assert ours(bundle, None)
+    assert tiny(bundle)
+
+
+def test_a_seal_to_which_somebody_added_a_signature_is_refused(bundle: Path) -> None:
+    (bundle / SEAL).write_bytes(sign_too((bundle / SEAL).read_bytes(), signer("mallory")))
+    assert ours(bundle)
+    assert ours(bundle, None)
+    assert tiny(bundle)
 
 
 def test_a_folder_and_its_one_file_are_the_same_bundle_both_ways(bundle: Path, packed: Path, tmp_path: Path) -> None:
