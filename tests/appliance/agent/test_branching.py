@@ -14,7 +14,8 @@ from appliance.agent.loop import Agent, Assignment
 from appliance.learning.batches import sample
 from appliance.learning.recipe import AgentBudget
 from appliance.records import Ended, Purpose, Role, Rollout, ToolStatus
-from runtime.sandbox import SessionPool, Tier
+from runtime.errors import LimitError
+from runtime.sandbox import Session, SessionPool, Tier
 
 BUDGET = AgentBudget(max_tokens=600, max_calls=4, max_result_chars=60)
 BEGIN = {
@@ -214,3 +215,40 @@ def test_a_question_without_room_for_an_answer_ends_as_one_and_is_told(codec: Co
     told: list[Ended] = []
     agent.roll([asked(0, prompt="gcd of 12 and 18? " * 9)], lambda rollout: told.append(rollout.ended))
     assert told == [Ended.TOKENS]
+
+
+class Unforkable:
+    """A session of which no branch can be had."""
+
+    def __init__(self, real: Session) -> None:
+        self._real = real
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._real, name)
+
+    def fork(self, n: int, *, undo: bool = False) -> list[Session]:
+        raise LimitError("all snapshots of this session have been taken")
+
+
+class UnforkablePool:
+    def __init__(self, real: SessionPool) -> None:
+        self._real = real
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._real, name)
+
+    def open(self, **asked: object) -> Unforkable:
+        return Unforkable(self._real.open(**asked))  # type: ignore[arg-type]
+
+
+def test_an_attempt_that_cannot_branch_goes_on_as_without_and_that_is_said(
+    codec: Codec, sessions: SessionPool, caplog: pytest.LogCaptureFixture
+) -> None:
+    script = [codec.call("print(1)"), codec.call("1 / 0"), codec.call("1 / 0"), codec.final("1")]
+    pool = UnforkablePool(sessions)
+    agent = Agent(ScriptedEngine({0: script}), pool, codec, BUDGET, time.monotonic)  # type: ignore[arg-type]
+    rollouts = agent.roll([asked(0)], branching=Branching(1, 1))
+    assert [rollout.ended for rollout in rollouts] == [Ended.ANSWERED]
+    assert [record.message for record in caplog.records] == [
+        "job-1.0 could not branch: all snapshots of this session have been taken"
+    ]
