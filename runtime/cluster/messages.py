@@ -23,7 +23,7 @@ from runtime.errors import (
 from runtime.profile import BackendName
 from runtime.sandbox import CallResult, ExecResult, FileKind, Limits, Priority, SnapshotId, Tier, Usage
 
-PROTOCOL = 2
+PROTOCOL = 3
 What = Literal["run", "exec", "write", "read", "list", "snapshot", "prepare", "restore", "fork", "measure"]
 ErrorName = Literal["bad_request", "limit", "busy", "refused", "infrastructure"]
 _ERRORS: dict[ErrorName, type[SandboxError]] = {
