@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -172,6 +175,35 @@ def test_a_solver_answers_and_the_bundle_says_so(place: Place, shared: Equipment
     told = json.loads((folder / "transcript.json").read_text())
     assert told[-1]["text"] == artifact.answer
     assert not any(entry["sampled"] for entry in told)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", SOLVED)
+def test_its_bundle_passes_in_a_fresh_process_that_knows_no_daemon(place: Place, tmp_path: Path, kind: str) -> None:
+    place.solver.solve(asked(SOLVED[kind], place.data), [])
+    home = tmp_path / "home"
+    home.mkdir()
+    alone = ["unshare", "--net"] if os.geteuid() == 0 else []
+    ended = subprocess.run(
+        [
+            *alone,
+            sys.executable,
+            "-I",
+            "-m",
+            "appliance.cli.main",
+            "verify",
+            "--json",
+            str(place.data / "artifacts/j1"),
+        ],
+        env={"HOME": str(home), "PATH": "/usr/bin:/bin"},
+        cwd=home,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    report = json.loads(ended.stdout)
+    assert (ended.returncode, report["ok"]) == (0, True), report["reasons"]
 
 
 @pytest.mark.parametrize("kind", UNSOLVED)
