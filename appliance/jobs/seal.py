@@ -30,13 +30,13 @@ def write_seal(folder: Path, signer: Signer, *, made_at: str) -> Path:
         raise BundleError(f"{folder} is no whole bundle: {read.wrong[0]}", hint="Write it once more.")
     contents = _sealed(read)
     verdict, versions, said = (strict(contents[name]) for name in (VERDICT, VERSIONS, STATEMENT))
-    weights = versions.get("weights")
+    weights, where = versions.get("weights"), versions.get("environment")
     predicate = {
         "verdict": {name: str(verdict[name]) for name in ("outcome", "verifier", "version")},
         "solvedBy": str(said["solved_by"]),
         "model": str(weights.get("manifest", "") if isinstance(weights, dict) else weights or ""),
         "policy": str(versions.get("policy", "")),
-        "environment": sha256(contents[VERSIONS]),
+        "environment": str(where.get("digest", "") if isinstance(where, dict) else ""),
         "madeAt": made_at,
         "key": signer.public.line,
     }

@@ -77,9 +77,11 @@ def standings(report: BundleReport) -> list[Stands]:
 
 def lineage(report: BundleReport) -> Iterator[tuple[str, str]]:
     """Everything that the maker says about how it was made, by name; inner names behind a dot."""
-    yield from _flat("", report.made_with)
-    if report.seal is not None:
-        yield "environment (digest)", report.seal.environment
+    made = dict(report.made_with)
+    where = made.get("environment")
+    if isinstance(where, dict) and isinstance(where.get("packages"), dict):
+        made["environment"] = {**where, "packages": f"{len(where['packages'])}, in versions.json"}
+    yield from _flat("", made)
 
 
 def _flat(before: str, value: Any) -> Iterator[tuple[str, str]]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import platform
 from collections.abc import Mapping
 from importlib import metadata
 from typing import Any
 
 from appliance import __version__
+from appliance.jobs.format import canonical, sha256
 from appliance.records import Checkpoint
 
 TOOLS = ("sympy", "mpmath", "torch", "transformers", "tokenizers", "pydantic")
@@ -20,6 +22,7 @@ def versions(weights: Checkpoint | None, policy: str, sandbox: str) -> dict[str,
         "python": platform.python_version(),
         "tools": {name: metadata.version(name) for name in TOOLS},
         "sandbox": sandbox,
+        "environment": environment(),
         "weights": None
         if weights is None
         else {
@@ -32,6 +35,18 @@ def versions(weights: Checkpoint | None, policy: str, sandbox: str) -> dict[str,
         },
         "policy": policy,
     }
+
+
+@functools.cache
+def environment() -> dict[str, Any]:
+    """The machine and all that is installed beside this program; `digest` is over the rest of it."""
+    found = {
+        "architecture": platform.machine(),
+        "kernel": platform.release(),
+        "libc": " ".join(platform.libc_ver()),
+        "packages": {one.name: one.version for one in metadata.distributions()},
+    }
+    return {**found, "digest": sha256(canonical(found))}
 
 
 def answered_with(versions: Mapping[str, Any], weights: str) -> dict[str, Any]:
