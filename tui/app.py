@@ -189,7 +189,8 @@ class AssayApp(App[None]):
             else:
                 for job in snapshot.jobs:
                     if job.id == key:
-                        return job_detail(job)
+                        made = {artifact.id: artifact for artifact in snapshot.artifacts}
+                        return job_detail(job, made.get(job.artifact or ""))
         return plain(EMPTY[name], DIM)
 
     def _table(self, name: str) -> RecordTable:

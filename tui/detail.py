@@ -6,7 +6,17 @@ import json
 
 from rich.text import Text
 
-from appliance.client import CanaryView, CheckpointView, Decision, Job, RolloutView, Spec, ToolCall, Verdict
+from appliance.client import (
+    Artifact,
+    CanaryView,
+    CheckpointView,
+    Decision,
+    Job,
+    RolloutView,
+    Spec,
+    ToolCall,
+    Verdict,
+)
 from tui.marks import BAD, DECISIONS, DIM, GATES, GOOD, JOBS, STRONG, VERDICTS, marked, percent, plain, short
 from tui.rows import figure_text
 
@@ -90,16 +100,29 @@ def decision_detail(decision: Decision) -> Text:
     return text
 
 
-def job_detail(job: Job) -> Text:
+def job_detail(job: Job, artifact: Artifact | None = None) -> Text:
     text = Text()
     text.append_text(marked(JOBS[job.state]))
     text.append_text(plain(f"  {job.id}", DIM))
     text.append("\n")
     _field(text, "question", job.question)
     _field(text, "checked by", spec_text(job.spec))
-    _field(text, "attempts", str(job.attempts))
+    for file in job.files:
+        _field(text, "file", f"{file.name}, {file.bytes} bytes")
+    _field(text, "attempts", f"{job.attempts}, {job.tries_done} tries done")
+    _field(text, "priority", str(job.priority))
+    if job.deadline:
+        _field(text, "deadline", job.deadline)
+    if job.budget_seconds:
+        _field(text, "budget", f"{job.spent_seconds:.0f} of {job.budget_seconds:g} s")
+    if job.step:
+        _field(text, "now", job.step)
     if job.reason:
         _field(text, "reason", job.reason)
+    if job.solved_by:
+        _field(text, "solved by", job.solved_by)
+    for claim in artifact.statement if artifact is not None else ():
+        _field(text, claim.standing.value, f"{claim.part} ({claim.by})")
     if job.artifact:
         _field(text, "artifact", f"{job.artifact}  (assay verify re-checks it)", GOOD)
     for tried in job.tried:

@@ -19,15 +19,16 @@ from appliance.client import (
     ToolStatus,
     WorkerStatus,
 )
-from appliance.records import Canary, CanaryState, CycleState
+from appliance.records import Artifact, Canary, CanaryState, Claim, CycleState, JobState, Standing
 from policies.canary import Counts
 from policies.policy import load
 from runtime.sandbox import Usage
-from tui.detail import model_detail, rollout_detail
+from tui.detail import job_detail, model_detail, rollout_detail
 from tui.marks import call_marks, plain, sparkline
 from tui.progress import cycle_text
-from tui.rows import figure_text
+from tui.rows import figure_text, job_row
 from tui.snapshot import Snapshot
+from verifiers.verdict import Outcome, Verdict
 
 
 def snapshot(**changes: object) -> Snapshot:
@@ -168,3 +169,34 @@ def test_a_model_that_is_tried_beside_the_champion_says_how_it_does(tmp_path) ->
     assert "beside" not in model_detail(CheckpointView(checkpoint=model, aliases=(), decision=None), other).plain
     working = shown.model_copy(update={"canary": canary.model_copy(update={"state": CanaryState.REPLAY})})
     assert "works earlier jobs again, 0 to go" in working.words
+
+
+def test_a_job_says_what_is_done_now_and_then_who_solved_it_and_what_carries_the_answer() -> None:
+    running = made.job("1", JobState.RUNNING, step="attempt 3 of 16", tries_done=2, budget_seconds=60.0)
+    assert [cell.plain for cell in job_row(running).cells][1:] == [
+        "question",
+        "5",
+        "running",
+        "find x with 7x+3=45",
+        "attempt 3 of 16",
+    ]
+    assert "attempts  16, 2 tries done" in job_detail(running).plain
+    solved = made.job("1", JobState.SOLVED, solved_by="z3 4.13", artifact="job-1")
+    claim = Claim(part="that the answer meets the check", standing=Standing.PROVED, by="\x1b]0;z3")
+    artifact = Artifact(
+        id="job-1",
+        job="job-1",
+        folder="artifacts/job-1",
+        manifest="0" * 64,
+        answer="6",
+        weights="",
+        verdict=Verdict(
+            outcome=Outcome.PASS, score=1.0, verifier="predicate", version="1", reason="holds", seconds=0.1
+        ),
+        solved_by="z3 4.13",
+        statement=(claim,),
+        created=made.at(0),
+    )
+    text = job_detail(solved, artifact).plain
+    assert "z3 4.13" in text
+    assert "that the answer meets the check (\\x1b]0;z3)" in text
