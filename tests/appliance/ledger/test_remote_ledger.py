@@ -110,12 +110,19 @@ def test_a_worker_can_neither_approve_nor_replace_what_is_in_service(ledger: Sql
         remote = RemoteLedger(line)
         with pytest.raises(LedgerError, match="does not put models into service"):
             remote.put_approval(made.approval())
+        with pytest.raises(LedgerError, match="does not put models into service"):
+            remote.put_canary(made.canary())
         remote.set_aliases({"champion": made.digest(1)}, "the first one", made.AT)
-        for moves in ({"champion": made.digest(1)}, {"champion": None}, {"previous": made.digest(1)}):
+        for moves in (
+            {"champion": made.digest(1)},
+            {"champion": None},
+            {"previous": made.digest(1)},
+            {"canary": made.digest(1)},
+        ):
             with pytest.raises(LedgerError, match="does not put models into service"):
                 remote.set_aliases(moves, "by the trainer itself", made.AT)
         remote.set_aliases({"candidate": made.digest(1)}, "trained", made.AT)
-    assert ledger.approvals() == []
+    assert (ledger.approvals(), ledger.canaries()) == ([], [])
     assert ledger.alias("champion") == made.digest(1)
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from appliance.ledger.ledger import LedgerError
 from appliance.ledger.sqlite import SqliteLedger
-from appliance.records import CycleState, Event, JobFile, JobState, Meaning, Purpose
+from appliance.records import CanaryState, CycleState, Event, JobFile, JobState, Meaning, Purpose
 
 
 @pytest.fixture
@@ -351,3 +351,13 @@ def test_a_closed_ledger_says_so(tmp_path: Path) -> None:
         ledger.put_cycle(made.cycle())
     with pytest.raises(LedgerError, match="closed"):
         ledger.cycles()
+
+
+def test_the_newest_canary_comes_first_and_is_updated_in_place(ledger: SqliteLedger) -> None:
+    first, second = made.canary("canary-1", CanaryState.PASSED), made.canary("canary-2")
+    ledger.put_canary(first)
+    ledger.put_canary(second)
+    shared = second.model_copy(update={"state": CanaryState.SHARE, "share_since": made.AT})
+    ledger.put_canary(shared)
+    assert ledger.canaries() == [shared, first]
+    assert ledger.canaries(limit=1) == [shared]
