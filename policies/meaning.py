@@ -23,8 +23,6 @@ from policies.register import NAME, KnownKey, Register
 from policies.words import require_timely
 
 MEANING = f"{PREFIX}meaning+json"
-MOST_PAGE = 400_000
-"""Bytes of a page's JSON."""
 
 Digest = Field(pattern=r"^[0-9a-f]{64}$")
 Line = str

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from fractions import Fraction
 
-from appliance.jobs.probes import Probe, Shown, Tried, Try, distinct
+from appliance.jobs.probes import Probe, Shown, Tried, Try, distinct, refused
 from verifiers.answers.spec import AnswerSpec, ExactSpec, ExpressionSpec, IntegerSpec, PredicateSpec
 
 NUMBER = re.compile(r"(?P<sign>[+-]?)(?:(?P<whole>\d{1,40})(?:\.(?P<part>\d{1,40}))?(?:/(?P<under>\d{1,40}))?)")
@@ -21,13 +21,16 @@ WORD = re.compile(r"[A-Za-z]+")
 MOST_VALUES = 150
 SHOWN_VALUES = 8
 MASSES = ("kg", "g", "mg", "t")
+ITSELF = "the expected answer as it stands"
 Text = ExactSpec | IntegerSpec | ExpressionSpec | AnswerSpec
 
 
 def known_answer(spec: Text, answer: str | None, try_: Try) -> Shown:
     """For a check that has an expected answer. `answer` is what the job came to, if anything."""
     probes = [*_found(spec, answer), *(_written(spec, one) for one in _around(spec))]
-    return Shown(tuple(tried.look() for tried in try_(distinct(probes, _submitted(spec, spec.expected)))))
+    tried = try_(distinct(probes, _submitted(spec, spec.expected)))
+    first = refused(tried, ITSELF, "THE EXPECTED ANSWER ITSELF IS REFUSED")
+    return Shown(tuple(one.look() for one in tried), first)
 
 
 def _found(spec: Text | PredicateSpec, answer: str | None) -> list[Probe]:
@@ -46,7 +49,7 @@ def _submitted(spec: Text, text: str) -> str:
 def _around(spec: Text) -> Iterator[tuple[str, str, str]]:
     """Sort, how it is made, and the text of the answer."""
     expected = spec.expected
-    yield "example", "the expected answer as it stands", expected
+    yield "example", ITSELF, expected
     match spec:
         case ExactSpec():
             yield "example", "with white space around it", f"  {expected} "

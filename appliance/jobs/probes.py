@@ -8,7 +8,8 @@ from typing import Literal, NamedTuple
 from policies.meaning import Look
 from verifiers.spec import Spec
 
-SHOWN_TEXT = 1_500
+SHOWN_TEXT = 1_200
+"""Of a submission; this and the limits below are bytes of ASCII, with everything else escaped."""
 
 
 class Probe(NamedTuple):
@@ -61,7 +62,23 @@ class Shown(NamedTuple):
 
 
 def clip(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"
+    """As it is, or its beginning: a page has to fit into an envelope, whatever signs are in it."""
+    if len(text) <= most and text.isascii():
+        return text
+    size = 0
+    for place, character in enumerate(text):
+        size += len(character.encode("ascii", "backslashreplace"))
+        if size > most:
+            return text[:place] + "…"
+    return text
+
+
+def refused(tried: Sequence[Tried], what: str, said: str) -> tuple[str, ...]:
+    """A line to be shown first when the thing made this way, which has to be accepted, is not."""
+    found = next((one for one in tried if one.probe.what == what), None)
+    if found is None or found.accepted or found.outcome == "infra_error":
+        return ()
+    return (f"{said}: {clip(found.reason, 400)}",)
 
 
 def distinct(probes: Sequence[Probe], expected: str = "") -> list[Probe]:

@@ -6,13 +6,14 @@ The right program is the spec's reference, or what the job came to. Its neighbou
 
 from __future__ import annotations
 
-from appliance.jobs.probes import Probe, Shown, Try, distinct
+from appliance.jobs.probes import Probe, Shown, Try, distinct, refused
 from verifiers.errors import SpecError
 from verifiers.programs.mutants import chosen, mutants
 from verifiers.programs.spec import ProgramSpec
 from verifiers.programs.trivial import trivial
 
 MOST_MUTANTS = 8
+REFERENCE = "the reference"
 IDLE = (
     "a table of the visible examples",
     "a table of the visible runs",
@@ -28,7 +29,7 @@ def programs(spec: ProgramSpec, answer: str | None, try_: Try) -> Shown:
     probes: list[Probe] = []
     notes: list[str] = []
     if spec.reference:
-        probes.append(Probe("example", "the reference", spec, spec.reference))
+        probes.append(Probe("example", REFERENCE, spec, spec.reference))
     if answer is not None:
         probes.append(Probe("example", "the program that the job came to", spec, answer))
     idle = trivial(spec)
@@ -40,7 +41,9 @@ def programs(spec: ProgramSpec, answer: str | None, try_: Try) -> Shown:
         notes.append("only Python programs are changed: no neighbours of the right one were tried")
     else:
         probes += _neighbours(spec, right, notes)
-    return Shown(tuple(tried.look() for tried in try_(distinct(probes, right))), (), tuple(notes))
+    tried = try_(distinct(probes, right))
+    first = refused(tried, REFERENCE, "THE REFERENCE ITSELF IS REFUSED")
+    return Shown(tuple(one.look() for one in tried), first, tuple(notes))
 
 
 def _neighbours(spec: ProgramSpec, right: str, notes: list[str]) -> list[Probe]:

@@ -12,6 +12,7 @@ from appliance.jobs.answer_probes import number_in, values_for
 from appliance.jobs.meaning import MOST_LOOKS, page_of
 from appliance.jobs.smt_words import parts_of, source
 from appliance.records import Job, JobFile, JobState
+from policies.envelopes import canonical
 from policies.meaning import Look, Page
 from verifiers.smt.reader import CLAIM, read
 from verifiers.spec import SPEC, PredicateSpec, ProgramSpec, Spec
@@ -176,6 +177,19 @@ def test_the_page_is_the_same_each_time_and_another_for_another_check(page) -> N
     table = JobFile(name="a.csv", sha256="0" * 64, bytes=1)
     assert page(**fields).digest() != page(files=(table,), **fields).digest()
     assert page(**fields).digest() != page("7", **fields).digest()
+
+
+def test_an_expected_answer_that_the_check_itself_refuses_is_told_first(page) -> None:
+    found = page(kind="answer", expected="2/4", form="simplified")
+    assert found.first[0].startswith("THE EXPECTED ANSWER ITSELF IS REFUSED: ")
+    assert found.looks[1].accepted
+
+
+@pytest.mark.parametrize("sign", ["a", "\x1b", "🙂", "\u202e"])
+def test_a_page_fits_into_an_envelope_whatever_the_job_came_to(page, sign) -> None:
+    items = [{"item": "count", "name": f"{sign * 50}{number}", "of": "words", "least": 3} for number in range(100)]
+    found = page(f"Three plain words. {sign * 50_000}", asked=sign * 100_000, kind="checklist", items=items)
+    assert len(canonical(found.model_dump(mode="json"))) < 500_000
 
 
 def test_what_could_not_be_run_is_never_told_as_rejected() -> None:
