@@ -13,8 +13,25 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 Backend = Literal["gvisor", "nsjail"]
 Tier = Literal["shared", "process", "sandbox"]
 """From the least isolation to the most; all three are in a sandbox."""
-Check = Literal["exact", "integer", "expression", "predicate", "answer", "smt", "lean", "program", "checklist", "any"]
-"""How a job says that its answer is checked; `any` stands for each of them."""
+Check = Literal[
+    "exact",
+    "integer",
+    "expression",
+    "predicate",
+    "answer",
+    "smt",
+    "lean",
+    "program",
+    "checklist",
+    "question",
+    "claim",
+    "theorem",
+    "data",
+    "text",
+    "any",
+]
+"""How a job says that its answer is checked, or the kind that people know it as (docs/jobs.md); `any` stands for each
+of them."""
 Gate = Literal[
     "integrity",
     "freshness",

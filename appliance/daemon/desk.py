@@ -159,7 +159,7 @@ class JobDesk:
 
     def _queue(self, job: Job) -> Job:
         queued = self._ledger.job_counts().get(JobState.QUEUED.value, 0)
-        refused = job_refused(job.spec.kind, job.attempts, queued, self._policy().jobs)
+        refused = job_refused(job.spec.kind, job.attempts, queued, self._policy().jobs, kind=job.kind.value)
         if refused:
             self._say("governance", f"a job was refused: {refused}")
             raise RefusedByPolicyError(f"the policy does not admit this job: {refused}", hint=JOB_RULES)
