@@ -28,10 +28,11 @@ class ProgramSolver:
 
     @staticmethod
     def takes(job: Job) -> bool:
-        """Whether there is anything to search from: a Python function, and examples that were shown."""
+        """Whether there is anything to search from: a plain Python function, and examples that were shown."""
         spec = job.spec
-        plain = isinstance(spec, ProgramSpec) and spec.language == "python" and spec.function.isidentifier()
-        return plain and bool(examples(job))
+        if not isinstance(spec, ProgramSpec) or spec.language != "python" or spec.tool is not None or spec.driver:
+            return False
+        return spec.function.isidentifier() and bool(examples(job))
 
     def proposals(self, job: Job, tools: Tools, seconds: float) -> Generator[Proposal, None, None]:
         spec = job.spec

@@ -12,18 +12,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from short_nights import AT, SHORT
+from short_nights import AT, FIXTURE, SHORT
 
+from appliance.agent.dialect import Codec
 from appliance.jobs.check import check_bundle
-from appliance.jobs.solve import Solver
+from appliance.jobs.solve import Solver, attempts
 from appliance.jobs.solvers import solvers_for
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.places import load_policy
 from appliance.records import Job, JobFile, JobState
 from appliance.worker.equipment import Equipment
+from appliance.worker.seeds import derive
 from runtime.settings import RuntimeSettings
 from verifiers.checker import Checker
-from verifiers.checklists.spec import FormatItem, JsonItem
+from verifiers.checklists.spec import CountItem, FormatItem, JsonItem
 from verifiers.programs.spec import Example
 from verifiers.spec import ChecklistSpec, IntegerSpec, LeanSpec, PredicateSpec, ProgramSpec, SmtSpec, Spec
 
@@ -221,6 +223,31 @@ def test_what_no_solver_finds_waits_for_a_model_and_says_what_was_tried(place: P
     left = place.solver.solve(asked(case, place.data, budget=8), [])
     assert (left.state, left.solvers_done) == (JobState.QUEUED, True)
     assert case.says in "\n".join(left.tried)
+
+
+CONTRADICTION = (
+    CountItem(name="long", of="words", least=10),
+    CountItem(name="short", of="words", most=5),
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [*LEFT, "contradiction"])
+def test_what_nobody_finds_is_unsolved_once_a_model_was_asked(
+    place: Place, shared: Equipment, ledger: SqliteLedger, kind: str
+) -> None:
+    case = LEFT.get(kind) or Case("Write at length, and be brief.", ChecklistSpec(items=CONTRADICTION))
+    shared.engine.load(FIXTURE, "fixture")
+    codec = Codec.load(FIXTURE)
+    solver = Solver(
+        shared.agent(codec), codec, shared.checker, ledger, place.data, {}, lambda: AT, sessions=shared.sessions
+    )
+    job = asked(case, place.data, budget=8).model_copy(update={"attempts": 2})
+    ended = solver.solve(job, attempts(job, temperature=1.0, derive=derive, policy=shared.policy))
+    assert ended.state is JobState.UNSOLVED, ended.reason
+    assert case.says in "\n".join(ended.tried)
+    assert ended.tries_done >= 2
+    assert ledger.artifacts() == []
 
 
 def test_without_lean_a_theorem_has_failed_and_is_not_unsolved(

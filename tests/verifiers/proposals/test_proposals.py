@@ -14,6 +14,7 @@ from verifiers.spec import AnswerSpec, IntegerSpec, PredicateSpec, SmtSpec, Spec
 
 XY = "(declare-const x Int)(declare-const y Int)"
 BYTE = "(declare-const x (_ BitVec 8))"
+NEGATED = "(define-const reference (_ BitVec 8) (bvadd (bvnot x) #x01))"
 COUNTER = (
     "(declare-fun inv (Int) Bool)(declare-const x Int)(assert (! (and (inv 0) (=> (and (inv x) (< x 10)) (inv (+ x 1)))"
     " (=> (and (inv x) (>= x 10)) (= x 10))) :named goal))"
