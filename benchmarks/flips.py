@@ -1,11 +1,11 @@
 """Is every changed byte seen? In bundles of both forms by both checkers, in checkpoints, in the audit log, its export.
 
-`python benchmarks/flips.py [--flips N] [--seed N] [--every N] [--json FILE]`. Of a small object of each sort every bit
-of every byte is flipped, one at a time; of a large one N bytes at random get another value, half of them anywhere and
-half outside of its largest file, where names, sizes and signatures are. A flip counts as seen when the check that
-people use says no: for a bundle `assay verify` before it would run the verifier (with the maker's key for every second
-flip, and without) and `docs/check_bundle.py`. Exit code 1 when one is missed. `--every N` takes only each Nth byte of
-the small ones, `--large N` is the size of the large ones.
+`python benchmarks/flips.py [--flips N] [--seed N] [--every N] [--large N] [--only SORT] [--json FILE]`. Of a small
+object of each sort every bit of every byte is flipped, one at a time; of a large one N bytes at random get another
+value, half of them anywhere and half outside of its largest file, where names, sizes and signatures are. A flip counts
+as seen when the check that people use says no: for a bundle `assay verify` before it would run the verifier (with the
+maker's key for every second flip, and without) and `docs/check_bundle.py`. Exit code 1 when one is missed. `--every N`
+takes only each Nth byte of the small ones, `--large N` is the size of the large ones.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ from verifiers.spec import PredicateSpec
 from verifiers.verdict import Ground, Outcome, Verdict
 
 ROOT = Path(__file__).resolve().parents[1]
+SORTS = ("bundle", "checkpoint", "audit")
 AT = "2026-01-02T03:04:05+00:00"
 
 
@@ -220,27 +221,34 @@ def measured(
     return list(rows.values())
 
 
-def rows_of(work: Path, flips: int, every: int, large: int, seed: int) -> Iterator[Row]:
-    """All figures. `large` is about how many bytes the large objects have."""
+def rows_of(work: Path, flips: int, every: int, large: int, seed: int, only: str = "") -> Iterator[Row]:
+    """All figures, or those of one sort. `large` is about how many bytes the large objects have."""
     chance = random.Random(seed)
-    small = bundle(work / "small", 400)
-    big = bundle(work / "large", large)
-    for name, folder in (("small", small), ("large", big)):
-        for form, path in (("folder", folder), ("one file", pack(folder, folder.with_suffix(".zip")))):
-            where = every_bit(path, every) if name == "small" else at_random(path, flips, chance)
-            checks = {"assay verify": ours(path), "check_bundle.py": theirs(path)}
-            yield from measured(f"{name} bundle, {form}", path, checks, where)
-    write_folder(work / "step-000001", {"model.safetensors": bytes(range(256)) * 4, "config.json": b"{}\n"})
-    write_folder(work / "step-000002", {"model.safetensors": chance.randbytes(large), "config.json": b"{}\n"})
-    for name, folder in (("small", work / "step-000001"), ("large", work / "step-000002")):
-        where = every_bit(folder, every) if name == "small" else at_random(folder, flips, chance)
-        yield from measured(f"{name} checkpoint", folder, {"checkpoints.verify": checkpoint(folder)}, where)
-    for name, lines in (("small", audit_lines(6, "x")), ("large", audit_lines(max(6, large // 40_000), "y" * 39_000))):
-        for kind, make in (("audit log", audit), ("audit export", audit_export)):
-            file = work / f"{name} {kind}"
-            checks = {"audit.check": make(file, lines)}
-            where = every_bit(file, every) if name == "small" else at_random(file, flips, chance)
-            yield from measured(f"{name} {kind}", file, checks, where)
+    for size, kind, path, checks in objects(work, large, only):
+        where = every_bit(path, every) if size == "small" else at_random(path, flips, chance)
+        yield from measured(f"{size} {kind}", path, checks, where)
+
+
+def objects(work: Path, large: int, only: str) -> Iterator[tuple[str, str, Path, dict[str, Callable[[int], bool]]]]:
+    """Small or large, what it is, where it lies, and who looks at it."""
+    if only in ("", "bundle"):
+        for size, room in (("small", 400), ("large", large)):
+            folder = bundle(work / size, room)
+            for form, path in (("folder", folder), ("one file", pack(folder, folder.with_suffix(".zip")))):
+                yield size, f"bundle, {form}", path, {"assay verify": ours(path), "check_bundle.py": theirs(path)}
+    if only in ("", "checkpoint"):
+        for size, weights in (("small", bytes(range(256)) * 4), ("large", random.Random(0).randbytes(large))):
+            folder = work / f"step-{size}"
+            write_folder(folder, {"model.safetensors": weights, "config.json": b"{}\n"})
+            yield size, "checkpoint", folder, {"checkpoints.verify": checkpoint(folder)}
+    if only in ("", "audit"):
+        for size, lines in (
+            ("small", audit_lines(6, "x")),
+            ("large", audit_lines(max(6, large // 40_000), "y" * 39_000)),
+        ):
+            for kind, make in (("audit log", audit), ("audit export", audit_export)):
+                file = work / f"{size} {kind}"
+                yield size, kind, file, {"audit.check": make(file, lines)}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -248,13 +256,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--flips", type=int, default=10_000, help="random flips in each large object")
     parser.add_argument("--every", type=int, default=1, help="take each Nth byte of the small objects")
     parser.add_argument("--large", type=int, default=4_000_000, help="bytes of the large objects, about")
+    parser.add_argument("--only", default="", choices=SORTS, help="objects of this sort alone")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", type=Path, metavar="FILE")
     given = parser.parse_args(arguments)
     rows: list[Row] = []
     with tempfile.TemporaryDirectory() as work:
         print(f"{'object':<24}{'seen by':<20}{'bytes':>10}{'flips':>8}{'missed':>8}{'ms each':>9}")
-        for row in rows_of(Path(work), given.flips, given.every, given.large, given.seed):
+        for row in rows_of(Path(work), given.flips, given.every, given.large, given.seed, given.only):
             rows.append(row)
             each = 1e3 * row.seconds / max(1, row.flips)
             print(f"{row.what:<24}{row.by:<20}{row.bytes:>10}{row.flips:>8}{row.missed:>8}{each:>9.2f}", flush=True)
