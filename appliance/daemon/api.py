@@ -175,7 +175,7 @@ class Routes:
             raise NotThereError(f"there is no job {asked.path['id']!r}", hint="`assay jobs ls` lists them")
         artifact = self._core.ledger.artifact(job.artifact) if job.artifact else None
         bundle = str(self._core.data / artifact.folder) if artifact else None
-        return JobDetail(job=job, artifact=artifact, bundle=bundle)
+        return JobDetail(job=self._core.meanings.as_it_counts(job), artifact=artifact, bundle=bundle)
 
     def submit(self, asked: Asked) -> Answer:
         job = self._core.desk.submit(asked.body(SubmitJob))

@@ -2,9 +2,10 @@
 
 What always holds: a word counts only with the signature of a person's valid key over this job's question, check and
 files, in the words in which this daemon puts them; it is in the audit log before it is on the job, and what is refused
-is there too, by name. It never changes what was verified: the two are told apart in everything that goes out. A word
-that came too late for the bundle lies beside it, so that the bundle's bytes stay. A key that is revoked takes its words
-off the jobs that have not ended; from a bundle that was made nothing is taken back.
+is there too, by name. What somebody wrote into the database without a signature counts for nothing. A word never
+changes what was verified: the two are told apart in everything that goes out. One that came too late for the bundle
+lies beside it, so that the bundle's bytes stay. A key that is revoked takes its words off the jobs that have not ended;
+from a bundle that was made nothing is taken back.
 """
 
 from __future__ import annotations
@@ -15,15 +16,17 @@ from pathlib import Path
 
 from appliance.daemon.errors import NotThereError, RefusedByPolicyError
 from appliance.daemon.trust import Trust
-from appliance.jobs.content import content_of, files_in_words, meaning_file, not_asked
+from appliance.jobs.content import content_of, files_in_words, meaning_file, not_asked, read_word
 from appliance.jobs.format import MEANING, canonical
 from appliance.jobs.in_words import in_words, question_lines
 from appliance.ledger.audited import AuditedLedger
 from appliance.records import Event, Job, Meaning
+from policies.envelopes import PublicKey
 from policies.meaning import Asked
+from policies.refusals import Refused
 from policies.register import KnownKey
 
-LOOKED_AT = 100_000
+LOOKED_AT = 10_000
 """Jobs, newest first, among which those are that wait."""
 SETTLED = 1000
 """Jobs whose words are looked after when the daemon starts."""
@@ -43,6 +46,10 @@ class Meanings:
         found = (job for job in self._ledger.jobs(limit=LOOKED_AT) if self._waits(job))
         return [job for job, _ in zip(found, range(limit), strict=False)]
 
+    def as_it_counts(self, job: Job) -> Job:
+        """Without a word whose key is no valid person's by now, or that nobody signed: it counts for nothing."""
+        return job if job.meaning is None or self._counts(job) else job.model_copy(update={"meaning": None})
+
     def judge(self, name: str, envelope: bytes, now: str) -> Job:
         """Checks and records a signed word. Raises NotThereError, and RefusedByPolicyError with the reason's name."""
         with self._lock:
@@ -59,7 +66,7 @@ class Meanings:
                 words=in_words(job.spec),
                 valid_hours=self._trust.policy.promotion.approval.max_age_hours,
             )
-            before = job.meaning.envelope.encode() if job.meaning is not None else None
+            before = job.meaning.envelope.encode() if job.meaning is not None and self._counts(job) else None
             word, key = self._trust.hear_meaning(envelope, asked, before)
             meaning = Meaning(
                 verdict=word.verdict,
@@ -109,11 +116,17 @@ class Meanings:
             self.ended(job)
 
     def _waits(self, job: Job) -> bool:
-        return not (not_asked(job) or job.replay_of is not None or self._counts(job.meaning))
+        return not (not_asked(job) or job.replay_of is not None or self._counts(job))
 
-    def _counts(self, meaning: Meaning | None) -> bool:
-        key = self._trust.register.known(meaning.key) if meaning is not None else None
-        return key is not None and key.valid
+    def _counts(self, job: Job) -> bool:
+        """Whether there is a word, signed by a valid person's key, about what the job has; checked each time anew."""
+        key = self._trust.register.known(job.meaning.key) if job.meaning is not None else None
+        if job.meaning is None or key is None or not key.valid:
+            return False
+        try:
+            return read_word(job.meaning, content_of(job), PublicKey(key.key)).job == job.id
+        except Refused:
+            return False
 
     def _lay_beside(self, job: Job) -> None:
         artifact = self._ledger.artifact(job.artifact) if job.artifact and job.meaning is not None else None

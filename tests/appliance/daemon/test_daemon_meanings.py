@@ -251,6 +251,21 @@ def test_a_revoked_key_takes_its_words_off_what_has_not_ended(core) -> None:
     assert core.give_meaning(job.id, word(job, "bob")).meaning is not None
 
 
+def test_a_word_that_somebody_wrote_into_the_database_counts_for_nothing(core) -> None:
+    job = submit(core)
+    honest = core.give_meaning(job.id, word(job))
+    assert core.meanings.as_it_counts(honest) == honest
+    forged = json.loads(word(job, key="mallory"))
+    forged["signatures"][0]["keyid"] = signer("ada").public.fingerprint
+    envelope = json.dumps(forged, sort_keys=True, separators=(",", ":"))
+    for change in ({"envelope": envelope}, {"key": signer("mallory").public.fingerprint}, {"envelope": "{}"}):
+        made = core.ledger.put_meaning(job.id, honest.meaning.model_copy(update=change))
+        assert core.meanings.as_it_counts(made).meaning is None
+        assert [one.id for one in core.meanings.waiting(10)] == [job.id]
+    other = core.ledger.put_meaning(submit(core).id, honest.meaning)
+    assert core.meanings.as_it_counts(other).meaning is None
+
+
 def test_a_record_that_says_something_else_than_was_signed_is_found_out(core) -> None:
     job = submit(core)
     meaning = core.give_meaning(job.id, word(job, verdict="not_meant")).meaning
