@@ -210,10 +210,18 @@ class Core:
 
     # jobs
     def submit_job(
-        self, question: str, spec: Spec | None, *, attempts: int | None = None, seed: int = 0, name: str | None = None
+        self,
+        question: str,
+        spec: Spec | None,
+        *,
+        attempts: int | None = None,
+        seed: int = 0,
+        name: str | None = None,
+        solvers: bool = True,
     ) -> Job:
         """Queues a plain question; see `JobDesk.submit`."""
-        return self.desk.submit(SubmitJob(question=question, spec=spec, attempts=attempts, seed=seed), name=name)
+        asked = SubmitJob(question=question, spec=spec, attempts=attempts, seed=seed)
+        return self.desk.submit(asked, name=name, solvers=solvers)
 
     def has_job(self) -> bool:
         """Whether a worker would find a job to work on."""

@@ -27,6 +27,8 @@ NO_SPEC = (
     "(never shown to the agent), --spec, --claim, --statement, --checklist or --family"
 )
 JOB_RULES = "change the job, or let the owner change [jobs] in the policy"
+LOOK_AGAIN_SECONDS = 10.0
+"""At a job whose worker has yet to notice that its time is over."""
 WAITS = "waits for the first model in service: `assay cycle start`"
 
 
@@ -73,8 +75,9 @@ class JobDesk:
                 f"the file cannot be kept: {error.strerror}", hint="free some space on the disk"
             ) from error
 
-    def submit(self, wanted: SubmitJob, *, name: str | None = None) -> Job:
-        """Queues a job, under a name of its own if given; the job of that name when there is one already.
+    def submit(self, wanted: SubmitJob, *, name: str | None = None, solvers: bool = True) -> Job:
+        """Queues a job, under a name of its own if given; the job of that name when there is one already. Without
+        `solvers` it is for the model alone.
 
         Raises RequestError for what cannot be: no spec, or one that decides nothing, a deadline that has passed, files
         that are not there. Raises RefusedByPolicyError."""
@@ -95,6 +98,7 @@ class JobDesk:
             priority=wanted.priority,
             deadline=self._in_time(wanted.deadline),
             budget_seconds=wanted.budget_seconds,
+            solvers_done=not solvers,
             state=JobState.QUEUED,
             created=now,
             updated=now,
@@ -143,19 +147,21 @@ class JobDesk:
         return self._queue(again)
 
     def end_overdue(self) -> float | None:
-        """Ends waiting jobs whose time is over. Seconds until the next deadline of one that waits; None without one."""
+        """Ends waiting jobs whose time is over. Seconds until it has to look again; None where nothing has a deadline.
+
+        Of a job that is worked on, the worker sees to it; where that dies, the job waits again."""
         now = self._now()
         left: list[float] = []
         for job in self._ledger.unended_jobs():
-            if job.state is not JobState.QUEUED:
-                continue  # its worker sees to it
             reason = overdue(job, now)
-            if reason:
+            if reason and job.state is JobState.QUEUED:
                 update = {"state": JobState.UNSOLVED, "reason": reason, "updated": now}
                 self._ledger.put_job(job.model_copy(update=update))
+            elif reason:
+                left.append(LOOK_AGAIN_SECONDS)
             elif job.deadline is not None:
                 left.append((_moment(job.deadline) - _moment(now)).total_seconds())
-        return max(0.0, min(left)) if left else None
+        return min(left) if left else None
 
     def _queue(self, job: Job) -> Job:
         queued = self._ledger.job_counts().get(JobState.QUEUED.value, 0)
@@ -163,7 +169,7 @@ class JobDesk:
         if refused:
             self._say("governance", f"a job was refused: {refused}")
             raise RefusedByPolicyError(f"the policy does not admit this job: {refused}", hint=JOB_RULES)
-        if not self._solvable(job):
+        if job.solvers_done or not self._solvable(job):
             waits = "" if self._ledger.alias("champion") else WAITS
             job = job.model_copy(update={"solvers_done": True, "reason": waits})
         return self._ledger.put_job(job)

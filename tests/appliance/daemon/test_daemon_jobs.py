@@ -95,15 +95,20 @@ def test_a_job_that_waits_is_given_up_at_its_deadline(data) -> None:
     with core(data, now=time) as running:
         late = running.desk.submit(SubmitJob(question="q", spec=SPEC, deadline="2026-05-01T15:00:00+02:00"))
         never = running.desk.submit(SubmitJob(question="q", spec=SPEC))
+        begun = running.desk.submit(SubmitJob(question="q", spec=SPEC, deadline="2026-05-01T13:30:00Z"))
+        running.ledger.put_job(begun.model_copy(update={"state": JobState.RUNNING}))
         assert running.desk.end_overdue() == 3600
         time.now = "2026-05-01T13:00:00+00:00"
-        assert running.desk.end_overdue() is None
+        assert running.desk.end_overdue() == 1800
         ended = running.ledger.job(late.id)
         assert (ended.state, ended.reason) == (
             JobState.UNSOLVED,
             "its deadline has passed: 2026-05-01T13:00:00+00:00",
         )
         assert running.ledger.job(never.id).state is JobState.QUEUED
+        time.now = "2026-05-01T14:00:00+00:00"
+        assert running.desk.end_overdue() == 10
+        assert running.ledger.job(begun.id).state is JobState.RUNNING
 
 
 def test_jobs_are_taken_up_by_priority_and_an_interrupted_one_at_its_turn(data) -> None:
