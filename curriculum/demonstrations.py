@@ -38,10 +38,10 @@ def demonstration(
     exclude: AbstractSet[str] = frozenset(),
     without: AbstractSet[str] = frozenset(),
 ) -> Demonstration:
-    """One demonstration on a training task, uniform over operations: it asks nothing in `exclude`, and its family is not in
-    `without`.
+    """One demonstration on a training task, uniform over operations.
 
-    With probability `fail_first` a beginner's failing call comes first, sometimes two. Raises ExhaustedError.
+    It asks nothing in `exclude`, and its family is not in `without`. With probability `fail_first` a beginner's failing
+    call comes first, sometimes two. Raises ExhaustedError.
     """
     task, problem = draw_task(Split.TRAIN, rng, set(exclude), without)
     asked = OPERATIONS[problem.operation]

@@ -37,7 +37,6 @@ from policies.decision import Decision, DecisionOutcome
 from policies.evidence import TakenBack
 from policies.words import Question
 
-
 CHANGED = "changed checkpoint"
 """The name of a refusal in the log: the folder does not hold what was decided on."""
 
