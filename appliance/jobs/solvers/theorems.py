@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator
 
 from appliance.jobs.solvers.solver import Proposal, Tools
@@ -25,7 +26,13 @@ TACTICS = (
     "intros; exact ⟨by assumption, by assumption⟩",
     "intros; contradiction",
     "trivial",
+    "intros; ac_rfl",
+    "intros; grind",
 )
+BY_INDUCTION = ("induction {0} <;> simp_all", "induction {0} <;> simp_all <;> omega", "cases {0} <;> simp_all")
+"""For the first natural numbers of the statement's own variables, by name."""
+COUNTED = re.compile(r"\((?P<names>[A-Za-z_][\w' ]*):\s*(?:Nat|ℕ)\s*\)")
+MOST_VARIABLES = 2
 ONLY_MATHLIB = ("norm_num", "ring", "intros; linarith", "intros; nlinarith", "intros; positivity", "tauto")
 
 
@@ -43,7 +50,9 @@ class TacticSolver:
             tools.notes.append(str(error))
             return
         mathlib = any(module.split(".")[0] == "Mathlib" for module in modules)
-        for tactic in (*TACTICS, *(ONLY_MATHLIB if mathlib else ())):
+        names = " ".join(found["names"] for found in COUNTED.finditer(says)).split()[:MOST_VARIABLES]
+        induction = (tactic.format(name) for name in names for tactic in BY_INDUCTION)
+        for tactic in (*TACTICS, *(ONLY_MATHLIB if mathlib else ()), *induction):
             yield Proposal(f"{says} := by\n  {tactic}\n", f"lean {tactic}")
 
 

@@ -220,7 +220,7 @@ def test_what_has_no_answer_ends_with_the_reason(place: Place, kind: str) -> Non
 @pytest.mark.parametrize("kind", LEFT)
 def test_what_no_solver_finds_waits_for_a_model_and_says_what_was_tried(place: Place, kind: str) -> None:
     case = LEFT[kind]
-    left = place.solver.solve(asked(case, place.data, budget=8), [])
+    left = place.solver.solve(asked(case, place.data, budget=4), [])
     assert (left.state, left.solvers_done) == (JobState.QUEUED, True)
     assert case.says in "\n".join(left.tried)
 

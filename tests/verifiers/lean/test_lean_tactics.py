@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from appliance.jobs.solve import Solver
-from appliance.jobs.solvers.theorems import signature
+from appliance.jobs.solvers.solver import Tools
+from appliance.jobs.solvers.theorems import TacticSolver, signature
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.records import Job, JobState
 from verifiers.lean.verifier import LeanVerifier
@@ -60,3 +61,12 @@ def test_a_false_theorem_is_closed_by_none_and_what_was_tried_is_told(lean: Lean
 def test_the_theorem_is_taken_without_its_proof(proof: str) -> None:
     spec = LeanSpec(statement=f"def one := 1\ntheorem target (n : Nat) : n = n{proof}")
     assert signature(spec) == ("theorem target (n : Nat) : n = n", ())
+
+
+def test_numbers_of_the_statement_are_tried_by_induction(lean: LeanVerifier) -> None:
+    spec = LeanSpec(statement="theorem target (n m : Nat) (k : Nat) : n + m = m + n := sorry")
+    job = Job(id="j1", question="Prove it.", spec=spec, state=JobState.QUEUED, created=AT, updated=AT)
+    tools = Tools(Desk(lean), None, {}, lambda: False)
+    tried = [each.by for each in TacticSolver().proposals(job, tools, 1.0)]
+    assert "lean induction m <;> simp_all" in tried
+    assert not any("induction k" in each for each in tried)
