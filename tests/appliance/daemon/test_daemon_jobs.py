@@ -114,10 +114,11 @@ def test_a_job_that_waits_is_given_up_at_its_deadline(data) -> None:
 def test_jobs_are_taken_up_by_priority_and_an_interrupted_one_at_its_turn(data) -> None:
     with core(data) as running:
         asked = [running.desk.submit(SubmitJob(question="q", spec=SPEC, priority=p)) for p in (2, 9, 5, 9)]
-        running.ledger.put_job(asked[0].model_copy(update={"state": JobState.RUNNING, "step": "attempt 1"}))
+        begun = {"state": JobState.RUNNING, "step": "attempt 1", "spent_seconds": 5.0}
+        running.ledger.put_job(asked[0].model_copy(update=begun))
     with core(data) as running:
         again = running.ledger.job(asked[0].id)
-        assert (again.state, again.step) == (JobState.QUEUED, "")
+        assert (again.state, again.step, again.spent_seconds) == (JobState.QUEUED, "", 5.0)
         running.run_jobs_worker()
         assert [name for name, _ in ends(running)] == [asked[place].id for place in (1, 3, 2, 0)]
 
