@@ -23,6 +23,8 @@ ROUND_SECONDS = 120.0
 """For all solvers of a job together, the verifier included; proposals that are being verified come to their end."""
 BUDGET_SHARE = 0.5
 """Of a job's budget at most: the rest is the policy model's."""
+OWN_SHARE = 0.7
+"""Of what is left, for a solver itself: then it can still say how far it came."""
 MOST_PROPOSALS = 64
 SHOWN_CHARS = 120
 SHOWN_LINES = 8
@@ -91,10 +93,12 @@ def try_solvers(
         tools = Tools(desk, sessions, files, over)
         begun = len(found.tries)
         try:
-            with contextlib.closing(solver.proposals(job, tools, max(1.0, end - clock()))) as proposals:
+            with contextlib.closing(solver.proposals(job, tools, max(1.0, OWN_SHARE * (end - clock())))) as proposals:
                 _verified(proposals, solver.at_once, job, desk, found, over, say)
         except SandboxError as error:
             found.broken = f"{error}" + (f" ({error.hint})" if error.hint else "")
+        if not tools.notes and not found.solved and clock() >= end:
+            tools.notes.append("its time was over")
         found.notes += [f"{solver.name}: {note}" for note in tools.notes]
         found.hopeless = tools.hopeless
         mine = [one.verdict for one in found.tries[begun:]]

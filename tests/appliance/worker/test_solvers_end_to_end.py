@@ -103,7 +103,7 @@ LEFT = {
     "program": Case(
         "Nothing short does it.",
         program("f", ("1", "17"), ("2", "-4"), ("3", "1000003"), ("4", "0"), ("5", "77"), ("6", "1"), ("7", "5")),
-        says="expressions were tried",
+        says="enumeration: ",
     ),
     "data": Case(
         "What is the sum of amount in sales.csv?",
