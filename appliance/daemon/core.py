@@ -275,7 +275,7 @@ class Core:
 
     def _job_ended(self, job: Job) -> None:
         self.meanings.ended(job)
-        self.governance.tend()
+        self.governance.job_ended(job)
 
     # what people see
     def status(self, next_cycle: str | None = None) -> Status:

@@ -32,7 +32,7 @@ from appliance.promotion import (
     aliases_on_rollback,
     decision_on,
 )
-from appliance.records import Approval, Evaluation, Event
+from appliance.records import Approval, Evaluation, Event, Job, JobState
 from policies.decision import Decision, DecisionOutcome
 from policies.evidence import TakenBack
 from policies.words import Question
@@ -125,8 +125,7 @@ class Governance:
             self._say(f"{decision.candidate[:12]} is in service: {decision.reason}")
 
     def tend(self) -> None:
-        """Looks after the canary: after every job, and from time to time. One whose folder is not what it was, or whose
-        champion is gone, is taken back."""
+        """Looks after the canary: after every job, and from time to time."""
         with self._lock:
             canary = self._canaries.current
             if canary is None:
@@ -134,6 +133,17 @@ class Governance:
             ended = self._canaries.next_step()
         if ended is not None:
             self.settle()
+
+    def job_ended(self, job: Job) -> None:
+        """Looks after the canary when a job has ended; one whose folder broke is taken back with its first failure."""
+        with self._lock:
+            canary = self._canaries.current
+            if canary is not None and job.state is JobState.FAILED and job.weights == canary.candidate:
+                try:
+                    self._check_folder(canary.candidate)
+                except CheckpointError as error:
+                    self._canaries.take_back(canary, f"it cannot be in service: {error}")
+        self.tend()
 
     def canary(self) -> CanaryView | None:
         """How the model beside the champion stands."""

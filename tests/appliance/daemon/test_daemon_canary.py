@@ -198,6 +198,16 @@ def test_a_folder_that_was_swapped_in_the_window_never_becomes_champion(core, cl
     assert "cannot go into service" in core.ledger.canaries()[0].reason
 
 
+def test_a_folder_that_breaks_in_the_window_is_taken_back_with_the_first_job_that_it_fails(core, data) -> None:
+    champion, candidate = promoted(core)
+    job = core.ledger.next_job()
+    assert job is not None
+    (data / "models" / candidate / "model.safetensors").unlink()
+    core.ledger.put_job(job.model_copy(update={"state": JobState.FAILED, "weights": candidate}))
+    assert (core.ledger.alias("champion"), core.ledger.alias("canary")) == (champion, None)
+    assert "cannot be in service" in newest(core, candidate).reason
+
+
 class Killed(Exception):
     """What takes the daemon's place when it is killed."""
 
