@@ -43,7 +43,9 @@ from verifiers.spec import IntegerSpec
 FIXTURE = Path(__file__).resolve().parents[1] / "tests" / "fixtures" / "seedling"
 ASSAY = (sys.executable, "-m", "appliance.cli.main")
 BAR_SECONDS = 5.0
-LOOK_SECONDS = 0.05
+LOOK_SECONDS = 0.1
+NEWEST = 16
+"""Jobs that are looked at: a look must not be what keeps the daemon busy."""
 WAITING = 3
 """Jobs that wait, at least."""
 SHORT, LONG = 4, 1024
@@ -165,7 +167,9 @@ def keep_asked(api: ApiClient, number: int) -> int:
 
 
 def answered_by(api: ApiClient, weights: str) -> list[Job]:
-    return [job for job in api.jobs(limit=200) if job.weights == weights and job.state.value in ("solved", "unsolved")]
+    return [
+        job for job in api.jobs(limit=NEWEST) if job.weights == weights and job.state.value in ("solved", "unsolved")
+    ]
 
 
 def rollback_once(data: Path, good: str, bad: str, *, busy: bool) -> dict[str, object]:

@@ -85,10 +85,9 @@ def _service(rules: ServiceRules) -> str:
 def _data(rules: DataRules) -> str:
     families = "every family" if "*" in rules.families else ", ".join(rules.families)
     less = "".join(f", {name} {share:g} %" for name, share in rules.shares.items())
-    nights = f"; nothing that was asked in the last {rules.fresh_nights} nights" if rules.fresh_nights else ""
-    return f"{families}, each at most {rules.max_share:g} % of a step{less}{nights}".replace(
-        "last 1 nights", "last night"
-    )
+    before = "the night before" if rules.fresh_nights == 1 else f"the {rules.fresh_nights} nights before"
+    fresh = f"; nothing that {before} asked" if rules.fresh_nights else ""
+    return f"{families}, each at most {rules.max_share:g} % of a step{less}{fresh}"
 
 
 def _in_force(folder: Path) -> str:
