@@ -59,7 +59,7 @@ def _around(spec: Text) -> Iterator[tuple[str, str, str]]:
         case IntegerSpec():
             value = int(expected)
             yield "example", "with a sign", f"+{value}" if value >= 0 else expected
-            yield from _neighbours(Fraction(value), "")
+            yield from _neighbours(Fraction(value), "", Fraction(0))
             yield "mutant", "as a decimal", f"{value}.0"
             yield "mutant", "with a word", f"{value} units"
         case AnswerSpec() | ExpressionSpec():
@@ -75,7 +75,7 @@ def _mathematics(spec: AnswerSpec | ExpressionSpec) -> Iterator[tuple[str, str, 
         yield from _forms(value, behind)
         if isinstance(spec, AnswerSpec):
             yield from _edges(spec, value, behind)
-        yield from _neighbours(value, behind)
+        yield from _neighbours(value, behind, _reach(spec, value))
         if unit:
             sort = "mutant" if isinstance(spec, AnswerSpec) and spec.units == "as_expected" else "example"
             yield sort, "without its unit", bare
@@ -88,7 +88,7 @@ def _mathematics(spec: AnswerSpec | ExpressionSpec) -> Iterator[tuple[str, str, 
         opening, parts, closing = items
         ordered = bool(opening) and not (isinstance(spec, AnswerSpec) and spec.order == "any")
         if len(parts) > 1 and parts != parts[::-1]:
-            sort = "mutant" if ordered and opening != "{" else "example"
+            sort = "mutant" if ordered and "{" not in opening else "example"
             yield sort, "in the opposite order", f"{opening}{', '.join(parts[::-1])}{closing}"
         yield "mutant", "without its last part", f"{opening}{', '.join(parts[:-1])}{closing}"
         yield "mutant", "with a further part", f"{opening}{', '.join([*parts, '917'])}{closing}"
@@ -124,11 +124,9 @@ def _forms(value: Fraction, behind: str) -> Iterator[tuple[str, str, str]]:
 
 def _edges(spec: AnswerSpec, value: Fraction, behind: str) -> Iterator[tuple[str, str, str]]:
     """On both sides of a tolerance."""
-    near = [number for text, scale in ((spec.absolute, Fraction(1)), (spec.relative, abs(value))) if text
-            for number in [_fraction(text)] if number is not None for number in [number * scale]]  # fmt: skip
-    if not near or max(near) <= 0:
+    reach = _reach(spec, value)
+    if reach <= 0:
         return
-    reach = max(near)
     places = max(3, 3 - _magnitude(reach))
     inside, outside = (
         _rounded(value + reach * Fraction(9, 10), places),
@@ -138,7 +136,15 @@ def _edges(spec: AnswerSpec, value: Fraction, behind: str) -> Iterator[tuple[str
     yield "mutant", "eleven tenths of the tolerance away", f"{outside}{behind}"
 
 
-def _neighbours(value: Fraction, behind: str) -> Iterator[tuple[str, str, str]]:
+def _reach(spec: AnswerSpec | ExpressionSpec, value: Fraction) -> Fraction:
+    """How far away a decimal is accepted."""
+    if not isinstance(spec, AnswerSpec):
+        return Fraction(0)
+    absolute, relative = _fraction(spec.absolute), _fraction(spec.relative)
+    return max(absolute or Fraction(0), (relative or Fraction(0)) * abs(value))
+
+
+def _neighbours(value: Fraction, behind: str, reach: Fraction) -> Iterator[tuple[str, str, str]]:
     def text(number: Fraction) -> str:
         decimal = _decimal(number)
         return f"{decimal if decimal is not None else f'{number.numerator}/{number.denominator}'}{behind}"
@@ -152,7 +158,7 @@ def _neighbours(value: Fraction, behind: str) -> Iterator[tuple[str, str, str]]:
     decimal = _decimal(value)
     if decimal is not None and "." in decimal:
         last = Fraction(1, 10 ** len(decimal.partition(".")[2]))
-        yield "mutant", "one more in the last place", text(value + last)
+        yield "example" if last <= reach else "mutant", "one more in the last place", text(value + last)
 
 
 def number_in(text: str) -> Fraction | None:
@@ -229,9 +235,11 @@ def value_that_fits(spec: PredicateSpec, answer: str | None, try_: Try) -> Shown
     """Goes through small numbers and those near the predicate's constants, and shows what is accepted and what is next
     to that and is not."""
     values = values_for(spec)
-    tried = try_([Probe("example", "a value that was tried", spec, _said(spec, value)) for value in values])
+    tried = try_([Probe("example", "a value that was tried", spec, _text(value)) for value in values])
     other = [Probe("mutant", what, spec, text) for what, text in _outside(spec)]
+    roots = [Probe("example", "a value that was tried", spec, text) for text in _roots(spec)]
     found = try_([*_found(spec, answer), *other])
+    rooted = [one for one in try_(roots) if one.accepted]
     accepted = [(value, one) for value, one in zip(values, tried, strict=False) if one.accepted]
     rejected = [(value, one) for value, one in zip(values, tried, strict=False) if not one.accepted]
     ends = [value for value, _ in accepted] or [Fraction(0)]
@@ -239,7 +247,7 @@ def value_that_fits(spec: PredicateSpec, answer: str | None, try_: Try) -> Shown
     shown = [one for _, one in sorted(accepted, key=lambda pair: (abs(pair[0]), pair[0]))[:SHOWN_VALUES]]
     looks = (
         *(one.look() for one in found if one.probe.sort == "example"),
-        *(one.look() for one in shown),
+        *(one.look() for one in (*shown, *rooted)),
         *(_changed(one).look() for _, one in sorted(near, key=lambda pair: pair[0])),
         *(one.look() for one in found if one.probe.sort == "mutant"),
     )
@@ -273,8 +281,13 @@ def values_for(spec: PredicateSpec) -> list[Fraction]:
     return sorted(list(values)[:MOST_VALUES])
 
 
-def _said(spec: PredicateSpec, value: Fraction) -> str:
-    return _text(value)
+def _roots(spec: PredicateSpec) -> list[str]:
+    """Values that no fraction is, where the domain has them."""
+    if spec.domain in ("integer", "rational"):
+        return []
+    constants = sorted({int(found[0]) for found in INSIDE.finditer(spec.predicate)} - {0, 1})[:6]
+    roots = [f"{sign}sqrt({number})" for number in constants for sign in ("", "-")]
+    return [*roots, "i", "-i"] if spec.domain == "complex" else roots
 
 
 def _text(value: Fraction) -> str:

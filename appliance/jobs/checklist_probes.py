@@ -7,9 +7,11 @@ says nothing worth reading; that it is accepted shows what the list does not ask
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from itertools import count, islice
+from typing import Any
 
 from appliance.jobs.probes import Probe, Shown, Try, distinct
 from verifiers.checklists.prose import words
@@ -66,6 +68,54 @@ def texts(spec: ChecklistSpec, answer: str | None, try_: Try) -> Shown:
     return Shown(tuple(one.look() for one in (*(shown or found[:1]), *tried)), (), tuple(notes))
 
 
+def sample(rules: str) -> Any:
+    """Something small that fits a plain schema, as far as its types, bounds and choices go."""
+    try:
+        return _instance(json.loads(rules), 0)
+    except (ValueError, RecursionError):
+        return {}
+
+
+def _instance(schema: Any, depth: int) -> Any:
+    if not isinstance(schema, dict) or depth > 8:
+        return {}
+    for word in ("const", "default"):
+        if word in schema:
+            return schema[word]
+    for word in ("enum", "examples"):
+        if isinstance(schema.get(word), list) and schema[word]:
+            return schema[word][0]
+    for word in ("oneOf", "anyOf", "allOf"):
+        if isinstance(schema.get(word), list) and schema[word]:
+            return _instance(schema[word][0], depth + 1)
+    kind = schema.get("type")
+    match kind[0] if isinstance(kind, list) and kind else kind:
+        case "string":
+            text = ("Apple tree " * (1 + _size(schema, "minLength") // 11))[: max(5, _size(schema, "minLength"))]
+            return text[: _size(schema, "maxLength")] if "maxLength" in schema else text
+        case "integer" | "number":
+            low = _size(schema, "minimum") if "minimum" in schema else _size(schema, "exclusiveMinimum") + 1
+            return min(low, _size(schema, "maximum")) if "maximum" in schema else low
+        case "boolean":
+            return True
+        case "null":
+            return None
+        case "array":
+            return [_instance(schema.get("items", {"type": "integer"}), depth + 1)] * _size(schema, "minItems")
+        case _:
+            known = schema.get("properties")
+            parts = known if isinstance(known, dict) else {}
+            names = schema.get("required")
+            wanted = names if isinstance(names, list) else []
+            return {str(name): _instance(parts.get(str(name), {"type": "string"}), depth + 1) for name in wanted}
+
+
+def _size(schema: dict[str, Any], word: str) -> int:
+    """A bound of a schema, kept small; 0 where there is none."""
+    value = schema.get(word, 0)
+    return min(int(value), 1_000) if isinstance(value, int | float) else 0
+
+
 def sentences() -> Iterator[str]:
     """Many, no two alike."""
     for turn in count():
@@ -76,29 +126,49 @@ def sentences() -> Iterator[str]:
 
 def made(spec: ChecklistSpec) -> str:
     """A text out of the items."""
+    whole = any(isinstance(item, FormatItem) and item.format == "json" for item in spec.hard)
     for item in spec.hard:
-        if isinstance(item, JsonItem) or (isinstance(item, FormatItem) and item.format == "json"):
-            return "{}"
+        if isinstance(item, JsonItem):
+            value = json.dumps(sample(item.rules), ensure_ascii=False)
+            return value if whole or item.within == "whole" else f"{next(sentences())}\n\n```json\n{value}\n```"
+    if whole:
+        return json.dumps({"text": " ".join([*_sentences(spec), *islice(sentences(), 2)])}, ensure_ascii=False)
+    return _shortened(spec, _prose(spec))
+
+
+def _shortened(spec: ChecklistSpec, text: str) -> str:
+    """With as few sentences as are allowed: some of them joined."""
+    most = min((i.most for i in spec.hard if isinstance(i, CountItem) and i.of == "sentences" and i.most), default=0)
+    over = text.count(". ") + 1 - most if most else 0
+    return text.replace(". ", " and ", over) if over > 0 else text
+
+
+def _prose(spec: ChecklistSpec) -> str:
+    most = min((i.most for i in spec.hard if isinstance(i, CountItem) and i.of == "words" and i.most), default=1_000)
+    some = 2 if most > 60 else 0 if any(True for _ in _sentences(spec)) else 1
     filler = sentences()
     asked = list(_sentences(spec))
     blocks: list[str] = []
     for item in spec.hard:
         if isinstance(item, HeadingsItem):
             for heading in item.headings:
-                blocks += [f"{'#' * (item.level or 2)} {heading}", " ".join([*asked[:1], *islice(filler, 2)])]
+                blocks += [
+                    f"{'#' * (item.level or 2)} {heading}",
+                    " ".join([*asked[:1], *islice(filler, max(some, 0 if asked else 1))]),
+                ]
                 asked = asked[1:]
     wanted = max(1, _least(spec, "paragraphs") - sum(not block.startswith("#") for block in blocks))
     for place in range(wanted):
         own = asked if place == wanted - 1 else asked[:1]
         asked = asked[len(own) :]
-        blocks.append(" ".join([*own, *islice(filler, 2)]))
+        blocks.append(" ".join([*own, *islice(filler, max(some, 0 if own else 1))]))
     for number in range(_least(spec, "headings") - sum(block.startswith("#") for block in blocks)):
         blocks += [f"## Part {'ABCDEFGHIJKLMNOPQRSTUVWXYZ'[number % 26]}", next(filler)]
     if items := _least(spec, "list_items"):
         blocks.append("\n".join(f"- {next(filler)}" for _ in range(items)))
     for item in spec.hard:
         if isinstance(item, TableItem):
-            blocks.append(_table(item))
+            blocks.append(_table(item, spec))
         if isinstance(item, CodeItem):
             body = {"python": "print('ready')", "json": '{"ready": true}'}.get(item.language.lower(), "ready")
             blocks.append(f"```{item.language}\n{body}\n```")
@@ -161,15 +231,15 @@ def _least(spec: ChecklistSpec, of: str) -> int:
     return max((item.least or 0 for item in spec.hard if isinstance(item, CountItem) and item.of == of), default=0)
 
 
-def _table(item: TableItem) -> str:
+def _table(item: TableItem, spec: ChecklistSpec) -> str:
     rows = max(item.least_rows, 2 if item.sums else 1)
+    facts = [fact for one in spec.hard if isinstance(one, NumbersItem) for fact in one.facts]
+    plain = [int(fact) for fact in facts if fact.isdigit()] or list(range(1, rows + 1))
+    numbers = [plain[row % len(plain)] for row in range(rows - 1)]
+    numbers.append(sum(numbers) if item.sums else plain[(rows - 1) % len(plain)])
     lines = [f"| {' | '.join(item.columns)} |", f"|{'---|' * len(item.columns)}"]
     for row in range(1, rows + 1):
-        last = row == rows and item.sums
-        cells = [
-            str(rows * (rows - 1) // 2 if last else row) if column in item.sums else f"{WHO[row % len(WHO)]}"
-            for column in item.columns
-        ]
+        cells = [str(numbers[row - 1]) if column in item.sums else f"{WHO[row % len(WHO)]}" for column in item.columns]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 

@@ -32,10 +32,10 @@ SECONDS = {"program": 15.0, "lean": 30.0}
 ELSE = 10.0
 EACH = {"program": 5.0, "lean": 15.0}
 """Of one thing that is tried; EACH_ELSE for the others."""
-EACH_ELSE = 2.0
+EACH_ELSE = 5.0
 BATCHES = {"program": 4, "lean": 2}
 """What is asked together; the clock is looked at in between."""
-BATCH = 40
+BATCH = 8
 MOST_LOOKS = 60
 
 
@@ -55,7 +55,7 @@ def page_of(job: Job, answer: str | None, ask: Ask, clock: Callable[[], float]) 
                 break
             verdicts = ask([(probe.spec, probe.submission) for probe in some], EACH.get(kind, EACH_ELSE))
             found += [
-                Tried(probe, verdict.outcome.value, verdict.reason, verdict.evidence)
+                Tried(probe, verdict.outcome.value, verdict.reason, verdict.evidence, verdict.ground or "")
                 for probe, verdict in zip(some, verdicts, strict=True)
                 if probe.spec == job.spec or BAD_SPEC not in verdict.evidence  # a changed claim may be none
             ]

@@ -32,6 +32,7 @@ class Tried(NamedTuple):
     outcome: str
     reason: str
     evidence: dict[str, object]
+    ground: str = ""
 
     @property
     def accepted(self) -> bool:
@@ -76,7 +77,7 @@ def clip(text: str, most: int) -> str:
 def refused(tried: Sequence[Tried], what: str, said: str) -> tuple[str, ...]:
     """A line to be shown first when the thing made this way, which has to be accepted, is not."""
     found = next((one for one in tried if one.probe.what == what), None)
-    if found is None or found.accepted or found.outcome == "infra_error":
+    if found is None or found.accepted or found.outcome == "infra_error" or found.ground == "timeout":
         return ()
     return (f"{said}: {clip(found.reason, 400)}",)
 

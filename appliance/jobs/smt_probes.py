@@ -179,9 +179,12 @@ def _terms(spec: SmtSpec, nodes: list[Node]) -> Iterator[Probe]:
     if body is None:
         return
     yield Probe("example", "the reference itself", spec, source(body))
-    for what, made in _changes(body, swap=True):
-        yield Probe("example", f"the reference with {what}", spec, source(made))
-        break
+    turned = next(_changes(body, swap=True), None)
+    if turned is not None:
+        yield Probe("example", f"the reference with {turned[0]}", spec, source(turned[1]))
+    else:
+        same = _form("ite", _form("=", body, body), body, body)
+        yield Probe("example", "the reference in a choice between twice the same", spec, source(same))
     for number, (what, made) in enumerate(_changes(body, swap=False)):
         if number < MOST:
             yield Probe("mutant", f"the reference with {what}", spec, source(made))
