@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -21,6 +22,15 @@ from verifiers.workers.service import VerifierService
 
 AT = "2026-01-02T03:04:05+00:00"
 SIX = {"kind": "integer", "expected": "6"}
+PERSON = {
+    "type": "object",
+    "required": ["name", "age"],
+    "additionalProperties": False,
+    "properties": {
+        "name": {"type": "string", "minLength": 2, "pattern": "^[A-Z]"},
+        "age": {"type": "integer", "minimum": 0},
+    },
+}
 
 
 @pytest.fixture(scope="module")
@@ -77,6 +87,19 @@ def test_equal_forms_are_accepted_and_neighbours_are_not(page, fields, accepted,
     assert accepted <= {text for text, passed in said(found, "example").items() if passed}
     assert rejected <= {text for text, passed in said(found, "mutant").items() if not passed}
     assert found.first == (f"All {len(mutants(found))} changed ones are rejected",)
+
+
+def test_what_only_looks_changed_is_an_example(page) -> None:
+    assert said(page(kind="answer", expected="\\{-2,2\\}"), "example")["\\{2, -2\\}"]
+    close = page(kind="answer", expected="3.14159", absolute="0.0001")
+    assert said(close, "example")["3.1416"]
+    assert close.first[0].startswith("All ")
+
+
+def test_roots_are_tried_where_the_domain_has_them(page) -> None:
+    fields = {"kind": "predicate", "predicate": "x*x == 2 and x > 0"}
+    assert said(page(**fields, domain="real"), "example") == {"sqrt(2)": True}
+    assert said(page(**fields, domain="rational"), "example") == {}
 
 
 def test_values_of_a_predicate_are_gone_through_and_its_domain_is_seen(page) -> None:
@@ -159,6 +182,27 @@ def test_a_text_is_made_from_the_items_and_misses_each_in_turn(page) -> None:
         assert not changed.accepted
         assert f"{item['name']}: " in changed.reason
     assert found.first == ("All 8 changed ones are rejected",)
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        [{"item": "json", "name": "n", "rules": json.dumps({"type": "array", "minItems": 50})}],
+        [{"item": "json", "name": "n", "rules": json.dumps(PERSON), "within": "block"}],
+        [
+            {"item": "format", "name": "plain", "format": "plain"},
+            {"item": "count", "name": "one", "of": "sentences", "least": 1, "most": 1},
+            {"item": "words", "name": "sea", "required": ["sea"]},
+        ],
+        [
+            {"item": "table", "name": "t", "columns": ["Field", "Tonnes"], "least_rows": 3, "sums": ["Tonnes"]},
+            {"item": "numbers", "name": "f", "facts": ["120", "80"], "required": ["200"], "derived": "sums"},
+        ],
+    ],
+)
+def test_a_text_can_be_made_for_many_a_list(page, items) -> None:
+    found = page(kind="checklist", items=items)
+    assert [look.accepted for look in found.looks if look.sort == "example"] == [True], found.looks[0].reason
 
 
 def test_a_list_for_which_no_text_can_be_made_says_so(page) -> None:
