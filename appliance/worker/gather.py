@@ -124,7 +124,7 @@ class Gathering:
     ) -> DriftReport:
         base = first_of_line(self._ledger, champion)
         for model in (champion, base):
-            verify(self._equipment.data / model.folder)
+            verify(self._equipment.data / model.folder, expect=model.manifest)
         return drift_of(
             ours,
             theirs,
