@@ -39,7 +39,7 @@ class ProgramSolver:
         if not isinstance(spec, ProgramSpec):
             return
         limit = min(seconds, SECONDS)
-        told = [spec.function, examples(job), limit, AT_A_TIME]
+        told = [spec.function, job.question[:MOST_CHARS], examples(job), limit, AT_A_TIME]
         proposed = 0
         for found in ask(tools, "program_search", "begin", told, caller=job.id, seconds=limit):
             note = found.get("note")

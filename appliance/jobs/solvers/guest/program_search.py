@@ -23,7 +23,10 @@ INNER_SIZE = 4
 MOST_INNER = 200
 SIZE_BEFORE_PAIRS = 4
 """Before, what is short is looked for as it is."""
+MOST_INNER_ITEMS = 150
+"""Items over which comprehensions are tried, in all examples together."""
 MOST_SOURCES = 12
+FEW_EXAMPLES = 3
 MOST_ANSWERS = 4
 """Different results that may be constants of a program, as the words of a classification."""
 LONGER_SECONDS = 2.0
@@ -239,7 +242,9 @@ class Search:
         self.known: dict[str, Expression] = {}
         self.matching: dict[tuple[bool, ...], Expression] = {}
         """The first expression that is right on just these examples."""
-        self.constants = [0, 1, 2, 3, 10]
+        few = len(wanted) < FEW_EXAMPLES
+        self.constants, self.later = ([0, 1], [2, 3, 10]) if few else ([0, 1, 2, 3, 10], [])
+        """Where few examples are shown, a constant must not stand for what happens to be equal to it there."""
 
     @property
     def kept(self) -> int:
@@ -321,6 +326,8 @@ class Search:
             yield from self.pairs(first_size, size - 1 - first_size, size)
         if size == 3:
             yield from self.comprehensions()
+            for constant in self.later:
+                yield Expression(repr(constant), (constant,) * len(self.wanted), size)
 
     def leaves(self) -> Iterator[Expression]:
         count = len(next(iter(self.parameters.values())))
@@ -360,7 +367,7 @@ class Search:
         sources = [each for size in (1, 2) for each in self.bank[size] if each.kind in ("list", "str", "tuple")]
         for source in sources[:MOST_SOURCES]:
             items = [(place, item) for place, value in enumerate(source.values) for item in value]
-            if not items or len(items) > MOST_ITEMS:
+            if not items or len(items) > MOST_INNER_ITEMS:
                 continue
             name = "c" if source.kind == "str" else "x"
             inner = self.inner(name, items)
@@ -446,7 +453,10 @@ def names_for(columns: list[Values]) -> list[str]:
 class Looking:
     """A search in pieces, so that whoever asked can end it."""
 
-    def __init__(self, function: str, shown: list[tuple[list[Any], Any]], seconds: float, most: int) -> None:
+    def __init__(
+        self, function: str, question: str, shown: list[tuple[list[Any], Any]], seconds: float, most: int
+    ) -> None:
+        self.hinted = hints(question)
         columns = [tuple(arguments[place] for arguments, _ in shown) for place in range(len(shown[0][0]))]
         self.function, self.most, self.names = function, most, names_for(columns)
         parameters = dict(zip(self.names, columns, strict=True))
@@ -469,7 +479,7 @@ class Looking:
             if not text or len(self.found) >= MOST_FOUND:
                 over = len(self.found) >= MOST_FOUND
                 break
-        best = sorted(new, key=lambda text: oddity(text, self.names))[: self.most]
+        best = sorted(new, key=lambda text: oddity(text, self.names, self.hinted))[: self.most]
         return {
             "more": not over,
             "programs": [program(self.function, self.names, text) for text in best],
@@ -480,7 +490,7 @@ class Looking:
 LOOKING: list[Looking] = []
 
 
-def begin(function: str, examples: list[list[str]], seconds: float, most: int) -> dict[str, Any]:
+def begin(function: str, question: str, examples: list[list[str]], seconds: float, most: int) -> dict[str, Any]:
     """`examples`: arguments and expected value, as text. Says as `more` does."""
     try:
         shown = [(arguments_of(arguments), ast.literal_eval(expected)) for arguments, expected in examples]
@@ -488,7 +498,7 @@ def begin(function: str, examples: list[list[str]], seconds: float, most: int) -
         return {"programs": [], "note": "the examples hold more than plain values"}
     if len({len(arguments) for arguments, _ in shown}) != 1 or not shown[0][0]:
         return {"programs": [], "note": "the examples do not all have the same arguments"}
-    LOOKING[:] = [Looking(function, shown, seconds, most)]
+    LOOKING[:] = [Looking(function, question, shown, seconds, most)]
     return {"more": True}
 
 
@@ -497,14 +507,49 @@ def more(seconds: float) -> dict[str, Any]:
     return LOOKING[0].more(seconds)
 
 
-def oddity(text: str, names: list[str]) -> float:
-    """The likeliest to be meant first: what is short, uses all that is given, and knows no special cases."""
+HINTS = [
+    (r"larg|great|high|max|most|longest", "max("),
+    (r"small|least|low|min|shortest", "min("),
+    (r"differ|minus|subtract|less than", " - "),
+    (r"differ|range|span", "max(xs) - min(xs)"),
+    (r"\bsum|total|add", "sum("),
+    (r"\bplus|\bsum of\b", " + "),
+    (r"product|times|multipl", " * "),
+    (r"\beven\b", " % 2) == 0"),
+    (r"\bodd\b", " % 2) != 0"),
+    (r"divisible|multiple of|remainder", " % "),
+    (r"mean|average", " / len("),
+    (r"how many|number of|count|length", "len("),
+    (r"revers|backward|palindrom", "[::-1]"),
+    (r"sort|order", "sorted("),
+    (r"absolut|magnitude|distance", "abs("),
+    (r"word", ".split()"),
+    (r"upper|capital", ".upper()"),
+    (r"lower", ".lower()"),
+    (r"unique|distinct|duplicate", "dict.fromkeys("),
+    (r"factorial", "factorial("),
+    (r"digit", "str("),
+    (r"vowel", "aeiou"),
+]
+"""Words of a question, and what they speak for."""
+HINTED = 6
+
+
+def oddity(text: str, names: list[str], hinted: list[str]) -> float:
+    """The likeliest to be meant first: what the question's words speak for, what is short and uses all that is given,
+    and knows no special cases."""
     words = len(re.findall(r"\w+|[^\w\s]", text))
     unused = sum(not re.search(rf"\b{name}\b", text) for name in names)
     numbers = re.findall(r"(?<![A-Za-z0-9])[0-9]+", text)
     rare = sum(text.count(word) for word in RARE)
     special = 3 * len(numbers) + 6 * sum(int(number) > 2 for number in numbers) + 12 * text.count(" else ")
-    return words + special + 15 * unused + 5 * rare
+    said = sum(fragment in text for fragment in hinted)
+    return words + special + 15 * unused + 5 * rare - HINTED * said
+
+
+def hints(question: str) -> list[str]:
+    asked = question.lower()
+    return [fragment for pattern, fragment in HINTS if re.search(pattern, asked)]
 
 
 def program(function: str, names: list[str], text: str) -> str:
