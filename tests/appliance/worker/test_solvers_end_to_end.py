@@ -12,17 +12,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from short_nights import AT, FIXTURE, SHORT
 
 from appliance.agent.dialect import Codec
 from appliance.jobs.check import check_bundle
+from appliance.jobs.content import content_of
+from appliance.jobs.in_words import in_words
 from appliance.jobs.solve import Solver, attempts
 from appliance.jobs.solvers import solvers_for
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.places import load_policy
-from appliance.records import Job, JobFile, JobState
+from appliance.records import Job, JobFile, JobState, Meaning
 from appliance.worker.equipment import Equipment
 from appliance.worker.seeds import derive
+from policies.envelopes import Signer, seal
+from policies.meaning import MEANING, Page, new_meaning
 from runtime.settings import RuntimeSettings
 from verifiers.checker import Checker
 from verifiers.checklists.spec import CountItem, FormatItem, JsonItem
@@ -177,6 +182,25 @@ def test_a_solver_answers_and_the_bundle_says_so(place: Place, shared: Equipment
     told = json.loads((folder / "transcript.json").read_text())
     assert told[-1]["text"] == artifact.answer
     assert not any(entry["sampled"] for entry in told)
+
+
+def test_a_word_that_was_given_before_it_is_solved_goes_into_the_bundle(place: Place, shared: Equipment) -> None:
+    ada = Signer.of(Ed25519PrivateKey.from_private_bytes(b"a" * 32))
+    job = asked(SOLVED["data"], place.data)
+    page = Page(question=(job.question,), words=in_words(job.spec), first=(), looks=(), verifier="integer 1")
+    word = new_meaning(
+        "meant", "ada", job=job.id, content=content_of(job), page=page, nonce="0" * 32, made_at=AT, hours=24
+    )
+    envelope = seal(word.payload(), MEANING, ada).decode("ascii")
+    shown, key = page.digest(), ada.public.fingerprint
+    place.ledger.put_job(job)
+    place.ledger.put_meaning(
+        job.id, Meaning(verdict="meant", shown=shown, person="ada", created=AT, key=key, envelope=envelope)
+    )
+    assert place.solver.solve(job, []).state is JobState.SOLVED
+    report = check_bundle(place.data / "artifacts" / job.id, checker=shared.checker, people=[ada.public])
+    assert (report.ok, report.mark) == (True, "verified and validated"), report.reasons
+    assert check_bundle(place.data / "artifacts" / job.id, checker=shared.checker).mark == "verified, not validated"
 
 
 @pytest.mark.slow
