@@ -447,6 +447,10 @@ class Standing(StrEnum):
     OPEN = "not verified"
 
 
+MEANING = "that the check says what the question means"
+"""The part of every statement that only a person can carry."""
+
+
 class Claim(Record):
     """One part of what an artifact's statement says."""
 

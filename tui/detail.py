@@ -7,6 +7,7 @@ import json
 from rich.text import Text
 
 from appliance.client import (
+    MEANING,
     Artifact,
     CanaryView,
     CheckpointView,
@@ -122,7 +123,11 @@ def job_detail(job: Job, artifact: Artifact | None = None) -> Text:
     if job.solved_by:
         _field(text, "solved by", job.solved_by)
     for claim in artifact.statement if artifact is not None else ():
-        _field(text, claim.standing.value, f"{claim.part} ({claim.by})")
+        if claim.part != MEANING or job.meaning is None:
+            _field(text, claim.standing.value, f"{claim.part} ({claim.by})")
+    if job.meaning is not None:
+        said = "validated" if job.meaning.verdict == "meant" else "not meant"
+        _field(text, said, f"{MEANING} ({job.meaning.person}, {job.meaning.created})")
     if job.artifact:
         _field(text, "artifact", f"{job.artifact}  (assay verify re-checks it)", GOOD)
     for tried in job.tried:

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from appliance.client.person_keys import KeyFileError, PersonKey, find_key, keys_folder, unlock
     from appliance.client.signing import signed_word
     from appliance.records import (
+        MEANING,
         Approval,
         Artifact,
         Checkpoint,
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
     from verifiers.verdict import Outcome, Verdict
 
 __all__ = [
+    "MEANING",
     "SPEC",
     "ApiClient",
     "ApiError",
@@ -142,7 +144,7 @@ _HOLDS = {
     "appliance.client.person_keys": ("KeyFileError PersonKey find_key keys_folder unlock"),
     "appliance.client.signing": ("signed_word"),
     "appliance.records": (
-        "Approval Artifact Checkpoint Cycle CycleState Ended Evaluation Event ItemResult Job JobState "
+        "Approval Artifact Checkpoint Cycle CycleState Ended Evaluation Event ItemResult Job JobState MEANING "
         "ModelResults Purpose ToolCall ToolStatus"
     ),
     "policies.decision": ("Decision DecisionOutcome Finding GateOutcome"),

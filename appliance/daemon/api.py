@@ -167,7 +167,8 @@ class Routes:
         return self._core.change_policy(_bytes(wanted.content), _bytes(wanted.envelope))
 
     def jobs(self, asked: Asked) -> Answer:
-        return self._core.ledger.jobs(asked.number("limit", 50, high=MAX_LIMIT))
+        jobs = self._core.ledger.jobs(asked.number("limit", 50, high=MAX_LIMIT))
+        return list(map(self._core.meanings.as_it_counts, jobs))
 
     def job(self, asked: Asked) -> Answer:
         job = self._core.ledger.job(asked.path["id"])

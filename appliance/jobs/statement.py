@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from appliance.records import Claim, Job, JobFile, Meaning, Standing
+from appliance.records import MEANING, Claim, Job, JobFile, Meaning, Standing
 from verifiers.spec import (
     AnswerSpec,
     ChecklistSpec,
@@ -29,12 +29,12 @@ from verifiers.spec import (
 )
 from verifiers.verdict import Ground, Verdict
 
-MEANING = "that the check says what the question means"
-"""The part that only a person can carry."""
 SHOWN = 200
 """Characters of a text in a claim."""
 MOST_ITEMS = 100
 NOBODY = "nobody: no person has validated it"
+
+__all__ = ["MEANING", "NOBODY", "mark", "statement", "statement_of"]
 
 VERIFIED, TESTED, JUDGED, NOT_VERIFIED = "verified", "verified by tests", "judged", "not verified"
 _WORDS = {Standing.PROVED: VERIFIED, Standing.TESTED: TESTED, Standing.JUDGED: JUDGED, Standing.OPEN: NOT_VERIFIED}

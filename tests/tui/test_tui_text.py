@@ -19,7 +19,7 @@ from appliance.client import (
     ToolStatus,
     WorkerStatus,
 )
-from appliance.records import Artifact, Canary, CanaryState, Claim, CycleState, JobState, Standing
+from appliance.records import MEANING, Artifact, Canary, CanaryState, Claim, CycleState, JobState, Meaning, Standing
 from policies.canary import Counts
 from policies.policy import load
 from runtime.sandbox import Usage
@@ -200,3 +200,8 @@ def test_a_job_says_what_is_done_now_and_then_who_solved_it_and_what_carries_the
     text = job_detail(solved, artifact).plain
     assert "z3 4.13" in text
     assert "that the answer meets the check (\\x1b]0;z3)" in text
+    word = Meaning(verdict="not_meant", shown="0" * 64, person="ada", created="t", key="k", envelope="{}")
+    told = artifact.model_copy(update={"statement": (Claim(part=MEANING, standing=Standing.OPEN, by="nobody"),)})
+    assert "(nobody)" in job_detail(solved, told).plain
+    text = job_detail(solved.model_copy(update={"meaning": word}), told).plain
+    assert ("(nobody)" in text, "not meant" in text, "(ada, t)" in text) == (False, True, True)
