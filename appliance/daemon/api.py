@@ -167,8 +167,7 @@ class Routes:
         return self._core.change_policy(_bytes(wanted.content), _bytes(wanted.envelope))
 
     def jobs(self, asked: Asked) -> Answer:
-        jobs = self._core.ledger.jobs(asked.number("limit", 50, high=MAX_LIMIT))
-        return list(map(self._core.meanings.as_it_counts, jobs))
+        return self._core.meanings.listed(asked.number("limit", 50, high=MAX_LIMIT))
 
     def job(self, asked: Asked) -> Answer:
         job = self._core.ledger.job(asked.path["id"])

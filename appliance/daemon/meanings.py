@@ -44,7 +44,11 @@ class Meanings:
     def waiting(self, limit: int) -> list[Job]:
         """Jobs without a word that counts, newest first, solved or not; replays are nobody's question."""
         found = (job for job in self._ledger.jobs(limit=LOOKED_AT) if self._waits(job))
-        return [job for job, _ in zip(found, range(limit), strict=False)]
+        return [self.as_it_counts(job) for job, _ in zip(found, range(limit), strict=False)]
+
+    def listed(self, limit: int) -> list[Job]:
+        """All jobs, newest first, each with its word as it counts; without the envelopes, in which whole pages are."""
+        return [_brief(self.as_it_counts(job)) for job in self._ledger.jobs(limit=limit)]
 
     def as_it_counts(self, job: Job) -> Job:
         """Without a word whose key is no valid person's by now, or that nobody signed: it counts for nothing."""
@@ -146,3 +150,9 @@ class Meanings:
 
     def _say(self, text: str, now: str) -> None:
         self._ledger.put_event(Event(kind="governance", text=text, created=now))
+
+
+def _brief(job: Job) -> Job:
+    if job.meaning is None:
+        return job
+    return job.model_copy(update={"meaning": job.meaning.model_copy(update={"envelope": ""})})

@@ -255,13 +255,16 @@ def test_a_word_that_somebody_wrote_into_the_database_counts_for_nothing(core) -
     job = submit(core)
     honest = core.give_meaning(job.id, word(job))
     assert core.meanings.as_it_counts(honest) == honest
+    [listed] = core.meanings.listed(10)
+    assert listed.meaning == honest.meaning.model_copy(update={"envelope": ""})
     forged = json.loads(word(job, key="mallory"))
     forged["signatures"][0]["keyid"] = signer("ada").public.fingerprint
     envelope = json.dumps(forged, sort_keys=True, separators=(",", ":"))
     for change in ({"envelope": envelope}, {"key": signer("mallory").public.fingerprint}, {"envelope": "{}"}):
         made = core.ledger.put_meaning(job.id, honest.meaning.model_copy(update=change))
         assert core.meanings.as_it_counts(made).meaning is None
-        assert [one.id for one in core.meanings.waiting(10)] == [job.id]
+        assert [(one.id, one.meaning) for one in core.meanings.waiting(10)] == [(job.id, None)]
+        assert core.meanings.listed(10)[0].meaning is None
     other = core.ledger.put_meaning(submit(core).id, honest.meaning)
     assert core.meanings.as_it_counts(other).meaning is None
 
