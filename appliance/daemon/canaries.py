@@ -226,7 +226,7 @@ def keep_out(candidate: str, taken: TakenBack, ledger: Ledger, trust: Trust, *, 
 
 
 def _again(job: Job, name: str, now: str) -> Job:
-    """The same job, as it was asked, behind everybody's."""
+    """The same job, as it was asked, behind everybody's; for the model alone, because it is the one that is tried."""
     return Job(
         id=name,
         question=job.question,
@@ -236,6 +236,7 @@ def _again(job: Job, name: str, now: str) -> Job:
         seed=job.seed,
         priority=0,
         budget_seconds=job.budget_seconds,
+        solvers_done=True,
         state=JobState.QUEUED,
         replay_of=job.id,
         created=now,

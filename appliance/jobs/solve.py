@@ -24,6 +24,7 @@ from appliance.agent.transcript import transcript
 from appliance.audit.machine_keys import load_or_make
 from appliance.isolation import tier_of
 from appliance.jobs.bundle import write_bundle
+from appliance.jobs.format import BundleError
 from appliance.jobs.job_bytes import job_bytes
 from appliance.jobs.seal import write_seal
 from appliance.jobs.solvers import solvers_for
@@ -143,6 +144,14 @@ class Solver:
         returned as it ended and not written.
 
         `keep_on` says why to stop, in a sentence, or nothing; `say` hears of each step, with the tries that ended."""
+        try:
+            return self._solved(job, assignments, keep_on, say)
+        except BundleError as error:
+            return self._end(job, JobState.FAILED, f"verified, but no bundle can be made of it: {error} ({error.hint})")
+
+    def _solved(
+        self, job: Job, assignments: Sequence[Assignment], keep_on: Callable[[], str], say: Callable[[str, int], None]
+    ) -> Job:
         known = self._ledger.artifact(job.id)
         if known is not None:
             # A kill came between the artifact's record and the job's: the work is done.
@@ -178,7 +187,8 @@ class Solver:
         return self._attempted(job, given, before, tries, files, keep_on=keep_on, say=say)
 
     def _settled(self, job: Job, first: Round, files: Mapping[str, bytes]) -> Job | None:
-        """The job as the solvers' round ended it; None where it goes on."""
+        """The job as the solvers' round ended it; None where it goes on. It says nothing about any weights then."""
+        job = job.model_copy(update={"weights": ""})
         if first.solved is not None:
             proposal, verdict = first.solved
             said: list[dict[str, Any]] = [

@@ -235,8 +235,9 @@ def test_its_bundle_passes_in_a_fresh_process_that_knows_no_daemon(place: Place,
 @pytest.mark.parametrize("kind", UNSOLVED)
 def test_what_has_no_answer_ends_with_the_reason(place: Place, kind: str) -> None:
     case = UNSOLVED[kind]
-    ended = place.solver.solve(asked(case, place.data), [])
+    ended = place.solver.solve(asked(case, place.data).model_copy(update={"weights": "ab" * 32}), [])
     assert ended.state is JobState.UNSOLVED, ended.reason
+    assert ended.weights == ""  # it says nothing about any model
     assert case.says in ended.reason
     assert place.ledger.artifacts() == []
 
