@@ -82,5 +82,6 @@ class BundleReport(Record):
 
     @property
     def undecided(self) -> bool:
-        """Whether the bytes hold and only this machine's infrastructure kept it from a verdict."""
-        return self.verdict_now is not None and self.verdict_now.outcome is Outcome.INFRA_ERROR
+        """Whether everything else holds and only this machine's infrastructure kept it from a verdict."""
+        broken = self.verdict_now is not None and self.verdict_now.outcome is Outcome.INFRA_ERROR
+        return broken and len(self.reasons) == 1

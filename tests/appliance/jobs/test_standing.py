@@ -163,6 +163,8 @@ def test_a_machine_that_cannot_decide_says_what_it_could_not(tmp_path: Path) -> 
     )
     report = checked(made(tmp_path / "job-1"), broken)
     assert report.undecided
+    wrong = checked(made(tmp_path / "job-2", word(question="another question")), broken)
+    assert not wrong.undecided
     assert report.not_checked[0] == NotChecked(
         what="the answer", why="this machine could not run the verifier again: there is no Lean here"
     )
