@@ -100,6 +100,7 @@ def show_job(detail: JobDetail) -> None:
             ("reason", job.reason),
             ("answer", artifact.answer if artifact else None),
             ("solved by", job.solved_by),
+            ("meaning", _meaning(job)),
             ("bundle", detail.bundle),
             ("model", artifact.weights[:12] if artifact else None),
             ("check again", f"assay verify {detail.bundle}" if artifact else None),
@@ -112,6 +113,14 @@ def show_job(detail: JobDetail) -> None:
         show_line(f"  {claim.standing.value}: {claim.part} ({claim.by})")
     for tried in job.tried:
         show_line(f"tried: {tried}")
+
+
+def _meaning(job: Job) -> str | None:
+    """What a person said of the check; where nobody did, how to."""
+    if job.meaning is not None:
+        said = "says" if job.meaning.verdict == "meant" else "does not say"
+        return f"the check {said} what was meant: {job.meaning.person}, {job.meaning.created}"
+    return None if job.state.ended and not job.artifact else f"nobody's word yet: assay jobs validate {job.id}"
 
 
 def _line(job: Job, *, seconds: bool) -> str:

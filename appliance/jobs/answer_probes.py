@@ -104,7 +104,7 @@ def _mathematics(spec: AnswerSpec | ExpressionSpec) -> Iterator[tuple[str, str, 
     for place, found in enumerate(INSIDE.finditer(bare)):
         if place < 3:
             more = f"{bare[: found.start()]}{int(found[0]) + 1}{bare[found.end() :]}"
-            yield "mutant", f"with {int(found[0]) + 1} in the place of its number {place + 1}, {found[0]}", more
+            yield "mutant", f"with {int(found[0]) + 1} in the place of {found[0]}, its number {place + 1}", more
 
 
 def _forms(value: Fraction, behind: str) -> Iterator[tuple[str, str, str]]:
