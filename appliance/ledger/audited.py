@@ -16,7 +16,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from appliance.audit.log import AuditLog
 from appliance.ledger.ledger import LedgerError
-from appliance.ledger.sqlite import SqliteLedger, moved_on
+from appliance.ledger.sqlite import SqliteLedger
+from appliance.ledger.sqlite_jobs import moved_on
 from appliance.records import Approval, Job, Meaning
 from policies.decision import Decision
 
