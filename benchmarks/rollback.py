@@ -7,9 +7,10 @@ of it whose weights were emptied: a bad promotion. There are always jobs that wa
 one, `assay model rollback` is run as a person runs it. Each round is made twice: while short jobs come and
 go, and while the bad champion is in the middle of a long one, which has to go back into the queue.
 
-Measured: from the start of the command to its end, and to the first job whose answer came from the previous model.
+Measured: the interruption, from the moment at which the bad champion is out of service to the first answer by the
+previous model; and from the start of the command, which is a program that has to start, to its end and to that answer.
 Checked: the evaluation, the decision, the one that keeps the model out, its answers and its folder are all there, and
-the audit log holds. Bar: under 5 s in every round.
+the audit log holds. Bar: an interruption under 5 s in every round.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from datetime import datetime
 from pathlib import Path
 
 from safetensors.numpy import load_file, save_file
@@ -214,11 +216,21 @@ def rollback_once(data: Path, good: str, bad: str, *, busy: bool) -> dict[str, o
             again = api.job(running).job.weights
     return {
         "busy": busy,
+        "interruption_seconds": interruption(data, good, earlier),
         "command_seconds": round(ended, 2),
         "answered_seconds": round(answered, 2),
         "long_job_answered_by_the_previous": again == good if busy else None,
         "evidence_kept": evidence_kept(data, bad),
     }
+
+
+def interruption(data: Path, good: str, earlier: set[str]) -> float:
+    """Seconds from the move of the aliases to the first job that ended with these weights, by the daemon's clock."""
+    with Core(Settings(data=data)) as core:
+        out = datetime.fromisoformat(str(core.ledger.alias_history(limit=1)[0]["at"]))
+        new = [job for job in core.ledger.jobs(limit=1000) if job.weights == good and job.id not in earlier]
+        ends = [datetime.fromisoformat(job.updated) for job in new if job.state.value in ("solved", "unsolved")]
+    return round((min(ends) - out).total_seconds(), 2)
 
 
 def until(holds: object, seconds: float = 300.0) -> None:
@@ -262,15 +274,16 @@ def main() -> int:
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     met = all(
-        float(str(row["answered_seconds"])) < BAR_SECONDS
+        float(str(row["interruption_seconds"])) < BAR_SECONDS
         and row["evidence_kept"]
         and row["long_job_answered_by_the_previous"] is not False
         for row in rows
     )
     for busy in (False, True):
-        some = [float(str(row["answered_seconds"])) for row in rows if row["busy"] is busy]
         where = "in the middle of a long job" if busy else "between short jobs"
-        print(f"{where}: median {statistics.median(some):.2f} s, at most {max(some):.2f} s, bar {BAR_SECONDS:g} s")
+        for name in ("interruption_seconds", "answered_seconds"):
+            some = [float(str(row[name])) for row in rows if row["busy"] is busy]
+            print(f"{where}: {name}: median {statistics.median(some):.2f}, at most {max(some):.2f}")
     if asked.json is not None:
         asked.json.write_text(json.dumps({"rounds": rows, "met": met}, indent=1) + "\n")
     return 0 if met else 1
