@@ -118,6 +118,8 @@ def one_form(value: object) -> bytes:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 3 or not all(Path(each).exists() for each in sys.argv[1:]):
+        sys.exit("python check_bundle.py BUNDLE PUBLIC_KEY: name a bundle and a key that are there")
     found = problem(Path(sys.argv[1]), Path(sys.argv[2]).read_bytes())
     sys.stdout.write(f"{found or 'these bytes were sealed with that key'}\n")
     sys.exit(1 if found else 0)

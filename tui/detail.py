@@ -110,7 +110,7 @@ def job_detail(job: Job, artifact: Artifact | None = None) -> Text:
     _field(text, "checked by", spec_text(job.spec))
     for file in job.files:
         _field(text, "file", f"{file.name}, {file.bytes} bytes")
-    _field(text, "attempts", f"{job.attempts}, {job.tries_done} tries done")
+    _field(text, "attempts", f"{job.attempts}, {job.tries_done} {'try' if job.tries_done == 1 else 'tries'} done")
     _field(text, "priority", str(job.priority))
     if job.deadline:
         _field(text, "deadline", job.deadline)

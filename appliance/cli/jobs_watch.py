@@ -128,7 +128,7 @@ def _line(job: Job, *, seconds: bool) -> str:
     if job.step:
         said.append(job.step)
     if job.tries_done:
-        said.append(f"{job.tries_done} tries done")
+        said.append(f"{job.tries_done} {'try' if job.tries_done == 1 else 'tries'} done")
     if seconds and job.spent_seconds:
         said.append(f"{job.spent_seconds:.0f} s")
     if job.reason and not job.state.ended:

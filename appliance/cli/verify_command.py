@@ -53,8 +53,8 @@ def verify(
             raise BundleError(
                 "the expected digest is not a SHA-256", hint="It has 64 hexadecimal digits, as `assay verify` prints."
             )
-        public = _public(key) if key is not None else None
-        persons = [_public(person) for person in people]
+        public = _public(key, "keys/trainer.pub of who made it") if key is not None else None
+        persons = [_public(person, "the person's own NAME.pub") for person in people]
         with _heard() as notes, Checker(lean=lean) as checker:
             report = check_bundle(
                 path, expect=expect, checker=checker, key=public, people=persons, later=_word_beside(path)
@@ -101,13 +101,13 @@ def _heard() -> Iterator[list[str]]:
             logger.propagate = propagated
 
 
-def _public(key: Path) -> PublicKey:
+def _public(key: Path, usual: str) -> PublicKey:
     try:
         with key.open("rb") as source:
             return PublicKey.read(source.read(MOST_KEY).decode())
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise BundleError(f"{key} is no public key: {reason}", hint="Name keys/trainer.pub of who made it.") from error
+        raise BundleError(f"{key} is no public key: {reason}", hint=f"Name {usual}.") from error
 
 
 def _word_beside(path: Path) -> bytes | None:

@@ -13,6 +13,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from appliance.client.printable import printable
 from appliance.jobs.bundle import put_into
 from appliance.jobs.format import SEAL, STATEMENT, VERDICT, VERSIONS, BundleError, sha256, strict
 from appliance.jobs.reading import Read, read_bundle
@@ -57,6 +58,12 @@ def seal_of(read: Read, key: PublicKey | None = None) -> Attested:
     if envelope is None:
         raise BundleError("there is no seal in it", hint="Get the sealed bundle from where it is from.")
     try:
+        if key is not None and key.fingerprint not in (signers := opened(envelope).signers):
+            raise BundleError(
+                f"another key sealed it: {', '.join(printable(one, limit=80) for one in signers)}, and not"
+                f" {key.fingerprint}, which was given",
+                hint="Give the key of who should have made it, as you kept it from before.",
+            )
         signed_with = key or _named(envelope)
         found = stated(envelope, signed_with, SEALED)
     except Refused as error:

@@ -207,6 +207,9 @@ class Solver:
             return self._end(job, JobState.FAILED, f"nothing can be verified here: {first.broken}", tried=first.lines)
         if first.hopeless:
             return self._end(job, JobState.UNSOLVED, f"there is no answer: {first.hopeless}", tried=first.lines)
+        if first.undecided:
+            reason = f"not decided, and there is nothing else to answer: {first.undecided}"
+            return self._end(job, JobState.UNSOLVED, reason, tried=first.lines)
         return None
 
     def _attempted(

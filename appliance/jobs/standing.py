@@ -36,6 +36,8 @@ class Word:
     """The latest word whose signature was checked with a key that was given."""
     unchecked: tuple[Meaning, ...] = field(default=())
     """Words whose signatures nobody could check here."""
+    wordless: tuple[str, ...] = ()
+    """Fingerprints of the keys that were given and have signed none of these words."""
 
 
 def word_of(
@@ -66,6 +68,7 @@ def word_of(
         inside=read[0][0] if inside is not None else None,
         checked=max(checked, key=lambda meaning: meaning.created) if checked else None,
         unchecked=tuple(meaning for meaning, signed in read if not signed),
+        wordless=tuple(name for name in known if name not in {meaning.key for meaning, _ in read}),
     )
 
 
@@ -154,6 +157,7 @@ def unchecked(report: BundleReport, word: Word) -> tuple[NotChecked, ...]:
         does = "says" if meaning.verdict == "meant" else "does not say"
         what = f"the word of {meaning.person} that the check {does} what was meant"
         found.append((what, f"the key {meaning.key} was not given: --person-key FILE"))
+    found += [(f"a word signed by {key}", "there is none in the bundle, nor beside it") for key in word.wordless]
     if report.seal is None:
         found.append(("who made it", "there is no seal in it that holds"))
     elif not report.seal.known:

@@ -16,7 +16,7 @@ from appliance.jobs.solvers.solver import Desk, JobSolver, Proposal, Tools
 from appliance.records import Job
 from runtime.errors import SandboxError
 from runtime.sandbox import SessionPool
-from verifiers.verdict import Outcome, Verdict
+from verifiers.verdict import Ground, Outcome, Verdict
 from verifiers.workers.jobs import BAD_SPEC
 
 ROUND_SECONDS = 120.0
@@ -26,6 +26,8 @@ BUDGET_SHARE = 0.5
 OWN_SHARE = 0.7
 """Of what is left, for a solver itself: then it can still say how far it came."""
 MOST_PROPOSALS = 64
+NOT_DECIDED = (Ground.UNKNOWN, Ground.TIMEOUT, Ground.MEMORY)
+"""A failure on one of these says nothing against an answer."""
 SHOWN_CHARS = 120
 SHOWN_LINES = 8
 
@@ -42,6 +44,8 @@ class Round:
     """Of solvers that proposed nothing, or no more; a sentence each."""
     hopeless: str = ""
     """How it was shown that there is no answer."""
+    undecided: str = ""
+    """Why the verifier could not decide about the only answers that there can be."""
     unusable: str = ""
     """What is wrong with the spec, where nothing can be verified against it."""
     broken: str = ""
@@ -87,7 +91,7 @@ def try_solvers(
         return bool(keep_on()) or clock() >= end or len(found.tries) >= MOST_PROPOSALS
 
     for solver in solvers:
-        if over() or found.solved or found.hopeless or found.unusable:
+        if over() or found.solved or found.hopeless or found.undecided or found.unusable:
             break
         say(f"solver {solver.name}", len(found.tries))
         tools = Tools(desk, sessions, files, over)
@@ -103,7 +107,11 @@ def try_solvers(
         found.hopeless = tools.hopeless
         mine = [one.verdict for one in found.tries[begun:]]
         if tools.complete and mine and all(verdict.outcome is Outcome.FAIL for verdict in mine):
-            found.hopeless = f"{solver.name}: {reason_of(mine[0])}"
+            open_ones = [verdict for verdict in mine if verdict.ground in NOT_DECIDED]
+            if open_ones:
+                found.undecided = f"{solver.name}: {reason_of(open_ones[0])}"
+            else:
+                found.hopeless = f"{solver.name}: {reason_of(mine[0])}"
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -11,9 +11,13 @@ import pytest
 from appliance.jobs.solvers.guest import column_statistics, program_search
 from appliance.jobs.solvers.programs import ProgramSolver, examples
 from appliance.jobs.solvers.schema import Open, instance
+from appliance.jobs.solvers.solver import Proposal, Tools
+from appliance.jobs.trying import try_solvers
 from appliance.records import Job, JobState
 from verifiers.programs.spec import Example
-from verifiers.spec import ProgramSpec
+from verifiers.proposals.found import Found
+from verifiers.spec import ProgramSpec, SmtSpec, Spec
+from verifiers.verdict import Ground, Outcome, Verdict
 
 AT = "2026-01-01T00:00:00.000+00:00"
 ROWS = [
@@ -112,3 +116,46 @@ def test_a_schema_is_filled_from_itself_and_the_question_and_from_nothing_else()
         instance(schema, "no such thing")
     with pytest.raises(Open, match="year"):
         instance(schema, "year = unknown")
+
+
+class OnlyWord:
+    """A solver of a claim of which one thing only can be said."""
+
+    name, at_once = "prover", 1
+
+    def proposals(self, job: Job, tools: Tools, seconds: float) -> Generator[Proposal, None, None]:
+        tools.complete = True
+        yield Proposal("entailed", self.name)
+
+
+class Decided:
+    def __init__(self, ground: Ground) -> None:
+        self.verdict = Verdict(
+            outcome=Outcome.FAIL, score=0.0, reason="so", verifier="smt", version="2", seconds=1.0, ground=ground
+        )
+
+    def check_many(self, pairs: Sequence[tuple[Spec, str]]) -> list[Verdict]:
+        return [self.verdict for _ in pairs]
+
+    def propose(self, spec: Spec, way: str, question: str, seconds: float) -> Found:
+        raise AssertionError("this solver asks for nothing")
+
+
+@pytest.mark.parametrize("ground", [Ground.REFUTED, Ground.TIMEOUT, Ground.UNKNOWN, Ground.MEMORY])
+def test_the_only_answer_is_called_none_when_it_was_refuted_and_undecided_when_it_was_not(ground: Ground) -> None:
+    job = Job(
+        id="job-1", question="So?", spec=SmtSpec(claim="(assert (not true))"), attempts=1, seed=0,
+        state=JobState.RUNNING, created=AT, updated=AT,
+    )  # fmt: skip
+    found = try_solvers(
+        job,
+        [OnlyWord()],
+        Decided(ground),
+        None,
+        {},
+        keep_on=lambda: "",
+        say=lambda step, tries: None,
+        clock=lambda: 0.0,
+    )
+    shown = "prover: so"
+    assert (found.hopeless, found.undecided) == ((shown, "") if ground is Ground.REFUTED else ("", shown))

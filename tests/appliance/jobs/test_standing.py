@@ -78,6 +78,9 @@ def test_a_persons_word_counts_with_their_key_and_is_named_without(tmp_path: Pat
         without
     )
     assert "the word of ada" not in not_checked(known)
+    silent = f"a word signed by {signer('bob').public.fingerprint}: there is none in the bundle"
+    assert silent in not_checked(known)
+    assert silent not in not_checked(without)
     assert [claim.standing for claim in without.statement_then].count(Standing.VALIDATED) == 1
     assert [claim.standing for claim in without.statement_now].count(Standing.VALIDATED) == 0
 
