@@ -57,6 +57,15 @@ class Policy(Section):
         return self._digest or hashlib.sha256(self.model_dump_json().encode()).hexdigest()
 
 
+def earlier_version(content: bytes) -> int | None:
+    """Of a file of a version that is not read any more: which; None for every other file."""
+    try:
+        written = tomllib.loads(content.decode()).get("version")
+    except ValueError:
+        return None
+    return written if type(written) is int and written in UPGRADES else None
+
+
 def load(path: Path | None = None) -> Policy:
     """The policy in that file, or the packaged one. Raises PolicyError with the line and what to do about it."""
     return parse(*read_content(path))
@@ -84,8 +93,8 @@ def parse(content: bytes, name: str) -> Policy:
         raise PolicyError(f"{name}: not UTF-8 at byte {error.start}", hint="save the file as UTF-8") from error
     except tomllib.TOMLDecodeError as error:
         raise PolicyError(f"{name}: {error}", hint="correct the TOML at that place") from error
-    written = data.get("version")
-    if type(written) is int and written in UPGRADES:
+    written = earlier_version(content)
+    if written is not None:
         where = f"{name}, line {_line_of(('version',), text)}"
         raise PolicyError(f"{where}: version: a file of version {written} is not read any more", hint=UPGRADES[written])
     try:

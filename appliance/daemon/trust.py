@@ -30,7 +30,7 @@ from appliance.records import Approval
 from policies.edits import accepted_edit
 from policies.envelopes import PublicKey, opened
 from policies.meaning import Asked, SignedMeaning, accepted_meaning
-from policies.policy import Policy, read_content
+from policies.policy import Policy, PolicyError, earlier_version, read_content
 from policies.refusals import Refused
 from policies.register import KnownKey, Register
 from policies.words import Question, SignedWord, accepted, still_counts
@@ -165,15 +165,20 @@ class Trust:
             return policy
 
     def _first_policy(self) -> Policy:
-        """A log that was begun anew goes on with the policy that was in force, not with an edit that nobody signed."""
-        kept = in_force_file(self._data)
+        """A log that was begun anew goes on with the policy that was in force, not with an edit that nobody signed;
+        unless that one is of a version that is not read any more."""
+        kept, note = in_force_file(self._data), "trusted on first use: nobody signed it"
         content, name = read_content(kept) if kept.exists() else written_policy(self._data)
+        old = earlier_version(content)
+        if kept.exists() and old is not None:
+            note = f"{note}; the one before was of version {old}, which is not read any more"
+            content, name = written_policy(self._data)
         policy = parse_policy(content, name)
         self._audit.append(
             FIRST_USE,
             file=policy.digest,
             origin=name,
-            note="trusted on first use: nobody signed it",
+            note=note,
             content=content.decode(),
         )
         self._policies.append(policy.digest)
@@ -182,6 +187,13 @@ class Trust:
 
     def _policy_of_log(self, content: bytes) -> Policy:
         path = in_force_file(self._data)
+        old = earlier_version(content)
+        if old is not None:
+            raise PolicyError(
+                f"the policy in force is of version {old}, which this version of the program does not read any more",
+                hint=f"put a new one into {self._data} as policy.toml, or none for the packaged one, and begin the log "
+                "anew: `assay audit renew --reason upgrade`; keys are then admitted anew",
+            )
         found = _digest(path.read_bytes()) if path.exists() else ""
         if found != self._policies[-1]:
             self._audit.append("policy.restored", file=self._policies[-1], found=found)
