@@ -18,6 +18,7 @@ import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 
@@ -30,6 +31,12 @@ from appliance.cli.request_times import deadline_of
 from appliance.client import SPEC, ExactSpec, ExpressionSpec, IntegerSpec, PredicateSpec, Spec, SubmitJob
 
 MAX_FILE_BYTES = 1_000_000
+WORDS = {
+    "extra_forbidden": "there is no such key",
+    "string_too_short": "it is empty",
+    "tuple_type": 'this has to be a list, as in ["one", "two"]',
+}
+"""Instead of pydantic's own words."""
 WAYS = ("check", "expect", "family", "spec", "claim", "statement", "checklist")
 
 __all__ = ["MAX_FILE_BYTES", "JobRequest", "Prepared", "RequestError", "first_fault", "read_request"]
@@ -199,4 +206,7 @@ def first_fault(error: ValidationError) -> str:
     """The first thing that pydantic found, as `where: what`, without the value itself."""
     fault = error.errors(include_url=False, include_input=False)[0]
     where = ".".join(str(part) for part in fault["loc"])
-    return f"{where}: {fault['msg']}" if where else str(fault["msg"])
+    what = WORDS.get(fault["type"]) or str(fault["msg"])
+    if fault["type"] == "extra_forbidden" and (near := get_close_matches(where, JobRequest.model_fields, 1)):
+        what += f"; did you mean {near[0]}?"
+    return f"{where}: {what}" if where else what
