@@ -32,7 +32,7 @@ SEAL = "seal.json"
 LARGEST: dict[str, int] = {
     ANSWER: 1 << 20,
     QUESTION: 1 << 20,
-    SPEC: 1 << 16,
+    SPEC: 4 << 20,
     VERDICT: 1 << 20,
     TRANSCRIPT: 64 << 20,
     VERSIONS: 1 << 20,
