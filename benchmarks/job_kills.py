@@ -30,6 +30,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 from appliance.audit.log import log_file
 from appliance.audit.machine_keys import load_key
 from appliance.client.messages import SubmitJob

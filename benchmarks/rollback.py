@@ -1,6 +1,6 @@
 """How long a rollback interrupts the service: from the command to the first job that the previous model answered.
 
-    python -m benchmarks.rollback [--rounds 5] [--json FILE] [--model FOLDER]
+    python benchmarks/rollback.py [--rounds 5] [--json FILE] [--model FOLDER]
 
 A real daemon on a data folder of its own, with the embedded model as the previous champion, and as the champion a copy
 of it whose weights were emptied: a bad promotion. There are always jobs that wait; when the bad champion has answered
@@ -29,6 +29,8 @@ from datetime import datetime
 from pathlib import Path
 
 from safetensors.numpy import load_file, save_file
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from appliance.cli.audit_read import verified
 from appliance.client import ApiClient, DaemonNotRunning, Job, SubmitJob
