@@ -117,6 +117,11 @@ class Crew:
         """The one that a worker would take up now."""
         return self._ledger.next_job(with_model=self._ledger.alias("champion") is not None)
 
+    def put_back(self) -> None:
+        """Queues again what stayed behind as running, because its end could not be written. No worker is at it."""
+        with self._turn:
+            self._put_back()
+
     def _put_back(self) -> Job | None:
         """Queues again what the worker was at when it ended, and returns it."""
         for job in self._ledger.unended_jobs():

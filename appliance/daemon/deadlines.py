@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable
 
 from appliance.daemon.desk import JobDesk
+from appliance.daemon.full_disk import AGAIN_SECONDS, is_full_disk
 
 LONGEST_SECONDS = 60.0
 """Between two looks while a deadline is ahead: the machine's clock may be set."""
@@ -39,7 +40,12 @@ class Deadlines:
     def _run(self) -> None:
         try:
             while not self._closing:
-                seconds = self._desk.end_overdue()
+                try:
+                    seconds = self._desk.end_overdue()
+                except Exception as error:
+                    if not is_full_disk(error):
+                        raise
+                    seconds = AGAIN_SECONDS
                 self._wake.wait(None if seconds is None else min(seconds, LONGEST_SECONDS))
                 self._wake.clear()
         except Exception as error:  # noqa: BLE001 - the thread's outermost frame: handed on, never lost
