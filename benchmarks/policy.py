@@ -20,6 +20,8 @@ import sys
 import time
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 from policies.policy import load
 from policies.rules import ServiceRules
 from policies.simulate import Assumed, simulate
