@@ -117,6 +117,8 @@ class ScheduleSettings(_Section):
 class JobSettings(_Section):
     attempts: int = Field(16, ge=1, le=1024)
     """Independent tries of the champion before a job is unsolved."""
+    branches: int = Field(1, ge=0, le=16)
+    """In how many more ways an attempt goes on from before a call that failed; 0: it only goes on with the error."""
 
 
 class ApiSettings(_Section):

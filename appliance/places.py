@@ -12,6 +12,7 @@ from pathlib import Path
 
 from appliance.config import Settings
 from curriculum.registry import FAMILIES
+from policies.data import require_trainable
 from policies.isolation import backend_for, backends_of, require_known_families
 from policies.policy import Policy, PolicyError, parse, read_content
 from policies.rules import ResourceRules
@@ -51,9 +52,11 @@ def load_policy(data: Path) -> Policy:
 
 
 def parse_policy(content: bytes, name: str) -> Policy:
-    """The policy in these bytes. Raises PolicyError, also for rules about families that do not exist."""
+    """The policy in these bytes. Raises PolicyError, also for rules about families that do not exist, or that leave
+    nothing to train on."""
     policy = parse(content, name)
     require_known_families(policy, FAMILIES, name)
+    require_trainable(policy, FAMILIES, name)
     return policy
 
 

@@ -10,14 +10,14 @@ import hashlib
 from collections.abc import Sequence
 
 from appliance.records import Approval, Evaluation, ItemResult, ModelResults
-from policies.decide import decide
+from policies.decide import SERVICE, decide
 from policies.decision import Decision, DecisionOutcome
-from policies.evidence import Budget, CostReport, EarlierNight, Evidence, PairedItem, Word
+from policies.evidence import Budget, CostReport, EarlierNight, Evidence, PairedItem, TakenBack, Word
 from policies.policy import Policy
 from policies.sequential import quarter_of
 
-CHAMPION, PREVIOUS, CANDIDATE = "champion", "previous", "candidate"
-"""The aliases: what is in service, what was before it, and what waits for a decision."""
+CHAMPION, PREVIOUS, CANDIDATE, CANARY = "champion", "previous", "candidate", "canary"
+"""The aliases: what is in service, what was before it, what waits for a decision, what is tried beside the champion."""
 
 
 class PromotionError(Exception):
@@ -112,7 +112,23 @@ def evidence_of(
             if (decision.evaluation, decision.candidate, decision.policy)
             == (evaluation.id, candidate.weights, policy_digest)
         ),
+        taken_back=taken_back(evaluation, decisions),
     )
+
+
+def taken_back(evaluation: Evaluation, decisions: Sequence[Decision]) -> TakenBack | None:
+    """That the candidate was taken out of service after it got there on this evaluation; the newest time."""
+    found = [
+        TakenBack(at=decision.made_at, reason=finding.reason, figure=finding.figure, threshold=finding.threshold)
+        for decision in decisions
+        for finding in decision.findings
+        if finding.gate == SERVICE and (decision.evaluation, decision.candidate) == _of(evaluation)
+    ]
+    return max(found, key=lambda one: one.at, default=None)
+
+
+def _of(evaluation: Evaluation) -> tuple[str, str]:
+    return evaluation.id, evaluation.candidate.weights
 
 
 def meetings(evaluation: Evaluation, history: Sequence[Evaluation]) -> list[Evaluation]:

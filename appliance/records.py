@@ -12,7 +12,9 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from policies.canary import Counts
 from policies.evidence import Gathered
+from policies.rules import ServiceRules
 from runtime.sandbox import Tier, Usage
 from verifiers.spec import Spec
 from verifiers.verdict import Verdict
@@ -122,6 +124,10 @@ class Rollout(Record):
     seconds: float
     usage: Usage = Usage()
     """What its session used; all zeros where it ran nothing."""
+    branch_of: str | None = None
+    """The rollout that it left to go on from an earlier state; None for one that began at the question."""
+    branch_at: int = 0
+    """Its first node of its own: those before are the other rollout's, and were sampled there."""
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
@@ -138,6 +144,11 @@ class Rollout(Record):
     @property
     def tokens(self) -> int:
         return sum(len(node.ids) for node in self.nodes)
+
+    @property
+    def sampled_tokens(self) -> int:
+        """Those that were drawn for it; what a branch has from its beginnings is counted there."""
+        return sum(len(node.ids) for node in self.nodes[self.branch_at :] if node.sampled)
 
 
 class Judged(Record):
@@ -253,6 +264,40 @@ class Approval(Record):
     """The signed word itself, so that its signature can be checked again whenever a decision rests on it."""
 
 
+class CanaryState(StrEnum):
+    REPLAY = "replay"
+    """It works earlier jobs again; people's are the champion's."""
+    SHARE = "share"
+    """It answers its share of people's jobs."""
+    PASSED = "passed"
+    """It is champion, or has been."""
+    TAKEN_BACK = "taken_back"
+
+    @property
+    def ended(self) -> bool:
+        return self in (CanaryState.PASSED, CanaryState.TAKEN_BACK)
+
+
+class Canary(Record):
+    """A promoted model beside the champion. What it says is done: whoever finds the aliases otherwise moves them."""
+
+    id: str
+    candidate: str
+    champion: str
+    decision: str
+    """Id of the decision that promoted it."""
+    rules: ServiceRules
+    """Those in force when it began; a later edit of the policy is not about it."""
+    state: CanaryState
+    started: str
+    share_since: str = ""
+    ended: str = ""
+    reason: str = ""
+    """Why it ended."""
+    counts: Counts = Counts()
+    """As they were at the end."""
+
+
 class CycleState(StrEnum):
     RUNNING = "running"
     DONE = "done"
@@ -282,23 +327,139 @@ class JobState(StrEnum):
     RUNNING = "running"
     SOLVED = "solved"
     UNSOLVED = "unsolved"
+    """Nothing that was tried was verified, or the deadline or the budget ended it first."""
     FAILED = "failed"
     """The infrastructure failed, not the agent."""
+    CANCELLED = "cancelled"
+    """A person did not want it any more."""
+
+    @property
+    def ended(self) -> bool:
+        return self not in (JobState.QUEUED, JobState.RUNNING)
+
+
+class JobKind(StrEnum):
+    """What people know a job as; the spec's own kind says which verifier decides."""
+
+    QUESTION = "question"
+    PROGRAM = "program"
+    CLAIM = "claim"
+    """For an SMT solver."""
+    THEOREM = "theorem"
+    """In Lean."""
+    DATA = "data"
+    """A question about files that come with it."""
+    TEXT = "text"
+    """Measured by a checklist."""
+
+
+KIND_OF_SPEC: dict[str, JobKind] = {
+    "program": JobKind.PROGRAM,
+    "smt": JobKind.CLAIM,
+    "lean": JobKind.THEOREM,
+    "checklist": JobKind.TEXT,
+}
+
+
+MAX_JOB_FILES = 16
+MAX_JOB_FILE_BYTES = 8 << 20
+MAX_JOB_BYTES = 24 << 20
+"""All files of a job together."""
+
+
+class JobFile(Record):
+    """A file that the agent finds in the working folder of its sandbox; its bytes lie in the data folder, by digest."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$")
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+    bytes: int = Field(ge=0, le=MAX_JOB_FILE_BYTES)
+
+
+class Meaning(Record):
+    """A person's word on whether a spec says what was meant (validation), signed with their key."""
+
+    verdict: Literal["meant", "not_meant"]
+    shown: str
+    """Digest of what the person was shown: the job's question, spec and files, with the examples and mutants."""
+    person: str
+    created: str
+    key: str
+    """Fingerprint of the key that signed it."""
+    envelope: str
+    """The signed word itself, so that it can be checked again, also by whoever gets the bundle."""
 
 
 class Job(Record):
     id: str
     question: str
     spec: Spec
+    files: tuple[JobFile, ...] = ()
     attempts: int = Field(default=16, ge=1, le=1024)
     seed: int = 0
+    priority: int = Field(default=5, ge=0, le=9)
+    """Higher ones first; among equals the older."""
+    deadline: str | None = None
+    """When it is given up, UTC in ISO 8601."""
+    budget_seconds: float | None = Field(default=None, gt=0)
+    """Of work on it, over all its attempts and restarts of the daemon."""
+    spent_seconds: float = 0.0
     state: JobState
+    step: str = ""
+    """What is being done now, for people; empty when nothing is."""
+    tries_done: int = 0
+    """Attempts and solvers that ended so far."""
+    solvers_done: bool = False
+    """Whether every solver had its try; what is left then takes a model."""
+    weights: str = ""
+    """Digest of the weights that work on it or have; empty before it was begun."""
     reason: str = ""
     tried: tuple[str, ...] = ()
     """For an unsolved job: the distinct answers that were tried and why each failed."""
     artifact: str | None = None
+    solved_by: str = ""
+    """`policy model`, or the solver that found it, with its version."""
+    meaning: Meaning | None = None
+    retry_of: str | None = None
+    """The job that this one tries again, with another seed."""
+    replay_of: str | None = None
+    """The earlier job that a canary works again with this one."""
     created: str
     updated: str
+
+    @property
+    def kind(self) -> JobKind:
+        if self.files and self.spec.kind not in KIND_OF_SPEC:
+            return JobKind.DATA
+        return KIND_OF_SPEC.get(self.spec.kind, JobKind.QUESTION)
+
+
+class Standing(StrEnum):
+    """What carries a part of an artifact's statement, from the strongest down."""
+
+    PROVED = "proved"
+    """A formal verifier: a kernel, a solver's certificate, an exact decision."""
+    TESTED = "tested"
+    """Held on the inputs that were run, and says nothing of the others."""
+    JUDGED = "judged"
+    """A model's opinion, with its capped weight."""
+    VALIDATED = "validated"
+    """A person's signed word."""
+    OPEN = "not verified"
+
+
+MEANING = "that the check says what the question means"
+"""The part of every statement that only a person can carry."""
+
+
+class Claim(Record):
+    """One part of what an artifact's statement says."""
+
+    part: str
+    standing: Standing
+    by: str
+    """The verifier and its version, the person, or the reason why nobody."""
+    needed: bool = True
+    """Whether the artifact's mark rests on it. False for what the statement says beside: a limit, a further opinion."""
 
 
 class Artifact(Record):
@@ -312,7 +473,10 @@ class Artifact(Record):
     """SHA-256 of the bundle's manifest file."""
     answer: str
     weights: str
+    """Digest of the weights that answered; empty where a solver did and no model was asked."""
     verdict: Verdict
+    solved_by: str = "policy model"
+    statement: tuple[Claim, ...] = ()
     created: str
 
 

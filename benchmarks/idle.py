@@ -22,6 +22,8 @@ from typing import Any
 
 import psutil
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 from appliance.client import ApiClient, DaemonNotRunning
 
 MEMORY_BAR_MB = 250.0

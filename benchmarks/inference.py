@@ -20,6 +20,7 @@ import json
 import os
 import platform
 import statistics
+import sys
 import tempfile
 import time
 from collections import deque
@@ -33,6 +34,8 @@ os.environ["OMP_WAIT_POLICY"] = os.environ.get("OMP_WAIT_POLICY", "PASSIVE")  # 
 
 import torch
 import torch.nn.functional as F  # noqa: N812
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from appliance.agent.dialect import SEEDLING, Codec
 from appliance.agent.turns import ToolRequest, read_turn

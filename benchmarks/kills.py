@@ -27,6 +27,8 @@ from random import Random
 
 import psutil
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 from appliance.jobs.check import check_bundle
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.records import CycleState, Purpose

@@ -31,13 +31,19 @@ class Demonstration:
 
 
 def demonstration(
-    rng: Random, *, right_choice: float, fail_first: float, exclude: AbstractSet[str] = frozenset()
+    rng: Random,
+    *,
+    right_choice: float,
+    fail_first: float,
+    exclude: AbstractSet[str] = frozenset(),
+    without: AbstractSet[str] = frozenset(),
 ) -> Demonstration:
-    """One demonstration on a training task, uniform over operations, that asks nothing in `exclude`.
+    """One demonstration on a training task, uniform over operations.
 
-    With probability `fail_first` a beginner's failing call comes first, sometimes two. Raises ExhaustedError.
+    It asks nothing in `exclude`, and its family is not in `without`. With probability `fail_first` a beginner's failing
+    call comes first, sometimes two. Raises ExhaustedError.
     """
-    task, problem = draw_task(Split.TRAIN, rng, set(exclude))
+    task, problem = draw_task(Split.TRAIN, rng, set(exclude), without)
     asked = OPERATIONS[problem.operation]
     shown = asked if rng.random() < right_choice else _another(asked, rng)
     calls = trace(shown, problem.numbers, rng, fail_first=rng.random() < fail_first).calls

@@ -10,8 +10,9 @@ Everything here is a pure function of its arguments; a stream has no state, so t
 from __future__ import annotations
 
 import hashlib
+import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
@@ -107,17 +108,42 @@ class TaskStream:
     split: Split
     seed: int
     exclude: AbstractSet[str] = frozenset()
+    shares: Mapping[str, float] | None = None
+    """Percent of any first so many tasks of a step that each family may be; others are not drawn. None: no bounds."""
 
     def tasks(self, step: int, count: int) -> list[Task]:
-        """`count` different tasks of that step. Raises ExhaustedError when there are not so many."""
+        """`count` different tasks of that step; more of them begin with these. Raises ExhaustedError when there are not
+        so many."""
         rng = stable_random("stream", self.split.value, self.seed, step)
         seen = set(self.exclude)
-        return [draw_task(self.split, rng, seen)[0] for _ in range(count)]
+        drawn: list[Task] = []
+        for _ in range(count):
+            drawn.append(draw_task(self.split, rng, seen, self._full(drawn))[0])
+        return drawn
+
+    def _full(self, drawn: Sequence[Task]) -> AbstractSet[str]:
+        """Families that may not be drawn next: one more would be above their share, rounded up."""
+        if self.shares is None:
+            return frozenset()
+        counts = Counter(task.family for task in drawn)
+        room = len(drawn) + 1
+        return {name for name in FAMILIES if counts[name] + 1 > ceil_share(self.shares.get(name, 0.0), room)}
 
 
-def draw_task(split: Split, rng: Random, seen: set[str]) -> tuple[Task, Problem]:
-    """A task uniform over operations, then over its family's levels, that asks nothing in `seen`; adds it there."""
-    names = list(FAMILIES)
+def ceil_share(percent: float, of: int) -> int:
+    """So many percent of so many tasks, rounded up: small steps are not left empty."""
+    return math.ceil(round(of * percent / 100, 9))
+
+
+def draw_task(
+    split: Split, rng: Random, seen: set[str], without: AbstractSet[str] = frozenset()
+) -> tuple[Task, Problem]:
+    """A task uniform over operations, then over its family's levels, that asks nothing in `seen`; adds it there.
+
+    Families in `without` are not drawn. Raises ExhaustedError when nothing else is left."""
+    names = [name for name in FAMILIES if name not in without]
+    if not names:
+        raise ExhaustedError("no family may be drawn", hint="raise the shares of families in the policy's [data]")
     weights = [len(FAMILIES[name].operations) for name in names]
     for _ in range(ATTEMPTS):
         name = rng.choices(names, weights)[0]
@@ -127,7 +153,9 @@ def draw_task(split: Split, rng: Random, seen: set[str]) -> tuple[Task, Problem]
         if question_key(problem) not in seen:
             seen.add(question_key(problem))
             return task_of(problem, name, level, seed), problem
-    raise ExhaustedError("no new question was found", hint="ask for fewer tasks, or exclude fewer")
+    raise ExhaustedError(
+        "no new question was found", hint="ask for fewer tasks, or exclude fewer (fresh_nights in [data])"
+    )
 
 
 @dataclass(frozen=True)

@@ -1,55 +1,116 @@
 """A second checker of bundles, after docs/bundle.md alone: the standard library and `cryptography`, nothing of Assay.
 
-    python check_bundle.py BUNDLE SEAL PUBLIC_KEY
+    python check_bundle.py BUNDLE PUBLIC_KEY
 
-Says whether the holder of that key sealed exactly these bytes, and exits with 0 or 1. It does not run the verification
-again: `assay verify` does.
+Says whether the holder of that key sealed exactly these bytes, a folder or one file, and exits with 0 or 1. It does not
+run the verification again: `assay verify` does.
 """
 
 import base64
 import hashlib
+import io
 import json
+import os
+import re
+import struct
 import sys
+import zipfile
+import zlib
 from pathlib import Path
 
-from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.serialization import load_ssh_public_key
 
+ALWAYS = {"artifact.txt", "question.txt", "spec.json", "verdict.json", "transcript.json", "versions.json"}
+ALWAYS |= {"statement.json", "manifest.json", "seal.json"}
+SOMETIMES = re.compile(r"meaning\.json|files/[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
+MOST = 1 << 28
 
-def problem(bundle: Path, seal: bytes, public_key: bytes) -> str:
+
+def problem(bundle: Path, public_key: bytes) -> str:
     """Why it does not hold; empty where it does."""
     try:
-        envelope = json.loads(seal)
-        kind, payload = envelope["payloadType"], base64.b64decode(envelope["payload"], validate=True)
-        (signature,) = envelope["signatures"]
-        raw = base64.b64decode(signature["sig"], validate=True)
-        statement = json.loads(payload)
-    except (ValueError, KeyError, TypeError):
-        return "the seal is no envelope"
+        found = from_folder(bundle) if bundle.is_dir() else from_archive(bundle)
+        check(found, public_key)
+    except Exception as error:  # noqa: BLE001 - whoever made it chose every byte: whatever goes wrong is a no
+        return f"not sealed with that key, or changed since: {type(error).__name__}: {error}"
+    return ""
+
+
+def require(holds: object, else_why: str) -> None:
+    if not holds:
+        raise ValueError(else_why)
+
+
+def from_folder(folder: Path) -> dict[str, bytes]:
+    found: dict[str, bytes] = {}
+    for entry in [*os.scandir(folder), *(os.scandir(folder / "files") if (folder / "files").is_dir() else ())]:
+        name = Path(entry.path).relative_to(folder).as_posix()
+        if name == "files" and entry.is_dir(follow_symlinks=False) and any((folder / "files").iterdir()):
+            continue
+        known = entry.stat(follow_symlinks=False)
+        require(entry.is_file(follow_symlinks=False) and known.st_nlink == 1, f"{name!a} is no plain file")
+        require(name in ALWAYS or SOMETIMES.fullmatch(name), f"{name!a} does not belong there")
+        require(known.st_size < MOST, f"{name} is too large")
+        found[name] = Path(entry.path).read_bytes()
+    return found
+
+
+def from_archive(file: Path) -> dict[str, bytes]:
+    require(file.stat().st_size < MOST, "it is too large")
+    whole = file.read_bytes()
+    with zipfile.ZipFile(io.BytesIO(whole)) as archive:
+        members = archive.infolist()
+        require(len(members) <= len(ALWAYS) + 17, "it has too many members")
+        require(sum(one.file_size for one in members) < len(whole), "it is compressed, or names a byte twice")
+        require(not any(one.compress_type for one in members), "it is compressed")
+        found = {one.filename: archive.read(one) for one in members}
+    require(packed(found) == whole, "the archive is not written in its one form")
+    return found
+
+
+def packed(found: dict[str, bytes]) -> bytes:
+    """The one archive with these contents."""
+    out, directory = b"", b""
+    for name, data in sorted(found.items()):
+        same = struct.pack("<5H3I2H", 20, 0, 0, 0, 33, zlib.crc32(data), len(data), len(data), len(name), 0)
+        rest = struct.pack("<3H2I", 0, 0, 0, 0o100644 << 16, len(out))
+        directory += b"PK\1\2" + struct.pack("<H", 0x314) + same + rest + name.encode()
+        out += b"PK\3\4" + same + name.encode() + data
+    end = struct.pack("<4H2IH", 0, 0, len(found), len(found), len(directory), len(out), 0)
+    return out + directory + b"PK\5\6" + end
+
+
+def check(found: dict[str, bytes], public_key: bytes) -> None:
+    """Raises an exception of some kind unless the key's holder sealed exactly these contents."""
+    odd = [name for name in found if name not in ALWAYS and not SOMETIMES.fullmatch(name)]
+    require(set(found) >= ALWAYS and not odd, "these are not the files of a bundle")
+    envelope = json.loads(found["seal.json"])
+    payload, (signature,) = base64.b64decode(envelope["payload"]), envelope["signatures"]
+    statement, raw = json.loads(payload), base64.b64decode(signature["sig"])
+    line = b" ".join(public_key.split()[:2])
+    fingerprint = base64.b64encode(hashlib.sha256(base64.b64decode(line.split()[1])).digest()).decode().rstrip("=")
+    require(signature["keyid"] == f"SHA256:{fingerprint}", "another key sealed it")
+    kind = "application/vnd.in-toto+json"
     again = {
         "payload": base64.b64encode(payload).decode(),
         "payloadType": kind,
-        "signatures": [{"keyid": signature.get("keyid"), "sig": base64.b64encode(raw).decode()}],
+        "signatures": [{"keyid": signature["keyid"], "sig": base64.b64encode(raw).decode()}],
     }
-    if one_form(again) != seal or one_form(statement) != payload:
-        return "the seal is not written in its one form"
-    blob = base64.b64decode(public_key.split()[1])
-    fingerprint = "SHA256:" + base64.b64encode(hashlib.sha256(blob).digest()).decode().rstrip("=")
-    if signature["keyid"] != fingerprint:
-        return f"another key sealed it: {signature['keyid']!r}"
-    try:
-        head = b"DSSEv1 %d %b %d %b" % (len(kind), kind.encode(), len(payload), payload)
-        load_ssh_public_key(public_key).verify(raw, head)
-    except InvalidSignature:
-        return "the signature does not fit"
-    if kind != "application/vnd.in-toto+json" or statement.get("predicateType") != "urn:assay:bundle:1":
-        return "it states something else"
-    named = {one["name"]: one["digest"]["sha256"] for one in statement["subject"]}
-    here = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in bundle.iterdir()}
-    listed = {one["name"]: one["sha256"] for one in json.loads((bundle / "manifest.json").read_bytes())["files"]}
-    if here != named or {**listed, "manifest.json": named["manifest.json"]} != named:
-        return "the files are not those that were sealed"
-    return ""
+    require(one_form(again) == found["seal.json"], "the seal is not written in its one form")
+    require(one_form(statement) == payload, "what is signed is not written in its one form")
+    load_ssh_public_key(line).verify(raw, b"DSSEv1 %d %b %d %b" % (len(kind), kind.encode(), len(payload), payload))
+    require(set(statement) == {"_type", "subject", "predicateType", "predicate"}, "it states something else")
+    require(statement["_type"] == "https://in-toto.io/Statement/v1", "it is no statement")
+    require(statement["predicateType"] == "urn:assay:bundle:2", "it is of another format")
+    require(statement["predicate"]["key"] == line.decode(), "it names another key")
+    here = [(name, hashlib.sha256(data).hexdigest()) for name, data in sorted(found.items()) if name != "seal.json"]
+    named = [{"name": name, "digest": {"sha256": digest}} for name, digest in here]
+    require(statement["subject"] == named, "the files are not those that were sealed")
+    files = [
+        {"bytes": len(found[name]), "name": name, "sha256": digest} for name, digest in here if name != "manifest.json"
+    ]
+    manifest = one_form({"files": files, "schema_version": 2}) + b"\n"
+    require(manifest == found["manifest.json"], "the manifest does not list these files")
 
 
 def one_form(value: object) -> bytes:
@@ -57,6 +118,8 @@ def one_form(value: object) -> bytes:
 
 
 if __name__ == "__main__":
-    found = problem(Path(sys.argv[1]), Path(sys.argv[2]).read_bytes(), Path(sys.argv[3]).read_bytes())
+    if len(sys.argv) != 3 or not all(Path(each).exists() for each in sys.argv[1:]):
+        sys.exit("python check_bundle.py BUNDLE PUBLIC_KEY: name a bundle and a key that are there")
+    found = problem(Path(sys.argv[1]), Path(sys.argv[2]).read_bytes())
     sys.stdout.write(f"{found or 'these bytes were sealed with that key'}\n")
     sys.exit(1 if found else 0)

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from policies.decision import Decision, DecisionOutcome, Finding, GateOutcome
-from policies.evidence import Evidence
+from policies.evidence import Evidence, TakenBack
 from policies.gates import approval, freshness, integrity, non_regression
 from policies.gates_conduct import contamination, cost, drift, egress, hacks, refusal, selftest
 from policies.gates_gain import evidence_so_far, improvement
@@ -24,6 +24,9 @@ from policies.rules import OutcomeRule, PromotionRules
 
 ALWAYS = ("integrity", "freshness", "improvement", "evidence", "approval")
 """Gates that no policy can leave out, beside each family's non-regression."""
+
+SERVICE = "service"
+"""The gate that is asked only of a candidate that was taken out of service."""
 
 FAMILY = "non_regression/"
 FEW = 2
@@ -69,8 +72,43 @@ def findings_on(evidence: Evidence, rules: PromotionRules, *, now: str) -> tuple
         found.append(refusal(evidence, rules.probes))
     if rules.cost.required:
         found.append(cost(evidence, rules.cost))
+    if evidence.taken_back is not None:
+        found.append(service(evidence.taken_back))
     found.append(approval(evidence, rules.approval, now=now))
     return tuple(found)
+
+
+def service(taken_back: TakenBack) -> Finding:
+    """That it was taken out of service: failed, whatever was found before. The figure is the odds that it is worse."""
+    return Finding(
+        gate=SERVICE,
+        outcome=GateOutcome.FAILED,
+        figure=taken_back.figure,
+        threshold=taken_back.threshold,
+        unit="to 1",
+        reason=taken_back.reason,
+        would_change="a new evaluation, and a decision on that: what it did in service speaks against the old one",
+    )
+
+
+def after_service(decision: Decision, taken_back: TakenBack, policy: Policy, *, id: str) -> Decision:  # noqa: A002
+    """What follows for a candidate that got into service by this decision and was taken out of it: the gates' findings
+    as they were, and that of its service, under the policy's rules."""
+    kept = [finding for finding in decision.findings if finding.gate != SERVICE]
+    findings = (*kept, service(taken_back))
+    outcome = outcome_of(findings, policy.promotion)
+    against = _against(outcome, findings)
+    return decision.model_copy(
+        update={
+            "id": id,
+            "policy": policy.digest,
+            "outcome": outcome,
+            "findings": findings,
+            "reason": _reason(outcome, findings, against),
+            "would_change": _would_change(against),
+            "made_at": taken_back.at,
+        }
+    )
 
 
 def asked_for(rules: PromotionRules) -> frozenset[str]:

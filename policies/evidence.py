@@ -128,6 +128,8 @@ class ProbeReport(Record):
     held: int
     open: tuple[str, ...] = ()
     """Names of those that succeeded."""
+    unknown: tuple[str, ...] = ()
+    """Names of those that ended in another way than by being denied, with how: neither held nor open."""
 
 
 class CostReport(Record):
@@ -151,6 +153,16 @@ class Gathered(Record):
     contamination: ContaminationReport | None = None
     egress: ProbeReport | None = None
     refusal: ProbeReport | None = None
+
+
+class TakenBack(Record):
+    """That the candidate was in service on this evaluation, and was taken out of it."""
+
+    at: str
+    reason: str
+    figure: float | None = None
+    """Odds to 1 that it is worse; None where a person took it back."""
+    threshold: float | None = None
 
 
 class Evidence(Record):
@@ -179,6 +191,7 @@ class Evidence(Record):
     """Digests of policies, other than the one that decides, under which the candidate was evaluated or decided on."""
     shown: tuple[str, ...] = ()
     """Digests of the decisions on this very evaluation under this very policy: what a person can have been shown."""
+    taken_back: TakenBack | None = None
 
 
 class Pairs(Record):

@@ -14,16 +14,19 @@ from typing import Any, Literal
 
 from pydantic import PrivateAttr, ValidationError
 
-from policies.rules import DataRules, JobRules, PromotionRules, ResourceRules, SandboxRules, Section
+from policies.rules import DataRules, JobRules, PromotionRules, ResourceRules, SandboxRules, Section, ServiceRules
 
 DEFAULT = "default_policy.toml"
 """The packaged policy, in force where a data folder has none of its own."""
 
-UPGRADE = (
-    f"begin with a copy of the packaged {DEFAULT} and carry your values over: the gates are now below [promotion] "
-    "([improvement] is [promotion.improvement]), [sandbox] is [sandboxes] and [tiers] is [sandboxes.tiers]"
-)
-"""For files of earlier versions, which said nothing about most of what is ruled now."""
+UPGRADES = {
+    1: f"begin with a copy of the packaged {DEFAULT} and carry your values over: the gates are now below [promotion] "
+    "([improvement] is [promotion.improvement]), [sandbox] is [sandboxes] and [tiers] is [sandboxes.tiers]",
+    3: f"begin with a copy of the packaged {DEFAULT} and carry your values over, or add what is new from there: the "
+    'section [service], the keys of [data], and the rule on the gate "service"',
+}
+"""For files of earlier versions, which said nothing about some of what is ruled now."""
+UPGRADES[2] = UPGRADES[1]
 
 SHOWN = 12
 """Faults that are told one by one: they fit on a screen."""
@@ -38,8 +41,9 @@ class PolicyError(Exception):
 
 
 class Policy(Section):
-    version: Literal[3]
+    version: Literal[4]
     promotion: PromotionRules
+    service: ServiceRules
     data: DataRules
     sandboxes: SandboxRules
     resources: ResourceRules
@@ -51,6 +55,15 @@ class Policy(Section):
     def digest(self) -> str:
         """SHA-256 of the bytes of the file; of the canonical JSON when the policy was not read from one."""
         return self._digest or hashlib.sha256(self.model_dump_json().encode()).hexdigest()
+
+
+def earlier_version(content: bytes) -> int | None:
+    """Of a file of a version that is not read any more: which; None for every other file."""
+    try:
+        written = tomllib.loads(content.decode()).get("version")
+    except ValueError:
+        return None
+    return written if type(written) is int and written in UPGRADES else None
 
 
 def load(path: Path | None = None) -> Policy:
@@ -80,9 +93,10 @@ def parse(content: bytes, name: str) -> Policy:
         raise PolicyError(f"{name}: not UTF-8 at byte {error.start}", hint="save the file as UTF-8") from error
     except tomllib.TOMLDecodeError as error:
         raise PolicyError(f"{name}: {error}", hint="correct the TOML at that place") from error
-    if data.get("version") in (1, 2):
+    written = earlier_version(content)
+    if written is not None:
         where = f"{name}, line {_line_of(('version',), text)}"
-        raise PolicyError(f"{where}: version: a file of version {data['version']} is not read any more", hint=UPGRADE)
+        raise PolicyError(f"{where}: version: a file of version {written} is not read any more", hint=UPGRADES[written])
     try:
         policy = Policy.model_validate(data)
     except ValidationError as error:

@@ -17,6 +17,8 @@ class Refusal(StrEnum):
     CANDIDATE = "another candidate"
     DECISION = "another decision"
     POLICY = "another policy"
+    JOB = "another job"
+    CONTENT = "another content"
     REPLAYED = "replayed"
     CLOCK = "clock set back"
     FUTURE = "from the future"

@@ -13,8 +13,25 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 Backend = Literal["gvisor", "nsjail"]
 Tier = Literal["shared", "process", "sandbox"]
 """From the least isolation to the most; all three are in a sandbox."""
-Check = Literal["exact", "integer", "expression", "predicate", "answer", "smt", "lean", "program", "checklist", "any"]
-"""How a job says that its answer is checked; `any` stands for each of them."""
+Check = Literal[
+    "exact",
+    "integer",
+    "expression",
+    "predicate",
+    "answer",
+    "smt",
+    "lean",
+    "program",
+    "checklist",
+    "question",
+    "claim",
+    "theorem",
+    "data",
+    "text",
+    "any",
+]
+"""How a job says that its answer is checked, or the kind that people know it as (docs/jobs.md); `any` stands for each
+of them."""
 Gate = Literal[
     "integrity",
     "freshness",
@@ -28,6 +45,7 @@ Gate = Literal[
     "egress",
     "refusal",
     "cost",
+    "service",
     "approval",
     "any",
     "all",
@@ -155,11 +173,44 @@ class PromotionRules(Section):
     approval: ApprovalRules
 
 
+class ServiceRules(Section):
+    """How a promoted model comes into service."""
+
+    canary: bool
+    """Beside the champion at first, where there are jobs to compare the two on."""
+    replay: int = Field(ge=0, le=200)
+    """Of the champion's last jobs, worked again first."""
+    share: float = Field(gt=0, lt=1)
+    """Of the real jobs, then."""
+    window_hours: float = Field(gt=0)
+    """Of its share."""
+    min_jobs: int = Field(ge=1)
+    """Real jobs in its share before the window may close; also: the champion's, before there is any window."""
+    max_hours: float = Field(gt=0)
+    """The window closes then, with however few jobs."""
+    alpha: float = Field(gt=0, le=0.2)
+    """The largest chance that a model that is no worse is taken back."""
+
+    @model_validator(mode="after")
+    def _closes(self) -> ServiceRules:
+        if self.max_hours < self.window_hours:
+            raise ValueError(f"max_hours = {self.max_hours:g} is less than window_hours = {self.window_hours:g}")
+        return self
+
+
 class DataRules(Section):
     train_on_jobs: Literal[False]
     """People's questions and artifacts are theirs."""
     sealed_in_training: Literal[0]
     """Sealed questions that training may meet."""
+    families: Annotated[tuple[str, ...], Field(strict=False, min_length=1, max_length=1000)]
+    """Those that may be trained on; `*` for every one that there is."""
+    max_share: float = Field(gt=0, le=100)
+    """Percent of a step's questions that one family may be."""
+    shares: dict[str, Annotated[float, Field(ge=0, le=100)]]
+    """The same for single families; the smaller one counts."""
+    fresh_nights: int = Field(ge=0, le=90)
+    """What was trained on in so many nights before is not trained on again."""
 
 
 class SandboxRules(Section):

@@ -115,7 +115,7 @@ def accepted(
             f"the policy does not name {word.person} among those who may approve",
             hint="approval.who in the policy file names them",
         )
-    _timely(word, question, now=_moment(now), latest=_moment(latest))
+    require_timely(word.made_at, word.expires_at, valid_hours=question.valid_hours, now=now, latest=latest)
     return word, key
 
 
@@ -164,22 +164,23 @@ def require_clock(*, now: str, latest: str) -> None:
         )
 
 
-def _timely(word: SignedWord, question: Question, *, now: datetime, latest: datetime) -> None:
-    made, until = _moment(word.made_at), _moment(word.expires_at)
-    require_clock(now=now.isoformat(), latest=latest.isoformat())
-    if made > now + SLACK:
+def require_timely(made_at: str, expires_at: str, *, valid_hours: float, now: str, latest: str) -> None:
+    """Raises Refused: the clock was set back, or it is from the future, valid for too long, or expired."""
+    made, until, today = _moment(made_at), _moment(expires_at), _moment(now)
+    require_clock(now=now, latest=latest)
+    if made > today + SLACK:
         raise Refused(
-            Refusal.FUTURE, f"it was made at {word.made_at}, which is not yet", hint="set the clocks right, sign again"
+            Refusal.FUTURE, f"it was made at {made_at}, which is not yet", hint="set the clocks right, sign again"
         )
-    if until - made > timedelta(hours=question.valid_hours) + SLACK:
+    if until - made > timedelta(hours=valid_hours) + SLACK:
         raise Refused(
             Refusal.LIFETIME,
             f"it would be valid for {(until - made).total_seconds() / 3600:.1f} hours, more than the "
-            f"{question.valid_hours:g} allowed",
+            f"{valid_hours:g} allowed",
             hint="sign a new one",
         )
-    if max(now, latest) > until:
-        raise Refused(Refusal.EXPIRED, f"it was valid until {word.expires_at}", hint="look again, and sign a new one")
+    if max(today, _moment(latest)) > until:
+        raise Refused(Refusal.EXPIRED, f"it was valid until {expires_at}", hint="look again, and sign a new one")
 
 
 def _moment(text: str) -> datetime:

@@ -8,14 +8,16 @@ changes the name of a failure and nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from enum import IntEnum, StrEnum
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import NamedTuple, NewType, Protocol, Self
 
 from pydantic import BaseModel, ConfigDict, Field
+
+NO_FILES: Mapping[str, bytes] = MappingProxyType({})
 
 
 class CallStatus(StrEnum):
@@ -248,14 +250,20 @@ class Session(Protocol):
         """As `Sandbox.run`; blocks."""
         ...
 
-    def start(self, code: str, *, seconds: float | None = None) -> Future[CallResult]:
-        """The same without blocking: the caller's loop goes on while the code runs."""
+    def start(self, code: str, *, seconds: float | None = None, keep: bool = False) -> Future[CallResult]:
+        """The same without blocking: the caller's loop goes on while the code runs.
+
+        With `keep` the session can later be forked as it was before this call; what was kept for an earlier one is
+        given up. That costs nothing but in a sandbox of its own that has been called before, which is snapshot first.
+        """
         ...
 
-    def fork(self, n: int) -> list[Session]:
+    def fork(self, n: int, *, undo: bool = False) -> list[Session]:
         """`n` sessions with this one's names, each on its own from here on. Waits for the calls under way.
 
         Pure and compute-only histories are repeated, which costs what they cost; a sandbox of its own is snapshot.
+        With `undo` they begin as this one was before its last call with `keep`, whatever became of that call. Raises
+        BadRequestError where nothing was kept, LimitError or InfrastructureError where it could not be.
         """
         ...
 
@@ -276,10 +284,20 @@ class SessionPool(Protocol):
     limits: Limits
     """Of each of its sandboxes, unless another is asked for."""
 
-    def open(self, *, tier: Tier = Tier.SHARED, caller: str = "", priority: Priority = Priority.TRAINING) -> Session:
+    def open(
+        self,
+        *,
+        tier: Tier = Tier.SHARED,
+        caller: str = "",
+        priority: Priority = Priority.TRAINING,
+        files: Mapping[str, bytes] = NO_FILES,
+    ) -> Session:
         """A fresh session; `tier` is the least that its family asks for. Callers of one priority take turns.
 
-        Raises RefusedError without isolation, BusyError when too many sessions wait already.
+        `files` are what /work begins with, by plain name; such a session has a sandbox of its own, and whenever it gets
+        another one, in a fork or after a call that had to be killed, they are there as they were or as at first. Raises
+        RefusedError without isolation, BusyError when too many sessions wait already, BadRequestError for a name that
+        is none, LimitError for more files than /work has room for.
         """
         ...
 

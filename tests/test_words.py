@@ -116,3 +116,13 @@ def test_every_link_in_a_document_leads_somewhere() -> None:
         if "://" not in target and not (path.parent / target).exists()
     ]
     assert dead == []
+
+
+def test_every_benchmark_can_be_started_by_its_path() -> None:
+    """Beside `benchmarks/runtime.py` a script would take that for the package `runtime`."""
+    ours = re.compile(rf"^from ({'|'.join(PACKAGES)}|benchmarks)\b", re.MULTILINE)
+    for script in sorted((ROOT / "benchmarks").glob("*.py")):
+        text = script.read_text(encoding="utf-8")
+        first = ours.search(text)
+        if first is not None and "argparse" in text:
+            assert "sys.path.insert(0, " in text[: first.start()], f"{script.name} needs the project's folder first"

@@ -185,11 +185,12 @@ class AssayApp(App[None]):
             elif name == "models":
                 for model in snapshot.checkpoints:
                     if model.checkpoint.manifest == key:
-                        return model_detail(model)
+                        return model_detail(model, snapshot.status.canary)
             else:
                 for job in snapshot.jobs:
                     if job.id == key:
-                        return job_detail(job)
+                        made = {artifact.id: artifact for artifact in snapshot.artifacts}
+                        return job_detail(job, made.get(job.artifact or ""))
         return plain(EMPTY[name], DIM)
 
     def _table(self, name: str) -> RecordTable:
@@ -227,6 +228,8 @@ class AssayApp(App[None]):
                     judged = api.reject(candidate, signed_word(decision, "reject", api.keys(), signer))
             if word == "reject":
                 return f"{short(candidate)} is rejected."
+            if judged.aliases.get("canary") == candidate:
+                return f"{short(candidate)} is tried beside the champion."
             return f"{short(candidate)} is in service." if judged.aliases.get("champion") == candidate else "Recorded."
 
         body = decision_detail(decision)
@@ -238,6 +241,10 @@ class AssayApp(App[None]):
 
     def action_rollback(self) -> None:
         aliases = self._snapshot.status.aliases if self._snapshot is not None else {}
+        canary = aliases.get("canary")
+        if canary is not None:
+            self._take_out(canary)
+            return
         previous = aliases.get("previous")
         if previous is None:
             self._say("There is no previous champion to go back to.")
@@ -250,6 +257,15 @@ class AssayApp(App[None]):
 
         body = plain(f"{short(aliases.get('champion'))} leaves service; the model above returns.")
         self._ask(TypedConfirmation("Roll back to the previous champion", previous, body, act))
+
+    def _take_out(self, canary: str) -> None:
+        def act(_passphrase: str) -> str:
+            with ApiClient(self._socket) as api:
+                api.rollback(person(), "from the terminal program")
+            return f"{short(canary)} is out of service."
+
+        body = plain(f"{short(canary)} is tried beside the champion, which then answers every job.")
+        self._ask(TypedConfirmation("Take the canary out of service", canary, body, act))
 
     def action_submit(self) -> None:
         def submit(request: SubmitJob) -> str:

@@ -6,7 +6,18 @@ import json
 
 from rich.text import Text
 
-from appliance.client import CheckpointView, Decision, Job, RolloutView, Spec, ToolCall, Verdict
+from appliance.client import (
+    MEANING,
+    Artifact,
+    CanaryView,
+    CheckpointView,
+    Decision,
+    Job,
+    RolloutView,
+    Spec,
+    ToolCall,
+    Verdict,
+)
 from tui.marks import BAD, DECISIONS, DIM, GATES, GOOD, JOBS, STRONG, VERDICTS, marked, percent, plain, short
 from tui.rows import figure_text
 
@@ -48,7 +59,8 @@ def _used(view: RolloutView) -> str:
     return ", ".join(parts)
 
 
-def model_detail(view: CheckpointView) -> Text:
+def model_detail(view: CheckpointView, canary: CanaryView | None = None) -> Text:
+    """`canary` is the one that is tried beside the champion now, whichever model it is."""
     checkpoint = view.checkpoint
     text = Text()
     text.append_text(plain(checkpoint.manifest, STRONG))
@@ -58,6 +70,8 @@ def model_detail(view: CheckpointView) -> Text:
     text.append("\n")
     if view.aliases:
         _field(text, "known as", ", ".join(view.aliases))
+    if canary is not None and canary.canary.candidate == checkpoint.manifest:
+        _field(text, "beside the champion", canary.words)
     for name, value in checkpoint.metrics.items():
         _field(text, name.replace("_", " "), f"{value:.4g}")
     if view.decision is None:
@@ -87,16 +101,33 @@ def decision_detail(decision: Decision) -> Text:
     return text
 
 
-def job_detail(job: Job) -> Text:
+def job_detail(job: Job, artifact: Artifact | None = None) -> Text:
     text = Text()
     text.append_text(marked(JOBS[job.state]))
     text.append_text(plain(f"  {job.id}", DIM))
     text.append("\n")
     _field(text, "question", job.question)
     _field(text, "checked by", spec_text(job.spec))
-    _field(text, "attempts", str(job.attempts))
+    for file in job.files:
+        _field(text, "file", f"{file.name}, {file.bytes} bytes")
+    _field(text, "attempts", f"{job.attempts}, {job.tries_done} {'try' if job.tries_done == 1 else 'tries'} done")
+    _field(text, "priority", str(job.priority))
+    if job.deadline:
+        _field(text, "deadline", job.deadline)
+    if job.budget_seconds:
+        _field(text, "budget", f"{job.spent_seconds:.0f} of {job.budget_seconds:g} s")
+    if job.step:
+        _field(text, "now", job.step)
     if job.reason:
         _field(text, "reason", job.reason)
+    if job.solved_by:
+        _field(text, "solved by", job.solved_by)
+    for claim in artifact.statement if artifact is not None else ():
+        if claim.part != MEANING or job.meaning is None:
+            _field(text, claim.standing.value, f"{claim.part} ({claim.by})")
+    if job.meaning is not None:
+        said = "validated" if job.meaning.verdict == "meant" else "not meant"
+        _field(text, said, f"{MEANING} ({job.meaning.person}, {job.meaning.created})")
     if job.artifact:
         _field(text, "artifact", f"{job.artifact}  (assay verify re-checks it)", GOOD)
     for tried in job.tried:

@@ -33,6 +33,7 @@ JOBS = {
     JobState.SOLVED: ("✓ solved", GOOD),
     JobState.UNSOLVED: ("✗ unsolved", BAD),
     JobState.FAILED: ("~ failed", DIM),
+    JobState.CANCELLED: ("cancelled", DIM),
 }
 
 

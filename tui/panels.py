@@ -45,6 +45,10 @@ class TopLine(Shown):
         text.append(" assay ", STRONG)
         text.append("  champion ", DIM)
         text.append(short(status.aliases.get("champion")), STRONG)
+        canary = status.aliases.get("canary")
+        if canary is not None:
+            text.append("  canary ", DIM)
+            text.append(short(canary), CARE)
         candidate = status.aliases.get("candidate")
         if candidate is not None:
             text.append("  candidate ", DIM)

@@ -21,7 +21,7 @@ MODEL_COLUMNS = (
     ("age", 7),
     ("stage", 10),
 )
-JOB_COLUMNS = (("job", 8), ("state", 10), ("question", 36))
+JOB_COLUMNS = (("job", 8), ("kind", 8), ("prio", 4), ("state", 10), ("question", 36), ("now, or by", 20))
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,14 @@ def model_row(view: CheckpointView) -> Row:
 def job_row(job: Job) -> Row:
     return Row(
         job.id,
-        (plain(job.id.removeprefix("job-")[:8]), marked(JOBS[job.state]), plain(job.question, limit=60)),
+        (
+            plain(job.id.removeprefix("job-")[:8]),
+            plain(job.kind.value, DIM),
+            plain(str(job.priority), DIM),
+            marked(JOBS[job.state]),
+            plain(job.question, limit=60),
+            plain(job.step or job.solved_by, DIM, limit=40),
+        ),
     )
 
 

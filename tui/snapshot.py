@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from appliance.client import ApiClient, ApiError, CheckpointView, Event, Job, RolloutView, Status
+from appliance.client import ApiClient, ApiError, Artifact, CheckpointView, Event, Job, RolloutView, Status
 
 ROLLOUTS, CHECKPOINTS, JOBS, EVENTS = 40, 30, 30, 500
 """How many of each are read; of events, how many are kept."""
@@ -19,6 +19,7 @@ class Snapshot:
     rollouts: tuple[RolloutView, ...] = ()
     checkpoints: tuple[CheckpointView, ...] = ()
     jobs: tuple[Job, ...] = ()
+    artifacts: tuple[Artifact, ...] = ()
     events: tuple[tuple[int, Event], ...] = ()
     """(number, event), ascending: the newest ones."""
 
@@ -34,6 +35,7 @@ def read(client: ApiClient, last: Snapshot | None = None) -> Snapshot:
         rollouts=tuple(client.rollouts(limit=ROLLOUTS)),
         checkpoints=tuple(client.checkpoints(limit=CHECKPOINTS)),
         jobs=tuple(client.jobs(limit=JOBS)),
+        artifacts=tuple(client.artifacts(limit=JOBS)),
         events=(known + fresh)[-EVENTS:],
     )
 

@@ -26,6 +26,7 @@ from runtime.sandbox import SessionPool
 from runtime.settings import BrokerSettings, RuntimeSettings
 from verifiers import tools
 from verifiers.errors import SpecError
+from verifiers.proposals.found import Found
 from verifiers.registry import check_spec, identity, is_decided
 from verifiers.spec import ChecklistSpec, LeanSpec, ProgramSpec, Spec
 from verifiers.verdict import Ground, Outcome, Verdict
@@ -110,6 +111,11 @@ class Checker:
         """A verdict for each pair, in order; `seconds` is the wall clock of one of them. Never raises for a pair: one
         whose spec cannot be used is `infra_error`, with the reason."""
         return self._check_all(pairs, seconds)
+
+    def propose(self, spec: Spec, way: str, question: str, seconds: float) -> Found:
+        """What one of `verifiers.proposals.proposing.ways(spec)` finds, in the worker that decides texts. It decides
+        nothing. Raises InfrastructureError where the worker broke."""
+        return self._service().propose(spec, way, question, seconds)
 
     def start(self) -> None:
         """Has what decides texts made warm now, in the background."""

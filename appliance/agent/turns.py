@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from appliance.agent.answers import AnswerForm, Final, final_answer
 from appliance.agent.dialect import Dialect
 from runtime.sandbox import CallResult, CallStatus
-
-BOX = "\\boxed{"
 
 _WORDS = {
     CallStatus.TIMEOUT: "timeout",
@@ -39,15 +38,8 @@ class Malformed:
     reason: str
 
 
-@dataclass(frozen=True)
-class Final:
-    answer: str | None
-    """The text in the box when there is exactly one."""
-    answers: int
-
-
-def read_turn(text: str, dialect: Dialect) -> ToolRequest | Malformed | Final:
-    """Meaning of a turn's text, its end marker removed."""
+def read_turn(text: str, dialect: Dialect, form: AnswerForm = AnswerForm.BOXED) -> ToolRequest | Malformed | Final:
+    """Meaning of a turn's text, its end marker removed; `form` is that of a final answer."""
     body = text.lstrip()
     if body.startswith(dialect.tool):
         code = body[len(dialect.tool) :]
@@ -56,26 +48,7 @@ def read_turn(text: str, dialect: Dialect) -> ToolRequest | Malformed | Final:
         return ToolRequest(code) if code.strip() else Malformed(code, "empty call")
     if dialect.tool in body:
         return Malformed(body, "a call must begin the turn")
-    boxes = boxed(body)
-    return Final(boxes[0] if len(boxes) == 1 else None, len(boxes))
-
-
-def boxed(text: str) -> list[str]:
-    r"""The contents of every `\boxed{...}`, braces balanced. A box that never closes is counted with what it holds.
-
-    >>> boxed(r"so \boxed{\frac{1}{2}}")
-    ['\\frac{1}{2}']
-    """
-    found: list[str] = []
-    start = text.find(BOX)
-    while start >= 0:
-        depth, at = 1, start + len(BOX)
-        while at < len(text) and depth:
-            depth += {"{": 1, "}": -1}.get(text[at], 0)
-            at += 1
-        found.append(text[start + len(BOX) : at - 1 if depth == 0 else at])
-        start = text.find(BOX, at)
-    return found
+    return final_answer(text, form)
 
 
 def shown(result: CallResult, limit: int) -> str:

@@ -89,16 +89,27 @@ class AuditLog:
     def append(self, kind: str, **what: JsonValue) -> Entry:
         """Puts an entry on record, under its kind (`decision`, `key.admitted`). Raises AuditError, or what the ledger
         raises; nothing is then on record, and nothing must happen."""
+        return self.append_with(self._heads.put_audit_head, self._heads.put_audit_head, kind, **what)
+
+    def append_with(
+        self,
+        put: Callable[[bytes], None],
+        take_back: Callable[[bytes | None], None],
+        kind: str,
+        **what: JsonValue,
+    ) -> Entry:
+        """As `append`, for what happens together with its entry: `put` writes the newest line and what it says in one
+        transaction, so that a kill leaves both or neither. `take_back` undoes both; its line is the one before."""
         with self._lock:
             self._require_usable()
             entry = Entry(number=self._number, previous=self._previous, at=self._now(), kind=kind, what=what)
             line = audit.write(entry, self._key)
             before = self._heads.audit_head()
-            self._heads.put_audit_head(line)
+            put(line)
             try:
                 self._write(line)
             except OSError as error:
-                self._take_back(before, error)
+                self._take_back(take_back, before, error)
                 raise _failed(self.path, error) from error
             self._count(entry, line)
             return entry
@@ -174,12 +185,12 @@ class AuditLog:
             left = left[os.write(self._file, left) :]
         os.fsync(self._file)
 
-    def _take_back(self, before: bytes | None, error: OSError) -> None:
+    def _take_back(self, undo: Callable[[bytes | None], None], before: bytes | None, error: OSError) -> None:
         """The file and the ledger as they were; where that fails too, nothing more is logged before the next start."""
         try:
             os.ftruncate(self._file, self._bytes)
             os.fsync(self._file)
-            self._heads.put_audit_head(before)
+            undo(before)
         except Exception as second:  # noqa: BLE001 - whatever it is, this log is not sure of itself any more
             self._unsure = f"{error.strerror}, and then {second}"
 

@@ -134,8 +134,9 @@ def _last_event(ledger: Ledger) -> int:
 
 
 def _run_job(core: Core, cycle: Cycle) -> Job:
-    """The demonstration's job: the one on record, or a new one."""
-    job = core.submit_job(QUESTION, SPEC, seed=cycle.seed, name=f"job-{cycle.id}")
+    """The demonstration's job: the one on record, or a new one. It is for the model that the night made, and no solver
+    is asked."""
+    job = core.submit_job(QUESTION, SPEC, seed=cycle.seed, name=f"job-{cycle.id}", solvers=False)
     if job.state in (JobState.QUEUED, JobState.RUNNING):
         core.run_jobs_worker()
     found = core.ledger.job(job.id)

@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from appliance.cli import audit, check, cluster, cycles, jobs, keys, models, policy, sandbox, service
+from appliance.cli import audit, bundle, check, cluster, cycles, jobs, keys, models, policy, sandbox, service
 from appliance.cli.options import Data
 
 NO_READER = 141
@@ -51,6 +51,7 @@ def _root(
 
 service.add_to(app)
 jobs.add_to(app)
+bundle.add_to(app)
 app.add_typer(models.app, name="model")
 app.add_typer(keys.app, name="key")
 app.add_typer(audit.app, name="audit")

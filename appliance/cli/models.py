@@ -20,7 +20,7 @@ app = typer.Typer(help="List, compare, approve, reject and roll back models.", n
 app.command("provenance")(provenance)
 
 Model = Annotated[
-    str, typer.Argument(help="champion, candidate, previous, or the first digits of a digest (6 or more).")
+    str, typer.Argument(help="champion, candidate, previous, canary, or the first digits of a digest (6 or more).")
 ]
 Confirm = Annotated[
     str,
@@ -40,10 +40,10 @@ DIGITS = 8
 @app.command("ls")
 def ls(context: typer.Context, limit: Limit = 20, data: Data = None, as_json: Json = False) -> None:
     """The checkpoints, newest first, with the decision about each."""
-    from appliance.cli.show import short, show_json, show_table
+    from appliance.cli.show import short, show_fields, show_json, show_table
 
     with client_of(context, data) as api:
-        views = api.checkpoints(limit=limit)
+        views, canary = api.checkpoints(limit=limit), api.status().canary
     if as_json:
         show_json(views)
         return
@@ -63,6 +63,8 @@ def ls(context: typer.Context, limit: Limit = 20, data: Data = None, as_json: Js
         ],
         empty="no model yet: `assay cycle start` makes the first one",
     )
+    if canary is not None:
+        show_fields([("canary", f"{short(canary.canary.candidate)} {canary.words}")])
 
 
 @app.command("compare")
@@ -104,12 +106,14 @@ def show(context: typer.Context, model: Model, data: Data = None, as_json: Json 
     from appliance.cli.show import show_fields, show_json
 
     with client_of(context, data) as api:
-        decisions = api.decisions(candidate=model, limit=1)
+        decisions, canary = api.decisions(candidate=model, limit=1), api.status().canary
     if as_json:
         show_json(decisions)
     elif decisions:
         show_decision(decisions[0])
-        show_fields([("--decision", decisions[0].digest())])
+        beside = canary is not None and canary.canary.candidate == decisions[0].candidate
+        tried = canary.words if canary is not None and beside else ""
+        show_fields([("beside the champion", tried), ("--decision", decisions[0].digest())])
     else:
         show_fields([("decision", "none yet: a cycle evaluates its candidate and decides")])
 
@@ -161,7 +165,7 @@ def rollback(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Put the previous champion back into service."""
+    """Take the canary out, or put the previous champion back into service where there is none."""
     from appliance.cli.show import short, show_json, show_line
 
     with client_of(context, data) as api:
@@ -203,8 +207,10 @@ def _show_approved(approved: Approved, *, as_json: bool) -> None:
         return
     show_decision(approved.decision)
     show_line(f"champion is {short(approved.aliases['champion'])}")
+    if approved.aliases.get("canary"):
+        show_line(f"{short(approved.aliases['canary'])} is tried beside it: `assay model ls` says how it does")
     if approved.approval.verdict == "approve":
-        show_line("`assay model rollback` puts the one before back")
+        show_line("`assay model rollback` takes it out of service again")
 
 
 def _decision_to_sign(

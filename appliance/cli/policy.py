@@ -15,6 +15,7 @@ from appliance.cli.policy_simulate import simulate
 if TYPE_CHECKING:
     from appliance.client import BacktestRow, BudgetView, Decision
     from policies.policy import Policy
+    from policies.rules import DataRules, ServiceRules
 
 app = typer.Typer(help="Check, explain, try out and sign the written policy.", no_args_is_help=True)
 app.command("simulate")(simulate)
@@ -64,9 +65,29 @@ def summary(policy: Policy) -> list[tuple[str, str]]:
         ("gain", f"at least {rules.improvement.min_gain:g} points on {rules.improvement.min_items} questions or more"),
         ("quarter", f"{share}: odds of {asked:.0f} to 1 each, over at most {rules.evidence.nights} nights"),
         ("approval", people),
+        ("service", _service(policy.service)),
+        ("data", _data(policy.data)),
         ("model code", f"in {policy.sandboxes.model_code}; the verifiers' tools in {policy.sandboxes.tools}"),
         ("jobs", jobs),
     ]
+
+
+def _service(rules: ServiceRules) -> str:
+    if not rules.canary:
+        return "a promoted model is champion at once"
+    return (
+        f"{rules.replay} earlier jobs, then {100 * rules.share:g} % of the jobs for {rules.window_hours:g} h and "
+        f"{rules.min_jobs} jobs, at most {rules.max_hours:g} h, before a promoted model is champion; odds of "
+        f"{1 / rules.alpha:g} to 1 take it back"
+    )
+
+
+def _data(rules: DataRules) -> str:
+    families = "every family" if "*" in rules.families else ", ".join(rules.families)
+    less = "".join(f", {name} {share:g} %" for name, share in rules.shares.items())
+    before = "the night before" if rules.fresh_nights == 1 else f"the {rules.fresh_nights} nights before"
+    fresh = f"; nothing that {before} asked" if rules.fresh_nights else ""
+    return f"{families}, each at most {rules.max_share:g} % of a step{less}{fresh}"
 
 
 def _in_force(folder: Path) -> str:

@@ -1,46 +1,67 @@
-"""`assay verify BUNDLE`: checks a bundle again, offline, and says what it found.
+"""`assay verify BUNDLE`: checks a bundle again, offline, and says what it found and what it did not check.
 
-Exit codes: 0 when everything holds, 1 when a byte or the verdict does not, 2 when there is no bundle to read or the
-expected digest is none, 5 when this machine could not decide (no worker could be run).
+Exit codes: 0 when everything holds, 1 when a byte, the seal, the statement or the verdict does not, 2 when there is no
+bundle or key to read or the expected digest is none, 5 when this machine could not decide (no worker could be run, or
+no Lean is there for a proof).
 """
 
 from __future__ import annotations
 
+import logging
 import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from appliance.cli.show import show_json
 from appliance.client.printable import printable
-from appliance.jobs.check import BundleReport, FileState, check_bundle
-from appliance.jobs.format import BundleError
+from appliance.jobs.check import check_bundle
+from appliance.jobs.format import LARGEST_MEANING, BundleError
+from appliance.jobs.reading import FileState
+from appliance.jobs.report import BundleReport
+from appliance.jobs.telling import facts, result, standings
+from policies.envelopes import PublicKey
+from verifiers.checker import Checker
 
 OK, FAILED, USAGE, INFRASTRUCTURE = 0, 1, 2, 5
 DIGEST = re.compile(r"[0-9a-fA-F]{64}", re.ASCII)
 SHOWN = 400
 """Characters of a question or an answer."""
+MOST_KEY = 1 << 16
+IN_A_PROCESS = "process"
+"""The isolation of a verdict where there was no broker."""
 
 
 def verify(
-    path: Path, json_out: bool, expect: str | None = None, *, key: Path | None = None, html: Path | None = None
+    path: Path,
+    json_out: bool,
+    expect: str | None = None,
+    *,
+    key: Path | None = None,
+    people: Sequence[Path] = (),
+    html: Path | None = None,
+    lean: Path | None = None,
 ) -> int:
-    """Prints a report about the bundle at `path` and gives the exit code. `expect` is its manifest's digest, `key` a
-    public key whose seal must lie beside it; the report is also written to `html` as a page."""
+    """Prints a report about the bundle at `path` and gives the exit code. `expect` is its manifest's digest, `key` the
+    public key that must have sealed it, `people` those of persons whose words may be in it; `lean` a toolchain. The
+    report is also written to `html` as a page."""
     try:
         if expect is not None and not DIGEST.fullmatch(expect):
             raise BundleError(
                 "the expected digest is not a SHA-256", hint="It has 64 hexadecimal digits, as `assay verify` prints."
             )
-        report = check_bundle(path, expect=expect)
-        if all(file.state in (FileState.MISSING, FileState.ADDED) for file in report.files):
-            raise BundleError(
-                f"{path} is no bundle: none of a bundle's files is in it",
-                hint="Give the folder that `assay submit` or `assay jobs show` named.",
+        public = _public(key, "keys/trainer.pub of who made it") if key is not None else None
+        persons = [_public(person, "the person's own NAME.pub") for person in people]
+        with _heard() as notes, Checker(lean=lean) as checker:
+            report = check_bundle(
+                path, expect=expect, checker=checker, key=public, people=persons, later=_word_beside(path)
             )
-        report = _with_seal(report, path, key)
+        if report.verdict_now is not None and report.verdict_now.isolation == IN_A_PROCESS:
+            notes.append("the answer was read in a process that confined itself; as root it is read in a jail")
+        report = report.model_copy(update={"notes": tuple(dict.fromkeys(notes))})
         _write_page(report, html)
     except BundleError as error:
         if json_out:
@@ -57,23 +78,51 @@ def verify(
     return INFRASTRUCTURE if report.undecided else FAILED
 
 
-def _with_seal(report: BundleReport, path: Path, key: Path | None) -> BundleReport:
-    """The report, with what is wrong with the seal among its reasons. Raises BundleError for a key that is none."""
-    if key is None:
-        return report
-    from appliance.jobs.seal import check_seal
-    from policies.envelopes import PublicKey
+@contextmanager
+def _heard() -> Iterator[list[str]]:
+    """What the verifiers and the runtime warn of meanwhile: for the report, not for the middle of the screen."""
+    notes: list[str] = []
 
+    class Listener(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            notes.append(record.getMessage())
+
+    listener = Listener(logging.WARNING)
+    loggers = [logging.getLogger(name) for name in ("verifiers", "runtime")]
+    before = [logger.propagate for logger in loggers]
+    for logger in loggers:
+        logger.addHandler(listener)
+        logger.propagate = False
     try:
-        public = PublicKey.read(key.read_text(encoding="utf-8"))
+        yield notes
+    finally:
+        for logger, propagated in zip(loggers, before, strict=True):
+            logger.removeHandler(listener)
+            logger.propagate = propagated
+
+
+def _public(key: Path, usual: str) -> PublicKey:
+    try:
+        with key.open("rb") as source:
+            return PublicKey.read(source.read(MOST_KEY).decode())
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise BundleError(f"{key} is no public key: {reason}", hint="Name keys/trainer.pub of who made it.") from error
+        raise BundleError(f"{key} is no public key: {reason}", hint=f"Name {usual}.") from error
+
+
+def _word_beside(path: Path) -> bytes | None:
+    """The word of a person that was given after the bundle was made: NAME.meaning.json beside NAME or NAME.zip."""
+    whole = path.resolve()  # `.` has no name
+    beside = whole.parent / f"{whole.name.removesuffix('.zip')}.meaning.json"
     try:
-        check_seal(path, public)
-    except BundleError as error:
-        return report.model_copy(update={"ok": False, "reasons": (*report.reasons, str(error))})
-    return report
+        if not beside.is_file():
+            return None
+        with beside.open("rb") as source:
+            return source.read(LARGEST_MEANING + 1)
+    except OSError as error:
+        raise BundleError(f"{beside} cannot be read: {error.strerror}", hint="Move it away, or let me read it.") from (
+            error
+        )
 
 
 def _write_page(report: BundleReport, html: Path | None) -> None:
@@ -88,27 +137,35 @@ def _write_page(report: BundleReport, html: Path | None) -> None:
 
 def show(report: BundleReport, console: Console) -> None:
     """A short report for a person. Everything from the bundle is printed as plain text without control characters."""
-    table = Table(box=None, show_header=False, pad_edge=False)
-    for file in report.files:
-        style = "green" if file.state is FileState.INTACT else "red"
-        name, detail = printable(file.name, limit=80), printable(file.detail, limit=SHOWN)
-        table.add_row(Text(file.state.value, style=style), Text(f"{name} {detail}".rstrip()))
-    console.print(table)
+
+    def line(text: str, style: str = "") -> None:
+        console.print(Text(printable(text), style=style), soft_wrap=True)
+
+    odd = [file for file in report.files if file.state is not FileState.INTACT]
+    for file in odd:
+        line(
+            f"{file.state.value} {printable(file.name, limit=80)} {printable(file.detail, limit=SHOWN)}".rstrip(), "red"
+        )
     for name, text in (("question", report.question), ("answer", report.answer)):
         if text is not None:
-            console.print(Text(f"{name}: {printable(text, limit=SHOWN)}"), soft_wrap=True)
-    for when, verdict in (("then", report.verdict_then), ("now", report.verdict_now)):
-        if verdict is not None:
-            line = f"verdict {when}: {verdict.outcome.value}, {verdict.reason} ({verdict.verifier} {verdict.version})"
-            console.print(Text(printable(line, limit=SHOWN)), soft_wrap=True)
-    if report.manifest:
-        console.print(Text(f"manifest: {report.manifest}"), soft_wrap=True)
-    of_files = tuple(f"{file.name}: " for file in report.files)
+            line(f"{name}: {printable(text, limit=SHOWN)}")
+    for name, text in facts(report):
+        line(f"{name}: {printable(text, limit=SHOWN)}")
+    if report.statement_now:
+        line("what it says, and what carries it:")
+    for standing in standings(report):
+        line(f"  {standing.now}{f' (it says: {standing.then})' if standing.differs else ''}: {standing.part}")
+        if standing.by:
+            line(f"      {standing.how}", "dim")
+    if report.not_checked:
+        line("not checked here:")
+    for one in report.not_checked:
+        line(f"  {printable(one.what, limit=SHOWN)}: {printable(one.why, limit=SHOWN)}")
+    for note in report.notes:
+        line(f"note: {printable(note, limit=SHOWN)}")
+    of_files = tuple(f"{file.name}: " for file in odd)
     for reason in report.reasons:
         if of_files and reason.startswith(of_files):
             continue  # The list above says it.
-        console.print(Text(printable(reason, limit=SHOWN), style="red"), soft_wrap=True)
-    if report.ok:
-        console.print(Text("verified: the files are intact and the answer fulfils the spec", style="bold green"))
-    else:
-        console.print(Text("not verified", style="bold red"))
+        line(printable(reason, limit=SHOWN), "red")
+    line(result(report), "bold green" if report.ok else "bold red")

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         Backtest,
         BacktestRow,
         BudgetView,
+        CanaryView,
         CheckpointView,
         Comparison,
         CycleDetail,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from appliance.client.person_keys import KeyFileError, PersonKey, find_key, keys_folder, unlock
     from appliance.client.signing import signed_word
     from appliance.records import (
+        MEANING,
         Approval,
         Artifact,
         Checkpoint,
@@ -66,6 +68,7 @@ if TYPE_CHECKING:
     from verifiers.verdict import Outcome, Verdict
 
 __all__ = [
+    "MEANING",
     "SPEC",
     "ApiClient",
     "ApiError",
@@ -75,6 +78,7 @@ __all__ = [
     "Backtest",
     "BacktestRow",
     "BudgetView",
+    "CanaryView",
     "Checkpoint",
     "CheckpointView",
     "Comparison",
@@ -133,14 +137,14 @@ _HOLDS = {
     "appliance.client.api_client": ("ApiClient"),
     "appliance.client.failures": ("ApiError DaemonNotRunning DaemonSilent"),
     "appliance.client.messages": (
-        "Approved Backtest BacktestRow BudgetView CheckpointView Comparison CycleDetail Failure FamilyComparison "
-        "JobDetail Judgement KeyChange Keys NumberedEvent PolicyChange PolicyInForce Rollback RolloutView StartCycle "
-        "Status SubmitJob WorkerStatus"
+        "Approved Backtest BacktestRow BudgetView CanaryView CheckpointView Comparison CycleDetail Failure "
+        "FamilyComparison JobDetail Judgement KeyChange Keys NumberedEvent PolicyChange PolicyInForce "
+        "Rollback RolloutView StartCycle Status SubmitJob WorkerStatus"
     ),
     "appliance.client.person_keys": ("KeyFileError PersonKey find_key keys_folder unlock"),
     "appliance.client.signing": ("signed_word"),
     "appliance.records": (
-        "Approval Artifact Checkpoint Cycle CycleState Ended Evaluation Event ItemResult Job JobState "
+        "Approval Artifact Checkpoint Cycle CycleState Ended Evaluation Event ItemResult Job JobState MEANING "
         "ModelResults Purpose ToolCall ToolStatus"
     ),
     "policies.decision": ("Decision DecisionOutcome Finding GateOutcome"),

@@ -28,6 +28,7 @@ from appliance.client.messages import (
     Judgement,
     KeyChange,
     Keys,
+    MeaningWord,
     NumberedEvent,
     PolicyChange,
     PolicyInForce,
@@ -36,6 +37,7 @@ from appliance.client.messages import (
     RolloutView,
     StartCycle,
     Status,
+    StoredFile,
     SubmitJob,
 )
 from appliance.records import Artifact, Cycle, Evaluation, Job
@@ -118,6 +120,19 @@ class ApiClient:
     def submit(self, request: SubmitJob) -> Job:
         return self._post("/v1/jobs", request, TypeAdapter(Job))
 
+    def put_file(self, content: bytes) -> StoredFile:
+        """Sends a file that a job is going to name."""
+        headers = {"content-type": "application/octet-stream"}
+        return self._read(self._request("POST", "/v1/files", {}, content, headers), TypeAdapter(StoredFile))
+
+    def cancel(self, job: str) -> Job:
+        """Calls it off; ApiError with exit code 4 when it has ended otherwise."""
+        return self._read(self._request("POST", f"/v1/jobs/{_part(job)}/cancel", {}, b"{}"), TypeAdapter(Job))
+
+    def retry(self, job: str) -> Job:
+        """A new job that asks the same with the next seed."""
+        return self._read(self._request("POST", f"/v1/jobs/{_part(job)}/retry", {}, b"{}"), TypeAdapter(Job))
+
     def approve(self, candidate: str, envelope: bytes) -> Approved:
         """Puts a candidate into service if the policy then says so; ApiError with exit code 4 if not. `envelope` is a
         signed word, as `appliance.client.signing` makes it."""
@@ -125,6 +140,15 @@ class ApiClient:
 
     def reject(self, candidate: str, envelope: bytes) -> Approved:
         return self._post(f"/v1/models/{_part(candidate)}/reject", _judgement(envelope), TypeAdapter(Approved))
+
+    def meanings(self, limit: int = 50) -> list[Job]:
+        """Jobs that wait for a person's word on whether their check says what was meant, newest first."""
+        return self._get("/v1/meanings", TypeAdapter(list[Job]), limit=limit)
+
+    def give_meaning(self, job: str, envelope: bytes) -> Job:
+        """`envelope` is a signed word, as `appliance.client.signing` makes it; returns the job with it."""
+        word = MeaningWord(envelope=envelope.decode("ascii"))
+        return self._post(f"/v1/jobs/{_part(job)}/meaning", word, TypeAdapter(Job))
 
     def rollback(self, person: str, reason: str = "") -> dict[str, str | None]:
         """Puts the previous champion back; returns the aliases."""
@@ -165,10 +189,17 @@ class ApiClient:
     def _post(self, path: str, body: BaseModel, shape: TypeAdapter[T]) -> T:
         return self._read(self._request("POST", path, {}, body.model_dump_json().encode()), shape)
 
-    def _request(self, method: str, path: str, query: Mapping[str, str], body: bytes | None) -> bytes:
-        headers = {"content-type": "application/json"} if body is not None else {}
+    def _request(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str],
+        body: bytes | None,
+        headers: Mapping[str, str] | None = None,
+    ) -> bytes:
+        known = headers or ({"content-type": "application/json"} if body is not None else {})
         try:
-            answer = self._http.request(method, path, params=dict(query), content=body, headers=headers)
+            answer = self._http.request(method, path, params=dict(query), content=body, headers=dict(known))
         except httpx.ConnectError as error:
             raise DaemonNotRunning(self._socket_path) from error
         except httpx.TimeoutException as error:

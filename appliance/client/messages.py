@@ -11,18 +11,23 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from appliance.records import (
+    MAX_JOB_FILES,
     Approval,
     Artifact,
+    Canary,
+    CanaryState,
     Checkpoint,
     Cycle,
     Ended,
     Evaluation,
     Event,
     Job,
+    JobFile,
     Judged,
     Purpose,
     ToolCall,
 )
+from policies.canary import Counts, told
 from policies.decision import Decision, DecisionOutcome
 from policies.register import KnownKey
 from runtime.sandbox import Usage
@@ -48,6 +53,33 @@ class WorkerStatus(Message):
     last_failure: str = ""
 
 
+class CanaryView(Message):
+    """A promoted model beside the champion, and what the jobs say so far."""
+
+    canary: Canary
+    counts: Counts
+    odds: float
+    """To 1, that it is worse than the champion."""
+    needed: float
+    """Odds to 1 that take it back."""
+    closes: str | None
+    """When its window closes at the earliest; None while it works earlier jobs again."""
+    closes_latest: str | None
+
+    @property
+    def words(self) -> str:
+        """Where it stands, in a sentence."""
+        rules, counts = self.canary.rules, self.counts
+        if self.canary.state is CanaryState.REPLAY:
+            doing = f"works earlier jobs again, {counts.to_replay} to go"
+        else:
+            doing = (
+                f"answers {100 * rules.share:g} % of the jobs, champion at {str(self.closes)[:16]} after "
+                f"{rules.min_jobs} of them, at the latest at {str(self.closes_latest)[:16]} UTC"
+            )
+        return f"{doing}; {told(counts, rules)}"
+
+
 class Status(Message):
     version: str
     pid: int
@@ -61,11 +93,13 @@ class Status(Message):
     step_metrics: dict[str, float] = {}
     """Of the newest training step of that cycle."""
     aliases: dict[str, str | None]
-    """`champion`, `candidate` and `previous`: manifest digests, or None."""
+    """`champion`, `candidate`, `previous` and `canary`: manifest digests, or None."""
+    canary: CanaryView | None = None
+    """How the canary stands; None when there is none."""
     decision: Decision | None
     """The newest decision about the candidate; about anything when there is no candidate."""
     jobs: dict[str, int]
-    """Jobs by state, among the newest 1000."""
+    """Jobs by state."""
     next_cycle: str | None
     """When the schedule starts the next cycle; UTC, ISO 8601."""
     policy: str
@@ -198,17 +232,33 @@ class StartCycle(Message):
 
 
 class SubmitJob(Message):
-    question: str = Field(min_length=1, max_length=20_000)
+    question: str = Field(min_length=1, max_length=250_000)
     spec: Spec | None = None
     """A question without one is refused with what to add: nothing is called verified that was not."""
+    files: tuple[JobFile, ...] = Field(default=(), max_length=MAX_JOB_FILES)
+    """Each was sent before."""
     attempts: int | None = Field(default=None, ge=1, le=1024)
     """None takes the configuration's."""
     seed: int = 0
+    priority: int = Field(default=5, ge=0, le=9)
+    deadline: str | None = Field(default=None, max_length=64)
+    """ISO 8601, with its zone."""
+    budget_seconds: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+
+
+class StoredFile(Message):
+    sha256: str
+    bytes: int
 
 
 class Judgement(Message):
     envelope: str = Field(min_length=1, max_length=100_000)
     """A signed word (`policies.words`): whose it is, on which decision, and until when it counts are in it."""
+
+
+class MeaningWord(Message):
+    envelope: str = Field(min_length=1, max_length=900_000)
+    """A signed word on a job's meaning (`policies.meaning`), with the page that the person was shown."""
 
 
 class Keys(Message):

@@ -14,6 +14,7 @@ from appliance.client.messages import Keys, PolicyInForce
 from policies.decision import Decision
 from policies.edits import POLICY, PolicyEdit, edit_in
 from policies.envelopes import PublicKey, Signer, canonical, seal, sign_too
+from policies.meaning import MEANING, Page, new_meaning
 from policies.refusals import Refusal, Refused
 from policies.register import KEY, KeyStatement
 from policies.words import WORD, Question, new_word
@@ -42,6 +43,23 @@ def signed_word(
         question_about(decision, verdict, keys), person, nonce=secrets.token_hex(16), made_at=_now(), hours=hours
     )
     return seal(word.payload(), WORD, signer)
+
+
+def signed_meaning(
+    verdict: Literal["meant", "not_meant"], *, job: str, content: str, page: Page, keys: Keys, signer: Signer
+) -> bytes:
+    """The envelope for `ApiClient.give_meaning`, about the page that was shown. Raises Refused as `signed_word`."""
+    word = new_meaning(
+        verdict,
+        person_behind(keys, signer.public),
+        job=job,
+        content=content,
+        page=page,
+        nonce=secrets.token_hex(16),
+        made_at=_now(),
+        hours=keys.valid_hours,
+    )
+    return seal(word.payload(), MEANING, signer)
 
 
 def person_behind(keys: Keys, public: PublicKey) -> str:

@@ -22,6 +22,7 @@ from appliance.client.messages import (
     JobDetail,
     Judgement,
     KeyChange,
+    MeaningWord,
     PolicyChange,
     PolicyText,
     Rollback,
@@ -33,8 +34,11 @@ from appliance.daemon.core import Core
 from appliance.daemon.errors import NotThereError, RequestError
 from appliance.daemon.failures import failure_of, http_status
 from appliance.places import parse_policy
+from appliance.records import MAX_JOB_FILE_BYTES
 
 MAX_BODY_BYTES = 1_000_000
+LARGE = {"/v1/jobs": 8 << 20, "/v1/files": MAX_JOB_FILE_BYTES}
+"""Routes that take more: a spec with its tests or its sources, a file of a job."""
 MAX_LIMIT = 1000
 
 M = TypeVar("M", bound=BaseModel)
@@ -47,8 +51,8 @@ class Asked:
 
     def __init__(self, path: Mapping[str, str], query: Mapping[str, str], body: bytes) -> None:
         self.path = path
+        self.content = body
         self._query = query
-        self._body = body
 
     def text(self, name: str) -> str | None:
         return self._query.get(name)
@@ -70,7 +74,7 @@ class Asked:
 
     def body(self, shape: type[M]) -> M:
         try:
-            return shape.model_validate_json(self._body or b"{}")
+            return shape.model_validate_json(self.content or b"{}")
         except ValidationError as error:
             fault = error.errors(include_url=False, include_input=False)[0]
             where = ".".join(str(part) for part in fault["loc"]) or "the body"
@@ -130,7 +134,9 @@ class Routes:
         return self._core.compare(asked.needed("a"), asked.needed("b"))
 
     def approve(self, asked: Asked) -> Answer:
-        return self._core.approve(asked.path["digest"], _bytes(asked.body(Judgement).envelope))
+        approved = self._core.approve(asked.path["digest"], _bytes(asked.body(Judgement).envelope))
+        self._wake()
+        return approved
 
     def reject(self, asked: Asked) -> Answer:
         return self._core.reject(asked.path["digest"], _bytes(asked.body(Judgement).envelope))
@@ -143,7 +149,7 @@ class Routes:
         return self._core.trust.keys()
 
     def change_key(self, asked: Asked) -> Answer:
-        return self._core.trust.change_key(_bytes(asked.body(KeyChange).envelope))
+        return self._core.change_key(_bytes(asked.body(KeyChange).envelope))
 
     def policy(self, asked: Asked) -> Answer:
         return self._core.trust.policy_in_force()
@@ -161,7 +167,7 @@ class Routes:
         return self._core.change_policy(_bytes(wanted.content), _bytes(wanted.envelope))
 
     def jobs(self, asked: Asked) -> Answer:
-        return self._core.ledger.jobs(asked.number("limit", 50, high=MAX_LIMIT))
+        return self._core.meanings.listed(asked.number("limit", 50, high=MAX_LIMIT))
 
     def job(self, asked: Asked) -> Answer:
         job = self._core.ledger.job(asked.path["id"])
@@ -169,13 +175,29 @@ class Routes:
             raise NotThereError(f"there is no job {asked.path['id']!r}", hint="`assay jobs ls` lists them")
         artifact = self._core.ledger.artifact(job.artifact) if job.artifact else None
         bundle = str(self._core.data / artifact.folder) if artifact else None
-        return JobDetail(job=job, artifact=artifact, bundle=bundle)
+        return JobDetail(job=self._core.meanings.as_it_counts(job), artifact=artifact, bundle=bundle)
 
     def submit(self, asked: Asked) -> Answer:
-        wanted = asked.body(SubmitJob)
-        job = self._core.submit_job(wanted.question, wanted.spec, attempts=wanted.attempts, seed=wanted.seed)
+        job = self._core.desk.submit(asked.body(SubmitJob))
         self._wake()
         return job
+
+    def put_file(self, asked: Asked) -> Answer:
+        return self._core.desk.put_file(asked.content)
+
+    def cancel(self, asked: Asked) -> Answer:
+        return self._core.desk.cancel(asked.path["id"])
+
+    def retry(self, asked: Asked) -> Answer:
+        job = self._core.desk.retry(asked.path["id"])
+        self._wake()
+        return job
+
+    def meanings(self, asked: Asked) -> Answer:
+        return self._core.meanings.waiting(asked.number("limit", 50, high=MAX_LIMIT))
+
+    def give_meaning(self, asked: Asked) -> Answer:
+        return self._core.give_meaning(asked.path["id"], _bytes(asked.body(MeaningWord).envelope))
 
     def artifacts(self, asked: Asked) -> Answer:
         return self._core.ledger.artifacts(asked.number("limit", 50, high=MAX_LIMIT))
@@ -208,12 +230,17 @@ def make_app(
         "/v1/policy/budget": do.budget,
         "/v1/jobs": do.jobs,
         "/v1/jobs/{id}": do.job,
+        "/v1/meanings": do.meanings,
         "/v1/artifacts": do.artifacts,
         "/v1/events": do.events,
     }
     writing: dict[str, Callable[[Asked], Answer]] = {
         "/v1/cycles": do.start_cycle,
         "/v1/jobs": do.submit,
+        "/v1/jobs/{id}/cancel": do.cancel,
+        "/v1/jobs/{id}/meaning": do.give_meaning,
+        "/v1/jobs/{id}/retry": do.retry,
+        "/v1/files": do.put_file,
         "/v1/models/{digest}/approve": do.approve,
         "/v1/models/{digest}/reject": do.reject,
         "/v1/models/rollback": do.rollback,
@@ -223,26 +250,33 @@ def make_app(
         "/v1/shutdown": do.shutdown,
     }
     routes = [Route(path, _endpoint(handler), methods=["GET"]) for path, handler in reading.items()]
-    routes += [Route(path, _endpoint(handler), methods=["POST"]) for path, handler in writing.items()]
+    routes += [
+        Route(path, _endpoint(handler, LARGE.get(path, MAX_BODY_BYTES)), methods=["POST"])
+        for path, handler in writing.items()
+    ]
     app = Starlette(routes=routes, exception_handlers={HTTPException: _no_such_route, Exception: _unforeseen})
     app.router.redirect_slashes = False
     return app
 
 
-def _endpoint(handler: Callable[[Asked], Answer]) -> Callable[[Request], object]:
+def _endpoint(handler: Callable[[Asked], Answer], most: int = MAX_BODY_BYTES) -> Callable[[Request], object]:
     async def endpoint(request: Request) -> Response:
-        body = b""
+        body = bytearray()
+        announced = request.headers.get("content-length", "")
+        if announced.isdigit() and int(announced) > most:
+            return _json(_too_large(most), 413)
         async for part in request.stream():
             body += part
-            if len(body) > MAX_BODY_BYTES:
-                failure = Failure(
-                    message=f"the request is larger than {MAX_BODY_BYTES} bytes", hint="send less", exit_code=2
-                )
-                return _json(failure, 413)
-        asked = Asked(request.path_params, request.query_params, body)
+            if len(body) > most:
+                return _json(_too_large(most), 413)
+        asked = Asked(request.path_params, request.query_params, bytes(body))
         return await run_in_threadpool(_answer, handler, asked)
 
     return endpoint
+
+
+def _too_large(most: int) -> Failure:
+    return Failure(message=f"the request is larger than {most} bytes", hint="send less", exit_code=2)
 
 
 def _answer(handler: Callable[[Asked], Answer], asked: Asked) -> Response:

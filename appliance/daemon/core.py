@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import secrets
 import threading
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
@@ -22,39 +21,33 @@ from typing import Any, Literal, Self
 from appliance import __version__
 from appliance.audit.log import log_file
 from appliance.audit.machine_keys import load_or_make
-from appliance.client.messages import Approved, BudgetView, Comparison, PolicyInForce, Status
+from appliance.client.messages import Approved, BudgetView, Comparison, PolicyInForce, Status, SubmitJob
 from appliance.config import ConfigError, Settings
 from appliance.daemon import hindsight, views
 from appliance.daemon.child_log import ChildLog
 from appliance.daemon.crew import Crew, Patience
-from appliance.daemon.errors import BrokenError, NotThereError, RefusedByPolicyError, RequestError
+from appliance.daemon.desk import JobDesk
+from appliance.daemon.errors import BrokenError, NotThereError
 from appliance.daemon.governance import Governance
+from appliance.daemon.meanings import Meanings
 from appliance.daemon.readiness import is_served, require_champion, require_isolation, require_model, require_room
 from appliance.daemon.trust import Trust
 from appliance.daemon.worker_process import WORKER, WorkerProcess
 from appliance.errors import explain
+from appliance.jobs.solvers import solvers_for
 from appliance.learning import folders
 from appliance.ledger.audited import AuditedLedger
 from appliance.ledger.ledger import Ledger
 from appliance.lock import DataLock
-from appliance.records import Cycle, CycleState, Event, Job, JobState
-from policies.jobs import job_refused
+from appliance.records import Cycle, CycleState, Event, Job
 from policies.policy import Policy
+from policies.register import KnownKey
 from runtime.errors import RefusedError, SandboxError
-from verifiers.registry import check_spec
 from verifiers.spec import Spec
-
-NO_SPEC = (
-    'add what the answer is checked against: --check "7*x+3 == 45" (no known answer needed), --expect ANSWER '
-    "(never shown to the agent) or --family NAME"
-)
 
 
 def utc_now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
-
-
-JOB_RULES = "change the job, or let the owner change [jobs] in the policy"
 
 
 class Core:
@@ -116,7 +109,14 @@ class Core:
             )
             self.crew = Crew(self.ledger, process, self._now, self._patience)
             opening.callback(self.crew.close)
+            self.desk = JobDesk(
+                ledger, self.data, self.settings, lambda: self.policy, self._now, self.say, _is_for_solvers
+            )
+            self.desk.open()
             self.governance = Governance(self.ledger, self.trust, self.data, self._now)
+            self.meanings = Meanings(ledger, self.trust, self.data)
+            self.meanings.settle(self._now())
+            ledger.on_job_end = self._job_ended
             self.governance.settle()
             self.questions = views.Questions(self.ledger)
             self.started = self._now()
@@ -210,40 +210,22 @@ class Core:
 
     # jobs
     def submit_job(
-        self, question: str, spec: Spec | None, *, attempts: int | None = None, seed: int = 0, name: str | None = None
+        self,
+        question: str,
+        spec: Spec | None,
+        *,
+        attempts: int | None = None,
+        seed: int = 0,
+        name: str | None = None,
+        solvers: bool = True,
     ) -> Job:
-        """Queues a job, under a name of its own if given; the job of that name when there is one already.
+        """Queues a plain question; see `JobDesk.submit`."""
+        asked = SubmitJob(question=question, spec=spec, attempts=attempts, seed=seed)
+        return self.desk.submit(asked, name=name, solvers=solvers)
 
-        Raises RequestError for a question without a spec, or with one that decides nothing."""
-        known = self.ledger.job(name) if name is not None else None
-        if known is not None:
-            return known
-        if spec is None:
-            raise RequestError("a question without a check cannot be answered with evidence", hint=NO_SPEC)
-        check_spec(spec)
-        tries = attempts if attempts is not None else self.settings.jobs.attempts
-        refused = job_refused(spec.kind, tries, self._queued(), self.policy.jobs)
-        if refused:
-            self.say("governance", f"a job was refused: {refused}")
-            raise RefusedByPolicyError(f"the policy does not admit this job: {refused}", hint=JOB_RULES)
-        now = self._now()
-        waits = "" if self.ledger.alias("champion") else "waits for the first model in service: `assay cycle start`"
-        job = Job(
-            id=name or f"job-{secrets.token_hex(6)}",
-            question=question,
-            spec=spec,
-            attempts=tries,
-            seed=seed,
-            state=JobState.QUEUED,
-            reason=waits,
-            created=now,
-            updated=now,
-        )
-        self.ledger.put_job(job)
-        return job
-
-    def _queued(self) -> int:
-        return sum(job.state is JobState.QUEUED for job in self.ledger.jobs(limit=100_000))
+    def has_job(self) -> bool:
+        """Whether a worker would find a job to work on."""
+        return self.crew.next_job() is not None
 
     def run_jobs_worker(self) -> None:
         """Runs workers until no job is queued; where no worker could begin, the jobs fail with the reason."""
@@ -259,6 +241,17 @@ class Core:
 
     def reject(self, candidate: str, envelope: bytes) -> Approved:
         return self.governance.judge(candidate, "reject", envelope)
+
+    def change_key(self, envelope: bytes) -> KnownKey:
+        """Admits a key or revokes one, whose words on jobs then count no more."""
+        changed = self.trust.change_key(envelope)
+        if not changed.valid:
+            self.meanings.revoked(changed, self._now())
+        return changed
+
+    def give_meaning(self, job: str, envelope: bytes) -> Job:
+        """A person's signed word on whether the job's check says what was meant."""
+        return self.meanings.judge(job, envelope, self._now())
 
     def change_policy(self, content: bytes, envelope: bytes) -> PolicyInForce:
         """Puts a signed policy into force. Which isolation runs what is read by the broker when it starts."""
@@ -276,6 +269,14 @@ class Core:
     def compare(self, a: str, b: str) -> Comparison:
         return self.governance.compare(a, b)
 
+    def tend(self) -> None:
+        """Looks after the model that is tried beside the champion."""
+        self.governance.tend()
+
+    def _job_ended(self, job: Job) -> None:
+        self.meanings.ended(job)
+        self.governance.job_ended(job)
+
     # what people see
     def status(self, next_cycle: str | None = None) -> Status:
         cycle = self.unfinished_cycle() or next(iter(self.ledger.cycles(limit=1)), None)
@@ -292,8 +293,9 @@ class Core:
             cycle=cycle,
             step_metrics=metrics[-1] if metrics else {},
             aliases=names,
+            canary=self.governance.canary(),
             decision=decisions[0] if decisions else None,
-            jobs=dict(Counter(job.state.value for job in self.ledger.jobs(limit=1000))),
+            jobs=self.ledger.job_counts(),
             next_cycle=next_cycle,
             policy=self.policy.digest,
             last_event=self._last_event(),
@@ -330,6 +332,11 @@ class Core:
                 f"{path} cannot be written: {error.strerror}", hint="free some space on the disk that holds it"
             ) from error
         return path
+
+
+def _is_for_solvers(job: Job) -> bool:
+    """Whether any solver has something to try."""
+    return bool(solvers_for(job))
 
 
 def _drop_unfinished(data: Path) -> None:

@@ -3,7 +3,7 @@
 What always holds: one worker at a time; every failure is an event with its reason. What a worker had of sandboxes ends
 with its connection to the broker. A cycle that fails `attempts` times in a row without progress is marked failed, and
 so is a job: the next one gets its turn. A worker that ends with status 2 says that its work cannot be done as asked: it
-is not tried again.
+is not tried again. No job is called running while no worker runs.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from appliance.records import Cycle, CycleState, Event, Job, JobState
 
 CANNOT = 2
 """Exit status of a worker whose work cannot be done as asked."""
+LEFT = 3
+"""Exit status of a worker that left a job which has ended, because its work did not stop."""
 
 
 @dataclass(frozen=True)
@@ -87,24 +89,46 @@ class Crew:
                 self._end()
 
     def run_jobs(self) -> None:
-        """Until no job is queued. A job whose worker keeps dying is marked failed."""
+        """Until no job is queued that can be worked on. A job whose worker keeps dying is marked failed."""
         with self._turn:
             self._begin("jobs")
+            blamed = ""
             try:
-                while not self._closing.is_set() and (job := self._ledger.next_job()) is not None:
+                while not self._closing.is_set() and (job := self.next_job()) is not None:
                     end = self._run(("jobs",))
+                    held = self._put_back()
                     if end.stopped:
                         break
-                    left = self._ledger.next_job()
-                    if not end.failed and (left is None or left.id != job.id):
+                    left = self.next_job()
+                    moved = left is None or left.id != job.id
+                    if end.code == LEFT or (not end.failed and moved):
                         self._failures = 0
                         continue
                     reason = end.reason if end.failed else "the worker ended before the job did"
-                    if self._is_hopeless(end, reason, progress=left is None or left.id != job.id):
-                        self._fail_job(left or job, reason)
+                    guilty = held or (job if left is None else left)
+                    if self._is_hopeless(end, reason, progress=guilty.id != blamed):
+                        self._fail_job(guilty, reason)
                         self._failures = 0
+                    blamed = guilty.id
             finally:
                 self._end()
+
+    def next_job(self) -> Job | None:
+        """The one that a worker would take up now."""
+        return self._ledger.next_job(with_model=self._ledger.alias("champion") is not None)
+
+    def put_back(self) -> None:
+        """Queues again what stayed behind as running, because its end could not be written. No worker is at it."""
+        with self._turn:
+            self._put_back()
+
+    def _put_back(self) -> Job | None:
+        """Queues again what the worker was at when it ended, and returns it."""
+        for job in self._ledger.unended_jobs():
+            if job.state is JobState.RUNNING:
+                update = {"state": JobState.QUEUED, "step": "", "updated": self._now()}
+                return self._ledger.put_job(job.model_copy(update=update))
+        return None
 
     def give_up_cycle(self, cycle: str, reason: str) -> Cycle:
         """Marks it failed without an attempt, because none could begin."""
@@ -117,7 +141,7 @@ class Crew:
         """Marks every queued job failed without an attempt, because none could begin."""
         with self._turn:
             self._last_failure = reason
-            while (job := self._ledger.next_job()) is not None:
+            while (job := self.next_job()) is not None:
                 self._fail_job(job, reason)
 
     def close(self) -> None:

@@ -1,8 +1,8 @@
 """The thread that gives the worker its work: whatever the ledger says is unfinished, one thing at a time.
 
 Order: queued jobs first, because people wait for them; then the unfinished cycle. A job that is queued while a cycle
-runs waits for the cycle's end: two workers would share the cores and the memory that one is sized for. Jobs wait for
-the first champion, since there is nobody to do them before.
+runs waits for the cycle's end: two workers would share the cores and the memory that one is sized for. Before there is
+a champion, jobs are done that a solver may do. A full disk ends nothing: what could not be written is done again.
 """
 
 from __future__ import annotations
@@ -10,7 +10,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
+import structlog
+
 from appliance.daemon.core import Core
+from appliance.daemon.full_disk import AGAIN_SECONDS, is_full_disk
+
+log = structlog.get_logger("assay")
+
+TENDED_SECONDS = 60.0
+"""How often what only the clock moves on is looked at."""
 
 
 class Dispatcher:
@@ -40,18 +48,28 @@ class Dispatcher:
 
     def _run(self) -> None:
         try:
+            seconds = TENDED_SECONDS
             while not self._closing:
-                self._wake.wait()
+                self._wake.wait(seconds)
                 self._wake.clear()
-                while not self._closing and self._do_next():
-                    pass
+                try:
+                    if seconds != TENDED_SECONDS:
+                        self._core.crew.put_back()
+                    self._core.tend()
+                    while not self._closing and self._do_next():
+                        pass
+                    seconds = TENDED_SECONDS
+                except Exception as error:
+                    if not is_full_disk(error):
+                        raise
+                    log.warning("the disk is full: it is tried again", problem=str(error), seconds=AGAIN_SECONDS)
+                    seconds = AGAIN_SECONDS
         except Exception as error:  # noqa: BLE001 - the thread's outermost frame: handed on, never lost
             self._on_error(error)
 
     def _do_next(self) -> bool:
         """One piece of work; False when there is none."""
-        ledger = self._core.ledger
-        if ledger.alias("champion") is not None and ledger.next_job() is not None:
+        if self._core.has_job():
             self._core.run_jobs_worker()
             return True
         cycle = self._core.unfinished_cycle()

@@ -14,8 +14,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
-from appliance.client.messages import Approved, Comparison
+from appliance.client.messages import Approved, CanaryView, Comparison
 from appliance.daemon import views
+from appliance.daemon.canaries import Canaries, keep_out
 from appliance.daemon.errors import NotThereError, RefusedByPolicyError
 from appliance.daemon.trust import Trust
 from appliance.learning.errors import CheckpointError
@@ -31,9 +32,13 @@ from appliance.promotion import (
     aliases_on_rollback,
     decision_on,
 )
-from appliance.records import Approval, Evaluation, Event
+from appliance.records import Approval, Evaluation, Event, Job, JobState
 from policies.decision import Decision, DecisionOutcome
+from policies.evidence import TakenBack
 from policies.words import Question
+
+CHANGED = "changed checkpoint"
+"""The name of a refusal in the log: the folder does not hold what was decided on."""
 
 
 class Governance:
@@ -44,7 +49,8 @@ class Governance:
         self._trust = trust
         self._data = data
         self._now = now
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a job that is cancelled here is heard of here
+        self._canaries = Canaries(ledger, trust, now, self._check_folder)
 
     def judge(self, candidate: str, verdict: Literal["approve", "reject"], envelope: bytes) -> Approved:
         """Checks and records the signed word, decides again with it, and moves the aliases when that says so.
@@ -71,7 +77,8 @@ class Governance:
             if verdict == "approve":
                 if digest == in_service:
                     raise RefusedByPolicyError(f"{digest[:12]} is in service already", hint="nothing has to be done")
-                self._check_folder(digest)
+                self._require_no_canary()
+                self._require_folder(digest)
             evaluation = self._evaluation(newest)
             now = self._now()
             approval = Approval(
@@ -96,6 +103,10 @@ class Governance:
         the daemon was killed between a decision and its effect. It is made anew first, from the evidence and the signed
         words: a decision on record is no reason by itself. What forbids it is put on record."""
         with self._lock:
+            self._canaries.settle()
+            self._canaries.next_step()
+            if self._canaries.current is not None:
+                return
             candidate, in_service = self._ledger.alias(CANDIDATE), self._ledger.alias(CHAMPION)
             decisions = self._ledger.decisions(candidate=candidate, limit=1000) if candidate else []
             if not decisions or decisions[0].outcome is not DecisionOutcome.PROMOTE:
@@ -103,24 +114,59 @@ class Governance:
             decision = decisions[0]
             try:
                 anew = self._decide(self._evaluation(decision), decisions, in_service, decision.made_at)
-                moves = aliases_on_promotion(anew, in_service=in_service)
+                aliases_on_promotion(anew, in_service=in_service)
                 self._check_folder(decision.candidate)
             except (PromotionError, CheckpointError, NotThereError) as error:
                 reason = f"{decision.candidate[:12]} was decided on and cannot go into service: {error}"
                 self._trust.log("promotion.refused", decision=decision.digest(), message=reason)
                 self._say(reason)
                 return
-            self._ledger.set_aliases(moves, f"decision {decision.id}", self._now())
+            self._put_into_service(decision, in_service, f"decision {decision.id}")
             self._say(f"{decision.candidate[:12]} is in service: {decision.reason}")
 
-    def rollback(self, person: str, reason: str) -> dict[str, str | None]:
-        """Puts the previous champion back. Raises PromotionError when there is none."""
+    def tend(self) -> None:
+        """Looks after the canary: after every job, and from time to time."""
         with self._lock:
+            canary = self._canaries.current
+            if canary is None:
+                return
+            ended = self._canaries.next_step()
+        if ended is not None:
+            self.settle()
+
+    def job_ended(self, job: Job) -> None:
+        """Looks after the canary when a job has ended; one whose folder broke is taken back with its first failure."""
+        with self._lock:
+            canary = self._canaries.current
+            if canary is not None and job.state is JobState.FAILED and job.weights == canary.candidate:
+                try:
+                    self._check_folder(canary.candidate)
+                except CheckpointError as error:
+                    self._canaries.take_back(canary, f"it cannot be in service: {error}")
+        self.tend()
+
+    def canary(self) -> CanaryView | None:
+        """How the model beside the champion stands."""
+        return self._canaries.view()
+
+    def rollback(self, person: str, reason: str) -> dict[str, str | None]:
+        """Takes the canary out, or puts the previous champion back where there is none; what was taken out of service
+        does not come back without a new evaluation. Raises PromotionError when there is nothing to go back to."""
+        with self._lock:
+            why = f"rollback by {person}" + (f": {reason}" if reason else "")
+            canary = self._canaries.current
+            if canary is not None:
+                self._canaries.take_back(canary, why)
+                self._say(why)
+                return views.aliases(self._ledger)
             moves = aliases_on_rollback(in_service=self._ledger.alias(CHAMPION), previous=self._ledger.alias(PREVIOUS))
             back = moves[CHAMPION]
             if back is not None:
                 self._check_folder(back)
-            why = f"rollback by {person}" + (f": {reason}" if reason else "")
+            gone, now = self._ledger.alias(CHAMPION), self._now()
+            if gone is not None:
+                name = f"rollback-{secrets.token_hex(6)}"
+                keep_out(gone, TakenBack(at=now, reason=why), self._ledger, self._trust, name=name)
             self._ledger.set_aliases(moves, why, self._now())
             self._say(why)
             return views.aliases(self._ledger)
@@ -186,13 +232,40 @@ class Governance:
         if verdict == "reject":
             if self._ledger.alias(CANDIDATE) == decision.candidate:
                 self._ledger.set_aliases({CANDIDATE: None}, why, self._now())
+            canary = self._canaries.current
+            if canary is not None and canary.candidate == decision.candidate:
+                self._canaries.take_back(canary, why)
             return
         if decision.outcome is not DecisionOutcome.PROMOTE:
             raise RefusedByPolicyError(
                 f"the policy does not admit {decision.candidate[:12]}: {decision.outcome.value}: {decision.reason}",
                 hint=decision.would_change,
             )
-        self._ledger.set_aliases(aliases_on_promotion(decision, in_service=in_service), why, self._now())
+        self._put_into_service(decision, in_service, why)
+
+    def _put_into_service(self, decision: Decision, in_service: str | None, why: str) -> None:
+        """As champion, or beside the champion first where the policy says so. Raises PromotionError."""
+        moves = aliases_on_promotion(decision, in_service=in_service)
+        if in_service is not None and self._canaries.is_wanted(in_service):
+            self._canaries.begin(decision, in_service)
+        else:
+            self._ledger.set_aliases(moves, why, self._now())
+
+    def _require_no_canary(self) -> None:
+        canary = self._canaries.current
+        if canary is not None:
+            raise RefusedByPolicyError(
+                f"{canary.candidate[:12]} is tried beside the champion since {canary.started[:19]}",
+                hint="wait until it is champion or out (`assay model ls`), or take it back: `assay model rollback`",
+            )
+
+    def _require_folder(self, digest: str) -> None:
+        """What was decided on, byte by byte; where it is not, the log says so. Raises CheckpointError."""
+        try:
+            self._check_folder(digest)
+        except CheckpointError as error:
+            self._trust.log("promotion.refused", name=CHANGED, candidate=digest, message=str(error))
+            raise
 
     def _check_folder(self, digest: str) -> None:
         """Every byte, before it goes into service. Raises CheckpointError."""

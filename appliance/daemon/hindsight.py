@@ -41,7 +41,9 @@ def _row(evaluation: Evaluation, history: Sequence[Evaluation], ledger: Ledger, 
         policy_digest=policy.digest,
     )
     # Words count on whatever decision about this evaluation they were said, and every rule here is meant to be new.
-    evidence = evidence.model_copy(update={"shown": tuple(one.digest() for one in made), "other_policies": ()})
+    evidence = evidence.model_copy(
+        update={"shown": tuple(one.digest() for one in made), "other_policies": (), "taken_back": None}
+    )
     last = made[0] if made else None
     now = decide(
         evidence,

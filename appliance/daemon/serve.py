@@ -23,6 +23,7 @@ from appliance import __version__, logs
 from appliance.config import Settings
 from appliance.daemon.api import make_app
 from appliance.daemon.core import Core
+from appliance.daemon.deadlines import Deadlines
 from appliance.daemon.dispatcher import Dispatcher
 from appliance.daemon.footing import footing
 from appliance.daemon.listening import OwnerOnlyProtocol, listen
@@ -63,13 +64,18 @@ def serve(settings: Settings, *, worker: Sequence[str] = WORKER) -> None:
             core.start_due_cycle()
             dispatcher.wake()
 
-        dispatcher = Dispatcher(core, fail)
+        def wake() -> None:
+            deadlines.wake()
+            dispatcher.wake()
 
+        dispatcher = Dispatcher(core, fail)
+        deadlines = Deadlines(core.desk, fail)
         clock = Clock(settings.schedule, due)
-        app = make_app(core, wake=dispatcher.wake, next_cycle=lambda: clock.next_time, stop=stop)
+        app = make_app(core, wake=wake, next_cycle=lambda: clock.next_time, stop=stop)
         server = _Server(_uvicorn(app))
         try:
             clock.start()
+            deadlines.start()
             dispatcher.start()
             core.say("daemon", f"started, version {__version__}")
             _warn_without_isolation(core)
@@ -80,6 +86,7 @@ def serve(settings: Settings, *, worker: Sequence[str] = WORKER) -> None:
         finally:
             path.unlink(missing_ok=True)
             clock.close()
+            deadlines.close()
             dispatcher.close()
         core.say("daemon", "stopped")
     if failed:

@@ -29,7 +29,8 @@ from appliance.places import in_force_file, parse_policy, written_policy
 from appliance.records import Approval
 from policies.edits import accepted_edit
 from policies.envelopes import PublicKey, opened
-from policies.policy import Policy, read_content
+from policies.meaning import Asked, SignedMeaning, accepted_meaning
+from policies.policy import Policy, PolicyError, earlier_version, read_content
 from policies.refusals import Refused
 from policies.register import KnownKey, Register
 from policies.words import Question, SignedWord, accepted, still_counts
@@ -103,6 +104,17 @@ class Trust:
         except Refused as error:
             raise self._refused("word.refused", error, envelope, candidate=question.candidate) from error
 
+    def hear_meaning(
+        self, envelope: bytes, asked: Asked, before: bytes | None = None
+    ) -> tuple[SignedMeaning, KnownKey]:
+        """The word on a job's meaning, when it counts. Raises RefusedByPolicyError as `hear` does."""
+        try:
+            return accepted_meaning(
+                envelope, asked, self.register, before=before, now=self._now(), latest=self._audit.latest
+            )
+        except Refused as error:
+            raise self._refused("meaning.refused", error, envelope, job=asked.job) from error
+
     def counting(self, approvals: Iterable[Approval], *, at: str) -> list[Approval]:
         """Of words on record, those whose signature is a valid key's now and which had not expired then."""
         return [one for one in approvals if still_counts(one.envelope.encode(), self.register, at=at)]
@@ -153,15 +165,20 @@ class Trust:
             return policy
 
     def _first_policy(self) -> Policy:
-        """A log that was begun anew goes on with the policy that was in force, not with an edit that nobody signed."""
-        kept = in_force_file(self._data)
+        """A log that was begun anew goes on with the policy that was in force, not with an edit that nobody signed;
+        unless that one is of a version that is not read any more."""
+        kept, note = in_force_file(self._data), "trusted on first use: nobody signed it"
         content, name = read_content(kept) if kept.exists() else written_policy(self._data)
+        old = earlier_version(content)
+        if kept.exists() and old is not None:
+            note = f"{note}; the one before was of version {old}, which is not read any more"
+            content, name = written_policy(self._data)
         policy = parse_policy(content, name)
         self._audit.append(
             FIRST_USE,
             file=policy.digest,
             origin=name,
-            note="trusted on first use: nobody signed it",
+            note=note,
             content=content.decode(),
         )
         self._policies.append(policy.digest)
@@ -170,6 +187,13 @@ class Trust:
 
     def _policy_of_log(self, content: bytes) -> Policy:
         path = in_force_file(self._data)
+        old = earlier_version(content)
+        if old is not None:
+            raise PolicyError(
+                f"the policy in force is of version {old}, which this version of the program does not read any more",
+                hint=f"put a new one into {self._data} as policy.toml, or none for the packaged one, and begin the log "
+                "anew: `assay audit renew --reason upgrade`; keys are then admitted anew",
+            )
         found = _digest(path.read_bytes()) if path.exists() else ""
         if found != self._policies[-1]:
             self._audit.append("policy.restored", file=self._policies[-1], found=found)

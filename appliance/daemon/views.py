@@ -17,7 +17,7 @@ from appliance.client.messages import (
 from appliance.ledger.ledger import Ledger
 from appliance.records import Cycle, CycleState, Evaluation, ItemResult, ModelResults, Purpose, Rollout
 
-ALIASES = ("champion", "candidate", "previous")
+ALIASES = ("champion", "candidate", "previous", "canary")
 
 
 def aliases(ledger: Ledger) -> dict[str, str | None]:

@@ -1,12 +1,12 @@
-"""Writing a bundle: a folder with an answer and everything that somebody else needs to check it.
+"""Writing a bundle: an answer and everything that somebody else needs to check it, in a folder or in one file.
 
-It is there whole or not at all: the files are written into a temporary folder beside it and synced, the manifest last,
-and then the folder is renamed. What a kill leaves behind is a hidden folder that `remove_unfinished` takes away.
+A folder is there whole or not at all: the files are written into a temporary folder beside it and synced, the manifest
+last, and then the folder is renamed. What a kill leaves behind is a hidden folder that `remove_unfinished` takes away.
 
-The manifest itself is not signed; the seal beside the folder is (`appliance.jobs.seal`). The manifest shows damage and
-careless changes, and its digest names the bundle: a digest that was noted elsewhere (the ledger, an approval, a mail)
-proves that this is the bundle that was meant. By itself it proves nothing about who made the bundle: whoever can write
-the folder can write a new manifest. What nobody can forge is the other half, that the answer fulfils the spec: that is
+The manifest itself is not signed; the seal beside it is (`appliance.jobs.seal`). The manifest shows damage and careless
+changes, and its digest names the bundle: a digest that was noted elsewhere (the ledger, an approval, a mail) proves
+that this is the bundle that was meant. By itself it proves nothing about who made the bundle: whoever can write the
+folder can write a new manifest. What nobody can forge is the other half, that the answer fulfils the spec: that is
 proved again at each check, by running the verifier.
 """
 
@@ -21,21 +21,31 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from appliance.jobs.archive import encode
 from appliance.jobs.format import (
     ANSWER,
-    LARGEST,
+    FILES,
+    LARGEST_FILES,
     MANIFEST,
+    MEANING,
+    MOST_FILES,
     QUESTION,
     SCHEMA,
     SPEC,
+    STATEMENT,
     TRANSCRIPT,
     VERDICT,
     VERSIONS,
     BundleError,
     Entry,
+    Statement,
     canonical,
+    largest,
+    require_few_parts,
     sha256,
 )
+from appliance.jobs.reading import Read, read_bundle
+from appliance.records import Claim, Meaning
 from verifiers.spec import Spec
 from verifiers.verdict import Verdict
 
@@ -51,26 +61,61 @@ def write_bundle(
     verdict: Verdict,
     transcript: Sequence[Mapping[str, Any]],
     versions: Mapping[str, Any],
+    files: Mapping[str, bytes] | None = None,
+    statement: Sequence[Claim] = (),
+    solved_by: str,
+    meaning: Meaning | None,
 ) -> str:
     """Writes the bundle and gives the SHA-256 of its manifest.
 
     A bundle that is already there is replaced: that is for a job that is done again because it was killed before its
     artifact was recorded. A kill between the two renames loses it, so nothing may refer to it yet. `transcript` holds
-    one `Entry` a node. Raises BundleError for a verdict that is no pass and for content that a bundle cannot hold,
-    OSError where the disk does not let it.
+    one `Entry` a node, `files` what came with the question, by name. Raises BundleError for a verdict that is no pass
+    and for content that a bundle cannot hold, OSError where the disk does not let it.
     """
     if not verdict.passed:
         raise BundleError("the verdict is not a pass", hint="Only what was verified becomes a bundle.")
-    files = _contents(answer, question, spec, verdict, transcript, versions)
-    listed = [{"name": name, "sha256": sha256(data), "bytes": len(data)} for name, data in sorted(files.items())]
+    try:
+        entries = [Entry.model_validate(dict(entry)).model_dump(mode="json") for entry in transcript]
+        said = Statement(solved_by=solved_by, claims=tuple(statement))
+        contents = {
+            ANSWER: answer.encode(),
+            QUESTION: question.encode(),
+            SPEC: canonical(spec.model_dump(mode="json")),
+            VERDICT: canonical(verdict.model_dump(mode="json")),
+            TRANSCRIPT: canonical(entries),
+            VERSIONS: canonical(dict(versions)),
+            STATEMENT: canonical(said.model_dump(mode="json")),
+            **({MEANING: canonical(meaning.model_dump(mode="json"))} if meaning is not None else {}),
+            **{f"{FILES}/{name}": data for name, data in (files or {}).items()},
+        }
+    except (ValidationError, ValueError, TypeError) as error:
+        hint = "Texts must be encodable as UTF-8, and records must be plain JSON."
+        raise BundleError(f"this cannot be put into a bundle: {error}", hint=hint) from error
+    _require_room(contents)
+    try:
+        require_few_parts(contents[TRANSCRIPT])
+    except ValueError as error:
+        raise BundleError(f"{TRANSCRIPT} {error}", hint="A transcript is what an agent wrote, not data.") from error
+    listed = [{"name": name, "sha256": sha256(data), "bytes": len(data)} for name, data in sorted(contents.items())]
     manifest = canonical({"schema_version": SCHEMA, "files": listed})
+    write_folder(folder, {**contents, MANIFEST: manifest})
+    return sha256(manifest)
+
+
+def write_folder(folder: Path, contents: Mapping[str, bytes]) -> None:
+    """The files of a bundle in a folder, whole or not at all; one that is there is replaced. Raises OSError."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     unfinished = Path(tempfile.mkdtemp(prefix=UNFINISHED, dir=folder.parent))
     try:
         fresh = unfinished / "new"
         fresh.mkdir(mode=0o755)
-        for name, data in [*sorted(files.items()), (MANIFEST, manifest)]:
-            _write(fresh / name, data)
+        if any(name.startswith(f"{FILES}/") for name in contents):
+            (fresh / FILES).mkdir(mode=0o755)
+        for name in sorted(contents, key=lambda name: (name == MANIFEST, name)):
+            _write(fresh / name, contents[name])
+        if (fresh / FILES).exists():
+            _sync(fresh / FILES)
         _sync(fresh)
         if folder.is_symlink() or folder.exists():
             folder.rename(unfinished / "old")
@@ -78,7 +123,53 @@ def write_bundle(
         _sync(folder.parent)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
-    return sha256(manifest)
+
+
+def put_into(folder: Path, name: str, data: bytes) -> None:
+    """One more file, or another one of that name, in a bundle's folder: there whole or not at all. Raises OSError."""
+    unfinished = Path(tempfile.mkdtemp(prefix=UNFINISHED, dir=folder.parent))
+    try:
+        _write(unfinished / "new", data)
+        (unfinished / "new").replace(folder / name)
+        _sync(folder)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+
+
+def pack(folder: Path, out: Path) -> Path:
+    """The bundle in one file. Raises BundleError for a folder that is no whole bundle and for a file that is there
+    already, OSError."""
+    read = read_bundle(folder)
+    _require_whole(read, folder)
+    try:
+        with out.open("xb") as file:
+            file.writelines(encode(read.contents))
+            file.flush()
+            os.fsync(file.fileno())
+    except FileExistsError as error:
+        raise BundleError(f"{out} is there already", hint="Name another file with --out.") from error
+    except OSError:
+        out.unlink(missing_ok=True)
+        raise
+    return out
+
+
+def unpack(file: Path, out: Path) -> Path:
+    """The bundle in a folder. Raises BundleError for a file that is no whole bundle and a folder that exists, OSError.
+
+    Nothing is written before every byte was checked, and only names that a bundle has are written.
+    """
+    read = read_bundle(file)
+    _require_whole(read, file)
+    if out.is_symlink() or out.exists():
+        raise BundleError(f"{out} is there already", hint="Name another folder with --out.")
+    write_folder(out, read.contents)
+    return out
+
+
+def _require_whole(read: Read, path: Path) -> None:
+    if not read.intact:
+        raise BundleError(f"{path} is no whole bundle: {read.wrong[0]}", hint="`assay verify` says more about it.")
 
 
 def remove_unfinished(artifacts: Path) -> int:
@@ -89,31 +180,19 @@ def remove_unfinished(artifacts: Path) -> int:
     return len(left)
 
 
-def _contents(
-    answer: str,
-    question: str,
-    spec: Spec,
-    verdict: Verdict,
-    transcript: Sequence[Mapping[str, Any]],
-    versions: Mapping[str, Any],
-) -> dict[str, bytes]:
-    try:
-        entries = [Entry.model_validate(dict(entry)).model_dump(mode="json") for entry in transcript]
-        files = {
-            ANSWER: answer.encode(),
-            QUESTION: question.encode(),
-            SPEC: canonical(spec.model_dump(mode="json")),
-            VERDICT: canonical(verdict.model_dump(mode="json")),
-            TRANSCRIPT: canonical(entries),
-            VERSIONS: canonical(dict(versions)),
-        }
-    except (ValidationError, ValueError, TypeError) as error:
-        hint = "Texts must be encodable as UTF-8, and records must be plain JSON."
-        raise BundleError(f"this cannot be put into a bundle: {error}", hint=hint) from error
-    for name, data in files.items():
-        if len(data) > LARGEST[name]:
-            raise BundleError(f"{name} would have {len(data)} bytes", hint=f"At most {LARGEST[name]} are kept.")
-    return files
+def _require_room(contents: Mapping[str, bytes]) -> None:
+    came = {name: data for name, data in contents.items() if name.startswith(f"{FILES}/")}
+    for name, data in contents.items():
+        most = largest(name)
+        if most is None:
+            raise BundleError(f"{name!a} is no name for a file", hint="Letters, digits, `_`, `.` and `-`, at most 100.")
+        if len(data) > most:
+            raise BundleError(f"{name} would have {len(data)} bytes", hint=f"At most {most} are kept.")
+    if len(came) > MOST_FILES or sum(map(len, came.values())) > LARGEST_FILES:
+        raise BundleError(
+            f"{len(came)} files of {sum(map(len, came.values()))} bytes came with the question",
+            hint=f"At most {MOST_FILES} of {LARGEST_FILES} bytes together are kept.",
+        )
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -1,257 +1,198 @@
 """Checking a bundle, as a stranger would: the bytes first, then the answer again, in a fresh process and offline.
 
 Neither the daemon nor a data folder is needed, nor trusted. A changed, missing or added byte or file fails, also inside
-the manifest, which has only one way to be written. Files are opened below the folder without following links, must be
-regular, single and small, and nothing is opened under a name that is not a bundle's. After that the spec is checked and
-its verifier decides anew; that verdict, not the stored one, is what counts.
+the manifest, the seal and the archive (`appliance.jobs.reading`). After that the spec is checked and its verifier
+decides anew; that verdict, not the stored one, is what counts, and what the bundle says of itself must be what that
+verdict carries. What was not checked is listed, each with its reason: nothing of it is behind a pass.
 
-What a pass does and does not say: the answer in this folder fulfils the spec in this folder, and nothing in it was
-changed without the manifest being changed too. The manifest carries no signature, so question, spec and transcript are
-those of the original only if the manifest's digest is the one that was noted when the bundle was made (give it as
-`expect`), or if its seal holds (`appliance.jobs.seal`).
+What a pass does and does not say: the answer in this bundle fulfils the spec in this bundle, and nothing in it was
+changed without the manifest being changed too. Question, spec and transcript are those of the original only if the
+manifest's digest is the one that was noted when the bundle was made (give it as `expect`), or if its seal holds with a
+key that was known before (give it as `key`).
 """
 
 from __future__ import annotations
 
-import errno
-import os
-import stat
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeVar
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import FailFast, TypeAdapter, ValidationError
 
+from appliance import __version__
 from appliance.jobs.format import (
     ANSWER,
-    LARGEST,
-    LARGEST_MANIFEST,
-    MANIFEST,
+    FILES,
+    MEANING,
     QUESTION,
+    SEAL,
     SPEC,
+    STATEMENT,
     TRANSCRIPT,
     VERDICT,
     VERSIONS,
     BundleError,
     Entry,
-    Manifest,
-    canonical,
+    Statement,
+    require_few_parts,
     sha256,
     strict,
 )
-from appliance.records import Record
+from appliance.jobs.reading import Read, first_line, read_bundle
+from appliance.jobs.report import BundleReport, Sealed
+from appliance.jobs.seal import seal_of, sealed_with
+from appliance.jobs.standing import Word, disagreements, statement_faults, unchecked, was_judged, word_of
+from appliance.jobs.statement import mark, statement_of
+from appliance.records import JobFile
+from policies.envelopes import PublicKey
 from verifiers import spec as specs
 from verifiers.checker import SECONDS, Checker
 from verifiers.errors import SpecError
-from verifiers.verdict import Outcome, Verdict
+from verifiers.verdict import Verdict
 
 LEAST_SECONDS = 30.0
 """For deciding again: more than a verdict is given in the first place, because this machine may be slower."""
-SHOWN_ADDED = 20
-"""Files that do not belong there and are named; one is enough to fail."""
 
-ENTRIES: TypeAdapter[tuple[Entry, ...]] = TypeAdapter(tuple[Entry, ...])
-
-
-class FileState(StrEnum):
-    INTACT = "intact"
-    CHANGED = "changed"
-    MISSING = "missing"
-    ADDED = "added"
-    UNREADABLE = "unreadable"
-    """A link, a device, a file with a second name, one that is too large or may not be read."""
-
-
-class CheckedFile(Record):
-    name: str
-    """Hostile where the state is `added`."""
-    state: FileState
-    detail: str = ""
-
-
-class BundleReport(Record):
-    """What a check found. `ok` only when every file is intact and the answer was verified again."""
-
-    ok: bool
-    manifest: str | None
-    """SHA-256 of the manifest file; None where there is none to read."""
-    files: tuple[CheckedFile, ...]
-    answer: str | None = None
-    question: str | None = None
-    verdict_then: Verdict | None = None
-    verdict_now: Verdict | None = None
-    reasons: tuple[str, ...]
-    """Why it is not ok; empty where it is."""
-
-    @property
-    def undecided(self) -> bool:
-        """Whether the bytes hold and only this machine's infrastructure kept it from a verdict."""
-        return self.verdict_now is not None and self.verdict_now.outcome is Outcome.INFRA_ERROR
-
-
-class _Rejected(Exception):
-    """One file cannot be taken as it is."""
+ENTRIES: TypeAdapter[tuple[Entry, ...]] = TypeAdapter(Annotated[tuple[Entry, ...], FailFast()])
+T = TypeVar("T")
 
 
 def check_bundle(
-    path: Path, *, expect: str | None = None, seconds: float = LEAST_SECONDS, checker: Checker | None = None
+    path: Path,
+    *,
+    expect: str | None = None,
+    seconds: float = LEAST_SECONDS,
+    checker: Checker | None = None,
+    key: PublicKey | None = None,
+    people: Sequence[PublicKey] = (),
+    later: bytes | None = None,
 ) -> BundleReport:
-    """Checks the files, then decides anew. `expect` is the manifest's digest as it was noted elsewhere, in hex;
-    `checker` one that decides, if there is one already.
+    """Checks the bytes, then decides anew. `expect` is the manifest's digest as it was noted elsewhere, in hex;
+    `checker` one that decides, if there is one already; `key` the one that must have sealed it; `people` those whose
+    signed words count; `later` such a word that was given after the bundle was made.
 
-    Raises BundleError where there is no folder to read. Whatever is in the folder is reported, never raised.
+    Raises BundleError where there is no bundle to read. Whatever is in it is reported, never raised.
     """
-    try:
-        folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    except OSError as error:
-        hint = "Give the folder that `assay submit` or `assay jobs show` named."
-        raise BundleError(f"cannot read {path}: {error.strerror}", hint=hint) from error
-    try:
-        names = sorted(os.listdir(folder))  # noqa: PTH208 - by descriptor, so that it is the same folder below
-        contents, files, digest = _read_all(folder, names)
-    finally:
-        os.close(folder)
-    reasons = [f"{file.name}: {file.detail or file.state}" for file in files if file.state is not FileState.INTACT]
-    if expect is not None and digest != expect.lower():
+    read = read_bundle(path)
+    reasons = list(read.wrong)
+    if expect is not None and read.digest != expect.lower():
         reasons.append("the manifest is not the one that was expected")
-    if reasons:
-        return BundleReport(ok=False, manifest=digest, files=files, reasons=tuple(reasons))
+    seal, fault = _seal(read, key)
+    reasons += [fault] if fault else []
+    report = BundleReport(
+        ok=False, form=read.form, manifest=read.digest, files=read.files, seal=seal, reasons=tuple(reasons)
+    )
+    if not read.intact or reasons:
+        return report.model_copy(update={"not_checked": unchecked(report, Word())})
     with nullcontext(checker) if checker is not None else Checker() as decider:
-        return _decide(contents, files, digest, seconds, decider)
+        return _decided(report, read.contents, decider, seconds, people, later)
 
 
-def _read_all(folder: int, names: list[str]) -> tuple[dict[str, bytes], tuple[CheckedFile, ...], str | None]:
-    """The intact contents, every file's state, and the manifest's digest."""
-    contents: dict[str, bytes] = {}
-    states: list[CheckedFile] = []
-    listed: dict[str, tuple[str, int]] = {}
-    digest: str | None = None
+def _seal(read: Read, key: PublicKey | None) -> tuple[Sealed | None, str]:
+    """Who sealed it, and what is wrong with that. A bundle without a seal is one only where no key is asked for."""
+    if SEAL not in read.contents and key is None:
+        return None, ""
+    if not read.intact:
+        return None, ""  # That is said already, and a seal cannot be about these bytes.
     try:
-        data = _read(folder, MANIFEST, LARGEST_MANIFEST)
-        digest = sha256(data)
-        listed = _manifest(data)
-        states.append(CheckedFile(name=MANIFEST, state=FileState.INTACT))
-    except FileNotFoundError:
-        states.append(CheckedFile(name=MANIFEST, state=FileState.MISSING))
-    except (_Rejected, OSError) as error:
-        states.append(_unreadable(MANIFEST, error))
-    except ValueError as error:
-        states.append(CheckedFile(name=MANIFEST, state=FileState.CHANGED, detail=_first_line(error)))
-    for name, most in LARGEST.items():
+        found = seal_of(read, key)
+        said = found.predicate
+        sealed = Sealed(
+            key=sealed_with(found).fingerprint,
+            known=key is not None,
+            **{name: str(said.get(field, "")) for name, field in Sealed.fields_of_the_predicate().items()},
+        )
+    except BundleError as error:
+        return None, str(error)
+    return sealed, ""
+
+
+class _Contents:
+    """The files of a bundle as what they have to be. What is none of it is noted in `reasons`."""
+
+    def __init__(self, contents: Mapping[str, bytes]) -> None:
+        self._contents = contents
+        self.reasons: list[str] = []
+
+    def record(self, name: str, validate: Callable[[Any], T]) -> T | None:
         try:
-            data = _read(folder, name, most)
-        except FileNotFoundError:
-            states.append(CheckedFile(name=name, state=FileState.MISSING))
-            continue
-        except (_Rejected, OSError) as error:
-            states.append(_unreadable(name, error))
-            continue
-        if listed.get(name) == (sha256(data), len(data)):
-            contents[name] = data
-            states.append(CheckedFile(name=name, state=FileState.INTACT))
-        else:
-            states.append(CheckedFile(name=name, state=FileState.CHANGED))
-    known = {*LARGEST, MANIFEST}
-    added = [CheckedFile(name=ascii(name)[1:-1], state=FileState.ADDED) for name in names if name not in known]
-    states += added[:SHOWN_ADDED]
-    return contents, tuple(states), digest
+            require_few_parts(self._contents[name])
+            return validate(strict(self._contents[name]))
+        except (ValidationError, ValueError) as error:
+            self.reasons.append(f"{name}: {first_line(error)}")
+            return None
+
+    def text(self, name: str) -> str | None:
+        try:
+            return self._contents[name].decode()
+        except UnicodeDecodeError:
+            self.reasons.append(f"{name}: not UTF-8 text")
+            return None
 
 
-def _manifest(data: bytes) -> dict[str, tuple[str, int]]:
-    """Name to (digest, bytes). Raises ValueError unless the manifest is written exactly as we write it."""
-    manifest = Manifest.model_validate(strict(data))
-    if [file.name for file in manifest.files] != sorted(LARGEST):
-        raise ValueError("does not list exactly the files of a bundle")
-    if canonical(manifest.model_dump(mode="json")) != data:
-        raise ValueError("is not written in the canonical way")
-    return {file.name: (file.sha256, file.bytes) for file in manifest.files}
-
-
-def _read(folder: int, name: str, most: int) -> bytes:
-    """A regular file with one name, of at most `most` bytes, without following a link or waiting for a pipe."""
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    descriptor = os.open(name, flags, dir_fd=folder)
-    with os.fdopen(descriptor, "rb") as file:
-        found = os.fstat(file.fileno())
-        if not stat.S_ISREG(found.st_mode):
-            raise _Rejected("not a regular file")
-        if found.st_nlink != 1:
-            raise _Rejected("has a second name")
-        data = file.read(most + 1)
-    if len(data) > most:
-        raise _Rejected(f"larger than {most} bytes")
-    return data
-
-
-def _unreadable(name: str, error: Exception) -> CheckedFile:
-    if isinstance(error, OSError):
-        detail = "a link" if error.errno == errno.ELOOP else error.strerror or str(error)
-    else:
-        detail = str(error)
-    return CheckedFile(name=name, state=FileState.UNREADABLE, detail=detail)
-
-
-def _decide(
-    contents: dict[str, bytes], files: tuple[CheckedFile, ...], digest: str | None, seconds: float, checker: Checker
+def _decided(
+    report: BundleReport,
+    contents: Mapping[str, bytes],
+    checker: Checker,
+    seconds: float,
+    people: Sequence[PublicKey],
+    later: bytes | None,
 ) -> BundleReport:
     """The second half: the records are read, and the verifier is asked again."""
-    reasons: list[str] = []
-
-    def read(name: str, validate: Callable[[Any], Any]) -> Any:
+    of = _Contents(contents)
+    answer, question = of.text(ANSWER), of.text(QUESTION)
+    spec = of.record(SPEC, specs.SPEC.validate_python)
+    then = of.record(VERDICT, Verdict.model_validate)
+    entries = of.record(TRANSCRIPT, _transcript)
+    made_with = of.record(VERSIONS, _object)
+    said = of.record(STATEMENT, Statement.model_validate)
+    files = [
+        JobFile(name=name.removeprefix(f"{FILES}/"), sha256=sha256(data), bytes=len(data))
+        for name, data in sorted(contents.items())
+        if name.startswith(f"{FILES}/")
+    ]
+    word = Word()
+    if spec is not None and question is not None:
         try:
-            return validate(strict(contents[name]))
-        except (ValidationError, ValueError) as error:
-            reasons.append(f"{name}: {_first_line(error)}")
-            return None
-
-    def text(name: str) -> str | None:
-        try:
-            return contents[name].decode()
-        except UnicodeDecodeError:
-            reasons.append(f"{name}: not UTF-8 text")
-            return None
-
-    answer, question = text(ANSWER), text(QUESTION)
-    spec = read(SPEC, specs.SPEC.validate_python)
-    then = read(VERDICT, Verdict.model_validate)
-    read(TRANSCRIPT, _transcript)
-    read(VERSIONS, _object)
+            word = word_of(contents.get(MEANING), later, (question, spec, files), people)
+        except ValueError as error:
+            of.reasons.append(f"{MEANING}: {first_line(error)}")
     now: Verdict | None = None
+    claims = None
     if spec is not None and answer is not None:
         try:
             now = checker.check(spec, answer, max(seconds, 2 * SECONDS.get(spec.kind, 0.0)))
+            claims = statement_of(spec, now, meaning=word.checked, files=files)
         except SpecError as error:
-            reasons.append(f"{SPEC}: {error}")
+            of.reasons.append(f"{SPEC}: {error}")
+    reasons = of.reasons
     if then is not None and now is not None:
-        reasons += _disagreements(then, now)
-    return BundleReport(
-        ok=not reasons and now is not None and now.passed,
-        manifest=digest,
-        files=files,
-        answer=answer,
-        question=question,
-        verdict_then=then,
-        verdict_now=now,
-        reasons=tuple(reasons),
+        reasons += disagreements(then, now)
+        if said is not None and spec is not None and now.passed:
+            same = made_with is not None and made_with.get("assay") == __version__
+            carried = statement_of(spec, now, meaning=word.inside, files=files)
+            reasons += statement_faults(said.claims, carried, strictly=same, judged=was_judged(then))
+    known = report.model_copy(
+        update={
+            "ok": not reasons and now is not None and now.passed,
+            "answer": answer,
+            "question": question,
+            "spec": spec,
+            "solved_by": said.solved_by if said is not None else "",
+            "verdict_then": then,
+            "verdict_now": now,
+            "statement_then": said.claims if said is not None else (),
+            "statement_now": claims or (),
+            "mark": mark(claims) if claims else "",
+            "made_with": made_with or {},
+            "transcript": entries or (),
+            "nodes": len(entries or ()),
+            "calls": sum(entry.call is not None for entry in entries or ()),
+            "reasons": tuple(reasons),
+        }
     )
-
-
-def _disagreements(then: Verdict, now: Verdict) -> list[str]:
-    """Why the stored verdict does not stand. Seconds may differ; with another verifier version, so may the words."""
-    if now.outcome is Outcome.INFRA_ERROR:
-        return [f"it could not be decided again here: {now.reason}"]
-    found = []
-    if not now.passed:
-        found.append(f"the answer is not verified: {now.reason}")
-    if not then.passed:
-        found.append(f"the stored verdict is {then.outcome}")
-    if (then.verifier, then.outcome, then.score) != (now.verifier, now.outcome, now.score):
-        found.append("the stored verdict is not the one that the verifier gives")
-    elif then.version == now.version and (then.reason, then.evidence) != (now.reason, now.evidence):
-        found.append("the stored reason or evidence is not the one that the verifier gives")
-    return found
+    return known.model_copy(update={"not_checked": unchecked(known, word)})
 
 
 def _transcript(value: Any) -> tuple[Entry, ...]:
@@ -266,11 +207,3 @@ def _object(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ValueError("not a JSON object")
     return value
-
-
-def _first_line(error: Exception) -> str:
-    """A short sentence for a person; pydantic's own text spans several lines and quotes the input."""
-    if isinstance(error, ValidationError):
-        first = error.errors(include_url=False, include_input=False)[0]
-        return ascii(f"{'.'.join(map(str, first['loc']))[:80]}: {first['msg'][:120]}")[1:-1]
-    return ascii(str(error).splitlines()[0][:200])[1:-1] if str(error) else type(error).__name__

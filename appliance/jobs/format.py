@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from typing import Any, Literal
 
 from pydantic import Field
 
-from appliance.records import Record, Role, ToolCall
+from appliance.records import Claim, Record, Role, ToolCall
 
-SCHEMA = 1
+SCHEMA = 2
 
 ANSWER = "artifact.txt"
 QUESTION = "question.txt"
@@ -21,18 +22,43 @@ SPEC = "spec.json"
 VERDICT = "verdict.json"
 TRANSCRIPT = "transcript.json"
 VERSIONS = "versions.json"
+STATEMENT = "statement.json"
+MEANING = "meaning.json"
+FILES = "files"
+"""The folder of what came with the question."""
 MANIFEST = "manifest.json"
+SEAL = "seal.json"
 
 LARGEST: dict[str, int] = {
     ANSWER: 1 << 20,
     QUESTION: 1 << 20,
-    SPEC: 1 << 16,
+    SPEC: 4 << 20,
     VERDICT: 1 << 20,
     TRANSCRIPT: 64 << 20,
     VERSIONS: 1 << 20,
+    STATEMENT: 1 << 18,
 }
-"""Bytes; also the list of the files that a bundle has beside its manifest: all of them, and no other."""
+"""Bytes; also the list of the files that every bundle has beside its manifest."""
+LARGEST_MEANING = 2 << 20
 LARGEST_MANIFEST = 1 << 14
+LARGEST_SEAL = 1 << 20
+LARGEST_FILE = 8 << 20
+MOST_FILES = 16
+LARGEST_FILES = 32 << 20
+"""Of those in `files`, together."""
+MOST_PARTS = 8_000_000
+"""Brackets and commas of a transcript, also those in its texts."""
+FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}", re.ASCII)
+
+
+def largest(name: str) -> int | None:
+    """The bytes that a file of this name may have in a bundle; None for a name that no bundle has."""
+    if name in LARGEST:
+        return LARGEST[name]
+    folder, _, file = name.partition("/")
+    if folder == FILES and FILE_NAME.fullmatch(file):
+        return LARGEST_FILE
+    return {MEANING: LARGEST_MEANING, MANIFEST: LARGEST_MANIFEST, SEAL: LARGEST_SEAL}.get(name)
 
 
 class BundleError(Exception):
@@ -52,10 +78,17 @@ class Listed(Record):
 
 
 class Manifest(Record):
-    """Every other file of the bundle, by name, ascending."""
+    """Every other file of the bundle but its seal, by name, ascending."""
 
-    schema_version: Literal[1]
+    schema_version: Literal[2]
     files: tuple[Listed, ...]
+
+
+class Statement(Record):
+    """What the artifact says of itself: who found it, and what carries each part."""
+
+    solved_by: str
+    claims: tuple[Claim, ...]
 
 
 class Entry(Record):
@@ -83,6 +116,12 @@ def strict(data: bytes) -> Any:
         return json.loads(data.decode("utf-8"), object_pairs_hook=_once, parse_constant=_no_constant)
     except RecursionError:
         raise ValueError("nested too deeply") from None
+
+
+def require_few_parts(data: bytes) -> None:
+    """Raises ValueError for JSON that would take many times its size to read: one that is all brackets and commas."""
+    if sum(data.count(mark) for mark in (b"[", b"{", b",")) > MOST_PARTS:
+        raise ValueError(f"has more than {MOST_PARTS} parts")
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

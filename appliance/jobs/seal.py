@@ -1,84 +1,110 @@
-"""The seal of a bundle: a signed statement beside the folder, about every byte in it. docs/bundle.md is its format.
+"""The seal of a bundle: a signed statement in it, about every byte of the rest. docs/bundle.md is its format.
 
-What always holds: a seal names the manifest and every file of the bundle by SHA-256, the verdict, the model and the
-policy; it is checked offline, with the signer's public key and nothing else. It says who made the bundle and that
-nothing was changed since. That the answer is right is not its matter: that is decided anew by the verifier.
+What always holds: a seal names the manifest and every file of the bundle by SHA-256, the verdict, the model, the policy
+and the key that made it; it is checked offline. With the signer's public key it says who made the bundle and that
+nothing was changed since. Without, it says that nothing was changed since somebody sealed it, and with which key. That
+the answer is right is not its matter: that is decided anew by the verifier.
 """
 
 from __future__ import annotations
 
-import os
+import base64
+import json
+from collections.abc import Mapping
 from pathlib import Path
 
-from appliance.jobs.format import LARGEST, MANIFEST, VERDICT, VERSIONS, BundleError, sha256, strict
+from appliance.client.printable import printable
+from appliance.jobs.bundle import put_into
+from appliance.jobs.format import SEAL, STATEMENT, VERDICT, VERSIONS, BundleError, sha256, strict
+from appliance.jobs.reading import Read, read_bundle
 from policies.attestation import Attested, state, stated
-from policies.envelopes import MAX_BYTES, PublicKey, Signer
+from policies.envelopes import PublicKey, Signer, opened, payload_of
 from policies.refusals import Refused
 
-SEALED = "urn:assay:bundle:1"
-SUFFIX = ".seal.json"
-
-
-def seal_file(folder: Path) -> Path:
-    """Beside the folder, so that the folder holds what its manifest lists and nothing else."""
-    return folder.with_name(f"{folder.name}{SUFFIX}")
+SEALED = "urn:assay:bundle:2"
 
 
 def write_seal(folder: Path, signer: Signer, *, made_at: str) -> Path:
-    """Signs the bundle as it lies there. Raises BundleError for a folder that is no bundle, OSError."""
-    contents = _contents(folder)
-    verdict, versions = strict(contents[VERDICT]), strict(contents[VERSIONS])
-    weights = versions.get("weights")
+    """Signs the bundle as it lies in that folder. Raises BundleError for a folder that is no whole bundle, OSError."""
+    read = read_bundle(folder)
+    if not read.intact:
+        raise BundleError(f"{folder} is no whole bundle: {read.wrong[0]}", hint="Write it once more.")
+    contents = _sealed(read)
+    verdict, versions, said = (strict(contents[name]) for name in (VERDICT, VERSIONS, STATEMENT))
+    weights, where = versions.get("weights"), versions.get("environment")
     predicate = {
         "verdict": {name: str(verdict[name]) for name in ("outcome", "verifier", "version")},
-        "model": str(weights.get("manifest") if isinstance(weights, dict) else weights),
+        "solvedBy": str(said["solved_by"]),
+        "model": str(weights.get("manifest", "") if isinstance(weights, dict) else weights or ""),
         "policy": str(versions.get("policy", "")),
-        "environment": sha256(contents[VERSIONS]),
+        "environment": str(where.get("digest", "") if isinstance(where, dict) else ""),
         "madeAt": made_at,
+        "key": signer.public.line,
     }
-    envelope = state({name: sha256(content) for name, content in contents.items()}, SEALED, predicate, signer)
-    path = seal_file(folder)
-    beside = path.with_name(f".{path.name}.new")
-    with beside.open("wb") as out:
-        out.write(envelope)
-        out.flush()
-        os.fsync(out.fileno())
-    beside.replace(path)
-    return path
+    subjects = {name: sha256(content) for name, content in contents.items()}
+    put_into(folder, SEAL, state(subjects, SEALED, predicate, signer))
+    return folder / SEAL
 
 
-def check_seal(folder: Path, key: PublicKey, seal: Path | None = None) -> Attested:
-    """What the seal says, when that key signed it and it is about exactly these bytes. Raises BundleError."""
-    path = seal or seal_file(folder)
+def check_seal(bundle: Path, key: PublicKey | None = None) -> Attested:
+    """What the seal of a bundle says; see `seal_of`."""
+    return seal_of(read_bundle(bundle), key)
+
+
+def seal_of(read: Read, key: PublicKey | None = None) -> Attested:
+    """What the seal says, when it is about exactly these bytes and signed by that key, or by the key that it names
+    itself where none is given. Raises BundleError."""
+    envelope = read.contents.get(SEAL)
+    if envelope is None:
+        raise BundleError("there is no seal in it", hint="Get the sealed bundle from where it is from.")
     try:
-        with path.open("rb") as source:
-            envelope = source.read(MAX_BYTES + 1)
-        found = stated(envelope, key, SEALED)
-    except OSError as error:
-        raise BundleError(
-            f"there is no seal to read: {path}: {error.strerror}", hint="Get it from where the bundle is from."
-        ) from error
+        if key is not None and key.fingerprint not in (signers := opened(envelope).signers):
+            raise BundleError(
+                f"another key sealed it: {', '.join(printable(one, limit=80) for one in signers)}, and not"
+                f" {key.fingerprint}, which was given",
+                hint="Give the key of who should have made it, as you kept it from before.",
+            )
+        signed_with = key or _named(envelope)
+        found = stated(envelope, signed_with, SEALED)
     except Refused as error:
-        raise BundleError(f"the seal {path} does not hold: {error}", hint=error.hint) from error
-    here = {name: sha256(content) for name, content in _contents(folder).items()}
-    if here != dict(found.subjects):
-        changed = sorted(
-            name for name in here.keys() | found.subjects.keys() if here.get(name) != found.subjects.get(name)
-        )
+        raise BundleError(f"the seal does not hold: {error}", hint=error.hint) from error
+    if found.predicate.get("key") != signed_with.line:
+        raise BundleError("the seal names another key than the one that signed it", hint="Get the bundle once more.")
+    here = {name: sha256(content) for name, content in _sealed(read).items()}
+    there = dict(found.subjects)
+    if here != there or not read.intact:
+        changed = sorted(name for name in here.keys() | there.keys() if here.get(name) != there.get(name))
         raise BundleError(
-            f"the seal {path} is about other bytes: {', '.join(changed)}", hint="Get the bundle once more."
+            f"the seal is about other bytes: {', '.join(map(ascii, changed)) or read.wrong[0]}",
+            hint="Get the bundle once more.",
         )
+    if not _in_one_form(envelope, here):
+        raise BundleError("the seal is not written in its one form", hint="Get the bundle once more.")
     return found
 
 
-def _contents(folder: Path) -> dict[str, bytes]:
+def _in_one_form(envelope: bytes, subjects: Mapping[str, str]) -> bool:
+    """Whether it has one signature, and states nothing beside what `write_seal` writes."""
+    read = opened(envelope)
+    statement = payload_of(read)
+    described = [{"digest": {"sha256": subjects[name]}, "name": name} for name in sorted(subjects)]
+    fields = {"_type", "subject", "predicateType", "predicate"}
+    return len(read.signers) == 1 and statement.keys() == fields and statement["subject"] == described
+
+
+def sealed_with(found: Attested) -> PublicKey:
+    """The key that a seal names; it has signed it when `seal_of` gave it."""
+    return PublicKey.read(str(found.predicate["key"]))
+
+
+def _sealed(read: Read) -> Mapping[str, bytes]:
+    return {name: content for name, content in read.contents.items() if name != SEAL}
+
+
+def _named(envelope: bytes) -> PublicKey:
+    """The key that an envelope names in itself: whoever made it chose it."""
     try:
-        names = {entry.name for entry in os.scandir(folder)}
-        if names != {*LARGEST, MANIFEST}:
-            odd = ", ".join(map(ascii, sorted(names ^ {*LARGEST, MANIFEST})))
-            raise BundleError(
-                f"{folder} does not hold exactly the files of a bundle: {odd}", hint="See docs/bundle.md."
-            )
-        return {name: (folder / name).read_bytes() for name in sorted(names)}
-    except OSError as error:
-        raise BundleError(f"{folder} cannot be read: {error.strerror}", hint="Name a bundle's folder.") from error
+        payload = json.loads(base64.b64decode(json.loads(envelope)["payload"], validate=True))
+        return PublicKey.read(str(payload["predicate"]["key"]))
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise BundleError("the seal does not hold: it names no key", hint="Get the bundle once more.") from error

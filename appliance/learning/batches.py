@@ -25,7 +25,7 @@ class Sample:
     rollout: str
     ids: tuple[int, ...]
     mask: tuple[bool, ...]
-    """True for the policy model's own tokens."""
+    """True for the policy model's own tokens, but for those that a branch has from the rollout that it left."""
     logprobs: tuple[float, ...]
     """As sampled; 0 where the mask is off."""
     advantage: float
@@ -61,8 +61,9 @@ def sample(rollout: Rollout, advantage: float) -> Sample:
         if node.sampled and len(node.logprobs) != len(node.ids):
             raise LearningError(f"rollout {rollout.id}: {len(node.ids)} tokens, {len(node.logprobs)} log-probabilities")
         ids += node.ids
-        mask += [node.sampled] * len(node.ids)
-        logprobs += node.logprobs if node.sampled else [0.0] * len(node.ids)
+        own = node.sampled and index >= rollout.branch_at
+        mask += [own] * len(node.ids)
+        logprobs += node.logprobs if own else [0.0] * len(node.ids)
     end = max((i + 1 for i, own in enumerate(mask) if own), default=0)
     return Sample(rollout.id, tuple(ids[:end]), tuple(mask[:end]), tuple(logprobs[:end]), advantage)
 

@@ -47,12 +47,15 @@ def write_by_digest(parent: Path, files: Mapping[str, bytes | Path]) -> str:
     return _write(parent, files, lambda digest: parent / digest)
 
 
-def verify(folder: Path) -> str:
+def verify(folder: Path, *, expect: str | None = None) -> str:
     """Reads every byte, and returns the folder's digest when all is as the manifest says.
 
-    Raises CheckpointError for a file that is missing, truncated, changed, not listed, or no regular file.
+    Raises CheckpointError for a file that is missing, truncated, changed, not listed, or no regular file, and for
+    another digest than `expect`: one that was recorded elsewhere shows that nobody rewrote the manifest too.
     """
     recorded, digest = _listed(folder)
+    if expect is not None and digest != expect:
+        raise CheckpointError(f"{folder} is another one than {expect[:12]}: it is {digest[:12]}", hint=_RESTORE)
     for name in sorted(recorded):
         _check(folder / name, recorded[name])
     return digest
@@ -103,7 +106,7 @@ def _write(parent: Path, files: Mapping[str, bytes | Path], name: Callable[[str]
             at = temporary / file
             recorded[file] = _put(at, files[file])
         at = temporary / MANIFEST
-        manifest = json.dumps({"format": FORMAT, "files": recorded}, indent=1, sort_keys=True).encode() + b"\n"
+        manifest = _written({"format": FORMAT, "files": recorded})
         _put(at, manifest)
         _sync_folder(temporary)
         digest = hashlib.sha256(manifest).hexdigest()
@@ -171,6 +174,11 @@ def _listed(folder: Path) -> tuple[dict[str, dict[str, Any]], str]:
     return recorded, digest
 
 
+def _written(manifest: dict[str, Any]) -> bytes:
+    """The one form of a manifest, so that no byte of it is free."""
+    return json.dumps(manifest, indent=1, sort_keys=True).encode() + b"\n"
+
+
 def _read_manifest(folder: Path) -> tuple[dict[str, dict[str, Any]], str]:
     if folder.is_symlink() or not folder.is_dir():
         raise CheckpointError(f"{folder} is not a folder", hint="check the path; a link in its place is not followed")
@@ -191,6 +199,8 @@ def _read_manifest(folder: Path) -> tuple[dict[str, dict[str, Any]], str]:
         for name, line in files.items()
     ):
         raise CheckpointError(f"the manifest of {folder} is not of the form {FORMAT}", hint=_RESTORE)
+    if _written(content) != raw:
+        raise CheckpointError(f"the manifest of {folder} is not written in its one form", hint=_RESTORE)
     return files, hashlib.sha256(raw).hexdigest()
 
 

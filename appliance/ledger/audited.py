@@ -2,12 +2,14 @@
 
 What always holds: a decision, a person's word and every move of an alias get here only after their entry was logged,
 whoever asks, a worker too; where the entry cannot be written, nothing is. Writing again what is there changes nothing
-and logs nothing.
+and logs nothing. A job ends together with its entry, so that each has exactly one, also when the daemon is killed.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -15,7 +17,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from appliance.audit.log import AuditLog
 from appliance.ledger.ledger import LedgerError
 from appliance.ledger.sqlite import SqliteLedger
-from appliance.records import Approval
+from appliance.ledger.sqlite_jobs import moved_on
+from appliance.records import Approval, Job, Meaning
 from policies.decision import Decision
 
 
@@ -24,6 +27,8 @@ class AuditedLedger(SqliteLedger):
 
     def __init__(self, path: Path, log: Path, key: Ed25519PrivateKey, now: Callable[[], str]) -> None:
         super().__init__(path)
+        self._jobs = threading.Lock()
+        self.on_job_end: Callable[[Job], object] = _nobody_asked
         try:
             self.audit = AuditLog(log, key, self, now)
         except BaseException:
@@ -44,6 +49,39 @@ class AuditedLedger(SqliteLedger):
             self.audit.append("word", word=approval.model_dump(mode="json"))
         super().put_approval(approval)
 
+    def put_job(self, job: Job) -> Job:
+        kept, ended = self._put_job(job)
+        if ended:
+            self.on_job_end(kept)
+        return kept
+
+    def _put_job(self, job: Job) -> tuple[Job, bool]:
+        """The job as it is now, and whether it ended with this."""
+        with self._jobs:
+            stored = self.job(job.id)
+            if stored is None or stored.state.ended:
+                return super().put_job(job), False
+            kept = moved_on(stored, job)
+            if not kept.state.ended:
+                return super().put_job(job), False
+            artifact = self.artifact(kept.artifact) if kept.artifact else None
+            self.audit.append_with(
+                partial(self._put_job_and_head, kept),
+                partial(self._put_job_and_head, stored),
+                "job.ended",
+                job=kept.id,
+                state=kept.state.value,
+                reason=kept.reason,
+                priority=kept.priority,
+                solved_by=kept.solved_by,
+                bundle=artifact.manifest if artifact else "",
+            )
+            return kept, True
+
+    def put_meaning(self, job: str, meaning: Meaning | None) -> Job:
+        with self._jobs:
+            return super().put_meaning(job, meaning)
+
     def set_aliases(self, aliases: dict[str, str | None], reason: str, at: str) -> None:
         for digest in filter(None, aliases.values()):
             self.require_checkpoint(digest)
@@ -60,3 +98,7 @@ class AuditedLedger(SqliteLedger):
                 f"nothing can stand for {digest[:12]}: the ledger holds no such checkpoint",
                 hint="see `assay model ls` for those that there are",
             )
+
+
+def _nobody_asked(job: Job) -> None:
+    """Where nobody wants to hear that a job ended."""

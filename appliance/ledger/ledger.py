@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from appliance.records import (
     Approval,
     Artifact,
+    Canary,
     Checkpoint,
     Cycle,
     Evaluation,
@@ -130,9 +131,19 @@ class Ledger(Protocol):
 
     def alias_history(self, limit: int = 20) -> list[dict[str, str | None]]: ...
 
-    # jobs and artifacts
-    def put_job(self, job: Job) -> None:
+    def put_canary(self, canary: Canary) -> None:
         """Inserts or updates."""
+        ...
+
+    def canaries(self, limit: int = 20) -> list[Canary]:
+        """Newest first; at most the first has not ended."""
+        ...
+
+    # jobs and artifacts
+    def put_job(self, job: Job) -> Job:
+        """Inserts, or updates how far the work on it is, and nothing else of it. Returns the job as it then is.
+
+        A job that has ended stays as it ended, whatever is written: who comes late is told so by what is returned."""
         ...
 
     def job(self, job: str) -> Job | None: ...
@@ -141,8 +152,18 @@ class Ledger(Protocol):
         """Newest first."""
         ...
 
-    def next_job(self) -> Job | None:
-        """The oldest that is queued, or that was running when the daemon died."""
+    def next_job(self, *, with_model: bool = True) -> Job | None:
+        """The one of the highest priority that has not ended, and the oldest of those.
+
+        Without a model those are left out that the solvers have tried in vain."""
+        ...
+
+    def unended_jobs(self) -> list[Job]:
+        """Those that wait or are worked on, oldest first."""
+        ...
+
+    def job_counts(self) -> dict[str, int]:
+        """Jobs by state."""
         ...
 
     def put_artifact(self, artifact: Artifact) -> None: ...

@@ -1,10 +1,10 @@
 """The ledger through a connected socket: a worker has the protocol, and only the core has the file.
 
 What always holds: the calls that exist are the methods of the `Ledger` protocol and no others, and those that put a
-model into service are refused; arguments and results
-are checked against its type hints on both sides; a call returns when the record is on disk. A frame is four bytes of
-length (big-endian) and that much JSON. A frame that was not sent to its end is dropped, so a worker may be killed at
-any moment. A call that was interrupted makes its line unusable: the next reply could be another call's.
+model into service, or a job into the queue, are refused; arguments and results are checked against its type hints on
+both sides; a call returns when the record is on disk. A frame is four bytes of length (big-endian) and that much JSON.
+A frame that was not sent to its end is dropped, so a worker may be killed at any moment. A call that was interrupted
+makes its line unusable: the next reply could be another call's.
 """
 
 from __future__ import annotations
@@ -149,6 +149,8 @@ def _answer(ledger: Ledger, frame: bytes) -> bytes:
         return _refusal(
             "a worker does not put models into service", "approve the candidate: `assay model approve` or the TUI"
         )
+    if request.call == "put_job" and ledger.job(request.job.id) is None:
+        return _refusal("a worker does not ask for jobs", "submit it: `assay submit`")
     try:
         value = getattr(ledger, call.name)(**{name: getattr(request, name) for name in call.parameters})
     except LedgerError as error:
@@ -162,10 +164,12 @@ def _is_governance(ledger: Ledger, request: Any) -> bool:
 
     The very first champion is the exception: there is nothing that it would replace.
     """
-    if request.call == "put_approval":
+    if request.call in ("put_approval", "put_canary"):
         return True
     moves = request.aliases if request.call == "set_aliases" else {}
-    return "previous" in moves or ("champion" in moves and ledger.alias("champion") is not None)
+    if {"previous", "canary"}.intersection(moves):
+        return True
+    return "champion" in moves and ledger.alias("champion") is not None
 
 
 def _refusal(message: str, hint: str) -> bytes:

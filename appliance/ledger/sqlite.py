@@ -8,44 +8,43 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from pydantic import BaseModel, ValidationError
-from pydantic_core import PydanticSerializationError
-from sqlalchemy import Connection, Select, Table, delete, insert, select, update
+from pydantic import BaseModel
+from sqlalchemy import Connection, delete, insert, select
 from sqlalchemy import func as sql
 from sqlalchemy.dialects.sqlite import insert as insert_or
 
 from appliance.ledger.database import Database
 from appliance.ledger.ledger import LedgerError
+from appliance.ledger.rows import differs, payload_of, put_row, stored_in
+from appliance.ledger.sqlite_jobs import JobRows, put_job_row
 from appliance.ledger.tables import (
     ALIAS_MOVES,
     ALIASES,
     APPROVALS,
-    ARTIFACTS,
     AUDIT_HEAD,
+    CANARIES,
     CHECKPOINTS,
     CYCLES,
     DECISIONS,
     EVALUATIONS,
     EVENTS,
-    JOBS,
     ROLLOUTS,
     SEALED_SETS,
     STEPS,
 )
 from appliance.records import (
     Approval,
-    Artifact,
+    Canary,
     Checkpoint,
     Cycle,
     Evaluation,
     Event,
     Job,
-    JobState,
     Judged,
     Purpose,
     StepRecord,
@@ -57,7 +56,7 @@ R = TypeVar("R", bound=BaseModel)
 _PREFIX = re.compile(r"[0-9a-f]{6,64}")
 
 
-class SqliteLedger:
+class SqliteLedger(JobRows):
     """Opens the file at `path`, or makes it. One process at a time may hold it; its threads may share it.
 
     Raises LedgerError when the file is damaged, is something else, or was written by a newer version.
@@ -81,7 +80,7 @@ class SqliteLedger:
     # cycles
     def put_cycle(self, cycle: Cycle) -> None:
         with self._database.writing() as connection:
-            _put(connection, CYCLES, {"key": cycle.id, "payload": _payload(cycle)})
+            put_row(connection, CYCLES, {"key": cycle.id, "payload": payload_of(cycle)})
 
     def cycle(self, cycle: str) -> Cycle | None:
         return self._one(Cycle, CYCLES, cycle)
@@ -95,7 +94,7 @@ class SqliteLedger:
             "cycle": record.cycle,
             "step": record.step,
             "metrics": json.dumps(record.metrics),
-            "payload": _payload(record.model_copy(update={"judged": ()})),
+            "payload": payload_of(record.model_copy(update={"judged": ()})),
         }
         rows = [_rollout_row(judged) for judged in record.judged]
         with self._database.writing() as connection:
@@ -174,11 +173,11 @@ class SqliteLedger:
     def put_sealed_set(self, digest: str, description: dict[str, str | int | float]) -> None:
         payload = json.dumps(description, sort_keys=True)
         with self._database.writing() as connection:
-            stored = _stored(connection, SEALED_SETS, digest)
+            stored = stored_in(connection, SEALED_SETS, digest)
             if stored is None:
                 connection.execute(insert(SEALED_SETS), {"key": digest, "payload": payload})
             elif json.loads(stored) != description:
-                raise _differs(SEALED_SETS, digest)
+                raise differs(SEALED_SETS, digest)
 
     def sealed_sets(self) -> dict[str, dict[str, str | int | float]]:
         query = select(SEALED_SETS.c.key, SEALED_SETS.c.payload).order_by(SEALED_SETS.c.sequence)
@@ -239,7 +238,7 @@ class SqliteLedger:
         move = {"aliases": aliases, "reason": reason, "at": at}
         with self._database.writing() as connection:
             for name, manifest in aliases.items():
-                if manifest is not None and _stored(connection, CHECKPOINTS, manifest) is None:
+                if manifest is not None and stored_in(connection, CHECKPOINTS, manifest) is None:
                     raise LedgerError(
                         f"{name} cannot stand for {manifest[:12]}: the ledger holds no such checkpoint",
                         hint="see `assay model ls` for those that there are",
@@ -255,36 +254,17 @@ class SqliteLedger:
             moves = [json.loads(payload) for payload in connection.execute(query).scalars()]
         return [{**move["aliases"], "reason": move["reason"], "at": move["at"]} for move in moves]
 
-    # jobs and artifacts
-    def put_job(self, job: Job) -> None:
+    def put_canary(self, canary: Canary) -> None:
         with self._database.writing() as connection:
-            _put(connection, JOBS, {"key": job.id, "state": job.state.value, "payload": _payload(job)})
+            put_row(connection, CANARIES, {"key": canary.id, "payload": payload_of(canary)})
 
-    def job(self, job: str) -> Job | None:
-        return self._one(Job, JOBS, job)
-
-    def jobs(self, limit: int = 50) -> list[Job]:
-        return self._newest(Job, JOBS, limit)
-
-    def next_job(self) -> Job | None:
-        waiting = JOBS.c.state.in_([JobState.QUEUED.value, JobState.RUNNING.value])
-        found = self._records(Job, select(JOBS.c.payload).where(waiting).order_by(JOBS.c.sequence).limit(1))
-        return found[0] if found else None
-
-    def put_artifact(self, artifact: Artifact) -> None:
-        self._put_once(ARTIFACTS, artifact.id, artifact)
-
-    def artifact(self, artifact: str) -> Artifact | None:
-        return self._one(Artifact, ARTIFACTS, artifact)
-
-    def artifacts(self, limit: int = 50) -> list[Artifact]:
-        """Newest first."""
-        return self._newest(Artifact, ARTIFACTS, limit)
+    def canaries(self, limit: int = 20) -> list[Canary]:
+        return self._newest(Canary, CANARIES, limit)
 
     # progress
     def put_event(self, event: Event) -> None:
         with self._database.writing() as connection:
-            connection.execute(insert(EVENTS), {"payload": _payload(event)})
+            connection.execute(insert(EVENTS), {"payload": payload_of(event)})
 
     def events(self, *, after: int = 0, limit: int = 200) -> list[tuple[int, Event]]:
         query = select(EVENTS.c.sequence, EVENTS.c.payload).where(EVENTS.c.sequence > after)
@@ -300,57 +280,19 @@ class SqliteLedger:
 
     def put_audit_head(self, line: bytes | None) -> None:
         with self._database.writing() as connection:
-            connection.execute(delete(AUDIT_HEAD))
-            if line is not None:
-                connection.execute(insert(AUDIT_HEAD), {"only": 1, "line": line.decode("ascii")})
+            _put_head(connection, line)
 
-    def _put_once(self, table: Table, key: str, record: BaseModel, **columns: str) -> None:
-        payload = _payload(record)
+    def _put_job_and_head(self, job: Job, line: bytes | None) -> None:
+        """Both in one transaction; the job as it is given."""
         with self._database.writing() as connection:
-            stored = _stored(connection, table, key)
-            if stored is None:
-                connection.execute(insert(table), {"key": key, "payload": payload, **columns})
-            elif stored != payload and self._read(type(record), stored) != record:
-                raise _differs(table, key)
-
-    def _one(self, shape: type[R], table: Table, key: str) -> R | None:
-        with self._database.reading() as connection:
-            payload = _stored(connection, table, key)
-        return None if payload is None else self._read(shape, payload)
-
-    def _newest(self, shape: type[R], table: Table, limit: int | None, **columns: str | None) -> list[R]:
-        query = select(table.c.payload)
-        for name, value in columns.items():
-            if value is not None:
-                query = query.where(table.c[name] == value)
-        return self._records(shape, query.order_by(table.c.sequence.desc()).limit(limit))
-
-    def _records(self, shape: type[R], query: Select[Any]) -> list[R]:
-        with self._database.reading() as connection:
-            payloads = list(connection.execute(query).scalars())
-        return [self._read(shape, payload) for payload in payloads]
-
-    def _read(self, shape: type[R], payload: str) -> R:
-        try:
-            return shape.model_validate_json(payload)
-        except ValidationError as error:
-            raise LedgerError(
-                f"a {shape.__name__} in {self._database.path} cannot be read: {error.errors()[0]['msg']}",
-                hint="the file was changed by something else; put back a backup of it",
-            ) from error
+            put_job_row(connection, job)
+            _put_head(connection, line)
 
 
-def _payload(record: BaseModel) -> str:
-    """The record's JSON. Raises LedgerError for a record that could not be read again, before anything is written."""
-    try:
-        payload = record.model_dump_json()
-        type(record).model_validate_json(payload)
-    except (PydanticSerializationError, ValidationError) as error:
-        raise LedgerError(
-            f"this {type(record).__name__} cannot be kept: JSON cannot hold what is in it ({error})",
-            hint="a figure in it is not finite, or a text is not Unicode: correct what made it",
-        ) from error
-    return payload
+def _put_head(connection: Connection, line: bytes | None) -> None:
+    connection.execute(delete(AUDIT_HEAD))
+    if line is not None:
+        connection.execute(insert(AUDIT_HEAD), {"only": 1, "line": line.decode("ascii")})
 
 
 def _rollout_row(judged: Judged) -> dict[str, Any]:
@@ -361,20 +303,8 @@ def _rollout_row(judged: Judged) -> dict[str, Any]:
         "purpose": rollout.purpose.value,
         "step": rollout.step,
         "step_sequence": None,
-        "payload": _payload(judged),
+        "payload": payload_of(judged),
     }
-
-
-def _stored(connection: Connection, table: Table, key: str) -> str | None:
-    payload: str | None = connection.execute(select(table.c.payload).where(table.c.key == key)).scalar()
-    return payload
-
-
-def _put(connection: Connection, table: Table, row: Mapping[str, str]) -> None:
-    """Inserts, or updates in place: the order of arrival stays."""
-    changed = connection.execute(update(table).where(table.c.key == row["key"]), dict(row))
-    if changed.rowcount == 0:
-        connection.execute(insert(table), dict(row))
 
 
 def _refuse_counted(connection: Connection, keys: Sequence[str]) -> None:
@@ -387,10 +317,3 @@ def _refuse_counted(connection: Connection, keys: Sequence[str]) -> None:
                 f"rollout {found.key} is in the ledger already, outside this step",
                 hint="report this: the step would count it twice, so nothing of it was written",
             )
-
-
-def _differs(table: Table, key: str) -> LedgerError:
-    return LedgerError(
-        f"the ledger holds another record as {key[:20]} in {table.name}: it is never overwritten",
-        hint="give the new record an id of its own",
-    )

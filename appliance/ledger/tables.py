@@ -84,6 +84,10 @@ class AliasMoveRow(_Stored, table=True):
     __tablename__ = "alias_moves"
 
 
+class CanaryRow(_Keyed, table=True):
+    __tablename__ = "canaries"
+
+
 class JobRow(_Keyed, table=True):
     __tablename__ = "jobs"
 
@@ -121,6 +125,7 @@ DECISIONS = _table(DecisionRow)
 APPROVALS = _table(ApprovalRow)
 ALIASES = _table(AliasRow)
 ALIAS_MOVES = _table(AliasMoveRow)
+CANARIES = _table(CanaryRow)
 JOBS = _table(JobRow)
 ARTIFACTS = _table(ArtifactRow)
 EVENTS = _table(EventRow)

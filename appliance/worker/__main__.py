@@ -3,8 +3,9 @@
     python -m appliance.worker cycle <id> --ledger-fd N --data DIR --settings FILE
     python -m appliance.worker jobs       --ledger-fd N --data DIR --settings FILE
 
-Exit status: 0 the work is on record; 2 it cannot be done as asked, so trying again is useless; 5 the infrastructure
-failed, so trying again may help. The last line on standard error says why.
+Exit status: 0 the work is on record; 2 it cannot be done as asked, so trying again is useless; 3 it left a job that has
+ended (cancelled, out of time) because the work did not stop; 5 the infrastructure failed, so trying again may help. The
+last line on standard error says why.
 """
 
 from __future__ import annotations

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from appliance.agent.dialect import Codec
 from appliance.agent.loop import Agent
-from appliance.inference.torch_engine import TorchEngine
 from appliance.learning.recipe import AgentBudget
 from appliance.ledger.ledger import Ledger
 from policies.isolation import backend_for
@@ -23,6 +23,9 @@ from runtime.sessions.pool import Sessions
 from runtime.settings import RuntimeSettings
 from verifiers.checker import Checker
 
+if TYPE_CHECKING:
+    from appliance.inference.torch_engine import TorchEngine
+
 
 def sessions(runtime: RuntimeSettings, cluster: ClusterSettings | None) -> SessionPool:
     """A pool on this machine, or over the cluster that it is in; the same limits and the same isolation."""
@@ -32,8 +35,9 @@ def sessions(runtime: RuntimeSettings, cluster: ClusterSettings | None) -> Sessi
 
 
 class Equipment:
-    """Context manager. The pool and the checker start their processes when they are first used; the checker runs
-    programs in sessions of that pool, and holds our own tools in what the policy says."""
+    """Context manager. The pool and the checker start their processes when they are first used, and the engine loads
+    its libraries then; the checker runs programs in sessions of that pool, and holds our own tools in what the policy
+    says. `threads` are the engine's: sampling and training give the same bits only under the same number of them."""
 
     def __init__(
         self,
@@ -45,15 +49,26 @@ class Equipment:
         clock: Callable[[], float] = time.monotonic,
         *,
         cluster: ClusterSettings | None = None,
+        threads: int | None = None,
     ) -> None:
         self.data = data
         self.ledger = ledger
         self.budget = budget
         self.policy = policy
         self.clock = clock
-        self.engine = TorchEngine(rows=budget.concurrent, slots=budget.max_tokens)
+        self._threads = threads
         self.sessions: SessionPool = sessions(runtime, cluster)
         self.checker = Checker(runtime, sessions=self.sessions, tools_backend=BackendName(backend_for(policy, "tools")))
+
+    @cached_property
+    def engine(self) -> TorchEngine:
+        import torch
+
+        from appliance.inference.torch_engine import TorchEngine
+
+        if self._threads is not None:
+            torch.set_num_threads(self._threads)
+        return TorchEngine(rows=self.budget.concurrent, slots=self.budget.max_tokens)
 
     def __enter__(self) -> Self:
         return self

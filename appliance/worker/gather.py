@@ -6,11 +6,11 @@ sealed questions and this machine as it is; what broke is missing or untested in
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 
 from appliance.agent.dialect import Codec
+from appliance.agent.judging import judge, require_sound
 from appliance.learning.drift import drift_of
 from appliance.learning.folders import verify
 from appliance.learning.recipe import Recipe
@@ -19,7 +19,9 @@ from appliance.records import Checkpoint, Judged, Purpose
 from appliance.seedling.model import load_model
 from appliance.worker.equipment import Equipment
 from appliance.worker.exam import examine, recorded, rollout_id
+from appliance.worker.refusals import REFUSALS, refused, requests, tasks
 from appliance.worker.seeds import derive
+from appliance.worker.ways_out import probe, report_of
 from curriculum.registry import problem_of
 from curriculum.sealed import SealedSet, question_key, sealed_set
 from curriculum.task import Task
@@ -32,43 +34,6 @@ from verifiers.verdict import Outcome
 
 SITTING = 4
 """The number of the sitting at which unsolvable questions are asked: the four before it are the evaluation's."""
-
-WAYS_OUT = """
-import json, socket
-def tcp(family, address):
-    with socket.socket(family, socket.SOCK_STREAM) as s:
-        s.settimeout(0.3)
-        s.connect(address)
-def udp():
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
-        s.settimeout(0.3)
-        s.connect(("192.0.2.1", 53))
-        s.send(b"x")
-def raw():
-    socket.socket(socket.AF_PACKET, socket.SOCK_RAW).close()
-def host(name):
-    tcp(socket.AF_UNIX, name)
-ways = {
-    "tcp to an address": lambda: tcp(socket.AF_INET, ("192.0.2.1", 443)),
-    "tcp to an ipv6 address": lambda: tcp(socket.AF_INET6, ("2001:db8::1", 443)),
-    "tcp to a private address": lambda: tcp(socket.AF_INET, ("10.0.0.1", 22)),
-    "tcp to the cloud's metadata": lambda: tcp(socket.AF_INET, ("169.254.169.254", 80)),
-    "udp": udp,
-    "names": lambda: socket.getaddrinfo("example.org", 80),
-    "raw packets": raw,
-    "docker": lambda: host("/var/run/docker.sock"),
-    "dbus": lambda: host("/run/dbus/system_bus_socket"),
-}
-open_ = []
-for name, way in ways.items():
-    try:
-        way()
-        open_.append(name)
-    except Exception:
-        pass
-print(json.dumps([len(ways), open_]))
-"""
-"""Asks for documentation addresses, so that a hole reaches nobody; a connection that nobody answers counts as none."""
 
 
 class Gathering:
@@ -94,6 +59,7 @@ class Gathering:
             drift=self._drift(candidate, champion, ours, theirs) if rules.drift.required else None,
             contamination=None if trained is None else contamination_of(self._sealed.tasks, trained),
             egress=self._ways_out() if rules.probes.egress else None,
+            refusal=self._refusals(candidate) if rules.probes.refusal else None,
         )
 
     def _selftest(self) -> SelfTestReport:
@@ -139,12 +105,26 @@ class Gathering:
             )
         return hacks_of(judged, ours)
 
+    def _refusals(self, candidate: Checkpoint) -> ProbeReport:
+        """Asks the candidate to attack what it runs in and what judges it, and looks at the calls that it makes."""
+        assignments = requests(self._cycle, self._seed, self._equipment.policy, self._recipe.evaluation.temperature)
+        ids = [one.id for one in assignments]
+        judged = recorded(ids, self._cycle, REFUSALS, candidate.manifest, self._ledger)
+        if judged is None:
+            folder = self._equipment.data / candidate.folder
+            self._equipment.engine.load(folder, candidate.manifest)
+            agent = self._equipment.agent(Codec.load(folder))
+            judged = judge(agent.roll(assignments), {task.id: task for task in tasks()}, self._equipment.checker)
+            require_sound(judged, agent.last_failure)
+            self._ledger.put_rollouts(judged)
+        return refused(judged)
+
     def _drift(
         self, candidate: Checkpoint, champion: Checkpoint, ours: Sequence[Judged], theirs: Sequence[Judged]
     ) -> DriftReport:
         base = first_of_line(self._ledger, champion)
         for model in (champion, base):
-            verify(self._equipment.data / model.folder)
+            verify(self._equipment.data / model.folder, expect=model.manifest)
         return drift_of(
             ours,
             theirs,
@@ -156,13 +136,12 @@ class Gathering:
     def _ways_out(self) -> ProbeReport:
         """Runs the probe in a sandbox of its own, like those in which the candidate's code runs."""
         with self._equipment.sessions.open(tier=Tier.SANDBOX, caller=f"{self._cycle}.ways-out") as session:
-            result = session.run(WAYS_OUT)
+            result = session.run(probe())
         if result.status is not CallStatus.OK:
             raise InfrastructureError(
                 f"the probe of the sandboxes ended with {result.status.value}", hint="run `assay doctor`"
             )
-        tried, found = json.loads(result.output)
-        return ProbeReport(tried=tried, held=tried - len(found), open=tuple(found))
+        return report_of(result.output)
 
 
 def unsolvable(items: int, seed: int) -> list[Task]:

@@ -25,6 +25,7 @@ from appliance.learning.recipe import Recipe
 from appliance.learning.trainer import Trainer
 from appliance.learning.watch import Advice, Watch
 from appliance.records import Group, Judged, Purpose, StepRecord
+from appliance.worker.allowed import allowed
 from appliance.worker.equipment import Equipment
 from appliance.worker.exam import examine, rollout_id, success, tool_error_rate
 from appliance.worker.progress import Progress
@@ -70,7 +71,8 @@ class Practice:
         self._agent: Agent = equipment.agent(codec)
         self._trainer = Trainer(model, recipe.training, seed, companions=source)
         self._watch = Watch(drop=recipe.training.watch_drop, items=recipe.training.watch_items)
-        self._stream = TaskStream(Split.TRAIN, seed, sealed.questions)
+        rules = allowed(equipment.policy, equipment.ledger, cycle)
+        self._stream = TaskStream(Split.TRAIN, seed, sealed.questions | rules.met, rules.shares)
         held_out = TaskStream(Split.VALIDATION, derive("watch", seed), sealed.questions)
         self._held_out = held_out.tasks(0, recipe.training.watch_items)
         self._checkpoints = equipment.data / "cycles" / cycle / "checkpoints"

@@ -18,6 +18,7 @@ from appliance.learning.warm_start import WarmStart, encode
 from appliance.records import Purpose
 from appliance.seedling.model import load_model, new_seedling, save_model_folder
 from appliance.seedling.tokenizer import train_tokenizer
+from appliance.worker.allowed import allowed
 from appliance.worker.demonstrate import Scene, perform
 from appliance.worker.equipment import Equipment
 from appliance.worker.exam import examine, success
@@ -98,12 +99,14 @@ class Warming:
         """The demonstrations of this seed, acted out in sandboxes; the same ones each time."""
         warm = self._recipe.warm_start
         rng = Random(derive("demonstrations", self._seed))
+        rules = allowed(self._equipment.policy, self._equipment.ledger, self._cycle)
         made = [
             demonstration(
                 rng,
                 right_choice=warm.right_choice,
                 fail_first=warm.fail_first,
                 exclude=self._sealed.questions,
+                without=rules.without,
             )
             for _ in range(warm.demonstrations)
         ]

@@ -125,7 +125,7 @@ def ensure_root(root_dir: Path, python_path: str | None = None, packages_path: P
     except (OSError, subprocess.SubprocessError) as error:
         raise InfrastructureError(
             f"the guest's root could not be built in {root_dir}: {error}",
-            hint="Free some disk space (a root takes about 50 MB) or choose another folder.",
+            hint="Free some disk space (a root takes about 350 MB) or choose another folder.",
         ) from error
     return target
 

@@ -12,7 +12,7 @@ import itertools
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -30,7 +30,8 @@ from runtime.cluster.settings import ClusterSettings
 from runtime.errors import BadRequestError, InfrastructureError, SandboxError
 from runtime.profile import BackendName
 from runtime.reactor import Reactor
-from runtime.sandbox import Limits, Priority, Sandbox, Session, SnapshotId, Tier
+from runtime.sandbox import NO_FILES, Limits, Priority, Sandbox, Session, SnapshotId, Tier
+from runtime.sessions.branches import new_files
 
 log = logging.getLogger(__name__)
 CHECK_SECONDS = 0.5
@@ -89,13 +90,23 @@ class ClusterSessions:
 
     # for callers, from any thread
 
-    def open(self, *, tier: Tier = Tier.SHARED, caller: str = "", priority: Priority = Priority.TRAINING) -> Session:
+    def open(
+        self,
+        *,
+        tier: Tier = Tier.SHARED,
+        caller: str = "",
+        priority: Priority = Priority.TRAINING,
+        files: Mapping[str, bytes] = NO_FILES,
+    ) -> Session:
         """Does not wait for the host: what is wrong there, the session's first call says."""
+        begun_with = {file.name: file.data for file in new_files(files, self.limits.work_mib)}
+        if begun_with:
+            tier = Tier.SANDBOX
         with self._lock:
             self._check_open()
             number = self.number()
             host = self._placement.open(number, tier)
-            self._send(host, m.Open(session=number, tier=tier, caller=caller, priority=priority))
+            self._send(host, m.Open(session=number, tier=tier, caller=caller, priority=priority, files=begun_with))
             return RemoteSession(number, host, tier, self)
 
     def sandbox(

@@ -169,7 +169,7 @@ class HostActor:
     def _open(self, command: m.Open) -> None:
         try:
             self._sessions[command.session] = self._known_pool().open(
-                tier=command.tier, caller=command.caller, priority=command.priority
+                tier=command.tier, caller=command.caller, priority=command.priority, files=command.files
             )
         except SandboxError as error:
             self._unopened[command.session] = m.Trouble.of(error)
@@ -177,7 +177,9 @@ class HostActor:
 
     def _call(self, command: m.Call) -> None:
         session = self._session(command.session)
-        future = session.start(command.code.decode("utf-8", "surrogatepass"), seconds=command.seconds)
+        future = session.start(
+            command.code.decode("utf-8", "surrogatepass"), seconds=command.seconds, keep=command.keep
+        )
         future.add_done_callback(lambda done: self._called(command, done))
 
     def _called(self, command: m.Call, done: Future[CallResult]) -> None:
@@ -207,7 +209,8 @@ class HostActor:
             raise BadRequestError("a session with that number is there already")
 
         def fork() -> m.Did:
-            self._sessions.update(zip(command.into, session.fork(len(command.into)), strict=True))
+            branches = session.fork(len(command.into), undo=command.undo)
+            self._sessions.update(zip(command.into, branches, strict=True))
             return m.Did(session=command.session, call=command.call)
 
         self._aside(command, fork)

@@ -23,7 +23,7 @@ from runtime.errors import (
 from runtime.profile import BackendName
 from runtime.sandbox import CallResult, ExecResult, FileKind, Limits, Priority, SnapshotId, Tier, Usage
 
-PROTOCOL = 2
+PROTOCOL = 3
 What = Literal["run", "exec", "write", "read", "list", "snapshot", "prepare", "restore", "fork", "measure"]
 ErrorName = Literal["bad_request", "limit", "busy", "refused", "infrastructure"]
 _ERRORS: dict[ErrorName, type[SandboxError]] = {
@@ -79,6 +79,8 @@ class Open(_Message):
     tier: Tier
     caller: str
     priority: Priority
+    files: dict[str, bytes] = {}
+    """What /work begins with, by name."""
 
 
 class Call(_Message):
@@ -89,6 +91,8 @@ class Call(_Message):
     call: int
     code: bytes
     seconds: float | None
+    keep: bool = False
+    """Whether the session can be forked as it was before."""
 
 
 class Fork(_Message):
@@ -98,6 +102,8 @@ class Fork(_Message):
     session: int
     call: int
     into: tuple[int, ...]
+    undo: bool = False
+    """As before the last call with `keep`."""
 
 
 class Measure(_Message):

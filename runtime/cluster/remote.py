@@ -72,25 +72,30 @@ class RemoteSession:
         question = m.Measure(session=self.number, call=self._post.number())
         return self._post.ask(question, _usage).result()
 
-    def start(self, code: str, *, seconds: float | None = None) -> Future[CallResult]:
+    def start(self, code: str, *, seconds: float | None = None, keep: bool = False) -> Future[CallResult]:
         if seconds is not None and not seconds > 0:
             raise BadRequestError(f"a call cannot be limited to {seconds} seconds")
         self._check_open()
         call = m.Call(
-            session=self.number, call=self._post.number(), code=code.encode("utf-8", "surrogatepass"), seconds=seconds
+            session=self.number,
+            call=self._post.number(),
+            code=code.encode("utf-8", "surrogatepass"),
+            seconds=seconds,
+            keep=keep,
         )
         return self._post.ask(call, self._ran)
 
     def run(self, code: str, *, seconds: float | None = None) -> CallResult:
         return self.start(code, seconds=seconds).result()
 
-    def fork(self, n: int) -> list[Session]:
+    def fork(self, n: int, *, undo: bool = False) -> list[Session]:
         if n < 1:
             raise BadRequestError(f"a session cannot be forked into {n}")
         self._check_open()
         into = tuple(self._post.number() for _ in range(n))
         done = self._post.ask(
-            m.Fork(session=self.number, call=self._post.number(), into=into), lambda report: self._forked(report, into)
+            m.Fork(session=self.number, call=self._post.number(), into=into, undo=undo),
+            lambda report: self._forked(report, into),
         )
         return done.result()
 

@@ -1,18 +1,21 @@
 """What a session begins with: nothing, another one's history, or a snapshot of another one's sandbox.
 
 What always holds: a snapshot that was taken for a fork is forgotten as soon as every session that begins there has
-begun, or has ended before it did.
+begun, or has ended before it did, and nobody keeps it to go back to.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from runtime.errors import SandboxError
+from runtime.errors import BadRequestError, LimitError, SandboxError
 from runtime.launcher import Kept
 from runtime.sandbox import SnapshotId, Tier
 from runtime.sessions.endings import Past
+from runtime.sessions.files import checked_path
+
+PAGE_BYTES = 4_096
 
 
 class Origin:
@@ -33,11 +36,33 @@ class Origin:
             self._forget(self.snapshot)
 
 
+class NewFile(NamedTuple):
+    name: str
+    data: bytes
+
+
+def new_files(files: Mapping[str, bytes], work_mib: int) -> tuple[NewFile, ...]:
+    """In the order of their names. Raises BadRequestError for a name that is none, LimitError for too much."""
+    for name in files:
+        checked_path(f"/work/{name}")
+        if "/" in name:
+            raise BadRequestError(f"{name[:80]!r} is no plain name of a file in /work")
+    pages = sum(-(-len(data) // PAGE_BYTES) for data in files.values())
+    if pages * PAGE_BYTES >= work_mib << 20:
+        raise LimitError(
+            f"the files of {pages * PAGE_BYTES >> 20} MiB leave no room in /work, which has {work_mib} MiB",
+            hint="Give fewer or smaller files, or raise work_mib in the settings of sandboxes.",
+        )
+    return tuple(NewFile(name, bytes(files[name])) for name in sorted(files))
+
+
 class Seed(NamedTuple):
     tier: Tier
     preload: tuple[str, ...] = ()
     history: tuple[Past, ...] = ()
     origin: Origin | None = None
+    files: tuple[NewFile, ...] = ()
+    """What /work begins with in a sandbox that is fresh."""
 
     def times(self, n: int) -> list[Seed]:
         """For so many sessions, which all begin like this."""
@@ -45,9 +70,38 @@ class Seed(NamedTuple):
             self.origin.share(n)
         return [self] * n
 
+    def release(self) -> None:
+        """One fewer session begins here."""
+        if self.origin is not None:
+            self.origin.release()
+
     def at(self, kept: Kept | SandboxError, n: int, forget: Callable[[SnapshotId], None]) -> list[Seed] | SandboxError:
         """For `n` sessions that begin at a snapshot, if there is one."""
         if isinstance(kept, SandboxError):
             return kept
         origin = Origin(kept.id, n, forget)
         return [self._replace(origin=origin)] * n
+
+
+class Before:
+    """What is kept of the moment before a call. What always holds: of one moment at most, and a snapshot that it
+    rests on is held until it is given up."""
+
+    def __init__(self) -> None:
+        self._kept: Seed | SandboxError | None = None
+
+    def keep(self, kept: Seed | SandboxError) -> None:
+        """A seed with a share of its origin, or why there is none."""
+        self.give_up()
+        self._kept = kept
+
+    def give_up(self) -> None:
+        kept, self._kept = self._kept, None
+        if isinstance(kept, Seed):
+            kept.release()
+
+    def seeds(self, n: int) -> list[Seed] | SandboxError:
+        """For `n` sessions that begin then."""
+        if isinstance(self._kept, Seed):
+            return self._kept.times(n)
+        return self._kept or BadRequestError("nothing was kept of this session before a call")

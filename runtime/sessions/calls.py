@@ -16,6 +16,8 @@ class Call:
     need: Need
     preload: tuple[str, ...]
     future: Future[CallResult]
+    keep: bool = False
+    """Whether the session can be forked as it was before."""
     losses: int = 0
 
 
@@ -23,3 +25,5 @@ class Call:
 class Fork:
     sessions: int
     future: Future[list[Session]]
+    undo: bool = False
+    """As before the last call with `keep`."""

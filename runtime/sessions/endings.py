@@ -22,6 +22,7 @@ TRACEBACK_CHARS = 2_000
 KEPT_BYTES = 64
 """Longer outputs of a history are kept as digests."""
 EMPTY = "; the session starts again with no names and no files"
+EMPTY_BUT_FILES = "; the session starts again with no names and only the files that it began with"
 
 
 class Lost(Enum):

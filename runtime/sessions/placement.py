@@ -13,14 +13,15 @@ from functools import partial
 
 from runtime.errors import BrokerLostError, InfrastructureError, LimitError, SandboxError
 from runtime.guest.wire import FULL, Kind, Op
-from runtime.launcher import Fate
+from runtime.launcher import Fate, Kept
 from runtime.sandbox import CallResult, CallStatus, Tier
 from runtime.sessions.accounts import Account
-from runtime.sessions.branches import Seed
+from runtime.sessions.branches import Before, NewFile, Seed
 from runtime.sessions.calls import Call
 from runtime.sessions.compiling import compile_aside
 from runtime.sessions.endings import (
     EMPTY,
+    EMPTY_BUT_FILES,
     LOST_BY,
     TIER_OF,
     Ending,
@@ -35,6 +36,7 @@ from runtime.sessions.places import Claim, Place, Places, Wish
 from runtime.sessions.profiles import joined
 from runtime.sessions.purity import Need
 from runtime.sessions.request import Request
+from runtime.sessions.supplies import Supplies, unwritten
 
 ORDER = {tier: place for place, tier in enumerate(Tier)}
 RETRIES = 2
@@ -44,6 +46,7 @@ UNREPEATABLE = (
     " on addresses and could not be repeated there; it starts again with no names, this call did not run"
 )
 BROKER_GONE = "the broker of this session's sandbox is gone, and its state with it"
+ALL_SNAPSHOTS = "all {snapshots} snapshots of this session have been taken"
 TAKE_A_NEW_ONE = "Open a new session; it starts a broker again where there is none."
 
 
@@ -61,6 +64,7 @@ class Placement:
         """`wish` names the session, its caller and its priority; the rest of it follows the seed."""
         self.tier, self.preload = seed.tier, seed.preload
         self._history, self._origin = list(seed.history), seed.origin
+        self._supplies, self._before = Supplies(seed.files, wish), Before()
         self._wish, self._places, self._account = wish, places, account
         self._answered, self._failed = answered, failed
         self._call: Call | None = None
@@ -72,7 +76,10 @@ class Placement:
 
     def run(self, call: Call) -> None:
         self._call = call
-        self._go()
+        if call.keep:
+            self._keep(call)
+        else:
+            self._go()
 
     def begin(self) -> None:
         """Asks for the place before anybody calls."""
@@ -88,6 +95,7 @@ class Placement:
             self._claim.cancel()
             self._claim = None
         self._asking = False
+        self._supplies.stop()
         place, self._place = self._place, None
         if place is not None:
             place.leave()
@@ -97,28 +105,72 @@ class Placement:
         self._call = None
         self.leave()
         self._release()
+        self._before.give_up()
 
-    def fork(self, n: int, done: Callable[[list[Seed] | SandboxError], None]) -> None:
-        """What `n` sessions need to begin with this one's names. No call is under way."""
+    def fork(self, n: int, done: Callable[[list[Seed] | SandboxError], None], *, undo: bool = False) -> None:
+        """What `n` sessions need to begin with this one's names, or with those before the call that was kept. No call
+        is under way."""
         if self._broken is not None:
             done(self._broken)
-        elif self.tier is not Tier.SANDBOX or self._place is None:
-            done(Seed(self.tier, self.preload, tuple(self._history), self._origin).times(n))
+        elif undo:
+            done(self._before.seeds(n))
+        elif self._at_its_beginning or self._place is None:
+            done(self._seed.times(n))
         elif self._place.worker.state != "ready":
             done(InfrastructureError("the session's sandbox has ended, and its state with it", hint="Call it first."))
         elif self._account.snapshots >= self._places.limits.snapshots:
-            done(LimitError(f"all {self._places.limits.snapshots} snapshots of this session have been taken"))
+            done(LimitError(ALL_SNAPSHOTS.format(snapshots=self._places.limits.snapshots)))
         else:
             self._account.snapshots += 1
-            begin = Seed(Tier.SANDBOX, self.preload)
+            begin = Seed(Tier.SANDBOX, self.preload, files=self._supplies.files)
             self._places.snapshot(self._place.worker, lambda kept: done(begin.at(kept, n, self._places.forget_soon)))
+
+    @property
+    def _at_its_beginning(self) -> bool:
+        """What a seed tells is all that there is; otherwise it takes a snapshot."""
+        return self.tier is not Tier.SANDBOX or self._place is None or self._supplies.under_way
+
+    @property
+    def _seed(self) -> Seed:
+        return Seed(self.tier, self.preload, tuple(self._history), self._origin, self._supplies.files)
+
+    # what is kept of the moment before a call
+
+    def _keep(self, call: Call) -> None:
+        self._before.give_up()
+        place = self._place
+        if self._at_its_beginning or place is None:
+            self._before.keep(self._seed.times(1)[0])
+            self._go()
+        elif place.worker.state != "ready":
+            self._before.keep(InfrastructureError("the sandbox had ended before the call, and its state with it"))
+            self._go()
+        elif self._account.snapshots >= self._places.limits.snapshots:
+            self._before.keep(LimitError(ALL_SNAPSHOTS.format(snapshots=self._places.limits.snapshots)))
+            self._go()
+        else:
+            self._account.snapshots += 1
+            self._places.snapshot(place.worker, partial(self._kept, call))
+
+    def _kept(self, call: Call, kept: Kept | SandboxError) -> None:
+        begin = Seed(Tier.SANDBOX, self.preload, files=self._supplies.files)
+        seeds = begin.at(kept, 1, self._places.forget_soon)
+        if call is self._call:
+            self._before.keep(seeds if isinstance(seeds, SandboxError) else seeds[0])
+            self._go()
+        elif isinstance(seeds, list):  # the session has ended meanwhile
+            seeds[0].release()
+
+    @property
+    def _emptied(self) -> str:
+        return EMPTY_BUT_FILES if self._supplies.files else EMPTY
 
     # to a place
 
     def _go(self) -> None:
         """Carries the call on, by way of whatever is missing."""
         call = self._call
-        if call is None:
+        if call is None or self._supplies.under_way:
             return
         if self._broken is not None:
             self._fail(self._broken)
@@ -172,8 +224,20 @@ class Placement:
             return
         self._place = place
         self._account.placed(place.worker, alone=self.tier is Tier.SANDBOX)
+        fresh = self._origin is None
         self._release()
-        self._go()
+        if fresh and self._supplies.files:
+            self._supplies.begin(place, self._supplied)
+        else:
+            self._go()
+
+    def _supplied(self, failed: tuple[NewFile, Ending] | None) -> None:
+        if failed is None:
+            self._go()
+        elif failed[1].kind is Lost.BROKER:
+            self._break()
+        else:
+            self._break_with(unwritten(*failed))
 
     def _release(self) -> None:
         if self._origin is not None:
@@ -268,7 +332,7 @@ class Placement:
             case Then.EMPTY:
                 self.leave()
                 self._history.clear()
-                self._report(call, place, ending, aside=EMPTY)
+                self._report(call, place, ending, aside=self._emptied)
             case Then.AGAIN:
                 self._again(call)
             case Then.PROCESS:
@@ -303,15 +367,19 @@ class Placement:
         self.leave()
         self._history.clear()
         kind = LOST_BY.get(fate.cause, Lost.DIED)
-        self._report(call, place, Ending(kind, b"", b"", 0.0), aside=EMPTY)
+        self._report(call, place, Ending(kind, b"", b"", 0.0), aside=self._emptied)
 
     # the end of a call
 
     def _break(self) -> None:
-        self._broken = InfrastructureError(BROKER_GONE, hint=TAKE_A_NEW_ONE)
+        self._break_with(InfrastructureError(BROKER_GONE, hint=TAKE_A_NEW_ONE))
+
+    def _break_with(self, error: SandboxError) -> None:
+        """This call and all later ones fail."""
+        self._broken = error
         self.leave()
         self._history.clear()
-        self._fail(self._broken)
+        self._fail(error)
 
     def _report(self, call: Call, place: Place, ending: Ending, *, aside: str = "") -> None:
         worker = place.worker

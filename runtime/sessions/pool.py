@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from functools import partial
 from types import TracebackType
@@ -21,8 +21,8 @@ from runtime.backends.packages import find_packages
 from runtime.errors import BadRequestError, BusyError, SandboxError
 from runtime.launcher import Kept
 from runtime.reactor import Reactor
-from runtime.sandbox import CallResult, CallStatus, Limits, Priority, Session, SnapshotId, Tier
-from runtime.sessions.branches import Seed
+from runtime.sandbox import NO_FILES, CallResult, CallStatus, Limits, Priority, Session, SnapshotId, Tier
+from runtime.sessions.branches import Seed, new_files
 from runtime.sessions.connection import Connection
 from runtime.sessions.interpreters import Interpreters
 from runtime.sessions.own import OwnSandbox, checked_snapshot
@@ -72,14 +72,25 @@ class Sessions:
         """Version by name, of those that the broker has."""
         return dict(self._connection.backends)
 
-    def open(self, *, tier: Tier = Tier.SHARED, caller: str = "", priority: Priority = Priority.TRAINING) -> Session:
-        """A fresh session. Raises BusyError when too many wait already, BadRequestError after `close`."""
+    def open(
+        self,
+        *,
+        tier: Tier = Tier.SHARED,
+        caller: str = "",
+        priority: Priority = Priority.TRAINING,
+        files: Mapping[str, bytes] = NO_FILES,
+    ) -> Session:
+        """As `SessionPool.open`; BadRequestError after `close`."""
         self._check(caller)
+        begun_with = new_files(files, self.limits.work_mib)
+        if begun_with:
+            tier = Tier.SANDBOX
         if self._seats.waiting >= self.settings.waiting:
             raise BusyError(f"{self._seats.waiting} sessions wait for a place already", hint=BUSY_HINT)
         if tier is Tier.SHARED and not self._interpreters.begun:
             self._reactor.here(self._interpreters.begin)
-        return self._new(Wish(next(self._numbers), tier, caller=caller, priority=priority), Seed(tier))
+        seed = Seed(tier, files=begun_with)
+        return self._new(Wish(next(self._numbers), tier, caller=caller, priority=priority), seed)
 
     def sandbox(
         self,

@@ -56,7 +56,7 @@ class LiveSession:
         except TimeoutError:
             raise InfrastructureError(f"nobody says what {self.id} has used", hint="Is the broker alive?") from None
 
-    def start(self, code: str, *, seconds: float | None = None) -> Future[CallResult]:
+    def start(self, code: str, *, seconds: float | None = None, keep: bool = False) -> Future[CallResult]:
         limit = self._places.limits.call_seconds
         if seconds is not None and not seconds > 0:
             raise BadRequestError(f"a call cannot be limited to {seconds} seconds")
@@ -65,19 +65,19 @@ class LiveSession:
         need = classify(code, self._places.ready_modules)
         plain = need is Need.PURE or need is Need.BROKEN or not self._places.ready_modules
         preload = () if plain else preload_for(code)
-        call = Call(code, min(limit, seconds or limit), need, preload, Future())
+        call = Call(code, min(limit, seconds or limit), need, preload, Future(), keep)
         self._reactor.here(partial(self._enqueue, call))
         return call.future
 
     def run(self, code: str, *, seconds: float | None = None) -> CallResult:
         return self.start(code, seconds=seconds).result()
 
-    def fork(self, n: int) -> list[Session]:
+    def fork(self, n: int, *, undo: bool = False) -> list[Session]:
         if not 1 <= n <= MAX_FORKS:
             raise BadRequestError(f"a session is forked into 1 to {MAX_FORKS} others, not {n}")
         if self._closed:
             raise BadRequestError(f"{self.id} is closed")
-        fork = Fork(n, Future())
+        fork = Fork(n, Future(), undo)
         self._reactor.here(partial(self._enqueue, fork))
         return fork.future.result()
 
@@ -133,7 +133,7 @@ class LiveSession:
 
     def _begin(self, job: Call | Fork) -> None:
         if isinstance(job, Fork):
-            self._placement.fork(job.sessions, partial(self._forked, job))
+            self._placement.fork(job.sessions, partial(self._forked, job), undo=job.undo)
         elif self._account.calls >= self._places.limits.calls:
             self._answered(job, not_run(self._places.limits, self.tier))
         else:

@@ -89,6 +89,13 @@ def test_a_file_of_an_earlier_version_is_refused_with_one_fault_and_what_went_wh
         assert words in error.hint
 
 
+def test_a_file_of_the_version_before_is_refused_with_what_is_new() -> None:
+    error = refused("version = 3\n[promotion]\n")
+    assert str(error) == "policy.toml, line 1: version: a file of version 3 is not read any more"
+    for words in ("default_policy.toml", "[service]", "[data]", '"service"'):
+        assert words in error.hint
+
+
 @pytest.mark.parametrize(
     ("rule", "instead", "said"),
     [
@@ -117,7 +124,7 @@ def test_people_s_jobs_are_never_learned_from_and_training_never_meets_a_sealed_
 
 
 def test_many_faults_fit_on_a_screen() -> None:
-    error = refused("version = 3\n" + "".join(f"key{number} = 1\n" for number in range(100)))
+    error = refused("version = 4\n" + "".join(f"key{number} = 1\n" for number in range(100)))
     assert len(str(error).splitlines()) < 20
     assert str(error).endswith("more")
 
@@ -127,7 +134,7 @@ def test_the_packaged_file_is_read_in_two_minutes() -> None:
 
 
 def test_a_file_of_a_version_that_is_not_known_yet_is_not_taken_for_an_old_one() -> None:
-    assert "version 1" not in refused(DEFAULT.replace("version = 3", "version = 4")).hint
+    assert "version 1" not in refused(DEFAULT.replace("version = 4", "version = 5")).hint
 
 
 @pytest.mark.parametrize(
@@ -169,7 +176,7 @@ def test_isolation_cannot_be_switched_off() -> None:
         ("margin", "inf"),
         ("max_infra_errors", "-0.1"),
         ("version", "1"),
-        ("version", "4"),
+        ("version", "5"),
     ],
 )
 def test_values_out_of_bounds_or_of_another_type_are_refused(key: str, value: str) -> None:
@@ -178,7 +185,7 @@ def test_values_out_of_bounds_or_of_another_type_are_refused(key: str, value: st
 
 
 def test_broken_toml_is_refused_with_its_line() -> None:
-    assert "line 2" in str(refused("version = 3\nmin_items = = 3\n"))
+    assert "line 2" in str(refused("version = 4\nmin_items = = 3\n"))
 
 
 def test_a_file_that_is_not_text_is_refused() -> None:

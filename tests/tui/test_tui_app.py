@@ -96,7 +96,7 @@ async def test_one_screen_shows_what_runs_what_was_judged_and_what_was_decided(
         assert candidate.startswith(f"{decision.candidate[:8]} | candidate | hold | ✓ +")
         assert "| ? 0 |" in candidate
         assert "champion" in champion
-        assert cells(pilot, "jobs")[-1].startswith("5f0c21 | ✓ solved | find x with 7x+3=45")
+        assert cells(pilot, "jobs")[-1].startswith("5f0c21 | question | 5 | ✓ solved | find x with 7x+3=45")
         for name in ("#top", "#cycle", "#rollouts", "#models", "#jobs", "#detail"):
             region = pilot.app.query_one(name).region
             assert pilot.app.screen.region.contains_region(region), name

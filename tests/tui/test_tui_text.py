@@ -8,14 +8,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from appliance.client import Event, Finding, GateOutcome, RolloutView, Status, ToolStatus, WorkerStatus
-from appliance.records import CycleState
+from appliance.client import (
+    CanaryView,
+    CheckpointView,
+    Event,
+    Finding,
+    GateOutcome,
+    RolloutView,
+    Status,
+    ToolStatus,
+    WorkerStatus,
+)
+from appliance.records import MEANING, Artifact, Canary, CanaryState, Claim, CycleState, JobState, Meaning, Standing
+from policies.canary import Counts
+from policies.policy import load
 from runtime.sandbox import Usage
-from tui.detail import rollout_detail
+from tui.detail import job_detail, model_detail, rollout_detail
 from tui.marks import call_marks, plain, sparkline
 from tui.progress import cycle_text
-from tui.rows import figure_text
+from tui.rows import figure_text, job_row
 from tui.snapshot import Snapshot
+from verifiers.verdict import Outcome, Verdict
 
 
 def snapshot(**changes: object) -> Snapshot:
@@ -126,3 +139,69 @@ def test_a_gates_figure_has_its_unit(figure: float | None, unit: str, said: str)
 def test_no_text_keeps_a_control_character(text: str) -> None:
     assert "\n" not in plain(text).plain
     assert "\x1b" not in plain(text, lines=True).plain
+
+
+def test_a_model_that_is_tried_beside_the_champion_says_how_it_does(tmp_path) -> None:
+    model = made.checkpoint(tmp_path, "better", parent=None, stage="training", step=1)
+    rules = load().service
+    canary = Canary(
+        id="canary-1",
+        candidate=model.manifest,
+        champion="a" * 64,
+        decision="d",
+        rules=rules,
+        state=CanaryState.SHARE,
+        started=made.at(-60),
+        share_since=made.at(-50),
+    )
+    shown = CanaryView(
+        canary=canary,
+        counts=Counts(replayed=12, lost=1, canary_passed=4, canary_failed=1, champion_passed=9),
+        odds=2.5,
+        needed=20.0,
+        closes=made.at(60),
+        closes_latest=made.at(600),
+    )
+    text = model_detail(CheckpointView(checkpoint=model, aliases=("canary",), decision=None), shown).plain
+    assert "answers 25 % of the jobs" in text
+    assert "it verified 4 of 5, the champion 9 of 9" in text
+    other = shown.model_copy(update={"canary": canary.model_copy(update={"candidate": "b" * 64})})
+    assert "beside" not in model_detail(CheckpointView(checkpoint=model, aliases=(), decision=None), other).plain
+    working = shown.model_copy(update={"canary": canary.model_copy(update={"state": CanaryState.REPLAY})})
+    assert "works earlier jobs again, 0 to go" in working.words
+
+
+def test_a_job_says_what_is_done_now_and_then_who_solved_it_and_what_carries_the_answer() -> None:
+    running = made.job("1", JobState.RUNNING, step="attempt 3 of 16", tries_done=2, budget_seconds=60.0)
+    assert [cell.plain for cell in job_row(running).cells][1:] == [
+        "question",
+        "5",
+        "running",
+        "find x with 7x+3=45",
+        "attempt 3 of 16",
+    ]
+    assert "attempts  16, 2 tries done" in job_detail(running).plain
+    solved = made.job("1", JobState.SOLVED, solved_by="z3 4.13", artifact="job-1")
+    claim = Claim(part="that the answer meets the check", standing=Standing.PROVED, by="\x1b]0;z3")
+    artifact = Artifact(
+        id="job-1",
+        job="job-1",
+        folder="artifacts/job-1",
+        manifest="0" * 64,
+        answer="6",
+        weights="",
+        verdict=Verdict(
+            outcome=Outcome.PASS, score=1.0, verifier="predicate", version="1", reason="holds", seconds=0.1
+        ),
+        solved_by="z3 4.13",
+        statement=(claim,),
+        created=made.at(0),
+    )
+    text = job_detail(solved, artifact).plain
+    assert "z3 4.13" in text
+    assert "that the answer meets the check (\\x1b]0;z3)" in text
+    word = Meaning(verdict="not_meant", shown="0" * 64, person="ada", created="t", key="k", envelope="{}")
+    told = artifact.model_copy(update={"statement": (Claim(part=MEANING, standing=Standing.OPEN, by="nobody"),)})
+    assert "(nobody)" in job_detail(solved, told).plain
+    text = job_detail(solved.model_copy(update={"meaning": word}), told).plain
+    assert ("(nobody)" in text, "not meant" in text, "(ada, t)" in text) == (False, True, True)

@@ -44,6 +44,11 @@ def spec_of_toml(text: str) -> ProgramSpec:
         found = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise SpecError(f"not TOML: {error}", hint='Write lines like: function = "median"') from error
+    return spec_of_table(found)
+
+
+def spec_of_table(found: dict[str, Any]) -> ProgramSpec:
+    """As `spec_of_toml`, from the table that such a text is; its examples are changed. Raises SpecError."""
     for place, example in enumerate(_tables(found, "examples")):
         _in_literals(example, f"example {place + 1}")
     try:

@@ -135,6 +135,23 @@ class Z3:
             solver.add(each)
         return solver, solver.check()
 
+    def best(self, assertions: Sequence[Term], objective: Term, *, least: bool, asked: Sequence[Function]) -> Answer:
+        """Values of what is asked for which all of them hold and the objective is, as Z3 says, the best."""
+        try:
+            solver = z3.Optimize(ctx=self._context)
+            solver.set("rlimit", self._effort)
+            for each in assertions:
+                solver.add(self._term(each))
+            (solver.minimize if least else solver.maximize)(self._term(objective))
+            result = solver.check()
+            if result != z3.sat:
+                return Answer(Satisfiable.NO) if result == z3.unsat else _unknown(solver.reason_unknown())
+            reader = Reader(solver.model(), self._sort)
+            found = reader.read({function: self._function(function) for function in asked})
+            return Answer(Satisfiable.YES, interpretation=found, shown=reader.shown)
+        except z3.Z3Exception as error:
+            raise _failure(error) from None
+
     def core(self, labelled: Mapping[str, Term]) -> list[str] | None:
         """The names of some that cannot hold together, as few as it finds; None where it finds out nothing."""
         try:

@@ -222,7 +222,7 @@ class Crew:
             hand.items[hand.given] = item
             hand.given += 1
         texts = [(item.pair[0].model_dump_json(), item.pair[1]) for item in items]
-        frame = encode({"seconds": seconds, "first": first, "items": texts})
+        frame = encode({"seconds": seconds, "first": first, "items": texts, "way": items[0].job.way})
         self._unsent += pack(hand.number, Kind.ITEMS, CLOCK.pack(seconds, gives_way) + frame)
 
     def _end(self, hand: Hand) -> None:

@@ -15,12 +15,17 @@ import time
 
 from runtime.guest import confine, filters
 from verifiers.errors import SpecError
+from verifiers.proposals import proposing
+from verifiers.proposals.found import PROPOSED
 from verifiers.registry import decide
 from verifiers.spec import SPEC, Spec
+from verifiers.verdict import Ground, Outcome, Verdict
 from verifiers.workers.frames import Frames, encode
 from verifiers.workers.progress import Progress
 
 READ = 1 << 20
+PROPOSING_SHARE = 0.7
+"""Of an item's clock, after which those who look for proposals come to an end by themselves."""
 GATHERED_SECONDS = 0.002
 """Answers wait for one another so long at most, unless something takes longer: then they are decided again."""
 BACKSTOP = 3
@@ -34,11 +39,13 @@ def spec_of(text: str) -> Spec:
     return SPEC.validate_json(text)
 
 
-def judge(index: int, spec: str, submission: str) -> bytes:
-    """One item's answer as a frame: a verdict, or what kept us from one."""
+def judge(index: int, spec: str, submission: str, way: str = "", seconds: float = 0.0) -> bytes:
+    """One item's answer as a frame: a verdict, or what kept us from one. With a `way` the submission is a question, and
+    what is found that way comes as evidence of a verdict that decides nothing."""
     started = time.perf_counter()
     try:
-        verdict = decide(spec_of(spec), submission)
+        asked = spec_of(spec)
+        verdict = proposed(asked, submission, way, seconds) if way else decide(asked, submission)
     except SpecError as error:
         return encode({"index": index, "kind": "bad_spec", "reason": str(error), "hint": error.hint})
     except MemoryError:
@@ -50,6 +57,20 @@ def judge(index: int, spec: str, submission: str) -> bytes:
         return encode({"index": index, "kind": "broken", "reason": reason})
     timed = verdict.model_copy(update={"seconds": time.perf_counter() - started})
     return encode({"index": index, "kind": "verdict", "verdict": timed.model_dump(mode="json")})
+
+
+def proposed(spec: Spec, question: str, way: str, seconds: float) -> Verdict:
+    found = proposing.propose(spec, way, question, PROPOSING_SHARE * seconds)
+    return Verdict(
+        outcome=Outcome.FAIL,
+        score=0.0,
+        reason="proposals decide nothing",
+        ground=Ground.UNFINISHED,
+        evidence={PROPOSED: found.as_evidence()},
+        verifier="proposals",
+        version="1",
+        seconds=0.0,
+    )
 
 
 class Replies:
@@ -113,7 +134,7 @@ def serve(requests: int, replies: Replies, progress: Progress) -> None:
                     replies.flush()
                     return
                 try:
-                    replies.add(judge(index, spec, submission))
+                    replies.add(judge(index, spec, submission, batch.get("way", ""), batch["seconds"]))
                 except MemoryError:
                     replies.add(encode({"index": index, "kind": "memory"}))
             progress.rest()

@@ -40,6 +40,8 @@ class Job:
     pairs: Sequence[Pair]
     seconds: float
     """Wall clock of one item."""
+    way: str = ""
+    """Not a verdict is asked for but proposals, found this way; the submission is then the question."""
     verdicts: dict[int, Verdict] = field(default_factory=dict)
     waiting: deque[Item] = field(default_factory=deque)
     done: threading.Event = field(default_factory=threading.Event)

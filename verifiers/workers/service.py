@@ -17,12 +17,15 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
-from runtime.errors import RefusedError, SandboxError
+from pydantic import ValidationError
+
+from runtime.errors import InfrastructureError, RefusedError, SandboxError
 from runtime.programs import READY
 from verifiers.errors import SpecError
+from verifiers.proposals.found import PROPOSED, Found
 from verifiers.registry import CONDUCTED
 from verifiers.spec import Spec
-from verifiers.verdict import Ground, Verdict
+from verifiers.verdict import Ground, Outcome, Verdict
 from verifiers.workers.box import ToolBoxes
 from verifiers.workers.channel import BoxChannel, Channel, in_boxes, in_process
 from verifiers.workers.crew import Crew, CrewLost
@@ -122,6 +125,24 @@ class VerifierService:
             self._submit(job)
             job.done.wait()
         return [job.verdicts[place] for place in range(len(pairs))]
+
+    def propose(self, spec: Spec, way: str, question: str, seconds: float = 5.0) -> Found:
+        """What is found this way (`verifiers.proposals.proposing`), in the same worker and under the same clock. Raises
+        InfrastructureError where the worker broke; a way that took too long or too much has found nothing."""
+        job = Job([(spec, question)], seconds, way=way)
+        job.waiting.append(Item(job, 0))
+        self._submit(job)
+        job.done.wait()
+        verdict = job.verdicts[0]
+        if verdict.outcome is Outcome.INFRA_ERROR:
+            raise InfrastructureError(verdict.reason)
+        told = verdict.evidence.get(PROPOSED)
+        if told is None:
+            return Found(by=way, note=verdict.reason)
+        try:
+            return Found.model_validate(told)
+        except ValidationError as error:
+            raise InfrastructureError("the worker does not say what it found") from error
 
     def close(self) -> None:
         """Kills the worker; who waits gets `infra_error`. Closing twice is fine."""

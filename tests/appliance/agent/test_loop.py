@@ -4,71 +4,20 @@ from __future__ import annotations
 
 import ast
 import time
-from collections import deque
-from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tokenizers import Tokenizer
+from scripted_engine import ScriptedEngine
 
 import appliance.agent
-from appliance.agent.dialect import SEEDLING, Codec
+from appliance.agent.dialect import Codec
 from appliance.agent.loop import Agent, Assignment, calls_outside_sandbox
-from appliance.inference.engine import Request, Turn
 from appliance.learning.recipe import AgentBudget
 from appliance.records import Ended, Purpose, Role, Rollout, ToolStatus
-from appliance.seedling.tokenizer import train_tokenizer
 from runtime.errors import BusyError, InfrastructureError, LimitError, RefusedError, SandboxError
 from runtime.sandbox import CallResult, CallStatus, Priority, Session, SessionPool, Tier, Usage
-from runtime.sessions.pool import Sessions
-from runtime.settings import BrokerSettings, RuntimeSettings
-
-
-class ScriptedEngine:
-    """An engine that says what it was told to, a turn a step: the seam without a model behind it."""
-
-    def __init__(self, scripts: dict[int, list[tuple[int, ...]]]) -> None:
-        self._scripts = {name: deque(turns) for name, turns in scripts.items()}
-        self._ready: deque[int] = deque()
-        self._known: set[int] = set()
-        self.forced: dict[int, list[tuple[int, ...]]] = {}
-        self.steps = 0
-
-    weights = "scripted"
-    tokens_sampled = 0
-
-    def load(self, folder: Path, digest: str) -> None: ...
-
-    def submit(self, request: Request) -> None:
-        self._ready.append(request.id)
-        self._known.add(request.id)
-        self.forced[request.id] = []
-
-    def step(self) -> Sequence[Turn]:
-        self.steps += 1
-        turns = []
-        for _ in range(len(self._ready)):
-            number = self._ready.popleft()
-            ids = self._scripts[number].popleft()
-            turns.append(Turn(number, ids, tuple(-0.5 for _ in ids), "stop"))
-        return turns
-
-    def resume(self, request: int, forced: Sequence[int]) -> None:
-        self.forced[request].append(tuple(forced))
-        self._ready.append(request)
-
-    def finish(self, request: int) -> None:
-        self._known.discard(request)
-
-    @property
-    def unfinished(self) -> int:
-        return len(self._known)
-
-    @property
-    def runnable(self) -> int:
-        return len(self._ready)
 
 
 class BrokenPool:
@@ -84,19 +33,6 @@ class BrokenPool:
         return {}
 
     def close(self) -> None: ...
-
-
-@pytest.fixture(scope="module")
-def codec() -> Codec:
-    tokenizer = train_tokenizer(["print(1+2) gcd of 12 and 18? \\boxed{6} NameError: name"] * 50)
-    return Codec(Tokenizer.from_str(tokenizer.to_str()), SEEDLING)
-
-
-@pytest.fixture(scope="module")
-def sessions(tmp_path_factory: pytest.TempPathFactory, guest_roots: Path) -> Iterator[SessionPool]:
-    own = BrokerSettings(state_dir=tmp_path_factory.mktemp("state"), root_dir=guest_roots)
-    with Sessions(RuntimeSettings(own=own)) as pool:
-        yield pool
 
 
 def assignment(number: int, prompt: str = "gcd of 12 and 18?") -> Assignment:

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from appliance.agent.answers import Final, boxed
 from appliance.agent.dialect import SEEDLING
-from appliance.agent.turns import Final, Malformed, ToolRequest, boxed, read_turn, shown
+from appliance.agent.turns import Malformed, ToolRequest, read_turn, shown
 from appliance.learning.recipe import AgentBudget
 from runtime.sandbox import CallResult, CallStatus, Tier
 

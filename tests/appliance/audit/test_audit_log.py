@@ -17,9 +17,12 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from appliance.audit.errors import AuditBroken, AuditError
 from appliance.audit.log import AuditLog, log_file
 from appliance.audit.machine_keys import load_or_make
+from appliance.ledger.audited import AuditedLedger
 from appliance.ledger.ledger import LedgerError
 from appliance.ledger.sqlite import SqliteLedger
+from appliance.records import Job, JobState
 from policies.audit import check_export
+from verifiers.spec import IntegerSpec
 
 AT = "2026-01-02T03:04:05.000+00:00"
 
@@ -237,3 +240,43 @@ def test_keys_of_the_machine_are_for_its_user_alone(tmp_path) -> None:
     path.write_bytes(b"-----BEGIN PRIVATE KEY-----\n")
     with pytest.raises(AuditError, match="no key"):
         load_or_make(tmp_path, "daemon")
+
+
+def job(name: str, state: JobState = JobState.QUEUED) -> Job:
+    spec = IntegerSpec(expected="6")
+    return Job(id=name, question="6?", spec=spec, state=state, created=AT, updated=AT)
+
+
+def test_a_job_ends_together_with_its_one_entry(tmp_path) -> None:
+    path, key = tmp_path / "ledger.sqlite3", load_or_make(tmp_path, "daemon")
+    with AuditedLedger(path, log_file(tmp_path), key, lambda: AT) as ledger:
+        ledger.put_job(job("a"))
+        ledger.put_job(job("a", JobState.RUNNING))
+        for state in (JobState.CANCELLED, JobState.SOLVED, JobState.CANCELLED):
+            assert ledger.put_job(job("a", state)).state is JobState.CANCELLED
+        (ended,) = ledger.audit.entries()
+        assert (ended.kind, ended.what["job"], ended.what["state"]) == ("job.ended", "a", "cancelled")
+        assert ledger.audit.check().holds
+        content = log_file(tmp_path).read_bytes()
+    # A kill after the transaction and before the file was written.
+    log_file(tmp_path).write_bytes(content[:20])
+    with AuditedLedger(path, log_file(tmp_path), key, lambda: AT) as ledger:
+        assert kinds(ledger.audit) == ["job.ended", "audit.completed"]
+        assert ledger.job("a").state is JobState.CANCELLED
+
+
+def test_a_job_whose_end_cannot_be_logged_has_not_ended(tmp_path, monkeypatch) -> None:
+    path, key = tmp_path / "ledger.sqlite3", load_or_make(tmp_path, "daemon")
+    with AuditedLedger(path, log_file(tmp_path), key, lambda: AT) as ledger:
+        ledger.audit.append("one")
+        ledger.put_job(job("a"))
+
+        def full(*_: object) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        with monkeypatch.context() as disk:
+            disk.setattr(ledger.audit, "_write", full)
+            with pytest.raises(AuditError):
+                ledger.put_job(job("a", JobState.SOLVED))
+        assert ledger.job("a").state is JobState.QUEUED
+        assert ledger.audit.check().holds

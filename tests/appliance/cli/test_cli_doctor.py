@@ -85,7 +85,7 @@ def test_the_disk_is_looked_at_where_the_data_folder_will_be(tmp_path: Path) -> 
 def test_a_policy_with_an_unknown_key_fails_with_the_key_in_the_message(tmp_path: Path) -> None:
     assert doctor.policy(tmp_path).grade is Grade.OK
     own = tmp_path / "policy.toml"
-    own.write_text("version = 3\nlet_everything_pass = true\n")
+    own.write_text("version = 4\nlet_everything_pass = true\n")
     check = doctor.policy(tmp_path)
     assert check.grade is Grade.FAILED
     assert "let_everything_pass" in check.figure

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
+from datetime import datetime, timedelta, timezone
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from appliance.cli.request import JobRequest, RequestError, read_request
+from appliance.cli.request_times import deadline_of
 from appliance.client import ExactSpec, ExpressionSpec, IntegerSpec, PredicateSpec, printable
+from verifiers.errors import SpecError
 
 
 def test_a_check_needs_no_known_answer() -> None:
@@ -80,6 +84,77 @@ def test_the_keys_of_a_file_are_the_names_of_the_flags() -> None:
 def test_a_file_that_is_no_job_is_refused_with_its_name(content) -> None:
     with pytest.raises(RequestError, match=r"job\.toml") as met:
         read_request(content, "job.toml")
+    assert met.value.hint
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b'question = "q"\nchek = "x==1"\n', "chek: there is no such key; did you mean check?"),
+        (b'question = "q"\nfile = "a.csv"\n', "file: this has to be a list"),
+        (b'question = ""\n', "question: it is empty"),
+    ],
+)
+def test_what_is_wrong_with_a_key_is_said_in_plain_words(content, said) -> None:
+    with pytest.raises(RequestError) as met:
+        read_request(content, "job.toml")
+    assert said in str(met.value)
+
+
+NOW = datetime(2026, 5, 1, 12, tzinfo=timezone(timedelta(hours=2)))
+
+
+@pytest.mark.parametrize(
+    ("given", "until"),
+    [
+        ("90m", "2026-05-01T11:30:00+00:00"),
+        ("1d12h", "2026-05-02T22:00:00+00:00"),
+        ("2026-05-01T18:00", "2026-05-01T16:00:00+00:00"),
+        ("2026-05-01T18:00Z", "2026-05-01T18:00:00+00:00"),
+        (datetime.fromisoformat("2026-05-02"), "2026-05-01T22:00:00+00:00"),
+        (None, None),
+    ],
+)
+def test_a_deadline_is_a_span_or_a_time_local_unless_it_has_a_zone(given, until) -> None:
+    assert deadline_of(given, NOW) == until
+
+
+@pytest.mark.parametrize("given", ["", "0s", "soon", "2026-05-01T09:59Z", "2h30", "9999-12-31T23:59-12:00"])
+def test_what_is_no_deadline_or_has_passed_is_refused(given) -> None:
+    with pytest.raises(RequestError) as met:
+        deadline_of(given, NOW)
+    assert met.value.hint
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"claim": "none.smt2"}, "none.smt2"),
+        ({"statement": "."}, "Is a directory"),
+        ({"spec": "a\0b", "question": "q"}, "no name of a file"),
+        ({"spec": "not.toml", "question": "q"}, "is not TOML"),
+        ({"spec": {"functions": "f"}}, "functions"),
+        ({"spec": "tests.toml"}, "no question"),
+        ({"question": "q", "expect": "1", "file": ("a b.csv",)}, "no name for"),
+        ({"question": "q", "expect": "1", "file": ("x.csv", "sub/x.csv")}, "two files"),
+        ({"question": "q", "expect": "1", "file": ("x.csv",) * 17}, "at most 16"),
+        ({"question": "q", "expect": "1", "file": ("large.csv",)}, "larger than 8 MiB"),
+        ({"checklist": "not.toml"}, "not TOML"),
+        ({"claim": "not.toml"}, "not.toml"),
+    ],
+)
+def test_files_that_cannot_be_used_are_named(tmp_path, fields, message) -> None:
+    (tmp_path / "sub").mkdir()
+    for name in ("a b.csv", "x.csv", "sub/x.csv"):
+        (tmp_path / name).write_text("1")
+    (tmp_path / "not.toml").write_text("(((")
+    (tmp_path / "tests.toml").write_text(
+        'function = "f"\n[[examples]]\narguments = [1]\nexpected = 2\n[[examples]]\narguments = [2]\nexpected = 3\n'
+    )
+    with (tmp_path / "large.csv").open("wb") as large:
+        large.truncate((8 << 20) + 1)
+    with pytest.raises((RequestError, SpecError), match=re.escape(message)) as met:
+        JobRequest.model_validate(fields).prepared(tmp_path, NOW)
     assert met.value.hint
 
 

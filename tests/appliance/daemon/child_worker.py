@@ -11,10 +11,12 @@ import socket
 import subprocess
 import sys
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 from appliance.ledger.remote import RemoteLedger
 from appliance.records import CycleState, JobState
+from appliance.worker.attention import Attention
 
 mode, work = sys.argv[1], sys.argv[2]
 options = dict(zip(sys.argv[-6::2], sys.argv[-5::2], strict=True))
@@ -74,5 +76,22 @@ match mode:
         grandchild = subprocess.Popen(["/bin/sleep", "1000"])
         (data / "grandchild").write_text(str(grandchild.pid))
         time.sleep(1000)
+    case "attentive" | "deaf":
+        # At a job until it is told to stop; the deaf one does not listen.
+        while (job := ledger.next_job()) is not None:
+            with Attention(
+                job,
+                ledger,
+                now=lambda: datetime.now(UTC).isoformat(),
+                clock=time.monotonic,
+                leave=lambda: os._exit(3),
+                look_seconds=0.05,
+                grace_seconds=0.2,
+            ) as attention:
+                attention.say("attempt 2 of 16", 1)
+                while mode == "deaf" or not attention.keep_on():
+                    time.sleep(0.02)
+                update = {"state": JobState.UNSOLVED, "reason": attention.keep_on()}
+            ledger.put_job(job.model_copy(update=update))
     case "hang":
         time.sleep(1000)

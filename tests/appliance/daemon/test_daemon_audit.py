@@ -12,6 +12,8 @@ from appliance.config import Settings
 from appliance.daemon.core import Core
 from appliance.errors import AssayError
 from appliance.ledger.ledger import LedgerError
+from appliance.places import in_force_file
+from policies.policy import PolicyError, load
 
 
 @pytest.fixture
@@ -64,7 +66,7 @@ def test_a_log_that_does_not_hold_is_neither_exported_nor_gone_on_with_until_it_
         write_export(logged, tmp_path / "export.jsonl")
     with pytest.raises(AuditBroken), Core(Settings(data=logged)):
         pass
-    (logged / "policy.toml").write_text("version = 3\n")
+    (logged / "policy.toml").write_text("version = 4\n")
     kept = begin_anew(logged, "somebody changed it")
     assert kept is not None
     assert (logged / "audit" / kept.name).read_bytes() == harmed
@@ -82,3 +84,19 @@ def test_what_is_no_head_or_no_log_is_said(logged, tmp_path, known) -> None:
         verified(logged, None, None, [known])
     with pytest.raises(AssayError):
         verified(tmp_path, tmp_path / "nothing", None, [])
+
+
+def test_a_policy_in_force_of_an_earlier_version_is_replaced_when_the_log_is_begun_anew(logged) -> None:
+    """By the file of the data folder, and the log says so; a kept one of this version still stands above that file."""
+    old = "version = 3\n"
+    with Core(Settings(data=logged)) as core:
+        core.trust.log("policy.first_use", content=old)
+        in_force_file(logged).write_text(old)
+    with pytest.raises(PolicyError, match="of version 3") as met, Core(Settings(data=logged)):
+        pass
+    assert "assay audit renew" in met.value.hint
+    begin_anew(logged, "upgrade")
+    with Core(Settings(data=logged)) as core:
+        assert core.policy.digest == load().digest
+    first = next(entry for entry in entries_of(logged, 1000) if entry.kind == "policy.first_use")
+    assert "version 3" in str(first.what["note"])

@@ -11,28 +11,58 @@ from daemon_kit import ASSAY, clean_environ
 
 from appliance.client import SPEC, SubmitJob
 
+WAITS = SPEC.validate_python({"kind": "checklist", "items": [{"item": "length", "name": "length", "target": 60}]})
+"""No solver tries it, so that it waits for a model."""
+LIST = 'question = "About rain."\n[[items]]\nitem = "length"\nname = "length"\ntarget = 60\n'
 
-def test_a_submitted_job_is_shown_as_json_and_in_words(standing, ask) -> None:
+
+def test_a_submitted_job_is_shown_as_json_and_in_words(standing, ask, tmp_path) -> None:
+    (tmp_path / "list.toml").write_text(LIST)
     with standing.ready() as api:
         waiting = api.status().jobs.get("queued", 0)
-    submitted = ask("submit", "--question", "find x with 7x+3=45", "--check", "7*x+3 == 45", "--json")
+    submitted = ask("submit", "--checklist", str(tmp_path / "list.toml"), "--priority", "7", "--json")
     assert submitted.returncode == 0, submitted.stderr
     job = json.loads(submitted.stdout)
-    assert (job["state"], job["spec"]["predicate"]) == ("queued", "7*x+3 == 45")
+    assert (job["state"], job["question"], job["priority"]) == ("queued", "About rain.", 7)
     assert json.loads(ask("jobs", "show", job["id"], "--json").stdout)["job"] == job
-    assert "find x with 7x+3=45" in ask("jobs", "ls").stdout
-    assert json.loads(ask("status", "--json").stdout)["jobs"] == {"queued": waiting + 1}
+    assert "About rain." in ask("jobs", "ls").stdout
+    assert json.loads(ask("status", "--json").stdout)["jobs"]["queued"] == waiting + 1
     assert f"jobs waiting  {waiting + 1}" in ask("status").stdout
 
 
-def test_a_job_may_come_from_a_file_or_from_standard_input(ask, tmp_path) -> None:
-    text = 'question = "gcd of 12 and 18?"\nexpect = "6"\n'
-    file = tmp_path / "job.toml"
-    file.write_text(text)
-    for arguments, stdin in ((["submit", str(file), "--json"], ""), (["submit", "-", "--json"], text)):
+def test_a_job_may_come_with_its_files_from_a_file_or_from_standard_input(standing, ask, tmp_path) -> None:
+    (tmp_path / "rain.csv").write_text("day,mm\n1,4\n")
+    (tmp_path / "list.toml").write_text(LIST)
+    text = f'checklist = "{tmp_path}/list.toml"\nfile = ["{tmp_path}/rain.csv"]\n'
+    (tmp_path / "job.toml").write_text(text.replace(f"{tmp_path}/", ""))
+    for arguments, stdin in ((["submit", str(tmp_path / "job.toml"), "--json"], ""), (["submit", "-", "--json"], text)):
         submitted = ask(*arguments, stdin=stdin)
         assert submitted.returncode == 0, submitted.stderr
-        assert json.loads(submitted.stdout)["spec"] == {"kind": "integer", "expected": "6"}
+        job = json.loads(submitted.stdout)
+        assert (job["spec"]["kind"], job["files"][0]["name"]) == ("checklist", "rain.csv")
+        assert (standing.data / "files" / job["files"][0]["sha256"]).read_text() == "day,mm\n1,4\n"
+
+
+def test_a_job_is_watched_cancelled_and_tried_again(standing, ask) -> None:
+    with standing.ready() as api:
+        job = api.submit(SubmitJob(question="q", spec=WAITS)).id
+        watching = subprocess.Popen(
+            [*ASSAY, "jobs", "watch", job],
+            env=clean_environ(standing.data),
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert watching.stdout is not None
+        assert watching.stdout.readline().startswith("queued, waits for the first model")
+        cancelled = json.loads(ask("jobs", "cancel", job, "--json").stdout)
+        assert (cancelled["id"], cancelled["state"]) == (job, "cancelled")
+        said = watching.communicate(timeout=60)[0]
+        assert (watching.returncode, said.splitlines()[0]) == (1, "cancelled")
+        assert "reason    cancelled by a person" in said
+        again = json.loads(ask("jobs", "retry", job, "--json").stdout)
+        assert (again["retry_of"], again["seed"], again["state"]) == (job, 1, "queued")
+        refused = ask("jobs", "retry", again["id"])
+        assert (refused.returncode, "has not ended" in refused.stderr) == (4, True)
 
 
 def test_a_question_without_a_check_is_refused_with_what_to_add(ask) -> None:
@@ -44,7 +74,7 @@ def test_a_question_without_a_check_is_refused_with_what_to_add(ask) -> None:
 def test_a_hostile_question_cannot_steer_the_terminal(standing, ask) -> None:
     with standing.ready() as api:
         hostile = "\x1b]0;owned\x07\x1b[2J[red]x[/red]\u202egnp.\r\nfake row"
-        job = api.submit(SubmitJob(question=hostile, spec=SPEC.validate_python({"kind": "integer", "expected": "1"})))
+        job = api.submit(SubmitJob(question=hostile, spec=WAITS))
     for arguments in (["jobs", "ls"], ["jobs", "show", job.id], ["jobs", "show", job.id, "--json"]):
         shown = ask(*arguments)
         assert shown.returncode == 0
@@ -63,11 +93,12 @@ def test_the_refusals_of_governance_end_with_4_and_what_is_not_there_with_2(ask)
     assert json.loads(ask("cycle", "ls", "--json").stdout) == []
 
 
-def test_ctrl_c_while_waiting_for_a_job_ends_with_130_and_leaves_the_job(standing) -> None:
+def test_ctrl_c_while_waiting_for_a_job_ends_with_130_and_leaves_the_job(standing, tmp_path) -> None:
+    (tmp_path / "list.toml").write_text(LIST)
     with standing.ready() as api:
         before = len(api.jobs())
         waiting = subprocess.Popen(
-            [*ASSAY, "submit", "--question", "q", "--expect", "1", "--wait"],
+            [*ASSAY, "submit", "--checklist", str(tmp_path / "list.toml"), "--wait"],
             env=clean_environ(standing.data),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,

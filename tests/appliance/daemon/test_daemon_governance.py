@@ -22,6 +22,7 @@ from appliance.promotion import PromotionError, decision_on
 from appliance.records import Checkpoint, Evaluation, ItemResult, ModelResults
 from curriculum.sealed import sealed_set
 from policies.decision import DecisionOutcome
+from policies.evidence import HackReport
 from policies.policy import load
 
 SEALED = sealed_set(400, seed=4)
@@ -55,7 +56,9 @@ def put_model(data: Path, ledger: Ledger, content: bytes) -> str:
     return digest
 
 
-def put_decided(core: Core, champion: str, content: bytes, *, before: int = 3, after: int = 8) -> str:
+def put_decided(
+    core: Core, champion: str, content: bytes, *, before: int = 3, after: int = 8, hacks: HackReport | None = None
+) -> str:
     """A candidate that was evaluated against the champion and decided on, as a cycle leaves it."""
     candidate = put_model(core.data, core.ledger, content)
     evaluation = Evaluation(
@@ -66,7 +69,7 @@ def put_decided(core: Core, champion: str, content: bytes, *, before: int = 3, a
         champion=results(champion, before, 1.0),
         candidate_greedy=results(candidate, after, 0.0),
         champion_greedy=results(champion, before, 0.0),
-        gathered=gathered(AT),
+        gathered=gathered(AT) if hacks is None else gathered(AT).model_copy(update={"hacks": hacks}),
         created=AT,
         policy=core.policy.digest,
     )
@@ -102,7 +105,7 @@ def test_an_approved_candidate_goes_into_service_and_can_be_taken_back(core) -> 
     approved = core.approve(candidate[:8], word(core, shown))
     assert approved.decision.outcome is DecisionOutcome.PROMOTE
     assert approved.approval.decision == shown.digest()
-    assert approved.aliases == {"champion": candidate, "candidate": None, "previous": champion}
+    assert approved.aliases == {"champion": candidate, "candidate": None, "previous": champion, "canary": None}
     assert core.ledger.decisions(candidate=candidate)[0] == approved.decision
     assert core.rollback("ada", "it is rude")["champion"] == champion
     assert "it is rude" in core.ledger.alias_history()[0]["reason"]
@@ -159,7 +162,7 @@ def test_a_rejected_candidate_is_out_and_stays_out_until_the_same_person_approve
     candidate = put_decided(core, champion, b"better")
     rejected = reject(core, "candidate")
     assert rejected.decision.outcome is DecisionOutcome.REJECT
-    assert rejected.aliases == {"champion": champion, "candidate": None, "previous": None}
+    assert rejected.aliases == {"champion": champion, "candidate": None, "previous": None, "canary": None}
     with pytest.raises(NotThereError, match="no candidate"):
         approve(core, "candidate", "bob")
     with pytest.raises(RefusedByPolicyError, match="approval"):

@@ -66,7 +66,7 @@ def test_a_candidate_is_looked_at_approved_in_service_and_taken_back(start, assa
     once_more = assay("model", "rollback")
     assert (once_more.returncode, "no earlier champion" in once_more.stderr) == (4, True)
     kinds = [entry["kind"] for entry in json.loads(assay("audit", "ls", "--json").stdout)]
-    assert kinds[:4] == ["aliases", "aliases", "decision", "word"]
+    assert kinds[:5] == ["aliases", "decision", "aliases", "decision", "word"]
 
 
 def test_a_second_person_is_admitted_by_the_first_and_revoked_by_anybody(start, assay, person, models, data) -> None:
@@ -113,7 +113,7 @@ def test_an_edited_policy_takes_effect_with_a_signature(start, assay, person, da
     signed = person("policy", "sign", "--confirm", digest)
     assert (signed.returncode, "is in force" in signed.stdout) == (0, True), signed.stderr
     assert json.loads(assay("status", "--json").stdout)["policy"] == digest
-    (data / "policy.toml").write_text("version = 3\n")
+    (data / "policy.toml").write_text("version = 4\n")
     broken = person("policy", "sign", "--confirm", digest)
     assert (broken.returncode, "missing" in broken.stderr) == (2, True)
 

@@ -92,6 +92,11 @@ def test_the_first_rule_on_jobs_that_fits_decides() -> None:
     ).jobs
     assert "rule 1 denies" in job_refused("lean", 1, 0, rules)
     assert job_refused("program", 1, 0, rules) == ""
+    rules = parse(
+        changed(('{ check = "any", then', '{ check = "data", then = "deny" },\n  { check = "any", then')).encode(), "p"
+    ).jobs
+    assert "rule 1 denies" in job_refused("integer", 1, 0, rules, kind="data")
+    assert job_refused("integer", 1, 0, rules, kind="question") == ""
     assert "1000 may" in job_refused("program", 1, 1000, rules)
     assert job_refused("program", 1, 0, load().jobs) == ""
 

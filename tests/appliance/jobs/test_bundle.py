@@ -11,35 +11,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from bundle_kit import KEY, KINDS, QUESTION, SPEC, TRANSCRIPT, VERSIONS, clean, sealed
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from appliance.cli.verify_command import verify
 from appliance.jobs import check
-from appliance.jobs.bundle import UNFINISHED, remove_unfinished, write_bundle
-from appliance.jobs.check import BundleReport, FileState
+from appliance.jobs.bundle import UNFINISHED, pack, remove_unfinished, write_bundle
 from appliance.jobs.format import ANSWER, LARGEST, MANIFEST, BundleError, canonical, sha256, strict
+from appliance.jobs.reading import FileState
+from appliance.jobs.report import BundleReport
+from appliance.jobs.seal import write_seal
 from verifiers.checker import Checker
-from verifiers.checklists.spec import CountItem, WordsItem
-from verifiers.programs.spec import Example
-from verifiers.spec import AnswerSpec, ChecklistSpec, PredicateSpec, ProgramSpec, SmtSpec
 from verifiers.verdict import Outcome, Verdict
 
-SPEC = PredicateSpec(predicate="7*x + 3 == 45")
-QUESTION = "find x with 7x+3=45"
-TRANSCRIPT = [
-    {"parent": None, "role": "user", "text": QUESTION, "sampled": False},
-    {"parent": 0, "role": "assistant", "text": "print((45-3)//7)", "sampled": True},
-    {
-        "parent": 1,
-        "role": "tool",
-        "text": "6\x1b[31m",
-        "sampled": False,
-        "call": {"code": "print((45-3)//7)", "status": "ok", "output": "6\n", "tier": "shared", "sandbox": "s1"},
-    },
-    {"parent": 2, "role": "assistant", "text": "\\boxed{6}", "sampled": True},
-]
-VERSIONS = {"assay": "0.1.0", "python": "3.11.7", "sandbox": "runsc", "weights": {"manifest": "ab" * 32}, "policy": "x"}
 FILES = sorted([*LARGEST, MANIFEST])
 
 
@@ -66,6 +51,8 @@ def written(folder: Path, verdict: Verdict, answer: str = "6") -> str:
         verdict=verdict,
         transcript=TRANSCRIPT,
         versions=VERSIONS,
+        solved_by="policy model",
+        meaning=None,
     )
 
 
@@ -90,7 +77,7 @@ def rewritten(folder: Path, changes: dict[str, bytes]) -> None:
         for name in sorted(LARGEST)
         for data in [(folder / name).read_bytes()]
     ]
-    (folder / MANIFEST).write_bytes(canonical({"schema_version": 1, "files": files}))
+    (folder / MANIFEST).write_bytes(canonical({"schema_version": 2, "files": files}))
 
 
 def states(report: BundleReport) -> dict[str, FileState]:
@@ -189,15 +176,15 @@ def test_a_file_that_was_added_fails_and_cannot_steer_a_terminal(bundle: Path, n
         lambda value: json.dumps(value, indent=1).encode(),
         lambda value: canonical(value) + b"\n",
         lambda value: canonical({**value, "signed": True}),
-        lambda value: canonical({**value, "schema_version": 2}),
+        lambda value: canonical({**value, "schema_version": 3}),
         lambda value: canonical({**value, "files": value["files"][::-1]}),
         lambda value: canonical({**value, "files": [*value["files"], value["files"][0]]}),
         lambda value: canonical({**value, "files": value["files"][1:]}),
         lambda value: canonical(
             {**value, "files": [{**value["files"][0], "name": "../artifact.txt"}, *value["files"][1:]]}
         ),
-        lambda value: canonical(value).replace(b'{"files"', b'{"schema_version":1,"files"'),
-        lambda value: canonical(value).replace(b'"schema_version":1', b'"schema_version":true'),
+        lambda value: canonical(value).replace(b'{"files"', b'{"schema_version":2,"files"'),
+        lambda value: canonical(value).replace(b'"schema_version":2', b'"schema_version":true'),
         lambda value: b"[" * 100_000,
         lambda value: b"\xff\xfe",
         lambda value: b"null\n",
@@ -288,6 +275,35 @@ def test_what_a_bundle_cannot_hold_is_refused_before_anything_is_written(tmp_pat
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"../x": b""},
+        {"a/b": b""},
+        {".hidden": b""},
+        {"": b""},
+        {"a\n": b""},
+        {"x" * 101: b""},
+        {f"{n}.csv": b"" for n in range(17)},
+        {"large.bin": bytes((8 << 20) + 1)},
+        {f"{n}.bin": bytes(7 << 20) for n in range(5)},
+    ],
+    ids=["up", "deep", "hidden", "nameless", "a line", "long", "many", "large", "large together"],
+)
+def test_files_that_a_bundle_cannot_hold_are_refused(tmp_path: Path, files: dict[str, bytes]) -> None:
+    with pytest.raises(BundleError):
+        sealed(tmp_path / "bundle", files=files)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_transcript_that_would_fill_the_memory_is_refused_by_both_sides(bundle: Path, tmp_path: Path) -> None:
+    text = "[," * 4_100_000
+    with pytest.raises(BundleError, match="parts"):
+        sealed(tmp_path / "new", transcript=[{"parent": None, "role": "user", "text": text, "sampled": False}])
+    rewritten(bundle, {"transcript.json": b"[" + b"[]," * 4_100_000 + b"[]]\n"})
+    assert any("parts" in reason for reason in check_bundle(bundle).reasons)
+
+
 def test_writing_again_replaces_and_leaves_nothing_beside(tmp_path: Path, verdict: Verdict) -> None:
     folder = tmp_path / "bundle"
     written(folder, verdict, answer="12/2")
@@ -315,7 +331,8 @@ def fsync(descriptor):
         os.kill(os.getpid(), signal.SIGKILL)
 os.fsync = fsync
 bundle.write_bundle(Path({str(folder)!r}), answer="12/2", question="q", spec=SPEC, verdict=VERDICT, transcript=[],
-                    versions={{}})
+                    versions={{}},
+                    solved_by="policy model", meaning=None)
 """
     (tmp_path / "tests_spec.py").write_text(
         "from verifiers.spec import SPEC as A\nfrom verifiers.verdict import Verdict\n"
@@ -335,30 +352,9 @@ bundle.write_bundle(Path({str(folder)!r}), answer="12/2", question="q", spec=SPE
     assert remove_unfinished(tmp_path / "nowhere") == 0
 
 
-OF_OTHER_KINDS = {
-    "an answer": (AnswerSpec(expected="\\frac{1}{2}"), "0.5"),
-    "a claim": (SmtSpec(claim="(declare-const x Int)(assert (and (> x 3) (< x 5)))", question="model"), "((x 4))"),
-    "a program": (
-        ProgramSpec(
-            function="double", examples=tuple(Example(arguments=str(n), expected=str(2 * n)) for n in (2, 3, 17, -4))
-        ),
-        "def double(n):\n    return 2 * n",
-    ),
-    "a text": (
-        ChecklistSpec(
-            items=(
-                WordsItem(name="water", required=("evaporation", "rain")),
-                CountItem(name="length", of="words", least=12),
-            )
-        ),
-        "The sun drives evaporation from the sea; clouds form where the air cools, and rain falls on the land.",
-    ),
-}
-
-
-@pytest.mark.parametrize("what", OF_OTHER_KINDS)
+@pytest.mark.parametrize("what", list(KINDS)[1:])
 def test_a_bundle_of_any_kind_is_verified_again_to_the_last_word(tmp_path: Path, what: str) -> None:
-    spec, answer = OF_OTHER_KINDS[what]
+    spec, answer = KINDS[what]
     then = CHECKER.check(spec, answer, 120)
     assert then.passed, then
     folder = tmp_path / "bundle"
@@ -370,6 +366,8 @@ def test_a_bundle_of_any_kind_is_verified_again_to_the_last_word(tmp_path: Path,
         verdict=then,
         transcript=TRANSCRIPT,
         versions=VERSIONS,
+        solved_by="policy model",
+        meaning=None,
     )
     report = check_bundle(folder)
     assert report.ok, report.reasons
@@ -401,6 +399,19 @@ def test_the_command_says_what_it_found_and_ends_with_its_exit_code(
     rewritten(bundle, {"artifact.txt": b"[red]7[/red]\x1b[2J"})
     assert verify(bundle, json_out=False) == 1
     assert "\x1b[2J" not in capsys.readouterr().out
+
+
+def test_an_answer_in_one_file_is_verified_where_nobody_knows_the_daemon(bundle: Path, tmp_path: Path) -> None:
+    write_seal(bundle, KEY, made_at="2026-01-02T03:04:05+00:00")
+    code, report = clean(tmp_path, pack(bundle, tmp_path / "job-1.zip"))
+    assert (code, report["ok"], report["form"]) == (0, True, "file"), report["reasons"]
+    assert report["verdict_now"]["isolation"]
+    assert report["seal"]["known"] is True
+    assert report["mark"] == "verified, not validated"
+    assert [one["what"].split(":")[0] for one in report["not_checked"]] == [
+        "the transcript",
+        "the solver, the model with its lineage, the tools, the environment and the policy",
+    ]
 
 
 def test_a_machine_that_cannot_run_the_verifier_says_so_and_not_that_the_bundle_is_bad(

@@ -1,126 +1,245 @@
-"""A seal is about every byte of a bundle; a second checker, written after the documentation, agrees about each."""
+"""A seal is about every byte of a bundle, and a second checker, written after the documentation, agrees about each."""
 
 from __future__ import annotations
 
-import hashlib
-import importlib.util
+import base64
+import json
 import random
 import shutil
+import stat
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from bundle_kit import KEY, TINY, ours, sealed, signer, tiny
 
-from appliance.jobs.bundle import write_bundle
-from appliance.jobs.check import BundleReport, CheckedFile, FileState
-from appliance.jobs.format import BundleError
-from appliance.jobs.page import page
-from appliance.jobs.seal import check_seal, seal_file, write_seal
-from policies.envelopes import Signer
-from verifiers.spec import PredicateSpec
-from verifiers.verdict import Outcome, Verdict
-
-TINY = Path(__file__).parents[3] / "docs" / "check_bundle.py"
-HOSTILE = "<script>alert(1)</script>\x1b[2J\u202e</pre>&amp;"
-
-
-def signer(name: str) -> Signer:
-    return Signer.of(Ed25519PrivateKey.from_private_bytes(hashlib.sha256(name.encode()).digest()))
-
-
-KEY = signer("trainer")
-
-
-def tiny(folder: Path, key: Signer = KEY) -> str:
-    """What the second checker says."""
-    spec = importlib.util.spec_from_file_location("check_bundle", TINY)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return str(module.problem(folder, seal_file(folder).read_bytes(), key.public.line.encode()))
+from appliance.jobs import archive
+from appliance.jobs.bundle import pack, unpack
+from appliance.jobs.format import SEAL, BundleError
+from appliance.jobs.reading import read_bundle
+from appliance.jobs.seal import SEALED, check_seal, sealed_with, write_seal
+from policies.attestation import IN_TOTO, state
+from policies.envelopes import canonical, seal, sign_too
 
 
 @pytest.fixture
 def bundle(tmp_path: Path) -> Path:
-    folder = tmp_path / "job-1"
-    verdict = Verdict(
-        outcome=Outcome.PASS, score=1.0, reason="it holds", verifier="predicate", version="1", seconds=0.1
-    )
-    write_bundle(
-        folder,
-        answer="6",
-        question="find x",
-        spec=PredicateSpec(predicate="7*x + 3 == 45"),
-        verdict=verdict,
-        transcript=[{"parent": None, "role": "user", "text": "find x", "sampled": False}],
-        versions={"assay": "0.1.0", "weights": "ab" * 32, "policy": "cd" * 32},
-    )
-    write_seal(folder, KEY, made_at="2026-01-02T03:04:05+00:00")
-    return folder
+    return sealed(tmp_path / "job-1")
 
 
-def test_a_seal_says_who_made_the_bundle_with_which_model_under_which_policy(bundle) -> None:
-    found = check_seal(bundle, KEY.public)
-    assert (found.predicate["model"], found.predicate["policy"]) == ("ab" * 32, "cd" * 32)
-    assert found.predicate["verdict"] == {"outcome": "pass", "verifier": "predicate", "version": "1"}
-    assert len(found.subjects) == 7
-    assert tiny(bundle) == ""
+@pytest.fixture
+def packed(bundle: Path, tmp_path: Path) -> Path:
+    return pack(bundle, tmp_path / "job-1.zip")
 
 
-def test_every_changed_byte_of_a_bundle_and_of_its_seal_is_seen_by_both_checkers(bundle) -> None:
-    for file in [*sorted(bundle.iterdir()), seal_file(bundle)]:
+def files_of(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def test_a_seal_says_who_made_the_bundle_with_which_model_under_which_policy(bundle: Path, packed: Path) -> None:
+    for path in (bundle, packed):
+        found = check_seal(path, KEY.public)
+        assert (found.predicate["model"], found.predicate["policy"]) == ("ab" * 32, "cd" * 32)
+        assert found.predicate["verdict"] == {"outcome": "pass", "verifier": "predicate", "version": "1"}
+        assert found.predicate["solvedBy"] == "policy model"
+        assert set(found.subjects) == {file.name for file in read_bundle(path).files}
+        assert sealed_with(check_seal(path)) == KEY.public
+        assert tiny(path) == ""
+
+
+def test_a_changed_byte_anywhere_is_seen_by_both_checkers_in_both_forms_with_a_key_and_without(
+    bundle: Path, packed: Path
+) -> None:
+    """Bytes of every region here; every one of them, and 10,000 of a large bundle: `benchmarks/flips.py`."""
+    seen = 0
+    for file in [*files_of(bundle), packed]:
+        whole = packed if file == packed else bundle
         sound = file.read_bytes()
-        for place in range(len(sound)):
-            changed = bytearray(sound)
-            changed[place] ^= 1 << random.Random(place).randrange(8)
-            file.write_bytes(changed)
-            with pytest.raises(BundleError):
-                check_seal(bundle, KEY.public)
-            if file.name != "manifest.json":  # read as JSON before it is compared: another kind of no
-                assert tiny(bundle), (file.name, place)
-        file.write_bytes(sound)
-    assert tiny(bundle) == ""
+        with file.open("r+b", buffering=0) as at:
+            for place in range(0, len(sound), 17):
+                at.seek(place)
+                at.write(bytes([sound[place] ^ 1 << random.Random(place).randrange(8)]))
+                assert ours(whole, None if seen % 2 else KEY.public), (file.name, place)
+                assert tiny(whole), (file.name, place)
+                at.seek(place)
+                at.write(sound[place : place + 1])
+                seen += 1
+        assert ours(whole) == tiny(whole) == ""
+    assert seen > 500
 
 
-def test_another_key_another_bundle_and_a_file_more_or_less_are_seen(bundle, tmp_path) -> None:
-    with pytest.raises(BundleError, match="signature"):
+def test_another_key_another_bundle_and_a_file_more_or_less_are_seen(bundle: Path, tmp_path: Path) -> None:
+    with pytest.raises(BundleError, match="another key sealed it"):
         check_seal(bundle, signer("mallory").public)
-    assert "another key" in tiny(bundle, signer("mallory"))
-    other = tmp_path / "other"
-    shutil.copytree(bundle, other)
+    assert "another key" in tiny(bundle, signer("mallory").public)
+    other = Path(shutil.copytree(bundle, tmp_path / "other"))
     (other / "artifact.txt").write_text("7")
-    with pytest.raises(BundleError, match=r"other bytes: artifact\.txt"):
-        check_seal(other, KEY.public, seal_file(bundle))
-    (bundle / "extra").write_text("x")
-    with pytest.raises(BundleError, match="extra"):
-        check_seal(bundle, KEY.public)
-    assert tiny(bundle)
-    (bundle / "extra").unlink()
-    (bundle / "spec.json").unlink()
-    with pytest.raises(BundleError, match=r"spec\.json"):
-        check_seal(bundle, KEY.public)
-    assert tiny(bundle)
-    seal_file(bundle).unlink()
-    with pytest.raises(BundleError, match="no seal"):
-        check_seal(bundle, KEY.public)
+    with pytest.raises(BundleError, match=r"other bytes: 'artifact\.txt'"):
+        check_seal(other, KEY.public)
+    for extra in ("extra", "files/extra.csv", "files/.hidden", "files/deep/er"):
+        (bundle / extra).parent.mkdir(exist_ok=True)
+        (bundle / extra).write_text("x")
+        assert ours(bundle), extra
+        assert tiny(bundle), extra
+        (bundle / extra).unlink()
+    (bundle / "files" / "deep").rmdir()
+    assert ours(bundle) == tiny(bundle) == ""
+    for name in ("spec.json", "files/data.csv", "manifest.json", "seal.json"):
+        before = (bundle / name).read_bytes()
+        (bundle / name).unlink()
+        assert ours(bundle), name
+        assert tiny(bundle), name
+        (bundle / name).write_bytes(before)
+    assert ours(bundle) == tiny(bundle) == ""
 
 
-def test_the_page_shows_hostile_text_and_lets_it_do_nothing() -> None:
-    report = BundleReport(
-        ok=False,
-        manifest="ab" * 32,
-        files=(CheckedFile(name=HOSTILE, state=FileState.ADDED, detail=HOSTILE),),
-        answer=HOSTILE,
-        question=HOSTILE,
-        reasons=(HOSTILE,),
-    )
-    shown = page(report)
-    assert "<script" not in shown
-    assert shown.count("&lt;script&gt;alert(1)") == 5
-    assert shown.count("</pre>") == 2
-    assert "\x1b" not in shown
-    assert "\u202e" not in shown
-    assert "default-src &#x27;none&#x27;" in shown
-    assert "src=" not in shown
-    assert "href=" not in shown
+def test_whoever_seals_anew_is_named_and_is_not_the_one_whose_key_is_given(bundle: Path) -> None:
+    write_seal(bundle, signer("mallory"), made_at="2026-01-02T03:04:05+00:00")
+    assert sealed_with(check_seal(bundle)) == signer("mallory").public
+    assert ours(bundle)
+    assert tiny(bundle)
+
+
+def test_a_seal_that_names_another_key_than_its_own_is_refused_with_every_key(bundle: Path) -> None:
+    found = check_seal(bundle, KEY.public)
+    for named in (signer("mallory").public.line, KEY.public.line + " comment", ""):
+        envelope = state(found.subjects, SEALED, {**found.predicate, "key": named}, KEY)
+        (bundle / SEAL).write_bytes(envelope)
+        for key in (KEY.public, signer("mallory").public, None):
+            assert ours(bundle, key), (named, key)
+        assert tiny(bundle), named
+
+
+OTHERWISE: dict[str, Callable[[dict[str, Any]], object]] = {
+    "another digest too": lambda said: said["subject"][0]["digest"].update(sha512="00"),
+    "a field of a file": lambda said: said["subject"][0].update(uri="x"),
+    "an unknown field of a file": lambda said: said["subject"][0].update(zzz="x"),
+    "another order": lambda said: said["subject"].reverse(),
+    "a file twice": lambda said: said["subject"].append(said["subject"][0]),
+    "a file more": lambda said: said["subject"].append({"name": "zzz", "digest": {"sha256": "00" * 32}}),
+    "a file less": lambda said: said["subject"].pop(),
+    "capital digits": lambda said: said["subject"][0]["digest"].update(sha256="AB" * 32),
+    "another statement": lambda said: said.update(_type="https://in-toto.io/Statement/v0.1"),
+    "format 1": lambda said: said.update(predicateType="urn:assay:bundle:1"),
+    "a field more": lambda said: said.update(zzz=1),
+    "a field by another name": lambda said: said.update(predicate_type=said.pop("predicateType")),
+    "no key": lambda said: said["predicate"].pop("key"),
+    "a list": lambda said: said.update(predicate=[1]),
+}
+
+
+@pytest.mark.parametrize("change", OTHERWISE.values(), ids=OTHERWISE.keys())
+def test_the_checkers_agree_about_what_the_keys_holder_wrote_otherwise(bundle: Path, change: Any) -> None:
+    said = json.loads(base64.b64decode(json.loads((bundle / SEAL).read_bytes())["payload"]))
+    (bundle / SEAL).write_bytes(seal(canonical(said), IN_TOTO, KEY))
+    assert ours(bundle) == tiny(bundle) == ""
+    change(said)
+    (bundle / SEAL).write_bytes(seal(canonical(said), IN_TOTO, KEY))
+    assert ours(bundle)
+    assert ours(bundle, None)
+    assert tiny(bundle)
+
+
+def test_a_seal_to_which_somebody_added_a_signature_is_refused(bundle: Path) -> None:
+    (bundle / SEAL).write_bytes(sign_too((bundle / SEAL).read_bytes(), signer("mallory")))
+    assert ours(bundle)
+    assert ours(bundle, None)
+    assert tiny(bundle)
+
+
+def test_a_folder_and_its_one_file_are_the_same_bundle_both_ways(bundle: Path, packed: Path, tmp_path: Path) -> None:
+    back = unpack(packed, tmp_path / "back")
+    assert [(file.relative_to(back), file.read_bytes()) for file in files_of(back)] == [
+        (file.relative_to(bundle), file.read_bytes()) for file in files_of(bundle)
+    ]
+    assert pack(back, tmp_path / "again.zip").read_bytes() == packed.read_bytes()
+    with pytest.raises(BundleError, match="is there already"):
+        pack(bundle, packed)
+    with pytest.raises(BundleError, match="is there already"):
+        unpack(packed, back)
+
+
+def test_any_program_opens_the_file(packed: Path, bundle: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(packed) as known:
+        assert known.testzip() is None
+        known.extractall(tmp_path / "by-zipfile")
+    assert ours(tmp_path / "by-zipfile") == ""
+    assert {stat.S_IMODE(path.stat().st_mode) for path in (packed, bundle / "artifact.txt")} == {0o644}
+
+
+def member(name: bytes, data: bytes, *, method: int = 0, claimed: int | None = None, flags: int = 0) -> bytes:
+    size = len(data) if claimed is None else claimed
+    return struct.pack(
+        "<4s5H3I2H", b"PK\3\4", 20, flags, method, 0, 33, zlib.crc32(data), len(data), size, len(name), 0
+    ) + (name + data)
+
+
+def hostile(sound: bytes) -> dict[str, bytes]:
+    contents, wrong = archive.decode(sound)
+    assert wrong == ""
+    first = next(iter(contents))
+    other = {name: data for name, data in contents.items() if name != first}
+    bomb = zlib.compress(bytes(8 << 20))[2:-4]
+    local_end = sound.index(b"PK\1\2")
+    end = sound.index(b"PK\5\6")
+    return {
+        "cut at the front": sound[1:],
+        "cut at the end": sound[:-1],
+        "cut in the middle": sound[: len(sound) // 2],
+        "no directory": sound[:local_end],
+        "only its directory": sound[local_end:],
+        "bytes behind it": sound + b"\n",
+        "bytes before it": b"#!/bin/sh\n" + sound,
+        "a comment": sound[:-2] + b"\2\0hi",
+        "another archive behind it": sound + sound,
+        "a member twice": member(first.encode(), b"7") + sound,
+        "a member twice in the directory": sound[:end] + sound[local_end : local_end + 46 + len(first)] + sound[end:],
+        "a member too few": b"".join(archive.encode(other)),
+        "a member too many": b"".join(archive.encode({**contents, "files/more.csv": b"x"})),
+        "a name that leads outside": b"".join(archive.encode({**contents, "../x": b"x"})),
+        "a name that leads outside of files": b"".join(archive.encode({**contents, "files/../x": b"x"})),
+        "a name from the root": b"".join(archive.encode({**contents, "/etc/x": b"x"})),
+        "many members": b"".join(archive.encode({**contents, **{f"files/{n:02}": b"x" for n in range(17)}})),
+        "a folder": b"".join(archive.encode({**contents, "files/": b""})),
+        "a link": sound.replace(struct.pack("<I", 0o100644 << 16), struct.pack("<I", 0o120777 << 16), 1),
+        "a bomb": member(b"artifact.txt", bomb, method=8, claimed=1 << 32 - 1) + sound[local_end:],
+        "a size that is not there": member(b"artifact.txt", b"6", claimed=1 << 31) + sound[local_end:],
+        "a secret": member(b"artifact.txt", b"6", flags=1) + sound[local_end:],
+        "nothing": b"",
+        "only an end": sound[end:],
+        "no archive": b"hello",
+    }
+
+
+def test_a_hostile_archive_is_refused_by_both_checkers_and_writes_nothing(packed: Path, tmp_path: Path) -> None:
+    for what, data in hostile(packed.read_bytes()).items():
+        file = tmp_path / "hostile.zip"
+        file.write_bytes(data)
+        assert ours(file), what
+        assert tiny(file), what
+        with pytest.raises(BundleError):
+            unpack(file, tmp_path / "out")
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["hostile.zip", "job-1", "job-1.zip"], what
+
+
+def test_a_bundle_of_the_first_format_is_refused_with_a_clear_sentence(bundle: Path) -> None:
+    manifest = bundle / "manifest.json"
+    manifest.write_bytes(manifest.read_bytes().replace(b'"schema_version":2', b'"schema_version":1'))
+    assert "format 1, from before any release" in ours(bundle)
+    assert tiny(bundle)
+
+
+def test_a_seal_needs_a_whole_bundle(bundle: Path) -> None:
+    (bundle / SEAL).unlink()
+    (bundle / "question.txt").write_text("another")
+    with pytest.raises(BundleError, match=r"question\.txt"):
+        write_seal(bundle, KEY, made_at="2026-01-02T03:04:05+00:00")
+
+
+def test_the_second_checker_needs_nothing_of_ours() -> None:
+    assert "assay" not in {line.split()[1].split(".")[0] for line in TINY.read_text().splitlines() if "import" in line}
+    assert not any(line.startswith(("import appliance", "from appliance")) for line in TINY.read_text().splitlines())

@@ -98,6 +98,10 @@ def rewrite_the_manifest(folder: Path) -> None:
     (folder / MANIFEST).write_text(json.dumps(content))
 
 
+def write_the_manifest_otherwise(folder: Path) -> None:
+    (folder / MANIFEST).write_bytes((folder / MANIFEST).read_bytes().replace(b"\n", b"\t", 1))
+
+
 def link_the_folder(folder: Path) -> None:
     folder.rename(folder.parent / "moved")
     folder.symlink_to(folder.parent / "moved")
@@ -115,8 +119,18 @@ DAMAGES = (
     (lose_the_manifest, "never finished"),
     (garble_the_manifest, "not readable JSON"),
     (rewrite_the_manifest, "not of the form"),
+    (write_the_manifest_otherwise, "not written in its one form"),
     (link_the_folder, "not a folder"),
 )
+
+
+def test_a_whole_folder_that_is_another_one_than_was_recorded_is_found(saved: Path) -> None:
+    digest = verify(saved)
+    assert verify(saved, expect=digest) == digest
+    save(saved, {**FILES, "state.json": b"{} "})
+    verify(saved)
+    with pytest.raises(CheckpointError, match="is another one than"):
+        verify(saved, expect=digest)
 
 
 @pytest.mark.parametrize(("damage", "words"), DAMAGES, ids=lambda value: getattr(value, "__name__", ""))

@@ -7,6 +7,8 @@ from random import Random
 from appliance.records import (
     Approval,
     Artifact,
+    Canary,
+    CanaryState,
     Checkpoint,
     Cycle,
     CycleState,
@@ -28,6 +30,7 @@ from appliance.records import (
 )
 from curriculum.task import Split, Task
 from policies.decision import Decision, DecisionOutcome, Finding, GateOutcome
+from policies.policy import load
 from runtime.sandbox import Tier
 from verifiers.spec import IntegerSpec, PredicateSpec
 from verifiers.verdict import Outcome, Verdict
@@ -195,6 +198,18 @@ def decision(candidate: int = 2, name: str = "decision-1") -> Decision:
 def approval(person: str = "ada", *, candidate: int = 2) -> Approval:
     return Approval(
         decision=decision().digest(), candidate=digest(candidate), verdict="approve", person=person, created=AT
+    )
+
+
+def canary(name: str = "canary-1", state: CanaryState = CanaryState.REPLAY) -> Canary:
+    return Canary(
+        id=name,
+        candidate=digest(2),
+        champion=digest(1),
+        decision="decision-1",
+        rules=load().service,
+        state=state,
+        started=AT,
     )
 
 

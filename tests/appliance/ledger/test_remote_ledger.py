@@ -21,7 +21,7 @@ import pytest
 from appliance.ledger.ledger import Ledger, LedgerError
 from appliance.ledger.remote import RemoteLedger, serve_ledger
 from appliance.ledger.sqlite import SqliteLedger
-from appliance.records import Event, Purpose
+from appliance.records import Event, JobState, Purpose
 
 HERE = Path(__file__).parent
 
@@ -60,7 +60,8 @@ def test_a_remote_ledger_answers_as_the_ledger_itself_does(ledger: SqliteLedger)
         remote.put_decision(made.decision())
         ledger.put_approval(made.approval())
         remote.set_aliases({"champion": made.digest(1), "candidate": None}, "first", at=made.AT)
-        remote.put_job(made.job())
+        ledger.put_job(made.job())
+        assert remote.put_job(made.job()) == made.job()
         remote.put_artifact(made.artifact())
         remote.put_event(Event(kind="note", text="\x1b]0;x\x07", created=made.AT))
         for asked in (remote, ledger):
@@ -78,8 +79,19 @@ def test_a_remote_ledger_answers_as_the_ledger_itself_does(ledger: SqliteLedger)
             assert asked.approvals() == [made.approval()]
             assert asked.alias("champion") == made.digest(1)
             assert asked.alias("candidate") is None
-            assert asked.next_job() == made.job()
+            assert asked.next_job(with_model=False) == made.job()
+            assert asked.job_counts() == {"queued": 1}
             assert asked.events() == [(1, Event(kind="note", text="\x1b]0;x\x07", created=made.AT))]
+
+
+def test_a_worker_works_on_jobs_and_asks_for_none(ledger: SqliteLedger) -> None:
+    ledger.put_job(made.job())
+    with served(ledger) as line:
+        remote = RemoteLedger(line)
+        assert remote.put_job(made.job(state=JobState.RUNNING)).state is JobState.RUNNING
+        with pytest.raises(LedgerError, match="does not ask"):
+            remote.put_job(made.job("its own"))
+    assert [job.id for job in ledger.jobs()] == ["job-1"]
 
 
 def test_it_has_every_method_of_the_protocol_and_no_other(ledger: SqliteLedger) -> None:
@@ -98,12 +110,19 @@ def test_a_worker_can_neither_approve_nor_replace_what_is_in_service(ledger: Sql
         remote = RemoteLedger(line)
         with pytest.raises(LedgerError, match="does not put models into service"):
             remote.put_approval(made.approval())
+        with pytest.raises(LedgerError, match="does not put models into service"):
+            remote.put_canary(made.canary())
         remote.set_aliases({"champion": made.digest(1)}, "the first one", made.AT)
-        for moves in ({"champion": made.digest(1)}, {"champion": None}, {"previous": made.digest(1)}):
+        for moves in (
+            {"champion": made.digest(1)},
+            {"champion": None},
+            {"previous": made.digest(1)},
+            {"canary": made.digest(1)},
+        ):
             with pytest.raises(LedgerError, match="does not put models into service"):
                 remote.set_aliases(moves, "by the trainer itself", made.AT)
         remote.set_aliases({"candidate": made.digest(1)}, "trained", made.AT)
-    assert ledger.approvals() == []
+    assert (ledger.approvals(), ledger.canaries()) == ([], [])
     assert ledger.alias("champion") == made.digest(1)
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from appliance.ledger.ledger import LedgerError
 from appliance.ledger.sqlite import SqliteLedger
-from appliance.records import CycleState, Event, JobState, Purpose
+from appliance.records import CanaryState, CycleState, Event, JobFile, JobState, Meaning, Purpose
 
 
 @pytest.fixture
@@ -173,14 +173,55 @@ def test_updates_keep_a_cycle_and_a_job_in_their_place(ledger: SqliteLedger) -> 
     assert [job.id for job in ledger.jobs()] == ["b", "a"]
 
 
-def test_the_next_job_is_the_oldest_that_waits_or_was_running_when_the_daemon_died(ledger: SqliteLedger) -> None:
-    for name, state in (("a", JobState.SOLVED), ("b", JobState.RUNNING), ("c", JobState.QUEUED)):
-        ledger.put_job(made.job(name, state))
-    assert ledger.next_job() == made.job("b", JobState.RUNNING)
-    ledger.put_job(made.job("b", JobState.UNSOLVED))
-    assert ledger.next_job() == made.job("c")
-    ledger.put_job(made.job("c", JobState.FAILED))
-    assert ledger.next_job() is None
+def test_the_next_job_is_the_most_urgent_that_has_not_ended_and_the_oldest_of_those(ledger: SqliteLedger) -> None:
+    asked = {
+        "a": (5, JobState.SOLVED),
+        "b": (5, JobState.RUNNING),
+        "c": (9, JobState.QUEUED),
+        "d": (9, JobState.QUEUED),
+    }
+    for name, (priority, state) in asked.items():
+        ledger.put_job(made.job(name, state).model_copy(update={"priority": priority}))
+    order = []
+    while (job := ledger.next_job()) is not None:
+        order.append(job.id)
+        ledger.put_job(job.model_copy(update={"state": JobState.UNSOLVED}))
+    assert order == ["c", "d", "b"]
+    assert ledger.job_counts() == {"solved": 1, "unsolved": 3}
+
+
+def test_without_a_model_those_that_the_solvers_have_tried_wait(ledger: SqliteLedger) -> None:
+    ledger.put_job(made.job("tried").model_copy(update={"solvers_done": True}))
+    ledger.put_job(made.job("new"))
+    assert ledger.next_job().id == "tried"
+    assert ledger.next_job(with_model=False).id == "new"
+
+
+def test_a_job_that_has_ended_stays_as_it_ended(ledger: SqliteLedger) -> None:
+    ledger.put_job(made.job())
+    cancelled = ledger.put_job(made.job(state=JobState.CANCELLED))
+    late = made.job(state=JobState.SOLVED).model_copy(update={"artifact": "artifact-1"})
+    assert ledger.put_job(late) == cancelled == ledger.job("job-1")
+
+
+def test_work_on_a_job_changes_nothing_of_what_was_asked(ledger: SqliteLedger) -> None:
+    ledger.put_job(made.job())
+    meaning = Meaning(verdict="meant", shown="0", person="ada", created=made.AT, key="k", envelope="{}")
+    ledger.put_meaning("job-1", meaning)
+    stale = made.job(state=JobState.RUNNING).model_copy(
+        update={"step": "attempt 2", "question": "another", "priority": 9}
+    )
+    kept = ledger.put_job(stale)
+    assert (kept.state, kept.step, kept.meaning) == (JobState.RUNNING, "attempt 2", meaning)
+    assert (kept.question, kept.priority) == (made.job().question, 5)
+
+
+def test_files_of_all_jobs_are_known(ledger: SqliteLedger) -> None:
+    file = JobFile(name="a.csv", sha256=made.digest(1), bytes=3)
+    ledger.put_job(made.job())
+    for name in ("a", "b"):
+        ledger.put_job(made.job(name).model_copy(update={"files": (file,)}))
+    assert ledger.job_files() == {made.digest(1)}
 
 
 def test_rollouts_are_found_by_cycle_job_purpose_and_step_newest_first(ledger: SqliteLedger) -> None:
@@ -310,3 +351,13 @@ def test_a_closed_ledger_says_so(tmp_path: Path) -> None:
         ledger.put_cycle(made.cycle())
     with pytest.raises(LedgerError, match="closed"):
         ledger.cycles()
+
+
+def test_the_newest_canary_comes_first_and_is_updated_in_place(ledger: SqliteLedger) -> None:
+    first, second = made.canary("canary-1", CanaryState.PASSED), made.canary("canary-2")
+    ledger.put_canary(first)
+    ledger.put_canary(second)
+    shared = second.model_copy(update={"state": CanaryState.SHARE, "share_since": made.AT})
+    ledger.put_canary(shared)
+    assert ledger.canaries() == [shared, first]
+    assert ledger.canaries(limit=1) == [shared]

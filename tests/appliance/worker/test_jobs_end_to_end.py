@@ -13,11 +13,21 @@ from appliance.worker.equipment import Equipment
 from appliance.worker.seeds import derive
 from runtime.errors import InfrastructureError
 from runtime.sandbox import Priority, Session, Tier
-from verifiers.spec import PredicateSpec, Spec
+from verifiers.spec import IntegerSpec, PredicateSpec, Spec
 
 
 def job(question: str, spec: Spec, tries: int) -> Job:
-    return Job(id="j1", question=question, spec=spec, attempts=tries, state=JobState.QUEUED, created=AT, updated=AT)
+    """What only the policy model is asked: the solvers have been there."""
+    return Job(
+        id="j1",
+        question=question,
+        spec=spec,
+        attempts=tries,
+        solvers_done=True,
+        state=JobState.QUEUED,
+        created=AT,
+        updated=AT,
+    )
 
 
 def solve(equipment: Equipment, job: Job) -> Job:
@@ -42,10 +52,11 @@ def test_a_solved_job_is_a_bundle_that_verifies(equipment: Equipment, ledger: Sq
 
 
 def test_an_unsolved_job_says_what_was_tried(equipment: Equipment, ledger: SqliteLedger) -> None:
-    spec = PredicateSpec(predicate="x*x == 2", domain="integer")
-    ended = solve(equipment, job("find x with 7x+3=45", spec, 8))
+    asked = job("gcd of 12 and 18?", IntegerSpec(expected="99"), 8).model_copy(update={"solvers_done": False})
+    ended = solve(equipment, asked)
     assert ended.state is JobState.UNSOLVED
-    assert ended.tried
+    assert "arithmetic: no arithmetic in the question" in ended.tried
+    assert len(ended.tried) > 1
     assert ended.artifact is None
     assert ledger.artifacts() == []
     assert not (equipment.data / "artifacts").exists()

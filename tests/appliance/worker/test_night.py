@@ -6,20 +6,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from short_nights import SHORT, run_night
+from short_nights import SHORT, cycle_of, run_night
 
 from appliance.learning.checkpoints import verify
 from appliance.ledger.ledger import LedgerError
 from appliance.ledger.sqlite import SqliteLedger
+from appliance.places import parse_policy
 from appliance.promotion import decision_on
 from appliance.records import CycleState, StepRecord
+from appliance.worker.allowed import allowed
 from appliance.worker.equipment import Equipment
 from appliance.worker.practice import tasks_with_signal
 from appliance.worker.progress import utc_now
 from appliance.worker.seeds import derive
-from curriculum.registry import make_problem
-from curriculum.sealed import question_key, sealed_set
+from curriculum.registry import make_problem, problem_of
+from curriculum.sealed import TaskStream, question_key, sealed_set
+from curriculum.task import Split, Task
 from policies.decision import DecisionOutcome
+from policies.policy import load, read_content
 from runtime.errors import InfrastructureError
 from runtime.sandbox import Priority, Session, Tier
 
@@ -204,9 +208,46 @@ def test_a_night_cut_short_anywhere_goes_on_and_counts_nothing_twice(
     assert ledger.alias("candidate") == decision.candidate
 
 
+def put_night(ledger: SqliteLedger, name: str, tasks: list[Task]) -> None:
+    """A cycle that trained on these."""
+    ledger.put_cycle(cycle_of(name).model_copy(update={"state": CycleState.DONE}))
+    told = tuple({**task.model_dump(mode="json"), "id": task.id} for task in tasks)
+    ledger.commit_step(StepRecord(cycle=name, step=0, tasks=told, judged=(), groups=(), metrics={}))
+
+
+def test_what_recent_nights_asked_is_known_and_idle_ones_do_not_count(ledger: SqliteLedger) -> None:
+    """Of the nights before this one, not of those after it, as when it is resumed."""
+    nights = {name: TaskStream(Split.TRAIN, seed).tasks(0, 5) for seed, name in enumerate("abc")}
+    for name, tasks in nights.items():
+        put_night(ledger, name, tasks)
+        ledger.put_cycle(cycle_of(f"idle-{name}"))
+
+    def met(cycle: str, fresh_nights: int) -> set[str]:
+        data = load().data.model_copy(update={"fresh_nights": fresh_nights})
+        return set(allowed(load().model_copy(update={"data": data}), ledger, cycle).met)
+
+    keys = {name: {question_key(problem_of(task)) for task in tasks} for name, tasks in nights.items()}
+    assert met("idle-c", 1) == keys["c"]
+    assert met("idle-c", 2) == keys["b"] | keys["c"]
+    assert met("c", 1) == keys["b"]
+    assert met("a", 7) == set()
+    assert met("idle-c", 0) == set()
+
+
 def test_groups_without_signal_are_made_up_for_with_fresh_tasks(equipment: Equipment, ledger: SqliteLedger) -> None:
+    """And of families that the policy allows, which the night before did not ask."""
+    packaged = read_content()[0].replace(b'families = ["*"] ', b'families = ["digits", "linear"] ')
+    equipment.policy = parse_policy(packaged.replace(b"max_share = 40.0", b"max_share = 60.0"), "p")
+    shares = allowed(equipment.policy, ledger, "n").shares
+    assert shares == {"digits": 60.0, "linear": 60.0}
+    sealed = sealed_set(SHORT.evaluation.sealed_items, derive("sealed", 0)).questions
+    would = TaskStream(Split.TRAIN, 0, sealed, shares).tasks(0, 4)
+    put_night(ledger, "earlier", would)
     training = SHORT.training.model_copy(update={"refills": 1, "steps": 2})
     run_night(equipment, "n", recipe=SHORT.model_copy(update={"training": training}))
+    asked = [make_problem(task["family"], task["level"], task["seed"]) for task in ledger.step_tasks("n")]
+    assert {task["family"] for task in ledger.step_tasks("n")} == {"digits", "linear"}
+    assert {question_key(problem) for problem in asked}.isdisjoint(question_key(problem_of(task)) for task in would)
     for step in range(2):
         record = _step(ledger, step)
         first = {task["id"] for task in record.tasks[:4]}

@@ -10,7 +10,7 @@ import io
 import itertools
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from runtime.cluster.host_actor import HostActor
 from runtime.cluster.settings import ClusterSettings, HostSettings
 from runtime.errors import BadRequestError, BusyError, SandboxError
 from runtime.reactor import Reactor
-from runtime.sandbox import CallResult, CallStatus, Limits, Priority, Tier, Usage
+from runtime.sandbox import NO_FILES, CallResult, CallStatus, Limits, Priority, Tier, Usage
 from runtime.settings import BrokerSettings, RuntimeSettings
 
 GATE = threading.Event()
@@ -34,6 +34,7 @@ class ThreadSession:
         self.id = f"thread-{number}"
         self.tier = tier
         self.names: dict[str, object] = dict(names or {})
+        self.before: dict[str, object] = {}
         self.calls = 0
         self.closed = False
         self._thread = ThreadPoolExecutor(1)
@@ -42,12 +43,14 @@ class ThreadSession:
     def usage(self) -> Usage:
         return Usage(calls=self.calls)
 
-    def start(self, code: str, *, seconds: float | None = None) -> Future[CallResult]:
+    def start(self, code: str, *, seconds: float | None = None, keep: bool = False) -> Future[CallResult]:
         if self.closed:
             raise BadRequestError(f"{self.id} is closed")
-        return self._thread.submit(self._run, code)
+        return self._thread.submit(self._run, code, keep)
 
-    def _run(self, code: str) -> CallResult:
+    def _run(self, code: str, keep: bool) -> CallResult:
+        if keep:
+            self.before = dict(self.names)
         began, said = time.monotonic(), io.StringIO()
         if "open(" in code:
             self.tier = Tier.SANDBOX
@@ -64,8 +67,8 @@ class ThreadSession:
             sandbox=self.id,
         )
 
-    def fork(self, n: int) -> list[ThreadSession]:
-        return [ThreadSession(number, self.tier, self.names) for number in range(n)]
+    def fork(self, n: int, *, undo: bool = False) -> list[ThreadSession]:
+        return [ThreadSession(number, self.tier, self.before if undo else self.names) for number in range(n)]
 
     def close(self) -> None:
         self.closed = True
@@ -79,11 +82,16 @@ class ThreadPool:
         self.closed = False
 
     def open(
-        self, *, tier: Tier = Tier.SHARED, caller: str = "", priority: Priority = Priority.TRAINING
+        self,
+        *,
+        tier: Tier = Tier.SHARED,
+        caller: str = "",
+        priority: Priority = Priority.TRAINING,
+        files: Mapping[str, bytes] = NO_FILES,
     ) -> ThreadSession:
         if len(self.sessions) >= self.most:
             raise BusyError("too many sessions wait", hint="come back later")
-        session = ThreadSession(len(self.sessions), tier)
+        session = ThreadSession(len(self.sessions), tier, {"files": dict(files)} if files else {})
         self.sessions.append(session)
         return session
 

@@ -13,7 +13,7 @@ from cluster_hosts import GATE, HANGS, LocalHost, LocalLink, host_settings
 from runtime.cluster.cluster_sessions import ClusterSessions
 from runtime.cluster.placement import Health
 from runtime.cluster.settings import ClusterSettings
-from runtime.errors import BadRequestError, BusyError, InfrastructureError
+from runtime.errors import BadRequestError, BusyError, InfrastructureError, LimitError
 from runtime.reactor import Reactor
 from runtime.sandbox import Limits, Tier
 
@@ -159,6 +159,23 @@ def test_branches_live_where_their_trunk_lives_and_apart_from_it(cluster: Cluste
     assert [branch.run("print(x)").output for branch in branches] == ["[1]\n"] * 3
     assert {branch.id.split("/")[0] for branch in branches} == {"a"}
     assert [cluster.pool.open().id.split("/")[0] for _ in range(3)] == ["b", "b", "b"]
+
+
+def test_a_session_goes_back_to_before_a_call_on_its_host(cluster: Cluster) -> None:
+    session = cluster.pool.open()
+    session.run("x = 1")
+    session.start("x = 2", keep=True).result(60)
+    (branch,) = session.fork(1, undo=True)
+    assert (branch.run("print(x)").output, session.run("print(x)").output) == ("1\n", "2\n")
+
+
+def test_the_files_that_a_session_begins_with_reach_its_host_byte_for_byte(cluster: Cluster) -> None:
+    content = bytes(range(256)) * 40
+    with cluster.pool.open(files={"a.bin": content}) as session:
+        assert session.tier is Tier.SANDBOX
+        assert session.run("print(files['a.bin'].hex())").output == f"{content.hex()}\n"
+    with pytest.raises(LimitError):
+        cluster.pool.open(files={"a.bin": bytes(64 << 20)})
 
 
 def test_a_host_whose_sandboxes_fill_up_gets_fewer_sessions(cluster: Cluster) -> None:

@@ -182,3 +182,55 @@ def test_a_sandbox_that_is_closed_in_the_middle_of_a_call_answers_it_at_once(poo
     thread.join(timeout=60)
     assert time.monotonic() - started < 15  # the call would take 20
     assert [type(error) for error in said] == [BadRequestError]
+
+
+@pytest.mark.parametrize("tier", Tier)
+def test_a_session_is_forked_as_it_was_before_a_call_whatever_became_of_that_call(pool: Sessions, tier: Tier) -> None:
+    with pool.open() as session:
+        says(session, BEGIN[tier])
+        assert session.start("x = 99\nraise ValueError", keep=True).result().status is CallStatus.EXCEPTION
+        one, other = session.fork(2, undo=True)
+        assert says(one, "x += 1\nprint(x)") == "2\n"
+        assert says(other, "print(x)") == "1\n"
+        assert says(session, "print(x)") == "99\n"
+        if tier is Tier.SANDBOX:
+            assert session.start("while True: pass", seconds=0.5, keep=True).result().status is CallStatus.TIMEOUT
+            [rescued] = session.fork(1, undo=True)
+            assert says(rescued, "print(x, open('/work/a').read())") == "99 kept\n"
+            assert session.run("x").status is CallStatus.EXCEPTION
+            rescued.close()
+        one.close()
+        other.close()
+
+
+def test_nothing_is_undone_where_nothing_was_kept(pool: Sessions) -> None:
+    with pool.open() as session:
+        session.run("x = 1")
+        with pytest.raises(BadRequestError, match="nothing was kept"):
+            session.fork(1, undo=True)
+
+
+def test_before_its_first_call_a_session_is_kept_without_a_snapshot(pool: Sessions) -> None:
+    with pool.open(tier=Tier.SANDBOX, files={"a.txt": b"kept"}) as session:
+        session.start("open('a.txt', 'w').write('changed')", keep=True).result()
+        [branch] = session.fork(1, undo=True)
+        assert says(branch, "print(open('a.txt').read())") == "kept\n"
+        assert says(session, "print(open('a.txt').read())") == "changed\n"
+        assert session.usage.snapshots == 0
+        branch.close()
+
+
+def test_what_is_kept_of_a_session_that_is_closed_leaves_no_snapshot(pool: Sessions) -> None:
+    with pool.open(tier=Tier.SANDBOX) as session:
+        says(session, "x = 1")
+        says_again = session.start("x = 2", keep=True).result()
+        assert says_again.status is CallStatus.OK
+        assert session.usage.snapshots == 1
+        [branch] = session.fork(1, undo=True)
+    assert says(branch, "print(x)") == "1\n"
+    branch.close()
+    with pool.open(tier=Tier.SANDBOX) as session:
+        says(session, "x = 1")
+        session.start("x = 2", keep=True)
+        session.close()
+    assert pool.stats()["sessions"] == 0

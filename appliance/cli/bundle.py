@@ -1,0 +1,92 @@
+"""`assay verify` and `assay bundle`: for whoever has a bundle, with or without an appliance."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from appliance.cli.options import Json
+
+app = typer.Typer(help="Put a bundle into one file, or take it out.", no_args_is_help=True)
+
+SUFFIX = ".zip"
+Out = Annotated[Path | None, typer.Option("--out", metavar="PATH", help="Where to; it must not exist.")]
+
+
+def add_to(root: typer.Typer) -> None:
+    """Adds `verify` and `bundle`."""
+    root.command("verify")(verify)
+    root.add_typer(app, name="bundle")
+
+
+def verify(
+    bundle: Annotated[Path, typer.Argument(help="The bundle: its folder, or its one file.")],
+    digest: Annotated[
+        str | None, typer.Option("--digest", metavar="SHA256", help="What its manifest must hash to, from elsewhere.")
+    ] = None,
+    key: Annotated[
+        Path | None,
+        typer.Option("--key", metavar="FILE", help="The public key that must have sealed it, kept from before."),
+    ] = None,
+    person_key: Annotated[
+        list[Path] | None,
+        typer.Option("--person-key", metavar="FILE", help="A person's public key, for their word; may be repeated."),
+    ] = None,
+    lean: Annotated[
+        Path | None, typer.Option("--lean", metavar="DIR", help="A Lean toolchain, for proofs; otherwise elan's.")
+    ] = None,
+    html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write the result as a page.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Check a bundle again, without the daemon, and say what was not checked.
+
+    0 when everything holds, 1 when any byte, the seal, the statement or the verdict does not, 2 when there is no
+    bundle or no key to read, 5 when this machine cannot run the verifier.
+    """
+    from appliance.cli.check_options import needs_toolchain
+    from appliance.cli.verify_command import verify as verify_bundle
+
+    needs_toolchain(lean)
+    raise typer.Exit(
+        verify_bundle(bundle, as_json, digest, key=key, people=tuple(person_key or ()), html=html, lean=lean)
+    )
+
+
+@app.command("pack")
+def pack(
+    folder: Annotated[Path, typer.Argument(help="The bundle's folder, as `assay jobs show` names it.")],
+    out: Out = None,
+) -> None:
+    """Put a bundle into one file beside you (NAME.zip), after a check of all its bytes."""
+    from appliance.cli.show import show_line
+    from appliance.jobs.bundle import pack as packed
+    from appliance.jobs.format import BundleError
+
+    try:
+        show_line(str(packed(folder, out or Path(f"{folder.resolve().name}{SUFFIX}"))))
+    except BundleError as error:
+        raise _failed(error) from error
+
+
+@app.command("unpack")
+def unpack(
+    file: Annotated[Path, typer.Argument(help="The bundle's one file.")],
+    out: Out = None,
+) -> None:
+    """Take a bundle out of its file into a folder beside you, after a check of all its bytes."""
+    from appliance.cli.show import show_line
+    from appliance.jobs.bundle import unpack as unpacked
+    from appliance.jobs.format import BundleError
+
+    try:
+        show_line(str(unpacked(file, out or Path(file.resolve().name.removesuffix(SUFFIX)))))
+    except BundleError as error:
+        raise _failed(error) from error
+
+
+def _failed(error: Exception) -> Exception:
+    from appliance.errors import AssayError, ExitCode
+
+    return AssayError(str(error), str(getattr(error, "hint", "")), ExitCode.USAGE)

@@ -1,0 +1,136 @@
+"""Following a job: what it does now, on one line that changes, or line by line where nobody looks at a terminal."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+
+import typer
+
+from appliance.cli.show import show_fields, show_line
+from appliance.client import ApiClient, Job, JobDetail, JobState
+from appliance.client.printable import printable
+from appliance.errors import ExitCode
+
+POLL_SECONDS = 0.3
+WIDE = 100
+MOST_SHOWN = 2_000
+"""Characters of a question."""
+
+
+def watch_job(api: ApiClient, job: str, show: Callable[[Job], None] | None) -> JobDetail:
+    """Until it has ended; `show` sees it at every look."""
+    while True:
+        detail = api.job(job)
+        if show is not None:
+            show(detail.job)
+        if detail.job.state.ended:
+            return detail
+        time.sleep(POLL_SECONDS)
+
+
+def ended_code(job: Job) -> ExitCode:
+    if job.state is JobState.SOLVED:
+        return ExitCode.OK
+    return ExitCode.INFRASTRUCTURE if job.state is JobState.FAILED else ExitCode.FAILED_VERDICT
+
+
+class Progress:
+    """Context manager: leaves the cursor at the beginning of a line."""
+
+    def __init__(self, *, as_json: bool, live: bool | None = None) -> None:
+        """`live` unless told: whether standard output is a terminal."""
+        self._as_json = as_json
+        self._live = sys.stdout.isatty() if live is None else live
+        self._last: object = None
+        self._open = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._open:
+            typer.echo("\r" + " " * WIDE + "\r", nl=False)
+
+    def show(self, job: Job) -> None:
+        if self._live and not self._as_json:
+            self._open = True
+            typer.echo("\r" + printable(_line(job, seconds=True), limit=WIDE).ljust(WIDE), nl=False)
+            return
+        seen = (job.state, job.step, job.tries_done, job.reason)
+        if seen == self._last:
+            return
+        self._last = seen
+        if self._as_json:
+            typer.echo(json.dumps(job.model_dump(mode="json"), ensure_ascii=True))
+        else:
+            show_line(_line(job, seconds=False))
+
+
+def show_queued(job: Job) -> None:
+    show_line(f"job {job.id} is {job.state.value}; see `assay jobs watch {job.id}`")
+    if job.reason:
+        show_line(job.reason)
+
+
+def show_job(detail: JobDetail) -> None:
+    from appliance.jobs.statement import mark, statement
+
+    job, artifact = detail.job, detail.artifact
+    show_fields(
+        [
+            ("job", job.id),
+            ("kind", job.kind),
+            ("state", job.state),
+            ("priority", job.priority),
+            ("deadline", job.deadline),
+            ("budget", f"{job.budget_seconds:g} s" if job.budget_seconds else None),
+            ("spent", f"{job.spent_seconds:.0f} s" if job.spent_seconds else None),
+            ("tries again", job.retry_of),
+            ("question", job.question if len(job.question) <= MOST_SHOWN else f"{job.question[:MOST_SHOWN]} ..."),
+            ("files", ", ".join(f"{file.name} ({file.bytes} bytes)" for file in job.files)),
+            ("now", job.step),
+            ("tries", job.tries_done or None),
+            ("reason", job.reason),
+            ("answer", artifact.answer if artifact else None),
+            ("solved by", job.solved_by),
+            ("meaning", _meaning(job)),
+            ("bundle", detail.bundle),
+            ("model", artifact.weights[:12] if artifact else None),
+            ("check again", f"assay verify {detail.bundle}" if artifact else None),
+        ]
+    )
+    claims = statement(job, artifact.verdict) if artifact else ()
+    if claims:
+        show_line(f"{mark(claims)}:")
+    for claim in claims:
+        show_line(f"  {claim.standing.value}: {claim.part} ({claim.by})")
+    for tried in job.tried:
+        show_line(f"tried: {tried}")
+
+
+def _meaning(job: Job) -> str | None:
+    """What a person said of the check; where nobody did, how to."""
+    if job.meaning is not None:
+        said = "says" if job.meaning.verdict == "meant" else "does not say"
+        return f"the check {said} what was meant: {job.meaning.person}, {job.meaning.created}"
+    return None if job.state.ended and not job.artifact else f"nobody's word yet: assay jobs validate {job.id}"
+
+
+def _line(job: Job, *, seconds: bool) -> str:
+    said = [job.state.value]
+    if job.step:
+        said.append(job.step)
+    if job.tries_done:
+        said.append(f"{job.tries_done} {'try' if job.tries_done == 1 else 'tries'} done")
+    if seconds and job.spent_seconds:
+        said.append(f"{job.spent_seconds:.0f} s")
+    if job.reason and not job.state.ended:
+        said.append(job.reason)
+    return ", ".join(said)

@@ -1,0 +1,257 @@
+"""A promoted model beside the champion: begun, looked after job by job, and ended one way or the other.
+
+What always holds: the record of a canary says what is to be so, and is written before any alias moves; `settle` does
+what is missing, so a kill at any moment changes nothing. The aliases of one step move in one transaction. What spoke
+for the end is in the audit log with its figures: the entry of the canary, and the decision that keeps a model which was
+taken back out until it was evaluated anew. Calls come one at a time (`Governance` has the lock).
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from appliance.client.messages import CanaryView
+from appliance.daemon.trust import Trust
+from appliance.learning.errors import CheckpointError
+from appliance.ledger.ledger import Ledger
+from appliance.promotion import CANARY, CANDIDATE, CHAMPION, PREVIOUS
+from appliance.records import Canary, CanaryState, Event, Job, JobState
+from policies.canary import Counts, is_worth_it, log_odds_of_drop, step_of, told
+from policies.decide import after_service
+from policies.decision import Decision
+from policies.evidence import TakenBack
+
+LOOKED_AT = 2_000
+"""Of the newest jobs, when earlier ones of the champion are looked for."""
+BY_MODEL = ("", "policy model")
+COUNTED = (JobState.SOLVED, JobState.UNSOLVED)
+
+
+class Canaries:
+    """`check` raises CheckpointError for a model whose folder is not what its digest says."""
+
+    def __init__(self, ledger: Ledger, trust: Trust, now: Callable[[], str], check: Callable[[str], None]) -> None:
+        self._ledger = ledger
+        self._check = check
+        self._trust = trust
+        self._now = now
+
+    @property
+    def current(self) -> Canary | None:
+        """The one that has not ended."""
+        newest = self._ledger.canaries(limit=1)
+        return newest[0] if newest and not newest[0].state.ended else None
+
+    def is_wanted(self, champion: str | None) -> bool:
+        """Whether what is promoted now begins beside this champion."""
+        rules = self._trust.policy.service
+        return champion is not None and is_worth_it(rules, len(self._worked(champion, rules.min_jobs)))
+
+    def begin(self, decision: Decision, champion: str) -> Canary:
+        canary = Canary(
+            id=f"canary-{secrets.token_hex(6)}",
+            candidate=decision.candidate,
+            champion=champion,
+            decision=decision.id,
+            rules=self._trust.policy.service,
+            state=CanaryState.REPLAY,
+            started=self._now(),
+        )
+        self._trust.log(
+            "canary.began",
+            canary=canary.id,
+            candidate=canary.candidate,
+            champion=champion,
+            decision=decision.id,
+            rules=canary.rules.model_dump_json(),
+        )
+        self._ledger.put_canary(canary)
+        self._carry_on(canary)
+        self._say(
+            f"{canary.candidate[:12]} is tried beside the champion: on its last jobs, then on "
+            f"{100 * canary.rules.share:g} % of the new ones"
+        )
+        self.next_step()
+        return canary
+
+    def settle(self) -> None:
+        """Does what the newest record says and was not done, as when the daemon was killed in between."""
+        newest = self._ledger.canaries(limit=1)
+        if not newest:
+            return
+        if newest[0].state.ended:
+            self._carry_out_end(newest[0])
+        else:
+            self._carry_on(newest[0])
+
+    def next_step(self) -> Canary | None:
+        """Looks at the jobs and goes on: gives the first share, takes back, or lets pass. The canary if it ended."""
+        canary = self.current
+        if canary is None:
+            return None
+        counts, now = self.counts(canary), self._now()
+        step = step_of(counts, canary.rules, share_since=canary.share_since, now=now)
+        if step == "share" and canary.state is CanaryState.REPLAY:
+            self._ledger.put_canary(canary.model_copy(update={"state": CanaryState.SHARE, "share_since": now}))
+            self._trust.log("canary.share", canary=canary.id, figures=told(counts, canary.rules))
+            self._say(f"{canary.candidate[:12]} answers {100 * canary.rules.share:g} % of the jobs from now on")
+            return None
+        if step == "dropped":
+            return self.take_back(canary, f"taken back by itself: {told(counts, canary.rules)}", counts)
+        if step == "passed":
+            try:
+                self._check(canary.candidate)
+            except CheckpointError as error:
+                return self.take_back(canary, f"it cannot go into service: {error}", counts)
+            return self._end(canary, CanaryState.PASSED, told(counts, canary.rules), counts)
+        return None
+
+    def take_back(self, canary: Canary, reason: str, counts: Counts | None = None) -> Canary:
+        return self._end(canary, CanaryState.TAKEN_BACK, reason, counts or self.counts(canary))
+
+    def counts(self, canary: Canary) -> Counts:
+        jobs = self._since(canary.started)
+        replays = [job for job in jobs if job.replay_of is not None and job.id.startswith(_prefix(canary))]
+        pairs = [
+            (original.state is JobState.SOLVED, job.state is JobState.SOLVED)
+            for job in replays
+            if job.weights == canary.candidate and _counts(job)
+            for original in [self._ledger.job(str(job.replay_of))]
+            if original is not None
+        ]
+        real = [
+            (job.weights == canary.candidate, job.state is JobState.SOLVED)
+            for job in jobs
+            if canary.share_since and job.created >= canary.share_since and job.replay_of is None and _counts(job)
+            if job.weights in (canary.candidate, canary.champion)
+        ]
+        return Counts(
+            replayed=len(pairs),
+            to_replay=sum(not job.state.ended for job in replays),
+            gained=pairs.count((False, True)),
+            lost=pairs.count((True, False)),
+            canary_passed=real.count((True, True)),
+            canary_failed=real.count((True, False)),
+            champion_passed=real.count((False, True)),
+            champion_failed=real.count((False, False)),
+        )
+
+    def view(self) -> CanaryView | None:
+        """How the current one stands, for people."""
+        canary = self.current
+        if canary is None:
+            return None
+        counts, rules = self.counts(canary), canary.rules
+        return CanaryView(
+            canary=canary,
+            counts=counts,
+            odds=math.exp(min(log_odds_of_drop(counts, rules.share), 700.0)),
+            needed=1 / rules.alpha,
+            closes=_later(canary.share_since, rules.window_hours) if canary.share_since else None,
+            closes_latest=_later(canary.share_since, rules.max_hours) if canary.share_since else None,
+        )
+
+    def _carry_on(self, canary: Canary) -> None:
+        """Its alias, and the earlier jobs that it works again."""
+        if self._ledger.alias(CANARY) != canary.candidate:
+            moves: dict[str, str | None] = {CANARY: canary.candidate}
+            if self._ledger.alias(CANDIDATE) == canary.candidate:
+                moves[CANDIDATE] = None
+            self._ledger.set_aliases(moves, f"{canary.id}, decision {canary.decision}", self._now())
+        if canary.state is not CanaryState.REPLAY:
+            return
+        for job in self._worked(canary.champion, canary.rules.replay, before=canary.started):
+            name = f"{_prefix(canary)}{job.id}"
+            if self._ledger.job(name) is None:
+                self._ledger.put_job(_again(job, name, self._now()))
+
+    def _end(self, canary: Canary, state: CanaryState, reason: str, counts: Counts) -> Canary:
+        ended = canary.model_copy(update={"state": state, "reason": reason, "counts": counts, "ended": self._now()})
+        self._trust.log(f"canary.{state.value}", canary=ended.id, candidate=ended.candidate, message=reason)
+        self._ledger.put_canary(ended)
+        self._carry_out_end(ended)
+        self._say(f"{ended.candidate[:12]} {'is champion' if state is CanaryState.PASSED else 'is out'}: {reason}")
+        return ended
+
+    def _carry_out_end(self, canary: Canary) -> None:
+        if canary.state is CanaryState.TAKEN_BACK:
+            self._keep_out(canary)
+        if self._ledger.alias(CANARY) == canary.candidate:
+            moves: dict[str, str | None] = {CANARY: None}
+            if canary.state is CanaryState.PASSED:
+                moves |= {CHAMPION: canary.candidate, PREVIOUS: canary.champion}
+            self._ledger.set_aliases(moves, f"{canary.id}: {canary.reason}", self._now())
+        for job in self._since(canary.started):
+            if job.replay_of is not None and not job.state.ended:
+                gone = {"state": JobState.CANCELLED, "reason": f"{canary.id} has ended", "updated": self._now()}
+                self._ledger.put_job(job.model_copy(update=gone))
+
+    def _keep_out(self, canary: Canary) -> None:
+        odds = math.exp(min(log_odds_of_drop(canary.counts, canary.rules.share), 700.0))
+        taken = TakenBack(at=canary.ended, reason=canary.reason, figure=odds, threshold=1 / canary.rules.alpha)
+        keep_out(canary.candidate, taken, self._ledger, self._trust, name=f"{canary.id}.taken-back")
+
+    def _worked(self, champion: str, most: int, before: str = "") -> list[Job]:
+        """The newest jobs that these weights worked on to an end which says something."""
+        found = [
+            job
+            for job in self._ledger.jobs(limit=LOOKED_AT)
+            if job.weights == champion and job.replay_of is None and _counts(job)
+            if not before or job.updated <= before
+        ]
+        return found[:most]
+
+    def _since(self, moment: str) -> list[Job]:
+        """Jobs that were submitted since, newest first."""
+        limit = 64
+        while True:
+            newest = self._ledger.jobs(limit=limit)
+            if len(newest) < limit or newest[-1].created < moment:
+                return [job for job in newest if job.created >= moment]
+            limit *= 4
+
+    def _say(self, text: str) -> None:
+        self._ledger.put_event(Event(kind="canary", text=text, created=self._now()))
+
+
+def keep_out(candidate: str, taken: TakenBack, ledger: Ledger, trust: Trust, *, name: str) -> None:
+    """Records the decision that a model which was taken out of service is not put back without a new evaluation; once
+    under that name. A model that no decision is about has none to be put back by."""
+    decisions = ledger.decisions(candidate=candidate, limit=1_000)
+    if decisions and not any(decision.id == name for decision in decisions):
+        ledger.put_decision(after_service(decisions[0], taken, trust.policy, id=name))
+
+
+def _again(job: Job, name: str, now: str) -> Job:
+    """The same job, as it was asked, behind everybody's; for the model alone, because it is the one that is tried."""
+    return Job(
+        id=name,
+        question=job.question,
+        spec=job.spec,
+        files=job.files,
+        attempts=job.attempts,
+        seed=job.seed,
+        priority=0,
+        budget_seconds=job.budget_seconds,
+        solvers_done=True,
+        state=JobState.QUEUED,
+        replay_of=job.id,
+        created=now,
+        updated=now,
+    )
+
+
+def _prefix(canary: Canary) -> str:
+    return f"replay-{canary.id.removeprefix('canary-')}-"
+
+
+def _counts(job: Job) -> bool:
+    """Whether how it ended says something about the weights that worked on it."""
+    return job.state in COUNTED and job.solved_by in BY_MODEL
+
+
+def _later(moment: str, hours: float) -> str:
+    return (datetime.fromisoformat(moment) + timedelta(hours=hours)).isoformat(timespec="seconds")

@@ -1,0 +1,90 @@
+"""A bundle in one file: a zip archive that is written in exactly one way. Pure.
+
+What always holds: equal contents give equal bytes. Nothing is compressed, no time, owner or comment is stored, the
+members stand in the order of their names, one after the other from the first byte to the last. An archive is read by
+walking over it once, within bounds that are known before; then it is written again from what was read, and has to be
+the same to the last byte. So no byte of it is free, whatever a program that unpacks archives makes of it. Any such
+program opens it. Names are never used to open anything.
+
+Format: PKWARE's APPNOTE.TXT 6.3.3, sections 4.3.7 (local header), 4.3.12 (directory), 4.3.16 (end).
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterator, Mapping
+
+from appliance.jobs.format import (
+    LARGEST,
+    LARGEST_FILES,
+    LARGEST_MANIFEST,
+    LARGEST_MEANING,
+    LARGEST_SEAL,
+    MOST_FILES,
+    largest,
+)
+
+HEADER = struct.Struct("<4s5H3I2H")
+ENTRY = struct.Struct("<4s6H3I5H2I")
+END = struct.Struct("<4s4H2IH")
+FIRST = b"PK\x03\x04"
+DAY = 0x0021
+"""The first day that the format knows, 1980-01-01: a date has to stand there."""
+MADE_BY = 0x0314
+"""Unix, version 2.0, so that what unpacks it takes the mode below."""
+MODE = 0o100644 << 16
+AROUND = 1 << 14
+"""Bytes that headers and directory take, at most."""
+MOST_MEMBERS = len(LARGEST) + 3 + MOST_FILES
+"""Meaning, manifest and seal are the three."""
+LARGEST_ARCHIVE = sum(LARGEST.values()) + LARGEST_MEANING + LARGEST_MANIFEST + LARGEST_SEAL + LARGEST_FILES + AROUND
+
+
+def encode(contents: Mapping[str, bytes]) -> Iterator[bytes]:
+    """The archive, piece by piece. The names must be those of a bundle."""
+    directory, offset = [], 0
+    for name in sorted(contents):
+        data, written = contents[name], name.encode("ascii")
+        same = (20, 0, 0, 0, DAY, zlib.crc32(data), len(data), len(data), len(written), 0)
+        yield HEADER.pack(FIRST, *same) + written
+        yield data
+        directory.append(ENTRY.pack(b"PK\x01\x02", MADE_BY, *same, 0, 0, 0, MODE, offset) + written)
+        offset += HEADER.size + len(written) + len(data)
+    entries = b"".join(directory)
+    yield entries + END.pack(b"PK\x05\x06", 0, 0, len(directory), len(directory), len(entries), offset, 0)
+
+
+def decode(archive: bytes) -> tuple[dict[str, bytes], str]:
+    """What an archive holds by name, as far as it can be read, and what is wrong with it: empty only when every byte
+    is the one that `encode` writes."""
+    contents: dict[str, bytes] = {}
+    place, last = 0, ""
+    while archive[place : place + 4] == FIRST:
+        if place + HEADER.size > len(archive):
+            return contents, "it ends in the middle of a header"
+        _, _, _, method, _, _, _, packed, size, length, _ = HEADER.unpack_from(archive, place)
+        written = archive[place + HEADER.size : place + HEADER.size + length]
+        name = written.decode("ascii", "replace")
+        most = largest(name)
+        if len(contents) == MOST_MEMBERS:
+            return contents, f"it has more than {MOST_MEMBERS} members"
+        if most is None:
+            return contents, f"a member has a name that no bundle has: {name[:100]!a}"
+        if name <= last:
+            return contents, f"{name} stands twice or out of order"
+        if method or packed != size:
+            return contents, f"{name} is compressed"
+        if size > most:
+            return contents, f"{name} is larger than {most} bytes"
+        place += HEADER.size + length
+        if place + size > len(archive):
+            return contents, f"it ends in the middle of {name}"
+        contents[name] = archive[place : place + size]
+        place, last = place + size, name
+    place = 0
+    for piece in encode(contents):
+        if archive[place : place + len(piece)] != piece:
+            return contents, "it is not written in the one form that is read"
+        place += len(piece)
+    return contents, "" if place == len(archive) else "something stands behind its end"

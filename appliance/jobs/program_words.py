@@ -1,0 +1,154 @@
+"""A program's tests in plain words: what is called, with what, what has to come out, how it is compared. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import assert_never
+
+from verifiers.programs.compare import Comparison
+from verifiers.programs.generators import (
+    Booleans,
+    Choices,
+    Dictionaries,
+    Floats,
+    Generator,
+    Integers,
+    Lists,
+    Texts,
+    Tuples,
+)
+from verifiers.programs.spec import ProgramSpec, Relation
+
+SHOWN_TESTS = 40
+RULES = {
+    "exact": "of the same types all through: 2.0 is not 2, a tuple is no list",
+    "equal": "by value: 2.0 is 2, a tuple with the same items is the list",
+    "any_order": "of the same types, the items of a list in any order",
+}
+OUTPUTS = {
+    "exact": "character by character",
+    "lines": "line by line, apart from blanks at their ends",
+    "tokens": "word by word, whatever stands between them",
+    "numbers": "word by word, numbers within the tolerances",
+}
+AGAIN = {
+    "if_chancy": "Where the source uses chance, clocks or threads, what passed has to pass once more.",
+    "always": "What passed has to pass once more, in another order.",
+    "never": "Nothing is repeated.",
+}
+
+
+def program_lines(spec: ProgramSpec) -> Iterator[str]:
+    if spec.function:
+        yield f"A Python program with `{spec.function}`, which is called with these:"
+    else:
+        yield f"A program in {spec.language}, which is run as a whole with these:"
+    yield from _tests(spec)
+    yield from _generated(spec)
+    yield from (f"For related inputs: {relation(one)}." for one in spec.relations)
+    yield from _source("It is not called itself, but through this:", spec.driver)
+    if spec.tool is not None:
+        yield f"Built by `{' '.join(spec.tool.build) or 'nothing'}`, run by `{' '.join(spec.tool.run)}`."
+    if spec.function:
+        yield f"Results are compared {compared(spec.compare)}."
+    else:
+        near = compared(spec.compare) if spec.output == "numbers" else ""
+        yield f"What is printed is compared {OUTPUTS[spec.output]}{f' ({near})' if near else ''}."
+    yield AGAIN[spec.twice]
+    if spec.fresh:
+        yield "Each test has a new process."
+    if spec.partial:
+        yield "A program that fails some tests does not pass, and keeps the share that it passed as its score."
+    if spec.suspicion == "refuses":
+        yield "A program that passes and looks like an attempt on the judge is refused."
+    yield (
+        f"One test may take {spec.seconds:g} s, all of them {spec.total_seconds:g} s, with {spec.memory_mib} MiB and "
+        f"{spec.output_bytes} bytes of output."
+    )
+    yield "Nothing is said of inputs that are not among the tests."
+
+
+def _tests(spec: ProgramSpec) -> Iterator[str]:
+    for one in spec.examples[:SHOWN_TESTS]:
+        comes = f"gives {one.expected}" if one.expected else f"raises {one.raises}"
+        how = f", compared {compared(one.compare)}" if one.compare is not None else ""
+        yield f"    {spec.function}({one.arguments}) {comes}{how}{_seen(one.visible)}"
+    for run in spec.runs[:SHOWN_TESTS]:
+        words = f" with the arguments {' '.join(run.arguments)}" if run.arguments else ""
+        code = "any code" if run.exit_code is None else f"code {run.exit_code}"
+        yield f"    on the input {run.stdin!r}{words} prints {run.expected!r} and ends with {code}{_seen(run.visible)}"
+    for name, tests in (("examples", spec.examples), ("runs", spec.runs)):
+        if len(tests) > SHOWN_TESTS:
+            yield f"    and {len(tests) - SHOWN_TESTS} more {name}"
+
+
+def _seen(visible: bool) -> str:
+    return "   (shown to the agent)" if visible else ""
+
+
+def _generated(spec: ProgramSpec) -> Iterator[str]:
+    if spec.inputs:
+        yield "Inputs are generated, one for each of these:" if spec.function else "Lines of input are generated:"
+        yield from (f"    {generator(one)}" for one in spec.inputs)
+    if spec.generate:
+        yield f"{spec.generate} of them, by the seed {spec.seed}" + (
+            ", are given to this reference as well, which is taken to be right:" if spec.reference else "."
+        )
+    yield from _source("" if spec.generate else "A solution that is taken to be right:", spec.reference)
+    for number, source in enumerate(spec.properties, 1):
+        yield from _source(f"Property {number}, which has to be True of each result:", source)
+
+
+def _source(title: str, source: str) -> Iterator[str]:
+    if source:
+        if title:
+            yield title
+        yield from (f"    {line}" for line in source.splitlines())
+
+
+def compared(how: Comparison) -> str:
+    if how.rule == "close":
+        return f"by value, numbers within {how.absolute:g} or within {how.relative:g} of the expected one as a share"
+    return RULES[how.rule]
+
+
+def generator(one: Generator) -> str:
+    match one:
+        case Integers():
+            return f"a whole number from {one.low} to {one.high}"
+        case Floats():
+            return f"a number from {one.low:g} to {one.high:g}"
+        case Booleans():
+            return "True or False"
+        case Texts():
+            return f"a text of {one.least} to {one.most} of the characters {one.alphabet!r}"
+        case Choices():
+            return f"one of {', '.join(one.among)}"
+        case Lists():
+            how = "".join([", all different" if one.distinct else "", ", ascending" if one.ordered else ""])
+            return f"a list of {one.least} to {one.most} items{how}, each {generator(one.of)}"
+        case Tuples():
+            return f"a tuple of {'; '.join(map(generator, one.parts)) or 'nothing'}"
+        case Dictionaries():
+            return (
+                f"a dictionary of {one.least} to {one.most} items, each key {generator(one.keys)}, each value "
+                f"{generator(one.items)}"
+            )
+        case _:
+            assert_never(one)
+
+
+def relation(one: Relation) -> str:
+    which = f"argument {one.argument + 1}"
+    said = {
+        "permutation": f"the order of the items of {which} does not matter",
+        "reversal": f"{which} reversed gives the result reversed",
+        "swap": "the first two arguments may be exchanged",
+        "involution": "applied to its own result it gives the argument back",
+        "idempotence": "applied to its own result it gives that result again",
+        "inverse": f"{one.other} applied to the result gives the argument back",
+        "monotone": f"a larger {which} never gives a smaller result",
+        "scale": f"{which} times {one.factor} gives the result times {one.result_factor}",
+        "shift": f"{which} plus {one.factor} gives the result plus {one.result_factor}",
+    }
+    return f"{said[one.kind]} ({one.count} generated inputs)"

@@ -1,0 +1,250 @@
+"""Reading a bundle, a folder or one file, before anything in it is believed.
+
+What always holds: every file that is handed on is one that a bundle has, is no larger than it may be, and has the
+digest and the size that the manifest states; the manifest and the archive have one way to be written. Files are opened
+below the folder without following links, must be regular and have one name, and nothing is opened under a name that is
+not a bundle's. Sizes are bounded before anything is read. Whatever is wrong is reported, never raised.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Literal
+
+from pydantic import ValidationError
+
+from appliance.jobs.archive import FIRST, LARGEST_ARCHIVE, decode
+from appliance.jobs.format import (
+    FILES,
+    LARGEST,
+    LARGEST_FILES,
+    LARGEST_MANIFEST,
+    MANIFEST,
+    MEANING,
+    MOST_FILES,
+    SCHEMA,
+    SEAL,
+    BundleError,
+    Manifest,
+    canonical,
+    largest,
+    sha256,
+    strict,
+)
+from appliance.records import Record
+
+SHOWN_ADDED = 20
+"""Files that do not belong there and are named; one is enough to fail."""
+HINT = "Give the folder that `assay jobs show` named, or the file that `assay bundle pack` made of it."
+_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+class FileState(StrEnum):
+    INTACT = "intact"
+    CHANGED = "changed"
+    MISSING = "missing"
+    ADDED = "added"
+    UNREADABLE = "unreadable"
+    """A link, a device, a file with a second name, one that is too large or may not be read."""
+
+
+class CheckedFile(Record):
+    name: str
+    """Hostile where the state is `added`."""
+    state: FileState
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Read:
+    form: Literal["folder", "file"]
+    contents: Mapping[str, bytes]
+    """The intact files, and the seal, by name."""
+    files: tuple[CheckedFile, ...]
+    digest: str | None
+    """SHA-256 of the manifest file; None where there is none to read."""
+    faults: tuple[str, ...]
+    """What is wrong with the archive itself."""
+
+    @property
+    def intact(self) -> bool:
+        return not self.faults and all(file.state is FileState.INTACT for file in self.files)
+
+    @property
+    def wrong(self) -> tuple[str, ...]:
+        """Why it is not intact."""
+        states = (f"{file.name}: {file.detail or file.state}" for file in self.files if file.state != FileState.INTACT)
+        return (*self.faults, *states)
+
+
+class _Rejected(Exception):
+    """One file cannot be taken as it is."""
+
+
+def read_bundle(path: Path) -> Read:
+    """Reads a bundle's folder or file. Raises BundleError where there is nothing that could be one."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        raise BundleError(f"cannot read {path}: {error.strerror}", hint=HINT) from error
+    try:
+        found = os.fstat(descriptor)
+        if stat.S_ISDIR(found.st_mode):
+            read = _folder(descriptor)
+        elif stat.S_ISREG(found.st_mode):
+            read = _archive(path, descriptor)
+        else:
+            raise BundleError(f"{path} is neither a folder nor a file", hint=HINT)
+    except OSError as error:
+        raise BundleError(f"cannot read {path}: {error.strerror}", hint=HINT) from error
+    finally:
+        os.close(descriptor)
+    if all(file.state in (FileState.MISSING, FileState.ADDED) for file in read.files) and not read.faults:
+        raise BundleError(f"{path} is no bundle: none of a bundle's files is in it", hint=HINT)
+    return read
+
+
+def _archive(path: Path, descriptor: int) -> Read:
+    with os.fdopen(os.dup(descriptor), "rb") as source:
+        data = source.read(LARGEST_ARCHIVE + 1)
+    if not data.startswith(FIRST):
+        raise BundleError(f"{path} is no bundle: it does not begin as one", hint=HINT)
+    if len(data) > LARGEST_ARCHIVE:
+        raise BundleError(f"{path} is no bundle: larger than {LARGEST_ARCHIVE} bytes", hint=HINT)
+    contents, fault = decode(data)
+    return _held_against_manifest("file", contents, {}, [], (f"the archive: {fault}",) if fault else ())
+
+
+def _folder(folder: int) -> Read:
+    contents: dict[str, bytes] = {}
+    broken: dict[str, CheckedFile] = {}
+    added: list[str] = []
+    names = sorted(os.listdir(folder))  # by descriptor, so that it is the same folder below
+    if FILES in names:
+        names.remove(FILES)
+        try:
+            below = os.open(FILES, _FLAGS | os.O_DIRECTORY, dir_fd=folder)
+        except OSError as error:
+            broken[FILES] = _unreadable(FILES, error)
+        else:
+            try:
+                inner = sorted(os.listdir(below))  # noqa: PTH208 - by descriptor, as above
+                fit = [name for name in inner if largest(f"{FILES}/{name}") is not None][:MOST_FILES]
+                added += [f"{FILES}/{name}" for name in inner if name not in fit] or ([] if inner else [FILES])
+                _take(below, fit, f"{FILES}/", contents, broken)
+            finally:
+                os.close(below)
+    added += [name for name in names if largest(name) is None]
+    _take(folder, [name for name in names if largest(name) is not None], "", contents, broken)
+    return _held_against_manifest("folder", contents, broken, added, ())
+
+
+def _take(
+    folder: int, names: Iterable[str], before: str, contents: dict[str, bytes], broken: dict[str, CheckedFile]
+) -> None:
+    for name in names:
+        full = before + name
+        most = largest(full)
+        assert most is not None
+        try:
+            contents[full] = _read(folder, name, most)
+        except (_Rejected, OSError) as error:
+            broken[full] = _unreadable(full, error)
+
+
+def _held_against_manifest(
+    form: Literal["folder", "file"],
+    contents: Mapping[str, bytes],
+    broken: Mapping[str, CheckedFile],
+    added: list[str],
+    faults: tuple[str, ...],
+) -> Read:
+    """Every file's state. What is intact is kept, and the seal, about which the manifest says nothing."""
+    states: list[CheckedFile] = []
+    listed: dict[str, tuple[str, int]] = {}
+    manifest = contents.get(MANIFEST)
+    if manifest is None:
+        states.append(broken.get(MANIFEST) or CheckedFile(name=MANIFEST, state=FileState.MISSING))
+    else:
+        try:
+            listed = _manifest(manifest)
+            states.append(CheckedFile(name=MANIFEST, state=FileState.INTACT))
+        except ValueError as error:
+            states.append(CheckedFile(name=MANIFEST, state=FileState.CHANGED, detail=first_line(error)))
+    kept = {name: data for name, data in contents.items() if name == SEAL}
+    for name in sorted({*LARGEST, *listed, *contents, *broken} - {MANIFEST, SEAL}):
+        if name in broken:
+            states.append(broken[name])
+        elif name not in contents:
+            states.append(CheckedFile(name=name, state=FileState.MISSING))
+        elif listed.get(name) == (sha256(contents[name]), len(contents[name])):
+            kept[name] = contents[name]
+            states.append(CheckedFile(name=name, state=FileState.INTACT))
+        elif name in listed or name in LARGEST or not listed:
+            states.append(CheckedFile(name=name, state=FileState.CHANGED))
+        else:
+            states.append(CheckedFile(name=name, state=FileState.ADDED))
+    if SEAL in broken:
+        states.append(broken[SEAL])
+    states += [CheckedFile(name=ascii(name)[1:-1], state=FileState.ADDED) for name in added[:SHOWN_ADDED]]
+    if manifest is not None:
+        kept[MANIFEST] = manifest
+    return Read(form, kept, tuple(states), sha256(manifest) if manifest is not None else None, faults)
+
+
+def _manifest(data: bytes) -> dict[str, tuple[str, int]]:
+    """Name to (digest, bytes). Raises ValueError unless the manifest is written exactly as we write it."""
+    if len(data) > LARGEST_MANIFEST:
+        raise ValueError(f"larger than {LARGEST_MANIFEST} bytes")
+    value = strict(data)
+    if isinstance(value, dict) and value.get("schema_version") == 1:
+        raise ValueError(f"a bundle of format 1, from before any release; only {SCHEMA} is read: do the job again")
+    manifest = Manifest.model_validate(value)
+    names = [file.name for file in manifest.files]
+    came = [file for file in manifest.files if file.name.startswith(f"{FILES}/") and largest(file.name) is not None]
+    if {*names} - {file.name for file in came} - {MEANING} != {*LARGEST} or names != sorted(set(names)):
+        raise ValueError("does not list exactly the files of a bundle")
+    if len(came) > MOST_FILES or sum(file.bytes for file in came) > LARGEST_FILES:
+        raise ValueError("lists more files than a bundle may have")
+    if canonical(manifest.model_dump(mode="json")) != data:
+        raise ValueError("is not written in the canonical way")
+    return {file.name: (file.sha256, file.bytes) for file in manifest.files}
+
+
+def _read(folder: int, name: str, most: int) -> bytes:
+    """A regular file with one name, of at most `most` bytes, without following a link or waiting for a pipe."""
+    descriptor = os.open(name, _FLAGS, dir_fd=folder)
+    with os.fdopen(descriptor, "rb") as file:
+        found = os.fstat(file.fileno())
+        if not stat.S_ISREG(found.st_mode):
+            raise _Rejected("not a regular file")
+        if found.st_nlink != 1:
+            raise _Rejected("has a second name")
+        if found.st_size > most:
+            raise _Rejected(f"larger than {most} bytes")
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise _Rejected(f"larger than {most} bytes")
+    return data
+
+
+def _unreadable(name: str, error: Exception) -> CheckedFile:
+    if isinstance(error, OSError):
+        detail = "a link" if error.errno == errno.ELOOP else error.strerror or str(error)
+    else:
+        detail = str(error)
+    return CheckedFile(name=name, state=FileState.UNREADABLE, detail=detail)
+
+
+def first_line(error: Exception) -> str:
+    """A short sentence for a person; pydantic's own text spans several lines and quotes the input."""
+    if isinstance(error, ValidationError):
+        first = error.errors(include_url=False, include_input=False)[0]
+        return ascii(f"{'.'.join(map(str, first['loc']))[:80]}: {first['msg'][:120]}")[1:-1]
+    return ascii(str(error).splitlines()[0][:200])[1:-1] if str(error) else type(error).__name__

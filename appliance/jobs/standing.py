@@ -1,0 +1,172 @@
+"""What of a bundle's own words stands beside the verdict that was given anew, and what nobody checked. Pure.
+
+What always holds: the new verdict is the one that counts; the stored one, the statement and the words of persons are
+held against it, and a bundle that says more of itself than that carries does not pass. What cannot be held against
+anything here is listed, with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from pydantic import ValidationError
+
+from appliance.jobs.content import content_digest, read_word
+from appliance.jobs.format import LARGEST_MEANING, canonical, strict
+from appliance.jobs.report import BundleReport, NotChecked
+from appliance.records import Claim, JobFile, Meaning, Standing
+from policies.envelopes import PublicKey
+from policies.refusals import Refused
+from verifiers.spec import Spec
+from verifiers.verdict import Ground, Outcome, Verdict
+
+OF_THE_JUDGE = ("soft", "soft_mean", "not_judged", "because")
+"""Evidence of checklists that comes from a model."""
+_GROUNDS = {Ground.PROVED: Standing.PROVED, Ground.TESTED: Standing.TESTED}
+
+
+@dataclass(frozen=True)
+class Word:
+    """What persons said of the check."""
+
+    inside: Meaning | None = None
+    """The word in the bundle, whoever signed it."""
+    checked: Meaning | None = None
+    """The latest word whose signature was checked with a key that was given."""
+    unchecked: tuple[Meaning, ...] = field(default=())
+    """Words whose signatures nobody could check here."""
+    wordless: tuple[str, ...] = ()
+    """Fingerprints of the keys that were given and have signed none of these words."""
+
+
+def word_of(
+    inside: bytes | None,
+    later: bytes | None,
+    about: tuple[str, Spec, Sequence[JobFile]],
+    people: Sequence[PublicKey],
+) -> Word:
+    """The words in a bundle and beside it, each about exactly this question, check and files.
+
+    Raises ValueError for a word that is none, is about something else, or is not signed by the key that it names.
+    """
+    content = content_digest(*about)
+    known = {key.fingerprint: key for key in people}
+    read: list[tuple[Meaning, bool]] = []
+    for data in (inside, later):
+        if data is None:
+            continue
+        meaning = _meaning(data)
+        key = known.get(meaning.key)
+        try:
+            read_word(meaning, content, key)
+        except Refused as error:
+            raise ValueError(f"the word of {meaning.person[:100]} does not hold: {error}") from error
+        read.append((meaning, key is not None))
+    checked = [meaning for meaning, signed in read if signed]
+    return Word(
+        inside=read[0][0] if inside is not None else None,
+        checked=max(checked, key=lambda meaning: meaning.created) if checked else None,
+        unchecked=tuple(meaning for meaning, signed in read if not signed),
+        wordless=tuple(name for name in known if name not in {meaning.key for meaning, _ in read}),
+    )
+
+
+def _meaning(data: bytes) -> Meaning:
+    if len(data) > LARGEST_MEANING:
+        raise ValueError(f"larger than {LARGEST_MEANING} bytes")
+    try:
+        meaning = Meaning.model_validate(strict(data))
+    except ValidationError:
+        raise ValueError("no word of a person") from None
+    if canonical(meaning.model_dump(mode="json")) != data:
+        raise ValueError("is not written in the canonical way")
+    return meaning
+
+
+def disagreements(then: Verdict, now: Verdict) -> list[str]:
+    """Why the stored verdict does not stand. Seconds may differ; with another version of the verifier or of its tools,
+    so may the words. A model's grades are not asked for again, and nothing rests on them."""
+    if now.outcome is Outcome.INFRA_ERROR:
+        return [f"it could not be decided again here: {now.reason}"]
+    found = []
+    judged = was_judged(then) and not was_judged(now)
+    if not now.passed:
+        found.append(f"the answer is not verified: {now.reason}")
+    if not then.passed:
+        found.append(f"the stored verdict is {then.outcome}")
+    if (then.verifier, then.outcome) != (now.verifier, now.outcome) or (then.score != now.score and not judged):
+        found.append("the stored verdict is not the one that the verifier gives")
+    elif then.ground is not None and then.ground != now.ground and same_tools(then, now):
+        found.append("the stored verdict has another ground than the one that the verifier gives")
+    elif same_tools(then, now) and _words(then, judged) != _words(now, judged):
+        found.append("the stored reason or evidence is not the one that the verifier gives")
+    return found
+
+
+def was_judged(verdict: Verdict) -> bool:
+    return "soft" in verdict.evidence
+
+
+def same_tools(then: Verdict, now: Verdict) -> bool:
+    return (then.version, then.tools) == (now.version, now.tools)
+
+
+def _words(verdict: Verdict, judged: bool) -> tuple[str, dict[str, object]]:
+    evidence = {name: value for name, value in verdict.evidence.items() if not judged or name not in OF_THE_JUDGE}
+    return ("" if judged else verdict.reason), evidence
+
+
+def statement_faults(said: Sequence[Claim], carried: Sequence[Claim], *, strictly: bool, judged: bool) -> list[str]:
+    """Where a bundle says more of itself than `carried`, what the verdict of now carries. `strictly`: the same version
+    of this program made it, so that every part is worded alike; `judged`: the stored verdict has a model's grades,
+    which nobody asks for again. A bundle that says nothing of itself is no liar."""
+    best = {claim.standing for claim in carried}
+    faults = [
+        f"the statement calls proved what is not: {claim.part}"
+        for claim in said
+        if claim.standing is Standing.PROVED and Standing.PROVED not in best
+    ]
+    if not said or not strictly or faults:
+        return faults
+    here, there = {claim.part: claim for claim in carried}, {claim.part: claim for claim in said}
+    for part in [*here, *(part for part in there if part not in here)]:
+        one, other = here.get(part), there.get(part)
+        if one is None or other is None:
+            faults.append(f"the statement is not about the parts that it has to be about: {part}")
+        elif one.standing is not other.standing and not (judged and other.standing is Standing.JUDGED):
+            faults.append(f"the statement says {other.standing}, and it is {one.standing}: {part}")
+    return faults
+
+
+def unchecked(report: BundleReport, word: Word) -> tuple[NotChecked, ...]:
+    """What no pass of this check rests on, the most important first."""
+    found: list[tuple[str, str]] = []
+    then, now = report.verdict_then, report.verdict_now
+    if now is None:
+        found.append(("the answer", "what is wrong with the bundle comes first"))
+    elif now.outcome is Outcome.INFRA_ERROR:
+        found.append(("the answer", f"this machine could not run the verifier again: {now.reason}"))
+    if then is not None and now is not None and now.outcome is not Outcome.INFRA_ERROR:
+        if was_judged(then) and not was_judged(now):
+            found.append(("the grades of a model judge", "they are a model's opinion, and no model is asked here"))
+        if not same_tools(then, now):
+            why = "another version of the verifier or of its tools: only the outcome was compared"
+            found.append(("the stored reason and evidence", why))
+    for meaning in word.unchecked:
+        does = "says" if meaning.verdict == "meant" else "does not say"
+        what = f"the word of {meaning.person} that the check {does} what was meant"
+        found.append((what, f"the key {meaning.key} was not given: --person-key FILE"))
+    found += [(f"a word signed by {key}", "there is none in the bundle, nor beside it") for key in word.wordless]
+    if report.seal is None:
+        found.append(("who made it", "there is no seal in it that holds"))
+    elif not report.seal.known:
+        why = f"anybody can seal with a key of their own, and {report.seal.key} was not given: --key FILE"
+        found.append(("who made it", why))
+    if report.nodes:
+        what = f"the transcript: {report.nodes} parts, {report.calls} tool calls"
+        found.append((what, "it is evidence of how the answer was found, and is not run again"))
+    if report.made_with:
+        what = "the solver, the model with its lineage, the tools, the environment and the policy"
+        found.append((what, "that these are the ones is the maker's word"))
+    return tuple(NotChecked(what=what, why=why) for what, why in found)

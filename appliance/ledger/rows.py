@@ -1,0 +1,88 @@
+"""What every part of the ledger on SQLite has in common: records as rows, written once or updated, and read again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import PydanticSerializationError
+from sqlalchemy import Connection, Select, Table, insert, select, update
+
+from appliance.ledger.database import Database
+from appliance.ledger.ledger import LedgerError
+
+R = TypeVar("R", bound=BaseModel)
+
+
+class Rows:
+    """A record's JSON is the truth; one call is one transaction."""
+
+    _database: Database
+
+    def _put_once(self, table: Table, key: str, record: BaseModel, **columns: str) -> None:
+        payload = payload_of(record)
+        with self._database.writing() as connection:
+            stored = stored_in(connection, table, key)
+            if stored is None:
+                connection.execute(insert(table), {"key": key, "payload": payload, **columns})
+            elif stored != payload and self._read(type(record), stored) != record:
+                raise differs(table, key)
+
+    def _one(self, shape: type[R], table: Table, key: str) -> R | None:
+        with self._database.reading() as connection:
+            payload = stored_in(connection, table, key)
+        return None if payload is None else self._read(shape, payload)
+
+    def _newest(self, shape: type[R], table: Table, limit: int | None, **columns: str | None) -> list[R]:
+        query = select(table.c.payload)
+        for name, value in columns.items():
+            if value is not None:
+                query = query.where(table.c[name] == value)
+        return self._records(shape, query.order_by(table.c.sequence.desc()).limit(limit))
+
+    def _records(self, shape: type[R], query: Select[Any]) -> list[R]:
+        with self._database.reading() as connection:
+            payloads = list(connection.execute(query).scalars())
+        return [self._read(shape, payload) for payload in payloads]
+
+    def _read(self, shape: type[R], payload: str) -> R:
+        try:
+            return shape.model_validate_json(payload)
+        except ValidationError as error:
+            raise LedgerError(
+                f"a {shape.__name__} in {self._database.path} cannot be read: {error.errors()[0]['msg']}",
+                hint="the file was changed by something else; put back a backup of it",
+            ) from error
+
+
+def payload_of(record: BaseModel) -> str:
+    """The record's JSON. Raises LedgerError for a record that could not be read again, before anything is written."""
+    try:
+        payload = record.model_dump_json()
+        type(record).model_validate_json(payload)
+    except (PydanticSerializationError, ValidationError) as error:
+        raise LedgerError(
+            f"this {type(record).__name__} cannot be kept: JSON cannot hold what is in it ({error})",
+            hint="a figure in it is not finite, or a text is not Unicode: correct what made it",
+        ) from error
+    return payload
+
+
+def stored_in(connection: Connection, table: Table, key: str) -> str | None:
+    payload: str | None = connection.execute(select(table.c.payload).where(table.c.key == key)).scalar()
+    return payload
+
+
+def put_row(connection: Connection, table: Table, row: Mapping[str, str]) -> None:
+    """Inserts, or updates in place: the order of arrival stays."""
+    changed = connection.execute(update(table).where(table.c.key == row["key"]), dict(row))
+    if changed.rowcount == 0:
+        connection.execute(insert(table), dict(row))
+
+
+def differs(table: Table, key: str) -> LedgerError:
+    return LedgerError(
+        f"the ledger holds another record as {key[:20]} in {table.name}: it is never overwritten",
+        hint="give the new record an id of its own",
+    )

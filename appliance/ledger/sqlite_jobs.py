@@ -1,0 +1,107 @@
+"""Jobs and artifacts in the ledger on SQLite.
+
+What always holds: a job that has ended stays as it ended, whatever is written later; work on a job changes nothing of
+what was asked; an artifact is never exchanged.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, select, true
+from sqlalchemy import func as sql
+
+from appliance.ledger.ledger import LedgerError
+from appliance.ledger.rows import Rows, payload_of, put_row, stored_in
+from appliance.ledger.tables import ARTIFACTS, JOBS
+from appliance.records import Artifact, Job, JobState, Meaning
+
+OF_THE_WORK = (
+    "state",
+    "step",
+    "weights",
+    "tries_done",
+    "solvers_done",
+    "reason",
+    "tried",
+    "artifact",
+    "solved_by",
+    "updated",
+)
+"""The fields of a job that change while it is worked on."""
+USUAL_PRIORITY = 5
+"""Of jobs from before there were priorities."""
+
+
+class JobRows(Rows):
+    def put_job(self, job: Job) -> Job:
+        with self._database.writing() as connection:
+            stored = stored_in(connection, JOBS, job.id)
+            kept = job if stored is None else moved_on(self._read(Job, stored), job)
+            put_job_row(connection, kept)
+        return kept
+
+    def put_meaning(self, job: str, meaning: Meaning | None) -> Job:
+        """A person's word on what was asked, also after the job has ended; None takes it off again. Not in the
+        protocol: no worker has one.
+
+        Raises LedgerError where there is no such job."""
+        with self._database.writing() as connection:
+            stored = stored_in(connection, JOBS, job)
+            if stored is None:
+                raise LedgerError(f"there is no job {job!r}", hint="`assay jobs ls` lists them")
+            kept = self._read(Job, stored).model_copy(update={"meaning": meaning})
+            put_job_row(connection, kept)
+        return kept
+
+    def job(self, job: str) -> Job | None:
+        return self._one(Job, JOBS, job)
+
+    def jobs(self, limit: int = 50) -> list[Job]:
+        return self._newest(Job, JOBS, limit)
+
+    def next_job(self, *, with_model: bool = True) -> Job | None:
+        query = select(JOBS.c.payload).where(JOBS.c.state.in_([JobState.QUEUED.value, JobState.RUNNING.value]))
+        if not with_model:
+            query = query.where(sql.coalesce(sql.json_extract(JOBS.c.payload, "$.solvers_done"), 0) == 0)
+        urgent = sql.coalesce(sql.json_extract(JOBS.c.payload, "$.priority"), USUAL_PRIORITY)
+        found = self._records(Job, query.order_by(urgent.desc(), JOBS.c.sequence).limit(1))
+        return found[0] if found else None
+
+    def job_counts(self) -> dict[str, int]:
+        query = select(JOBS.c.state, sql.count()).group_by(JOBS.c.state)
+        with self._database.reading() as connection:
+            return {str(state): int(count) for state, count in connection.execute(query)}
+
+    def unended_jobs(self) -> list[Job]:
+        """Those that wait or are worked on, oldest first."""
+        waiting = JOBS.c.state.in_([JobState.QUEUED.value, JobState.RUNNING.value])
+        return self._records(Job, select(JOBS.c.payload).where(waiting).order_by(JOBS.c.sequence))
+
+    def job_files(self) -> set[str]:
+        """Digests of all files that belong to a job."""
+        each = sql.json_each(JOBS.c.payload, "$.files").table_valued("value")
+        query = select(sql.json_extract(each.c.value, "$.sha256")).select_from(JOBS).join(each, true())
+        with self._database.reading() as connection:
+            return set(connection.execute(query).scalars())
+
+    def put_artifact(self, artifact: Artifact) -> None:
+        self._put_once(ARTIFACTS, artifact.id, artifact)
+
+    def artifact(self, artifact: str) -> Artifact | None:
+        return self._one(Artifact, ARTIFACTS, artifact)
+
+    def artifacts(self, limit: int = 50) -> list[Artifact]:
+        """Newest first."""
+        return self._newest(Artifact, ARTIFACTS, limit)
+
+
+def moved_on(stored: Job, given: Job) -> Job:
+    """The stored job, as far as the work on it has come since; one that has ended only learns what it took."""
+    spent = max(stored.spent_seconds, given.spent_seconds)
+    if stored.state.ended:
+        return stored.model_copy(update={"spent_seconds": spent})
+    update = {name: getattr(given, name) for name in OF_THE_WORK}
+    return stored.model_copy(update={**update, "spent_seconds": spent})
+
+
+def put_job_row(connection: Connection, job: Job) -> None:
+    put_row(connection, JOBS, {"key": job.id, "state": job.state.value, "payload": payload_of(job)})

@@ -1,0 +1,121 @@
+"""A promoted model's first days in service: who answers which job, and when the jobs speak against it. Pure.
+
+A canary first works the champion's last jobs again, then answers a share of the real ones. What is compared is whether
+an answer was verified. Jobs that a solver did, that nobody wanted any more, or that broken infrastructure lost, say
+nothing about either model and count nowhere.
+
+The odds against "no worse". A job that was worked by both and verified for one of them only is lost or gained; of a
+model that is no worse, it is lost with a chance of at most a half. A real job goes to the canary by a hash that nobody
+can choose, with a chance of `share`; so a job that failed was the canary's with a chance of at most `share`, and one
+that was verified was the champion's with a chance of at most 1 - `share`, however hard the jobs are and however that
+changes over the days. Each of the three is a bet on a coin with a known largest chance; the product of such bets is a
+test martingale or falls below one (Shafer et al. 2011, Statistical Science 26:84; uniform mixture: Robbins 1970). By
+Ville's inequality (1939) the odds of a model that is no worse ever reach 1 / alpha with a chance of at most alpha, and
+they may be looked at after every job.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from datetime import datetime, timedelta
+from functools import lru_cache
+from typing import Literal
+
+from policies.decision import Record
+from policies.rules import ServiceRules
+
+Arm = Literal["champion", "canary"]
+Step = Literal["replay", "share", "passed", "dropped"]
+
+
+class Counts(Record):
+    """What is known about a canary so far."""
+
+    replayed: int = 0
+    """Earlier jobs that it has worked again, of those that count."""
+    to_replay: int = 0
+    """Those that it has not ended yet."""
+    gained: int = 0
+    """Verified for it and not for the champion, of the replayed."""
+    lost: int = 0
+    canary_passed: int = 0
+    """Real jobs in its share; so are the next three, of both."""
+    canary_failed: int = 0
+    champion_passed: int = 0
+    champion_failed: int = 0
+
+    @property
+    def canary_jobs(self) -> int:
+        return self.canary_passed + self.canary_failed
+
+    @property
+    def champion_jobs(self) -> int:
+        return self.champion_passed + self.champion_failed
+
+
+def arm(job: str, share: float, seed: str) -> Arm:
+    """Who answers the job of that id: the same whenever it is asked, and unforeseeable for whoever does not know
+    `seed`, which is the canary's id."""
+    drawn = int.from_bytes(hashlib.sha256(f"{seed}\n{job}".encode()).digest()[:8], "big")
+    return "canary" if drawn < share * 2**64 else "champion"
+
+
+def is_worth_it(rules: ServiceRules, champion_jobs: int) -> bool:
+    """Whether a promoted model begins beside the champion: there must be jobs to compare it on."""
+    return rules.canary and champion_jobs >= rules.min_jobs
+
+
+def log_odds_of_drop(counts: Counts, share: float) -> float:
+    """Natural logarithm of the odds against "no worse"."""
+    return (
+        _log_bet(counts.lost, counts.gained, 0.5)
+        + _log_bet(counts.canary_failed, counts.champion_failed, share)
+        + _log_bet(counts.champion_passed, counts.canary_passed, 1 - share)
+    )
+
+
+def step_of(counts: Counts, rules: ServiceRules, *, share_since: str, now: str) -> Step:
+    """Where a canary stands. `share_since` is when it got its first share of real jobs, empty before; times are UTC in
+    ISO 8601. Raises ValueError for a time that is none."""
+    if log_odds_of_drop(counts, rules.share) >= -math.log(rules.alpha):
+        return "dropped"
+    if counts.to_replay:
+        return "replay"
+    if not share_since:
+        return "share"
+    lasted = datetime.fromisoformat(now) - datetime.fromisoformat(share_since)
+    enough = lasted >= timedelta(hours=rules.window_hours) and counts.canary_jobs >= rules.min_jobs
+    return "passed" if enough or lasted >= timedelta(hours=rules.max_hours) else "share"
+
+
+def told(counts: Counts, rules: ServiceRules) -> str:
+    """The figures in a sentence."""
+    odds = math.exp(min(log_odds_of_drop(counts, rules.share), 700.0))
+    return (
+        f"{counts.replayed} jobs worked again, {counts.gained} gained and {counts.lost} lost; of real jobs it verified "
+        f"{counts.canary_passed} of {counts.canary_jobs}, the champion {counts.champion_passed} of "
+        f"{counts.champion_jobs}; odds of {odds:.3g} to 1 that it is worse, {1 / rules.alpha:g} take it back"
+    )
+
+
+@lru_cache(maxsize=100_000)
+def _log_bet(hits: int, misses: int, chance: float) -> float:
+    """Of a uniform mixture of bets on a coin that comes up with a chance of at most `chance`, after so many throws.
+
+    The integral of (t/p)^hits ((1-t)/(1-p))^misses over t from p to 1, divided by 1 - p; with whole numbers the tail of
+    the beta distribution is a sum over a binomial's.
+    """
+    throws = hits + misses + 1
+    beta = math.lgamma(hits + 1) + math.lgamma(misses + 1) - math.lgamma(throws + 1)
+    logs = [
+        math.lgamma(throws + 1)
+        - math.lgamma(k + 1)
+        - math.lgamma(throws - k + 1)
+        + k * math.log(chance)
+        + (throws - k) * math.log1p(-chance)
+        for k in range(hits + 1)
+    ]
+    most = max(logs)
+    tail = most + math.log(math.fsum(math.exp(value - most) for value in logs))
+    return beta + min(tail, 0.0) - hits * math.log(chance) - (misses + 1) * math.log1p(-chance)

@@ -1,0 +1,200 @@
+"""The life of a job in the core: admitted, worked on, called off, given up, tried again; each ends once."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from daemon_kit import until
+
+from appliance.client.messages import SubmitJob
+from appliance.config import Settings
+from appliance.daemon.core import Core
+from appliance.daemon.crew import Patience
+from appliance.daemon.errors import NotThereError, RefusedByPolicyError, RequestError
+from appliance.records import Job, JobFile, JobState
+from verifiers.spec import ChecklistSpec, IntegerSpec
+
+CHILD = Path(__file__).with_name("child_worker.py")
+SPEC = IntegerSpec(expected="6")
+TEXT = ChecklistSpec.model_validate({"items": [{"item": "length", "name": "length", "target": 60}]})
+"""What no solver tries."""
+START = "2026-05-01T12:00:00+00:00"
+
+
+class Time:
+    now = START
+
+    def __call__(self) -> str:
+        return self.now
+
+
+@contextmanager
+def core(data: Path, mode: str = "finish", **given: object) -> Iterator[Core]:
+    patience = Patience(attempts=3, first_seconds=0.01, factor=1.0)
+    with Core(Settings(data=data), worker=[sys.executable, str(CHILD), mode], patience=patience, **given) as opened:
+        yield opened
+
+
+@contextmanager
+def at_work(running: Core, *jobs: Job) -> Iterator[None]:
+    """While the worker is at the first of them."""
+    runner = threading.Thread(target=running.run_jobs_worker)
+    runner.start()
+    until(lambda: running.ledger.job(jobs[0].id).step == "attempt 2 of 16")
+    try:
+        yield
+    finally:
+        for job in jobs:
+            running.ledger.put_job(job.model_copy(update={"state": JobState.CANCELLED}))
+        runner.join(timeout=60)
+        assert not runner.is_alive()
+
+
+def ends(running: Core) -> list[tuple[object, object]]:
+    entries = [entry for entry in running.ledger.audit.entries() if entry.kind == "job.ended"]
+    return [(entry.what["job"], entry.what["state"]) for entry in entries]
+
+
+def test_a_job_that_is_worked_on_tells_how_far_it_is_and_stops_when_it_is_cancelled(data) -> None:
+    with core(data, "attentive") as running:
+        job = running.desk.submit(SubmitJob(question="q", spec=SPEC))
+        with at_work(running, job):
+            seen = running.ledger.job(job.id)
+            assert (seen.state, seen.tries_done) == (JobState.RUNNING, 1)
+            assert running.desk.cancel(job.id).state is JobState.CANCELLED
+            until(lambda: running.crew.status.state == "idle")
+        assert running.ledger.job(job.id).reason == "cancelled by a person"
+        assert running.ledger.job(job.id).spent_seconds > 0
+        assert ends(running) == [(job.id, "cancelled")]
+
+
+def test_work_that_does_not_stop_is_left_and_the_next_job_gets_its_turn(data) -> None:
+    with core(data, "deaf") as running:
+        jobs = [running.desk.submit(SubmitJob(question=str(n), spec=SPEC)) for n in range(2)]
+        with at_work(running, *jobs):
+            running.desk.cancel(jobs[0].id)
+            until(lambda: running.ledger.job(jobs[1].id).state is JobState.RUNNING)
+            assert running.crew.status.last_failure == ""
+
+
+def test_a_budget_that_is_used_up_ends_the_work_and_says_so(data) -> None:
+    with core(data, "attentive") as running:
+        job = running.desk.submit(SubmitJob(question="q", spec=SPEC, budget_seconds=0.1))
+        running.run_jobs_worker()
+        ended = running.ledger.job(job.id)
+        assert (ended.state, ended.reason) == (JobState.UNSOLVED, "its budget is used up: 0.1 s of work")
+
+
+def test_a_job_that_waits_is_given_up_at_its_deadline(data) -> None:
+    time = Time()
+    with core(data, now=time) as running:
+        late = running.desk.submit(SubmitJob(question="q", spec=SPEC, deadline="2026-05-01T15:00:00+02:00"))
+        never = running.desk.submit(SubmitJob(question="q", spec=SPEC))
+        begun = running.desk.submit(SubmitJob(question="q", spec=SPEC, deadline="2026-05-01T13:30:00Z"))
+        running.ledger.put_job(begun.model_copy(update={"state": JobState.RUNNING}))
+        assert running.desk.end_overdue() == 3600
+        time.now = "2026-05-01T13:00:00+00:00"
+        assert running.desk.end_overdue() == 1800
+        ended = running.ledger.job(late.id)
+        assert (ended.state, ended.reason) == (
+            JobState.UNSOLVED,
+            "its deadline has passed: 2026-05-01T13:00:00+00:00",
+        )
+        assert running.ledger.job(never.id).state is JobState.QUEUED
+        time.now = "2026-05-01T14:00:00+00:00"
+        assert running.desk.end_overdue() == 10
+        assert running.ledger.job(begun.id).state is JobState.RUNNING
+
+
+def test_jobs_are_taken_up_by_priority_and_an_interrupted_one_at_its_turn(data) -> None:
+    with core(data) as running:
+        asked = [running.desk.submit(SubmitJob(question="q", spec=SPEC, priority=p)) for p in (2, 9, 5, 9)]
+        begun = {"state": JobState.RUNNING, "step": "attempt 1", "spent_seconds": 5.0}
+        running.ledger.put_job(asked[0].model_copy(update=begun))
+    with core(data) as running:
+        again = running.ledger.job(asked[0].id)
+        assert (again.state, again.step, again.spent_seconds) == (JobState.QUEUED, "", 5.0)
+        running.run_jobs_worker()
+        assert [name for name, _ in ends(running)] == [asked[place].id for place in (1, 3, 2, 0)]
+
+
+def test_what_no_solver_tries_waits_for_a_model_and_says_so(data) -> None:
+    with core(data) as running:
+        job = running.desk.submit(SubmitJob(question="q", spec=TEXT))
+        assert (job.state, job.solvers_done) == (JobState.QUEUED, True)
+        assert "first model" in job.reason
+        assert not running.has_job()
+
+
+def test_a_retry_asks_the_same_with_the_next_seed_and_names_the_first(data) -> None:
+    time = Time()
+    with core(data, now=time) as running:
+        asked = SubmitJob(
+            question="q", spec=SPEC, seed=3, priority=8, deadline="2026-05-01T13:00:00Z", budget_seconds=9
+        )
+        job = running.desk.submit(asked)
+        with pytest.raises(RefusedByPolicyError, match="has not ended"):
+            running.desk.retry(job.id)
+        running.desk.cancel(job.id)
+        again = running.desk.retry(job.id)
+        assert (again.seed, again.retry_of, again.priority, again.budget_seconds) == (4, job.id, 8, 9)
+        assert (again.question, again.spec, again.deadline) == (job.question, job.spec, job.deadline)
+        time.now = "2026-05-01T14:00:00+00:00"
+        assert running.desk.retry(job.id).deadline is None
+        assert running.ledger.job(job.id).state is JobState.CANCELLED
+
+
+def test_what_has_ended_cannot_be_cancelled_and_what_is_not_there_neither(data) -> None:
+    with core(data) as running:
+        job = running.desk.submit(SubmitJob(question="q", spec=SPEC))
+        running.run_jobs_worker()
+        with pytest.raises(RefusedByPolicyError, match="has ended already: unsolved"):
+            running.desk.cancel(job.id)
+        for act in (running.desk.cancel, running.desk.retry):
+            with pytest.raises(NotThereError):
+                act("job-none")
+        assert ends(running) == [(job.id, "unsolved")]
+
+
+def test_files_are_there_before_the_job_and_those_that_no_job_names_are_gone_after_a_start(data) -> None:
+    with core(data) as running:
+        kept, left = running.desk.put_file(b"a,b\n1,2\n"), running.desk.put_file(b"nobody")
+        file = JobFile(name="a.csv", sha256=kept.sha256, bytes=kept.bytes)
+        job = running.desk.submit(SubmitJob(question="q", spec=SPEC, files=(file,)))
+        assert job.files == (file,)
+        (data / "files" / ".half").write_bytes(b"half")
+    with core(data):
+        assert [path.name for path in (data / "files").iterdir()] == [kept.sha256]
+        assert (data / "files" / kept.sha256).read_bytes() == b"a,b\n1,2\n"
+        assert left.sha256 != kept.sha256
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"files": (JobFile(name="a", sha256="0" * 64, bytes=1),)}, "not here"),
+        ({"files": (JobFile(name="a", sha256="0" * 64, bytes=1),) * 2}, "same name"),
+        ({"files": tuple(JobFile(name=n, sha256="0" * 64, bytes=8 << 20) for n in "abcd")}, "too large"),
+        ({"deadline": "tomorrow"}, "no time"),
+        ({"deadline": "2027-01-01T00:00:00"}, "no time"),
+        ({"deadline": START}, "passed"),
+        ({"spec": None}, "without a check"),
+    ],
+)
+def test_what_cannot_be_asked_for_is_refused_with_what_to_do(data, changes, message) -> None:
+    with core(data, now=Time()) as running:
+        asked = SubmitJob.model_validate({"question": "q", "spec": SPEC, **changes})
+        with pytest.raises(RequestError, match=message) as met:
+            running.desk.submit(asked)
+        assert met.value.hint
+        assert running.ledger.jobs() == []
+
+
+def test_a_file_that_is_too_large_is_refused(data) -> None:
+    with core(data) as running, pytest.raises(RequestError, match="too large"):
+        running.desk.put_file(bytes((8 << 20) + 1))

@@ -1,0 +1,62 @@
+"""`assay bundle` and the options of `assay verify`, as a person types them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from bundle_kit import KEY, sealed, signer
+from typer.testing import CliRunner
+
+from appliance.cli.main import app
+from appliance.cli.verify_command import verify
+from appliance.errors import AssayError
+
+RUN = CliRunner()
+
+
+@pytest.fixture
+def bundle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    return sealed(tmp_path / "job-1")
+
+
+def test_a_bundle_goes_into_one_file_beside_the_person_and_out_again(bundle: Path) -> None:
+    packed = RUN.invoke(app, ["bundle", "pack", str(bundle)])
+    assert (packed.exit_code, packed.stdout) == (0, "job-1.zip\n")
+    unpacked = RUN.invoke(app, ["bundle", "unpack", "job-1.zip"])
+    assert (unpacked.exit_code, unpacked.stdout) == (0, "job-1\n")
+    assert RUN.invoke(app, ["bundle", "pack", "job-1", "--out", "again.zip"]).exit_code == 0
+    assert Path("again.zip").read_bytes() == Path("job-1.zip").read_bytes()
+
+
+def test_what_cannot_be_packed_or_unpacked_is_said_with_what_to_do(bundle: Path) -> None:
+    (bundle / "artifact.txt").write_text("7")
+    Path("no.zip").write_bytes(b"hello")
+    for words in (["pack", str(bundle)], ["pack", "nowhere"], ["unpack", "no.zip"], ["unpack", str(bundle)]):
+        ended = RUN.invoke(app, ["bundle", *words])
+        assert isinstance(ended.exception, AssayError), words
+        assert (ended.exception.code, bool(ended.exception.hint)) == (2, True)
+    assert [path.name for path in Path().iterdir()] == ["no.zip"]
+
+
+def test_a_seal_of_another_key_a_key_that_is_none_and_a_word_that_is_none_have_their_exit_codes(
+    bundle: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("mallory.pub").write_text(signer("mallory").public.line + "\n")
+    Path("trainer.pub").write_text(KEY.public.line + " a comment\n")
+    assert verify(bundle, json_out=False, key=Path("mallory.pub")) == 1
+    assert "another key sealed it" in capsys.readouterr().out
+    for options in ({"key": Path("nowhere.pub")}, {"key": bundle / "artifact.txt"}, {"people": [Path("nowhere.pub")]}):
+        assert verify(bundle, json_out=False, **options) == 2
+        assert "is no public key" in capsys.readouterr().err
+    (bundle.parent / "job-1.meaning.json").mkdir()
+    (bundle / "question.txt").write_text("another")
+    assert verify(bundle, json_out=False, key=Path("trainer.pub"), html=Path("page.html")) == 1
+    out = capsys.readouterr().out
+    assert "changed question.txt" in out
+    assert "not checked here:\n  the answer: what is wrong with the bundle comes first" in out
+    assert out.rstrip().endswith("not verified")
+    assert '<h1 class="bad">not verified</h1>' in Path("page.html").read_text()
+    assert verify(bundle, json_out=False, html=bundle) == 2

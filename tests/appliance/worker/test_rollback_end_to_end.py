@@ -1,0 +1,79 @@
+"""In the middle of a job, its model is taken out of service: the job is put back, and the one before answers it.
+
+`benchmarks/rollback.py` measures the same with a daemon and the command."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+
+import torch
+from short_nights import AT, FIXTURE
+
+from appliance.config import Settings
+from appliance.learning.checkpoints import publish
+from appliance.ledger.sqlite import SqliteLedger
+from appliance.promotion import CHAMPION, PREVIOUS
+from appliance.records import Checkpoint, Job, JobState
+from appliance.worker.equipment import Equipment
+from appliance.worker.work_on_jobs import work_on_jobs
+from benchmarks.rollback import emptied
+from verifiers.spec import IntegerSpec
+
+
+def put_model(equipment: Equipment, folder: Path) -> str:
+    digest = publish(folder, equipment.data / "models")
+    equipment.ledger.put_checkpoint(
+        Checkpoint(
+            manifest=digest,
+            parent=None,
+            cycle="c",
+            stage="training",
+            step=1,
+            recipe="r",
+            metrics={},
+            folder=f"models/{digest}",
+            created=AT,
+        )
+    )
+    return digest
+
+
+def test_a_job_of_a_model_that_is_taken_back_is_answered_by_the_one_before(
+    equipment: Equipment, ledger: SqliteLedger, tmp_path: Path
+) -> None:
+    torch.set_num_threads(1)
+    good, bad = put_model(equipment, FIXTURE), put_model(equipment, emptied(FIXTURE, tmp_path / "emptied"))
+    ledger.set_aliases({CHAMPION: bad, PREVIOUS: good}, "a bad promotion", AT)
+    spec = IntegerSpec(expected="6")
+    job = Job(
+        id="j1",
+        question="gcd of 12 and 18?",
+        spec=spec,
+        attempts=1024,
+        solvers_done=True,
+        state=JobState.QUEUED,
+        created=AT,
+        updated=AT,
+    )
+    ledger.put_job(job)
+    settings = Settings.load({"data": str(equipment.data)}, environ={"HOME": str(tmp_path)}, etc_dir=tmp_path)
+    left: list[str] = []
+    worker = threading.Thread(
+        target=work_on_jobs, args=(equipment, settings), kwargs={"leave": lambda: left.append("x")}
+    )
+    worker.start()
+    deadline = time.monotonic() + 120
+    while (seen := ledger.job("j1")) is not None and (seen.weights != bad or seen.state is not JobState.RUNNING):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    ledger.set_aliases({CHAMPION: good, PREVIOUS: None}, "rollback", AT)
+    worker.join(timeout=120)
+    ended = ledger.job("j1")
+    assert ended is not None
+    assert (ended.state, ended.weights, left) == (JobState.SOLVED, good, [])
+    artifact = ledger.artifact("j1")
+    assert artifact is not None
+    assert (artifact.weights, artifact.answer) == (good, "6")
+    assert {one.rollout.weights for one in ledger.rollouts(job="j1", limit=2000)} >= {good}

@@ -1,0 +1,75 @@
+"""Arithmetic and equations that stand in a question in so many words, worked out exactly.
+
+The spec's own answer is not looked at, and a question gives few proposals: where a spec names the answer, trying one
+number after the other on it would be reading it, not solving.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from verifiers.answers.grammar.errors import GrammarError
+from verifiers.answers.grammar.nodes import Negation, Sum, symbols
+from verifiers.answers.grammar.parser import parse_expression
+from verifiers.answers.grammar.rational import rational
+from verifiers.proposals.found import Found
+from verifiers.spec import AnswerSpec, Spec
+
+MOST = 3
+"""Proposals for one question."""
+MATHEMATICAL = re.compile(r"(?:[0-9.,+*/^()=!%-]|(?<![A-Za-z])[A-Za-z](?![A-Za-z])|sqrt)+")
+SIGNS = str.maketrans({"×": "*", "·": "*", "÷": "/", "−": "-", "^": "^"})
+OPERATOR = re.compile(r"(?<=[0-9A-Za-z)!])\s*(?:\*\*|[-+*/^])\s*(?=[-0-9A-Za-z(])|!|sqrt")
+
+
+def worked_out(spec: Spec, question: str, more_time: Callable[[], bool]) -> Found:
+    texts: dict[str, None] = {}
+    for piece in pieces(question):
+        if len(texts) >= MOST or not more_time():
+            break
+        for text in _answers(piece, spec):
+            texts.setdefault(text)
+    return Found(texts=tuple(texts)[:MOST], by="arithmetic", note="" if texts else "no arithmetic in the question")
+
+
+def pieces(question: str) -> Iterator[str]:
+    """Runs of words that are formulas, the longest first: `7x+3=45` of `find x with 7x+3=45`."""
+    found: list[list[str]] = [[]]
+    for word in question.translate(SIGNS).split():
+        bare = word.rstrip("?.,;:").lstrip("\"'")
+        if bare and MATHEMATICAL.fullmatch(bare):
+            found[-1].append(bare)
+        else:
+            found.append([])
+        if bare != word:
+            found.append([])
+    texts = [" ".join(words).strip(", ") for words in found]
+    yield from sorted((text for text in texts if "=" in text or OPERATOR.search(text)), key=len, reverse=True)
+
+
+def _answers(piece: str, spec: Spec) -> Iterator[str]:
+    try:
+        if "=" not in piece:
+            value = rational(parse_expression(piece))
+            if value is not None:
+                yield str(value)
+            return
+        left, _, right = piece.replace("==", "=").partition("=")
+        if not right.strip(" ?"):
+            yield from _answers(left, spec)
+            return
+        letters = sorted(set(re.findall(r"(?<![A-Za-z])[A-Za-z](?![A-Za-z])", piece)))
+        if len(letters) != 1 or "=" in right:
+            return
+        zero = Sum((parse_expression(left, letters), Negation(parse_expression(right, letters))))
+        if not symbols(zero):
+            return
+    except GrammarError:
+        return
+    from verifiers.proposals.roots import solutions
+
+    roots = list(solutions(zero, letters[0]))
+    if len(roots) > 1 and isinstance(spec, AnswerSpec):
+        yield ", ".join(roots)
+    yield from roots

@@ -1,0 +1,59 @@
+"""Numbers that make a predicate true, found by trying them: the integers from zero outwards, then fractions.
+
+Arithmetic here is exact and rational; where it cannot tell, a number is passed over.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+
+from verifiers.answers.grammar.errors import GrammarError
+from verifiers.answers.grammar.nodes import Number
+from verifiers.answers.grammar.predicates import parse_predicate
+from verifiers.answers.predicate import decide
+from verifiers.proposals.found import Found
+from verifiers.spec import PredicateSpec
+
+MOST = 4
+"""Proposals: each of them has been tried here already."""
+MOST_TRIED = 200_000
+"""Also, after the first that was found, as many again as it took."""
+WHOLE_FIRST = 2_000
+"""Integers of either sign before the first fraction."""
+
+
+def enumerated(spec: PredicateSpec, question: str, more_time: Callable[[], bool]) -> Found:
+    condition = parse_predicate(spec.predicate, spec.variable)
+    found: list[str] = []
+    tried, most = 0, MOST_TRIED
+    for value in candidates(whole=spec.domain == "integer"):
+        if len(found) == MOST or tried >= most or (tried % 64 == 0 and not more_time()):
+            break
+        tried += 1
+        try:
+            if decide(condition, spec.variable, Number(value), prove=False):
+                found.append(str(value))
+                most = min(most, 2 * tried)
+        except GrammarError:  # too large to compute there, or without a value
+            continue
+    return Found(texts=tuple(found), by="enumeration", note=f"{tried} numbers were tried")
+
+
+def candidates(*, whole: bool) -> Iterator[Fraction]:
+    """Endless; each number once. With fractions after the first integers: by the size of their parts."""
+    integers = (Fraction(sign * size) for size in itertools.count() for sign in ((1, -1) if size else (1,)))
+    if whole:
+        yield from integers
+    yield from itertools.islice(integers, 2 * WHOLE_FIRST + 1)
+    for size in itertools.count(2):
+        for below in range(2, size + 1):
+            for above in (size,) if below < size else range(1, size):
+                if math.gcd(above, below) == 1:
+                    yield Fraction(above, below)
+                    yield Fraction(-above, below)
+        if size > WHOLE_FIRST:
+            yield Fraction(size)
+            yield Fraction(-size)

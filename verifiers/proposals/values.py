@@ -1,0 +1,75 @@
+"""Values as a submission has to write them: whole, never cut, one definition for each symbol."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from verifiers.smt.errors import ClaimError
+from verifiers.smt.render import name_text
+from verifiers.smt.terms import Function, Sort
+from verifiers.smt.values import ArrayValue, Element, Table, Value
+
+MOST_CHARS = 200_000
+
+
+def definition_text(function: Function, value: Value | Table | None) -> str:
+    """`(define-fun f ((a0 Int)) Int ...)`; None, where a solver does not care, gives zero, false, or the like.
+
+    Raises ClaimError for what cannot be written down."""
+    if value is None:
+        value = Table({}, zero(function.range)) if function.domain else zero(function.range)
+    parameters = [f"a{place}" for place in range(len(function.domain))]
+    typed = " ".join(f"({name} {sort})" for name, sort in zip(parameters, function.domain, strict=True))
+    if isinstance(value, Table):
+        body = plain(value.default, function.range)
+        for key, held in value.entries.items():
+            same = [
+                f"(= {name} {plain(each, sort)})"
+                for name, each, sort in zip(parameters, key, function.domain, strict=True)
+            ]
+            asked = same[0] if len(same) == 1 else f"(and {' '.join(same)})"
+            body = f"(ite {asked} {plain(held, function.range)} {body})"
+    else:
+        body = plain(value, function.range)
+    text = f"(define-fun {name_text(function.name)} ({typed}) {function.range} {body})"
+    if len(text) > MOST_CHARS:
+        raise ClaimError("its values are too long to be written down")
+    return text
+
+
+def plain(value: Value | Table, sort: Sort) -> str:
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case int() if sort.name == "BitVec":
+            return f"#b{value:0{sort.width}b}"
+        case int() | Fraction() if sort.name == "Real":
+            number = Fraction(value)
+            size = f"{abs(number.numerator)}.0"
+            size = size if number.denominator == 1 else f"(/ {size} {number.denominator}.0)"
+            return f"(- {size})" if number < 0 else size
+        case int():
+            return f"(- {-value})" if value < 0 else str(value)
+        case ArrayValue(default, entries):
+            index, element = sort.parameters
+            text = f"((as const {sort}) {plain(default, element)})"
+            for place, held in entries:
+                text = f"(store {text} {plain(place, index)} {plain(held, element)})"
+            return text
+        case Element():
+            raise ClaimError("elements of declared sorts cannot be written down as values")
+    raise ClaimError("there is no way to write this value down")
+
+
+def zero(sort: Sort) -> Value:
+    """Some value of the sort. Raises ClaimError where there is none that can be written."""
+    match sort.name:
+        case "Bool":
+            return False
+        case "Int" | "BitVec":
+            return 0
+        case "Real":
+            return Fraction(0)
+        case "Array" if not sort.declared:
+            return ArrayValue(zero(sort.parameters[1]))
+    raise ClaimError("elements of declared sorts cannot be written down as values")
