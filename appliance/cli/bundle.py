@@ -61,13 +61,18 @@ def pack(
 ) -> None:
     """Put a bundle into one file beside you (NAME.zip), after a check of all its bytes."""
     from appliance.cli.show import show_line
+    from appliance.client.printable import printable
     from appliance.jobs.bundle import pack as packed
+    from appliance.jobs.content import meaning_file
     from appliance.jobs.format import BundleError
 
     try:
         show_line(str(packed(folder, out or Path(f"{folder.resolve().name}{SUFFIX}"))))
     except BundleError as error:
         raise _failed(error) from error
+    later = meaning_file(folder.resolve())
+    if later.exists():
+        typer.echo(f"a person's word was given later and is not in it: send {printable(str(later))}, too", err=True)
 
 
 @app.command("unpack")

@@ -31,6 +31,14 @@ def test_a_bundle_goes_into_one_file_beside_the_person_and_out_again(bundle: Pat
     assert Path("again.zip").read_bytes() == Path("job-1.zip").read_bytes()
 
 
+def test_a_word_that_lies_beside_the_folder_is_not_forgotten(bundle: Path) -> None:
+    bundle.with_name("job-1.meaning.json").write_bytes(b"{}")
+    packed = RUN.invoke(app, ["bundle", "pack", str(bundle)])
+    assert (packed.exit_code, packed.stdout) == (0, "job-1.zip\n")
+    assert packed.stderr.startswith("a person's word was given later")
+    assert "job-1.meaning.json" in packed.stderr
+
+
 def test_what_cannot_be_packed_or_unpacked_is_said_with_what_to_do(bundle: Path) -> None:
     (bundle / "artifact.txt").write_text("7")
     Path("no.zip").write_bytes(b"hello")
