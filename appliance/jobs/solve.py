@@ -58,7 +58,11 @@ def task_of(job: Job) -> Task:
     )
 
 
-def attempts(job: Job, *, temperature: float, derive: Callable[..., int], policy: Policy) -> list[Assignment]:
+def attempts(
+    job: Job, *, temperature: float, derive: Callable[..., int], policy: Policy, first: int = 0
+) -> list[Assignment]:
+    """`first` is the number of the first one: after those that other weights made until they were taken out of service,
+    so that both are on record."""
     task = task_of(job)
     return [
         Assignment(
@@ -74,7 +78,7 @@ def attempts(job: Job, *, temperature: float, derive: Callable[..., int], policy
             tier=tier_of(policy, Purpose.JOB, task.family),
             form=form_of(job),
         )
-        for sample in range(job.attempts)
+        for sample in range(first, first + job.attempts)
     ]
 
 

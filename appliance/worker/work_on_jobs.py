@@ -20,12 +20,16 @@ from appliance.jobs.service import weights_for, withdrawn
 from appliance.jobs.solve import Solver, attempts
 from appliance.jobs.versions import versions
 from appliance.learning.checkpoints import verify
+from appliance.ledger.ledger import Ledger
 from appliance.promotion import CHAMPION
 from appliance.records import Checkpoint, Job, JobState
 from appliance.worker.attention import Attention
 from appliance.worker.equipment import Equipment
 from appliance.worker.progress import utc_now
 from appliance.worker.seeds import derive
+
+MOST_TRIES = 10_000
+"""That are looked through for the newest number; more than any job has."""
 
 
 def work_on_jobs(
@@ -94,5 +98,13 @@ def _solver(equipment: Equipment, settings: Settings, weights: Checkpoint | None
 
 
 def _plan(equipment: Equipment, settings: Settings, job: Job) -> list[Assignment]:
-    temperature = settings.recipe.training.temperature
-    return attempts(job, temperature=temperature, derive=derive, policy=equipment.policy)
+    temperature, first = settings.recipe.training.temperature, first_attempt(job, equipment.ledger)
+    return attempts(job, temperature=temperature, derive=derive, policy=equipment.policy, first=first)
+
+
+def first_attempt(job: Job, ledger: Ledger) -> int:
+    """One more than the number of any try at it by other weights, which had to leave it."""
+    if not any(ledger.rollout_counts(job.id).values()):
+        return 0
+    made = ledger.rollouts(job=job.id, limit=MOST_TRIES)
+    return max((one.rollout.sample + 1 for one in made if one.rollout.weights != job.weights), default=0)

@@ -65,7 +65,7 @@ def test_a_job_of_a_model_that_is_taken_back_is_answered_by_the_one_before(
     )
     worker.start()
     deadline = time.monotonic() + 120
-    while (seen := ledger.job("j1")) is not None and (seen.weights != bad or seen.state is not JobState.RUNNING):
+    while (seen := ledger.job("j1")) is not None and (seen.weights != bad or seen.tries_done == 0):
         assert time.monotonic() < deadline
         time.sleep(0.05)
     ledger.set_aliases({CHAMPION: good, PREVIOUS: None}, "rollback", AT)
@@ -76,4 +76,4 @@ def test_a_job_of_a_model_that_is_taken_back_is_answered_by_the_one_before(
     artifact = ledger.artifact("j1")
     assert artifact is not None
     assert (artifact.weights, artifact.answer) == (good, "6")
-    assert {one.rollout.weights for one in ledger.rollouts(job="j1", limit=2000)} >= {good}
+    assert {one.rollout.weights for one in ledger.rollouts(job="j1", limit=2000)} == {good, bad}
