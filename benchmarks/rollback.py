@@ -218,7 +218,7 @@ def rollback_once(data: Path, good: str, bad: str, *, busy: bool) -> dict[str, o
             again = api.job(running).job.weights
     return {
         "busy": busy,
-        "interruption_seconds": interruption(data, good, earlier),
+        "interruption_seconds": interruption(data, good),
         "command_seconds": round(ended, 2),
         "answered_seconds": round(answered, 2),
         "long_job_answered_by_the_previous": again == good if busy else None,
@@ -226,13 +226,13 @@ def rollback_once(data: Path, good: str, bad: str, *, busy: bool) -> dict[str, o
     }
 
 
-def interruption(data: Path, good: str, earlier: set[str]) -> float:
+def interruption(data: Path, good: str) -> float:
     """Seconds from the move of the aliases to the first job that ended with these weights, by the daemon's clock."""
     with Core(Settings(data=data)) as core:
         out = datetime.fromisoformat(str(core.ledger.alias_history(limit=1)[0]["at"]))
-        new = [job for job in core.ledger.jobs(limit=1000) if job.weights == good and job.id not in earlier]
-        ends = [datetime.fromisoformat(job.updated) for job in new if job.state.value in ("solved", "unsolved")]
-    return round((min(ends) - out).total_seconds(), 2)
+        done = [job for job in core.ledger.jobs(limit=1000) if job.state.value in ("solved", "unsolved")]
+        ends = [datetime.fromisoformat(job.updated) for job in done if job.weights == good]
+    return round((min(end for end in ends if end >= out) - out).total_seconds(), 2)
 
 
 def until(holds: object, seconds: float = 300.0) -> None:
