@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from appliance.cli.checks import Check, Grade, failed, ok, warning
+from appliance.client.printable import printable
 from appliance.config import Settings
 from appliance.places import broker_socket, runtime_settings
 from runtime.backends import gvisor_find, nsjail_find
@@ -31,6 +32,8 @@ from runtime.sessions.pool import Sessions
 from runtime.settings import RuntimeSettings
 
 PACKAGES = ("numpy", "scipy", "sympy", "mpmath")
+SEEN = 200
+"""Characters of what a check of the self-test saw."""
 LOOK = f"""
 import importlib.metadata, importlib.util
 for name in {PACKAGES!r}:
@@ -131,12 +134,14 @@ def self_test(runtime: RuntimeSettings, wanted: Iterable[Conformance], for_model
     figure = f"{told}, in {time.monotonic() - started:.0f} s"
     if not counts[Outcome.FAIL]:
         return ok(name, figure)
-    advice = f"{_failures(results)}: `assay sandbox selftest --backend {runtime.backend.value}` says what was seen"
+    advice = f"{_failures(results)}; try `assay sandbox selftest --backend {runtime.backend.value}`"
     return failed(name, figure, advice) if for_models else warning(name, figure, advice)
 
 
 def _failures(results: list[CheckResult]) -> str:
-    return "; ".join(result.name for result in results if result.outcome is Outcome.FAIL)
+    """Each with what was seen: who meets it may not see it again."""
+    failed = [result for result in results if result.outcome is Outcome.FAIL]
+    return "; ".join(f"{result.name}: {printable(result.detail, limit=SEEN)}" for result in failed)
 
 
 def _running(socket: Path, *, configured: bool) -> Welcome | None:

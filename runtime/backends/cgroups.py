@@ -253,6 +253,21 @@ class Group:
         """How many processes of the group the kernel killed for memory."""
         return self.usage().oom_kills
 
+    def oom_events(self) -> int:
+        """A descriptor, the caller's, that can be read when the group has no memory left, just before the kernel kills
+        a process of it; -1 in version 2, where `memory.oom.group` makes the kernel kill all of them (Linux, cgroup v1
+        memory controller, "OOM control"). Raises InfrastructureError when the kernel gives none."""
+        if self._version == 2:
+            return -1
+        events = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        try:
+            with (self._of["memory"] / "memory.oom_control").open() as control:
+                (self._of["memory"] / "cgroup.event_control").write_text(f"{events} {control.fileno()}")
+        except OSError as error:
+            os.close(events)
+            raise InfrastructureError(f"{self._of['memory']} does not tell of its end: {error}", hint=HINT) from error
+        return events
+
     def kill(self) -> None:
         """Kills all that is inside, and what those begin meanwhile where the kernel has a word for it."""
         kill_folders(self.folders)

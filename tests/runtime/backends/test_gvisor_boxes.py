@@ -11,6 +11,7 @@ import pytest
 from box_kit import PROFILE, Bench, Guest, children, groups_of
 
 from runtime.backends.gvisor import GVisor, host_tasks
+from runtime.guest import wire
 from runtime.profile import Mode
 from runtime.settings import BrokerSettings
 
@@ -122,6 +123,21 @@ def test_a_guest_gets_as_many_processes_as_were_promised_and_an_error_for_the_ne
     with bench.guest(pids=16, memory_mib=512) as guest:
         assert 10 <= int(guest.says(forking)) <= 16
         assert guest.usage().pids_denied == 0
+
+
+def test_a_box_in_which_one_process_was_killed_for_memory_ends_whole(bench: Bench, image: Path) -> None:
+    hoarding = (
+        "import os\n"
+        "if os.fork() == 0:\n"
+        "    kept = [os.urandom(1 << 20) for _ in range(400)]\n"
+        "    os._exit(0)\n"
+        "os.wait()\n"
+        "while True: pass"
+    )
+    with bench.guest(image) as guest:
+        with pytest.raises(EOFError):
+            guest.ask(wire.Op.RUN, hoarding.encode(), seconds=60)
+        assert guest.end().oom_kills >= 1
 
 
 def test_an_end_kills_what_ignores_signals_and_what_has_left_its_session(bench: Bench, image: Path) -> None:
