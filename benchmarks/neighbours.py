@@ -12,6 +12,11 @@ the median over the pairs of the ratio of the two, less one, and the interval in
 (bootstrap over the pairs, percentiles). `nothing` compares windows without anything: what it shows is noise. The five
 sorts that are answered at once take turns in one row.
 
+On a machine that is full, any check takes its share from the others. A program costs a sandbox, and one that is
+answered at once comes every second: so at saturation the gigabyte is also compared with a program of the usual kind in
+its place (`instead of an ordinary one`), which tells what its hostility costs. The row before it shows what the check
+costs at all, and counts for the bar only in the latency.
+
 The bar is 10 % for the middle latency and for the throughput, and an answer within the limit and a second. `holds`:
 the whole interval is below the bar; `missed`: all of it is above; `open`: it cannot be told from so few pairs. Exit
 code 1 where a median is above the bar or an answer late. With `--at-once 6` six are in flight.
@@ -62,8 +67,7 @@ LEAST_PAIRS = 5
 """With fewer nothing is said of the bar."""
 QUICK = "answered at once"
 NOTHING = "nothing"
-SHORT, SHORT_WEIGHT = (NOTHING, QUICK, "1 GB printed by a program"), 0.5
-"""Rows whose windows take a second only, and so need less time for as many pairs."""
+SHORT_WEIGHT = 0.5
 FACTORS = (
     "(declare-const x (_ BitVec 64))(declare-const y (_ BitVec 64))(assert (bvugt x #x0000000000000001))"
     "(assert (bvult x #x0000000100000000))(assert (bvult y #x0000000100000000))(assert (bvugt y #x0000000000000001))"
@@ -79,6 +83,11 @@ RUNAWAY = (
 """The kernel counts to 10^20, and heartbeats do not stop it."""
 SUM, DIFFERENCE = "(x+y+z+u+v)^60", "(x-y+z-u+v)^60"
 Sort = tuple[Spec, str]
+FLOOD, INSTEAD = "1 GB printed by a program", "instead of an ordinary one"
+ORDINARY: dict[str, Sort] = {INSTEAD: (DOUBLES, "print(2 * int(input()))")}
+"""What has the place of a row's sorts in the windows that it is compared with; nothing where there is no such row."""
+SHORT = (NOTHING, QUICK, FLOOD, INSTEAD)
+"""Rows whose windows take a second only, and so need less time for as many pairs."""
 HOSTILE: dict[str, Sort] = {
     "a product without end": (
         ExpressionSpec(expected="sin(x)", variables=("x", "y", "z", "u", "v")),
@@ -97,7 +106,7 @@ HOSTILE: dict[str, Sort] = {
         LeanSpec(statement="theorem target : 2 + 2 = 5 := sorry"),
         RUNAWAY,
     ),
-    "1 GB printed by a program": (
+    FLOOD: (
         DOUBLES,
         "import sys\nfor _ in range(1024):\n    sys.stdout.write('x' * (1 << 20))\n",
     ),
@@ -229,8 +238,9 @@ class Bench:
         finally:
             sending.join()
 
-    def row(self, sorts: Sequence[Sort], seconds: float) -> Row:
-        """For so many seconds; `sorts` take turns. Without sorts nothing is compared with nothing."""
+    def row(self, sorts: Sequence[Sort], seconds: float, instead: Sort | None = None) -> Row:
+        """For so many seconds; `sorts` take turns. Without sorts nothing is compared with nothing; `instead` is what
+        has their place in the windows without them."""
         until = time.monotonic() + seconds
         turns: Iterator[Sort | None] = cycle(sorts or [None])
         row = Row([], [])
@@ -238,16 +248,19 @@ class Bench:
         while len(row.pairs) < 2 or time.monotonic() < until:
             sort, first = next(turns), len(row.pairs) % 2 == 0
             if not first:
-                before = self.without(length)
+                before = self._before(length, instead)
                 time.sleep(REST)
             held = self.without(PERIOD) if sort is None else self.held(sort, row.answered)
             length = held.seconds
             time.sleep(REST)
             if first:
-                before = self.without(length)
+                before = self._before(length, instead)
                 time.sleep(REST)
             row.pairs.append((held, before))
         return row
+
+    def _before(self, seconds: float, instead: Sort | None) -> Window:
+        return self.without(seconds) if instead is None else self.held(instead, [])
 
 
 def interval(ratios: Sequence[float]) -> tuple[float, float, float]:
@@ -263,12 +276,19 @@ def word(pairs: int, low: float, high: float) -> str:
     return "holds" if high <= BAR else "missed" if low > BAR else "open"
 
 
-def rows_of(sorts: dict[str, Sort]) -> dict[str, list[Sort]]:
+def rows_of(sorts: dict[str, Sort], load: Load) -> dict[str, list[Sort]]:
     """Those that are answered at once share a row."""
     found: dict[str, list[Sort]] = {NOTHING: []}
     for name, sort in sorts.items():
         found.setdefault(QUICK if name in AT_ONCE else name, []).append(sort)
+        if name == FLOOD and load is saturated:
+            found[INSTEAD] = [sort]
     return found
+
+
+def counts(name: str, load: Load) -> bool:
+    """Whether a row is judged: not noise, nor what a check of a program costs at all."""
+    return name != NOTHING and not (name == FLOOD and load is saturated)
 
 
 def told(row: Row, column: str, limit: float) -> dict[str, Any]:
@@ -303,10 +323,10 @@ def main() -> None:
     figures: dict[str, Any] = {"machine_load": os.getloadavg()[0], "bar": BAR, "limit": options.limit}
     missed = False
     sorts = {name: sort for name, sort in HOSTILE.items() if not options.only or options.only in name}
-    rows = rows_of(sorts)
     loads = [load for load in (steady, saturated) if options.load in (None, load.__name__)]
-    weights = {name: SHORT_WEIGHT if name in SHORT else 1.0 for name in rows}
-    seconds = options.minutes * 60 / (sum(weights.values()) * len(loads))
+    rows = {load.__name__: rows_of(sorts, load) for load in loads}
+    weights = {name: SHORT_WEIGHT if name in SHORT else 1.0 for found in rows.values() for name in found}
+    seconds = options.minutes * 60 / sum(weights[name] for found in rows.values() for name in found)
     with tempfile.TemporaryDirectory(prefix="assay-neighbours-") as place:
         folder = Path(place)
         needs_lean = any(isinstance(spec, LeanSpec) for spec, _ in sorts.values())
@@ -318,21 +338,22 @@ def main() -> None:
             programs=tools.programs(lean),
         )
         with Checker(RuntimeSettings(own=own), lean=lean) as checker:
-            for sort in [next(ordinary()), *sorts.values()]:  # what has to be made for them is made now
+            # what has to be made for them is made now
+            for sort in [next(ordinary()), *ORDINARY.values(), *sorts.values()]:
                 checker.check_many([sort], 0.5)
             for load in loads:
                 bench = Bench(checker, load, options.limit, options.at_once)
                 bench.without(PERIOD)
                 figures[load.__name__] = {}
-                for name, group in rows.items():
-                    row = bench.row(group, seconds * weights[name])
+                for name, group in rows[load.__name__].items():
+                    row = bench.row(group, seconds * weights[name], ORDINARY.get(name))
                     usual = Window(*(median(column) for column in zip(*(pair[1] for pair in row.pairs), strict=True)))
                     if name == NOTHING:
                         _head(load.__name__, usual)
                     found = told(row, "middle" if load is steady else "rate", options.limit)
                     figures[load.__name__][name] = {"without": usual._asdict(), **found}
                     _show(name, found)
-                    missed = missed or (name != NOTHING and (found["delay"] > BAR or found["late"]))
+                    missed = missed or (counts(name, load) and found["delay"] > BAR) or found["late"]
     if options.json:
         options.json.write_text(json.dumps(figures, indent=2) + "\n")
     sys.exit(1 if missed else 0)

@@ -20,9 +20,10 @@ NEEDED = ("memory", "pids", "cpu")
 MEASURED = {1: (*NEEDED, "cpuacct"), 2: NEEDED}
 """In version 1 the CPU time used is told by a controller of its own."""
 PERIOD_US = 100_000
-SHARES = {1: ("cpu.shares", "1024", "64"), 2: ("cpu.weight", "100", "6")}
-"""The file, its usual text, and the text of a group that gives way: beside one busy group it then has a sixteenth of
-what that has, and all that nobody wants (Linux, sched-design-CFS)."""
+SHARES = {1: ("cpu.shares", "1024", "32"), 2: ("cpu.weight", "100", "3")}
+"""The file, its usual text, and the text of a group that gives way: beside one busy group it then has a thirty-second
+of what that has, and all that nobody wants (Linux, sched-design-CFS). A busy group's weight is divided among the
+processors that it is busy on: with two, that is a sixteenth of one."""
 THREADS = {1: "tasks", 2: "cgroup.threads"}
 MOST_WAITS = 512
 """Threads of which it is told: an answer has to fit into a packet."""

@@ -18,7 +18,7 @@ from runtime.sessions.endings import Ending
 
 FIRST_SECONDS = 0.02
 """Without an answer, after which it is found out what the sandbox has used before: what is quick costs nothing more."""
-GIVES_WAY_SECONDS = 0.5
+GIVES_WAY_SECONDS = 0.1
 """Without an answer, after which a call's sandbox gives way to others."""
 GIVES_WAY_LIMITS = 5.0
 """So many limits of wall clock long. Then it has its share again, or a full machine would never let it come to its

@@ -32,9 +32,9 @@ READ = 1 << 20
 START_SECONDS = 90.0
 """For a broker of our own to begin, and for the program to be warm."""
 END_SECONDS = 15.0
-GIVES_WAY_SECONDS = 0.5
+GIVES_WAY_SECONDS = 0.2
 """Without an answer, after which a box gives way to others."""
-LAST_SECONDS = 1.0
+LAST_SECONDS = 0.5
 """Of the time for an answer, in which it does not: what is late has to be ended in time."""
 T = TypeVar("T")
 Question = Callable[[Connection, Callable[[T | SandboxError], None]], object]

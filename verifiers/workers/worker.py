@@ -34,10 +34,10 @@ READ = 1 << 20
 LOOK_SECONDS = 0.02
 SLOW_SECONDS = 0.1
 """After which whatever waits behind an item goes to another hand."""
-GIVES_WAY_SECONDS = 0.25
+GIVES_WAY_SECONDS = 0.1
 """Of computing, after which an item gives way to others."""
-LOWER = 10
-"""By how much its niceness grows then: beside one other process it has a tenth of a processor (sched(7))."""
+LOWER = 12
+"""By how much its niceness grows then: beside one other process it has a sixteenth of a processor (sched(7))."""
 IDLE_SHARE = 0.01
 """Of its time: who computes less does not compute, but was stopped, or waits."""
 MAX_FRAME = 4 << 20
