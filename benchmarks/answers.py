@@ -74,7 +74,7 @@ def ordinary(count: int, seed: int = 20) -> list[Row]:
     draw = random.Random(seed)
     found = []
     for number in range(count):
-        a, b, c = draw.randrange(2, 9_999), draw.randrange(2, 99), draw.randrange(2, 9)
+        a, b, c = draw.randrange(99, 9_999), draw.randrange(2, 99), draw.randrange(2, 9)  # (a,b) is never (b,a)
         kinds = [
             (str(a), str(a), str(a + 1)),
             (rf"\frac{{{a}}}{{{b}}}", f"{a * c}/{b * c}", f"{a + 1}/{b}"),
