@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from pydantic import ValidationError
 
@@ -33,7 +34,7 @@ class Word:
     inside: Meaning | None = None
     """The word in the bundle, whoever signed it."""
     checked: Meaning | None = None
-    """The latest word whose signature was checked with a key that was given."""
+    """The latest word, by the time that was signed, whose signature was checked with a key that was given."""
     unchecked: tuple[Meaning, ...] = field(default=())
     """Words whose signatures nobody could check here."""
     wordless: tuple[str, ...] = ()
@@ -46,7 +47,8 @@ def word_of(
     about: tuple[str, Spec, Sequence[JobFile]],
     people: Sequence[PublicKey],
 ) -> Word:
-    """The words in a bundle and beside it, each about exactly this question, check and files.
+    """The words in a bundle and beside it, each about exactly this question, check and files, and each of the time that
+    its person signed: when it was received is nobody's signed word. Of two of one time, the one that says no counts.
 
     Raises ValueError for a word that is none, is about something else, or is not signed by the key that it names.
     """
@@ -59,17 +61,21 @@ def word_of(
         meaning = _meaning(data)
         key = known.get(meaning.key)
         try:
-            read_word(meaning, content, key)
+            signed = read_word(meaning, content, key)
         except Refused as error:
             raise ValueError(f"the word of {meaning.person[:100]} does not hold: {error}") from error
-        read.append((meaning, key is not None))
-    checked = [meaning for meaning, signed in read if signed]
+        read.append((meaning.model_copy(update={"created": signed.made_at}), key is not None))
+    checked = [meaning for meaning, known_key in read if known_key]
     return Word(
         inside=read[0][0] if inside is not None else None,
-        checked=max(checked, key=lambda meaning: meaning.created) if checked else None,
-        unchecked=tuple(meaning for meaning, signed in read if not signed),
+        checked=max(checked, key=_later) if checked else None,
+        unchecked=tuple(meaning for meaning, known_key in read if not known_key),
         wordless=tuple(name for name in known if name not in {meaning.key for meaning, _ in read}),
     )
+
+
+def _later(meaning: Meaning) -> tuple[datetime, bool]:
+    return datetime.fromisoformat(meaning.created), meaning.verdict == "not_meant"
 
 
 def _meaning(data: bytes) -> Meaning:

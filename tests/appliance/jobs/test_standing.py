@@ -45,7 +45,9 @@ def checked(folder: Path, verdict: Verdict = VERDICT, **more) -> BundleReport:
     return check.check_bundle(folder, checker=Decided(verdict), **more)
 
 
-def word(verdict: str = "meant", *, by=ADA, question: str = QUESTION, at: str = AT) -> Meaning:
+def word(
+    verdict: str = "meant", *, by=ADA, question: str = QUESTION, at: str = AT, received: str | None = None
+) -> Meaning:
     shown = Page(question=(question,), words=("x with 7x+3=45",), first=(), looks=(), verifier="predicate 1")
     about = content_digest(question, SPEC, FILES)
     said = new_meaning(verdict, "ada", job="job-1", content=about, page=shown, nonce="0" * 32, made_at=at, hours=24)
@@ -53,7 +55,7 @@ def word(verdict: str = "meant", *, by=ADA, question: str = QUESTION, at: str = 
         verdict=verdict,
         shown=shown.digest(),
         person="ada",
-        created=at,
+        created=received or at,
         key=by.public.fingerprint,
         envelope=seal(said.payload(), MEANING, by).decode(),
     )
@@ -109,6 +111,21 @@ def test_a_word_that_was_given_later_lies_beside_and_the_latest_counts(tmp_path:
     assert report.mark != checked(folder, people=[ADA.public]).mark == "verified and validated"
     assert "does not say what was meant" in not_checked(checked(folder, later=beside))
     assert not checked(folder, later=b"{}\n").ok
+
+
+def test_of_two_words_the_one_that_was_signed_later_counts_whatever_time_is_written_beside(tmp_path: Path) -> None:
+    no = word("not_meant", at="2026-01-02T00:00:00+00:00")
+    folder = made(tmp_path / "job-1", no)
+    for at in ("2026-01-01T00:00:00+00:00", "2026-01-02T00:30:00+01:00", "2026-01-02T01:00:00+01:00"):
+        for received in ("2026-01-09T00:00:00+00:00", "2025-01-09T00:00:00+00:00", "z"):
+            yes = canonical(word(at=at, received=received).model_dump(mode="json"))
+            report = checked(folder, people=[ADA.public], later=yes)
+            assert (report.ok, report.mark) == (True, "verified, but not what was meant"), (at, received)
+            assert any("2026-01-02T00:00:00+00:00 says that it does not" in claim.by for claim in report.statement_now)
+    yes = canonical(word(at="2026-01-02T00:30:00-01:00", received="2025-01-01").model_dump(mode="json"))
+    report = checked(folder, people=[ADA.public], later=yes)
+    assert (report.ok, report.mark) == (True, "verified and validated")
+    assert any("at 2026-01-02T00:30:00-01:00" in claim.by for claim in report.statement_now)
 
 
 def test_a_bundle_that_says_more_of_itself_than_its_verdict_carries_fails(tmp_path: Path) -> None:
