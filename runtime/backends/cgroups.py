@@ -114,7 +114,9 @@ def quota(version: int, cpus: float) -> str:
     return str(share) if version == 1 else f"{share} {PERIOD_US}"
 
 
-def limit_files(version: int, *, memory_mib: int, pids: int, cpus: float) -> list[tuple[str, str, str, bool]]:
+def limit_files(
+    version: int, *, memory_mib: int, pids: int, cpus: float, together: bool = False
+) -> list[tuple[str, str, str, bool]]:
     """What to write where: controller, file, text, and whether a kernel may lack the file."""
     memory = str(memory_mib << 20)
     if version == 1:
@@ -128,7 +130,7 @@ def limit_files(version: int, *, memory_mib: int, pids: int, cpus: float) -> lis
     return [
         ("memory", "memory.max", memory, False),
         ("memory", "memory.swap.max", "0", True),
-        ("memory", "memory.oom.group", "1", True),
+        ("memory", "memory.oom.group", "1" if together else "0", True),
         ("pids", "pids.max", str(pids), False),
         ("cpu", "cpu.max", quota(version, cpus), False),
     ]
@@ -137,8 +139,11 @@ def limit_files(version: int, *, memory_mib: int, pids: int, cpus: float) -> lis
 class Group:
     """One sandbox's group, limited from its first moment."""
 
-    def __init__(self, parents: Parents, name: str, *, memory_mib: int, pids: int, cpus: float) -> None:
-        """Raises InfrastructureError when the kernel does not take a limit."""
+    def __init__(
+        self, parents: Parents, name: str, *, memory_mib: int, pids: int, cpus: float, together: bool = False
+    ) -> None:
+        """`together`: who is killed for memory is not killed alone, where the kernel knows how (`oom_events` tells it
+        where it does not). Raises InfrastructureError when the kernel does not take a limit."""
         self._version = parents.version
         self._of = {controller: folder / name for controller, folder in parents.folders.items()}
         self.folders = sorted(set(self._of.values()))
@@ -146,7 +151,7 @@ class Group:
             for folder in self.folders:
                 folder.mkdir()
             for controller, file, text, optional in limit_files(
-                parents.version, memory_mib=memory_mib, pids=pids, cpus=cpus
+                parents.version, memory_mib=memory_mib, pids=pids, cpus=cpus, together=together
             ):
                 path = self._of[controller] / file
                 if path.exists() or not optional:
@@ -256,8 +261,8 @@ class Group:
 
     def oom_events(self) -> int:
         """A descriptor, the caller's, that can be read when the group has no memory left, just before the kernel kills
-        a process of it; -1 in version 2, where `memory.oom.group` makes the kernel kill all of them (Linux, cgroup v1
-        memory controller, "OOM control"). Raises InfrastructureError when the kernel gives none."""
+        a process of it; -1 in version 2, where `memory.oom.group` can make the kernel kill all of them (Linux, cgroup
+        v1 memory controller, "OOM control"). Raises InfrastructureError when the kernel gives none."""
         if self._version == 2:
             return -1
         events = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)

@@ -2,8 +2,7 @@
 
 What always holds: `end` kills at once and answers when nothing of the box runs any more, with the kernel's last
 figures; then no process, group, folder or descriptor of it is left. What will not go is logged, stays listed, and is
-tried again by `close`. Where the kernel kills one process of a box for memory, all of it is killed: what isolates it
-may wait for that process without end (gVisor did in 1 % of such calls).
+tried again by `close`.
 """
 
 from __future__ import annotations
@@ -113,9 +112,11 @@ class HostedBox:
 class Boxes:
     """All boxes of one backend. Called, and calls back, on the reactor's thread."""
 
-    def __init__(self, site: Site, *, tasks: Callable[[int], int] = int) -> None:
-        """`tasks`: how many processes and threads of the host it takes to have so many in a guest."""
+    def __init__(self, site: Site, *, tasks: Callable[[int], int] = int, together: bool = False) -> None:
+        """`tasks`: how many processes and threads of the host it takes to have so many in a guest. `together`: where
+        the kernel kills one process of a box for memory, all of it is killed."""
         self._site = site
+        self._together = together
         self._tasks = tasks
         self._boxes: dict[str, HostedBox] = {}
         self._closed = False
@@ -132,9 +133,10 @@ class Boxes:
         group = None
         try:
             folder.mkdir()
-            group = self._site.group(name, profile, pids=self._tasks(profile.pids))
+            group = self._site.group(name, profile, pids=self._tasks(profile.pids), together=self._together)
             box = self._boxes[name] = HostedBox(name, profile, folder, group)
-            self._kill_when_starved(box)
+            if self._together:
+                self._kill_when_starved(box)
         except (OSError, SandboxError) as error:
             if name in self._boxes:
                 self._boxes.pop(name).close()

@@ -78,8 +78,9 @@ class Site:
         """The identity of a box: never used before on this host, as far as chance allows."""
         return f"{self.owner.token}-{next(self._numbers)}"
 
-    def group(self, name: str, profile: Profile, *, pids: int) -> Group:
-        """The control groups of a box, limited as its profile says, but to so many processes and threads of the host.
+    def group(self, name: str, profile: Profile, *, pids: int, together: bool) -> Group:
+        """The control groups of a box, limited as its profile says, but to so many processes and threads of the host;
+        `together` as of `Group`.
 
         Raises InfrastructureError when the kernel does not take a limit.
         """
@@ -94,6 +95,7 @@ class Site:
             memory_mib=profile.memory_mib,
             pids=pids,
             cpus=profile.cpus,
+            together=together,
         )
 
     def tools(self) -> Group:

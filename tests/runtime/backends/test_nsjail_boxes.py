@@ -52,21 +52,6 @@ def test_the_process_tier_has_its_own_filter_inside_this_one(jails: Jails) -> No
         assert guest.run("import os\nos.listdir('/')").kind == Kind.DENIED
 
 
-def test_a_jail_in_which_one_process_was_killed_for_memory_ends_whole(jails: Jails) -> None:
-    hoarding = (
-        "import os\n"
-        "if os.fork() == 0:\n"
-        "    kept = [os.urandom(1 << 20) for _ in range(400)]\n"
-        "    os._exit(0)\n"
-        "os.wait()\n"
-        "while True: pass"
-    )
-    with jails.guest(process_memory_mib=1024) as guest:
-        with pytest.raises(EOFError):
-            guest.ask(Op.RUN, hoarding.encode(), seconds=60)
-        assert guest.end().oom_kills >= 1
-
-
 def test_files_and_programs_are_served(jails: Jails) -> None:
     with jails.guest() as guest:
         assert guest.ask(Op.WRITE, wire.write_body("/work/a", b"hello", parents=False)).kind == Kind.OK

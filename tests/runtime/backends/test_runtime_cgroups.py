@@ -65,6 +65,12 @@ def test_limits_are_the_same_in_both_versions() -> None:
         assert files[cpu].startswith("50000")
 
 
+def test_all_of_a_group_goes_together_only_where_that_is_wanted() -> None:
+    for together, text in ((True, "1"), (False, "0")):
+        files = {file: text for _, file, text, _ in limit_files(2, memory_mib=64, pids=32, cpus=0.5, together=together)}
+        assert files["memory.oom.group"] == text
+
+
 def test_a_group_of_version_2_gets_every_limit_and_one_that_lacks_a_file_is_an_error(tmp_path: Path) -> None:
     """Written to plain folders, because a kernel has these files in one version only."""
     with pytest.raises(OSError, match=r"assay-x"):

@@ -102,7 +102,8 @@ def test_who_gave_way_for_long_has_its_share_again(monkeypatch: pytest.MonkeyPat
     assert told.words == ["gives way", "as usual", "end"]
 
 
-def test_a_call_that_waits_goes_on_to_the_end_of_its_wall_clock() -> None:
+def test_a_call_that_waits_goes_on_to_the_end_of_its_wall_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pacing, "GIVES_WAY_SECONDS", FOR_EVER)
     begun = time.monotonic()
     told = Told(lambda: BoxUsage(cpu_seconds=0.01, waits={1: time.monotonic() - begun}))
     used = told.wait(Pace(0.05, 0.3, 1.0))
@@ -111,7 +112,8 @@ def test_a_call_that_waits_goes_on_to_the_end_of_its_wall_clock() -> None:
     assert used.waited >= 0.2
 
 
-def test_where_nobody_says_who_waited_all_wall_clock_counts() -> None:
+def test_where_nobody_says_who_waited_all_wall_clock_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pacing, "GIVES_WAY_SECONDS", FOR_EVER)
     told = Told(lambda: InfrastructureError("it has ended"))
     assert told.wait(Pace(0.05, FOR_EVER, 1.0)) == Spent()
     assert told.words == ["end"]
