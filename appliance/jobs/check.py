@@ -167,12 +167,12 @@ def _decided(
         except SpecError as error:
             of.reasons.append(f"{SPEC}: {error}")
     reasons = of.reasons
-    if then is not None and now is not None:
-        reasons += disagreements(then, now)
-        if said is not None and spec is not None and now.passed:
+    if spec is not None and then is not None and now is not None:
+        reasons += disagreements(spec, then, now)
+        if said is not None and now.passed:
             same = made_with is not None and made_with.get("assay") == __version__
             carried = statement_of(spec, now, meaning=word.inside, files=files)
-            reasons += statement_faults(said.claims, carried, strictly=same, judged=was_judged(then))
+            reasons += statement_faults(said.claims, carried, strictly=same, judged=was_judged(spec, then))
     known = report.model_copy(
         update={
             "ok": not reasons and now is not None and now.passed,

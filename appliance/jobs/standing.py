@@ -19,7 +19,7 @@ from appliance.jobs.report import BundleReport, NotChecked
 from appliance.records import Claim, JobFile, Meaning, Standing
 from policies.envelopes import PublicKey
 from policies.refusals import Refused
-from verifiers.spec import Spec
+from verifiers.spec import ChecklistSpec, Spec
 from verifiers.verdict import Ground, Outcome, Verdict
 
 OF_THE_JUDGE = ("soft", "soft_mean", "not_judged", "because")
@@ -90,13 +90,14 @@ def _meaning(data: bytes) -> Meaning:
     return meaning
 
 
-def disagreements(then: Verdict, now: Verdict) -> list[str]:
-    """Why the stored verdict does not stand. Seconds may differ; with another version of the verifier or of its tools,
-    so may the words. A model's grades are not asked for again, and nothing rests on them."""
+def disagreements(spec: Spec, then: Verdict, now: Verdict) -> list[str]:
+    """Why the stored verdict on that check does not stand. Seconds may differ; with another version of the verifier or
+    of its tools, so may the words. A model's grades, where the check has items that a model grades, are not asked for
+    again, and nothing rests on them, nor on the score and the reason that they are a part of."""
     if now.outcome is Outcome.INFRA_ERROR:
         return [f"it could not be decided again here: {now.reason}"]
     found = []
-    judged = was_judged(then) and not was_judged(now)
+    judged = was_judged(spec, then) and not was_judged(spec, now)
     if not now.passed:
         found.append(f"the answer is not verified: {now.reason}")
     if not then.passed:
@@ -110,8 +111,9 @@ def disagreements(then: Verdict, now: Verdict) -> list[str]:
     return found
 
 
-def was_judged(verdict: Verdict) -> bool:
-    return "soft" in verdict.evidence
+def was_judged(spec: Spec, verdict: Verdict) -> bool:
+    """Whether a model's grades are in it: only a checklist with soft items has any, whatever the evidence says."""
+    return isinstance(spec, ChecklistSpec) and bool(spec.soft) and "soft" in verdict.evidence
 
 
 def same_tools(then: Verdict, now: Verdict) -> bool:
@@ -154,7 +156,8 @@ def unchecked(report: BundleReport, word: Word) -> tuple[NotChecked, ...]:
     elif now.outcome is Outcome.INFRA_ERROR:
         found.append(("the answer", f"this machine could not run the verifier again: {now.reason}"))
     if then is not None and now is not None and now.outcome is not Outcome.INFRA_ERROR:
-        if was_judged(then) and not was_judged(now):
+        spec = report.spec
+        if spec is not None and was_judged(spec, then) and not was_judged(spec, now):
             found.append(("the grades of a model judge", "they are a model's opinion, and no model is asked here"))
         if not same_tools(then, now):
             why = "another version of the verifier or of its tools: only the outcome was compared"

@@ -21,7 +21,8 @@ from appliance.jobs.statement import statement_of
 from appliance.records import Claim, JobFile, Meaning, Role, Standing
 from policies.envelopes import seal
 from policies.meaning import MEANING, Page, new_meaning
-from verifiers.spec import Spec
+from verifiers.checklists.spec import SoftItem
+from verifiers.spec import ChecklistSpec, Spec
 from verifiers.verdict import Ground, Outcome, Verdict
 
 HOSTILE = "<script>alert(1)</script>\x1b[2J\u202e</pre>&amp;"
@@ -151,16 +152,30 @@ def test_words_of_another_version_of_the_program_may_differ_but_not_what_they_cl
 
 
 def test_a_models_grades_are_not_asked_for_again_and_carry_nothing(tmp_path: Path) -> None:
-    spec, answer = KINDS["a text"]
+    hard_only, answer = KINDS["a text"]
+    assert isinstance(hard_only, ChecklistSpec)
+    tone = SoftItem(name="tone", point="The tone is friendly.")
+    spec = hard_only.model_copy(update={"items": (*hard_only.items, tone)})
     hard = VERDICT.model_copy(update={"ground": Ground.TESTED, "verifier": "checklist"})
     then = hard.model_copy(update={"score": 0.9, "reason": "graded", "evidence": {"soft": [{"grade": 0.7}]}})
     now = hard.model_copy(update={"score": 0.7, "evidence": {"not_judged": ["tone"], "because": "no judge"}})
-    assert disagreements(then, now) == []
-    assert disagreements(hard, now)  # a score that no judge explains
+    assert disagreements(spec, then, now) == []
+    assert disagreements(spec, hard, now)  # a score that no judge explains
     folder = sealed(tmp_path / "job-1", spec=spec, answer=answer, verdict=then, statement=())
     report = checked(folder, now)
     assert report.ok
     assert "the grades of a model judge" in not_checked(report)
+
+
+def test_a_check_that_no_model_grades_has_no_grades_behind_which_a_score_could_hide(tmp_path: Path) -> None:
+    hard_only, text = KINDS["a text"]
+    for number, (spec, answer) in enumerate([(SPEC, "6"), (hard_only, text)]):
+        for change in ({"score": 0.25}, {"reason": "proved by three referees"}, {"score": 1.0}):
+            then = VERDICT.model_copy(update={**change, "evidence": {"soft": []}})
+            folder = sealed(tmp_path / f"{number}-{'-'.join(change)}", spec=spec, answer=answer, verdict=then)
+            report = checked(folder)
+            assert any("the stored" in reason for reason in report.reasons), change
+            assert "the grades of a model judge" not in not_checked(report)
 
 
 def test_with_other_tools_only_the_outcome_is_compared_and_that_is_said(tmp_path: Path) -> None:
