@@ -111,6 +111,39 @@ def check(found: dict[str, bytes], public_key: bytes) -> None:
     ]
     manifest = one_form({"files": files, "schema_version": 2}) + b"\n"
     require(manifest == found["manifest.json"], "the manifest does not list these files")
+    for name, value in said(found).items():
+        require(statement["predicate"].get(name, "") == value, f"the seal says something else than the files: {name}")
+
+
+def said(found: dict[str, bytes]) -> dict[str, object]:
+    """What the seal has to say of these files: text, empty where they have none."""
+    verdict, versions, statement = (plain(found[name]) for name in ("verdict.json", "versions.json", "statement.json"))
+    weights = within(versions, "weights")
+    return {
+        "verdict": {name: text(within(verdict, name)) for name in ("outcome", "verifier", "version")},
+        "solvedBy": text(within(statement, "solved_by")),
+        "model": text(within(weights, "manifest") if isinstance(weights, dict) else weights),
+        "policy": text(within(versions, "policy")),
+        "environment": text(within(within(versions, "environment"), "digest")),
+    }
+
+
+def within(value: object, name: str) -> object:
+    return value.get(name) if isinstance(value, dict) else None
+
+
+def text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def plain(data: bytes) -> object:
+    """JSON in any form, but with no name twice and no NaN."""
+
+    def once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        require(len(dict(pairs)) == len(pairs), "a name stands twice")
+        return dict(pairs)
+
+    return json.loads(data.decode(), object_pairs_hook=once, parse_constant=lambda name: require(False, name))
 
 
 def one_form(value: object) -> bytes:

@@ -1,9 +1,10 @@
 """The seal of a bundle: a signed statement in it, about every byte of the rest. docs/bundle.md is its format.
 
 What always holds: a seal names the manifest and every file of the bundle by SHA-256, the verdict, the model, the policy
-and the key that made it; it is checked offline. With the signer's public key it says who made the bundle and that
-nothing was changed since. Without, it says that nothing was changed since somebody sealed it, and with which key. That
-the answer is right is not its matter: that is decided anew by the verifier.
+and the key that made it; what it says of the files is what stands in them; it is checked offline. With the signer's
+public key it says who made the bundle and that nothing was changed since. Without, it says that nothing was changed
+since somebody sealed it, and with which key. That the answer is right is not its matter: that is decided anew by the
+verifier.
 """
 
 from __future__ import annotations
@@ -30,17 +31,7 @@ def write_seal(folder: Path, signer: Signer, *, made_at: str) -> Path:
     if not read.intact:
         raise BundleError(f"{folder} is no whole bundle: {read.wrong[0]}", hint="Write it once more.")
     contents = _sealed(read)
-    verdict, versions, said = (strict(contents[name]) for name in (VERDICT, VERSIONS, STATEMENT))
-    weights, where = versions.get("weights"), versions.get("environment")
-    predicate = {
-        "verdict": {name: str(verdict[name]) for name in ("outcome", "verifier", "version")},
-        "solvedBy": str(said["solved_by"]),
-        "model": str(weights.get("manifest", "") if isinstance(weights, dict) else weights or ""),
-        "policy": str(versions.get("policy", "")),
-        "environment": str(where.get("digest", "") if isinstance(where, dict) else ""),
-        "madeAt": made_at,
-        "key": signer.public.line,
-    }
+    predicate = {**_said(contents), "madeAt": made_at, "key": signer.public.line}
     subjects = {name: sha256(content) for name, content in contents.items()}
     put_into(folder, SEAL, state(subjects, SEALED, predicate, signer))
     return folder / SEAL
@@ -80,7 +71,37 @@ def seal_of(read: Read, key: PublicKey | None = None) -> Attested:
         )
     if not _in_one_form(envelope, here):
         raise BundleError("the seal is not written in its one form", hint="Get the bundle once more.")
+    other = [name for name, value in _said(_sealed(read)).items() if found.predicate.get(name, "") != value]
+    if other:
+        raise BundleError(
+            f"the seal says something else than the files: {', '.join(other)}", hint="Get the bundle once more."
+        )
     return found
+
+
+def _said(contents: Mapping[str, bytes]) -> dict[str, str | dict[str, str]]:
+    """What a seal says of these files. Empty text stands for what they do not say in text. Raises BundleError for files
+    that are no JSON."""
+    try:
+        verdict, versions, statement = (strict(contents[name]) for name in (VERDICT, VERSIONS, STATEMENT))
+    except ValueError as error:
+        raise BundleError(f"a seal cannot say what is in it: {error}", hint="Get the bundle once more.") from error
+    weights = _in(versions, "weights")
+    return {
+        "verdict": {name: _text(_in(verdict, name)) for name in ("outcome", "verifier", "version")},
+        "solvedBy": _text(_in(statement, "solved_by")),
+        "model": _text(_in(weights, "manifest") if isinstance(weights, dict) else weights),
+        "policy": _text(_in(versions, "policy")),
+        "environment": _text(_in(_in(versions, "environment"), "digest")),
+    }
+
+
+def _in(value: object, name: str) -> object:
+    return value.get(name) if isinstance(value, dict) else None
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
 
 
 def _in_one_form(envelope: bytes, subjects: Mapping[str, str]) -> bool:

@@ -15,15 +15,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bundle_kit import KEY, TINY, ours, sealed, signer, tiny
+from bundle_kit import KEY, TINY, VERSIONS, ours, sealed, signer, tiny
 
 from appliance.jobs import archive
 from appliance.jobs.bundle import pack, unpack
-from appliance.jobs.format import SEAL, BundleError
+from appliance.jobs.format import SEAL, BundleError, sha256
+from appliance.jobs.format import canonical as in_one_form
 from appliance.jobs.reading import read_bundle
 from appliance.jobs.seal import SEALED, check_seal, sealed_with, write_seal
 from policies.attestation import IN_TOTO, state
 from policies.envelopes import canonical, seal, sign_too
+
+PLACE = {"environment": {"kernel": "6.8", "digest": "ac" * 32}}
 
 
 @pytest.fixture
@@ -141,6 +144,78 @@ def test_the_checkers_agree_about_what_the_keys_holder_wrote_otherwise(bundle: P
     (bundle / SEAL).write_bytes(seal(canonical(said), IN_TOTO, KEY))
     assert ours(bundle)
     assert ours(bundle, None)
+    assert tiny(bundle)
+
+
+OF_OTHER_FILES: dict[str, dict[str, object]] = {
+    "another outcome": {"verdict": {"outcome": "fail", "verifier": "predicate", "version": "1"}},
+    "another verifier": {"verdict": {"outcome": "pass", "verifier": "lean", "version": "1"}},
+    "more of the verdict": {"verdict": {"outcome": "pass", "verifier": "predicate", "version": "1", "score": "1"}},
+    "no verdict": {"verdict": None},
+    "another solver": {"solvedBy": "z3"},
+    "another model": {"model": "f" * 64},
+    "no model": {"model": ""},
+    "another policy": {"policy": "e" * 64},
+    "another environment": {"environment": "d" * 64},
+    "an environment in no text": {"environment": 0},
+}
+
+
+@pytest.mark.parametrize("change", OF_OTHER_FILES.values(), ids=OF_OTHER_FILES.keys())
+def test_a_seal_that_says_something_else_than_the_files_is_refused_by_both_checkers(
+    bundle: Path, change: dict[str, object]
+) -> None:
+    found = check_seal(bundle, KEY.public)
+    (bundle / SEAL).write_bytes(state(found.subjects, SEALED, {**found.predicate, **change}, KEY))
+    for said in (ours(bundle), ours(bundle, None), tiny(bundle)):
+        assert f"the seal says something else than the files: {next(iter(change))}" in said
+
+
+def test_a_seal_without_an_environment_is_about_files_that_name_none(bundle: Path, tmp_path: Path) -> None:
+    for folder, holds in ((bundle, True), (sealed(tmp_path / "job-2", versions={**VERSIONS, **PLACE}), False)):
+        found = check_seal(folder, KEY.public)
+        less = {name: value for name, value in found.predicate.items() if name != "environment"}
+        (folder / SEAL).write_bytes(state(found.subjects, SEALED, less, KEY))
+        assert [not ours(folder), not tiny(folder)] == [holds, holds]
+
+
+@pytest.mark.parametrize(
+    "versions",
+    [
+        {},
+        {**VERSIONS, **PLACE},
+        {**VERSIONS, "weights": None},
+        {**VERSIONS, "weights": ""},
+        {**VERSIONS, "weights": "ab" * 32},
+        {**VERSIONS, "weights": {}, "policy": 7, "environment": []},
+    ],
+)
+def test_what_versions_say_of_a_model_or_do_not_say_is_in_the_seal_for_both_checkers(
+    tmp_path: Path, versions: dict[str, object]
+) -> None:
+    folder = sealed(tmp_path / "job-1", versions=versions)
+    assert ours(folder) == tiny(folder) == ""
+
+
+@pytest.mark.parametrize(
+    "data", [b"[]\n", b"{}\n", b"7", b'{"outcome":"pass","outcome":"pass"}\n', b"NaN", b"[" * 90_000]
+)
+@pytest.mark.parametrize("name", ["verdict.json", "versions.json", "statement.json"])
+def test_files_that_say_nothing_of_what_the_seal_says_are_refused_by_both_checkers(
+    bundle: Path, name: str, data: bytes
+) -> None:
+    said = check_seal(bundle, KEY.public).predicate
+    listed = json.loads((bundle / "manifest.json").read_bytes())
+    (bundle / name).write_bytes(data)
+    for one in listed["files"]:
+        content = (bundle / one["name"]).read_bytes()
+        one.update(bytes=len(content), sha256=sha256(content))
+    (bundle / "manifest.json").write_bytes(in_one_form(listed))
+    (bundle / SEAL).unlink()
+    subjects = {file.relative_to(bundle).as_posix(): sha256(file.read_bytes()) for file in files_of(bundle)}
+    (bundle / SEAL).write_bytes(state(subjects, SEALED, said, KEY))
+    assert read_bundle(bundle).intact
+    assert ours(bundle)
     assert tiny(bundle)
 
 
