@@ -96,7 +96,7 @@ def evidence_of(
         ),
         words=tuple(
             Word(person=approval.person, verdict=approval.verdict, decision=approval.decision, at=approval.created)
-            for approval in sorted(approvals, key=lambda approval: approval.created)
+            for approval in sorted(approvals, key=lambda one: (one.created, one.verdict == "reject"))
             if approval.candidate == candidate.weights
         ),
         other_policies=tuple(

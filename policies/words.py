@@ -2,13 +2,13 @@
 
 What always holds: a word counts only for the very decision that was shown, about that candidate, under the policy in
 force, once, until it expires, and only with the signature of a person's valid key. It is checked when it is given, and
-again whenever a decision rests on it. Pure: the time comes in, with the latest time that was ever on record, so that a
-clock that was set back brings nothing to life again.
+again whenever a decision rests on it: a record of a word says what was signed, or it counts for nothing. Pure: the time
+comes in, with the latest time that was ever on record, so that a clock that was set back brings nothing to life again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Literal
@@ -62,6 +62,19 @@ class Question:
     """Names of persons who may speak; `*` for everybody in the register."""
 
 
+@dataclass(frozen=True)
+class OnRecord:
+    """What a record says about the word in its envelope. Anybody who can write the database could have written it."""
+
+    verdict: str
+    person: str
+    candidate: str
+    decision: str
+    nonce: str
+    key: str
+    """Fingerprint."""
+
+
 def new_word(question: Question, person: str, *, nonce: str, made_at: str, hours: float | None = None) -> SignedWord:
     """A word to be signed; it lives as long as the policy allows, or `hours`. Raises ValueError for a bad name."""
     until = _moment(made_at) + timedelta(hours=question.valid_hours if hours is None else hours)
@@ -78,15 +91,28 @@ def new_word(question: Question, person: str, *, nonce: str, made_at: str, hours
 
 
 def accepted(
-    envelope: bytes, question: Question, register: Register, *, used: Collection[str], now: str, latest: str
+    envelope: bytes,
+    question: Question,
+    register: Register,
+    *,
+    used: Collection[str],
+    spoken: Mapping[str, str] | None = None,
+    now: str,
+    latest: str,
 ) -> tuple[SignedWord, KnownKey]:
     """The word in the envelope and the key that signed it, when it counts. Raises Refused with the reason's name.
 
-    `used` are the nonces of the words on record, `latest` the latest time on record; times are UTC in ISO 8601.
+    `used` are the nonces of the words on record, `spoken` when each person made their last word about the candidate,
+    `latest` the latest time on record; times are UTC in ISO 8601.
     """
     word, key = signed_word(envelope, register)
-    if word.nonce in used:
-        raise Refused(Refusal.REPLAYED, "this word was given before", hint="sign a new one on what you are shown now")
+    last = (spoken or {}).get(word.person)
+    if word.nonce in used or (last is not None and _moment(word.made_at) < _moment(last)):
+        raise Refused(
+            Refusal.REPLAYED,
+            "this word was given before, or is older than the person's last one about this candidate",
+            hint="sign a new one on what you are shown now",
+        )
     if word.candidate != question.candidate:
         raise Refused(
             Refusal.CANDIDATE,
@@ -109,12 +135,7 @@ def accepted(
             f"there is a newer decision about {word.candidate[:12]} than the one you were shown",
             hint="look at it, then say your word again",
         )
-    if EVERYBODY not in question.who and word.person not in question.who:
-        raise Refused(
-            Refusal.NOT_NAMED,
-            f"the policy does not name {word.person} among those who may approve",
-            hint="approval.who in the policy file names them",
-        )
+    _require_named(word, question.who)
     require_timely(word.made_at, word.expires_at, valid_hours=question.valid_hours, now=now, latest=latest)
     return word, key
 
@@ -128,7 +149,7 @@ def signed_word(envelope: bytes, register: Register, *, also_revoked: bool = Fal
     try:
         word = SignedWord.model_validate(payload_of(read))
         made, until = _moment(word.made_at), _moment(word.expires_at)
-    except (ValidationError, ValueError) as error:
+    except (ValidationError, ValueError, OverflowError) as error:
         raise Refused(Refusal.SHAPE, "what is signed is no word on a candidate", hint="use `assay model`") from error
     if until <= made:
         raise Refused(Refusal.EXPIRED, "it expires before it was made", hint="sign a new one")
@@ -141,17 +162,44 @@ def signed_word(envelope: bytes, register: Register, *, also_revoked: bool = Fal
     return word, key
 
 
-def still_counts(envelope: bytes, register: Register, *, at: str) -> bool:
-    """Whether a word on record counts for a decision made at that time: an approval while its key is valid and it has
-    not expired; a rejection stands until its person says otherwise."""
-    try:
-        word, _ = signed_word(envelope, register, also_revoked=True)
-        if word.verdict == "reject":
-            return True
-        signed_word(envelope, register)
-    except Refused:
-        return False
-    return _moment(at) <= _moment(word.expires_at)
+def word_on_record(
+    envelope: bytes, told: OnRecord, register: Register, *, who: Sequence[str]
+) -> tuple[SignedWord, KnownKey]:
+    """The word behind a record of it, and its key, which may have been revoked since.
+
+    Raises Refused with the reason's name where it was not signed as it must be, or the record says anything else.
+    """
+    word, key = signed_word(envelope, register, also_revoked=True)
+    for name, said, recorded in (
+        (Refusal.CANDIDATE, word.candidate, told.candidate),
+        (Refusal.DECISION, word.verdict, told.verdict),
+        (Refusal.DECISION, word.decision, told.decision),
+        (Refusal.PERSON, word.person, told.person),
+        (Refusal.PERSON, key.fingerprint, told.key),
+        (Refusal.REPLAYED, word.nonce, told.nonce),
+    ):
+        if said != recorded:
+            raise Refused(
+                name,
+                f"the word on record is told as {recorded!r}, and what was signed is {said!r}",
+                hint="somebody wrote into the database: say your word again, on what you are shown now",
+            )
+    _require_named(word, who)
+    return word, key
+
+
+def still_counts(word: SignedWord, key: KnownKey, *, at: str) -> bool:
+    """Whether a word on record counts for a decision made at that time: an approval while its key is valid, from when
+    it was made until it expires; a rejection stands until its person says otherwise."""
+    if word.verdict == "reject":
+        return True
+    made, until, then = _moment(word.made_at), _moment(word.expires_at), _moment(at)
+    return key.valid and made - then <= SLACK and then <= until
+
+
+def in_utc(moment: str) -> str:
+    """The time in one form, so that times compare as text."""
+    return _moment(moment).isoformat(timespec="microseconds")
 
 
 def require_clock(*, now: str, latest: str) -> None:
@@ -183,6 +231,15 @@ def require_timely(made_at: str, expires_at: str, *, valid_hours: float, now: st
         raise Refused(Refusal.EXPIRED, f"it was valid until {expires_at}", hint="look again, and sign a new one")
 
 
+def _require_named(word: SignedWord, who: Sequence[str]) -> None:
+    if EVERYBODY not in who and word.person not in who:
+        raise Refused(
+            Refusal.NOT_NAMED,
+            f"the policy does not name {word.person} among those who may approve",
+            hint="approval.who in the policy file names them",
+        )
+
+
 def _moment(text: str) -> datetime:
     moment = datetime.fromisoformat(text)
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -73,7 +73,7 @@ class Governance:
                 who=rules.who,
             )
             known = self._ledger.approvals(candidate=digest)
-            word, key = self._trust.hear(envelope, question, {one.nonce for one in known if one.nonce})
+            word, key = self._trust.hear(envelope, question, known)
             if verdict == "approve":
                 if digest == in_service:
                     raise RefusedByPolicyError(f"{digest[:12]} is in service already", hint="nothing has to be done")
@@ -100,8 +100,9 @@ class Governance:
 
     def settle(self) -> None:
         """Carries out a decision to promote the candidate that has not been: the policy asked for nobody's approval, or
-        the daemon was killed between a decision and its effect. It is made anew first, from the evidence and the signed
-        words: a decision on record is no reason by itself. What forbids it is put on record."""
+        the daemon was killed between a decision and its effect. It is made anew first, as of now, from the evidence and
+        the signed words: a decision on record is no reason by itself, and an approval may have expired since. What
+        forbids it is put on record."""
         with self._lock:
             self._canaries.settle()
             self._canaries.next_step()
@@ -113,7 +114,7 @@ class Governance:
                 return
             decision = decisions[0]
             try:
-                anew = self._decide(self._evaluation(decision), decisions, in_service, decision.made_at)
+                anew = self._decide(self._evaluation(decision), decisions, in_service, self._trust.as_of())
                 aliases_on_promotion(anew, in_service=in_service)
                 self._check_folder(decision.candidate)
             except (PromotionError, CheckpointError, NotThereError) as error:

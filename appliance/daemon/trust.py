@@ -14,7 +14,8 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from pydantic import JsonValue
@@ -33,7 +34,7 @@ from policies.meaning import Asked, SignedMeaning, accepted_meaning
 from policies.policy import Policy, PolicyError, earlier_version, read_content
 from policies.refusals import Refused
 from policies.register import KnownKey, Register
-from policies.words import Question, SignedWord, accepted, still_counts
+from policies.words import OnRecord, Question, SignedWord, accepted, in_utc, still_counts, word_on_record
 
 FIRST_USE, SIGNED = "policy.first_use", "policy.signed"
 ADMITTED, REVOKED = "key.admitted", "key.revoked"
@@ -97,10 +98,24 @@ class Trust:
             return changed
 
     # words
-    def hear(self, envelope: bytes, question: Question, used: Collection[str]) -> tuple[SignedWord, KnownKey]:
-        """The word, when it counts. Raises RefusedByPolicyError with the reason's name, which is logged."""
+    def hear(self, envelope: bytes, question: Question, known: Sequence[Approval]) -> tuple[SignedWord, KnownKey]:
+        """The word, when it counts; `known` are those on record about the candidate. Raises RefusedByPolicyError with
+        the reason's name, which is logged."""
+        spoken: dict[str, str] = {}
+        for one in known:
+            with suppress(Refused):
+                word, _ = self._behind(one)
+                spoken[word.person] = max(spoken.get(word.person, ""), in_utc(word.made_at))
         try:
-            return accepted(envelope, question, self.register, used=used, now=self._now(), latest=self._audit.latest)
+            return accepted(
+                envelope,
+                question,
+                self.register,
+                used={one.nonce for one in known},
+                spoken=spoken,
+                now=self._now(),
+                latest=self._audit.latest,
+            )
         except Refused as error:
             raise self._refused("word.refused", error, envelope, candidate=question.candidate) from error
 
@@ -116,8 +131,22 @@ class Trust:
             raise self._refused("meaning.refused", error, envelope, job=asked.job) from error
 
     def counting(self, approvals: Iterable[Approval], *, at: str) -> list[Approval]:
-        """Of words on record, those whose signature is a valid key's now and which had not expired then."""
-        return [one for one in approvals if still_counts(one.envelope.encode(), self.register, at=at)]
+        """Of words on record, those that say what was signed, by a key that is valid now, and that had not expired
+        then; each with the time that was signed. A record that says anything else is in the log, with its name."""
+        found = []
+        for one in approvals:
+            try:
+                word, key = self._behind(one)
+            except Refused as error:
+                self._refused("word.refused", error, one.envelope.encode(), candidate=one.candidate, told=one.person)
+                continue
+            if still_counts(word, key, at=at):
+                found.append(one.model_copy(update={"created": in_utc(word.made_at)}))
+        return found
+
+    def as_of(self) -> str:
+        """The time to decide as of: now, or the latest time on record where the clock shows less."""
+        return max(in_utc(self._now()), in_utc(self._audit.latest))
 
     def log(self, kind: str, **what: str) -> None:
         """An entry of the audit log. Raises AuditError: what it is about must then not happen."""
@@ -214,6 +243,18 @@ class Trust:
             out.flush()
             os.fsync(out.fileno())
         beside.replace(path)
+
+    def _behind(self, one: Approval) -> tuple[SignedWord, KnownKey]:
+        told = OnRecord(
+            verdict=one.verdict,
+            person=one.person,
+            candidate=one.candidate,
+            decision=one.decision,
+            nonce=one.nonce,
+            key=one.key,
+        )
+        who = self.policy.promotion.approval.who
+        return word_on_record(one.envelope.encode(), told, self.register, who=who)
 
     def _replay(self, envelope: str, people: int, number: int) -> None:
         try:

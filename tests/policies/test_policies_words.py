@@ -12,17 +12,36 @@ from signing_kit import LATER, NOW, QUESTION, admission, digest, register_of, re
 from policies.envelopes import PublicKey, canonical, opened, seal, sign_too
 from policies.refusals import Refusal, Refused
 from policies.register import KEY
-from policies.words import WORD, accepted, new_word, still_counts
+from policies.words import WORD, OnRecord, accepted, new_word, signed_word, still_counts, word_on_record
 
 REGISTER = register_of("ada", "bob")
 
 
-def refusal(envelope: bytes, *, register=REGISTER, question=QUESTION, used=(), now=NOW, latest=NOW) -> Refusal:
+def refusal(
+    envelope: bytes, *, register=REGISTER, question=QUESTION, used=(), spoken=None, now=NOW, latest=NOW
+) -> Refusal:
     with pytest.raises(Refused) as met:
-        accepted(envelope, question, register, used=used, now=now, latest=latest)
+        accepted(envelope, question, register, used=used, spoken=spoken, now=now, latest=latest)
     assert met.value.hint
     assert str(met.value).startswith(f"{met.value.name.value}: ")
     return met.value.name
+
+
+def counts(envelope: bytes, register=REGISTER, *, at: str) -> bool:
+    return still_counts(*signed_word(envelope, register, also_revoked=True), at=at)
+
+
+def told(**other: str) -> OnRecord:
+    """As a record tells the word that `word()` gives."""
+    sound = OnRecord(
+        verdict="approve",
+        person="ada",
+        candidate=digest("candidate"),
+        decision=digest("decision"),
+        nonce="0" * 32,
+        key=signer("ada").public.fingerprint,
+    )
+    return replace(sound, **other)
 
 
 def test_a_word_of_a_person_on_what_was_shown_counts() -> None:
@@ -41,10 +60,10 @@ def test_a_key_that_nobody_admitted_has_no_word() -> None:
 
 
 def test_a_revoked_key_has_no_word_and_what_it_said_before_counts_no_longer() -> None:
-    assert still_counts(word(), REGISTER, at=NOW)
+    assert counts(word(), at=NOW)
     later = REGISTER.after(revocation("ada", "bob"), people=1)
     assert refusal(word(), register=later) is Refusal.REVOKED
-    assert not still_counts(word(), later, at=NOW)
+    assert not counts(word(), later, at=NOW)
 
 
 def test_nobody_speaks_in_anothers_name() -> None:
@@ -76,11 +95,56 @@ def test_a_word_is_given_once() -> None:
     assert refusal(word(nonce="7" * 32), used=("7" * 32,)) is Refusal.REPLAYED
 
 
+def test_a_word_that_is_older_than_the_persons_last_one_is_refused() -> None:
+    assert refusal(word(), spoken={"ada": LATER}) is Refusal.REPLAYED
+    for spoken in ({"ada": NOW}, {"bob": LATER}):
+        accepted(word(), QUESTION, REGISTER, used=(), spoken=spoken, now=NOW, latest=NOW)
+
+
+def test_a_record_of_a_word_says_what_was_signed() -> None:
+    said, key = word_on_record(word(), told(), REGISTER, who=("*",))
+    assert (said.person, key.person) == ("ada", "ada")
+
+
+@pytest.mark.parametrize(
+    ("other", "name"),
+    [
+        ({"candidate": digest("other")}, Refusal.CANDIDATE),
+        ({"decision": digest("other")}, Refusal.DECISION),
+        ({"verdict": "reject"}, Refusal.DECISION),
+        ({"person": "bob"}, Refusal.PERSON),
+        ({"key": signer("bob").public.fingerprint}, Refusal.PERSON),
+        ({"nonce": "1" * 32}, Refusal.REPLAYED),
+    ],
+)
+def test_a_record_that_says_anything_else_than_what_was_signed_is_refused_by_name(other, name: Refusal) -> None:
+    with pytest.raises(Refused) as met:
+        word_on_record(word(), told(**other), REGISTER, who=("*",))
+    assert met.value.name is name
+
+
+def test_a_word_on_record_of_a_person_whom_the_policy_does_not_name_is_refused() -> None:
+    with pytest.raises(Refused) as met:
+        word_on_record(word(), told(), REGISTER, who=("bob",))
+    assert met.value.name is Refusal.NOT_NAMED
+
+
+def test_a_word_on_record_does_not_count_before_it_was_made() -> None:
+    assert not counts(word(made_at=LATER), at=NOW)
+
+
+def test_a_time_beyond_every_calendar_is_none() -> None:
+    made = new_word(QUESTION, "ada", nonce="0" * 32, made_at="0001-01-01T00:00:00+00:00")
+    early = made.model_copy(update={"made_at": "0001-01-01T00:00:00+23:00"})
+    assert refusal(seal(early.payload(), WORD, signer("ada"))) is Refusal.SHAPE
+
+
 def test_a_word_expires() -> None:
     short = word(hours=0.5)
     accepted(short, QUESTION, REGISTER, used=(), now=NOW, latest=NOW)
     assert refusal(short, now=LATER, latest=NOW) is Refusal.EXPIRED
-    assert not still_counts(short, REGISTER, at=LATER)
+    assert counts(short, at=NOW)
+    assert not counts(short, at=LATER)
 
 
 def test_setting_the_clock_back_brings_no_word_back_to_life() -> None:

@@ -142,6 +142,60 @@ def test_a_word_that_was_written_into_the_ledger_does_not_count(core) -> None:
     assert "promotion.refused" in [entry.kind for entry in core.ledger.audit.entries()]
 
 
+def test_an_approval_that_is_written_anew_after_its_persons_rejection_does_not_count(data, clock) -> None:
+    """The order of a person's words is that of the times which were signed, whatever a record says."""
+    data.mkdir()
+    (data / "policy.toml").write_bytes(PACKAGED.replace(b"people = 1 ", b"people = 2 "))
+    with Core(Settings(data=data), now=clock) as core:
+        candidate = put_night(core)
+        admit(core, "ada", "bob")
+        with pytest.raises(RefusedByPolicyError, match="1 of 2 people"):
+            approve(core, candidate)
+        (given,) = core.ledger.approvals(candidate=candidate)
+        clock.now = "2026-01-02T04:14:05.000+00:00"
+        reject(core, candidate)
+        clock.now = "2026-01-02T04:24:05.000+00:00"
+        core.ledger.put_approval(given.model_copy(update={"created": clock.now}))
+        with pytest.raises(RefusedByPolicyError, match="rejected by ada"):
+            approve(core, candidate, "bob")
+
+
+def test_an_approval_that_expired_before_it_was_carried_out_has_no_effect(data, clock, monkeypatch) -> None:
+    """The daemon was killed after the decision to promote and before the alias moved."""
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with Core(Settings(data=data), now=clock) as core:
+        candidate = put_night(core)
+        admit(core, "ada")
+        monkeypatch.setattr(core.governance, "_put_into_service", killed)
+        with pytest.raises(KeyboardInterrupt):
+            core.approve(candidate, word(core, newest(core, candidate), hours=1.0))
+        assert newest(core, candidate).outcome is DecisionOutcome.PROMOTE
+    for now in ("2026-01-02T05:24:05.000+00:00", NOW):
+        clock.now = now
+        with Core(Settings(data=data), now=clock) as core:
+            assert core.ledger.alias("champion") != candidate
+            refused = [one for one in core.ledger.audit.entries() if one.kind == "promotion.refused"]
+            assert "0 of 1 people approved" in str(refused[-1].what["message"])
+
+
+def test_an_approval_that_still_counts_is_carried_out_after_a_kill(data, clock, monkeypatch) -> None:
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with Core(Settings(data=data), now=clock) as core:
+        candidate = put_night(core)
+        admit(core, "ada")
+        monkeypatch.setattr(core.governance, "_put_into_service", killed)
+        with pytest.raises(KeyboardInterrupt):
+            core.approve(candidate, word(core, newest(core, candidate), hours=1.0))
+    clock.now = "2026-01-02T04:34:05.000+00:00"
+    with Core(Settings(data=data), now=clock) as core:
+        assert core.ledger.alias("champion") == candidate
+
+
 # the log
 def test_everything_that_decides_is_in_the_log_in_its_order(core) -> None:
     candidate = core.governance.digest_of("candidate")

@@ -24,7 +24,7 @@ from appliance.daemon.core import Core
 from appliance.daemon.errors import BrokenError, RefusedByPolicyError
 from appliance.learning.errors import CheckpointError
 from appliance.places import in_force_file
-from appliance.records import Ended, Judged, Purpose, Rollout
+from appliance.records import Approval, Ended, Judged, Purpose, Rollout
 from appliance.worker.gather import hacks_of, unsolvable
 from curriculum.registry import make_task
 from policies.decision import DecisionOutcome
@@ -151,6 +151,50 @@ def replayed_approval(place: Place) -> None:
     refused(place, candidate, said)
 
 
+def written_into_the_ledger(place: Place, content: bytes, envelope: bytes, person: str = "ada") -> None:
+    """By somebody who can write the database and has no key: that the person approves, and that it was decided on."""
+    candidate = place.candidate(content)
+    decision = newest(place.core, candidate)
+    said = json.loads(base64.b64decode(json.loads(envelope)["payload"])) if envelope else {"nonce": ""}
+    row = Approval(
+        decision=decision.digest(),
+        candidate=candidate,
+        verdict="approve",
+        person=person,
+        created=place.clock.now,
+        key=signer(person).public.fingerprint,
+        nonce=said["nonce"],
+        envelope=envelope.decode(),
+    )
+    place.core.ledger.put_approval(row)
+    promoted = {"id": f"forged-{candidate[:6]}", "outcome": DecisionOutcome.PROMOTE}
+    place.core.ledger.put_decision(decision.model_copy(update=promoted))
+
+
+def record_without_a_signature(place: Place) -> None:
+    written_into_the_ledger(place, b"unsigned", b"")
+
+
+def record_over_a_word_on_another_model(place: Place) -> None:
+    other = newest(place.core, place.candidate(b"approved of"))
+    written_into_the_ledger(place, b"not approved of", word(place.core, other))
+
+
+def record_over_a_rejection_of_another_model(place: Place) -> None:
+    other = newest(place.core, place.candidate(b"rejected"))
+    written_into_the_ledger(place, b"wanted", word(place.core, other, verdict="reject"))
+
+
+def record_that_turns_a_rejection_round(place: Place) -> None:
+    decision = newest(place.core, place.candidate(b"turned round"))
+    written_into_the_ledger(place, b"turned round", word(place.core, decision, verdict="reject"))
+
+
+def record_in_anothers_name(place: Place) -> None:
+    decision = newest(place.core, place.candidate(b"in his name"))
+    written_into_the_ledger(place, b"in his name", word(place.core, decision, "ada"), person="bob")
+
+
 def approval_after_rollback(place: Place) -> None:
     """The same digest, a new word, and no new evaluation."""
     candidate = place.candidate(b"once more")
@@ -220,6 +264,11 @@ TABLE: tuple[tuple[Hack, str, str], ...] = (
     (approval_by_a_stranger, "word.refused", "unknown key"),
     (edited_approval, "word.refused", "signature"),
     (replayed_approval, "word.refused", "replayed"),
+    (record_without_a_signature, "word.refused", "not a signed statement"),
+    (record_over_a_word_on_another_model, "word.refused", "another candidate"),
+    (record_over_a_rejection_of_another_model, "word.refused", "another candidate"),
+    (record_that_turns_a_rejection_round, "word.refused", "another decision"),
+    (record_in_anothers_name, "word.refused", "another person"),
     (approval_after_rollback, "decision", "service: rollback by ada: it is rude"),
     (approval_by_the_trainer, "word.refused", "a machine's key"),
     (expired_approval, "word.refused", "expired"),
