@@ -85,8 +85,9 @@ class Reactor:
         return timer
 
     def watch(self, descriptor: int, events: int, callback: Callback) -> None:
-        """From a callback only; `events` is of `selectors`, 0 stops watching. After `stop` nothing is watched."""
-        if self._stopped:
+        """From a callback only; `events` is of `selectors`, 0 stops watching. After `stop` nothing is watched, and what
+        is closed already (a negative number) never."""
+        if self._stopped or descriptor < 0:
             return
         known = descriptor in self._selector.get_map()
         if not events:

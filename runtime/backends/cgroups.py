@@ -99,7 +99,13 @@ def find_parents(mountinfo: str, membership: str, name: str) -> Parents:
                 missing = set(NEEDED) - set(control.read_text().split())
                 if missing:
                     control.write_text(" ".join(f"+{controller}" for controller in sorted(missing)))
-            Group(parents, name, memory_mib=64, pids=16, cpus=1.0).remove()
+            trial = Group(parents, name, memory_mib=64, pids=16, cpus=1.0, together=True)
+            try:
+                events = trial.oom_events()
+                if events >= 0:
+                    os.close(events)
+            finally:
+                trial.remove()
         except (OSError, InfrastructureError) as error:
             reasons.append(str(error))
             continue
@@ -130,7 +136,7 @@ def limit_files(
     return [
         ("memory", "memory.max", memory, False),
         ("memory", "memory.swap.max", "0", True),
-        ("memory", "memory.oom.group", "1" if together else "0", True),
+        ("memory", "memory.oom.group", "1" if together else "0", not together),
         ("pids", "pids.max", str(pids), False),
         ("cpu", "cpu.max", quota(version, cpus), False),
     ]

@@ -38,6 +38,8 @@ FLAGS = ("--network=none", "--platform=systrap", "--overlay2=none", "--ignore-cg
 START_SECONDS = 20.0
 CHECKPOINT_SECONDS = 60.0
 LOWER_SECONDS = 10.0
+OVERDRAWN = 1.05
+"""Limits of memory, without cached files: a box that has more than this after a checkpoint has used its room."""
 IMAGE_HINT = "A fresh sandbox may still work; forget this snapshot."
 FREEZE_HINT = "Free disk space where snapshots are kept."
 NO_IMAGES = RefusedError("a program of the host is not frozen", hint="Snapshots are of the guests' Python.")
@@ -158,7 +160,7 @@ class GVisor:
 
     def usage(self, box: Box, *, waits: bool = False) -> BoxUsage:
         assert isinstance(box, HostedBox)
-        return box.group.usage(waits=waits)
+        return box.usage(waits=waits)
 
     def give_way(self, box: Box, others_first: bool) -> None:
         assert isinstance(box, HostedBox)
@@ -180,7 +182,8 @@ class GVisor:
         return ensure_root(self._settings.root_dir, self._settings.python, self._settings.packages).resolve()
 
     def _take_room_back(self, box: HostedBox, done: Callable[[], None]) -> None:
-        """A box that cannot go back to its own limit is ended: its image lies in memory, not on a disk."""
+        """A box that cannot go back to its own limit is killed for memory: it used the room for itself, or its image
+        lies in memory and not on a disk. Who holds the box sees it end as by itself, and ends it."""
 
         def lower() -> None:
             deadline = time.monotonic() + LOWER_SECONDS
@@ -188,7 +191,8 @@ class GVisor:
                 try:
                     box.group.limit_memory(box.profile.memory_mib)
                 except InfrastructureError:
-                    if time.monotonic() > deadline:
+                    too_much = box.group.usage().memory_mib > OVERDRAWN * box.profile.memory_mib
+                    if too_much or time.monotonic() > deadline:
                         raise
                     time.sleep(0.2)
                 else:
@@ -197,8 +201,9 @@ class GVisor:
         def lowered(finished: Future[None]) -> None:
             problem = finished.exception()
             if problem is not None and box.ending is None:
-                log.error("sandbox %s is ended, its memory cannot be limited again: %s", box.id, problem)
-                self._boxes.end(box, lambda _: None)
+                log.error("sandbox %s is killed, its memory cannot be limited again: %s", box.id, problem)
+                box.overdrawn = True
+                box.kill()
             done()
 
         if box.ending is None:
@@ -233,7 +238,7 @@ class GVisor:
                     box.group.limit_cpus(box.profile.cpus)
             except InfrastructureError as error:
                 code, problem = code or 126, str(error)
-                self._boxes.end(box, lambda _: None)
+                box.kill()
             finished(code, problem)
 
         if box.profile.cpus < self._cores:

@@ -61,6 +61,8 @@ class HostedBox:
         self.requests, self.replies, self._complaints = made[1], made[2], made[4]
         self.oom_events = -1
         """Can be read when there is no memory left; -1 where the kernel kills all of the box itself."""
+        self.overdrawn = False
+        """It was killed for memory by us and not by the kernel; its figures count that as one more."""
         for descriptor in (self.requests, self.replies, self._complaints):
             os.set_blocking(descriptor, False)
 
@@ -84,6 +86,11 @@ class HostedBox:
             self.group.give_way(False)
             self.group.limit_cpus(float(os.cpu_count() or 1))
 
+    def usage(self, *, waits: bool = False) -> BoxUsage:
+        """What its groups have counted."""
+        found = self.group.usage(waits=waits)
+        return found.model_copy(update={"oom_kills": found.oom_kills + 1}) if self.overdrawn else found
+
     def close(self) -> None:
         """Closes its descriptors; what was said stays known."""
         self.complaint()
@@ -102,7 +109,7 @@ class HostedBox:
         while self.group.members() and time.monotonic() < deadline:
             time.sleep(0.001)
             self.group.kill()
-        last = self.group.usage()
+        last = self.usage()
         self.group.remove()
         with contextlib.suppress(FileNotFoundError):
             shutil.rmtree(self.folder)

@@ -106,8 +106,8 @@ class Reaper:
 
     def _round(self) -> None:
         if not self._closed:
-            self.adopt()
             self._reactor.after(ROUND_SECONDS, self._round)
+            self.adopt()
 
     def _look(self, program: Program) -> None:
         code = program.process.poll()

@@ -14,6 +14,7 @@ import pytest
 from box_kit import PROFILE, Bench, Guest
 
 from runtime.backends import gvisor
+from runtime.backends.cgroups import Group
 from runtime.backends.gvisor import GVisor
 from runtime.errors import InfrastructureError
 from runtime.settings import BrokerSettings
@@ -91,6 +92,27 @@ def test_a_frozen_box_is_under_its_own_limit_again_before_whoever_waits_for_that
         for n in range(3):
             guest.freeze(tmp_path / str(n), settled=True)
             assert limit(guest) == 128
+
+
+def test_a_box_that_cannot_go_back_to_its_limit_is_killed_for_memory_and_is_its_holder_s_to_end(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lowering = Group.limit_memory
+
+    def limit_memory(self: Group, memory_mib: int) -> None:
+        if memory_mib == 128:
+            raise InfrastructureError("it is busy")
+        lowering(self, memory_mib)
+
+    monkeypatch.setattr(Group, "limit_memory", limit_memory)
+    monkeypatch.setattr(gvisor, "LOWER_SECONDS", 0.0)
+    with bench.guest(memory_mib=128) as guest:
+        guest.freeze(tmp_path / "image")
+        with pytest.raises(EOFError):
+            guest.next(seconds=60)
+        assert guest.box.replies >= 0
+        assert guest.usage().oom_kills == 1
+        assert guest.end().oom_kills == 1
 
 
 DAMAGES = {

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
-from broker_kit import JAIL, Desk, call, child_broker, opened, profile, python, result
+from broker_kit import JAIL, Desk, call, child_broker, hear, opened, profile, python, result
 from conftest import Settings
 
+from runtime.backends.backend import Cause
 from runtime.broker import manifest
 from runtime.errors import BadRequestError, InfrastructureError, LimitError, RefusedError
 from runtime.guest.wire import Kind, Op
@@ -104,6 +106,23 @@ def test_a_sandbox_that_ends_while_it_is_frozen_answers_with_an_error(desk: Desk
     desk.end(handle)
     assert isinstance(taking.result(60), InfrastructureError | Kept)
     desk.until(lambda figures: figures["boxes_ending"] == 0)
+
+
+def test_a_sandbox_that_keeps_the_room_of_its_image_ends_and_the_others_clocks_go_on(make_settings: Settings) -> None:
+    """Its image lies in memory here, so the kernel goes on counting it to the sandbox."""
+    with (
+        tempfile.TemporaryDirectory(dir="/dev/shm") as memory,
+        Desk.own(make_settings(ready=0).model_copy(update={"snapshot_dir": Path(memory) / "kept"})) as desk,
+    ):
+        handle = opened(desk.launch(profile(memory_mib=96)))
+        python(handle, "kept = bytearray(50 << 20)\nkept[::4096] = b'x' * len(kept[::4096])")
+        desk.snapshot(handle)
+        with pytest.raises(EOFError):
+            hear(handle, b"")
+        assert desk.end(handle).cause is Cause.MEMORY
+        later = opened(desk.launch(profile(life_seconds=1.0)))
+        desk.until(lambda figures: figures["boxes_held"] == 0)
+        assert desk.end(later).cause is Cause.EXPIRED
 
 
 def test_a_backend_without_snapshots_says_so(desk: Desk) -> None:
