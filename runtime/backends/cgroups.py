@@ -23,7 +23,7 @@ PERIOD_US = 100_000
 SHARES = {1: ("cpu.shares", "1024", "32"), 2: ("cpu.weight", "100", "3")}
 """The file, its usual text, and the text of a group that gives way: beside one busy group it then has a thirty-second
 of what that has, and all that nobody wants (Linux, sched-design-CFS). A busy group's weight is divided among the
-processors that it is busy on: with two, that is a sixteenth of one."""
+processors that it is busy on: beside one that is busy on two, it has a sixteenth of one."""
 THREADS = {1: "tasks", 2: "cgroup.threads"}
 MOST_WAITS = 512
 """Threads of which it is told: an answer has to fit into a packet."""

@@ -34,8 +34,11 @@ START_SECONDS = 90.0
 END_SECONDS = 15.0
 GIVES_WAY_SECONDS = 0.2
 """Without an answer, after which a box gives way to others."""
+GIVES_WAY_UNTIL = 10.0
+"""Without an answer, after which it has its share again: what is hard and right must come to its end on a machine that
+is busy for long, and a clock that is longer than this was given by somebody who means it."""
 LAST_SECONDS = 0.5
-"""Of the time for an answer, in which it does not: what is late has to be ended in time."""
+"""Of the time for an answer, in which it has its share, too: what is late has to be ended in time."""
 T = TypeVar("T")
 Question = Callable[[Connection, Callable[[T | SandboxError], None]], object]
 
@@ -66,11 +69,11 @@ class Box:
 
     def ask(self, message: dict[str, Any], seconds: float) -> dict[str, Any]:
         """Sends one message and waits for one. Raises BoxLost; then the box has to be killed. What takes long gives way
-        to other boxes meanwhile."""
+        to other boxes for a while."""
         begun = time.monotonic()
         deadline = begun + seconds
         self.send(message, deadline)
-        patient, last = begun + GIVES_WAY_SECONDS, deadline - LAST_SECONDS
+        patient, last = begun + GIVES_WAY_SECONDS, min(begun + GIVES_WAY_UNTIL, deadline - LAST_SECONDS)
         if patient < last and not _wait(self._replies, select.POLLIN, patient):
             self.give_way(True)
             try:

@@ -67,6 +67,7 @@ def weight_of(name: str) -> Path:
 
 def test_a_box_gives_way_while_it_is_silent_and_no_longer(boxes: ToolBoxes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(boxes_module, "GIVES_WAY_SECONDS", 0.1)
+    monkeypatch.setattr(boxes_module, "GIVES_WAY_UNTIL", 600.0)
     box = boxes.box("patient", memory_mib=64)
     weight = weight_of(box.id)
     usual = int(weight.read_text())
@@ -82,6 +83,24 @@ def test_a_box_gives_way_while_it_is_silent_and_no_longer(boxes: ToolBoxes, monk
         assert time.monotonic() < deadline
         time.sleep(0.01)
     assert box.ask({"do": "answer"}, 60) == {}
+    box.kill()
+
+
+def test_a_box_that_is_silent_for_long_has_its_share_again(boxes: ToolBoxes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(boxes_module, "GIVES_WAY_SECONDS", 0.05)
+    monkeypatch.setattr(boxes_module, "GIVES_WAY_UNTIL", 0.1)
+    box = boxes.box("patient", memory_mib=64)
+    told: list[bool] = []
+    monkeypatch.setattr(box, "give_way", told.append)
+    asking = threading.Thread(target=box.ask, args=({"do": "wait"}, 600.0))
+    asking.start()
+    deadline = time.monotonic() + 120
+    while told != [True, False]:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert asking.is_alive()
+    box.send({"do": "go on"}, deadline)
+    asking.join()
     box.kill()
 
 
