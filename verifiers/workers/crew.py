@@ -15,6 +15,7 @@ the submission. Items around a lost one keep their verdicts, or are given to oth
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import struct
@@ -199,7 +200,8 @@ class Crew:
         for hand in self._hands.values():
             items = list(hand.items.values())
             if items and (hand.slow or out_of_memory):
-                self._lost(items[0], "died", 0.0, why)
+                took = max(0.0, time.monotonic() - hand.heard)
+                self._lost(items[0], "died", 0.0, why, took=took)
                 items = items[1:]
             self._pass_on(items, why)
         self._waiting.back(list(self._again))
@@ -266,6 +268,9 @@ class Crew:
         verdict: Verdict | None = None
         if answer["kind"] == "verdict":
             verdict = Verdict.model_validate({**answer["verdict"], "isolation": self._channel.isolation})
+        took = float(answer["seconds"]) if answer["kind"] in ("memory", "recursion") else 0.0
+        if not 0 <= took < math.inf:
+            raise ValueError("no time takes so long")
         del hand.items[answer["index"]]
         hand.answered += 1
         match answer["kind"]:
@@ -276,10 +281,10 @@ class Crew:
                 hand.items.clear()
                 self._end(hand)
                 self._pass_on(others, "its hand ran out of memory")
-                self._lost(item, "memory", 0.0, "out of memory", fresh=hand.answered == 1)
+                self._lost(item, "memory", 0.0, "out of memory", took=took, fresh=hand.answered == 1)
             case "recursion":
                 reason = "too deeply nested to decide"
-                item.job.settle(item, self._held(failed(item, Ground.MEMORY, reason, 0.0)))
+                item.job.settle(item, self._held(failed(item, Ground.MEMORY, reason, took)))
             case "bad_spec":
                 item.job.settle(item, self._held(unusable(item, str(answer["reason"]), str(answer["hint"]))))
             case _:
@@ -309,19 +314,20 @@ class Crew:
             elif kind == "died" and status == -signal.SIGKILL and self._channel.out_of_memory() > self._oom:
                 self._oom = self._channel.out_of_memory()
                 kind = "memory"
-            self._lost(item, kind, float(ended["cpu"]), why, fresh=hand.answered == 0)
+            self._lost(item, kind, float(ended["cpu"]), why, took=float(ended["took"]), fresh=hand.answered == 0)
         self._pass_on(others, why)
 
     # who is to blame
 
-    def _lost(self, item: Item, kind: str, cpu: float, why: str, *, fresh: bool = False) -> None:
+    def _lost(self, item: Item, kind: str, cpu: float, why: str, *, took: float, fresh: bool = False) -> None:
+        """`took`: since its hand began with it."""
         seconds = item.job.seconds
         own = kind == "cpu" or (kind == "memory" and (fresh or item.attempts))
         if own or (kind == "timeout" and cpu >= BUSY_SHARE * seconds):
-            item.job.settle(item, self._held(self._too_expensive(item, kind)))
+            item.job.settle(item, self._held(self._too_expensive(item, kind, took)))
         elif item.attempts:
             text = f"no verdict after two attempts: {'no answer in time' if kind in ('timeout', 'asked') else why}"
-            item.job.settle(item, self._held(broken(item, text, seconds)))
+            item.job.settle(item, self._held(broken(item, text, took)))
         else:
             item.attempts += 1
             if kind == "memory":
@@ -339,11 +345,10 @@ class Crew:
                 item.job.settle(item, self._held(broken(item, f"no verdict: {why}, again and again")))
         self._waiting.back(back)
 
-    def _too_expensive(self, item: Item, kind: str) -> Verdict:
-        seconds = item.job.seconds
+    def _too_expensive(self, item: Item, kind: str, took: float) -> Verdict:
         if kind == "memory":
-            return failed(item, Ground.MEMORY, f"too expensive to decide within {self._memory_mib} MiB", seconds)
-        return failed(item, Ground.TIMEOUT, f"too expensive to decide within {seconds:g} s", seconds)
+            return failed(item, Ground.MEMORY, f"too expensive to decide within {self._memory_mib} MiB", took)
+        return failed(item, Ground.TIMEOUT, f"too expensive to decide within {item.job.seconds:g} s", took)
 
     def _held(self, verdict: Verdict) -> Verdict:
         return verdict.model_copy(update={"isolation": self._channel.isolation})

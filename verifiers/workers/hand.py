@@ -51,7 +51,7 @@ def judge(index: int, spec: str, submission: str, way: str = "", seconds: float 
     except MemoryError:
         raise  # what it holds is freed first: `serve` tells it
     except RecursionError:
-        return encode({"index": index, "kind": "recursion"})
+        return encode({"index": index, "kind": "recursion", "seconds": time.perf_counter() - started})
     except Exception as error:  # noqa: BLE001 - a verifier that breaks is our fault and is reported as such
         reason = f"the verifier broke: {type(error).__name__}: {ascii(str(error))[1:-1]}"[:300]
         return encode({"index": index, "kind": "broken", "reason": reason})
@@ -136,7 +136,8 @@ def serve(requests: int, replies: Replies, progress: Progress) -> None:
                 try:
                     replies.add(judge(index, spec, submission, batch.get("way", ""), batch["seconds"]))
                 except MemoryError:
-                    replies.add(encode({"index": index, "kind": "memory"}))
+                    took = time.monotonic() - progress.since
+                    replies.add(encode({"index": index, "kind": "memory", "seconds": took}))
             progress.rest()
             replies.flush()
 

@@ -232,6 +232,7 @@ class Zygote:
 
     def _tell_end(self, hand: Hand, status: int) -> None:
         item = hand.progress.item
+        took = max(0.0, time.monotonic() - hand.progress.since) if item != NONE else 0.0
         if hand.why == "died" and item != NONE:
             hand.cpu = 0.0
         with contextlib.suppress(KeyError):
@@ -241,7 +242,7 @@ class Zygote:
             del self._by_descriptor[descriptor]
             os.close(descriptor)
         del self._hands[hand.number]
-        ended = {"why": hand.why, "status": status, "item": item, "cpu": hand.cpu}
+        ended = {"why": hand.why, "status": status, "item": item, "cpu": hand.cpu, "took": took}
         hand.progress.close()
         self._say(hand.number, Kind.ENDED, json.dumps(ended).encode())
 

@@ -13,6 +13,7 @@ from verifiers.spec import AnswerSpec, IntegerSpec
 from verifiers.verdict import Outcome
 from verifiers.workers.crew import PASSED_ON, Crew, CrewLost
 from verifiers.workers.frames import HEADER, encode
+from verifiers.workers.hand import OUT_OF_MEMORY
 from verifiers.workers.jobs import Item, Job, Waiting
 from verifiers.workers.lines import CLOCK, Kind, Lines, pack
 
@@ -87,8 +88,8 @@ def load(crew: Crew, pipes: Pipes, place: int) -> None:
     hear(crew, pipes, pack(0, Kind.LOADED, bytes([place])))
 
 
-def ended(why: str, status: int, item: int, cpu: float = 0.0) -> bytes:
-    return json.dumps({"why": why, "status": status, "item": item, "cpu": cpu}).encode()
+def ended(why: str, status: int, item: int, cpu: float = 0.0, took: float = 0.0) -> bytes:
+    return json.dumps({"why": why, "status": status, "item": item, "cpu": cpu, "took": took}).encode()
 
 
 def test_answers_settle_their_items_and_strange_indices_nothing(pipes: Pipes) -> None:
@@ -107,6 +108,8 @@ NONSENSE = {
     "a list": encode([1]),
     "no kind": encode({"index": 0}),
     "a verdict that is none": encode({"index": 0, "kind": "verdict", "verdict": {"outcome": "pass"}}),
+    "out of memory before it began": encode({"index": 0, "kind": "memory", "seconds": -1}),
+    "out of memory at no time": encode({"index": 0, "kind": "memory"}),
     "more than one": encode({"index": 0, "kind": "verdict", "verdict": {**PASSING, "score": 7}}),
     "a tower of brackets": HEADER.pack(200_000) + b"[" * 200_000,
 }  # fmt: skip
@@ -171,3 +174,20 @@ def test_a_time_out_is_its_own_only_if_it_computed(pipes: Pipes) -> None:
             ((again, _, _),) = pipes.given()
             hear(crew, pipes, pack(again, Kind.ENDED, ended("timeout", -9, 0, cpu)))
             assert job.verdicts[0].outcome is Outcome.INFRA_ERROR
+
+
+def test_a_verdict_on_what_took_too_much_says_how_long_it_took(pipes: Pipes) -> None:
+    """And not how long it might have taken."""
+    endings = {
+        "out of time": pack(1, Kind.ENDED, ended("timeout", -9, 0, cpu=4.0, took=5.125)),
+        "killed for its memory": pack(1, Kind.ENDED, ended("died", OUT_OF_MEMORY, 0, took=0.25)),
+        "out of memory": pack(1, Kind.SAID, encode({"index": 0, "kind": "memory", "seconds": 0.5})),
+        "too deep": pack(1, Kind.SAID, encode({"index": 0, "kind": "recursion", "seconds": 0.75})),
+    }
+    took = {}
+    for what, said in endings.items():
+        crew, job = crew_with(pipes, "1")
+        hear(crew, pipes, said)
+        assert job.verdicts[0].outcome is Outcome.FAIL
+        took[what] = job.verdicts[0].seconds
+    assert took == {"out of time": 5.125, "killed for its memory": 0.25, "out of memory": 0.5, "too deep": 0.75}

@@ -128,6 +128,7 @@ def test_what_never_ends_is_killed_in_time_and_fails_while_its_neighbours_are_ju
     assert [verdict.outcome for verdict in verdicts] == [Outcome.PASS, Outcome.FAIL, Outcome.PASS]
     assert verdicts[1].reason == "too expensive to decide within 1 s"
     assert verdicts[1].ground is Ground.TIMEOUT
+    assert verdicts[1].seconds >= 1
     assert verdicts[1].isolation == service.isolation
 
 
@@ -159,6 +160,7 @@ def test_what_eats_memory_fails_and_the_machine_does_not_notice() -> None:
         assert verdict.outcome is Outcome.FAIL
         assert verdict.ground is Ground.MEMORY
         assert verdict.reason == "too expensive to decide within 160 MiB"
+        assert 0 < verdict.seconds < 60
         assert service.verify(SIX, "6", seconds=60).passed
 
 
