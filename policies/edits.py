@@ -1,8 +1,8 @@
 """An edit of the policy file, as persons sign it. Pure.
 
 What always holds: an edit names the policy that it replaces and its place in the order of edits, so an old edit that is
-shown again has no effect; it takes as many persons as the policy that is in force asks for an approval, or all that
-there are when they are fewer, so that nobody lowers that number alone.
+shown again has no effect; it takes as many persons as the policy that is in force asks for an approval, or all when
+fewer were ever known, so that nobody lowers that number alone, not by revoking another's key either.
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
 What always holds: a key belongs to one person, for ever; the machine's own keys (the daemon's, the trainer's) are never
 a person's; a key is admitted by itself, which shows that its owner holds it, and by as many persons as the policy asks
-for an approval, or by all that there are when they are fewer; a revoked key never comes back. Pure: the statements come
-from the audit log, in its order.
+for an approval, or by all when fewer were ever known; a revoked key never comes back. Everybody who was ever known is
+counted, whether or not their key was revoked since, so that nobody lowers the number by revoking another's key. Pure:
+the statements come from the audit log, in its order.
 
 Trust on first use: while nobody is known, the first key is admitted on its own word. Whoever can reach the control
 socket before the owner does could be that first person; `assay key ls` shows who it was.
@@ -97,15 +98,17 @@ class Register:
         return keys
 
     def require_persons(self, keys: tuple[KnownKey, ...], people: int) -> tuple[str, ...]:
-        """The names behind these keys. Raises Refused when they are fewer than `people`, or than there are."""
+        """The names behind these keys. Raises Refused when they are fewer than `people`, or than were ever known."""
         names = tuple(dict.fromkeys(key.person for key in keys))
-        needed = min(people, len(self.persons))
-        if len(names) < max(needed, 1):
-            raise Refused(
-                Refusal.SIGNERS,
-                f"{len(names)} of {max(needed, 1)} people signed",
-                hint="have another person run the same command on the file that was written",
-            )
+        needed = max(min(people, len({key.person for key in self.keys})), 1)
+        if len(names) < needed:
+            hint = "have another person run the same command on the file that was written"
+            if len(self.persons) < needed:
+                hint = (
+                    f"{len(self.persons)} of those ever known have a valid key, which is not enough: `assay audit renew` "
+                    "begins a log in which nobody is known yet"
+                )
+            raise Refused(Refusal.SIGNERS, f"{len(names)} of {needed} people signed", hint=hint)
         return names
 
     def after(self, envelope: bytes, *, people: int) -> Register:

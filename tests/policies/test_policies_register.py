@@ -45,6 +45,32 @@ def test_where_two_people_must_approve_one_alone_admits_nobody() -> None:
     assert "eve" in register.after(admission("eve", "ada", "bob"), people=2).persons
 
 
+def test_revoking_anothers_key_leaves_as_many_people_to_be_asked() -> None:
+    left = register_of("ada", "bob").after(revocation("bob", "ada"), people=2)
+    assert refused(left, admission("eve", "ada"), people=2) is Refusal.SIGNERS
+    with pytest.raises(Refused, match="too few people: 1 of 2") as met:
+        accept(edit(3, "ada"), people=2, register=left)
+    assert "assay audit renew" in met.value.hint
+    assert accept(edit(3, "ada"), people=1, register=left) == ("ada",)
+
+
+def test_who_is_left_admits_another_while_they_are_enough() -> None:
+    left = register_of("ada", "bob", "eve").after(revocation("bob", "ada"), people=2)
+    assert refused(left, admission("dan", "ada"), people=2) is Refusal.SIGNERS
+    assert left.after(admission("dan", "ada", "eve"), people=2).persons == ("ada", "dan", "eve")
+
+
+def test_a_new_key_of_a_person_whose_key_was_revoked_is_not_another_person() -> None:
+    left = register_of("ada", "bob", "eve").after(revocation("bob", "ada"), people=2)
+    again = left.after(admission("bob", "ada", "eve", key="bob.two"), people=2)
+    assert again.persons == ("ada", "bob", "eve")
+    assert accept(edit(3, "ada", "bob.two", "eve"), people=4, register=again) == ("ada", "bob", "eve")
+
+
+def test_while_one_person_is_all_that_ever_was_that_one_suffices() -> None:
+    assert register_of("ada").after(admission("bob", "ada"), people=2).persons == ("ada", "bob")
+
+
 def test_two_keys_of_one_person_are_one_person() -> None:
     register = register_of("ada", "bob").after(admission("ada", "ada", key="second"), people=1)
     assert refused(register, admission("eve", "ada", "second"), people=2) is Refusal.SIGNERS
@@ -96,9 +122,9 @@ def edit(number: int, *by: str, replaces: str = "old", new: str = "new") -> byte
     return envelope
 
 
-def accept(envelope: bytes, *, people: int = 1) -> tuple[str, ...]:
-    register = register_of("ada", "bob")
-    return accepted_edit(envelope, register, number=3, in_force=digest("old"), digest=digest("new"), people=people)[1]
+def accept(envelope: bytes, *, people: int = 1, register: Register | None = None) -> tuple[str, ...]:
+    known = register_of("ada", "bob") if register is None else register
+    return accepted_edit(envelope, known, number=3, in_force=digest("old"), digest=digest("new"), people=people)[1]
 
 
 def test_an_edit_of_the_policy_takes_as_many_people_as_the_policy_in_force_asks_for() -> None:

@@ -339,6 +339,25 @@ def test_one_person_does_not_lower_the_number_of_people_that_it_takes(data, cloc
         assert core.policy.promotion.approval.people == 1
 
 
+def test_one_person_does_not_become_two_by_revoking_anothers_key(data, clock) -> None:
+    """Whoever revokes the other's key admits nobody in the other's place, and signs no edit of the policy alone."""
+    data.mkdir()
+    (data / "policy.toml").write_bytes(PACKAGED.replace(b"people = 1 ", b"people = 2 "))
+    with Core(Settings(data=data), now=clock) as core:
+        candidate = put_night(core)
+        admit(core, "ada", "bob")
+        with pytest.raises(RefusedByPolicyError, match="1 of 2 people"):
+            approve(core, candidate)
+        core.change_key(revocation("bob", "ada"))
+        with pytest.raises(RefusedByPolicyError, match="too few people: 1 of 2"):
+            core.change_key(admission("eve", "ada"))
+        assert refused(core, word(core, newest(core, candidate), "eve"), candidate) == "unknown key"
+        with pytest.raises(RefusedByPolicyError, match="too few people: 1 of 2"):
+            core.change_policy(PACKAGED, sign(core, PACKAGED, "ada"))
+        assert refusals(core) == ["too few people", "unknown key", "too few people"]
+        assert core.ledger.alias("champion") != candidate
+
+
 def test_a_policy_in_force_that_somebody_exchanged_is_put_right_and_said(data, clock) -> None:
     with Core(Settings(data=data), now=clock) as core:
         first = core.policy.digest
