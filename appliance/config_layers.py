@@ -7,13 +7,14 @@ that it stands in and the key that was probably meant.
 from __future__ import annotations
 
 import difflib
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
+
+from policies.toml_files import MOST_BYTES, TomlError, beginning, read_toml
 
 PREFIX = "ASSAY_"
 INSTALLER = frozenset({"ASSAY_PYTHON", "ASSAY_TORCH_INDEX", "ASSAY_RUNSC_URL"})
@@ -49,10 +50,13 @@ class Layer:
 def file_layer(path: Path) -> Layer:
     """A TOML file; empty when there is none. Raises ConfigError when it cannot be read."""
     try:
-        return Layer(str(path), tomllib.loads(path.read_text(encoding="utf-8")))
+        content = beginning(path, MOST_BYTES)
+        if len(content) > MOST_BYTES:
+            raise ConfigError(f"{path} is larger than {MOST_BYTES} bytes", hint="`assay config show` lists all keys")
+        return Layer(str(path), read_toml(content.decode()))
     except (FileNotFoundError, NotADirectoryError):
         return Layer(str(path), {})
-    except tomllib.TOMLDecodeError as error:
+    except TomlError as error:
         raise ConfigError(
             f"{path} is not TOML: {error}", hint="correct that line; text needs quotes, sections are [in brackets]"
         ) from error

@@ -7,7 +7,6 @@ force is exactly what a person reads. Nothing is merged from elsewhere, and no v
 from __future__ import annotations
 
 import hashlib
-import tomllib
 from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
@@ -15,6 +14,7 @@ from typing import Any, Literal
 from pydantic import PrivateAttr, ValidationError
 
 from policies.rules import DataRules, JobRules, PromotionRules, ResourceRules, SandboxRules, Section, ServiceRules
+from policies.toml_files import MOST_BYTES, TomlError, beginning, read_toml
 
 DEFAULT = "default_policy.toml"
 """The packaged policy, in force where a data folder has none of its own."""
@@ -60,7 +60,7 @@ class Policy(Section):
 def earlier_version(content: bytes) -> int | None:
     """Of a file of a version that is not read any more: which; None for every other file."""
     try:
-        written = tomllib.loads(content.decode()).get("version")
+        written = read_toml(content.decode()).get("version")
     except ValueError:
         return None
     return written if type(written) is int and written in UPGRADES else None
@@ -72,26 +72,37 @@ def load(path: Path | None = None) -> Policy:
 
 
 def read_content(path: Path | None = None) -> tuple[bytes, str]:
-    """The bytes of that file, or of the packaged one, and what messages call it. Raises PolicyError."""
+    """The bytes of that file, or of the packaged one, and what messages call it. Raises PolicyError, also for what is
+    no regular file, or too large."""
     if path is None:
         return resources.files("policies").joinpath(DEFAULT).read_bytes(), f"packaged {DEFAULT}"
     try:
-        return path.read_bytes(), str(path)
+        content = beginning(path, MOST_BYTES)
     except OSError as error:
         raise PolicyError(
             f"{path}: {error.strerror or error}",
             hint="check the path and its permissions; without a file of your own the packaged policy is in force",
         ) from error
+    _require_small(content, str(path))
+    return content, str(path)
+
+
+def _require_small(content: bytes, name: str) -> None:
+    if len(content) > MOST_BYTES:
+        raise PolicyError(
+            f"{name}: larger than {MOST_BYTES} bytes", hint=f"begin with a copy of the packaged {DEFAULT}"
+        )
 
 
 def parse(content: bytes, name: str) -> Policy:
     """The policy in these bytes; `name` is what messages call the file. Raises PolicyError."""
+    _require_small(content, name)
     try:
         text = content.decode()
-        data = tomllib.loads(text)
+        data = read_toml(text)
     except UnicodeDecodeError as error:
         raise PolicyError(f"{name}: not UTF-8 at byte {error.start}", hint="save the file as UTF-8") from error
-    except tomllib.TOMLDecodeError as error:
+    except TomlError as error:
         raise PolicyError(f"{name}: {error}", hint="correct the TOML at that place") from error
     written = earlier_version(content)
     if written is not None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from policies.toml_files import TomlError, read_toml
 
 if TYPE_CHECKING:
     from appliance.errors import AssayError
@@ -121,8 +122,8 @@ def fields_of(file: Path | None, kind: str) -> dict[str, Any]:
     if kind in ("program", "checklist"):
         return _dumped(_spec_in(file, kind))
     try:
-        fields = tomllib.loads(text_of(str(file), "--spec").removeprefix(BYTE_ORDER_MARK))
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        fields = read_toml(text_of(str(file), "--spec").removeprefix(BYTE_ORDER_MARK))
+    except TomlError as error:
         raise usage(f"{file} is not TOML: {error}", 'write lines like: form = "equal"') from error
     found = fields.pop("kind", kind)
     if found != kind:

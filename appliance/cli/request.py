@@ -14,7 +14,6 @@ The keys of a file are the names of the flags; any other is an error. Exactly on
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -29,6 +28,7 @@ from appliance.cli.request_errors import RequestError
 from appliance.cli.request_files import JobContents, program_of, spec_in, text_in
 from appliance.cli.request_times import deadline_of
 from appliance.client import SPEC, ExactSpec, ExpressionSpec, IntegerSpec, PredicateSpec, Spec, SubmitJob
+from policies.toml_files import TomlError, read_toml
 
 MAX_FILE_BYTES = 1_000_000
 WORDS = {
@@ -195,10 +195,10 @@ def read_request(content: bytes, name: str) -> JobRequest:
 def table_of(content: bytes, name: str) -> dict[str, Any]:
     """Raises RequestError for what is no TOML."""
     try:
-        return tomllib.loads(content.decode("utf-8-sig"))
+        return read_toml(content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise RequestError(f"{name} is not UTF-8 text: {error.reason}", hint="save it as UTF-8") from error
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except TomlError as error:
         raise RequestError(f"{name} is not TOML: {error}", hint='write lines like: question = "..."') from error
 
 

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from appliance.cli.request_errors import RequestError
 from appliance.client import Spec
 from appliance.records import MAX_JOB_BYTES, MAX_JOB_FILE_BYTES, MAX_JOB_FILES, JobFile
+from policies.toml_files import beginning
 from verifiers.errors import SpecError
 from verifiers.spec import SPEC
 
@@ -84,8 +85,7 @@ class JobContents:
 
 def _read(path: Path, option: str, most: int) -> bytes:
     try:
-        with path.open("rb") as stream:
-            content = stream.read(most + 1)
+        content = beginning(path, most)
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or "that is no name of a file"
         raise RequestError(f"{path}: {why}", hint=f"{option} names a file that can be read") from error

@@ -136,10 +136,10 @@ def _prepared(file: Path | None, flags: dict[str, Any]) -> Prepared:
 
 def _content(file: Path) -> bytes:
     from appliance.cli.request import MAX_FILE_BYTES, RequestError
+    from policies.toml_files import beginning
 
     try:
-        with file.open("rb") as stream:
-            return stream.read(MAX_FILE_BYTES + 1)
+        return beginning(file, MAX_FILE_BYTES)
     except OSError as error:
         raise RequestError(f"{file}: {error.strerror}", hint="name a TOML file that can be read") from error
 

@@ -184,6 +184,24 @@ def test_a_file_that_is_no_text_or_no_file_is_reported(places: Places) -> None:
     assert "cannot be read" in str(places.error())
 
 
+@pytest.mark.parametrize("text", ["threads = " + "[" * 50_000, f"threads = {'9' * 5_000}"])
+def test_a_file_that_no_reader_can_hold_is_refused_with_its_name(places: Places, text: str) -> None:
+    (places.etc / "config.toml").write_text(text)
+    assert f"{places.etc / 'config.toml'} is not TOML" in str(places.error())
+
+
+def test_a_file_without_an_end_is_refused_and_not_waited_for(places: Places) -> None:
+    file = places.etc / "config.toml"
+    os.mkfifo(file)
+    assert "no regular file" in str(places.error())
+    file.unlink()
+    file.symlink_to("/dev/zero")
+    assert "no regular file" in str(places.error())
+    file.unlink()
+    file.write_bytes(b"#" * ((1 << 20) + 1))
+    assert "larger than 1048576 bytes" in str(places.error())
+
+
 def test_variables_that_contradict_each_other_are_reported(places: Places) -> None:
     places.environ |= {"ASSAY_SANDBOX": "x", "ASSAY_SANDBOX__PIDS": "64"}
     assert "ASSAY_SANDBOX" in str(places.error())

@@ -42,7 +42,7 @@ def spec_of_toml(text: str) -> ProgramSpec:
         raise SpecError(f"the file has more than {MOST_CHARS} characters")
     try:
         found = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise SpecError(f"not TOML: {error}", hint='Write lines like: function = "median"') from error
     return spec_of_table(found)
 

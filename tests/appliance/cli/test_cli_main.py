@@ -178,3 +178,19 @@ def test_who_wants_no_more_of_the_output_ends_the_command_with_a_code_of_its_own
     finally:
         os.close(writing)
     assert (told.returncode, told.stderr) == (141, b"")
+
+
+def test_a_file_that_nobody_can_read_ends_with_the_code_of_usage_and_is_never_waited_for(tmp_path: Path) -> None:
+    deep, long, pipe = (tmp_path / name for name in ("deep.toml", "long.toml", "pipe"))
+    deep.write_text("a = " + "[" * 50_000)
+    long.write_text(f"version = {'9' * 5_000}\n")
+    os.mkfifo(pipe)
+    for command, file in [("policy check", deep), ("policy check", pipe), ("submit", long), ("submit", pipe)]:
+        ended = run(tmp_path, *command.split(), str(file))
+        assert ended.returncode == ExitCode.USAGE, ended.stderr
+        assert f"assay: {file}" in ended.stderr
+        assert "unexpected" not in ended.stderr
+    for kind in ("code", "smt"):
+        ended = run(tmp_path, "check", kind, "--spec", str(long), "--submission", str(deep))
+        assert ended.returncode == ExitCode.USAGE, ended.stderr
+        assert "TOML" in ended.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import unicodedata
 from datetime import datetime, timedelta, timezone
@@ -79,6 +80,8 @@ def test_the_keys_of_a_file_are_the_names_of_the_flags() -> None:
         b'question = "q"\nattempts = 0\n',
         b'question = "q"\n[spec]\nkind = "vibes"\n',
         b"#" * 1_000_001,
+        b'question = "q"\nexpect = ' + b"[" * 50_000,
+        b'question = "q"\nexpect = ' + b"9" * 5_000,
     ],
 )
 def test_a_file_that_is_no_job_is_refused_with_its_name(content) -> None:
@@ -141,6 +144,9 @@ def test_what_is_no_deadline_or_has_passed_is_refused(given) -> None:
         ({"question": "q", "expect": "1", "file": ("large.csv",)}, "larger than 8 MiB"),
         ({"checklist": "not.toml"}, "not TOML"),
         ({"claim": "not.toml"}, "not.toml"),
+        ({"spec": "long.toml", "question": "q"}, "too many digits"),
+        ({"spec": "pipe", "question": "q"}, "no regular file"),
+        ({"question": "q", "expect": "1", "file": ("pipe",)}, "no regular file"),
     ],
 )
 def test_files_that_cannot_be_used_are_named(tmp_path, fields, message) -> None:
@@ -148,6 +154,8 @@ def test_files_that_cannot_be_used_are_named(tmp_path, fields, message) -> None:
     for name in ("a b.csv", "x.csv", "sub/x.csv"):
         (tmp_path / name).write_text("1")
     (tmp_path / "not.toml").write_text("(((")
+    (tmp_path / "long.toml").write_text(f'function = "f"\nlimit = {"9" * 5_000}\n')
+    os.mkfifo(tmp_path / "pipe")
     (tmp_path / "tests.toml").write_text(
         'function = "f"\n[[examples]]\narguments = [1]\nexpected = 2\n[[examples]]\narguments = [2]\nexpected = 3\n'
     )

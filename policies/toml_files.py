@@ -1,0 +1,49 @@
+"""Reading what people write as TOML.
+
+What always holds: only a regular file is read, without waiting for a pipe or a device, and no more of it than was asked
+for; a text that cannot be read is told with a TomlError, whatever is wrong with it.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import tomllib
+from pathlib import Path
+from typing import Any
+
+MOST_BYTES = 1 << 20
+"""Of a file that a person writes by hand."""
+
+
+class TomlError(ValueError):
+    """A text is no TOML, or holds what is not read; the message says where, or what."""
+
+
+def beginning(path: Path, most: int) -> bytes:
+    """A regular file as far as `most` bytes and one: more than `most` is a file that is too large.
+
+    Raises OSError, also for what is no regular file.
+    """
+    with open(path, "rb", opener=_without_waiting) as source:
+        mode = os.fstat(source.fileno()).st_mode
+        if not stat.S_ISREG(mode):
+            raise OSError(errno.EINVAL, "it is no regular file", str(path))
+        return source.read(most + 1)
+
+
+def _without_waiting(name: str, flags: int) -> int:
+    return os.open(name, flags | os.O_NONBLOCK)
+
+
+def read_toml(text: str) -> dict[str, Any]:
+    """Raises TomlError."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise TomlError(str(error)) from error
+    except RecursionError:
+        raise TomlError("nested too deeply") from None
+    except ValueError as error:
+        raise TomlError("a number has too many digits") from error

@@ -1,0 +1,63 @@
+"""What people write as TOML is read or refused, and never waited for."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from policies.policy import MOST_BYTES, PolicyError, earlier_version, load, parse
+from policies.toml_files import TomlError, beginning, read_toml
+
+UNREADABLE = {
+    "nested deeply": "a = " + "[" * 50_000,
+    "tables nested deeply": "a = " + "{ a = " * 50_000,
+    "a long number": f"version = {'9' * 5_000}",
+    "a long number behind an earlier version": f"version = 3\nb = {'9' * 5_000}",
+    "no TOML": "a = = 3",
+    "a day that does not exist": "a = 2026-02-30",
+}
+
+
+@pytest.mark.parametrize("text", UNREADABLE.values(), ids=UNREADABLE.keys())
+def test_a_text_that_cannot_be_read_is_refused_as_toml_and_as_a_policy(text: str) -> None:
+    with pytest.raises(TomlError) as caught:
+        read_toml(text)
+    assert "set_int_max_str_digits" not in str(caught.value)
+    with pytest.raises(PolicyError, match=r"policy\.toml: ") as refused:
+        parse(text.encode(), "policy.toml")
+    assert refused.value.hint
+    assert earlier_version(text.encode()) is None
+
+
+@given(st.text(max_size=200))
+def test_whatever_the_text_it_is_a_table_or_refused(text: str) -> None:
+    with suppress(TomlError):
+        assert isinstance(read_toml(text), dict)
+
+
+def test_a_policy_is_a_regular_file_of_a_size_that_a_person_writes(tmp_path: Path) -> None:
+    pipe, large = tmp_path / "pipe", tmp_path / "large.toml"
+    os.mkfifo(pipe)
+    for path in (Path("/dev/zero"), Path("/dev/null"), pipe):
+        with pytest.raises(PolicyError, match="it is no regular file"):
+            load(path)
+    large.write_bytes(b"#" * (MOST_BYTES + 1))
+    for refused in (lambda: load(large), lambda: parse(large.read_bytes(), "large.toml")):
+        with pytest.raises(PolicyError, match="larger than 1048576 bytes"):
+            refused()
+    os.truncate(large, 1 << 40)
+    assert len(beginning(large, 100)) == 101
+    large.write_bytes(b"#" * MOST_BYTES)
+    with pytest.raises(PolicyError, match="version: this key is missing"):
+        load(large)
+
+
+def test_a_link_to_a_regular_file_is_read_through(tmp_path: Path) -> None:
+    (tmp_path / "real").write_bytes(b"a = 1")
+    (tmp_path / "link").symlink_to("real")
+    assert beginning(tmp_path / "link", 100) == b"a = 1"
