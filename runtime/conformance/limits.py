@@ -108,7 +108,13 @@ def entries_are_counted(subject: Subject) -> Figures:
     return {}
 
 
-WORK = "import time\nfor n in range(3_000_000): pass\ntime.sleep(0.3)\nprint(n)"
+WORK = """import time
+n, began = 0, time.process_time()
+while n < 3_000_000 or time.process_time() < began + 0.3: n += 1
+time.sleep(0.3)
+print('worked')
+"""
+"""By steps and by the guest's own clock: a fast machine takes no time for steps, on a busy one that clock runs on."""
 
 
 def usage_is_told(subject: Subject) -> Figures:
@@ -117,10 +123,10 @@ def usage_is_told(subject: Subject) -> Figures:
         answered(box.run("kept = bytearray(40 << 20)\nprint('x' * 99)"))
         usage = box.usage
     require(usage.calls == 2, f"the usage counts {usage.calls} calls of two")
-    require(spun == "2999999\n", f"the loop ended at {spun!r}")
+    require(spun == "worked\n", f"the loop ended with {spun!r}")
     require(usage.seconds >= 0.3, f"calls that took 0.3 s are told as {usage.seconds:.3f} s")
-    require(usage.output_bytes == 108, f"108 bytes were printed, and {usage.output_bytes} are told")
-    require((usage.cpu_seconds or 0) >= 0.03, f"three million steps took {usage.cpu_seconds} s of processor time")
+    require(usage.output_bytes == 107, f"107 bytes were printed, and {usage.output_bytes} are told")
+    require((usage.cpu_seconds or 0) >= 0.03, f"its work took {usage.cpu_seconds} s of processor time")
     require((usage.peak_memory_mib or 0) >= 40, f"a peak above 40 MiB is told as {usage.peak_memory_mib}")
     return {"cpu_seconds": usage.cpu_seconds or 0.0, "peak_memory_mib": usage.peak_memory_mib or 0.0}
 
@@ -144,12 +150,12 @@ CHECKS = (
     _limit(
         "processor time",
         "A sandbox that has had its processor time ends with `cpu`.",
-        _ends(SPIN, CallStatus.CPU, cpu_seconds=0.5, call_seconds=10.0, seconds=2.0, after=0.2),
+        _ends(SPIN, CallStatus.CPU, cpu_seconds=0.5, call_seconds=20.0, seconds=10.0, after=0.2),
     ),
     _limit(
         "lifetime",
         "A sandbox ends with `expired` at its own wall clock, also in the middle of a call.",
-        _ends(SLEEP, CallStatus.EXPIRED, life_seconds=1.0, call_seconds=10.0, seconds=1.0),
+        _ends(SLEEP, CallStatus.EXPIRED, life_seconds=2.0, call_seconds=10.0, seconds=2.0),
     ),
     _limit("memory", "A call that takes too much memory ends with `memory`.", _ends(HOARD, CallStatus.MEMORY)),
     _limit(

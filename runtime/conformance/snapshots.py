@@ -41,7 +41,10 @@ reader.read()
 del heap
 """
 STATE = """first = ticks
-time.sleep(0.1)
+for _ in range(300):
+    if ticks > first:
+        break
+    time.sleep(0.01)
 print(heap['n'], asked(), reader.read(), open('/work/kept').read(), open('/tmp/kept').read(),
       os.path.exists('/work/new') or os.path.exists('/tmp/new'), ticks > first)
 """

@@ -27,7 +27,7 @@ from runtime.guest.wire import Kind, Op
 
 
 class Open:
-    """A broker that listens, for everybody of this user."""
+    """A broker that listens, for everybody of this user, with so few places that most of a crowd waits."""
 
     def __init__(self, process: subprocess.Popen[bytes], path: Path) -> None:
         self.process, self.path = process, path
@@ -39,7 +39,7 @@ class Open:
 @pytest.fixture(scope="module")
 def broker(make_settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Open]:
     path = tmp_path_factory.mktemp("b") / "sock"
-    process = child_broker(make_settings(ready=0), path)
+    process = child_broker(make_settings(ready=0, boxes=8), path)
     yield Open(process, path)
     process.terminate()
     assert process.wait(60) == 0

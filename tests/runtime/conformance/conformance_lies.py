@@ -88,6 +88,21 @@ def restore_but_not_files(self: Any, kept: Any) -> None:
     self.real.run("open('/work/new', 'w').close()")
 
 
+STILL = """class still:
+    sleep = lambda seconds, real=time.sleep: real(
+        seconds if threading.current_thread() is threading.main_thread() else 99
+    )
+time = still
+time.sleep(1)
+"""
+"""The thread that counts takes one more step and then none."""
+
+
+def restore_but_not_threads(self: Any, kept: Any) -> None:
+    self.real.restore(kept)
+    self.real.run(STILL)
+
+
 def restore_something_fresh(self: Any, _kept: Any) -> None:
     self.real = self.pool.real.sandbox(self.real.limits)
 
@@ -183,6 +198,7 @@ LIES: dict[str, dict[str, Lie]] = {
     "rollback is whole": {
         "nothing goes back": pool(sandbox={"restore": lambda self, kept: None}),
         "files do not go back": pool(sandbox={"restore": restore_but_not_files}),
+        "threads stand still": pool(sandbox={"restore": restore_but_not_threads}),
         "it begins anew": pool(sandbox={"restore": restore_something_fresh}),
     },
     "branches are apart": {
