@@ -43,6 +43,7 @@ MAX_EVIDENCE = 18_000
 """Characters of JSON."""
 EMPTY_ANSWERS = ("", "I do not know.", "All items of the checklist are fulfilled.", "OK", "null", "{}", "[]")
 """What an agent says that has nothing to say."""
+TOOLS = {"jsonschema": installed("jsonschema")}
 
 
 class HardVerifier:
@@ -105,7 +106,7 @@ class HardVerifier:
             evidence=evidence,
             verifier=self.name,
             version=self.version,
-            tools={"jsonschema": installed("jsonschema")},
+            tools=TOOLS,
             seconds=0.0,
         )
 

@@ -9,6 +9,10 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
+import jsonschema
+from jsonschema.validators import validator_for
+from referencing import Registry
+
 from verifiers.answers.reading import clipped
 from verifiers.checklists.disguise import plain, whole_words
 from verifiers.checklists.finding import Finding, listed
@@ -194,10 +198,6 @@ def json_fits(item: JsonItem, document: Document) -> Finding:
 @lru_cache(maxsize=64)
 def validator(rules: str) -> Any:
     """The validator of a schema. Nothing is ever fetched: a reference that leaves the schema is refused (SpecError)."""
-    import jsonschema
-    from jsonschema.validators import validator_for
-    from referencing import Registry
-
     try:
         schema = read_json(rules)
     except JsonError as error:
@@ -221,8 +221,6 @@ def validator(rules: str) -> Any:
 
 def _unique_items(checker: Any, wanted: bool, value: Any, schema: Any) -> Iterator[Any]:
     """The library compares every two objects, which takes minutes for ten thousand."""
-    import jsonschema
-
     if wanted and checker.is_type(value, "array"):
         texts = sorted(map(canonical, value))
         if any(one == other for one, other in pairwise(texts)):
