@@ -151,7 +151,7 @@ def test_all_tests_together_have_a_limit(verifier: ProgramVerifier) -> None:
     verdict = verifier.verify(
         spec, "import time\ndef solve(xs):\n    time.sleep(0.4)\n    return sum(x * x for x in xs)\n"
     )
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 60
     assert (verdict.outcome, verdict.ground) == (Outcome.FAIL, Ground.TIMEOUT)
     assert verifier.verify(SQUARES, "def solve(xs):\n    while 1: pass\n", seconds=0.3).ground is Ground.TIMEOUT
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -195,7 +196,8 @@ def test_an_item_whose_worker_is_killed_each_time_is_our_failure_and_not_its_own
     def assassin() -> None:
         while not done.is_set():
             for pid in hands(alone):
-                os.kill(pid, signal.SIGKILL)
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
             time.sleep(0.2)
 
     thread = threading.Thread(target=assassin)
