@@ -3,7 +3,7 @@
 Where one text has two usual readings, this is the choice:
 
 - `1,234` is one number outside brackets; within brackets, and before a blank, a comma separates. `0,5` is two numbers,
-  unless one number is expected.
+  unless one number is expected; then `5,0` is refused: it may be 5.0, and it may be 5 and 0.
 - `(1,2)` is a point, unless infinity, a union or `x \\in` makes it an interval, or the expected answer is one;
   `[1,2]` is an interval, `[1,2,3]` a tuple.
 - `f(2)`, `g(x)`, `h'(t)`, `f^{-1}(x)` are values of a function that is not known, `x(x+1)` is a product.

@@ -6,9 +6,13 @@ What an expected answer is may settle such a custom; each is looked for in the w
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 
+from verifiers.answers.grammar.errors import GrammarError
 from verifiers.answers.grammar.nodes import Symbol
+from verifiers.answers.grammar.rational import rational
 from verifiers.answers.grammar.spelled import spelled
+from verifiers.answers.grammar.tokens import MAX_DIGITS
 from verifiers.answers.values import BaseNumber, Listing, Quantity, Ratio, Scalar, Value, Words
 
 BLANK_GROUPS = re.compile(r"[+-]?[1-9][0-9]{0,2}(?: [0-9]{3})+(?:\.[0-9]+)?")
@@ -50,10 +54,15 @@ CHOSEN = re.compile(r"[A-Z]{2,12}")
 
 
 def customary(text: str, expected: Value | None) -> str:
-    """`1 000`, `3 x 10^8`, `FF_{16}`, `0,5`, `3 to 2`, `where k is an integer` for the grammar."""
+    """`1 000`, `3 x 10^8`, `FF_{16}`, `0,5`, `3 to 2`, `where k is an integer` for the grammar.
+
+    Raises GrammarError for a comma that may separate two answers, of which one is expected: `5,0` for 5.
+    """
     if BLANK_GROUPS.fullmatch(text):
         return text.replace(" ", "")
     if isinstance(expected, Scalar | Quantity) and DECIMAL_COMMA.fullmatch(text):
+        if _may_be_two(text, expected):
+            raise GrammarError("a comma that may separate two answers: write a decimal point")
         return text.replace(",", ".")
     if "10" in text and ("x" in text or "X" in text):
         text = TIMES.sub(r"\\times ", text)
@@ -68,6 +77,17 @@ def customary(text: str, expected: Value | None) -> str:
         text = _declared(text)
     text = UPRIGHT_DIGITS.sub(r"\1\2", text)
     return "0" + text if HEXADECIMAL.fullmatch(text) else text
+
+
+def _may_be_two(text: str, expected: Scalar | Quantity) -> bool:
+    """Whether a decimal comma has only zeros behind it, or the expected number on one side of it."""
+    before, _, behind = text.partition(",")
+    if not behind.strip("0") or len(before) > MAX_DIGITS:
+        return True
+    try:
+        return rational(expected.of) in (Fraction(before), Fraction(behind))
+    except GrammarError:
+        return False
 
 
 def _declared(text: str) -> str:

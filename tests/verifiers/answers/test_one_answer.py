@@ -1,0 +1,57 @@
+"""What could be two answers, another letter or fewer solutions is not the answer that was asked for."""
+
+from __future__ import annotations
+
+import pytest
+
+from verifiers.answers.answer import AnswerVerifier
+from verifiers.answers.spec import AnswerSpec
+from verifiers.verdict import Ground
+
+VERIFIER = AnswerVerifier()
+
+
+def ground(expected: str, answer: str, **options: str) -> Ground | None:
+    spec = AnswerSpec.model_validate({"expected": expected, **options})
+    VERIFIER.check(spec, prove=True)
+    return VERIFIER.verify(spec, answer).ground
+
+
+COMMAS = [
+    ("5", "5,0"),
+    ("2", "2,0"),
+    ("0", "0,0"),
+    ("10.0", "10,00"),
+    ("-3", "-3,0"),
+    ("1000", "1000,00"),
+    (r"\sqrt{25}", "5,0"),
+    ("5", r"\boxed{5,0}"),
+    ("5", "= 5,0"),
+    (r"5\text{ cm}", "5,0"),
+]
+
+
+@pytest.mark.parametrize(("expected", "answer"), COMMAS)
+def test_a_comma_before_zeros_is_refused_for_it_may_separate_two_answers(expected: str, answer: str) -> None:
+    assert ground(expected, answer) is Ground.UNREADABLE
+    assert ground(expected, answer, units="optional") is Ground.UNREADABLE
+
+
+@pytest.mark.parametrize(("expected", "answer"), [("5", "5,1"), ("5", "4,5"), ("-5", "-5,1"), ("10/2", "5,2")])
+def test_a_comma_beside_the_expected_number_is_no_way_into_a_tolerance(expected: str, answer: str) -> None:
+    assert ground(expected, answer, absolute="0.5") is Ground.UNREADABLE
+
+
+@pytest.mark.parametrize(
+    ("expected", "answer"), [("0.5", "0,5"), (r"\frac52", "2,50"), ("5, 0", "5,0"), ("0, 5", "5,0"), ("10.25", "10,25")]
+)
+def test_a_comma_with_one_reading_still_counts(expected: str, answer: str) -> None:
+    assert ground(expected, answer) is Ground.PROVED
+
+
+def test_a_decimal_with_a_comma_may_be_close() -> None:
+    assert ground("3.14159", "3,14", absolute="0.01") is Ground.PROVED
+
+
+def test_a_comma_behind_thousands_of_digits_is_refused() -> None:
+    assert ground("5", "1" * 9_000 + ",5") is Ground.UNREADABLE
