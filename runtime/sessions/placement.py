@@ -287,6 +287,8 @@ class Placement:
             self._again(call)
         elif self.tier is Tier.SHARED:
             self._move(place, ending, Tier.PROCESS)
+        elif self.tier is Tier.PROCESS and ending.kind not in (Kind.OK, Kind.EXCEPTION):
+            self._move(place, ending, Tier.SANDBOX)  # stopped, perhaps through others, before it could end differently
         else:
             self.leave()
             self._history.clear()

@@ -8,9 +8,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from runtime.sandbox import CallStatus, Session, Tier
+from runtime.sandbox import CallStatus, Limits, Session, Tier
 from runtime.sessions.pool import Sessions
 from runtime.sessions.purity import Need, classify
+from runtime.sessions.session import LiveSession
+from runtime.settings import BrokerSettings, RuntimeSettings
 
 STUBBORN = "x = max(range(10 ** 10))"
 """One call of C that no timer can interrupt: the interpreter has to be killed."""
@@ -55,6 +57,36 @@ def test_sessions_that_fill_a_common_sandbox_together_cost_the_others_no_answer(
     assert {future.result().status for future in hoards} == {CallStatus.OK}
     for session in [*hoarders, *others]:
         session.close()
+
+
+FILLING = "kept = bytearray(85 << 20)\nfor n in range(0, len(kept), 4096): kept[n] = 1\n"
+PASSING = f"{FILLING}for n in range(5_000_000): pass\nkept = None\n"
+
+
+def test_sessions_that_fill_a_common_sandbox_while_their_histories_are_repeated_lose_no_names(
+    root_dir: Path, tmp_path: Path
+) -> None:
+    own = BrokerSettings(state_dir=tmp_path, root_dir=root_dir)
+    limits = Limits(memory_mib=128, call_seconds=PATIENT)
+    with Sessions(RuntimeSettings(own=own, limits=limits, process_boxes=1)) as pool:
+        sessions = [pool.open(tier=Tier.PROCESS) for _ in range(6)]
+        keepers, others = sessions[:4], sessions[4:]
+        for n, session in enumerate(sessions):
+            says(session, f"{FILLING if session in keepers else PASSING}x = {n}")
+            assert session.tier is Tier.PROCESS
+            lose_the_place_of(pool, session)
+        assert [says(session, "print(x)") for session in keepers] == [f"{n}\n" for n in range(4)]
+        answers = [session.start("print(x)") for session in others]
+        assert [answer.result().output for answer in answers] == ["4\n", "5\n"]
+        assert Tier.SANDBOX in {session.tier for session in others}
+
+
+def lose_the_place_of(pool: Sessions, session: Session) -> None:
+    """As when the sandbox that it shares ends through others."""
+    assert isinstance(session, LiveSession)
+    place = session._placement._place
+    assert place is not None
+    pool._reactor.here(place.worker.retire)
 
 
 SILENT = """import enum
