@@ -62,6 +62,8 @@ class TopLine(Shown):
 
 def _doing(status: Status) -> Text:
     worker = status.worker
+    if worker.waits_for:
+        return plain(f"waits: {worker.waits_for}", CARE, limit=60)
     if worker.state == "backing_off":
         return plain(f"worker failed {worker.failures}×: {worker.last_failure}", BAD, limit=60)
     if worker.state == "running":

@@ -48,7 +48,7 @@ def demo(settings: Settings, *, seed: int, fresh: bool, json_file: Path | None) 
         _set_aside(settings.data, console)
     with (
         footing(settings) as ground,
-        Core(ground.settings, refused=ground.refused) as core,
+        Core(ground.settings, refused=ground.refused, own_broker=ground.broker is not None) as core,
         ground.watched(lambda text: core.say("broker", text), lambda error: core.say("broker", str(error))),
     ):
         _require_writable(json_file)
@@ -62,8 +62,10 @@ def demo(settings: Settings, *, seed: int, fresh: bool, json_file: Path | None) 
                     hint=f"see {settings.data / 'logs' / 'worker.log'}; `assay doctor` checks the machine",
                     code=ExitCode.INFRASTRUCTURE,
                 )
+            _require_no_wait(core)
             progress.begin("job")
             job = _run_job(core, cycle)
+            _require_no_wait(core)
             progress.begin("verify")
             bundle = settings.data / "artifacts" / job.id if job.artifact else None
             verified = bundle is not None and _verify(bundle)
@@ -124,6 +126,16 @@ def _run_cycle(core: Core, cycle: Cycle, progress: DemoProgress) -> Cycle:
     if isinstance(ended, BaseException):
         raise ended
     return ended
+
+
+def _require_no_wait(core: Core) -> None:
+    """Nobody looks again here, as the daemon does."""
+    if core.crew.waits_for:
+        raise AssayError(
+            f"the demonstration cannot go on now: {core.crew.waits_for}",
+            hint="run the same command again then: nothing is repeated",
+            code=ExitCode.INFRASTRUCTURE,
+        )
 
 
 def _last_event(ledger: Ledger) -> int:

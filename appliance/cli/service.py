@@ -141,6 +141,7 @@ def _show_status(found: Status) -> None:
             ("daemon", f"{found.version}, pid {found.pid}, up {found.uptime_seconds:.0f} s"),
             ("data", found.data),
             ("worker", f"{worker.state}" + (f": {worker.doing} (pid {worker.pid})" if worker.doing else "")),
+            ("waits for", worker.waits_for),
             ("last failure", worker.last_failure),
             ("cycle", f"{cycle.id} {cycle.state.value}, {cycle.phase}" if cycle else "none yet"),
             ("failure", cycle.failure if cycle else ""),

@@ -51,6 +51,8 @@ class WorkerStatus(Message):
     failures: int = 0
     """Crashes in a row without progress."""
     last_failure: str = ""
+    waits_for: str = ""
+    """What has to pass before any work can begin; empty when nothing has to."""
 
 
 class CanaryView(Message):
@@ -278,12 +280,14 @@ class KeyChange(Message):
 
 
 class PolicyInForce(Message):
+    log: str
+    """SHA-256 of the audit log's first line: which log the next edit is for."""
     digest: str
     content: str
     number: int
     """How many policies have been in force, this one among them: the number of the next edit."""
     people: int
-    """How many persons have to sign the next edit, or all that there are when they are fewer."""
+    """How many persons have to sign the next edit, or all when fewer were ever known."""
     unsigned: str
     """Digest of the policy file as it is written, when it is another one that nobody has signed yet."""
 

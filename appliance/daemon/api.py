@@ -167,7 +167,7 @@ class Routes:
         return self._core.change_policy(_bytes(wanted.content), _bytes(wanted.envelope))
 
     def jobs(self, asked: Asked) -> Answer:
-        return self._core.meanings.listed(asked.number("limit", 50, high=MAX_LIMIT))
+        return self._core.listed_jobs(asked.number("limit", 50, high=MAX_LIMIT))
 
     def job(self, asked: Asked) -> Answer:
         job = self._core.ledger.job(asked.path["id"])
@@ -175,7 +175,8 @@ class Routes:
             raise NotThereError(f"there is no job {asked.path['id']!r}", hint="`assay jobs ls` lists them")
         artifact = self._core.ledger.artifact(job.artifact) if job.artifact else None
         bundle = str(self._core.data / artifact.folder) if artifact else None
-        return JobDetail(job=self._core.meanings.as_it_counts(job), artifact=artifact, bundle=bundle)
+        job = self._core.as_it_stands(self._core.meanings.as_it_counts(job))
+        return JobDetail(job=job, artifact=artifact, bundle=bundle)
 
     def submit(self, asked: Asked) -> Answer:
         job = self._core.desk.submit(asked.body(SubmitJob))

@@ -16,7 +16,7 @@ from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple, Self
 
 from appliance import __version__
 from appliance.audit.log import log_file
@@ -26,11 +26,18 @@ from appliance.config import ConfigError, Settings
 from appliance.daemon import hindsight, views
 from appliance.daemon.child_log import ChildLog
 from appliance.daemon.crew import Crew, Patience
-from appliance.daemon.desk import JobDesk
-from appliance.daemon.errors import BrokenError, NotThereError
+from appliance.daemon.desk import WAITS, JobDesk
+from appliance.daemon.errors import BrokenError, NoRoomError, NotThereError
 from appliance.daemon.governance import Governance
 from appliance.daemon.meanings import Meanings
-from appliance.daemon.readiness import is_served, require_champion, require_isolation, require_model, require_room
+from appliance.daemon.readiness import (
+    BrokerAwayError,
+    is_served,
+    require_champion,
+    require_isolation,
+    require_model,
+    require_room,
+)
 from appliance.daemon.trust import Trust
 from appliance.daemon.worker_process import WORKER, WorkerProcess
 from appliance.errors import explain
@@ -39,7 +46,7 @@ from appliance.learning import folders
 from appliance.ledger.audited import AuditedLedger
 from appliance.ledger.ledger import Ledger
 from appliance.lock import DataLock
-from appliance.records import Cycle, CycleState, Event, Job
+from appliance.records import Cycle, CycleState, Event, Job, JobState
 from policies.policy import Policy
 from policies.register import KnownKey
 from runtime.errors import RefusedError, SandboxError
@@ -50,11 +57,21 @@ def utc_now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
+class Hindrance(NamedTuple):
+    """Why no worker could begin."""
+
+    reason: str
+    """With what to do."""
+    passes: bool
+    """Whether it may be gone without anybody's word to this daemon."""
+
+
 class Core:
     """Context manager. Every method may be called from any thread; `run_cycle_worker` and `run_jobs_worker` block.
 
     `now` gives UTC in ISO 8601; `worker` is the command line of the worker, for tests of what is around it. `refused`
-    says why model code cannot be run here, as long as no broker answers.
+    says why model code cannot be run here, as long as no broker answers; `own_broker`, that a guard of ours starts the
+    broker again whenever it ends.
     """
 
     def __init__(
@@ -65,6 +82,7 @@ class Core:
         worker: Sequence[str] = WORKER,
         patience: Patience | None = None,
         refused: RefusedError | None = None,
+        own_broker: bool = False,
     ) -> None:
         self.settings = settings
         self.data = settings.data
@@ -72,6 +90,7 @@ class Core:
         self._worker = worker
         self._patience = patience or Patience()
         self._refused = refused
+        self._own_broker = own_broker
         self._open = ExitStack()
         self._starting = threading.Lock()
         self._newest_event = 0
@@ -107,7 +126,7 @@ class Core:
                 ChildLog(self.data / "logs" / "worker.log"),
                 command=self._worker,
             )
-            self.crew = Crew(self.ledger, process, self._now, self._patience)
+            self.crew = Crew(self.ledger, process, self._now, self._patience, self._in_the_way)
             opening.callback(self.crew.close)
             self.desk = JobDesk(
                 ledger, self.data, self.settings, lambda: self.policy, self._now, self.say, _is_for_solvers
@@ -164,12 +183,12 @@ class Core:
         return cycle
 
     def run_cycle_worker(self, cycle: str) -> Cycle:
-        """Runs workers until the cycle is done or has failed; see `appliance.daemon.crew`."""
+        """Runs workers until the cycle is done or has failed, or waits; see `appliance.daemon.crew`."""
         if self.ledger.cycle(cycle) is None:
             raise NotThereError(f"there is no cycle {cycle!r}", hint="`assay cycle ls` lists them")
         hindrance = self._hindrance()
-        if hindrance:
-            return self.crew.give_up_cycle(cycle, hindrance)
+        if hindrance is not None and not hindrance.passes:
+            return self.crew.give_up_cycle(cycle, hindrance.reason)
         ended = self.crew.run_cycle(cycle)
         self.governance.settle()
         return ended
@@ -187,7 +206,7 @@ class Core:
 
     def require(self) -> None:
         """What every worker needs. Raises RefusedError without isolation, ConfigError without the configured model,
-        BrokenError without the one in service, or without the room on disk that the policy asks for."""
+        BrokenError without the one in service, NoRoomError without the room on disk that the policy asks for."""
         self.require_isolation()
         require_room(self.data, self.policy.resources.min_free_gib)
         digest = self.ledger.alias("champion")
@@ -201,7 +220,8 @@ class Core:
         """Raises RefusedError where model code cannot be run."""
         broker = self.settings.sandbox.broker
         if self._refused is not None and not (broker is not None and is_served(broker)):
-            raise RefusedError(str(self._refused), hint=self._refused.hint)
+            kind = BrokerAwayError if self._own_broker else RefusedError
+            raise kind(str(self._refused), hint=self._refused.hint)
         require_isolation(self.settings)
 
     def default_plan(self) -> dict[str, Any]:
@@ -228,12 +248,24 @@ class Core:
         return self.crew.next_job() is not None
 
     def run_jobs_worker(self) -> None:
-        """Runs workers until no job is queued; where no worker could begin, the jobs fail with the reason."""
+        """Runs workers until no job is queued, or all wait for something that passes; where no worker could begin and
+        nothing is going to change that, the jobs fail with the reason."""
         hindrance = self._hindrance()
-        if hindrance:
-            self.crew.give_up_jobs(hindrance)
+        if hindrance is not None and not hindrance.passes:
+            self.crew.give_up_jobs(hindrance.reason)
         else:
             self.crew.run_jobs()
+
+    def listed_jobs(self, limit: int) -> list[Job]:
+        """All jobs, newest first, as they stand."""
+        return [self.as_it_stands(job) for job in self.meanings.listed(limit)]
+
+    def as_it_stands(self, job: Job) -> Job:
+        """A queued one says what all work waits for, unless it waits for the first model anyway."""
+        waits_for = self.crew.waits_for
+        if not waits_for or job.state is not JobState.QUEUED or job.reason == WAITS:
+            return job
+        return job.model_copy(update={"reason": f"waits: {waits_for}"})
 
     # governance
     def approve(self, candidate: str, envelope: bytes) -> Approved:
@@ -305,13 +337,22 @@ class Core:
         """Puts a line of progress on record."""
         self.ledger.put_event(Event(kind=kind, text=text, figures=figures, created=self._now()))
 
-    def _hindrance(self) -> str:
-        """Why no worker could begin, and what to do; empty when one can."""
+    def _hindrance(self) -> Hindrance | None:
+        """None when a worker can begin."""
         try:
             self.require()
+        except BrokerAwayError as error:
+            if self._own_broker:
+                return Hindrance(f"{error}; our own broker starts again by itself", passes=True)
+            return Hindrance(f"{error}; {error.hint}", passes=False)
         except (SandboxError, ConfigError, BrokenError) as error:
-            return f"{error}; {error.hint}"
-        return ""
+            return Hindrance(f"{error}; {error.hint}", passes=isinstance(error, NoRoomError))
+        return None
+
+    def _in_the_way(self) -> str:
+        """What keeps a worker from beginning and passes; see `Crew`."""
+        hindrance = self._hindrance()
+        return hindrance.reason if hindrance is not None and hindrance.passes else ""
 
     def _last_event(self) -> int:
         with self._starting:

@@ -3,7 +3,8 @@
 What always holds: one worker at a time; every failure is an event with its reason. What a worker had of sandboxes ends
 with its connection to the broker. A cycle that fails `attempts` times in a row without progress is marked failed, and
 so is a job: the next one gets its turn. A worker that ends with status 2 says that its work cannot be done as asked: it
-is not tried again. No job is called running while no worker runs.
+is not tried again. No job is called running while no worker runs. While something is in the way that passes by itself,
+no worker is started and nothing is given up: the work stays as it is.
 """
 
 from __future__ import annotations
@@ -45,11 +46,14 @@ class Crew:
         process: WorkerProcess,
         now: Callable[[], str],
         patience: Patience,
+        in_the_way: Callable[[], str],
     ) -> None:
+        """`in_the_way` says what keeps a worker from beginning now and passes by itself; empty when nothing does."""
         self._ledger = ledger
         self._process = process
         self._now = now
         self._patience = patience
+        self._in_the_way = in_the_way
         self._turn = threading.Lock()
         self._closing = threading.Event()
         self._state: Literal["idle", "running", "backing_off"] = "idle"
@@ -57,6 +61,8 @@ class Crew:
         self._since: str | None = None
         self._failures = 0
         self._last_failure = ""
+        self._blamed = ""
+        self._waits_for = self._held_up = ""
 
     @property
     def status(self) -> WorkerStatus:
@@ -67,14 +73,16 @@ class Crew:
             since=self._since,
             failures=self._failures,
             last_failure=self._last_failure,
+            waits_for=self._waits_for,
         )
 
     def run_cycle(self, cycle: str) -> Cycle:
-        """Until the cycle is done or has failed; returns it as it then is, still running only after `close`."""
+        """Until the cycle is done or has failed; returns it as it then is: still running after `close`, or while it
+        waits for what `waits_for` says."""
         with self._turn:
             self._begin(f"cycle {cycle}")
             try:
-                while not self._closing.is_set():
+                while not self._closing.is_set() and not self._has_to_wait():
                     before = self._cycle_progress(cycle)
                     end = self._run(("cycle", cycle))
                     found = self._found(cycle)
@@ -89,12 +97,12 @@ class Crew:
                 self._end()
 
     def run_jobs(self) -> None:
-        """Until no job is queued that can be worked on. A job whose worker keeps dying is marked failed."""
+        """Until no job is queued that can be worked on, or all wait for what `waits_for` says. A job whose worker keeps
+        dying is marked failed."""
         with self._turn:
             self._begin("jobs")
-            blamed = ""
             try:
-                while not self._closing.is_set() and (job := self.next_job()) is not None:
+                while not self._closing.is_set() and (job := self.next_job()) is not None and not self._has_to_wait():
                     end = self._run(("jobs",))
                     held = self._put_back()
                     if end.stopped:
@@ -106,12 +114,17 @@ class Crew:
                         continue
                     reason = end.reason if end.failed else "the worker ended before the job did"
                     guilty = held or (job if left is None else left)
-                    if self._is_hopeless(end, reason, progress=guilty.id != blamed):
+                    if self._is_hopeless(end, reason, progress=guilty.id != self._blamed):
                         self._fail_job(guilty, reason)
                         self._failures = 0
-                    blamed = guilty.id
+                    self._blamed = guilty.id
             finally:
                 self._end()
+
+    @property
+    def waits_for(self) -> str:
+        """What has to pass before work goes on; empty when nothing has to."""
+        return self._waits_for
 
     def next_job(self) -> Job | None:
         """The one that a worker would take up now."""
@@ -133,16 +146,21 @@ class Crew:
     def give_up_cycle(self, cycle: str, reason: str) -> Cycle:
         """Marks it failed without an attempt, because none could begin."""
         with self._turn:
-            self._last_failure = reason
+            self._last_failure, self._waits_for = reason, ""
             self._fail_cycle(self._found(cycle), reason)
             return self._found(cycle)
 
     def give_up_jobs(self, reason: str) -> None:
         """Marks every queued job failed without an attempt, because none could begin."""
         with self._turn:
-            self._last_failure = reason
+            self._last_failure, self._waits_for = reason, ""
             while (job := self.next_job()) is not None:
                 self._fail_job(job, reason)
+
+    def rest(self) -> None:
+        """There is no work: nothing is waited for."""
+        with self._turn:
+            self._waits_for = self._held_up = ""
 
     def close(self) -> None:
         """Stops the worker and every wait, and returns when both have ended."""
@@ -162,7 +180,8 @@ class Crew:
         """Counts and records a failure; waits before the next attempt unless there is none."""
         self._failures = 1 if progress else self._failures + 1
         self._last_failure = reason
-        hopeless = end.code == CANNOT or self._failures >= self._patience.attempts
+        cannot = end.code == CANNOT and not self._in_the_way()
+        hopeless = cannot or self._failures >= self._patience.attempts
         pause = 0.0 if hopeless else self._patience.seconds(self._failures)
         self._say(f"{self._doing}: {reason}", failures=float(self._failures), retry_seconds=pause)
         if not hopeless:
@@ -195,9 +214,20 @@ class Crew:
             sorted(self._ledger.rollout_counts(cycle).items()),
         )
 
+    def _has_to_wait(self) -> bool:
+        """Whether no worker may begin now; the first time it is said."""
+        reason = self._in_the_way()
+        if reason and not self._waits_for:
+            self._say(f"{self._doing}: nothing is begun before this has passed: {reason}")
+        self._waits_for = reason
+        self._held_up = self._doing if reason else ""
+        return bool(reason)
+
     def _begin(self, doing: str) -> None:
+        """What waited goes on where it was: its failures count."""
         self._doing, self._since = doing, self._now()
-        self._failures, self._last_failure = 0, ""
+        if self._held_up != doing:
+            self._failures, self._last_failure, self._blamed = 0, "", ""
 
     def _end(self) -> None:
         self._state, self._doing, self._since = "idle", "", None

@@ -5,6 +5,7 @@ DaemonError                 carries `hint`, a sentence for the person, and `exit
 │   └── NotThereError   2   nothing of that name
 ├── RefusedByPolicyError 4  the written policy, or the order of things, forbids it
 └── BrokenError         5   something of ours does not work
+    └── NoRoomError     5   the disk has less room than the policy asks for; that may pass
 """
 
 from __future__ import annotations
@@ -32,3 +33,7 @@ class RefusedByPolicyError(DaemonError):
 
 class BrokenError(DaemonError):
     exit_code = 5
+
+
+class NoRoomError(BrokenError):
+    pass

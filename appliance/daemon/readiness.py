@@ -12,7 +12,7 @@ import struct
 from pathlib import Path
 
 from appliance.config import ConfigError, Settings
-from appliance.daemon.errors import BrokenError
+from appliance.daemon.errors import BrokenError, NoRoomError
 from appliance.places import runtime_settings
 from runtime.backends import gvisor_find, nsjail_find
 from runtime.backends.backend import Report
@@ -25,9 +25,14 @@ MAX_HEADER_BYTES = 100_000_000
 """The format's own limit."""
 
 
+class BrokerAwayError(RefusedError):
+    """No broker answers now. One that somebody starts again may do so later."""
+
+
 def require_isolation(settings: Settings) -> str:
     """Name and version of what the policy lets run model code. Raises RefusedError where it cannot be had: there is no
-    other way. Asks the broker where one is configured; otherwise looks whether one of ours could work."""
+    other way; BrokerAwayError where nobody answers for the broker. Asks the broker where one is configured; otherwise
+    looks whether one of ours could work."""
     runtime = runtime_settings(settings, settings.data)
     if runtime.broker is not None:
         return _of_broker(runtime.broker, runtime.backend)
@@ -42,10 +47,10 @@ def require_isolation(settings: Settings) -> str:
 
 
 def require_room(data: Path, gib: float) -> None:
-    """Raises BrokenError when the disk of the data folder has less room than the policy asks for."""
+    """Raises NoRoomError when the disk of the data folder has less room than the policy asks for."""
     free = shutil.disk_usage(data).free / 2**30
     if free < gib:
-        raise BrokenError(
+        raise NoRoomError(
             f"the disk of {data} has {free:.1f} GiB left; the policy asks for {gib:g}",
             hint="free some space, or lower resources.min_free_gib in the policy",
         )
@@ -64,7 +69,7 @@ def _of_broker(socket: Path, backend: BackendName) -> str:
     try:
         backends = ask(socket).backends
     except SandboxError as error:
-        raise RefusedError(f"model code cannot be run: {error}", hint=error.hint) from error
+        raise BrokerAwayError(f"model code cannot be run: {error}", hint=error.hint) from error
     if backend.value not in backends:
         raise RefusedError(
             f"model code cannot be run: the broker at {socket} has no {backend.value}, as the policy wants it",

@@ -49,7 +49,7 @@ def serve(settings: Settings, *, worker: Sequence[str] = WORKER) -> None:
     failed: list[Exception] = []
     with (
         footing(settings) as ground,
-        Core(ground.settings, worker=worker, refused=ground.refused) as core,
+        Core(ground.settings, worker=worker, refused=ground.refused, own_broker=ground.broker is not None) as core,
         listen(path) as sock,
     ):
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from types import FrameType
 
 from appliance.config import Settings
+from appliance.daemon.readiness import BrokerAwayError
 from appliance.errors import ExitCode, explain
 from appliance.inference.engine import ModelError
 from appliance.ledger.ledger import Ledger
@@ -47,8 +48,9 @@ def main(argv: list[str]) -> int:
     except Exception as error:  # noqa: BLE001 - the outermost frame: said in one line, with the exit status
         explained = explain(error)
         sys.stderr.write(f"{explained.message}; {explained.hint}\n" if explained.hint else f"{explained.message}\n")
-        useless = isinstance(error, (RefusedError, ModelError)) or explained.code in (ExitCode.USAGE, ExitCode.REFUSED)
-        return 2 if useless else int(ExitCode.INFRASTRUCTURE)
+        refused = isinstance(error, RefusedError) and not isinstance(error, BrokerAwayError)
+        as_asked = isinstance(error, ModelError) or explained.code in (ExitCode.USAGE, ExitCode.REFUSED)
+        return 2 if refused or as_asked else int(ExitCode.INFRASTRUCTURE)
     return 0
 
 

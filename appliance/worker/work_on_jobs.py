@@ -37,8 +37,9 @@ def work_on_jobs(
 ) -> None:
     """`leave` ends this process at once, for work that does not stop."""
     ledger = equipment.ledger
-    isolation = require_isolation(settings)
     while (job := ledger.next_job(with_model=ledger.alias(CHAMPION) is not None)) is not None:
+        # Asked before each: where no broker answers any more, the jobs that wait are left to the core.
+        isolation = require_isolation(settings)
         digest = weights_for(job, ledger)
         weights = ledger.checkpoint(digest) if digest else None
         if digest and weights is None:

@@ -11,8 +11,9 @@ import psutil
 import pytest
 from daemon_kit import as_everybody_may_read_it, until
 
-from appliance.client import CycleState
+from appliance.client import CycleState, JobState, SubmitJob
 from runtime.broker.client import ask
+from verifiers.spec import IntegerSpec
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="a broker for gVisor needs root")
 
@@ -75,6 +76,21 @@ def test_a_broker_that_is_killed_is_an_event_and_comes_back(start, data) -> None
         assert told.endswith("starts again in 1 s")
         assert daemon.process.poll() is None
         assert api.start_cycle().state is CycleState.RUNNING
+
+
+def test_jobs_that_come_while_the_broker_is_away_wait_for_it_and_say_so(start, data) -> None:
+    daemon = start(HANGS.replace("'hang'", "'finish'"))
+    with daemon.ready() as api:
+        for ends in (1, 2, 3):
+            until(lambda: _answers(socket_of(data)))
+            os.kill(ask(socket_of(data)).pid, signal.SIGKILL)
+            until(lambda ends=ends: sum(event.event.kind == "broker" for event in api.events()) == ends)
+        jobs = [api.submit(SubmitJob(question=str(n), spec=IntegerSpec(expected="6"))).id for n in range(3)]
+        until(lambda: api.status().worker.waits_for)
+        assert "starts again by itself" in api.job(jobs[0]).job.reason
+        assert {(job.state, job.reason[:7]) for job in api.jobs()} == {(JobState.QUEUED, "waits: ")}
+        until(lambda: all(api.job(job).job.state is JobState.UNSOLVED for job in jobs))
+        until(lambda: not api.status().worker.waits_for)
 
 
 def _answers(socket: Path) -> int:

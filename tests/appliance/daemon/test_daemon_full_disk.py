@@ -35,6 +35,7 @@ class Work:
         self.went_well = threading.Event()
         self.put_back_again = False
         self.crew = self
+        self.waits_for = ""
 
     def end_overdue(self) -> None:
         if self.left:
@@ -51,6 +52,9 @@ class Work:
 
     def unfinished_cycle(self) -> None:
         return None
+
+    def rest(self) -> None:
+        pass
 
     def close(self) -> None:
         pass

@@ -1,0 +1,160 @@
+"""What passes by itself fails nothing: while our own broker is away or the disk is low, work waits and says why."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from daemon_kit import until
+
+from appliance.cli.service import _show_status
+from appliance.client.messages import SubmitJob
+from appliance.config import Settings
+from appliance.daemon import dispatcher, readiness
+from appliance.daemon.core import Core
+from appliance.daemon.crew import Patience
+from appliance.daemon.dispatcher import Dispatcher
+from appliance.records import CycleState, JobState
+from runtime.errors import RefusedError
+from verifiers.spec import ChecklistSpec, IntegerSpec
+
+CHILD = Path(__file__).with_name("child_worker.py")
+SPEC = IntegerSpec(expected="6")
+TEXT = ChecklistSpec.model_validate({"items": [{"item": "length", "name": "length", "target": 60}]})
+"""What no solver tries."""
+
+
+class Broker:
+    """One that can be away; `left` counts the questions until it is."""
+
+    def __init__(self) -> None:
+        self.left = 10**6
+
+    def __call__(self, socket: Path) -> SimpleNamespace:
+        self.left -= 1
+        if self.left < 0:
+            raise RefusedError("no broker answers", hint="Start the service, or the broker.")
+        return SimpleNamespace(backends={"gvisor": "1"})
+
+
+@pytest.fixture
+def broker(monkeypatch: pytest.MonkeyPatch) -> Broker:
+    made = Broker()
+    monkeypatch.setattr(readiness, "ask", made)
+    monkeypatch.setattr(dispatcher, "HELD_UP_SECONDS", 0.02)
+    return made
+
+
+@contextmanager
+def core(data: Path, mode: str = "finish", *, own: bool = True) -> Iterator[Core]:
+    settings = Settings.load({"data": data, "sandbox.broker": data / "broker.sock"}, environ={}, xdg_dir=data)
+    patience = Patience(attempts=3, first_seconds=0.01, factor=1.0)
+    worker = [sys.executable, str(CHILD), mode]
+    with Core(settings, worker=worker, patience=patience, own_broker=own) as opened:
+        yield opened
+
+
+@contextmanager
+def dispatched(running: Core) -> Iterator[Dispatcher]:
+    failed: list[Exception] = []
+    thread = Dispatcher(running, failed.append)
+    thread.start()
+    try:
+        yield thread
+    finally:
+        thread.close()
+    assert not failed
+
+
+def attempts(data: Path) -> int:
+    return len(list(data.glob("attempt-*")))
+
+
+def test_jobs_stay_queued_while_our_own_broker_is_away_and_are_worked_on_when_it_is_back(data, broker, capsys) -> None:
+    broker.left = 0
+    with core(data) as running:
+        jobs = [running.desk.submit(SubmitJob(question=str(n), spec=SPEC)) for n in range(3)]
+        with dispatched(running) as thread:
+            until(lambda: running.status().worker.waits_for)
+            assert "no broker answers" in running.status().worker.waits_for
+            assert "starts again by itself" in running.status().worker.waits_for
+            for job in running.listed_jobs(10):
+                assert (job.state, "no broker answers" in job.reason) == (JobState.QUEUED, True)
+            assert attempts(data) == 0
+            _show_status(running.status())
+            assert "waits for" in capsys.readouterr().out
+            told = [event.text for _, event in running.ledger.events() if "no broker answers" in event.text]
+            assert len(told) == 1
+            broker.left = 10**6
+            thread.wake()
+            until(lambda: all(running.ledger.job(job.id).state is JobState.UNSOLVED for job in jobs))
+            until(lambda: not running.status().worker.waits_for)
+
+
+def test_jobs_and_an_unfinished_cycle_wait_for_room_on_the_disk(data, broker, monkeypatch) -> None:
+    with core(data) as running:
+        cycle = running.start_cycle("night")
+        monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=2**20))
+        job = running.desk.submit(SubmitJob(question="q", spec=SPEC))
+        with dispatched(running):
+            until(lambda: "GiB left" in running.status().worker.waits_for)
+            assert "GiB left" in running.as_it_stands(job).reason
+            running.desk.cancel(job.id)
+            until(lambda: running.crew.status.doing == "" and "GiB left" in running.status().worker.waits_for)
+            assert running.ledger.cycle(cycle.id).state is CycleState.RUNNING
+            monkeypatch.undo()
+            monkeypatch.setattr(readiness, "ask", broker)
+            until(lambda: running.ledger.cycle(cycle.id).state is CycleState.DONE)
+
+
+def test_a_worker_that_finds_no_broker_has_not_failed_its_job(data, broker) -> None:
+    with core(data, "hopeless") as running:
+        job = running.desk.submit(SubmitJob(question="q", spec=SPEC))
+        broker.left = 2  # asked before the work and before the worker, and away by then
+        running.run_jobs_worker()
+        assert attempts(data) == 1
+        assert running.ledger.job(job.id).state is JobState.QUEUED
+        assert "no broker answers" in running.as_it_stands(running.ledger.job(job.id)).reason
+
+
+def test_a_job_that_always_takes_the_broker_with_it_is_given_up(data, broker) -> None:
+    with core(data, "hopeless") as running:
+        job = running.desk.submit(SubmitJob(question="q", spec=SPEC))
+        for _ in range(3):
+            broker.left = 2
+            running.run_jobs_worker()
+        assert attempts(data) == 3
+        assert running.ledger.job(job.id).state is JobState.FAILED
+
+
+def test_jobs_fail_at_once_where_the_broker_is_not_ours_and_is_not_there(data, broker) -> None:
+    broker.left = 0
+    with core(data, own=False) as running:
+        job = running.desk.submit(SubmitJob(question="q", spec=SPEC))
+        running.run_jobs_worker()
+        assert running.ledger.job(job.id).state is JobState.FAILED
+        assert "no broker answers" in running.ledger.job(job.id).reason
+
+
+def test_jobs_fail_at_once_where_our_own_broker_has_not_what_the_policy_wants(data, monkeypatch) -> None:
+    monkeypatch.setattr(readiness, "ask", lambda socket: SimpleNamespace(backends={"nsjail": "3"}))
+    with core(data) as running:
+        job = running.desk.submit(SubmitJob(question="q", spec=SPEC))
+        running.run_jobs_worker()
+        assert "has no gvisor" in running.ledger.job(job.id).reason
+        assert running.ledger.job(job.id).state is JobState.FAILED
+
+
+def test_what_waits_for_a_model_says_that_and_nothing_else(data, broker) -> None:
+    broker.left = 0
+    with core(data) as running:
+        running.desk.submit(SubmitJob(question="q", spec=SPEC))
+        text = running.desk.submit(SubmitJob(question="q", spec=TEXT))
+        running.run_jobs_worker()
+        assert running.status().worker.waits_for
+        assert running.as_it_stands(text).reason == text.reason
