@@ -14,7 +14,7 @@ from runtime.sandbox import Limits
 from runtime.sessions.pool import Sessions
 from runtime.settings import BrokerSettings, RuntimeSettings
 
-LIMITS = Limits(call_seconds=2.0, memory_mib=128, pids=64, output_bytes=4_096, tmp_mib=8, work_mib=4)
+LIMITS = Limits(call_seconds=10.0, memory_mib=128, pids=64, output_bytes=4_096, tmp_mib=8, work_mib=4)
 
 
 @pytest.fixture(scope="session")
