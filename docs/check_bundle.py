@@ -20,10 +20,22 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.serialization import load_ssh_public_key
 
-ALWAYS = {"artifact.txt", "question.txt", "spec.json", "verdict.json", "transcript.json", "versions.json"}
-ALWAYS |= {"statement.json", "manifest.json", "seal.json"}
-SOMETIMES = re.compile(r"meaning\.json|files/[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
-MOST = 1 << 28
+LARGEST = {
+    "artifact.txt": 1 << 20,
+    "question.txt": 1 << 20,
+    "spec.json": 4 << 20,
+    "verdict.json": 1 << 20,
+    "transcript.json": 64 << 20,
+    "versions.json": 1 << 20,
+    "statement.json": 1 << 18,
+    "meaning.json": 2 << 20,
+    "manifest.json": 1 << 14,
+    "seal.json": 1 << 20,
+}
+ALWAYS = set(LARGEST) - {"meaning.json"}
+CAME = re.compile(r"files/[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
+LARGEST_THAT_CAME, MOST_THAT_CAME, LARGEST_TOGETHER = 8 << 20, 16, 32 << 20
+LARGEST_ARCHIVE = sum(LARGEST.values()) + LARGEST_TOGETHER + (1 << 14)
 
 
 def problem(bundle: Path, public_key: bytes) -> str:
@@ -49,18 +61,30 @@ def from_folder(folder: Path) -> dict[str, bytes]:
             continue
         known = entry.stat(follow_symlinks=False)
         require(entry.is_file(follow_symlinks=False) and known.st_nlink == 1, f"{name!a} is no plain file")
-        require(name in ALWAYS or SOMETIMES.fullmatch(name), f"{name!a} does not belong there")
-        require(known.st_size < MOST, f"{name} is too large")
-        found[name] = Path(entry.path).read_bytes()
+        with Path(entry.path).open("rb") as source:
+            found[name] = source.read(largest(name) + 1)
+        within_limits(found)
     return found
 
 
+def largest(name: str) -> int:
+    require(name in LARGEST or CAME.fullmatch(name), f"{name!a} does not belong there")
+    return LARGEST.get(name, LARGEST_THAT_CAME)
+
+
+def within_limits(found: dict[str, bytes]) -> None:
+    for name, data in found.items():
+        require(len(data) <= largest(name), f"{name} is too large")
+    came = [len(data) for name, data in found.items() if name not in LARGEST]
+    require(len(came) <= MOST_THAT_CAME and sum(came) <= LARGEST_TOGETHER, "too many files came with the question")
+
+
 def from_archive(file: Path) -> dict[str, bytes]:
-    require(file.stat().st_size < MOST, "it is too large")
+    require(file.is_file() and file.stat().st_size <= LARGEST_ARCHIVE, "it is no file, or too large")
     whole = file.read_bytes()
     with zipfile.ZipFile(io.BytesIO(whole)) as archive:
         members = archive.infolist()
-        require(len(members) <= len(ALWAYS) + 17, "it has too many members")
+        require(len(members) <= len(LARGEST) + MOST_THAT_CAME, "it has too many members")
         require(sum(one.file_size for one in members) < len(whole), "it is compressed, or names a byte twice")
         require(not any(one.compress_type for one in members), "it is compressed")
         found = {one.filename: archive.read(one) for one in members}
@@ -82,8 +106,8 @@ def packed(found: dict[str, bytes]) -> bytes:
 
 def check(found: dict[str, bytes], public_key: bytes) -> None:
     """Raises an exception of some kind unless the key's holder sealed exactly these contents."""
-    odd = [name for name in found if name not in ALWAYS and not SOMETIMES.fullmatch(name)]
-    require(set(found) >= ALWAYS and not odd, "these are not the files of a bundle")
+    within_limits(found)
+    require(set(found) >= ALWAYS, "these are not the files of a bundle")
     envelope = json.loads(found["seal.json"])
     payload, (signature,) = base64.b64decode(envelope["payload"]), envelope["signatures"]
     statement, raw = json.loads(payload), base64.b64decode(signature["sig"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import random
 import shutil
 import stat
@@ -19,13 +20,30 @@ from bundle_kit import KEY, TINY, VERSIONS, ours, sealed, signer, tiny
 
 from appliance.jobs import archive
 from appliance.jobs.bundle import pack, unpack
-from appliance.jobs.format import SEAL, BundleError, sha256
+from appliance.jobs.format import (
+    LARGEST,
+    LARGEST_FILE,
+    LARGEST_FILES,
+    LARGEST_MEANING,
+    MANIFEST,
+    MEANING,
+    MOST_FILES,
+    SEAL,
+    BundleError,
+    sha256,
+)
 from appliance.jobs.format import canonical as in_one_form
 from appliance.jobs.reading import read_bundle
 from appliance.jobs.seal import SEALED, check_seal, sealed_with, write_seal
 from policies.attestation import IN_TOTO, state
 from policies.envelopes import canonical, seal, sign_too
 
+NOTHING: dict[str, dict[str, object]] = {
+    "verdict.json": {"verdict": {"outcome": "", "verifier": "", "version": ""}},
+    "versions.json": {"model": "", "policy": "", "environment": ""},
+    "statement.json": {"solvedBy": ""},
+}
+"""What a seal says of a file that says nothing."""
 PLACE = {"environment": {"kernel": "6.8", "digest": "ac" * 32}}
 
 
@@ -217,6 +235,45 @@ def test_files_that_say_nothing_of_what_the_seal_says_are_refused_by_both_checke
     assert read_bundle(bundle).intact
     assert ours(bundle)
     assert tiny(bundle)
+
+
+def limits() -> dict[str, dict[str, bytes]]:
+    """What is as large, or as much, as a bundle can hold, by name; with one byte or one file more it is too much."""
+    most = {name: {name: b"7" * size} for name, size in LARGEST.items() if name not in NOTHING}
+    most |= {name: {name: b'"' + b"7" * (LARGEST[name] - 2) + b'"'} for name in NOTHING}
+    most |= {MEANING: {MEANING: b"7" * LARGEST_MEANING}, "files/one": {"files/one": bytes(LARGEST_FILE)}}
+    most["many files"] = {f"files/{n:02}": b"x" for n in range(MOST_FILES)}
+    most["much"] = {f"files/{n}": bytes(LARGEST_FILE) for n in range(LARGEST_FILES // LARGEST_FILE)}
+    return most
+
+
+@pytest.mark.parametrize(("what", "contents"), limits().items(), ids=limits().keys())
+def test_both_checkers_take_a_bundle_up_to_the_same_limits(
+    bundle: Path, tmp_path: Path, what: str, contents: dict[str, bytes]
+) -> None:
+    more = {"many files": {"files/more": b"x"}, "much": {"files/more": b"x"}}
+    for extra, holds in (({}, True), (more.get(what) or {what: contents.get(what, b"") + b" "}, False)):
+        data = {**dict(read_bundle(bundle).contents), **contents, **extra}
+        for name in (SEAL, MANIFEST, "files/data.csv"):
+            data.pop(name, None)
+        said = {**check_seal(bundle, KEY.public).predicate, **NOTHING.get(what, {})}
+        listed = [{"bytes": len(one), "name": name, "sha256": sha256(one)} for name, one in sorted(data.items())]
+        data[MANIFEST] = in_one_form({"files": listed, "schema_version": 2})
+        data[SEAL] = state({name: sha256(one) for name, one in data.items()}, SEALED, said, KEY)
+        folder, file = tmp_path / f"{holds}", tmp_path / f"{holds}.zip"
+        for name, one in data.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(one)
+        file.write_bytes(b"".join(archive.encode(data)))
+        for path in (folder, file):
+            assert [not ours(path), not tiny(path)] == [holds, holds], (ours(path), tiny(path))
+
+
+def test_what_is_no_file_and_no_folder_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/zero")):
+        assert ours(path)
+        assert tiny(path)
 
 
 def test_a_seal_to_which_somebody_added_a_signature_is_refused(bundle: Path) -> None:
