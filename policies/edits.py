@@ -1,8 +1,9 @@
 """An edit of the policy file, as persons sign it. Pure.
 
-What always holds: an edit names the policy that it replaces and its place in the order of edits, so an old edit that is
-shown again has no effect; it takes as many persons as the policy that is in force asks for an approval, or all when
-fewer were ever known, so that nobody lowers that number alone, not by revoking another's key either.
+What always holds: an edit names the audit log that it is for, the policy that it replaces and its place in the order of
+edits, so an old edit that is shown again has no effect, not in a log that was begun anew either; it takes as many
+persons as the policy that is in force asks for an approval, or all when fewer were ever known, so that nobody lowers
+that number alone, not by revoking another's key either.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ POLICY = f"{PREFIX}policy+json"
 class PolicyEdit(Record):
     """What is signed: from which policy to which."""
 
-    format: Literal["assay-policy-edit-1"] = "assay-policy-edit-1"
+    format: Literal["assay-policy-edit-2"] = "assay-policy-edit-2"
+    log: str = Field(pattern=r"^[0-9a-f]{64}$")
+    """SHA-256 of the first line of the audit log that it is for."""
     number: int = Field(ge=1)
     """How many policies have been in force before."""
     replaces: str = Field(pattern=r"^[0-9a-f]{64}$")
@@ -40,14 +43,21 @@ def edit_in(envelope: bytes) -> PolicyEdit:
 
 
 def accepted_edit(
-    envelope: bytes, register: Register, *, number: int, in_force: str, digest: str, people: int
+    envelope: bytes, register: Register, *, log: str, number: int, in_force: str, digest: str, people: int
 ) -> tuple[PolicyEdit, tuple[str, ...]]:
-    """The edit, and who signed it. `digest` is of the file that is shown, `people` the number of the policy in force.
+    """The edit, and who signed it. `log` is of the audit log's first line, `digest` of the file that is shown, `people`
+    the number of the policy in force.
 
     Raises Refused with the reason's name.
     """
     edit = edit_in(envelope)
     keys = register.signers(opened(envelope, POLICY))
+    if edit.log != log:
+        raise Refused(
+            Refusal.REPLAYED,
+            f"it was signed for the audit log that begins with {edit.log[:12]}; this one begins with {log[:12]}",
+            hint="sign the file again: the log was begun anew since",
+        )
     if edit.number != number or edit.replaces != in_force:
         raise Refused(
             Refusal.REPLAYED,

@@ -105,8 +105,8 @@ class Register:
             hint = "have another person run the same command on the file that was written"
             if len(self.persons) < needed:
                 hint = (
-                    f"{len(self.persons)} of those ever known have a valid key, which is not enough: `assay audit renew` "
-                    "begins a log in which nobody is known yet"
+                    f"{len(self.persons)} of those ever known have a valid key, which is not enough: "
+                    "`assay audit renew` begins a log in which nobody is known yet"
                 )
             raise Refused(Refusal.SIGNERS, f"{len(names)} of {needed} people signed", hint=hint)
         return names

@@ -142,6 +142,18 @@ class AuditLog:
         """The newest entry's."""
         return Head(self._number - 1, self._previous) if self._number else None
 
+    @property
+    def first(self) -> str:
+        """SHA-256 of the first line, by which this log is told from every other. Raises AuditError without an entry."""
+        try:
+            with self.path.open("rb") as source:
+                line = source.readline()
+        except OSError as error:
+            raise _failed(self.path, error) from error
+        if not line:
+            raise AuditError(f"{self.path} has no entry yet", hint=REPAIR)
+        return audit.digest_of(line)
+
     def _open(self) -> None:
         self._number, self._previous, self._bytes = 0, START, 0
         try:

@@ -95,13 +95,16 @@ def policy_edit(content_digest: str, in_force: PolicyInForce, signer: Signer, be
             edit = edit_in(before)
         except Refused:
             edit = None
-        if edit is not None and (edit.number, edit.replaces, edit.file) == (
+        if edit is not None and (edit.log, edit.number, edit.replaces, edit.file) == (
+            in_force.log,
             in_force.number,
             in_force.digest,
             content_digest,
         ):
             return sign_too(before, signer)
-    made = PolicyEdit(number=in_force.number, replaces=in_force.digest, file=content_digest, at=_now())
+    made = PolicyEdit(
+        log=in_force.log, number=in_force.number, replaces=in_force.digest, file=content_digest, at=_now()
+    )
     return seal(canonical(made.model_dump(mode="json")), POLICY, signer)
 
 

@@ -157,6 +157,7 @@ class Trust:
         content, _ = written_policy(self._data)
         written = _digest(content)
         return PolicyInForce(
+            log=self._audit.first,
             digest=self._policies[-1],
             content=in_force_file(self._data).read_text(),
             number=len(self._policies),
@@ -173,6 +174,7 @@ class Trust:
                 _, names = accepted_edit(
                     envelope,
                     self.register,
+                    log=self._audit.first,
                     number=len(self._policies),
                     in_force=self._policies[-1],
                     digest=policy.digest,

@@ -114,8 +114,8 @@ def test_a_name_is_plain(name: str) -> None:
         admission(name, key="ada")
 
 
-def edit(number: int, *by: str, replaces: str = "old", new: str = "new") -> bytes:
-    made = PolicyEdit(number=number, replaces=digest(replaces), file=digest(new), at=NOW)
+def edit(number: int, *by: str, log: str = "log", replaces: str = "old", new: str = "new") -> bytes:
+    made = PolicyEdit(log=digest(log), number=number, replaces=digest(replaces), file=digest(new), at=NOW)
     envelope = seal(canonical(made.model_dump(mode="json")), POLICY, signer(by[0]))
     for other in by[1:]:
         envelope = sign_too(envelope, signer(other))
@@ -124,7 +124,9 @@ def edit(number: int, *by: str, replaces: str = "old", new: str = "new") -> byte
 
 def accept(envelope: bytes, *, people: int = 1, register: Register | None = None) -> tuple[str, ...]:
     known = register_of("ada", "bob") if register is None else register
-    return accepted_edit(envelope, known, number=3, in_force=digest("old"), digest=digest("new"), people=people)[1]
+    return accepted_edit(
+        envelope, known, log=digest("log"), number=3, in_force=digest("old"), digest=digest("new"), people=people
+    )[1]
 
 
 def test_an_edit_of_the_policy_takes_as_many_people_as_the_policy_in_force_asks_for() -> None:
@@ -139,6 +141,7 @@ def test_an_edit_of_the_policy_takes_as_many_people_as_the_policy_in_force_asks_
     [
         (edit(2, "ada"), Refusal.REPLAYED),
         (edit(3, "ada", replaces="older"), Refusal.REPLAYED),
+        (edit(3, "ada", log="the one before"), Refusal.REPLAYED),
         (edit(3, "ada", new="other"), Refusal.POLICY),
         (edit(3, "daemon"), Refusal.MACHINE_KEY),
         (edit(3, "ada", "trainer"), Refusal.MACHINE_KEY),

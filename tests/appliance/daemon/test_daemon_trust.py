@@ -13,6 +13,7 @@ from people import admission, admit, approve, newest, refusals, reject, revocati
 from appliance.audit.errors import AuditBroken, AuditError
 from appliance.audit.log import log_file
 from appliance.audit.machine_keys import load_key
+from appliance.cli.audit_read import begin_anew
 from appliance.client.signing import policy_edit
 from appliance.config import Settings
 from appliance.daemon.core import Core
@@ -325,6 +326,21 @@ def test_an_edit_that_nobody_signed_or_that_is_old_or_of_another_file_is_refused
     with pytest.raises(RefusedByPolicyError, match="replayed"):
         core.change_policy(STRICT, sound)
     assert core.policy.digest == digest(PACKAGED)
+
+
+def test_an_edit_that_was_signed_for_the_log_before_is_refused_in_the_one_that_was_begun_anew(data, clock) -> None:
+    with Core(Settings(data=data), now=clock) as core:
+        admit(core, "ada")
+        sound = sign(core, STRICT, "ada")
+        core.change_policy(STRICT, sound)
+        core.change_policy(PACKAGED, sign(core, PACKAGED, "ada"))
+    begin_anew(data, "damaged")
+    with Core(Settings(data=data)) as core:
+        admit(core, "ada")
+        with pytest.raises(RefusedByPolicyError, match="replayed"):
+            core.change_policy(STRICT, sound)
+        assert core.policy.digest == digest(PACKAGED)
+        core.change_policy(STRICT, sign(core, STRICT, "ada"))
 
 
 def test_one_person_does_not_lower_the_number_of_people_that_it_takes(data, clock) -> None:
