@@ -10,7 +10,8 @@ Where one text has two usual readings, this is the choice:
 - `2e-3` is 0.002, unless the expected answer has Euler's number. `log` is the natural logarithm, `lg` has base 10.
 - `5 m` with a blank is five metres, `5m` and `2 m v` are products, unless the expected answer settles it. `5 apples` is
   a quantity where it is what is expected, and nowhere else.
-- `A` alone is a choice unless the expected answer is mathematics. `xy` is a product, `yes` is a word.
+- `A` alone is a choice unless the expected answer is mathematics. `a` is one, too, where a choice is expected; `e` and
+  the letters behind it only where `(E)`, `\\text{E}` or `Option E` marks one. `xy` is a product, `yes` is a word.
 - `\\sin^{-1} x` is the inverse function. `x = 1, 2` and `x = 1, x = 2` are alternatives, `x = 1, y = 2` a system.
 - `\\pm` makes two answers. `0.(3)` and `0.\\overline{3}` recur. `1.5 million` is a number.
 - `3:2` is a ratio, `3:20` a time of day, unless a ratio or a number is expected. `\\approx` adds nothing to a value.
@@ -63,6 +64,9 @@ from verifiers.answers.values import (
     Words,
 )
 
+LABELLED = re.compile(r"\\text(?!it)")
+"""What may mark a lower-case letter as a label; italics are what symbols are set in."""
+
 
 def read_answer(text: str, *, variables: Collection[str] | None, expected: Value | None = None) -> Value:
     """The value of a whole text. Raises GrammarError, and nothing else, for a text that is not an answer.
@@ -84,7 +88,7 @@ def read_answer(text: str, *, variables: Collection[str] | None, expected: Value
         return Scalar(Negation(Number(-number, inner)) if number < 0 else Number(number, inner))
     if isinstance(expected, Quantity) and inner[:1].isalpha():
         inner = digits_first(inner)
-    worded = _words(inner, upright, names, expected)
+    worded = _words(inner, upright, names, expected, labelled=LABELLED.search(text) is not None)
     if worded is not None:
         if not named:
             raise GrammarError("an equals sign before words")
@@ -132,10 +136,10 @@ def _same_length(found: Value, expected: Listing) -> bool:
     return isinstance(found, Listing) and len(found.items) == len(expected.items)
 
 
-def _words(text: str, upright: bool, names: frozenset[str], expected: Value | None) -> Value | None:
+def _words(text: str, upright: bool, names: frozenset[str], expected: Value | None, *, labelled: bool) -> Value | None:
     """Words and choices, where the text or the expected answer says that it is one."""
     if isinstance(expected, Choice):
-        label = choice(text, lenient=True)
+        label = choice(text, upright=labelled, expected=expected)
         if label is not None:
             return label
     letters = chosen(text, expected)
@@ -147,7 +151,7 @@ def _words(text: str, upright: bool, names: frozenset[str], expected: Value | No
     if isinstance(expected, Words):
         return certain_words(text, names) or loose_words(text) or (folded(text) if text.isalpha() else None)
     if expected is None and not (names and text in names):
-        label = choice(text)
+        label = choice(text, upright=labelled)
         if label is not None:
             return label
         if upright and re.fullmatch(r"[^\W\d_]{2,}", text) and text not in names:

@@ -6,7 +6,7 @@ has counted); reading computes nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from verifiers.answers.grammar.nodes import Comparison, Expression
@@ -154,6 +154,8 @@ class Choice:
     """The label of one of several choices: one letter, upper case."""
 
     label: str
+    marked: bool = field(default=False, compare=False)
+    """Whether brackets, a word or `\\text` say that it is a label: `(E)` is nothing else, `E` may be a symbol."""
 
 
 @dataclass(frozen=True, slots=True)

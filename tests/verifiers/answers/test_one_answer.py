@@ -17,6 +17,10 @@ def ground(expected: str, answer: str, **options: str) -> Ground | None:
     return VERIFIER.verify(spec, answer).ground
 
 
+def passes(expected: str, answer: str) -> bool:
+    return ground(expected, answer) is Ground.PROVED
+
+
 COMMAS = [
     ("5", "5,0"),
     ("2", "2,0"),
@@ -55,3 +59,34 @@ def test_a_decimal_with_a_comma_may_be_close() -> None:
 
 def test_a_comma_behind_thousands_of_digits_is_refused() -> None:
     assert ground("5", "1" * 9_000 + ",5") is Ground.UNREADABLE
+
+
+@pytest.mark.parametrize("letter", "RGFTPNESV")
+def test_a_lower_case_letter_is_another_symbol_than_a_capital_that_nothing_marks(letter: str) -> None:
+    assert not passes(letter, letter.lower())
+    assert not passes(letter, f"${letter.lower()}$")
+    assert not passes(letter, rf"\mathrm{{{letter.lower()}}}")
+    assert not passes(letter, rf"\textit{{{letter.lower()}}}")
+    assert passes(letter, letter)
+
+
+CHOICES = [
+    ("B", "b"),
+    ("A", "a"),
+    ("D", "$d$"),
+    ("E", "(e)"),
+    ("E", "e)"),
+    ("E", "option e"),
+    ("E", r"\text{e}"),
+    ("E", r"\text{(E)}"),
+    ("(E)", "e"),
+    (r"\text{E}", "e"),
+    (r"\textbf{(F)}", "f"),
+    ("Option G", "g"),
+    ("option e", "E"),
+]
+
+
+@pytest.mark.parametrize(("expected", "answer"), CHOICES)
+def test_the_label_of_a_choice_may_be_in_either_case(expected: str, answer: str) -> None:
+    assert passes(expected, answer)

@@ -16,6 +16,8 @@ from verifiers.answers.values import Choice, Words
 MAX_WORDS = 300
 """Characters."""
 CHOICE = re.compile(r"(?:(?:option|choice|answer)\s*)?(?:\(\s*([a-z])\s*\)|([a-z])\s*\)?)", re.IGNORECASE)
+USUAL = frozenset("abcd")
+"""Labels that are written in lower case, too, with nothing that marks them."""
 LETTERS = re.compile(r"[^\W\d_]+(?:[ \t\n]+[^\W\d_]+)*")
 LOOSE = re.compile(r"[^\W_](?:[^\W_]|[ ,.'&/:-])*")
 DATE = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -30,13 +32,19 @@ MONTHS = re.compile(
 ORDINAL = re.compile(r"[0-9]+(?:st|nd|rd|th)", re.IGNORECASE)
 
 
-def choice(text: str, *, lenient: bool = False) -> Choice | None:
-    """The label of `(A)`, `A)`, `Option B`; also of a lower-case letter where a choice is what is expected."""
+def choice(text: str, *, upright: bool = False, expected: Choice | None = None) -> Choice | None:
+    """The label of `(A)`, `A)`, `Option B`; also of a lower-case letter where a choice is what is expected.
+
+    `upright`: whether the text stood within `\\text`. A lower-case letter alone is a label only from a to d, or where
+    the expected label is marked as one: `r` is another symbol than `R`, and `e` is Euler's number.
+    """
     found = CHOICE.fullmatch(text)
     if found is None:
         return None
     label = found[1] or found[2]
-    return Choice(label.upper()) if lenient or label.isupper() or len(text) > 4 else None
+    marked = upright or len(text) > 1
+    folds = len(text) > 4 if expected is None else marked or expected.marked or label in USUAL
+    return Choice(label.upper(), marked) if folds or label.isupper() else None
 
 
 def folded(text: str) -> Words:
