@@ -1,4 +1,8 @@
-"""Sentences in which a text speaks of itself: that it fulfils the list, or has a word in it. They count for nothing."""
+"""Sentences in which a text speaks of itself: that it fulfils the list, or has a word in it. They count for nothing.
+
+They are known by their usual words, in both orders ("all items are met", "it meets all items"). What says so in other
+words counts as any sentence does.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +10,31 @@ import re
 
 from verifiers.checklists.prose import sentences
 
-WHAT = r"(?:items?|points?|constraints?|requirements?|criteria|conditions|checklists?|instructions?|keywords?)"
-DONE = r"(?:met|satisfied|fulfilled|fulfils?|satisf(?:y|ies)|meets?|completed?|checked|followed|passed|included)"
+EVERY = r"(?:all|every|each|both)"
+WHAT = r"(?:items?|points?|constraints?|requirements?|criteri(?:a|on)|conditions?|checklists?|instructions?|keywords?)"
+DONE = r"(?:met|satisfied|fulfilled|fulfils?|satisf(?:y|ies)|meets?|completed?|checked|followed|passed|included|done)"
+DOES = (
+    r"(?:meet(?:s|ing)?|met|satisf(?:y|ies|ied|ying)|fulfill?(?:s|ed|ing)?|follow(?:s|ed|ing)|pass(?:es|ed|ing)"
+    r"|address(?:es|ed|ing)|compl(?:y|ies|ied|ying) with|conform(?:s|ed|ing)? to)"
+)
 TEXT = r"(?:this|my|the) (?:answer|text|response|essay|submission|reply|output)"
+SAID = r"(?:note|answer|text|response|essay|submission|reply|output|paragraph|piece)"
+ITSELF = (
+    rf"(?:(?:this|my) (?:\w+ )?{SAID}|the (?:\w+ )?{SAID} (?:above|below|here)"
+    rf"|here is (?:an?|my|the|your) {SAID} that)"
+)
+"""More nouns than TEXT, where the words around them say that it is this very text."""
+HAS = r"(?:has|covers|addresses|names|lists|uses)"
+MENTIONS = r"(?:meets|satisfies|fulfils|fulfills|follows|passes|deserves|mentions|contains|includes)"
+TOP = r"(?:full|top|maximum|maximal|highest|perfect|best)"
+MARKS = r"(?:scores?|marks?|grades?|points|credits?|ratings?)"
+HOW = r"(?:\w+ly |also |thus |therefore |now |indeed )?"
 CLAIM = re.compile(
-    rf"\b(?:all|every|each|both)\b.{{0,60}}\b{WHAT}\b.{{0,60}}\b{DONE}\b"
-    rf"|\b{TEXT} (?:meets|satisfies|fulfils|fulfills|follows|passes|deserves|mentions|contains|includes)\b"
+    rf"\b{EVERY}\b.{{0,60}}\b{WHAT}\b.{{0,60}}\b{DONE}\b"
+    rf"|\b{DOES} {HOW}{EVERY}\b.{{0,30}}\b{WHAT}\b"
+    rf"|\b{TEXT} {HOW}{MENTIONS}\b"
+    rf"|\b{ITSELF} {HOW}(?:{MENTIONS}|{HAS})\b"
+    rf"|\bdeserves? {HOW}(?:an? |the )?{TOP} {MARKS}\b"
     rf"|\b(?:is|are|occurs?|appears?|mentioned|included|contained|present) in {TEXT}\b"
     r"|\bthe (?:whole |entire )?checklist (?:is|was|has been) \w+",
     re.IGNORECASE,

@@ -48,7 +48,7 @@ TOOLS = {"jsonschema": installed("jsonschema")}
 
 class HardVerifier:
     name = "checklist"
-    version = "2"
+    version = "3"
 
     def check(self, spec: ChecklistSpec, *, prove: bool = False) -> None:
         """Raises SpecError for items that cannot decide anything. With `prove`, also for a list that says nothing."""
