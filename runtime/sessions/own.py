@@ -1,7 +1,8 @@
 """A sandbox of its own for one caller: Python that keeps its names, files, programs, snapshots of all of it.
 
 The blocking face of a worker that lives on the reactor. What always holds: a rollback that fails leaves the sandbox as
-it is; after a call that had to be killed the sandbox is gone, and a snapshot of it can still be restored.
+it is; after a call that had to be killed the sandbox is gone, and a snapshot of it can still be restored. Of a sandbox
+that used up a limit between two calls, the next call says which; those after it find it gone.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from typing import Self
 from runtime.errors import BadRequestError, InfrastructureError, LimitError
 from runtime.guest import wire
 from runtime.guest.wire import Kind, Op
-from runtime.launcher import Kept
+from runtime.launcher import Fate, Kept
 from runtime.profile import Profile
 from runtime.sandbox import CallResult, CallStatus, Entry, ExecResult, Limits, Priority, SnapshotId, Tier, Usage
 from runtime.sessions.accounts import Account, Measured
-from runtime.sessions.endings import STATUS_OF, Ending, Lost, not_run, result_of
+from runtime.sessions.endings import LOST_BY, STATUS_OF, Ending, Lost, not_run, result_of
 from runtime.sessions.files import Files, reason, sendable
 from runtime.sessions.pacing import Pace, Spent, Watched, until_answered
 from runtime.sessions.request import Request
@@ -32,6 +33,7 @@ GRACE_SECONDS = 1.0
 """How much longer than its program the supervisor may take before the whole sandbox is killed."""
 END_SECONDS = 10.0
 """How long `close` waits until nothing runs any more."""
+HAD_ENDED = "; it had ended before this call, which did not run"
 MAX_FORKS = 256
 
 
@@ -98,7 +100,9 @@ class OwnSandbox:
         if ending.kind not in (Kind.OK, Kind.EXCEPTION):
             worker = self._worker
             self._yard.reactor.here(lambda: worker.lose(Lost.DIED))
-        result = result_of(ending, limits=self.limits, seconds=limit, tier=Tier.SANDBOX, sandbox=self.id)
+            self._told = True
+        aside = "" if ending.blamed else HAD_ENDED
+        result = result_of(ending, limits=self.limits, seconds=limit, tier=Tier.SANDBOX, sandbox=self.id, aside=aside)
         self._account.called(ending.seconds, len(ending.output))
         return result.model_copy(update=used._asdict())
 
@@ -240,6 +244,7 @@ class OwnSandbox:
 
     def _enter(self, worker: Worker) -> None:
         self._worker, self.id = worker, worker.id
+        self._told = False  # whether a call has said how this one ended
         self._yard.reactor.here(lambda: self._account.placed(worker, alone=True))
 
     def _limit(self, seconds: float | None) -> float:
@@ -260,17 +265,20 @@ class OwnSandbox:
             raise BadRequestError(f"sandbox {self.id} is closed")
 
     def _ask(self, op: Op, body: bytes, limit: float) -> Ending:
+        return self._believed(self._answered(op, body, limit))
+
+    def _answered(self, op: Op, body: bytes, limit: float) -> Ending:
         self._require_open()
         answer: Future[Ending] = Future()
         request = Request(op, 0, body, limit, answer.set_result)
         worker = self._worker
         self._yard.reactor.here(lambda: worker.send(request))
-        return self._believed(answer.result())
+        return answer.result()
 
     def _patiently(self, op: Op, body: bytes, limit: float, patience: float, grace: float) -> tuple[Ending, Spent]:
         """`grace` is what the guest may take beyond the limit to say that it kept it."""
         if patience <= 1:
-            return self._ask(op, body, limit + grace), Spent()
+            return self._explained(self._answered(op, body, limit + grace)), Spent()
         self._require_open()
         answer: Future[Ending] = Future()
         worker, reactor, launcher = self._worker, self._yard.reactor, self._yard.launcher
@@ -287,7 +295,28 @@ class OwnSandbox:
 
         reactor.here(lambda: worker.send(request))
         used = until_answered(answer, Pace(limit, limit * patience, self.limits.cpus), Watched(measure, give_way, end))
-        return self._believed(answer.result()), used
+        return self._explained(answer.result()), used
+
+    def _explained(self, ending: Ending) -> Ending:
+        """As `_believed`, but a limit that the sandbox used up before the call is told, once, by an unblamed ending."""
+        if isinstance(ending.kind, Lost):
+            self._require_open()
+            unsaid = not ending.blamed and not self._told and ending.kind is not Lost.BROKER
+            limit = LOST_BY.get(self._fate().cause) if unsaid else None
+            self._require_open()
+            ending = self._believed(ending) if limit is None else ending._replace(kind=limit)
+            self._told = True
+        return ending
+
+    def _fate(self) -> Fate:
+        """Of a sandbox that is lost; soon known."""
+        fate: Future[Fate] = Future()
+        worker = self._worker
+        self._yard.reactor.here(lambda: worker.when_ended(fate.set_result))
+        try:
+            return fate.result(timeout=END_SECONDS)
+        except TimeoutError:
+            raise InfrastructureError(f"the broker does not say how sandbox {self.id} ended") from None
 
     def _believed(self, ending: Ending) -> Ending:
         """Raises InfrastructureError for one that says nothing of the call."""

@@ -86,8 +86,63 @@ def test_a_sandbox_that_has_lived_its_time_ends_used_or_not(pool_of_small: Sessi
         result = used.run("import time\ntime.sleep(10)")
         assert result.status is CallStatus.EXPIRED
         until_lost(unused._worker)
+        assert unused.run("print(1)").status is CallStatus.EXPIRED
         with pytest.raises(InfrastructureError):
             unused.run("print(1)")
+
+
+LATER = """import os, time
+if os.fork() == 0:
+    time.sleep(0.5)
+    {what}
+    os._exit(0)
+"""
+USED_UP_LATER = {
+    CallStatus.MEMORY: "kept = [os.urandom(1 << 20) for _ in range(600)]",
+    CallStatus.CPU: "while True: pass",
+}
+
+
+@pytest.mark.parametrize("status", USED_UP_LATER)
+@pytest.mark.parametrize("call", ["run", "exec", "patient run"])
+def test_what_is_left_running_and_uses_up_a_limit_between_two_calls_is_named_at_the_next(
+    pool_of_small: Sessions, status: CallStatus, call: str
+) -> None:
+    limits = SMALL.model_copy(update={"cpu_seconds": 1.0}) if status is CallStatus.CPU else SMALL
+    with pool_of_small.sandbox(limits) as sandbox:
+        assert sandbox.run(LATER.format(what=USED_UP_LATER[status])).status is CallStatus.OK
+        until_lost(sandbox._worker)
+        with pytest.raises(InfrastructureError):
+            sandbox.read("/work/nothing")
+        if call == "exec":
+            told = sandbox.exec(["/usr/bin/python3", "-c", "1"])
+            assert (told.status, told.exit_code, told.stdout) == (status, None, b"")
+        else:
+            result = sandbox.run("print(1)", patience=2.0 if call == "patient run" else 1.0)
+            assert (result.status, result.output) == (status, "")
+            assert result.error.endswith("; it had ended before this call, which did not run")
+        with pytest.raises(InfrastructureError):
+            sandbox.run("print(1)")
+
+
+def test_a_sandbox_that_ends_by_itself_between_two_calls_broke_on_its_own_account(pool_of_small: Sessions) -> None:
+    with pool_of_small.sandbox() as sandbox:
+        pool_of_small._reactor.here(sandbox._worker.retire)
+        until_lost(sandbox._worker)
+        with pytest.raises(InfrastructureError):
+            sandbox.run("print(1)")
+
+
+def test_a_sandbox_that_used_up_a_limit_goes_on_from_its_snapshot(pool_of_small: Sessions) -> None:
+    with pool_of_small.sandbox(SMALL.model_copy(update={"calls": 7})) as sandbox:
+        assert sandbox.run("x = 5").status is CallStatus.OK
+        kept = sandbox.snapshot()
+        for _ in range(2):
+            assert sandbox.run(LATER.format(what=USED_UP_LATER[CallStatus.MEMORY])).status is CallStatus.OK
+            until_lost(sandbox._worker)
+            assert sandbox.run("print(x)").status is CallStatus.MEMORY
+            sandbox.restore(kept)
+            assert sandbox.run("print(x)").output == "5\n"
 
 
 def test_a_session_says_that_its_sandbox_expired_between_two_calls_and_begins_again(
