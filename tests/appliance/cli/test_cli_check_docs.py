@@ -7,11 +7,13 @@ import re
 import textwrap
 from collections import defaultdict
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from appliance.cli.check_selftest import KINDS
-from verifiers.checklists.spec import ChecklistSpec
+from verifiers.checklists.files import checklist_from
+from verifiers.checklists.spec import ChecklistSpec, HardItem, ItemData, SoftItem
 from verifiers.programs.files import spec_of_toml
 from verifiers.selftest_cases import trials
 from verifiers.smt.files import claim_spec, default_submission
@@ -45,6 +47,19 @@ def blocks(text: str) -> list[str]:
 def test_every_field_of_a_spec_is_described(heading: str, spec: type) -> None:
     text = section(heading)
     missing = [name for name in spec.model_fields if name != "kind" and f"`{name}`" not in text]
+    assert missing == []
+
+
+def test_every_field_of_every_item_of_a_checklist_is_described_with_its_item() -> None:
+    text = section("Checklists")
+    described = {row.split("`")[1]: row for row in text.splitlines() if row.startswith("| `")}
+    missing = [
+        (kind.model_fields["item"].default, name)
+        for kind in (*get_args(HardItem), SoftItem)
+        for name in kind.model_fields
+        if f"`{name}`" not in (text if name in ItemData.model_fields else described[kind.model_fields["item"].default])
+        if name != "item"
+    ]
     assert missing == []
 
 
@@ -85,4 +100,6 @@ def test_the_examples_are_specs() -> None:
     (program,) = blocks(section("Programs"))
     assert spec_of_toml(program).function == "median"
     (statement,) = blocks(section("Proofs in Lean 4"))
+    (checklist,) = blocks(section("Checklists"))
+    assert [item.item for item in checklist_from(checklist, Path()).items] == ["length", "words"]
     assert LeanSpec(statement=statement).statement.startswith("theorem")
