@@ -21,13 +21,13 @@ import os, signal, sys, time
 folder, mode = sys.argv[1], sys.argv[2]
 attempt = len(os.listdir(folder))
 told = sys.stdin.read()
+if mode == "deaf":
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
 with open(f"{folder}/{attempt}.new", "w") as file:
     file.write(f"{os.getpid()} {told}")
 os.rename(f"{folder}/{attempt}.new", f"{folder}/{attempt}")
 if mode == "cannot":
     sys.exit(2)
-if mode == "deaf":
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
 if mode == "dies":
     os.kill(os.getpid(), signal.SIGKILL)
 time.sleep(1000)
@@ -119,10 +119,11 @@ def test_what_the_daemon_says_later_changes_nothing(start, tmp_path) -> None:
 
 def test_pauses_grow_while_it_keeps_dying_and_hanging_up_in_one_ends_it_at_once(start) -> None:
     guard = start("dies")
-    assert [guard.hear()["retry_seconds"] for _ in range(3)] == [1.0, 2.0, 4.0]
+    pauses = [guard.hear()["retry_seconds"] for _ in range(5)]
+    assert pauses == [1.0, 2.0, 4.0, 8.0, 16.0]
     started = time.monotonic()
     assert guard.hang_up() == 0
-    assert time.monotonic() - started < 3.5
+    assert time.monotonic() - started < 15
 
 
 def test_a_broker_that_cannot_work_as_it_was_told_is_not_started_again(start, tmp_path) -> None:

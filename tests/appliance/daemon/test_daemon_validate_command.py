@@ -14,6 +14,13 @@ from verifiers.registry import decide
 from verifiers.spec import IntegerSpec
 
 PASSPHRASE = "correct horse battery"
+NO_SOLVER_TRIES = """
+question = "q"
+
+[[items]]
+item = "length"
+target = 60
+"""
 
 
 @pytest.fixture
@@ -49,8 +56,9 @@ def test_a_job_is_shown_and_validated_and_its_bundle_says_both(start, assay, dat
     assert (checked.returncode, "verified and validated" in checked.stdout) == (0, True), checked.stdout
 
 
-def test_a_job_that_was_called_off_is_refused_before_anything_is_shown(ask) -> None:
-    made = ask("submit", "--question", "q", "--expect", "odd", "--kind", "exact", "--json")
+def test_a_job_that_was_called_off_is_refused_before_anything_is_shown(ask, tmp_path) -> None:
+    (tmp_path / "text.toml").write_text(NO_SOLVER_TRIES)
+    made = ask("submit", "--checklist", str(tmp_path / "text.toml"), "--json")
     job = json.loads(made.stdout)["id"]
     assert ask("jobs", "cancel", job).returncode == 0
     cancelled = ask("jobs", "validate", job)
