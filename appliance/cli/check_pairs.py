@@ -7,7 +7,8 @@ one that no file can hold: what is wrong with it is for its verifier to say.
     an answer:   {"id": "a1", "gold": "1/2", "prediction": "0.5"}
     any other:   {"id": "s1", "spec": {...}, "submission": "..."}
 
-`spec` holds fields of the spec, and goes before those of the command line; an answer may have it too. A number where
+`spec` holds fields of the spec, and goes before those of the command line; an answer may have it too. What a claim asks
+in its own text (`set-info`) counts as if `spec` had said it, unless that says something else. A number where
 text is wanted is taken as it is written, `null` for a submission as the empty text.
 """
 
@@ -21,6 +22,7 @@ from typing import Any, BinaryIO, NamedTuple
 from pydantic import ValidationError
 
 from appliance.errors import AssayError, ExitCode
+from verifiers.errors import SpecError
 from verifiers.spec import SPEC, Spec
 from verifiers.spec_faults import first_fault
 
@@ -143,7 +145,8 @@ class Pairs:
             raise _FaultError(f"longer than {MAX_LINE >> 20} MiB")
         found = _object(line)
         name = _id(found)
-        fields = {**self._base, **self._fields(found)}
+        own = self._fields(found)
+        fields = {**self._base, **self._asked(own), **own}
         if self._kind == "answer":
             fields["expected"] = _text(found, "gold")
         try:
@@ -155,6 +158,18 @@ class Pairs:
     @property
     def _submission_key(self) -> str:
         return "prediction" if self._kind == "answer" else "submission"
+
+    def _asked(self, own: dict[str, Any]) -> dict[str, Any]:
+        """What a line's own claim says of itself."""
+        claim = own.get("claim")
+        if self._kind != "smt" or not isinstance(claim, str):
+            return {}
+        from verifiers.smt.files import asked_in
+
+        try:
+            return asked_in(claim)
+        except SpecError as error:
+            raise _FaultError(f"spec: {error}") from None
 
     def _fields(self, found: dict[str, Any]) -> dict[str, Any]:
         fields = found.get("spec", {})

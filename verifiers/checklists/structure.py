@@ -33,7 +33,7 @@ class JsonError(ValueError):
 def read_json(text: str) -> Any:
     """RFC 8259 strictly: no NaN, no name twice in an object. Raises JsonError."""
     try:
-        return json.loads(text, object_pairs_hook=_object, parse_constant=_constant)
+        return json.loads(text, object_pairs_hook=_object, parse_int=_integer, parse_constant=_constant)
     except RecursionError:
         raise JsonError("nested too deeply") from None
     except JsonError:
@@ -255,6 +255,13 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(content) < len(pairs):
         raise JsonError("an object has a name twice")
     return content
+
+
+def _integer(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:  # Python reads no more than 4,300 digits
+        raise JsonError(f"a number of {len(text)} digits is not read") from None
 
 
 def _constant(name: str) -> Any:

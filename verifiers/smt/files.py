@@ -44,13 +44,7 @@ FIELDS: dict[str, tuple[str, Callable[[str], Any]]] = {
 
 def claim_spec(text: str) -> SmtSpec:
     """The spec that this file's text is. Raises SpecError, with a hint."""
-    try:
-        claim = read_text(text)
-    except ClaimError as error:
-        raise SpecError(
-            f"the claim cannot be used: {error}",
-            hint="Only declarations, definitions, assertions and check-sat: leave out options, output and (exit).",
-        ) from None
+    claim = _read(text)
     given: dict[str, Any] = {"question": _question(claim), **_asked(claim)}
     try:
         return SmtSpec(claim=text, **given)
@@ -60,9 +54,24 @@ def claim_spec(text: str) -> SmtSpec:
         raise SpecError(f"assay-{name}: {first['msg']}", hint="See the fields of `SmtSpec`.") from None
 
 
+def asked_in(text: str) -> dict[str, Any]:
+    """The fields of a spec that a claim's text itself says. Raises SpecError, with a hint."""
+    return _asked(_read(text)) if f":{PREFIX}" in text else {}
+
+
 def default_submission(spec: SmtSpec) -> str | None:
     """What is said of a claim that leaves nothing to supply; None where a submission is needed."""
     return ENTAILED if spec.question == "entails" and not spec.holes else None
+
+
+def _read(text: str) -> Claim:
+    try:
+        return read_text(text)
+    except ClaimError as error:
+        raise SpecError(
+            f"the claim cannot be used: {error}",
+            hint="Only declarations, definitions, assertions and check-sat: leave out options, output and (exit).",
+        ) from None
 
 
 def _question(claim: Claim) -> str:

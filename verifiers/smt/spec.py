@@ -13,8 +13,9 @@ class SmtSpec(SpecData):
     """Sorts, assumptions and a goal belong to the spec; a submission supplies terms, never commands.
 
     What the language means is SMT-LIB 2.6: `div` and `mod` are Euclidean (the remainder is never negative), bit vectors
-    wrap around and their division by zero gives all ones, numbers are unbounded and exact. A division by zero of
-    integers or reals has *some* value there, any; see `division`.
+    wrap around, numbers are unbounded and exact. Of a bit vector divided by zero the remainder is that vector and the
+    quotient all ones, but 1 for a negative one with `bvsdiv`. A division by zero of integers or reals has *some* value
+    there, any; see `division`.
     """
 
     kind: Literal["smt"] = "smt"

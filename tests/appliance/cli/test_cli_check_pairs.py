@@ -48,6 +48,24 @@ def test_other_kinds_have_a_spec_and_a_submission() -> None:
     assert (item.spec.kind, item.spec.claim, item.submission) == ("smt", "(assert true)", "x")
 
 
+CLAIM = (
+    '(set-info :assay-holes "f")(set-info :assay-question entails)(declare-fun f (Int) Int)(assert (! (= (f 1) 2) '
+    ":named goal))"
+)
+
+
+def test_what_a_line_s_claim_asks_of_itself_is_asked() -> None:
+    """Before what the command line asks of all, and after what the line's own fields say."""
+    lines = ({"id": 1, "spec": {"claim": CLAIM}, "submission": "x"}, {"id": 2, "submission": "x"})
+    named = {"id": 3, "spec": {"claim": CLAIM, "question": "model"}, "submission": "x"}
+    found = pairs(*lines, named, kind="smt", claim="(assert true)", question="optimum")
+    found.scan()
+    specs = [item.spec for item in found.items()]
+    assert [(spec.question, spec.holes) for spec in specs] == [("entails", ("f",)), ("optimum", ()), ("model", ("f",))]
+    wrong = {"id": 1, "spec": {"claim": "(set-info :assay-colour red)"}, "submission": "x"}
+    assert "line 1: spec: there is no :assay-colour" in refused(pairs(wrong, kind="smt"))
+
+
 def test_other_keys_reach_nobody() -> None:
     found = pairs(GOOD | {"difficulty": "hard", "reward": 1, "judge": {"accept": True}})
     found.scan()

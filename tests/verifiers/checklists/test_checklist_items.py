@@ -398,3 +398,11 @@ def test_the_verdict_grows_no_larger_than_its_bound() -> None:
     assert verdict.passed
     assert len(verdict.evidence["items"]) == 100
     assert len(verdict.model_dump_json()) < 30_000
+
+
+@pytest.mark.parametrize("digits", [4_300, 4_301, 50_000])
+def test_a_number_that_is_too_long_to_be_read_is_told_in_words_of_ours(digits: int) -> None:
+    found = decide_item(FormatItem(name="json", format="json"), Document("[" + "7" * digits + "]"), ())
+    assert found.holds == (digits == 4_300)
+    if not found.holds:
+        assert found.reason == f"not JSON: a number of {digits} digits is not read"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from verifiers.errors import SpecError
-from verifiers.smt.files import claim_spec, default_submission
+from verifiers.smt.files import asked_in, claim_spec, default_submission
 from verifiers.smt.verifier import SmtVerifier
 
 
@@ -32,6 +32,23 @@ def test_holes_need_a_submission() -> None:
     spec = claim_spec('(set-info :assay-holes "f")(declare-fun f (Int) Int)(assert (! (= (f 1) 2) :named goal))')
     assert default_submission(spec) is None
     assert SmtVerifier().verify(spec, "(define-fun f ((x Int)) Int (+ x 1))").passed
+
+
+def test_only_what_a_claim_says_of_itself_is_said_by_it() -> None:
+    assert asked_in('(set-info :assay-holes "f g")(set-info :assay-effort 5)') == {"holes": ["f", "g"], "effort": 5}
+    assert asked_in("(declare-const x Int)(minimize x)") == {}
+
+
+@pytest.mark.parametrize(
+    ("operator", "dividend", "value"),
+    [
+        ("bvudiv", 5, 15), ("bvudiv", 13, 15), ("bvsdiv", 5, 15), ("bvsdiv", 13, 1),
+        ("bvurem", 5, 5), ("bvsrem", 13, 13), ("bvsmod", 13, 13),
+    ],
+)  # fmt: skip
+def test_a_bit_vector_divided_by_zero_has_the_value_that_is_described(operator: str, dividend: int, value: int) -> None:
+    claim = f"(assert (! (= ({operator} #x{dividend:x} #x0) #x{value:x}) :named goal))"
+    assert SmtVerifier().verify(claim_spec(claim), "entailed").passed
 
 
 def test_an_objective_or_a_reference_say_what_is_asked() -> None:
