@@ -2,8 +2,9 @@
 
 Two equations are proved equal when their sides' differences agree up to a constant factor that is not zero; two
 inequalities, when that factor has the sign that their directions ask for. Equations in several unknowns are compared
-where both have a value, as expressions are. A difference is proved by a point that
-satisfies one and not the other. What is about one symbol only is compared as the set of its values.
+where the expected one has a value; an answer that may have none at some of its solutions is not proved equal. A
+difference is proved by a point that satisfies one and not the other. What is about one symbol only is compared as the
+set of its values.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from fractions import Fraction
 
 from verifiers.answers.calculus import UnresolvedError
 from verifiers.answers.compare_sets import compare_sets, flat, matched
+from verifiers.answers.denominators import keeps_solutions
 from verifiers.answers.equality import Finding, Truth
 from verifiers.answers.grammar.errors import GrammarError
 from verifiers.answers.grammar.nodes import (
@@ -39,6 +41,7 @@ from verifiers.answers.writing import written
 ZERO = Number(Fraction(0))
 FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 TRIES = 4
+LOST = Finding(Truth.OPEN, "the answer may have no value at some of the solutions: a denominator may be zero there")
 
 Same = Callable[[Value, Value], Finding]
 
@@ -170,6 +173,8 @@ def compare_pieces(answer: Comparison, expected: Comparison, scalars: Scalars) -
             value = scalars.sign(factor) if sign not in ("==", "!=") else 1
             fits = value is not None and (wanted == sign if value > 0 else wanted == FLIPPED[sign])
             if fits:
+                if not keeps_solutions(first, second, scalars, equation=sign == "=="):
+                    return LOST
                 return Finding(Truth.EQUAL, "the same up to a constant factor", {"factor": written(factor)})
             if value:
                 return Finding(Truth.DIFFERENT, "the opposite direction")
@@ -178,7 +183,9 @@ def compare_pieces(answer: Comparison, expected: Comparison, scalars: Scalars) -
         if witness:
             return Finding(Truth.DIFFERENT, "a point satisfies one equation only", witness)
         if _same_zeros(first, second, scalars):
-            return Finding(Truth.EQUAL, "the same equation wherever both have a value")
+            if not keeps_solutions(first, second, scalars, equation=True):
+                return LOST
+            return Finding(Truth.EQUAL, "the same equation wherever the expected one has a value")
         return Finding(Truth.OPEN, "whether the two equations have the same solutions is open")
     sides = (Comparison((first, ZERO), (sign,)), Comparison((second, ZERO), (wanted,)))
     witness = _true_for_one_only(*sides, scalars)
