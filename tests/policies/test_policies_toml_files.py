@@ -18,6 +18,10 @@ UNREADABLE = {
     "tables nested deeply": "a = " + "{ a = " * 50_000,
     "a long number": f"version = {'9' * 5_000}",
     "a long number behind an earlier version": f"version = 3\nb = {'9' * 5_000}",
+    "a key of many parts": "a." * 500_000 + "a = 1",
+    "a table of many parts": f"[{'a . ' * 200_000}a]",
+    "a key of many parts in quotes": """"a".'a'.""" * 100_000 + "a = 1",
+    "a key of many quotes": r'"\"".' * 100_000 + "a = 1",
     "no TOML": "a = = 3",
     "a day that does not exist": "a = 2026-02-30",
 }
@@ -55,6 +59,13 @@ def test_a_policy_is_a_regular_file_of_a_size_that_a_person_writes(tmp_path: Pat
     large.write_bytes(b"#" * MOST_BYTES)
     with pytest.raises(PolicyError, match="version: this key is missing"):
         load(large)
+
+
+def test_words_that_stand_in_a_text_are_no_key() -> None:
+    words = ". ".join(["one or two words"] * 50_000)
+    assert read_toml(f'a = "{words}"')["a"] == words
+    dotted = "a." * 199 + "a"
+    assert read_toml(f"{dotted} = 1").keys() == {"a"}
 
 
 def test_a_link_to_a_regular_file_is_read_through(tmp_path: Path) -> None:
