@@ -1,8 +1,9 @@
 """Whether an answer is in the form that was asked for; empty text where it is, otherwise why not.
 
 `worked_out`: nothing is left to compute that the expected answer has computed. Where that is a written number, so must
-the answer be; a constant may use no function that the expected one does not use, apart from roots and powers; an
-inequality must be solved where the expected one is; an integral, a sum or a limit only restates a question.
+the answer be (a complex one may be over one denominator); a constant may use no function that the expected one does not
+use, apart from roots and powers; an inequality must be solved where the expected one is; an integral, a sum or a limit
+only restates a question.
 """
 
 from __future__ import annotations
@@ -76,7 +77,9 @@ def unfinished(answer: Value, expected: Value) -> str:
         turned = isinstance(expected, Quantity) != isinstance(answer, Quantity) or (
             isinstance(answer, Quantity) and answer.unit in RADIANS
         )
-        if all(map(is_written, constants)) or (turned and all(map(_is_multiple_of_pi, constants))):
+        if all(is_written(node) or is_over_one_denominator(node) for node in constants) or (
+            turned and all(map(_is_multiple_of_pi, constants))
+        ):
             return ""
         return "not worked out: the answer is a number, write the number"
     extra = functions(*constants) - functions(*wanted) - ONLY_SPELLING
@@ -133,6 +136,39 @@ def _is_imaginary(node: Expression) -> bool:
             return True
         case Product((factor, Constant("i"))) | Quotient(Product((factor, Constant("i"))), Number()):
             return is_written_number(factor)
+        case Quotient(Constant("i"), Number()):
+            return True
+        case _:
+            return False
+
+
+def is_over_one_denominator(node: Expression) -> bool:
+    """`\\frac{3+2i}{6}` and `\\frac16(3+2i)`: a complex number of which nothing is left to do but to divide."""
+    match node:
+        case Negation(of):
+            return is_over_one_denominator(of)
+        case Quotient(Sum((first, second)), Number()):
+            parts = (second, first) if _is_imaginary(first) else (first, second)
+            return _has_digits_only(parts[0]) and _is_whole_imaginary(parts[1])
+        case Product((Quotient(Number(value), Number() as below), Sum() as above)) if value == 1:
+            return is_over_one_denominator(Quotient(above, below))
+        case _:
+            return False
+
+
+def _has_digits_only(node: Expression) -> bool:
+    return isinstance(node.of if isinstance(node, Negation) else node, Number)
+
+
+def _is_whole_imaginary(node: Expression) -> bool:
+    """`i`, `-i`, `2i`, `-2i`."""
+    match node:
+        case Negation(of):
+            return _is_whole_imaginary(of)
+        case Constant("i"):
+            return True
+        case Product((factor, Constant("i"))):
+            return _has_digits_only(factor)
         case _:
             return False
 
@@ -206,6 +242,8 @@ def _part_unsimplified(part: Expression) -> str:
                 below
             ):
                 return "a root is left in a denominator"
+            return _fraction_unsimplified(above, below)
+        case Product((Quotient(_, below), Sum() as above)) if is_over_one_denominator(part):
             return _fraction_unsimplified(above, below)
         case Call("sqrt", (of,)):
             return _root_unsimplified(of, 2)
