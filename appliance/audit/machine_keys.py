@@ -51,21 +51,28 @@ def load_key(data: Path, machine: Machine) -> Ed25519PrivateKey:
 
 
 def load_or_make(data: Path, machine: Machine) -> Ed25519PrivateKey:
-    """The key, made when there is none. Raises AuditError."""
+    """The key, made when there is none; its public file says the same afterwards. Raises AuditError."""
     path = key_file(data, machine)
-    if path.exists():
-        return load_key(data, machine)
-    made = Ed25519PrivateKey.generate()
-    content = made.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_private(path, content)
-        public_file(data, machine).write_text(f"{PublicKey.of(made.public_key()).line} {machine}\n")
+        if path.exists():
+            key = load_key(data, machine)
+        else:
+            key = Ed25519PrivateKey.generate()
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            write_private(path, key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+        _tell_public(public_file(data, machine), f"{PublicKey.of(key.public_key()).line} {machine}\n")
     except OSError as error:
+        subject = error.filename or path
         raise AuditError(
-            f"{path} cannot be written: {error.strerror}", hint="see to the disk and its rights"
+            f"{subject} cannot be written: {error.strerror}", hint="see to the disk and its rights"
         ) from error
-    return made
+    return key
+
+
+def _tell_public(path: Path, line: str) -> None:
+    """Also where a kill came between the two files."""
+    if not path.exists() or path.read_text(errors="replace") != line:
+        path.write_text(line)
 
 
 _BACK = "put back a copy of it; without it the audit log cannot go on: `assay audit renew` begins a new one"

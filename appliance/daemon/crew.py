@@ -16,6 +16,7 @@ from typing import Literal
 
 from appliance.client.messages import WorkerStatus
 from appliance.daemon.worker_process import WorkerEnd, WorkerProcess
+from appliance.jobs.interrupted import taken_up_again
 from appliance.ledger.ledger import Ledger
 from appliance.records import Cycle, CycleState, Event, Job, JobState
 
@@ -136,11 +137,11 @@ class Crew:
             self._put_back()
 
     def _put_back(self) -> Job | None:
-        """Queues again what the worker was at when it ended, and returns it."""
+        """Queues again what the worker was at when it ended, and returns it; ends it where it was solved already."""
         for job in self._ledger.unended_jobs():
             if job.state is JobState.RUNNING:
-                update = {"state": JobState.QUEUED, "step": "", "updated": self._now()}
-                return self._ledger.put_job(job.model_copy(update=update))
+                stands = self._ledger.put_job(taken_up_again(job, self._ledger, self._now()))
+                return None if stands.state.ended else stands
         return None
 
     def give_up_cycle(self, cycle: str, reason: str) -> Cycle:

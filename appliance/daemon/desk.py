@@ -15,6 +15,7 @@ from appliance.client.messages import StoredFile, SubmitJob
 from appliance.config import Settings
 from appliance.daemon.errors import BrokenError, NotThereError, RefusedByPolicyError, RequestError
 from appliance.daemon.job_files import JobFiles
+from appliance.jobs.interrupted import taken_up_again
 from appliance.jobs.overdue import overdue
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.records import MAX_JOB_BYTES, MAX_JOB_FILE_BYTES, Job, JobFile, JobState
@@ -59,8 +60,7 @@ class JobDesk:
         self._files.sweep(self._ledger.job_files())
         for job in self._ledger.unended_jobs():
             if job.state is JobState.RUNNING:
-                update = {"state": JobState.QUEUED, "step": "", "updated": self._now()}
-                self._ledger.put_job(job.model_copy(update=update))
+                self._ledger.put_job(taken_up_again(job, self._ledger, self._now()))
 
     def put_file(self, content: bytes) -> StoredFile:
         """Keeps a file for a job that is going to name it. Raises RequestError, BrokenError."""

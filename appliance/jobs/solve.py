@@ -25,6 +25,7 @@ from appliance.audit.machine_keys import load_or_make
 from appliance.isolation import tier_of
 from appliance.jobs.bundle import write_bundle
 from appliance.jobs.format import BundleError
+from appliance.jobs.interrupted import already_solved
 from appliance.jobs.job_bytes import job_bytes
 from appliance.jobs.seal import write_seal
 from appliance.jobs.solvers import solvers_for
@@ -156,11 +157,9 @@ class Solver:
     def _solved(
         self, job: Job, assignments: Sequence[Assignment], keep_on: Callable[[], str], say: Callable[[str, int], None]
     ) -> Job:
-        known = self._ledger.artifact(job.id)
-        if known is not None:
-            # A kill came between the artifact's record and the job's: the work is done.
-            job = job.model_copy(update={"solved_by": known.solved_by})
-            return self._end(job, JobState.SOLVED, "verified before the daemon was stopped", artifact=known.id)
+        done = already_solved(job, self._ledger, self._now())
+        if done is not None:
+            return self._ledger.put_job(done)
         try:
             files = job_bytes(job, self._data)
         except InfrastructureError as error:

@@ -153,7 +153,8 @@ class Ledger(Protocol):
         ...
 
     def next_job(self, *, with_model: bool = True) -> Job | None:
-        """The one of the highest priority that has not ended, and the oldest of those.
+        """The one of the highest priority that has not ended, and the oldest of those; replays of earlier jobs come
+        after everybody's own.
 
         Without a model those are left out that the solvers have tried in vain."""
         ...

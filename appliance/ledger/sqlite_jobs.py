@@ -63,7 +63,8 @@ class JobRows(Rows):
         if not with_model:
             query = query.where(sql.coalesce(sql.json_extract(JOBS.c.payload, "$.solvers_done"), 0) == 0)
         urgent = sql.coalesce(sql.json_extract(JOBS.c.payload, "$.priority"), USUAL_PRIORITY)
-        found = self._records(Job, query.order_by(urgent.desc(), JOBS.c.sequence).limit(1))
+        replayed = sql.json_extract(JOBS.c.payload, "$.replay_of").is_not(None)
+        found = self._records(Job, query.order_by(replayed, urgent.desc(), JOBS.c.sequence).limit(1))
         return found[0] if found else None
 
     def job_counts(self) -> dict[str, int]:

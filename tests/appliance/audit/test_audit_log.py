@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from appliance.audit.errors import AuditBroken, AuditError
 from appliance.audit.log import AuditLog, log_file
-from appliance.audit.machine_keys import load_or_make
+from appliance.audit.machine_keys import load_or_make, public_file
 from appliance.ledger.audited import AuditedLedger
 from appliance.ledger.ledger import LedgerError
 from appliance.ledger.sqlite import SqliteLedger
@@ -240,6 +240,16 @@ def test_keys_of_the_machine_are_for_its_user_alone(tmp_path) -> None:
     path.write_bytes(b"-----BEGIN PRIVATE KEY-----\n")
     with pytest.raises(AuditError, match="no key"):
         load_or_make(tmp_path, "daemon")
+
+
+def test_a_public_file_that_a_kill_kept_from_being_written_is_written_at_the_next_start(tmp_path) -> None:
+    made = load_or_make(tmp_path, "daemon")
+    public = public_file(tmp_path, "daemon")
+    whole = public.read_text()
+    for left in (None, "", whole[:20]):
+        public.unlink() if left is None else public.write_text(left)
+        assert load_or_make(tmp_path, "daemon").private_bytes_raw() == made.private_bytes_raw()
+        assert public.read_text() == whole
 
 
 def job(name: str, state: JobState = JobState.QUEUED) -> Job:

@@ -16,7 +16,8 @@ from appliance.config import Settings
 from appliance.daemon.core import Core
 from appliance.daemon.crew import Patience
 from appliance.daemon.errors import NotThereError, RefusedByPolicyError, RequestError
-from appliance.records import Job, JobFile, JobState
+from appliance.records import Artifact, Job, JobFile, JobState
+from verifiers.registry import decide
 from verifiers.spec import ChecklistSpec, IntegerSpec
 
 CHILD = Path(__file__).with_name("child_worker.py")
@@ -121,6 +122,50 @@ def test_jobs_are_taken_up_by_priority_and_an_interrupted_one_at_its_turn(data) 
         assert (again.state, again.step, again.spent_seconds) == (JobState.QUEUED, "", 5.0)
         running.run_jobs_worker()
         assert [name for name, _ in ends(running)] == [asked[place].id for place in (1, 3, 2, 0)]
+
+
+def put_artifact(running: Core, job: Job) -> None:
+    """As a worker does it just before the job's end."""
+    running.ledger.put_artifact(
+        Artifact(
+            id=job.id,
+            job=job.id,
+            folder=f"artifacts/{job.id}",
+            manifest="a" * 64,
+            answer="6",
+            weights="",
+            verdict=decide(SPEC, "6"),
+            solved_by="enumeration",
+            created=START,
+        )
+    )
+
+
+def begun(running: Core) -> Job:
+    job = running.desk.submit(SubmitJob(question="q", spec=SPEC, deadline="2026-05-01T13:00:00Z"))
+    return running.ledger.put_job(job.model_copy(update={"state": JobState.RUNNING, "step": "enumeration"}))
+
+
+def test_what_was_verified_before_a_kill_is_solved_at_the_next_start_however_late_that_is(data) -> None:
+    time = Time()
+    with core(data, now=time) as running:
+        job, unfinished = begun(running), begun(running)
+        put_artifact(running, job)
+    time.now = "2026-05-01T14:00:00+00:00"
+    with core(data, now=time) as running:
+        running.desk.end_overdue()
+        ended = running.ledger.job(job.id)
+        assert (ended.state, ended.artifact, ended.solved_by) == (JobState.SOLVED, job.id, "enumeration")
+        assert ends(running) == [(job.id, "solved"), (unfinished.id, "unsolved")]
+
+
+def test_what_a_worker_verified_before_it_was_killed_is_solved(data) -> None:
+    with core(data, now=Time()) as running:
+        job = begun(running)
+        put_artifact(running, job)
+        running.crew.put_back()
+        assert running.ledger.job(job.id).state is JobState.SOLVED
+        assert not running.has_job()
 
 
 def test_what_no_solver_tries_waits_for_a_model_and_says_so(data) -> None:

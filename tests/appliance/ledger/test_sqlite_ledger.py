@@ -190,6 +190,14 @@ def test_the_next_job_is_the_most_urgent_that_has_not_ended_and_the_oldest_of_th
     assert ledger.job_counts() == {"solved": 1, "unsolved": 3}
 
 
+def test_people_s_jobs_come_before_replays_of_earlier_ones_whatever_their_priority(ledger: SqliteLedger) -> None:
+    ledger.put_job(made.job("replay").model_copy(update={"priority": 9, "replay_of": "earlier"}))
+    ledger.put_job(made.job("asked").model_copy(update={"priority": 0}))
+    found = ledger.next_job()
+    assert found is not None
+    assert found.id == "asked"
+
+
 def test_without_a_model_those_that_the_solvers_have_tried_wait(ledger: SqliteLedger) -> None:
     ledger.put_job(made.job("tried").model_copy(update={"solvers_done": True}))
     ledger.put_job(made.job("new"))
