@@ -7,6 +7,7 @@ by the way it was asked for. What is not proved counts as lost.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
@@ -31,7 +32,7 @@ from verifiers.answers.scalars import Scalars
 MAX_PARTS = 8
 MAX_UNKNOWNS = 5
 MAX_DEGREE = 10
-"""Of all polynomials together, of which a Groebner basis is computed."""
+"""Of all polynomials together, of which a Groebner basis is computed; and of each tree before it is expanded."""
 ONE = Number(Fraction(1))
 
 
@@ -85,6 +86,28 @@ def _factors(node: Expression) -> Iterator[Expression]:
             yield node
 
 
+def _degree(node: Expression) -> int:
+    """At least the degree of numerator and denominator over symbols, constants and functions."""
+    match node:
+        case Number():
+            return 0
+        case Negation(of):
+            return _degree(of)
+        case Sum(parts):
+            degrees = [_degree(part) for part in parts]
+            return sum(degrees) if any(map(nonzero_parts, parts)) else max(degrees)
+        case Product(parts):
+            return sum(map(_degree, parts))
+        case Quotient(above, below):
+            return _degree(above) + _degree(below)
+        case Power(base, Number(value)):
+            return math.ceil(_degree(base) * abs(value))
+        case Power(base, exponent):
+            return _degree(base) + _degree(exponent)
+        case _:
+            return 1
+
+
 def keeps_solutions(answer: Expression, expected: Expression, scalars: Scalars, *, equation: bool) -> bool:
     """Whether `answer` certainly has a value wherever `expected` has one and is zero; wherever it has one, if it is no
     equation. One exception: `a = F/m` for `F = m a`, solved for a symbol and in lowest terms, counts as kept."""
@@ -92,7 +115,8 @@ def keeps_solutions(answer: Expression, expected: Expression, scalars: Scalars, 
     open_parts = nonzero_parts(answer) - known
     if not open_parts:
         return True
-    if len(open_parts) > MAX_PARTS:
+    involved = (answer, expected, *known, *open_parts)
+    if len(open_parts) > MAX_PARTS or any(_degree(node) > MAX_DEGREE for node in involved):
         return False
     try:
         if all(_is_never_zero(part, expected if equation else None, known, scalars) for part in open_parts):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from verifiers.answers.answer import AnswerVerifier
@@ -60,3 +62,18 @@ def test_an_equation_that_keeps_the_solutions_is_proved_equal(expected: str, ans
 
 def test_a_symbol_that_is_positive_is_no_zero_denominator() -> None:
     assert VERIFIER.verify(AnswerSpec(expected="y=x", domain="positive"), "y/x=1").ground is Ground.PROVED
+
+
+LARGE = [
+    ("x=y", r"x=y+\frac{0}{(x+y+2)^{150}+3}"),
+    ("x=y", r"x=y+\frac{0}{((x+y)^9+7)^9+(x-y)^9}"),
+    ("wx=yz", r"wx=yz+\frac{0}{(w+2x+3y+4z+5)^{40}+wxyz}"),
+    ("w^3+x^3+y^3=z", r"w^3+x^3+y^3=z+\frac{0}{w^2x^2-3y^3z+2w^3-7xy+x^2z-11z+wz^2+5}"),
+]
+
+
+@pytest.mark.parametrize(("expected", "answer"), LARGE)
+def test_a_large_denominator_is_refused_at_once(expected: str, answer: str) -> None:
+    started = time.process_time()
+    assert not VERIFIER.verify(AnswerSpec(expected=expected), answer).passed
+    assert time.process_time() - started < 10
