@@ -71,7 +71,7 @@ def prepared(spec: AnswerSpec) -> Prepared:
 
 class AnswerVerifier:
     name = "answer"
-    version = f"2+sympy{SYMPY}"
+    version = f"3+sympy{SYMPY}"
 
     def check(self, spec: AnswerSpec, *, prove: bool = False) -> None:
         """Raises SpecError where the expected answer cannot be read, has no value, or a tolerance accepts too much.
