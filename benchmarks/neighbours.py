@@ -84,11 +84,9 @@ RUNAWAY = (
 SUM, DIFFERENCE = "(x+y+z+u+v)^60", "(x-y+z-u+v)^60"
 Sort = tuple[Spec, str]
 FLOOD, INSTEAD = "1 GB printed by a program", "instead of an ordinary one"
-ORDINARY: dict[str, Sort] = {
-    INSTEAD: (ProgramSpec(runs=(Run(stdin="1", expected="2"),)), "print(2 * int(input()))"),
-}
+ORDINARY: dict[str, Sort] = {INSTEAD: (DOUBLES, "print(2 * int(input()))")}
 """What has the place of a row's sorts in the windows that it is compared with; nothing where there is no such row. It
-has one run, because a flood ends with its first."""
+has two runs, as few as a spec may have; a flood ends with its first."""
 SHORT = (NOTHING, QUICK, FLOOD, INSTEAD)
 """Rows whose windows take a second only, and so need less time for as many pairs."""
 HOSTILE: dict[str, Sort] = {
