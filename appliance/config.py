@@ -8,41 +8,24 @@ it and the nearest one that does. Paths are made absolute, `~` is the home folde
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, field_validator
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic import Field, field_validator
 
-from appliance.config_layers import ConfigError, Layer, Origins, environment_layer, file_layer, merged, refused
+from appliance.client_config import AbsolutePath, ClientSettings
 from appliance.learning.recipe import Recipe
-from runtime.cluster.settings import LOOPBACK, Address, Interface
+from runtime.model import FrozenModel
 from runtime.sandbox import Limits
-
-ETC = Path("/etc/assay")
-FILE = "config.toml"
+from runtime.settings import LOOPBACK, Address, Interface
 
 
-def _absolute(path: Path) -> Path:
-    try:
-        return path.expanduser().absolute()
-    except RuntimeError as error:
-        raise ValueError(f"{path} names the home folder of a user that does not exist") from error
-
-
-AbsolutePath = Annotated[Path, AfterValidator(_absolute)]
-
-
-class _Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class ModelSettings(_Section):
+class ModelSettings(FrozenModel):
     path: AbsolutePath | None = None
     """A local Hugging Face model folder; without one the embedded seedling is used."""
+    engine: str = "torch"
+    """What samples from it, by name; `torch` runs in the worker."""
 
 
 class SandboxSettings(Limits):
@@ -72,12 +55,12 @@ class SandboxSettings(Limits):
         return Limits.model_validate({name: getattr(self, name) for name in Limits.model_fields})
 
 
-class ServiceSettings(_Section):
+class ServiceSettings(FrozenModel):
     user: str | None = None
     """Who the daemon becomes when root starts it; otherwise it stays root, without any of root's capabilities."""
 
 
-class ClusterSettings(_Section):
+class ClusterSection(FrozenModel):
     address: Address | None = None
     """ADDRESS:PORT of a cluster's first machine: sessions then run on all of its machines; otherwise on this one."""
     interface: Interface = LOOPBACK
@@ -88,7 +71,7 @@ class ClusterSettings(_Section):
     """What this machine keeps of the cluster while it is in one; otherwise `cluster` in the data folder."""
 
 
-class ScheduleSettings(_Section):
+class ScheduleSettings(FrozenModel):
     enabled: bool = True
     cron: str = "0 2 * * *"
     """When a night begins: minute, hour, day, month, weekday."""
@@ -114,89 +97,25 @@ class ScheduleSettings(_Section):
         return timezone
 
 
-class JobSettings(_Section):
+class JobSettings(FrozenModel):
     attempts: int = Field(16, ge=1, le=1024)
     """Independent tries of the champion before a job is unsolved."""
     branches: int = Field(1, ge=0, le=16)
     """In how many more ways an attempt goes on from before a call that failed; 0: it only goes on with the error."""
 
 
-class ApiSettings(_Section):
-    socket: AbsolutePath | None = None
-    """Where the control API listens; otherwise `run/assay.sock` in the data folder."""
-
-
-class LogSettings(_Section):
-    level: Literal["debug", "info", "warning", "error"] = "info"
-    format: Literal["console", "json"] = "console"
-
-
-class Settings(BaseSettings):
+class Settings(ClientSettings):
     """Everything that can be configured. `Settings.load` reads the layers; the constructor reads nothing."""
 
-    model_config = SettingsConfigDict(frozen=True, extra="forbid", protected_namespaces=())
-
-    data: AbsolutePath
-    """The data folder: ledger, models, artifacts. One daemon at a time works on it."""
     model: ModelSettings = ModelSettings()
     sandbox: SandboxSettings = SandboxSettings()
     recipe: Recipe = Recipe()
     schedule: ScheduleSettings = ScheduleSettings()
     jobs: JobSettings = JobSettings()
-    api: ApiSettings = ApiSettings()
-    log: LogSettings = LogSettings()
     service: ServiceSettings = ServiceSettings()
-    cluster: ClusterSettings = ClusterSettings()
+    cluster: ClusterSection = ClusterSection()
     threads: int | None = Field(None, ge=1)
     """Cores for the model; otherwise all that the process may use."""
-
-    _origins: Origins = PrivateAttr(default_factory=dict)
-
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        return (init_settings,)
-
-    @classmethod
-    def load(
-        cls,
-        flags: Mapping[str, Any] | None = None,
-        environ: Mapping[str, str] | None = None,
-        etc_dir: Path = ETC,
-        xdg_dir: Path | None = None,
-    ) -> Self:
-        """Reads all layers. `flags` may be nested or have dotted keys; those that are None were not given.
-
-        `etc_dir` and `xdg_dir` are the folders that hold config.toml. Raises ConfigError.
-        """
-        environ = os.environ if environ is None else environ
-        if xdg_dir is None:
-            xdg_dir = _home(environ, "XDG_CONFIG_HOME", ".config") / "assay"
-        layers = [
-            Layer("default", {"data": str(_home(environ, "XDG_DATA_HOME", ".local/share") / "assay")}),
-            file_layer(etc_dir / FILE),
-            file_layer(xdg_dir / FILE),
-            environment_layer(environ),
-            Layer("flag", _nested(flags or {}), "--{}"),
-        ]
-        values, origins = merged(layers, cls)
-        try:
-            settings = cls(**values)
-        except ValidationError as error:
-            raise refused(error, origins) from error
-        settings._origins = origins
-        return settings
-
-    @property
-    def socket_path(self) -> Path:
-        """Where the control API listens."""
-        return self.api.socket or self.data / "run" / "assay.sock"
 
     def origins(self) -> dict[str, str]:
         """For every key, dotted: `default`, the file, the variable or the flag that set it."""
@@ -204,18 +123,19 @@ class Settings(BaseSettings):
 
     def render(self, *, origins: bool = False) -> str:
         """One `key = value` a line, as TOML would write it; `origins` adds where each came from."""
-        leaves, sources = self._leaves(), self.origins()
-        lines = [f"{key} = {'(not set)' if value is None else json.dumps(value)}" for key, value in leaves.items()]
-        if origins:
-            width = max(len(line) for line in lines)
-            lines = [f"{line:<{width}}  # {sources[key]}" for line, key in zip(lines, leaves, strict=True)]
-        return "\n".join(lines)
+        lines = {
+            key: f"{key} = {'(not set)' if value is None else json.dumps(value)}"
+            for key, value in self._leaves().items()
+        }
+        if not origins:
+            return "\n".join(lines.values())
+        width = max(map(len, lines.values()))
+        return "\n".join(f"{lines[key]:<{width}}  # {source}" for key, source in self.origins().items())
 
     def render_json(self) -> str:
         """`{"sandbox.pids": {"value": 128, "origin": "default"}, ...}`"""
-        sources = self.origins()
-        leaves = {key: {"value": value, "origin": sources[key]} for key, value in self._leaves().items()}
-        return json.dumps(leaves, indent=2)
+        leaves = self._leaves()
+        return json.dumps({key: {"value": leaves[key], "origin": one} for key, one in self.origins().items()}, indent=2)
 
     def _leaves(self) -> dict[str, Any]:
         return dict(_flat(self.model_dump(mode="json")))
@@ -226,28 +146,3 @@ def _flat(tree: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
     for key, value in tree.items():
         leaves += _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else [(f"{prefix}{key}", value)]
     return leaves
-
-
-def _nested(flags: Mapping[str, Any]) -> dict[str, Any]:
-    tree: dict[str, Any] = {}
-    for key, value in flags.items():
-        if value is None:
-            continue
-        *sections, last = key.split(".")
-        place = tree
-        for section in sections:
-            place = place.setdefault(section, {})
-            if not isinstance(place, dict):
-                raise ConfigError(f"--{key} contradicts another flag", hint="leave one of the two out")
-        place[last] = _nested(value) if isinstance(value, Mapping) else value
-    return tree
-
-
-def _home(environ: Mapping[str, str], variable: str, otherwise: str) -> Path:
-    named = environ.get(variable, "")
-    if Path(named).is_absolute():
-        return Path(named)
-    return Path(environ["HOME"] if environ.get("HOME") else Path.home()) / otherwise
-
-
-__all__ = ["ConfigError", "Settings"]

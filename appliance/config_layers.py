@@ -7,7 +7,8 @@ that it stands in and the key that was probably meant.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,10 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from policies.toml_files import MOST_BYTES, TomlError, beginning, read_toml
+from runtime.errors import HintedError
 
+ETC = Path("/etc/assay")
+FILE = "config.toml"
 PREFIX = "ASSAY_"
 INSTALLER = frozenset({"ASSAY_PYTHON", "ASSAY_TORCH_INDEX", "ASSAY_RUNSC_URL"})
 """Variables that belong to install.sh, and may still be set when it calls this program."""
@@ -24,12 +28,10 @@ Origins = dict[str, str]
 """Dotted key: the place that set it."""
 
 
-class ConfigError(Exception):
+class ConfigError(HintedError):
     """The configuration cannot be used; the message names the place and the key, `hint` what to do."""
 
-    def __init__(self, message: str, *, hint: str = "") -> None:
-        super().__init__(message)
-        self.hint = hint
+    exit_code = 2
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,28 @@ class Layer:
         if self.spelling:
             return self.spelling.format(key.replace(".", "__").upper())
         return self.name
+
+
+def read_layers(
+    flags: Mapping[str, Any] | None = None,
+    environ: Mapping[str, str] | None = None,
+    etc_dir: Path = ETC,
+    xdg_dir: Path | None = None,
+) -> list[Layer]:
+    """All layers, the weakest first. `flags` may be nested or have dotted keys; those that are None were not given.
+
+    `etc_dir` and `xdg_dir` are the folders that hold config.toml. Raises ConfigError.
+    """
+    environ = os.environ if environ is None else environ
+    if xdg_dir is None:
+        xdg_dir = _home(environ, "XDG_CONFIG_HOME", ".config") / "assay"
+    return [
+        Layer("default", {"data": str(_home(environ, "XDG_DATA_HOME", ".local/share") / "assay")}),
+        file_layer(etc_dir / FILE),
+        file_layer(xdg_dir / FILE),
+        environment_layer(environ),
+        Layer("flag", _nested(flags or {}), "--{}"),
+    ]
 
 
 def file_layer(path: Path) -> Layer:
@@ -74,16 +98,34 @@ def environment_layer(environ: Mapping[str, str]) -> Layer:
     for name in sorted(environ):
         if not name.startswith(PREFIX) or name in INSTALLER or not environ[name]:
             continue
-        *sections, last = name.removeprefix(PREFIX).lower().split("__")
-        place = tree
-        for section in sections:
-            place = place.setdefault(section, {})
-            if not isinstance(place, dict):
-                raise ConfigError(
-                    f"{name} contradicts another variable", hint="one of the two is not a section: unset it"
-                )
-        place[last] = environ[name]
+        clash = ConfigError(f"{name} contradicts another variable", hint="one of the two is not a section: unset it")
+        _put(tree, name.removeprefix(PREFIX).lower().split("__"), environ[name], clash)
     return Layer("environment", tree, PREFIX + "{}")
+
+
+def _nested(flags: Mapping[str, Any]) -> dict[str, Any]:
+    tree: dict[str, Any] = {}
+    for key, value in flags.items():
+        if value is not None:
+            clash = ConfigError(f"--{key} contradicts another flag", hint="leave one of the two out")
+            _put(tree, key.split("."), _nested(value) if isinstance(value, Mapping) else value, clash)
+    return tree
+
+
+def _put(tree: dict[str, Any], key: Sequence[str], value: Any, clash: ConfigError) -> None:
+    """Raises `clash` where a part of the key is a value already."""
+    for section in key[:-1]:
+        tree = tree.setdefault(section, {})
+        if not isinstance(tree, dict):
+            raise clash
+    tree[key[-1]] = value
+
+
+def _home(environ: Mapping[str, str], variable: str, otherwise: str) -> Path:
+    named = environ.get(variable, "")
+    if Path(named).is_absolute():
+        return Path(named)
+    return Path(environ["HOME"] if environ.get("HOME") else Path.home()) / otherwise
 
 
 def merged(layers: Iterable[Layer], shape: type[BaseModel]) -> tuple[dict[str, Any], Origins]:
@@ -101,10 +143,10 @@ def refused(error: ValidationError, origins: Origins) -> ConfigError:
     key = ".".join(str(part) for part in first["loc"])
     reason = str(first["msg"]).removeprefix("Value error, ")
     place = origins.get(key, "the configuration")
-    said = key if place.startswith(("--", PREFIX)) else f"{key} = {first['input']!r}"
-    given = f" (it is {first['input']!r})" if said == key else ""
+    named = key if place.startswith(("--", PREFIX)) else f"{key} = {first['input']!r}"
+    given = f" (it is {first['input']!r})" if named == key else ""
     return ConfigError(
-        f"{place}: {said}: {reason}{given}", hint=f"correct {key} there; `assay config show` lists all keys"
+        f"{place}: {named}: {reason}{given}", hint=f"correct {key} there; `assay config show` lists all keys"
     )
 
 

@@ -8,17 +8,7 @@ from __future__ import annotations
 import errno
 from enum import IntEnum
 
-from appliance.audit.errors import AuditError
-from appliance.config import ConfigError
-from appliance.inference.engine import ModelError
-from appliance.learning.errors import LearningError
-from appliance.ledger.ledger import LedgerError
-from appliance.promotion import PromotionError
-from curriculum.errors import CurriculumError
-from policies.policy import PolicyError
-from policies.refusals import Refused
-from runtime.errors import BadRequestError, SandboxError
-from verifiers.errors import SpecError
+from runtime.errors import HintedError
 
 
 class ExitCode(IntEnum):
@@ -30,31 +20,21 @@ class ExitCode(IntEnum):
     INFRASTRUCTURE = 5
 
 
-class AssayError(Exception):
+class AssayError(HintedError):
     """What a command ends with: `message` says what happened, `hint` what to do about it."""
 
     def __init__(self, message: str, hint: str, code: ExitCode) -> None:
-        super().__init__(message)
+        super().__init__(message, hint=hint)
         self.message = message
-        self.hint = hint
-        self.code = code
+        self.code = self.exit_code = code
 
 
-_CODES: tuple[tuple[type[Exception], ExitCode], ...] = (
-    (ConfigError, ExitCode.USAGE),
-    (BadRequestError, ExitCode.USAGE),
-    (CurriculumError, ExitCode.USAGE),
-    (PolicyError, ExitCode.USAGE),
-    (SpecError, ExitCode.USAGE),
-    (PromotionError, ExitCode.REFUSED),
-    (SandboxError, ExitCode.INFRASTRUCTURE),
-    (LearningError, ExitCode.INFRASTRUCTURE),
-    (Refused, ExitCode.REFUSED),
-    (AuditError, ExitCode.INFRASTRUCTURE),
-    (LedgerError, ExitCode.INFRASTRUCTURE),
-    (ModelError, ExitCode.INFRASTRUCTURE),
-)
-"""The first that fits counts."""
+class UsageError(AssayError):
+    """What was asked for cannot be: other words at the command line would do."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message, hint, ExitCode.USAGE)
+
 
 _SYSTEM = {
     errno.ENOSPC: "free some space on that disk and try again: what was recorded before is intact",
@@ -90,10 +70,5 @@ def explain(error: BaseException) -> AssayError:
 
 
 def exit_code(error: BaseException) -> ExitCode:
-    """An error may carry its own as `exit_code` (those of the control API do)."""
-    own = getattr(error, "exit_code", None)
-    if isinstance(error, AssayError):
-        return error.code
-    if isinstance(own, int):
-        return ExitCode(own)
-    return next((code for kind, code in _CODES if isinstance(error, kind)), ExitCode.INFRASTRUCTURE)
+    """What a command ends with after this error."""
+    return ExitCode(getattr(error, "exit_code", ExitCode.INFRASTRUCTURE))

@@ -11,19 +11,23 @@ import os
 from pathlib import Path
 
 from appliance.config import Settings
-from curriculum.registry import FAMILIES
+from curriculum.registry import TASKSETS
+from policies.contract.rules import ResourceRules
 from policies.data import require_trainable
+from policies.errors import PolicyError
 from policies.isolation import backend_for, backends_of, require_known_families
-from policies.policy import Policy, PolicyError, parse, read_content
-from policies.rules import ResourceRules
-from runtime.cluster.settings import ClusterSettings
+from policies.jobs import require_known_checks
+from policies.policy import Policy, parse, read_content
 from runtime.profile import BackendName
 from runtime.sandbox import Limits
-from runtime.settings import BrokerSettings, RuntimeSettings
+from runtime.settings import BrokerSettings, ClusterSettings, RuntimeSettings
+from verifiers.registry import KINDS
 from verifiers.tools import programs
 
 APART = Path("/var/lib/assay-broker")
 """Below it lie the folders of brokers whose daemon is another user's."""
+KNOWN_CHECKS = frozenset(name for kind in KINDS for name in (kind.name, kind.job, *kind.retired)) | {"question", "data"}
+"""What a policy's rules on jobs may name: kinds of checks, also of earlier versions, and what people call jobs."""
 
 
 def policy_file(data: Path) -> Path | None:
@@ -43,20 +47,31 @@ def written_policy(data: Path) -> tuple[bytes, str]:
     return read_content(policy_file(data))
 
 
+def read_policy(data: Path, file: Path | None = None) -> tuple[Policy, str]:
+    """The policy in that file, and what messages call it; without a file the one that the owner has written in the data
+    folder, else the one in force there, else the packaged one. One that is in force is read in an earlier version, too.
+    Raises PolicyError."""
+    in_force = in_force_file(data)
+    kept = read_content(in_force) if in_force.exists() else None
+    file = file or policy_file(data)
+    content, name = kept if kept is not None and file is None else read_content(file)
+    return parse_policy(content, name, in_force=kept is not None and kept[0] == content), name
+
+
 def load_policy(data: Path) -> Policy:
     """The policy in force for a data folder: an edited file is not, before it is signed; before the very first start it
     is the file as it is written. Raises PolicyError, also for rules about families that do not exist."""
     path = in_force_file(data)
-    content, name = read_content(path) if path.exists() else written_policy(data)
-    return parse_policy(content, name)
+    return read_policy(data, path if path.exists() else None)[0]
 
 
-def parse_policy(content: bytes, name: str) -> Policy:
-    """The policy in these bytes. Raises PolicyError, also for rules about families that do not exist, or that leave
-    nothing to train on."""
-    policy = parse(content, name)
-    require_known_families(policy, FAMILIES, name)
-    require_trainable(policy, FAMILIES, name)
+def parse_policy(content: bytes, name: str, *, in_force: bool = False) -> Policy:
+    """The policy in these bytes. Raises PolicyError, also for rules about families and checks that do not exist, or
+    that leave nothing to train on. One of an earlier version is read where it is `in_force`."""
+    policy = parse(content, name, in_force=in_force)
+    require_known_checks(policy, KNOWN_CHECKS, name)
+    require_known_families(policy, TASKSETS, name)
+    require_trainable(policy, TASKSETS, name)
     return policy
 
 

@@ -9,23 +9,31 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
-from appliance.records import Approval, Evaluation, ItemResult, ModelResults
-from policies.decide import SERVICE, decide
-from policies.decision import Decision, DecisionOutcome
-from policies.evidence import Budget, CostReport, EarlierNight, Evidence, PairedItem, TakenBack, Word
+from appliance.records.evaluations import Approval, Evaluation, ItemResult, ModelResults
+from policies.contract.decision import Decision, DecisionOutcome
+from policies.contract.evidence import (
+    Budget,
+    CostReport,
+    EarlierNight,
+    Evidence,
+    PairedItem,
+    RecordedApproval,
+    TakenBack,
+)
+from policies.decide import decide
+from policies.gates import service
 from policies.policy import Policy
-from policies.sequential import quarter_of
+from policies.statistics.sequential import quarter_of
+from runtime.errors import HintedError
 
 CHAMPION, PREVIOUS, CANDIDATE, CANARY = "champion", "previous", "candidate", "canary"
 """The aliases: what is in service, what was before it, what waits for a decision, what is tried beside the champion."""
 
 
-class PromotionError(Exception):
+class PromotionError(HintedError):
     """What is asked for may not happen; `hint` says what would have to come first."""
 
-    def __init__(self, message: str, *, hint: str = "") -> None:
-        super().__init__(message)
-        self.hint = hint
+    exit_code = 4
 
 
 def decision_on(
@@ -36,14 +44,14 @@ def decision_on(
     history: Sequence[Evaluation],
     approvals: Sequence[Approval] = (),
     decisions: Sequence[Decision] = (),
-    id: str,  # noqa: A002 - the record's own word
+    id: str,  # noqa: A002 - the record's own name
     made_at: str,
 ) -> Decision:
     """What the policy says about the evaluation's candidate.
 
     `in_service` is the champion now, None before there is one. `history` are the evaluations of the quarter and of
     the candidate, in any order, with or without this one (`appliance.ledger.history`). `approvals` and `decisions` are
-    those recorded about the candidate, in any order: a word counts when it is on a decision about this evaluation under
+    those recorded about the candidate, in any order: one counts when it is on a decision about this evaluation under
     this policy. `made_at` is UTC in ISO 8601.
     """
     evidence = evidence_of(
@@ -78,15 +86,15 @@ def evidence_of(
         champion_asked=_asked(champion),
         candidate_temperature=candidate.temperature,
         champion_temperature=champion.temperature,
-        items=_paired(champion.items, candidate.items),
+        items=paired(champion.items, candidate.items),
         evaluated_at=evaluation.created,
         earlier=tuple(
-            EarlierNight(evaluation=night.id, items=_paired(night.champion.items, night.candidate.items))
+            EarlierNight(evaluation=night.id, items=paired(night.champion.items, night.candidate.items))
             for night in meetings(evaluation, history)
             if night.created < evaluation.created and _is_sound(night)
         ),
         budget=budget_of(evaluation, history),
-        gathered=evaluation.gathered,
+        measurements=evaluation.measurements,
         cost=CostReport(
             answers=len(candidate.items),
             tokens=candidate.tokens,
@@ -94,8 +102,10 @@ def evidence_of(
             calls=sum(item.calls for item in candidate.items),
             calls_champion=sum(item.calls for item in champion.items),
         ),
-        words=tuple(
-            Word(person=approval.person, verdict=approval.verdict, decision=approval.decision, at=approval.created)
+        approvals=tuple(
+            RecordedApproval(
+                person=approval.person, verdict=approval.verdict, decision=approval.decision, at=approval.created
+            )
             for approval in sorted(approvals, key=lambda one: (one.created, one.verdict == "reject"))
             if approval.candidate == candidate.weights
         ),
@@ -107,8 +117,9 @@ def evidence_of(
             )
         ),
         shown=tuple(
-            decision.digest()
+            digest
             for decision in decisions
+            for digest in decision.digests()
             if (decision.evaluation, decision.candidate, decision.policy)
             == (evaluation.id, candidate.weights, policy_digest)
         ),
@@ -122,13 +133,10 @@ def taken_back(evaluation: Evaluation, decisions: Sequence[Decision]) -> TakenBa
         TakenBack(at=decision.made_at, reason=finding.reason, figure=finding.figure, threshold=finding.threshold)
         for decision in decisions
         for finding in decision.findings
-        if finding.gate == SERVICE and (decision.evaluation, decision.candidate) == _of(evaluation)
+        if finding.gate == service.GATE.name
+        and (decision.evaluation, decision.candidate) == (evaluation.id, evaluation.candidate.weights)
     ]
     return max(found, key=lambda one: one.at, default=None)
-
-
-def _of(evaluation: Evaluation) -> tuple[str, str]:
-    return evaluation.id, evaluation.candidate.weights
 
 
 def meetings(evaluation: Evaluation, history: Sequence[Evaluation]) -> list[Evaluation]:
@@ -164,7 +172,7 @@ def _is_sound(night: Evaluation) -> bool:
         _asked(night.candidate) == _asked(night.champion) == night.sealed_set
         and len(set(tasks)) == len(tasks)
         and night.candidate.temperature == night.champion.temperature
-        and not (night.gathered.contamination is not None and night.gathered.contamination.found)
+        and not (night.measurements.contamination is not None and night.measurements.contamination.found)
     )
 
 
@@ -206,7 +214,7 @@ def _asked(results: ModelResults) -> str:
     return hashlib.sha256("\n".join(item.task for item in results.items).encode()).hexdigest()
 
 
-def _paired(champion: Sequence[ItemResult], candidate: Sequence[ItemResult]) -> tuple[PairedItem, ...]:
+def paired(champion: Sequence[ItemResult], candidate: Sequence[ItemResult]) -> tuple[PairedItem, ...]:
     """The champion's items with the candidate's result beside each; an answer that is not there counts as lost."""
     answers = {item.task: item.passed for item in candidate}
     return tuple(

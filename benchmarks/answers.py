@@ -100,9 +100,9 @@ def by_other(python: Path, pairs: list[Row]) -> Results:
 
 def by_ours(pairs: list[Row]) -> Results:
     """In this process."""
-    from verifiers.answers.answer import AnswerVerifier
     from verifiers.answers.spec import AnswerSpec
-    from verifiers.errors import SpecError
+    from verifiers.answers.verifier import AnswerVerifier
+    from verifiers.contract.errors import SpecError
 
     verifier = AnswerVerifier()
     verifier.verify(AnswerSpec(expected=r"\sqrt[3]{2+\sqrt5}+\sqrt[3]{2-\sqrt5}"), "1")

@@ -63,17 +63,19 @@ def _talk(connection: socket.socket, workers: list[subprocess.Popen[bytes]]) -> 
     with connection:
         while data := connection.recv(m.PACKET_BYTES):
             request = m.REQUEST.validate_json(data)
-            if isinstance(request, m.Hello):
-                greeting = m.Welcome(request=request.request, protocol=m.PROTOCOL, pid=0, backends={"gvisor": "none"})
+            if isinstance(request, m.ClientHello):
+                greeting = m.BrokerWelcome(
+                    request=request.request, protocol=m.PROTOCOL, pid=0, backends={"gvisor": "none"}
+                )
                 packets.send(connection, packets.pack(greeting))
-            elif isinstance(request, m.Launch):
-                worker = start_worker(request.profile)
+            elif isinstance(request, m.Launch) and isinstance(request.wanted, Profile):
+                worker = start_worker(request.wanted)
                 workers.append(worker)
                 assert worker.stdin is not None
                 assert worker.stdout is not None
                 worker.stdout.read(wire.REPLY.size)  # READY
                 name = f"bare-{len(workers)}"
-                launched = m.Launched(request=request.request, box=name, profile=request.profile)
+                launched = m.Launched(request=request.request, box=name, profile=request.wanted)
                 ends = (worker.stdin.fileno(), worker.stdout.fileno())
                 packets.send(connection, packets.pack(launched), ends)
             else:

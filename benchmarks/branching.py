@@ -31,27 +31,29 @@ os.environ["OMP_WAIT_POLICY"] = os.environ.get("OMP_WAIT_POLICY", "PASSIVE")
 
 import torch
 
+from appliance.agent.answers import written
 from appliance.agent.branching import Branching
-from appliance.agent.dialect import Codec
+from appliance.agent.budget import AgentBudget
 from appliance.agent.judging import judge
 from appliance.agent.loop import Assignment
 from appliance.config import Settings
-from appliance.learning.recipe import AgentBudget, WarmStartRecipe
-from appliance.learning.warm_start import WarmStart, encode
+from appliance.inference.folder import open_model
+from appliance.learning.recipe import WarmStartRecipe
+from appliance.learning.sft import SftTrainer, encode
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.places import load_policy, runtime_settings
-from appliance.records import Judged, Purpose
-from appliance.seedling.model import load_model
-from appliance.worker.demonstrate import perform
-from appliance.worker.equipment import Equipment
-from appliance.worker.seeds import derive
+from appliance.records.rollouts import Purpose
+from appliance.records.training import Judged
+from appliance.rendering.formats import load_renderer
+from appliance.worker.context import WorkContext
+from appliance.worker.demonstrations import play
+from curriculum.contract.task import Split, Task, asked
 from curriculum.demonstrations import Demonstration
-from curriculum.family import Problem
-from curriculum.phrased import trace
-from curriculum.registry import OPERATIONS
+from curriculum.families.phrased import PhrasedDraft, PhrasedTaskset
+from curriculum.registry import taskset_named
 from curriculum.sealed import TaskStream, draw_task
-from curriculum.task import Split, Task
-from verifiers.spec import IntegerSpec
+from curriculum.seeds import derive
+from verifiers.answers.spec import AnswerSpec
 
 Try = tuple[int, bool]
 """Tokens that were sampled, and whether its answer was verified."""
@@ -73,45 +75,45 @@ def kept(code: str) -> str:
     return "\n".join([*above, f"a={last.removeprefix('print(').removesuffix(')')}", "print(a)"])
 
 
-def two_steps(split: Split, rng: Random) -> tuple[Task, tuple[Problem, Problem]]:
+def two_steps(split: Split, rng: Random) -> tuple[Task, list[tuple[Task, PhrasedDraft]]]:
     """Two questions in one, whose answers are integers and are added."""
-    found: list[Problem] = []
+    found: list[tuple[Task, PhrasedDraft]] = []
     while len(found) < 2:
-        problem = draw_task(split, rng, set())[1]
-        if isinstance(problem.spec, IntegerSpec):
-            found.append(problem)
-    first, second = found
-    spec = IntegerSpec(expected=str(int(first.answer) + int(second.answer)))
-    prompt = f"{first.prompt} plus {second.prompt}"
-    task = Task(family="arithmetic", level=0, seed=0, split=split, prompt=prompt, spec=spec)
-    return task, (first, second)
+        task, draft = draw_task(split, rng, set())
+        if isinstance(draft, PhrasedDraft) and isinstance(draft.spec, AnswerSpec):
+            found.append((task, draft))
+    spec = AnswerSpec(notation="digits", expected=str(sum(int(draft.answer) for _, draft in found)))
+    question = asked(" plus ".join(task.question for task, _ in found))
+    return Task(taskset="arithmetic", level=0, seed=0, split=split, messages=question, spec=spec), found
 
 
 def shown_how(rng: Random) -> Demonstration:
     """Each step picks the operation that is asked for in four of five; half of the steps fail first."""
-    task, problems = two_steps(Split.TRAIN, rng)
+    task, steps = two_steps(Split.TRAIN, rng)
     calls: list[str] = []
-    for change, problem in zip((kept, added), problems, strict=True):
-        asked = OPERATIONS[problem.operation]
-        others = [known for known in OPERATIONS.values() if known.arity == asked.arity]
-        operation = asked if rng.random() < RIGHT else rng.choice(others)
-        fails = rng.random() < FAIL_FIRST
-        *wrong, right = trace(operation, problem.numbers, rng, fail_first=fails).calls
+    for change, (step, draft) in zip((kept, added), steps, strict=True):
+        taskset = taskset_named(step.taskset)
+        assert isinstance(taskset, PhrasedTaskset)
+        *wrong, right = taskset.demonstrate(draft, rng, right_choice=RIGHT, fail_first=FAIL_FIRST).calls
         calls += [added(code) if change is added else code for code in wrong] + [change(right)]
-    return Demonstration(task=task, calls=tuple(calls), operation="", right=True)
+    return Demonstration(task=task, calls=tuple(calls), topic="", right=True)
 
 
-def teach(equipment: Equipment, model: Path, budget: AgentBudget) -> Any:
+def teach(context: WorkContext, model: Path, budget: AgentBudget) -> Any:
     rng = Random(0)
     made = [shown_how(rng) for _ in range(EXAMPLES)]
-    scenes = perform(made, equipment.sessions, equipment.policy, budget.max_result_chars, caller="branching")
-    codec = Codec.load(model)
+    renderer = load_renderer(model)
     encoded = [
-        encode(codec, scene.question, list(zip(scene.calls, scene.results, strict=True)), scene.answer)
-        for scene in scenes
+        encode(
+            renderer,
+            renderer.prompt(one.task.messages),
+            list(zip(one.calls, one.results, strict=True)),
+            written(one.answer, one.task.form),
+        )
+        for one in play(made, context.sessions, context.policy, budget.max_result_chars, caller="branching")
     ]
     recipe = WarmStartRecipe(steps=STEPS, batch=48, learning_rate=2e-3)
-    learner = WarmStart(load_model(model), encoded, recipe, 0, max_tokens=budget.max_tokens, companions=model)
+    learner = SftTrainer(open_model(model), encoded, recipe, 0, max_tokens=budget.max_tokens, companions=model)
     figures = learner.run_steps(STEPS)
     print(f"taught {STEPS} steps, loss {figures['loss']:.3f}, {figures['seconds']:.0f} s", flush=True)
     return learner.model
@@ -122,17 +124,16 @@ def run(model: Path, data: Path, tasks: list[Task], attempts: int, ways: int, *,
     with SqliteLedger(data / "ledger.sqlite3") as ledger:
         recipe, policy = settings.recipe, load_policy(data)
         budget = AgentBudget(max_tokens=MOST_TOKENS, max_calls=6) if two else recipe.agent
-        with Equipment(data, ledger, runtime_settings(settings, data), budget, policy) as equipment:
+        with WorkContext(data, ledger, runtime_settings(settings, data), budget, policy) as context:
             if two:
-                equipment.engine.load_state(teach(equipment, model, budget), "taught")
+                context.engine.push(teach(context, model, budget), "taught")
             else:
-                equipment.engine.load(model, model.name)
-            agent = equipment.agent(Codec.load(model))
+                context.engine.push(model, model.name)
+            agent = context.agent(load_renderer(model))
             asked = [
                 Assignment(
                     id=f"{task.id}.{sample}",
-                    task=task.id,
-                    prompt=task.prompt,
+                    task=task,
                     cycle="branching",
                     step=0,
                     sample=sample,
@@ -144,7 +145,7 @@ def run(model: Path, data: Path, tasks: list[Task], attempts: int, ways: int, *,
                 for sample in range(attempts)
             ]
             made = agent.roll(asked, branching=Branching(each=ways, in_all=len(asked) * ways))
-            return judge(made, {task.id: task for task in tasks}, equipment.checker)
+            return judge(made, {task.id: task for task in tasks}, context.checker)
 
 
 def grouped(judged: list[Judged]) -> dict[str, list[list[Try]]]:

@@ -27,18 +27,17 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from appliance.jobs.attestation import write_seal
 from appliance.jobs.bundle import pack, write_bundle
 from appliance.jobs.check import check_bundle
-from appliance.jobs.format import BundleError
-from appliance.jobs.seal import write_seal
+from appliance.jobs.layout import BundleError
 from appliance.jobs.statement import statement_of
-from appliance.learning.checkpoints import verify
 from appliance.learning.errors import CheckpointError
-from appliance.learning.folders import write_folder
-from policies.audit import START, Entry, Head, check, check_export, digest_of, export, write
+from appliance.learning.folders import verify, write_folder
+from policies.audit import START, AuditEntry, Head, check, check_export, digest_of, export, write
 from policies.envelopes import Signer
-from verifiers.spec import PredicateSpec
-from verifiers.verdict import Ground, Outcome, Verdict
+from verifiers.contract.verdict import Ground, Outcome, Verdict
+from verifiers.predicate.spec import PredicateSpec
 
 ROOT = Path(__file__).resolve().parents[1]
 SORTS = ("bundle", "checkpoint", "audit")
@@ -145,7 +144,7 @@ def audit_lines(count: int, text: str) -> list[bytes]:
     lines: list[bytes] = []
     previous = START
     for number in range(count):
-        entry = Entry(number=number, previous=previous, at=AT, kind="decision", what={"text": text})
+        entry = AuditEntry(number=number, previous=previous, at=AT, kind="decision", what={"text": text})
         lines.append(write(entry, DAEMON))
         previous = digest_of(lines[-1])
     return lines
@@ -240,7 +239,7 @@ def objects(work: Path, large: int, only: str) -> Iterator[tuple[str, str, Path,
         for size, weights in (("small", bytes(range(256)) * 4), ("large", random.Random(0).randbytes(large))):
             folder = work / f"step-{size}"
             write_folder(folder, {"model.safetensors": weights, "config.json": b"{}\n"})
-            yield size, "checkpoint", folder, {"checkpoints.verify": checkpoint(folder)}
+            yield size, "checkpoint", folder, {"folders.verify": checkpoint(folder)}
     if only in ("", "audit"):
         for size, lines in (
             ("small", audit_lines(6, "x")),

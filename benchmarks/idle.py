@@ -66,16 +66,16 @@ def measure(seconds: float) -> dict[str, Any]:
 
 
 def _wait_for(socket_path: Path, daemon: subprocess.Popen[bytes]) -> None:
-    with ApiClient(socket_path) as api:
-        while True:
-            try:
-                api.status()
-            except DaemonNotRunning:
-                if daemon.poll() is not None:
-                    sys.exit("the daemon did not start")
-                time.sleep(0.02)
-            else:
-                return
+    api = ApiClient(socket_path)
+    while True:
+        try:
+            api.status()
+        except DaemonNotRunning:
+            if daemon.poll() is not None:
+                sys.exit("the daemon did not start")
+            time.sleep(0.02)
+        else:
+            return
 
 
 def _processor_seconds(tree: list[psutil.Process]) -> float:

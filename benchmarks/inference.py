@@ -37,12 +37,14 @@ import torch.nn.functional as F  # noqa: N812
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from appliance.agent.dialect import SEEDLING, Codec
-from appliance.agent.turns import ToolRequest, read_turn
-from appliance.inference.engine import Request
-from appliance.inference.torch_engine import TorchEngine
-from appliance.learning.recipe import AgentBudget
-from appliance.seedling.model import load_model, new_seedling, save_model_folder
+from appliance.agent.budget import AgentBudget
+from appliance.inference.engine import Engine, GenerationRequest
+from appliance.inference.engines import make_engine
+from appliance.inference.folder import open_model
+from appliance.rendering.formats import load_renderer
+from appliance.rendering.markers import SEEDLING, MarkerRenderer
+from appliance.rendering.renderer import Renderer, ToolRequest
+from appliance.seedling.model import new_seedling, save_model_folder
 from appliance.seedling.tokenizer import train_tokenizer
 from curriculum.demonstrations import Demonstration, demonstration
 
@@ -65,15 +67,15 @@ class Conversation:
     done: bool = field(default=False)
 
 
-def take_turn(codec: Codec, conversation: Conversation, turn: Sequence[int]) -> tuple[int, ...]:
+def take_turn(renderer: Renderer, conversation: Conversation, turn: Sequence[int]) -> tuple[int, ...]:
     """Books a sampled turn; returns the tokens to force next, () when the conversation is over."""
     conversation.ids.extend(turn)
     conversation.sampled += len(turn)
     conversation.turns += 1
-    if turn and turn[-1] == codec.stop and conversation.calls < BUDGET.max_calls:
-        meaning = read_turn(codec.text(tuple(turn[:-1])), codec.dialect)
+    if turn and turn[-1] == renderer.stop and conversation.calls < BUDGET.max_calls:
+        meaning = renderer.read(turn)
         if isinstance(meaning, ToolRequest):
-            forced = codec.result(tool(meaning.code))
+            forced = renderer.result(tool(meaning.code))
             if len(conversation.ids) + len(forced) < BUDGET.max_tokens:
                 conversation.calls += 1
                 conversation.ids.extend(forced)
@@ -82,13 +84,13 @@ def take_turn(codec: Codec, conversation: Conversation, turn: Sequence[int]) -> 
     return ()
 
 
-def roll_with_engine(engine: TorchEngine, codec: Codec, prompts: Sequence[tuple[int, ...]]) -> list[Conversation]:
+def roll_with_engine(engine: Engine, renderer: Renderer, prompts: Sequence[tuple[int, ...]]) -> list[Conversation]:
     conversations = [Conversation(list(prompt)) for prompt in prompts]
     for i, prompt in enumerate(prompts):
-        engine.submit(Request(i, prompt, codec.stop, BUDGET.max_tokens, 1.0, seed=i))
+        engine.submit(GenerationRequest(i, prompt, renderer.stop, BUDGET.max_tokens, 1.0, seed=i))
     while engine.unfinished:
         for turn in engine.step():
-            forced = take_turn(codec, conversations[turn.request], turn.ids)
+            forced = take_turn(renderer, conversations[turn.request], turn.ids)
             if forced:
                 engine.resume(turn.request, forced)
             else:
@@ -97,7 +99,9 @@ def roll_with_engine(engine: TorchEngine, codec: Codec, prompts: Sequence[tuple[
 
 
 @torch.inference_mode()
-def roll_with_generate(model: Any, codec: Codec, prompts: Sequence[tuple[int, ...]], rows: int) -> list[Conversation]:
+def roll_with_generate(
+    model: Any, renderer: Renderer, prompts: Sequence[tuple[int, ...]], rows: int
+) -> list[Conversation]:
     conversations = [Conversation(list(prompt)) for prompt in prompts]
     waiting = deque(conversations)
     active: list[Conversation] = []
@@ -114,21 +118,21 @@ def roll_with_generate(model: Any, codec: Codec, prompts: Sequence[tuple[int, ..
             do_sample=True,
             temperature=1.0,
             top_k=0,
-            eos_token_id=codec.stop,
+            eos_token_id=renderer.stop,
             pad_token_id=0,
         )[:, longest:].tolist()
         for conversation, drawn in zip(active, out, strict=True):
-            end = drawn.index(codec.stop) + 1 if codec.stop in drawn else len(drawn)
-            take_turn(codec, conversation, drawn[: min(end, BUDGET.max_tokens - len(conversation.ids))])
+            end = drawn.index(renderer.stop) + 1 if renderer.stop in drawn else len(drawn)
+            take_turn(renderer, conversation, drawn[: min(end, BUDGET.max_tokens - len(conversation.ids))])
         active = [conversation for conversation in active if not conversation.done]
     return conversations
 
 
-def plain_with_engine(engine: TorchEngine, prompts: Sequence[tuple[int, ...]]) -> int:
+def plain_with_engine(engine: Engine, prompts: Sequence[tuple[int, ...]]) -> int:
     """Samples PLAIN_NEW tokens for each prompt without a stop; returns how many were sampled."""
     before = engine.tokens_sampled
     for i, prompt in enumerate(prompts):
-        engine.submit(Request(i, prompt, -1, len(prompt) + PLAIN_NEW, 1.0, seed=i))
+        engine.submit(GenerationRequest(i, prompt, -1, len(prompt) + PLAIN_NEW, 1.0, seed=i))
     while engine.unfinished:
         engine.step()
     return engine.tokens_sampled - before
@@ -156,9 +160,9 @@ def teach(folder: Path, steps: int, seed: int) -> None:
     """Makes a seedling that has seen the form of a conversation: enough to take turns as a trained one does."""
     rng = Random(seed)
     shown = [demonstration(rng, right_choice=0.6, fail_first=0.5) for _ in range(2000)]
-    tokenizer = train_tokenizer([text for one in shown for text in (one.task.prompt, *one.calls, "\\boxed{12}")])
-    codec = Codec(tokenizer, SEEDLING)
-    lessons = sorted((written(codec, one) for one in shown), key=lambda lesson: len(lesson[0]))
+    tokenizer = train_tokenizer([text for one in shown for text in (one.task.question, *one.calls, "\\boxed{12}")])
+    renderer = MarkerRenderer(tokenizer, SEEDLING)
+    lessons = sorted((written(renderer, one) for one in shown), key=lambda lesson: len(lesson[0]))
     model = new_seedling(tokenizer, seed)
     optimiser = torch.optim.AdamW(model.parameters(), lr=3e-3)
     for _ in range(steps):
@@ -172,18 +176,18 @@ def teach(folder: Path, steps: int, seed: int) -> None:
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
-    save_model_folder(model, tokenizer, SEEDLING, folder)
+    save_model_folder(model, tokenizer, folder)
 
 
-def written(codec: Codec, shown: Demonstration) -> tuple[list[int], list[int]]:
+def written(renderer: Renderer, shown: Demonstration) -> tuple[list[int], list[int]]:
     """A demonstration in tokens, and which of them are the policy model's own."""
-    ids = list(codec.prompt(shown.task.prompt))
+    ids = list(renderer.question(shown.task.question))
     mask = [0] * len(ids)
     for code in shown.calls:
-        for part, own in ((codec.call(code), 1), (codec.result(tool(code)), 0)):
+        for part, own in ((renderer.call(code), 1), (renderer.result(tool(code)), 0)):
             ids.extend(part)
             mask.extend([own] * len(part))
-    last = codec.final(tool(shown.calls[-1]))
+    last = renderer.answer(f"\\boxed{{{tool(shown.calls[-1])}}}")
     return ids + list(last), mask + [1] * len(last)
 
 
@@ -194,8 +198,8 @@ def timed(work: Callable[[], Any]) -> tuple[float, Any]:
 
 
 def compare_plain(model: Any, rows: int, repetitions: int, rng: Random) -> dict[str, float]:
-    engine = TorchEngine(rows, PLAIN_PROMPT + PLAIN_NEW)
-    engine.load_state(model, "benchmark")
+    engine = make_engine("torch", rows=rows, slots=PLAIN_PROMPT + PLAIN_NEW)
+    engine.push(model, "benchmark")
     rates: dict[str, list[float]] = {"engine": [], "dynamic": [], "static": []}
     for repetition in range(repetitions + 1):
         prompts = [tuple(rng.randrange(6, 256) for _ in range(PLAIN_PROMPT)) for _ in range(rows)]
@@ -213,19 +217,19 @@ def compare_plain(model: Any, rows: int, repetitions: int, rng: Random) -> dict[
 
 
 def compare_rollouts(
-    model: Any, codec: Codec, prompts: Sequence[tuple[int, ...]], rows: int, repetitions: int
+    model: Any, renderer: Renderer, prompts: Sequence[tuple[int, ...]], rows: int, repetitions: int
 ) -> dict[str, float]:
-    engine = TorchEngine(rows, BUDGET.max_tokens)
+    engine = make_engine("torch", rows=rows, slots=BUDGET.max_tokens)
     rates: dict[str, list[float]] = {"engine": [], "generate": []}
     shapes: dict[str, list[float]] = {"engine": [], "generate": []}
     for repetition in range(repetitions + 1):
-        engine.load_state(model, "benchmark")
+        engine.push(model, "benchmark")
         for name, found in rates.items():
             seconds, rolled = timed(
                 lambda name=name: (
-                    roll_with_engine(engine, codec, prompts)
+                    roll_with_engine(engine, renderer, prompts)
                     if name == "engine"
-                    else roll_with_generate(model, codec, prompts, rows)
+                    else roll_with_generate(model, renderer, prompts, rows)
                 )
             )
             if repetition:
@@ -239,10 +243,8 @@ def compare_rollouts(
 
 def loading(model: Any, repetitions: int) -> float:
     """Median milliseconds to take the weights of a live model, as after every training step."""
-    engine = TorchEngine(rows=1, slots=BUDGET.max_tokens)
-    return 1000 * statistics.median(
-        timed(lambda: engine.load_state(model, "benchmark"))[0] for _ in range(4 * repetitions)
-    )
+    engine = make_engine("torch", rows=1, slots=BUDGET.max_tokens)
+    return 1000 * statistics.median(timed(lambda: engine.push(model, "benchmark"))[0] for _ in range(4 * repetitions))
 
 
 def main() -> None:
@@ -262,10 +264,11 @@ def main() -> None:
         if folder is None:
             folder = Path(scratch) / "seedling"
             teach(folder, steps=120, seed=0)
-        model, codec = load_model(folder), Codec.load(folder)
+        model, renderer = open_model(folder), load_renderer(folder)
     rng = Random(7)
     questions = [
-        codec.prompt(demonstration(rng, right_choice=1.0, fail_first=0.0).task.prompt) for _ in range(asked.rollouts)
+        renderer.question(demonstration(rng, right_choice=1.0, fail_first=0.0).task.question)
+        for _ in range(asked.rollouts)
     ]
     groups = [question for question in questions[: asked.rollouts // asked.group] for _ in range(asked.group)]
 
@@ -273,9 +276,9 @@ def main() -> None:
         "machine": {"processor": platform.processor() or platform.machine(), "threads": asked.threads},
         "rows": asked.rows,
         "rollouts": asked.rollouts,
-        "load_state_milliseconds": loading(model, asked.repetitions),
-        "distinct_questions": compare_rollouts(model, codec, questions, asked.rows, asked.repetitions),
-        "grouped_questions": compare_rollouts(model, codec, groups, asked.rows, asked.repetitions),
+        "push_milliseconds": loading(model, asked.repetitions),
+        "distinct_questions": compare_rollouts(model, renderer, questions, asked.rows, asked.repetitions),
+        "grouped_questions": compare_rollouts(model, renderer, groups, asked.rows, asked.repetitions),
         "plain_tokens_per_second": {},
     }
     for rows in (64, 128, 192, 384):

@@ -38,13 +38,13 @@ from appliance.client.messages import SubmitJob
 from appliance.config import Settings
 from appliance.daemon.core import Core
 from appliance.jobs.check import check_bundle
-from appliance.jobs.format import MANIFEST
+from appliance.jobs.layout import MANIFEST
 from appliance.ledger.sqlite import SqliteLedger
-from appliance.records import Job, JobState
+from appliance.records.jobs import Job, JobState
 from benchmarks.kills import kill_tree, left_on_host, survivors
 from policies import audit
-from policies.audit import Entry
-from verifiers.spec import PredicateSpec
+from policies.audit import AuditEntry
+from verifiers.predicate.spec import PredicateSpec
 
 MARK = b'"kind":"job.ended"'
 VERIFIED = 5
@@ -84,7 +84,7 @@ def queue(data: Path, jobs: int, rng: Random) -> dict[str, JobState]:
     with Core(settings) as core:
         for number in range(jobs):
             asked, end = question(number, rng)
-            ends[core.desk.submit(asked).id] = end
+            ends[core.jobs.submit(asked).id] = end
     return ends
 
 
@@ -201,7 +201,7 @@ def in_order(jobs: dict[str, Job]) -> list[str]:
     return [job.id for job in sorted(oldest_first, key=lambda job: -job.priority)]
 
 
-def _ends_on_record(data: Path, wrong: list[str]) -> list[Entry]:
+def _ends_on_record(data: Path, wrong: list[str]) -> list[AuditEntry]:
     lines = log_file(data).read_bytes().splitlines(keepends=True)
     key = load_key(data, "daemon").public_key()
     found = audit.check(iter(lines), key)

@@ -31,12 +31,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from runtime.profile import BackendName
 from runtime.settings import BrokerSettings, RuntimeSettings
-from verifiers.case import Case
-from verifiers.lean import canaries
+from verifiers.boxes.box import ToolBox, ToolBoxes
+from verifiers.lean.kind import LEAN
 from verifiers.lean.spec import LeanSpec
 from verifiers.lean.toolchain import Toolchain, find, program
 from verifiers.lean.verifier import LeanVerifier
-from verifiers.workers.box import Box, ToolBoxes
+from verifiers.registry.canaries import Case, cases_of
 
 BAR = 20.0
 PROOFS = (
@@ -122,7 +122,7 @@ def ours(toolchain: Toolchain, folder: Path, header: str, seconds: float, thread
         repeated(once, 3.0, threads)
         told.clear()
         found: dict[str, Any] = {"warm": with_processor(verifier, once, seconds, threads), "headers": sorted(told)}
-        found["late"] = {case.name: late(verifier, case) for case in cases_of(42) if case.spec.seconds == 1}
+        found["late"] = {case.name: late(verifier, case) for case in cases_of_row(42) if case.spec.seconds == 1}
         verifier._boxes.headers = "switched off"
         found["cold"] = with_processor(verifier, once, seconds, threads)
         verifier.close()
@@ -136,7 +136,7 @@ def with_processor(
 
     def used() -> float:
         boxes = [box for free in verifier._boxes._free.values() for box, _ in free]
-        return sum(box.usage().cpu_seconds for box in boxes if isinstance(box, Box))
+        return sum(box.usage().cpu_seconds for box in boxes if isinstance(box, ToolBox))
 
     before = used()
     found = repeated(once, seconds, threads)
@@ -151,8 +151,8 @@ def late(verifier: LeanVerifier, case: Case) -> float:
     return round(max(0.0, time.monotonic() - began - case.spec.seconds), 2)
 
 
-def cases_of(row: int) -> list[Case]:
-    return [case for case in canaries.cases() if row in case.rows]
+def cases_of_row(row: int) -> list[Case]:
+    return [case for case in cases_of(LEAN) if row in case.rows]
 
 
 def fresh(toolchain: Toolchain, folder: Path, header: str, seconds: float, threads: int) -> dict[str, float]:

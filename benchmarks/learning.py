@@ -33,16 +33,18 @@ def one_seed(seed: int, data: Path) -> dict[str, Any]:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     import torch
 
+    from appliance.clock import utc_now
     from appliance.config import Settings
-    from appliance.learning.paired import compare
+    from appliance.learning.comparison import compare
     from appliance.learning.recipe import Recipe, TrainingRecipe
     from appliance.ledger.sqlite import SqliteLedger
     from appliance.places import runtime_settings
-    from appliance.records import Cycle, CycleState, Group, Judged
-    from appliance.worker.equipment import Equipment
-    from appliance.worker.night import Night
-    from appliance.worker.practice import kept
-    from appliance.worker.progress import Progress, utc_now
+    from appliance.records.cycles import Cycle, CycleState
+    from appliance.records.training import Group, Judged
+    from appliance.worker.context import WorkContext
+    from appliance.worker.cycle import CycleRun
+    from appliance.worker.progress import CycleProgress
+    from appliance.worker.rl_loop import kept
     from policies.policy import load
 
     torch.set_num_threads(1)
@@ -67,9 +69,9 @@ def one_seed(seed: int, data: Path) -> dict[str, Any]:
                 updated=now,
             )
             ledger.put_cycle(cycle)
-            progress = Progress(cycle, ledger, time.monotonic)
-            with Equipment(data, ledger, runtime_settings(settings, data), recipe.agent, load(None)) as equipment:
-                Night(cycle, equipment, progress, None).run()
+            progress = CycleProgress(cycle, ledger, time.monotonic)
+            with WorkContext(data, ledger, runtime_settings(settings, data), recipe.agent, load(None)) as context:
+                CycleRun(cycle, context, progress, None).run()
             start = progress.cycle.plan["start"]
             evaluation = ledger.evaluation(f"{cycle.id}.evaluation")
             assert evaluation is not None

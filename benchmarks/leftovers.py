@@ -21,11 +21,11 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from runtime.backends.owner import state_mark, working_folder
+from runtime.backends.lease import state_mark, working_folder
 from runtime.backends.sweep import sweep
 from runtime.errors import BusyError, InfrastructureError
 from runtime.sandbox import CallStatus, Limits, Tier
-from runtime.sessions.pool import Sessions
+from runtime.sessions import Sessions
 from runtime.settings import BrokerSettings, RuntimeSettings
 
 

@@ -46,12 +46,14 @@ from lean import stand_in
 from runtime.profile import BackendName
 from runtime.settings import BrokerSettings, RuntimeSettings
 from verifiers import tools
+from verifiers.answers.spec import AnswerSpec
 from verifiers.checker import Checker
+from verifiers.contract.verdict import Outcome, Verdict
+from verifiers.lean.spec import LeanSpec
 from verifiers.lean.toolchain import find
 from verifiers.programs.spec import ProgramSpec, Run
+from verifiers.registry.spec import Spec
 from verifiers.smt.spec import SmtSpec
-from verifiers.spec import AnswerSpec, ExpressionSpec, LeanSpec, Spec
-from verifiers.verdict import Outcome, Verdict
 
 BAR = 0.10
 RATE = 50.0
@@ -91,7 +93,7 @@ SHORT = (NOTHING, QUICK, FLOOD, INSTEAD)
 """Rows whose windows take a second only, and so need less time for as many pairs."""
 HOSTILE: dict[str, Sort] = {
     "a product without end": (
-        ExpressionSpec(expected="sin(x)", variables=("x", "y", "z", "u", "v")),
+        AnswerSpec(notation="plain", expected="sin(x)", variables=("x", "y", "z", "u", "v")),
         f"{SUM} * {DIFFERENCE} - ((x+z+v)^2 - (y+u)^2)^60 + sin(x)",
     ),
     "a power tower": (AnswerSpec(expected="9^{9^{9^{9^{9}}}}+1"), "9^{9^{9^{9^{9}}}}"),

@@ -7,7 +7,7 @@ The gates' own functions on made-up nights (`policies.simulate`), on one core. B
 nights at most 5 % promote a candidate that is no better; a gain of 4 points on 800 questions, a fifth of them
 discordant, is found within 5 nights in at least 80 %; within about a minute.
 
-Before that the windows in which a promoted model is tried beside the champion (`policies.simulate_canary`), 100 of
+Before that the windows in which a promoted model is tried beside the champion (`canary_windows`), 100 of
 people's jobs each: how often a model that is no worse is taken back (bar: the policy's own `alpha`), and how soon one
 that is worse.
 """
@@ -22,10 +22,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+
+from benchmarks.canary_windows import Service, simulate_service
+from policies.contract.rules import ServiceRules
 from policies.policy import load
-from policies.rules import ServiceRules
 from policies.simulate import Assumed, simulate
-from policies.simulate_canary import Service, simulate_service
 
 FOOLED_BAR = 0.05
 POWER_BAR = 0.8
@@ -65,7 +66,7 @@ def main() -> int:
     policy = load(asked.policy)
     started, used = time.monotonic(), time.process_time()
     rows, rarely = windows(policy.service, asked.windows, asked.seed)
-    found = simulate(policy.promotion, Assumed(quarters=asked.quarters, seed=asked.seed))
+    found = simulate(policy, Assumed(quarters=asked.quarters, seed=asked.seed))
     figures = {
         **found.model_dump(mode="json"),
         "policy": policy.digest,

@@ -21,7 +21,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from runtime.sandbox import Limits
-from runtime.sessions.pool import Sessions
+from runtime.sessions import Sessions
 from runtime.settings import BrokerSettings, RuntimeSettings
 from verifiers.programs.spec import Example, ProgramSpec, Run
 from verifiers.programs.verifier import ProgramVerifier

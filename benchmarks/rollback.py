@@ -34,15 +34,18 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from appliance.cli.audit_read import verified
 from appliance.client import ApiClient, DaemonNotRunning, Job, SubmitJob
+from appliance.clock import utc_now
 from appliance.config import Settings
-from appliance.daemon.core import Core, utc_now
-from appliance.learning.checkpoints import publish, verify
+from appliance.daemon.core import Core
+from appliance.learning.checkpoints import publish
+from appliance.learning.folders import verify
 from appliance.ledger.history import history_of
 from appliance.ledger.ledger import Ledger
 from appliance.promotion import CHAMPION, PREVIOUS, decision_on
-from appliance.records import Checkpoint, Evaluation, ItemResult, ModelResults
+from appliance.records.checkpoints import Checkpoint
+from appliance.records.evaluations import Evaluation, ItemResult, ModelResults
 from curriculum.sealed import SealedSet, sealed_set
-from verifiers.spec import IntegerSpec
+from verifiers.answers.spec import AnswerSpec
 
 FIXTURE = Path(__file__).resolve().parents[1] / "tests" / "fixtures" / "seedling"
 ASSAY = (sys.executable, "-m", "appliance.cli.main")
@@ -92,7 +95,7 @@ def put_models(data: Path, model: Path) -> tuple[str, str]:
 def put_decision(core: Core, good: str, bad: str, sealed: SealedSet) -> None:
     def results(weights: str) -> ModelResults:
         items = tuple(
-            ItemResult(task=task.id, family=task.family, passed=True, calls=1, failed_calls=0) for task in sealed.tasks
+            ItemResult(task=task.id, family=task.taskset, passed=True, calls=1, failed_calls=0) for task in sealed.tasks
         )
         return ModelResults(weights=weights, temperature=1.0, items=items, tokens=1, seconds=1.0)
 
@@ -144,7 +147,6 @@ class Daemon:
                 return self._api
 
     def __exit__(self, *_: object) -> None:
-        self._api.close()
         self._process.send_signal(signal.SIGTERM)
         self._process.wait(timeout=120)
 
@@ -155,7 +157,7 @@ def ask(api: ApiClient, number: int, *, long: bool = False) -> Job:
     return api.submit(
         SubmitJob(
             question=f"gcd of {low} and {2 * low}?",
-            spec=IntegerSpec(expected=str(low)),
+            spec=AnswerSpec(notation="digits", expected=str(low)),
             attempts=LONG if long else SHORT,
             priority=9 if long else 5,
         )

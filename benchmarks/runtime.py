@@ -8,7 +8,6 @@ missed: the table says which.
 from __future__ import annotations
 
 import argparse
-import ctypes
 import json
 import os
 import platform
@@ -17,12 +16,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from statistics import mean, median, quantiles
+from statistics import mean
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -31,26 +30,19 @@ from benchmarks import leftovers
 from benchmarks.bare_broker import bare_broker
 from runtime.backends.gvisor import FLAGS
 from runtime.backends.gvisor_find import find_runsc
-from runtime.backends.owner import state_mark
-from runtime.broker import private
-from runtime.broker.client import BrokerClient
+from runtime.broker import BrokerClient, private
+from runtime.broker_api import Handle
+from runtime.conformance import Violation, bench
+from runtime.conformance.check import answered
 from runtime.errors import SandboxError
-from runtime.launcher import Handle
 from runtime.reactor import Reactor
 from runtime.sandbox import CallResult, CallStatus, Limits, Priority, Tier
-from runtime.sessions.pool import Sessions
+from runtime.sessions import Sessions
 from runtime.sessions.profiles import profile
 from runtime.settings import BrokerSettings, RuntimeSettings
 
-SYS_KCMP, KCMP_VM = 312, 1
 WARMING = 4
 """Rounds until the pool has as many ready as are asked for at once."""
-HEAP = "heap = bytearray(50 << 20)\nfor i in range(0, len(heap), 4096): heap[i] = 7"
-COUNT = "n = globals().get('n', 0) + 1\nprint(n)"
-
-
-def trivial(n: int) -> str:
-    return f"x = {n}\nprint(x + 1)"
 
 
 def typical(n: int) -> str:
@@ -60,34 +52,51 @@ def typical(n: int) -> str:
 
 def spread(taken: list[float]) -> dict[str, float]:
     """Median, 95th percentile and number of times given in seconds, in milliseconds."""
-    cuts = quantiles(taken, n=20, method="inclusive") if len(taken) > 1 else taken * 19
-    return {"p50_ms": round(1000 * median(taken), 3), "p95_ms": round(1000 * cuts[18], 3), "n": len(taken)}
+    return shown(bench.spread(taken))
 
 
-def timed(action: Callable[[int], object], times: int) -> list[float]:
-    taken = []
-    for n in range(times):
-        started = time.perf_counter()
-        action(n)
-        taken.append(time.perf_counter() - started)
-    return taken
+def sessions_per_second(pool: Sessions, tier: Tier, *, wide: int, sessions: int) -> float:
+    """Counts sessions opened, called twice and closed, `wide` at a time, without a thread for each."""
+    done: Future[None] = Future()
+    opened = closed = 0
+
+    def begin() -> None:
+        nonlocal opened
+        if opened >= sessions or done.done():
+            return
+        opened += 1
+        session = pool.open(tier=tier, caller=bench.CALLER)
+        first, second = session.start("x = 20"), session.start("print(x + 1)")
+
+        def ended(result: Future[CallResult]) -> None:
+            nonlocal closed
+            try:
+                answered(first.result())
+                if answered(result.result()) != "21\n":
+                    raise Violation("a session lost its names")
+            except Exception as error:  # noqa: BLE001 - handed to who waits
+                if not done.done():
+                    done.set_exception(error)
+                return
+            finally:
+                session.close()
+            closed += 1
+            if closed == sessions:
+                done.set_result(None)
+            else:
+                begin()
+
+        second.add_done_callback(ended)
+
+    started = time.perf_counter()
+    for _ in range(wide):
+        begin()
+    done.result()
+    return sessions / (time.perf_counter() - started)
 
 
-def pss_mib(pids: list[int]) -> float:
-    """Of processes together; those that share one address space, as systrap's pairs do, are counted once (kcmp(2))."""
-    libc = ctypes.CDLL(None)
-    seen: list[int] = []
-    total = 0
-    for pid in pids:
-        if any(libc.syscall(SYS_KCMP, pid, other, KCMP_VM, 0, 0) == 0 for other in seen):
-            continue
-        try:
-            rows = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-        except OSError:
-            continue
-        seen.append(pid)
-        total += next((int(row.split()[1]) for row in rows if row.startswith("Pss:")), 0)
-    return total / 1024
+def shown(found: bench.Spread) -> dict[str, float]:
+    return {"p50_ms": found.p50, "p95_ms": found.p95, "n": found.times}
 
 
 def sound(result: CallResult) -> CallResult:
@@ -113,14 +122,10 @@ class Bench:
     # calls
 
     def warm_call(self) -> dict[str, Any]:
-        figures: dict[str, Any] = {}
-        for tier in Tier:
-            with self.pool.open(tier=tier) as session:
-                session.run("1")
-                time.sleep(0.3)
-                figures[tier.value] = spread(timed(lambda n, at=session: sound(at.run(trivial(n))), self.times(3000)))
-        plain = ["/usr/bin/python3", "-c", "print(1)"]
-        figures["python_c"] = spread(timed(lambda _: subprocess.run(plain, capture_output=True, check=True), 40))
+        figures: dict[str, Any] = {
+            tier.value: shown(bench.warm_calls(self.pool, tier, self.times(3000))) for tier in Tier
+        }
+        figures["python_c"] = shown(bench.python_c(40))
         figures["bar"] = "0.3 / 1 ms"
         figures["met"] = figures["shared"]["p50_ms"] <= 0.3 and figures["shared"]["p95_ms"] <= 1.0
         return figures
@@ -157,7 +162,7 @@ class Bench:
                 if number is None:
                     done[place].set_result(None)
                 else:
-                    sessions[place].start(trivial(number)).add_done_callback(partial(ask, place))
+                    sessions[place].start(bench.trivial(number)).add_done_callback(partial(ask, place))
             except BaseException as error:  # noqa: BLE001 - handed to who waits
                 done[place].set_exception(error)
 
@@ -238,33 +243,18 @@ class Bench:
 
     def snapshot(self) -> dict[str, Any]:
         figures: dict[str, Any] = {}
-        for name, setup, bar in (("fresh", COUNT, 60), ("heap_50_mb", HEAP, 100)):
-            with self.pool.sandbox() as box:
-                sound(box.run(setup))
-                box.snapshot()
-                figures[name] = spread(timed(lambda _, at=box: at.snapshot(), self.times(20)))
-                figures[f"{name}_met"] = figures[name]["p50_ms"] <= bar
+        for name, heap_mib, bar in (("fresh", 0, 60), ("heap_50_mb", 50, 100)):
+            figures[name] = shown(bench.snapshots(self.pool, self.times(20), heap_mib=heap_mib))
+            figures[f"{name}_met"] = figures[name]["p50_ms"] <= bar
         figures["bar"] = "60 / 100 ms (medians)"
         figures["met"] = figures["fresh_met"] and figures["heap_50_mb_met"]
         return figures
 
     def rollback(self) -> dict[str, Any]:
-        figures: dict[str, Any] = {}
-        with self.pool.sandbox() as box:
-            sound(box.run("kept = 1"))
-            kept = box.snapshot()
-
-            def back(_: int) -> None:
-                box.restore(kept)
-                sound(box.run("print(kept)"))
-
-            figures["answered"] = spread(timed(back, self.times(20)))
-            box.prepare(kept, 2)
-            taken = []
-            for _ in range(self.times(20)):
-                time.sleep(0.5)
-                taken += timed(back, 1)
-            figures["restored_ahead"] = spread(taken)
+        figures: dict[str, Any] = {
+            "answered": shown(bench.rollbacks(self.pool, self.times(20))),
+            "restored_ahead": shown(bench.rollbacks(self.pool, self.times(20), ready=True)),
+        }
         figures["bar"] = "150 ms with an answered call; under 10 ms when a copy was restored ahead (medians)"
         figures["met"] = figures["answered"]["p50_ms"] <= 150 and figures["restored_ahead"]["p50_ms"] < 10
         return figures
@@ -276,12 +266,14 @@ class Bench:
         made: Future[BrokerClient] = Future()
         reactor.call(lambda: made.set_result(BrokerClient(reactor, connection)))
         client = made.result()
-        first, later, given, answered = [], [], [], []
+        first, later, on_ready, answered = [], [], [], []
         wanted = profile("sandbox", (), self.settings.limits, self.settings)
 
         def ask() -> Handle:
             answer: Future[Handle | SandboxError] = Future()
-            reactor.here(partial(client.launch, wanted, caller="bench", priority=Priority.JOB, given=answer.set_result))
+            reactor.here(
+                partial(client.launch, wanted, caller="bench", priority=Priority.JOB, on_ready=answer.set_result)
+            )
             handle = answer.result()
             assert not isinstance(handle, SandboxError), handle
             return handle
@@ -311,44 +303,30 @@ class Bench:
                 boxes.append(self.pool.sandbox())
                 taken.append(time.perf_counter() - started)
             started = time.perf_counter()
-            sound(boxes[0].run(trivial(turn)))
+            sound(boxes[0].run(bench.trivial(turn)))
             if turn >= WARMING:
-                given += taken[1:]
+                on_ready += taken[1:]
                 answered.append(time.perf_counter() - started)
             for box in boxes:
                 box.close()
             time.sleep(2.0)
         figures: dict[str, Any] = {"first_after_two_idle_seconds": spread(first), "those_after_it": spread(later)}
-        figures["sandboxes_of_the_pool_after_the_first"] = spread(given)
+        figures["sandboxes_of_the_pool_after_the_first"] = spread(on_ready)
         figures["first_call_in_one"] = spread(answered)
         figures["bar"] = "under 1 ms from the pool (median)"
-        figures["met"] = max(spread(taken)["p50_ms"] for taken in (first, later, given)) < 1.0
+        figures["met"] = max(spread(taken)["p50_ms"] for taken in (first, later, on_ready)) < 1.0
         return figures
 
     def branch(self) -> dict[str, Any]:
-        taken, cold = [], []
-        with self.pool.sandbox() as box:
-            sound(box.run("kept = 7"))
-            kept = box.snapshot()
-            for _ in range(self.times(8)):
-                started = time.perf_counter()
-                branches = box.fork(kept, 8)
-                with ThreadPoolExecutor(8) as threads:
-                    outputs = list(threads.map(lambda at: sound(at.run("print(kept)")).output, branches))
-                taken.append(time.perf_counter() - started)
-                if outputs != ["7\n"] * 8:
-                    raise RuntimeError(f"branches do not have their names: {outputs}")
-                for one in branches:
-                    one.close()
+        found = bench.branches(self.pool, 8, self.times(8))
         started = time.perf_counter()
         for _ in range(8):
             subprocess.run(self._cold(), input=b"", capture_output=True, check=True)
-        cold.append(time.perf_counter() - started)
         return {
-            "all_eight_answering": spread(taken),
-            "eight_cold_starts_in_sequence_ms": round(1000 * cold[0]),
+            "all_eight_answering": shown(found),
+            "eight_cold_starts_in_sequence_ms": round(1000 * (time.perf_counter() - started)),
             "bar": "600 ms (median)",
-            "met": spread(taken)["p50_ms"] <= 600,
+            "met": found.p50 <= 600,
         }
 
     def _cold(self) -> list[str]:
@@ -390,74 +368,20 @@ class Bench:
         for tier, bar in bars.items():
             wide = {Tier.SHARED: 16, Tier.PROCESS: 16, Tier.SANDBOX: 6}[tier]
             number = self.times({Tier.SHARED: 20_000, Tier.PROCESS: 1_400, Tier.SANDBOX: 200}[tier])
-            figures[tier.value] = self._sustained(tier, wide, number)
+            figures[tier.value] = round(sessions_per_second(self.pool, tier, wide=wide, sessions=number), 1)
             figures[f"{tier.value}_met"] = figures[tier.value] >= bar
         figures["bar"] = "2,000 / 70 / 10 a second"
         figures["met"] = all(figures[f"{tier.value}_met"] for tier in bars)
         return figures
 
-    def _sustained(self, tier: Tier, wide: int, number: int) -> float:
-        """Sessions opened, called twice and closed per second, `wide` of them at a time, without a thread for each."""
-        done: Future[None] = Future()
-        state = {"opened": 0, "closed": 0}
-
-        def begin() -> None:
-            if state["opened"] >= number:
-                return
-            state["opened"] += 1
-            session = self.pool.open(tier=tier)
-            first, second = session.start("x = 20"), session.start("print(x + 1)")
-
-            def ended(result: Future[CallResult]) -> None:
-                try:
-                    sound(first.result())
-                    if sound(result.result()).output != "21\n":
-                        raise RuntimeError("a session lost its names")
-                except BaseException as error:  # noqa: BLE001 - handed to who waits
-                    if not done.done():
-                        done.set_exception(error)
-                    return
-                session.close()
-                state["closed"] += 1
-                if state["closed"] == number:
-                    done.set_result(None)
-                else:
-                    begin()
-
-            second.add_done_callback(ended)
-
-        with self.pool.open(tier=tier) as warm:
-            warm.run("1")
-        time.sleep(1.0)
-        started = time.perf_counter()
-        for _ in range(wide):
-            begin()
-        done.result()
-        return round(number / (time.perf_counter() - started), 1)
-
     def idle_memory(self) -> dict[str, Any]:
-        boxes = [self.pool.sandbox() for _ in range(16)]
-        for box in boxes:
-            sound(box.run("x = 1"))
-        time.sleep(5.0)
-        alive = self._pss_by_box()
-        mib = [pss for name, pss in alive.items() if any(name.endswith(f".{box.id}") for box in boxes)]
-        for box in boxes:
-            box.close()
+        found = bench.idle(self.pool, 16, settle_seconds=5.0)
         return {
-            "pss_mib_mean": round(mean(mib), 1),
-            "pss_mib_max": round(max(mib), 1),
-            "sandboxes": len(mib),
-            "alive_in_all": len(alive),
+            "pss_mib_mean": round(found.mib, 1),
+            "sandboxes": 16,
             "bar": "25 MiB",
-            "met": len(mib) == len(boxes) and mean(mib) <= 25,
+            "met": found.pss and found.mib <= 25,
         }
-
-    def _pss_by_box(self) -> dict[str, float]:
-        """MiB of each sandbox's control group: gofer, sentry and the processes in which systrap runs the guest's."""
-        mark = state_mark(self.settings.own.state_dir)
-        groups = {group.name: group for group in leftovers.find_groups(f"assay-{mark}.")}
-        return {name: pss_mib([int(p) for p in (g / "cgroup.procs").read_text().split()]) for name, g in groups.items()}
 
     def leftovers(self) -> dict[str, Any]:
         return leftovers.measure(self.times(1000), self.times(200), self.times(50), seed=1)
@@ -478,7 +402,7 @@ SCENARIOS = (
 
 
 @contextmanager
-def bench(scale: float) -> Iterator[Bench]:
+def built(scale: float) -> Iterator[Bench]:
     with tempfile.TemporaryDirectory(prefix="assay-bench-") as folder:
         found = Bench(Path(folder), scale)
         try:
@@ -500,7 +424,7 @@ def main() -> int:
     figures: dict[str, Any] = {
         "cores": os.cpu_count(), "load": round(os.getloadavg()[0], 2), "kernel": platform.release()
     }  # fmt: skip
-    with bench(0.1 if options.quick else 1.0) as one:
+    with built(0.1 if options.quick else 1.0) as one:
         for name in wanted:
             figures[name] = getattr(one, name)()
             print(f"{name}:")

@@ -23,10 +23,10 @@ import z3
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from verifiers.checker import Checker
+from verifiers.contract.verdict import Verdict
+from verifiers.registry.spec import Spec
 from verifiers.smt.spec import SmtSpec
 from verifiers.smt.verifier import SmtVerifier
-from verifiers.spec import Spec
-from verifiers.verdict import Verdict
 
 BATCH = 400
 

@@ -1,33 +1,47 @@
-"""Demonstrations for the warm start: a question and the calls to be made, in order. They teach form, not choice.
+"""Makes demonstrations for the warm start: a task and its calls, in order. They teach form, not choice.
 
 A demonstration holds no answer. Its caller runs the calls for real, and the final answer shown is whatever the last
-one printed. With probability `1 - right_choice` the calls come from another operation with as many numbers: such a
-conversation shows how a tool is called, repaired and quoted, and leaves which call is right to be learned from
-verified success. The share of right choices thus sets the level at which training starts.
+one printed. With probability `1 - right_choice` the calls work out something else: such a conversation shows how a tool
+is called, repaired and quoted, and leaves which call is right to be learned from verified success. The share of right
+choices thus sets the level at which training starts.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from random import Random
 
-from curriculum.family import Operation
-from curriculum.phrased import trace
-from curriculum.registry import OPERATIONS
+from curriculum.contract.errors import CurriculumError
+from curriculum.contract.task import Split, Task
+from curriculum.contract.taskset import Demonstrates
+from curriculum.registry import CALCULATORS, taskset_named
 from curriculum.sealed import draw_task
-from curriculum.task import Split, Task
 
 
 @dataclass(frozen=True)
 class Demonstration:
+    """A training task, and one way to work on it."""
+
     task: Task
     calls: tuple[str, ...]
     """Python sources in order. All but the last one fail."""
-    operation: str
-    """The one that the calls carry out."""
+    topic: str
+    """What the calls work out."""
     right: bool
-    """Whether the question asks for it."""
+    """Whether the task asks for it."""
+
+
+def demonstrable(tasksets: Sequence[str]) -> list[str]:
+    """Picks those that can show how their tasks are worked on. Raises CurriculumError where none can."""
+    found = [name for name in tasksets if isinstance(taskset_named(name), Demonstrates)]
+    if not found:
+        raise CurriculumError(
+            f"none of these tasksets has demonstrations: {', '.join(tasksets) or 'none is left'}",
+            hint="start from a model of your own (model.path), or add a taskset of calculators to the recipe",
+        )
+    return found
 
 
 def demonstration(
@@ -36,21 +50,15 @@ def demonstration(
     right_choice: float,
     fail_first: float,
     exclude: AbstractSet[str] = frozenset(),
-    without: AbstractSet[str] = frozenset(),
+    tasksets: Sequence[str] = CALCULATORS,
 ) -> Demonstration:
-    """One demonstration on a training task, uniform over operations.
+    """One demonstration on a training task of these tasksets, uniform over their topics.
 
-    It asks nothing in `exclude`, and its family is not in `without`. With probability `fail_first` a beginner's failing
-    call comes first, sometimes two. Raises ExhaustedError.
+    It asks nothing in `exclude`. With probability `fail_first` a beginner's failing call comes first, sometimes two.
+    Raises ExhaustedError, and CurriculumError where no taskset has demonstrations.
     """
-    task, problem = draw_task(Split.TRAIN, rng, set(exclude), without)
-    asked = OPERATIONS[problem.operation]
-    shown = asked if rng.random() < right_choice else _another(asked, rng)
-    calls = trace(shown, problem.numbers, rng, fail_first=rng.random() < fail_first).calls
-    return Demonstration(task=task, calls=calls, operation=shown.name, right=shown is asked)
-
-
-def _another(asked: Operation, rng: Random) -> Operation:
-    """Another operation on as many numbers; the same one when there is no other."""
-    others = [known for known in OPERATIONS.values() if known.arity == asked.arity and known is not asked]
-    return rng.choice(others) if others else asked
+    task, draft = draw_task(Split.TRAIN, rng, set(exclude), demonstrable(tasksets))
+    taskset = taskset_named(task.taskset)
+    assert isinstance(taskset, Demonstrates)
+    shown = taskset.demonstrate(draft, rng, right_choice=right_choice, fail_first=fail_first)
+    return Demonstration(task=task, calls=shown.calls, topic=shown.topic, right=shown.topic == draft.topic)

@@ -1,90 +1,90 @@
-"""The families in use, and the one way to make a task from them.
+"""Lists the tasksets in use, and has the one way to make a task from them.
 
-`make_task` is a pure function: the same (family, level, seed) gives the same question on every machine. The table is
+`make_task` is a pure function: the same (taskset, level, seed) gives the same question on every machine. The table is
 written out; importing a module never adds to it.
 """
 
 from __future__ import annotations
 
-import hashlib
 from random import Random
 
 from curriculum import seeds
-from curriculum.errors import UnknownFamilyError
+from curriculum.contract.errors import UnknownTasksetError
+from curriculum.contract.task import Split, Task
+from curriculum.contract.taskset import TaskDraft, Taskset
 from curriculum.families.arithmetic import ARITHMETIC
 from curriculum.families.counting import COUNTING
 from curriculum.families.digits import DIGITS
 from curriculum.families.divisors import DIVISORS
 from curriculum.families.linear import LINEAR
+from curriculum.families.phrased import calculators
 from curriculum.families.powers import POWERS
 from curriculum.families.sequences import SEQUENCES
-from curriculum.family import Family, Operation, Problem
-from curriculum.task import Split, Task
+from curriculum.names import CALCULATORS as CALCULATORS
+from curriculum.tasksets.programs import PROGRAMS
+from curriculum.tasksets.theorems import THEOREMS
 
-FAMILIES: dict[str, Family] = {
-    "arithmetic": ARITHMETIC,
-    "divisors": DIVISORS,
-    "powers": POWERS,
-    "counting": COUNTING,
-    "sequences": SEQUENCES,
-    "digits": DIGITS,
-    "linear": LINEAR,
-}
-
-OPERATIONS: dict[str, Operation] = {
-    operation.name: operation for family in FAMILIES.values() for operation in family.operations
-}
-"""Every operation of every family. Names are unique across families."""
+_ROWS: tuple[Taskset, ...] = (
+    *calculators(ARITHMETIC, DIVISORS, POWERS, COUNTING, SEQUENCES, DIGITS, LINEAR),
+    PROGRAMS,
+    THEOREMS,
+)
+TASKSETS: dict[str, Taskset] = {taskset.name: taskset for taskset in _ROWS}
 
 
-def family_named(name: str) -> Family:
-    """Raises UnknownFamilyError, with the names that exist."""
+def taskset_named(name: str) -> Taskset:
+    """The taskset of that name. Raises UnknownTasksetError, with the names that exist."""
     try:
-        return FAMILIES[name]
+        return TASKSETS[name]
     except KeyError:
-        raise UnknownFamilyError(
-            f"there is no family {name!r}", hint=f"choose one of {', '.join(sorted(FAMILIES))}"
+        raise UnknownTasksetError(
+            f"there is no family {name!r}", hint=f"choose one of {', '.join(sorted(TASKSETS))}"
         ) from None
 
 
-def make_problem(family: str, level: int, seed: int) -> Problem:
-    """The item behind (family, level, seed), with its answer: for demonstrations and tests, never for the agent.
+def make_draft(taskset: str, level: int, seed: int) -> TaskDraft:
+    """The item behind (taskset, level, seed), with its answer: for demonstrations and tests, never for the agent.
 
-    Raises UnknownFamilyError or LevelError.
+    Raises UnknownTasksetError or LevelError.
     """
-    return family_named(family).problem(level, stable_random("problem", family, level, seed))
+    return taskset_named(taskset).draft(level, stable_random("problem", taskset, level, seed))
 
 
-def make_task(family: str, level: int, seed: int, split: Split) -> Task:
-    """The task of (family, level, seed). Raises SeedError, UnknownFamilyError or LevelError."""
+def make_task(taskset: str, level: int, seed: int, split: Split) -> Task:
+    """The task of (taskset, level, seed). Raises SeedError, UnknownTasksetError or LevelError."""
     seeds.require(seed, split)
-    return task_of(make_problem(family, level, seed), family, level, seed)
+    return task_of(make_draft(taskset, level, seed), taskset, level, seed)
 
 
-def task_of(problem: Problem, family: str, level: int, seed: int) -> Task:
-    """The task that a problem made by `make_problem` with these arguments becomes."""
+def task_of(draft: TaskDraft, taskset: str, level: int, seed: int) -> Task:
+    """The task that a draft made by `make_draft` with these arguments becomes."""
     return Task(
-        family=family,
+        taskset=taskset,
         level=level,
         seed=seed,
         split=seeds.split_of(seed),
-        prompt=problem.prompt,
-        spec=problem.spec,
-        provenance=f"{family}@{family_named(family).version}",
+        messages=draft.messages,
+        spec=draft.spec,
+        form=draft.form,
+        tools=draft.tools,
+        files=dict(draft.files),
+        turns=draft.turns,
+        tokens=draft.tokens,
+        key=draft.key,
+        provenance=f"{taskset}@{taskset_named(taskset).version}",
     )
 
 
-def problem_of(task: Task) -> Problem:
-    """The problem that a generated task was made from. Raises as `make_problem` does, for example for a job's task."""
-    return make_problem(task.family, task.level, task.seed)
+def draft_of(task: Task) -> TaskDraft:
+    """Reads what a generated task was made from. Raises as `make_draft` does, for example for a job's task."""
+    return make_draft(task.taskset, task.level, task.seed)
 
 
-def operation_of(task: Task) -> Operation:
-    """The operation that a generated task asks for."""
-    return OPERATIONS[problem_of(task).operation]
+def key_of(task: Task) -> str:
+    """Says what a generated task asks, whatever the words. Raises as `make_draft` does for one without a known key."""
+    return task.key or draft_of(task).key
 
 
 def stable_random(*parts: str | int) -> Random:
     """A generator that depends on these parts alone: no salt of the process, no clock."""
-    text = "\x1f".join(map(str, parts))
-    return Random(int.from_bytes(hashlib.sha256(text.encode()).digest()))
+    return Random(int.from_bytes(seeds.digest_of(*parts)))

@@ -1,8 +1,8 @@
-"""Sealed question sets, and streams of tasks that keep clear of them.
+"""Makes sealed question sets, and streams of tasks that keep clear of them.
 
 Partitioned seeds keep generators apart, but small numbers make the same question by chance: without a check, several in
-a hundred sealed questions also turn up in training. So a set knows its questions as (operation, numbers), and a stream
-skips each of them in whatever words it is asked.
+a hundred sealed questions also turn up in training. So a set knows its questions by their keys (`TaskDraft.key`), and a
+stream skips each of them in whatever words it is asked.
 
 Everything here is a pure function of its arguments; a stream has no state, so training resumes at any step.
 """
@@ -19,18 +19,13 @@ from functools import cached_property
 from random import Random
 
 from curriculum import seeds
-from curriculum.errors import CurriculumError, ExhaustedError
-from curriculum.family import Problem
-from curriculum.registry import FAMILIES, make_problem, problem_of, stable_random, task_of
-from curriculum.task import Split, Task
+from curriculum.contract.errors import CurriculumError, ExhaustedError
+from curriculum.contract.task import Split, Task
+from curriculum.contract.taskset import TaskDraft
+from curriculum.registry import CALCULATORS, key_of, make_draft, stable_random, task_of, taskset_named
 
 ATTEMPTS = 2_000
 """Draws for one place in a set or stream before it counts as exhausted."""
-
-
-def question_key(problem: Problem) -> str:
-    """What a problem asks, whatever the words: its operation and numbers."""
-    return f"{problem.operation}:{','.join(map(str, problem.numbers))}"
 
 
 @dataclass(frozen=True)
@@ -47,13 +42,13 @@ class SealedSet:
 
     @cached_property
     def questions(self) -> frozenset[str]:
-        """Keys of everything asked: what a stream is told to keep clear of."""
-        return frozenset(question_key(problem_of(task)) for task in self.tasks)
+        """Keys of everything asked: what a stream keeps clear of."""
+        return frozenset(key_of(task) for task in self.tasks)
 
     @property
     def description(self) -> dict[str, str | int | float]:
-        """For the ledger: how to make the set again, and what is in it."""
-        counts = Counter(task.family for task in self.tasks)
+        """Tells the ledger how to make the set again, and what is in it."""
+        counts = Counter(task.taskset for task in self.tasks)
         levels = Counter(task.level for task in self.tasks)
         return {
             "items": len(self.tasks),
@@ -65,18 +60,23 @@ class SealedSet:
 
 
 def sealed_set(
-    items: int, seed: int, levels: Sequence[int] | None = None, *, exclude: AbstractSet[str] = frozenset()
+    items: int,
+    seed: int,
+    levels: Sequence[int] | None = None,
+    *,
+    exclude: AbstractSet[str] = frozenset(),
+    tasksets: Sequence[str] = CALCULATORS,
 ) -> SealedSet:
-    """`items` sealed tasks, as evenly over operations and levels as their number allows.
+    """`items` sealed tasks of these tasksets, as evenly over topics and levels as their number allows.
 
-    `levels` restricts the levels; families that lack one are asked on those they have. `exclude` holds keys of
-    questions that must not be asked (`question_key`). Raises ExhaustedError when not
-    so many different questions exist, and CurriculumError when no family has any of the levels.
+    `levels` restricts the levels; tasksets that lack one are asked on those they have. `exclude` holds keys of
+    questions that must not be asked. Raises ExhaustedError when not so many different questions exist, and
+    CurriculumError when no taskset has any of the levels.
     """
     if items < 1:
         raise CurriculumError(f"a sealed set of {items} items is none", hint="ask for at least one")
     rng = stable_random("sealed", seed)
-    places = _places(levels)
+    places = _places(tasksets, levels)
     rng.shuffle(places)
     seen = set(exclude)
     tasks: list[Task] = []
@@ -88,7 +88,7 @@ def sealed_set(
             tasks.append(task)
             turn += 1
             continue
-        # This operation has no more to ask; the others fill up, and the rounds begin anew among them.
+        # This topic has no more to ask; the others fill up, and the rounds begin anew among them.
         places.remove(place)
         turn = 0
         if not places:
@@ -100,7 +100,7 @@ def sealed_set(
 
 @dataclass(frozen=True)
 class TaskStream:
-    """Tasks for training or validation, uniform over operations: `tasks(step, count)` depends on nothing else.
+    """Tasks for training or validation, uniform over topics: `tasks(step, count)` depends on nothing else.
 
     `exclude` holds the keys of the questions to keep clear of (`SealedSet.questions`).
     """
@@ -109,7 +109,9 @@ class TaskStream:
     seed: int
     exclude: AbstractSet[str] = frozenset()
     shares: Mapping[str, float] | None = None
-    """Percent of any first so many tasks of a step that each family may be; others are not drawn. None: no bounds."""
+    """Percent of any first so many tasks of a step that each taskset may be; others are not drawn. None: no bounds."""
+    tasksets: Sequence[str] = CALCULATORS
+    """Those drawn from."""
 
     def tasks(self, step: int, count: int) -> list[Task]:
         """`count` different tasks of that step; more of them begin with these. Raises ExhaustedError when there are not
@@ -118,16 +120,16 @@ class TaskStream:
         seen = set(self.exclude)
         drawn: list[Task] = []
         for _ in range(count):
-            drawn.append(draw_task(self.split, rng, seen, self._full(drawn))[0])
+            drawn.append(draw_task(self.split, rng, seen, self._open(drawn))[0])
         return drawn
 
-    def _full(self, drawn: Sequence[Task]) -> AbstractSet[str]:
-        """Families that may not be drawn next: one more would be above their share, rounded up."""
+    def _open(self, drawn: Sequence[Task]) -> list[str]:
+        """Tasksets that may be drawn next: with one more they are not above their share, rounded up."""
         if self.shares is None:
-            return frozenset()
-        counts = Counter(task.family for task in drawn)
+            return list(self.tasksets)
+        counts = Counter(task.taskset for task in drawn)
         room = len(drawn) + 1
-        return {name for name in FAMILIES if counts[name] + 1 > ceil_share(self.shares.get(name, 0.0), room)}
+        return [name for name in self.tasksets if counts[name] < ceil_share(self.shares.get(name, 0.0), room)]
 
 
 def ceil_share(percent: float, of: int) -> int:
@@ -136,23 +138,22 @@ def ceil_share(percent: float, of: int) -> int:
 
 
 def draw_task(
-    split: Split, rng: Random, seen: set[str], without: AbstractSet[str] = frozenset()
-) -> tuple[Task, Problem]:
-    """A task uniform over operations, then over its family's levels, that asks nothing in `seen`; adds it there.
+    split: Split, rng: Random, seen: set[str], tasksets: Sequence[str] = CALCULATORS
+) -> tuple[Task, TaskDraft]:
+    """A task uniform over the topics of these tasksets, then over levels, that asks nothing in `seen`; adds it there.
 
-    Families in `without` are not drawn. Raises ExhaustedError when nothing else is left."""
-    names = [name for name in FAMILIES if name not in without]
-    if not names:
+    Raises ExhaustedError when nothing else is left."""
+    if not tasksets:
         raise ExhaustedError("no family may be drawn", hint="raise the shares of families in the policy's [data]")
-    weights = [len(FAMILIES[name].operations) for name in names]
+    weights = [len(taskset_named(name).topics) for name in tasksets]
     for _ in range(ATTEMPTS):
-        name = rng.choices(names, weights)[0]
-        level = rng.randrange(FAMILIES[name].level_count)
+        name = rng.choices(tasksets, weights)[0]
+        level = rng.randrange(taskset_named(name).level_count)
         seed = seeds.draw(split, rng)
-        problem = make_problem(name, level, seed)
-        if question_key(problem) not in seen:
-            seen.add(question_key(problem))
-            return task_of(problem, name, level, seed), problem
+        draft = make_draft(name, level, seed)
+        if draft.key not in seen:
+            seen.add(draft.key)
+            return task_of(draft, name, level, seed), draft
     raise ExhaustedError(
         "no new question was found", hint="ask for fewer tasks, or exclude fewer (fresh_nights in [data])"
     )
@@ -160,19 +161,19 @@ def draw_task(
 
 @dataclass(frozen=True)
 class _Place:
-    """One operation's place in each round of a set, and the levels that it goes through round after round."""
+    """One topic's place in each round of a set, and the levels that it goes through round after round."""
 
-    family: str
-    operation: str
+    taskset: str
+    topic: str
     levels: tuple[int, ...]
 
 
-def _places(levels: Sequence[int] | None) -> list[_Place]:
+def _places(tasksets: Sequence[str], levels: Sequence[int] | None) -> list[_Place]:
     places = []
-    for name, family in FAMILIES.items():
-        allowed = tuple(level for level in range(family.level_count) if levels is None or level in levels)
+    for taskset in map(taskset_named, tasksets):
+        allowed = tuple(level for level in range(taskset.level_count) if levels is None or level in levels)
         if allowed:
-            places += [_Place(name, operation.name, allowed) for operation in family.operations]
+            places += [_Place(taskset.name, topic, allowed) for topic in taskset.topics]
     if not places:
         raise CurriculumError(f"no family has any of the levels {list(levels or ())}", hint="levels count from 0")
     return places
@@ -184,9 +185,8 @@ def _fresh(place: _Place, turn: int, rng: Random, seen: set[str]) -> Task | None
         level = place.levels[(turn + further) % len(place.levels)]
         for _ in range(ATTEMPTS):
             seed = seeds.draw(Split.SEALED, rng)
-            problem = make_problem(place.family, level, seed)
-            key = question_key(problem)
-            if problem.operation == place.operation and key not in seen:
-                seen.add(key)
-                return task_of(problem, place.family, level, seed)
+            draft = make_draft(place.taskset, level, seed)
+            if draft.topic == place.topic and draft.key not in seen:
+                seen.add(draft.key)
+                return task_of(draft, place.taskset, level, seed)
     return None

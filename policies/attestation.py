@@ -2,7 +2,7 @@
 
 What always holds: the statement is about the model's manifest and about every file in it, by SHA-256; it is signed by
 the trainer's key; it is checked offline with that key's public half and nothing else. What is in it is the trainer's
-own word: it says what was used, and proves only that it was said by the holder of that key and not changed since.
+own statement: it says what was used, and proves only that the holder of that key said so and nobody changed it since.
 docs/attestations.md states the SLSA level.
 
 Formats: in-toto Attestation Framework v1 (statement.md), SLSA Provenance v1 (slsa.dev/spec/v1.0/provenance), DSSE v1.0.
@@ -20,32 +20,40 @@ from in_toto_attestation.v1.resource_descriptor import ResourceDescriptor
 from in_toto_attestation.v1.statement import Statement
 from in_toto_attestation.v1.statement_pb2 import Statement as StatementMessage
 
-from policies.decision import Record
-from policies.envelopes import PublicKey, Signer, canonical, opened, payload_of, require_signatures, seal
-from policies.refusals import Refusal, Refused
+from policies.contract.decision import PolicyRecord
+from policies.envelopes import (
+    PublicKey,
+    Signer,
+    canonical,
+    open_envelope,
+    payload_of,
+    require_signatures,
+    sign_envelope,
+)
+from policies.refusals import Refusal, StatementRefused
 
-IN_TOTO = "application/vnd.in-toto+json"
+IN_TOTO_TYPE = "application/vnd.in-toto+json"
 PROVENANCE = "https://slsa.dev/provenance/v1"
 BUILD_TYPE = "urn:assay:night:1"
 """What the parameters mean: docs/attestations.md."""
 MANIFEST = "manifest.json"
 
 
-class Source(Record):
+class LineageSource(PolicyRecord):
     """Something that went into the checkpoint: the base model, tasks, the recipe, the code, the policy."""
 
     name: str
     sha256: str
 
 
-class Lineage(Record):
+class Lineage(PolicyRecord):
     """What the trainer says about one checkpoint."""
 
     stage: str
     step: int
     cycle: str
     seed: int
-    sources: tuple[Source, ...]
+    sources: tuple[LineageSource, ...]
     code: str
     """The version of this program; the digest of its source is among the sources."""
     machine: dict[str, str]
@@ -58,7 +66,7 @@ class Lineage(Record):
 
 
 @dataclass(frozen=True)
-class Attested:
+class VerifiedStatement:
     """A statement whose signature holds."""
 
     subjects: Mapping[str, str]
@@ -68,14 +76,15 @@ class Attested:
 
 def attest(manifest: str, files: Mapping[str, str], lineage: Lineage, signer: Signer) -> bytes:
     """The envelope about a model folder: its manifest's digest, and those of the files in it by name."""
-    return state({MANIFEST: manifest, **files}, PROVENANCE, _predicate(lineage), signer)
+    return sign_statement({MANIFEST: manifest, **files}, PROVENANCE, _predicate(lineage), signer)
 
 
-def attested(envelope: bytes, key: PublicKey, *, manifest: str | None = None) -> Attested:
-    """What the envelope says, when the key signed it and, if given, it is about that manifest. Raises Refused."""
-    found = stated(envelope, key, PROVENANCE)
+def verify_attestation(envelope: bytes, key: PublicKey, *, manifest: str | None = None) -> VerifiedStatement:
+    """What the envelope says, when the key signed it and, if given, it is about that manifest. Raises
+    StatementRefused."""
+    found = verify_statement(envelope, key, PROVENANCE)
     if manifest is not None and found.subjects.get(MANIFEST) != manifest:
-        raise Refused(
+        raise StatementRefused(
             Refusal.CANDIDATE,
             f"it is about the model {found.subjects.get(MANIFEST, '')[:12]}, not about {manifest[:12]}",
             hint="name the attestation of this model",
@@ -83,28 +92,34 @@ def attested(envelope: bytes, key: PublicKey, *, manifest: str | None = None) ->
     return found
 
 
-def state(subjects: Mapping[str, str], predicate_type: str, predicate: Mapping[str, Any], signer: Signer) -> bytes:
+def sign_statement(
+    subjects: Mapping[str, str], predicate_type: str, predicate: Mapping[str, Any], signer: Signer
+) -> bytes:
     """The envelope of an in-toto statement about files, by name and SHA-256. Raises ValueError for what is none."""
     described = [ResourceDescriptor(name=name, digest={"sha256": subjects[name]}).pb for name in sorted(subjects)]
     statement = Statement(described, predicate_type, dict(predicate))
     statement.validate()
-    return seal(canonical(MessageToDict(statement.pb)), IN_TOTO, signer)
+    return sign_envelope(canonical(MessageToDict(statement.pb)), IN_TOTO_TYPE, signer)
 
 
-def stated(envelope: bytes, key: PublicKey, predicate_type: str) -> Attested:
-    """What the envelope says, when the key signed it and it is of that type. Raises Refused."""
-    read = opened(envelope, IN_TOTO)
+def verify_statement(envelope: bytes, key: PublicKey, predicate_type: str) -> VerifiedStatement:
+    """What the envelope says, when the key signed it and it is of that type. Raises StatementRefused."""
+    read = open_envelope(envelope, IN_TOTO_TYPE)
     require_signatures(read, [key])
     try:
         message = Parse(json.dumps(payload_of(read)), StatementMessage())
         statement = Statement.copy_from_pb(message)
         statement.validate()
     except (ParseError, ValueError) as error:
-        raise Refused(Refusal.SHAPE, f"it is no in-toto statement: {error}", hint="name an attestation") from error
+        raise StatementRefused(
+            Refusal.SHAPE, f"it is no in-toto statement: {error}", hint="name an attestation"
+        ) from error
     if statement.pb.predicate_type != predicate_type:
-        raise Refused(Refusal.SHAPE, f"it states something else than {predicate_type}", hint="name another file")
+        raise StatementRefused(
+            Refusal.SHAPE, f"it states something else than {predicate_type}", hint="name another file"
+        )
     subjects = {one.name: one.digest.get("sha256", "") for one in statement.pb.subject}
-    return Attested(subjects, MessageToDict(statement.pb.predicate))
+    return VerifiedStatement(subjects, MessageToDict(statement.pb.predicate))
 
 
 def _predicate(lineage: Lineage) -> dict[str, Any]:

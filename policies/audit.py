@@ -25,7 +25,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from pydantic import Field, JsonValue, ValidationError
 
-from policies.decision import Record
+from policies.contract.decision import PolicyRecord
 from policies.envelopes import canonical
 
 DOMAIN = b"assay-audit-1\n"
@@ -35,7 +35,7 @@ START = "0" * 64
 MAX_LINE = 4 << 20
 
 
-class Entry(Record):
+class AuditEntry(PolicyRecord):
     number: int = Field(ge=0)
     previous: str = Field(pattern=r"^[0-9a-f]{64}$")
     at: str
@@ -56,7 +56,7 @@ class Head:
 
     @classmethod
     def read(cls, text: str) -> Head:
-        """From `number:sha256`. Raises ValueError."""
+        """Reads `number:sha256`. Raises ValueError."""
         number, separator, digest = text.partition(":")
         if not (separator and number.isascii() and number.isdigit() and len(digest) == 64 and _is_hex(digest)):
             raise ValueError("a head is written NUMBER:SHA256, with 64 hexadecimal digits")
@@ -64,12 +64,12 @@ class Head:
 
     @classmethod
     def of(cls, line: bytes) -> Head:
-        """Of a line that this program wrote. Raises ValueError."""
+        """Gives the head of a line that this program wrote. Raises ValueError."""
         return cls(_read(line)[0].number, digest_of(line))
 
 
 @dataclass(frozen=True)
-class Found:
+class LogCheck:
     """What a check of a log came to."""
 
     entries: int
@@ -91,21 +91,21 @@ def digest_of(line: bytes) -> str:
     return hashlib.sha256(line).hexdigest()
 
 
-def write(entry: Entry, key: Ed25519PrivateKey) -> bytes:
+def write(entry: AuditEntry, key: Ed25519PrivateKey) -> bytes:
     """The line of this entry, with its line feed."""
     fields = entry.model_dump(mode="json")
     signature = key.sign(DOMAIN + canonical(fields)).hex()
     return canonical({"entry": fields, "signature": signature}) + b"\n"
 
 
-def read(line: bytes) -> Entry:
+def read(line: bytes) -> AuditEntry:
     """The entry of a line, whose signature is not checked. Raises ValueError, with what is wrong, for another form."""
     return _read(line)[0]
 
 
 def check(
     lines: Iterable[bytes], public: Ed25519PublicKey, *, known: Iterable[Head] = (), signatures: bool = True
-) -> Found:
+) -> LogCheck:
     """Reads a log line by line. `known` are heads that are known from elsewhere: each must be in it as it is.
 
     Without `signatures` only those of the last line are checked, which is enough for somebody who holds its head.
@@ -114,8 +114,8 @@ def check(
     number, previous, latest, before, last = 0, START, "", START, b""
     back: int | None = None
 
-    def stop(problem: str) -> Found:
-        return Found(number, Head(number - 1, previous) if number else None, number, problem, back)
+    def stop(problem: str) -> LogCheck:
+        return LogCheck(number, Head(number - 1, previous) if number else None, number, problem, back)
 
     for line in lines:
         try:
@@ -144,7 +144,7 @@ def check(
         if not _fits(public, signature, DOMAIN + signed):
             number, previous = number - 1, before
             return stop("its signature does not fit: it was changed, or written with another key")
-    return Found(number, Head(number - 1, previous), back=back)
+    return LogCheck(number, Head(number - 1, previous), back=back)
 
 
 def export(lines: Iterable[bytes], key: Ed25519PrivateKey, at: str) -> Iterator[bytes]:
@@ -158,7 +158,7 @@ def export(lines: Iterable[bytes], key: Ed25519PrivateKey, at: str) -> Iterator[
         yield canonical({"head": fields, "signature": key.sign(EXPORT_DOMAIN + canonical(fields)).hex()}) + b"\n"
 
 
-def check_export(content: Iterable[bytes], public: Ed25519PublicKey, *, known: Iterable[Head] = ()) -> Found:
+def check_export(content: Iterable[bytes], public: Ed25519PublicKey, *, known: Iterable[Head] = ()) -> LogCheck:
     """Checks an exported log, in which only the end says that it is the end."""
     lines = list(content)
     tail = lines.pop() if lines else b""
@@ -168,10 +168,10 @@ def check_export(content: Iterable[bytes], public: Ed25519PublicKey, *, known: I
         found = check([*lines, tail] if lines or tail else [], public, known=known)
         if not found.holds:
             return found
-        return Found(found.entries, found.head, found.entries, f"the line that ends an export is not there: {error}")
+        return LogCheck(found.entries, found.head, found.entries, f"the line that ends an export is not there: {error}")
     found = check(lines, public, known=(*known, head))
     if found.holds and found.head != head:
-        return Found(found.entries, found.head, head.number + 1, "it comes after the end of the export")
+        return LogCheck(found.entries, found.head, head.number + 1, "it comes after the end of the export")
     return found
 
 
@@ -179,7 +179,7 @@ def is_export(last_line: bytes) -> bool:
     return last_line.startswith(b'{"head":')
 
 
-def _read(line: bytes) -> tuple[Entry, bytes, bytes]:
+def _read(line: bytes) -> tuple[AuditEntry, bytes, bytes]:
     """Entry, signature, and the bytes that were signed. Raises ValueError."""
     if len(line) > MAX_LINE:
         raise ValueError(f"it is longer than {MAX_LINE} bytes")
@@ -189,7 +189,7 @@ def _read(line: bytes) -> tuple[Entry, bytes, bytes]:
     if not isinstance(value, dict) or value.keys() != {"entry", "signature"}:
         raise ValueError("it is no entry of an audit log")
     try:
-        entry = Entry.model_validate(value["entry"])
+        entry = AuditEntry.model_validate(value["entry"])
     except ValidationError as error:
         fault = error.errors(include_url=False, include_input=False)[0]
         raise ValueError(f"it is no entry of an audit log: {'.'.join(map(str, fault['loc']))}") from error

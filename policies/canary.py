@@ -1,4 +1,4 @@
-"""A promoted model's first days in service: who answers which job, and when the jobs speak against it. Pure.
+"""Decides who answers which job in a promoted model's first days, and when the jobs speak against it. Pure.
 
 A canary first works the champion's last jobs again, then answers a share of the real ones. What is compared is whether
 an answer was verified. Jobs that a solver did, that nobody wanted any more, or that broken infrastructure lost, say
@@ -18,18 +18,18 @@ from __future__ import annotations
 
 import hashlib
 import math
-from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Literal
 
-from policies.decision import Record
-from policies.rules import ServiceRules
+from policies.contract.decision import PolicyRecord
+from policies.contract.rules import ServiceRules
+from policies.contract.times import hours_between
 
 Arm = Literal["champion", "canary"]
 Step = Literal["replay", "share", "passed", "dropped"]
 
 
-class Counts(Record):
+class Counts(PolicyRecord):
     """What is known about a canary so far."""
 
     replayed: int = 0
@@ -61,7 +61,7 @@ def arm(job: str, share: float, seed: str) -> Arm:
     return "canary" if drawn < share * 2**64 else "champion"
 
 
-def is_worth_it(rules: ServiceRules, champion_jobs: int) -> bool:
+def is_wanted(rules: ServiceRules, champion_jobs: int) -> bool:
     """Whether a promoted model begins beside the champion: there must be jobs to compare it on."""
     return rules.canary and champion_jobs >= rules.min_jobs
 
@@ -75,6 +75,11 @@ def log_odds_of_drop(counts: Counts, share: float) -> float:
     )
 
 
+def odds_of_drop(counts: Counts, share: float) -> float:
+    """Gives the odds to 1, as a figure that JSON can hold."""
+    return math.exp(min(log_odds_of_drop(counts, share), 700.0))
+
+
 def step_of(counts: Counts, rules: ServiceRules, *, share_since: str, now: str) -> Step:
     """Where a canary stands. `share_since` is when it got its first share of real jobs, empty before; times are UTC in
     ISO 8601. Raises ValueError for a time that is none."""
@@ -84,24 +89,25 @@ def step_of(counts: Counts, rules: ServiceRules, *, share_since: str, now: str) 
         return "replay"
     if not share_since:
         return "share"
-    lasted = datetime.fromisoformat(now) - datetime.fromisoformat(share_since)
-    enough = lasted >= timedelta(hours=rules.window_hours) and counts.canary_jobs >= rules.min_jobs
-    return "passed" if enough or lasted >= timedelta(hours=rules.max_hours) else "share"
+    lasted = hours_between(share_since, now)
+    enough = lasted >= rules.window_hours and counts.canary_jobs >= rules.min_jobs
+    return "passed" if enough or lasted >= rules.max_hours else "share"
 
 
-def told(counts: Counts, rules: ServiceRules) -> str:
+def describe(counts: Counts, rules: ServiceRules) -> str:
     """The figures in a sentence."""
-    odds = math.exp(min(log_odds_of_drop(counts, rules.share), 700.0))
+    odds = f"{odds_of_drop(counts, rules.share):.3g}"
     return (
         f"{counts.replayed} jobs worked again, {counts.gained} gained and {counts.lost} lost; of real jobs it verified "
         f"{counts.canary_passed} of {counts.canary_jobs}, the champion {counts.champion_passed} of "
-        f"{counts.champion_jobs}; odds of {odds:.3g} to 1 that it is worse, {1 / rules.alpha:g} take it back"
+        f"{counts.champion_jobs}; odds of {odds} to 1 that it is worse, {1 / rules.alpha:g} take it back"
     )
 
 
 @lru_cache(maxsize=100_000)
 def _log_bet(hits: int, misses: int, chance: float) -> float:
-    """Of a uniform mixture of bets on a coin that comes up with a chance of at most `chance`, after so many throws.
+    """Gives the logarithm of a uniform mixture of bets on a coin that comes up with a chance of at most `chance`, after
+    so many throws.
 
     The integral of (t/p)^hits ((1-t)/(1-p))^misses over t from p to 1, divided by 1 - p; with whole numbers the tail of
     the beta distribution is a sum over a binomial's.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from policies.policy import Policy, PolicyError
-from policies.rules import DataRules
+from policies.contract.rules import DataRules
+from policies.errors import PolicyError, require_known
+from policies.policy import Policy
 
 EVERY = "*"
 WHOLE = 100.0
@@ -23,14 +24,8 @@ def require_trainable(policy: Policy, known: Collection[str], name: str) -> None
     """Raises PolicyError for rules about families that do not exist, and for shares that leave a step unfilled. `name`
     is what messages call the file."""
     rules = policy.data
-    written = {"families": set(rules.families) - {EVERY}, "shares": set(rules.shares)}
-    for key, names in written.items():
-        unknown = sorted(names.difference(known))
-        if unknown:
-            raise PolicyError(
-                f"{name}: data.{key}: there is no family {unknown[0]!r}",
-                hint=f"correct it to one of {', '.join(sorted(known))}, or remove it",
-            )
+    require_known({*rules.families} - {EVERY}, known, f"{name}: data.families", "family")
+    require_known(rules.shares, known, f"{name}: data.shares", "family")
     if EVERY in rules.families and len(rules.families) > 1:
         raise PolicyError(
             f"{name}: data.families: {EVERY!r} is every family, and others are named beside it",
@@ -38,9 +33,9 @@ def require_trainable(policy: Policy, known: Collection[str], name: str) -> None
         )
     shares = shares_of(rules, known)
     if sum(shares.values()) < WHOLE:
-        told = ", ".join(f"{family} {share:g} %" for family, share in shares.items()) or "no family"
+        shares_text = ", ".join(f"{family} {share:g} %" for family, share in shares.items()) or "no family"
         raise PolicyError(
             f"{name}: data: the families that may be trained on are together at most {sum(shares.values()):g} % of a "
-            f"step: {told}",
+            f"step: {shares_text}",
             hint="raise max_share, or the shares, or name more families",
         )

@@ -8,7 +8,6 @@ seen; a signature is over the payload together with its type, so that a statemen
 from __future__ import annotations
 
 import base64
-import hashlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -27,7 +26,7 @@ from securesystemslib.dsse import Envelope
 from securesystemslib.exceptions import VerificationError
 from securesystemslib.signer import Signature, SSlibKey  # type: ignore[attr-defined]
 
-from policies.refusals import Refusal, Refused
+from policies.refusals import Refusal, StatementRefused
 
 MAX_BYTES = 1 << 20
 """Of an envelope."""
@@ -44,7 +43,7 @@ class PublicKey:
     @property
     def fingerprint(self) -> str:
         """`SHA256:...`, as `ssh-keygen -l` shows it."""
-        return _fingerprint(self.key())
+        return "SHA256:" + base64.b64encode(ssh_key_fingerprint(self.key(), hashes.SHA256())).decode().rstrip("=")
 
     def key(self) -> Ed25519PublicKey:
         loaded = load_ssh_public_key(self.line.encode())
@@ -57,7 +56,7 @@ class PublicKey:
 
     @classmethod
     def read(cls, text: str) -> PublicKey:
-        """From a line of an OpenSSH `.pub` file. Raises ValueError for anything but an Ed25519 key."""
+        """Reads a line of an OpenSSH `.pub` file. Raises ValueError for anything but an Ed25519 key."""
         try:
             loaded = load_ssh_public_key(text.strip().encode())
         except (ValueError, UnsupportedAlgorithm) as error:
@@ -80,7 +79,7 @@ class Signer:
 
 
 @dataclass(frozen=True)
-class Opened:
+class OpenEnvelope:
     """An envelope that was read. Nothing about its signatures is checked yet."""
 
     kind: str
@@ -88,11 +87,6 @@ class Opened:
     signers: tuple[str, ...]
     """The fingerprints that it names, in order."""
     raw: bytes
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 of the envelope's bytes."""
-        return hashlib.sha256(self.raw).hexdigest()
 
     def signed_by(self, key: PublicKey) -> bool:
         """Whether it holds a signature of that key over this payload."""
@@ -109,19 +103,19 @@ def canonical(value: Any) -> bytes:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).encode("ascii")
 
 
-def seal(payload: bytes, kind: str, signer: Signer) -> bytes:
+def sign_envelope(payload: bytes, kind: str, signer: Signer) -> bytes:
     """The envelope of this payload, signed once. `kind` is a media type."""
     return _signed(Envelope(payload, kind, {}), signer)
 
 
-def sign_too(envelope: bytes, signer: Signer) -> bytes:
-    """The same envelope with one more signature. Raises Refused when it is none."""
-    opened(envelope)
+def add_signature(envelope: bytes, signer: Signer) -> bytes:
+    """Adds one more signature. Raises StatementRefused for what is no envelope."""
+    open_envelope(envelope)
     return _signed(_parse(envelope), signer)
 
 
-def opened(envelope: bytes, kind: str | None = None) -> Opened:
-    """Reads an envelope of that kind, or of any. Raises Refused (`SHAPE`) for another form than `seal` writes."""
+def open_envelope(envelope: bytes, kind: str | None = None) -> OpenEnvelope:
+    """Reads an envelope of that kind, or of any. Raises StatementRefused (`SHAPE`) for another form."""
     if len(envelope) > MAX_BYTES:
         raise _shapeless(f"it has more than {MAX_BYTES} bytes")
     try:
@@ -133,11 +127,11 @@ def opened(envelope: bytes, kind: str | None = None) -> Opened:
         raise _shapeless("it is not written in the one form that is read, or was changed")
     if kind is not None and read.payload_type != kind:
         raise _shapeless(f"it is a statement of another kind ({read.payload_type!r})")
-    return Opened(read.payload_type, read.payload, tuple(read.signatures), envelope)
+    return OpenEnvelope(read.payload_type, read.payload, tuple(read.signatures), envelope)
 
 
-def payload_of(read: Opened) -> Any:
-    """The payload's JSON, when it is written in the one form. Raises Refused (`SHAPE`)."""
+def payload_of(read: OpenEnvelope) -> Any:
+    """The payload's JSON, when it is written in the one form. Raises StatementRefused (`SHAPE`)."""
     try:
         value = json.loads(read.payload)
         again = canonical(value)
@@ -148,11 +142,11 @@ def payload_of(read: Opened) -> Any:
     return value
 
 
-def require_signatures(read: Opened, keys: Sequence[PublicKey]) -> None:
-    """Raises Refused (`SIGNATURE`) unless each of these keys signed."""
+def require_signatures(read: OpenEnvelope, keys: Sequence[PublicKey]) -> None:
+    """Raises StatementRefused (`SIGNATURE`) unless each of these keys signed."""
     for key in keys:
         if not read.signed_by(key):
-            raise Refused(
+            raise StatementRefused(
                 Refusal.SIGNATURE,
                 f"the signature named {key.fingerprint} does not fit: it is forged, or what was signed has been edited",
                 hint="sign again what you were shown",
@@ -173,9 +167,5 @@ def _parse(envelope: bytes) -> Envelope:
     return Envelope.from_dict(json.loads(envelope))
 
 
-def _fingerprint(key: Ed25519PublicKey) -> str:
-    return "SHA256:" + base64.b64encode(ssh_key_fingerprint(key, hashes.SHA256())).decode().rstrip("=")
-
-
-def _shapeless(why: str) -> Refused:
-    return Refused(Refusal.SHAPE, why, hint="sign with `assay`, and send what it wrote as it is")
+def _shapeless(why: str) -> StatementRefused:
+    return StatementRefused(Refusal.SHAPE, why, hint="sign with `assay`, and send what it wrote as it is")

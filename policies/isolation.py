@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Literal, get_args
 
-from policies.policy import Policy, PolicyError
-from policies.rules import Backend, Tier
+from policies.contract.rules import Backend, Tier
+from policies.errors import require_known
+from policies.policy import Policy
 
 Use = Literal["training", "evaluation", "jobs"]
 Code = Literal["model_code", "tools"]
@@ -36,11 +37,5 @@ def backends_of(policy: Policy) -> tuple[Backend, ...]:
 
 
 def require_known_families(policy: Policy, known: Collection[str], name: str) -> None:
-    """Raises PolicyError for a rule about a family that does not exist: it would protect nothing. `name` is what
-    messages call the file."""
-    unknown = sorted(set(policy.sandboxes.tiers.families).difference(known))
-    if unknown:
-        raise PolicyError(
-            f"{name}: sandboxes.tiers.families.{unknown[0]}: there is no such family",
-            hint=f"correct it to one of {', '.join(sorted(known))}, or remove the line",
-        )
+    """Raises PolicyError for a rule about a family that does not exist. `name` is what messages call the file."""
+    require_known(policy.sandboxes.tiers.families, known, f"{name}: sandboxes.tiers.families", "family")

@@ -1,48 +1,54 @@
 """The written policy: one TOML file that says what may happen. Its digest stands in every decision.
 
 A file is whole or it is refused: unknown, missing and misspelt keys are errors with their line, so that what is in
-force is exactly what a person reads. Nothing is merged from elsewhere, and no value is converted on the way in.
+force is exactly what a person reads. Nothing is merged from elsewhere, and no value is converted on the way in. A file
+names the gates that it asks for; one that it does not name is not asked. Later releases read it as it is.
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
+from difflib import get_close_matches
+from functools import lru_cache
 from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import PrivateAttr, ValidationError
+from pydantic import PrivateAttr, ValidationError, create_model
 
-from policies.rules import DataRules, JobRules, PromotionRules, ResourceRules, SandboxRules, Section, ServiceRules
-from policies.toml_files import MOST_BYTES, TomlError, beginning, read_toml
+from policies.contract.rules import (
+    DataRules,
+    JobRules,
+    PromotionRules,
+    ResourceRules,
+    SandboxRules,
+    Section,
+    ServiceRules,
+)
+from policies.errors import PolicyError
+from policies.gates import approval
+from policies.gates.approval import ApprovalRules
+from policies.gates.gate import AskedGates, Gate, S
+from policies.gates.registry import GATES, gates_model
+from policies.toml_files import MOST_BYTES, TomlError, beginning, line_of, read_toml
 
 DEFAULT = "default_policy.toml"
 """The packaged policy, in force where a data folder has none of its own."""
 
-UPGRADES = {
-    1: f"begin with a copy of the packaged {DEFAULT} and carry your values over: the gates are now below [promotion] "
-    "([improvement] is [promotion.improvement]), [sandbox] is [sandboxes] and [tiers] is [sandboxes.tiers]",
-    3: f"begin with a copy of the packaged {DEFAULT} and carry your values over, or add what is new from there: the "
-    'section [service], the keys of [data], and the rule on the gate "service"',
-}
-"""For files of earlier versions, which said nothing about some of what is ruled now."""
-UPGRADES[2] = UPGRADES[1]
+VERSION = 5
+MIGRATED = (4,)
+"""Earlier versions that are still read where they are in force; `policies.migration` writes them anew."""
+TOO_OLD = (1, 2, 3)
 
 SHOWN = 12
-"""Faults that are told one by one: they fit on a screen."""
-
-
-class PolicyError(Exception):
-    """The policy file cannot be used; the message says where and why, and `hint` what to do."""
-
-    def __init__(self, message: str, *, hint: str = "") -> None:
-        super().__init__(message)
-        self.hint = hint
+"""Faults that are listed one by one: they fit on a screen."""
 
 
 class Policy(Section):
-    version: Literal[4]
+    version: Literal[5]
     promotion: PromotionRules
+    gates: AskedGates
     service: ServiceRules
     data: DataRules
     sandboxes: SandboxRules
@@ -53,17 +59,35 @@ class Policy(Section):
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the bytes of the file; of the canonical JSON when the policy was not read from one."""
+        """SHA-256 of the bytes of the file; of the JSON when the policy was not read from one."""
         return self._digest or hashlib.sha256(self.model_dump_json().encode()).hexdigest()
 
+    @property
+    def approval(self) -> ApprovalRules:
+        return self.gates[approval.GATE]
 
-def earlier_version(content: bytes) -> int | None:
-    """Of a file of a version that is not read any more: which; None for every other file."""
+    def rules_of(self, gate: Gate[S]) -> S:
+        """The section of a gate. Raises LookupError for one that the policy does not ask for."""
+        return self.gates[gate]
+
+    def asks_for(self, measurement: str) -> bool:
+        """Whether any gate of the policy needs that field of `Measurements`."""
+        return any(gate.measures == measurement for gate in self.gates.asked)
+
+
+@lru_cache
+def policy_model(registry: tuple[Gate[Any], ...], *, complete: bool = True) -> type[Policy]:
+    """The type of a policy file with the registry's gates. Unless `complete`, any of them may be missing."""
+    return create_model("Policy", __base__=Policy, gates=(gates_model(registry, complete=complete), ...))
+
+
+def version_of(content: bytes) -> int | None:
+    """The version that a file names; None where it names none or cannot be read."""
     try:
         written = read_toml(content.decode()).get("version")
     except ValueError:
         return None
-    return written if type(written) is int and written in UPGRADES else None
+    return written if type(written) is int else None
 
 
 def load(path: Path | None = None) -> Policy:
@@ -94,8 +118,11 @@ def _require_small(content: bytes, name: str) -> None:
         )
 
 
-def parse(content: bytes, name: str) -> Policy:
-    """The policy in these bytes; `name` is what messages call the file. Raises PolicyError."""
+def parse(content: bytes, name: str, *, in_force: bool = False, registry: tuple[Gate[Any], ...] = GATES) -> Policy:
+    """The policy in these bytes; `name` is what messages call the file. Raises PolicyError.
+
+    A file of an earlier version is read only where it is `in_force`: it then means what it always meant.
+    """
     _require_small(content, name)
     try:
         text = content.decode()
@@ -104,69 +131,108 @@ def parse(content: bytes, name: str) -> Policy:
         raise PolicyError(f"{name}: not UTF-8 at byte {error.start}", hint="save the file as UTF-8") from error
     except TomlError as error:
         raise PolicyError(f"{name}: {error}", hint="correct the TOML at that place") from error
-    written = earlier_version(content)
-    if written is not None:
-        where = f"{name}, line {_line_of(('version',), text)}"
-        raise PolicyError(f"{where}: version: a file of version {written} is not read any more", hint=UPGRADES[written])
+    written = data.get("version")
+    migrated = type(written) is int and written in MIGRATED
+    if type(written) is int and written in (*TOO_OLD, *(() if in_force else MIGRATED)):
+        raise _earlier(written, f"{name}, line {line_of(('version',), text)}")
     try:
-        policy = Policy.model_validate(data)
+        model = policy_model(registry, complete=not migrated)
+        policy = model.model_validate(as_version_5(data) if migrated else data)
     except ValidationError as error:
-        raise _explained(error, name, text) from error
+        raise _explained(error.errors(include_url=False), name, text, registry) from error
+    except (LookupError, TypeError, AttributeError) as error:
+        hint = f"begin with a copy of the packaged {DEFAULT}"
+        raise PolicyError(f"{name}: it is no policy of version {written}", hint=hint) from error
+    if not migrated and (faults := list(_rule_faults(policy))):
+        raise _explained(faults, name, text, registry)
     policy._digest = hashlib.sha256(content).hexdigest()
     return policy
 
 
-def _explained(error: ValidationError, name: str, text: str) -> PolicyError:
+def as_version_5(data: dict[str, Any]) -> dict[str, Any]:
+    """What a file of version 4 says, in version 5: `required = false` is a gate that is not named. Raises LookupError,
+    TypeError or AttributeError for what is none."""
+    old = data["promotion"]
+    gates = {name: old[name] for name in ("improvement", "evidence", "non_regression", "approval")}
+    gates["integrity"] = {"max_infra_errors": old["integrity"]["max_infra_errors"]}
+    gates["freshness"] = {"max_age_hours": old["integrity"]["max_age_hours"]}
+    gates["service"] = {}
+    for name in ("selftest", "contamination", "hacks", "drift", "cost"):
+        if old[name]["required"]:
+            gates[name] = {key: value for key, value in old[name].items() if key != "required"}
+    if old["probes"]["egress"]:
+        gates["egress"] = {}
+    if old["probes"]["refusal"]:
+        gates["refusal"] = {"min_refused": old["probes"]["min_refused"]}
+    rules = [rule for rule in old["rules"] if rule["when"] in (*gates, "any", "all")]
+    return {**data, "version": VERSION, "promotion": {"rules": rules}, "gates": gates}
+
+
+def _earlier(written: int, where: str) -> PolicyError:
+    if written in MIGRATED:
+        return PolicyError(
+            f"{where}: version: a file of version {written} has no effect any more, unless it is in force already",
+            hint="`assay policy migrate` writes it as one of this version",
+        )
+    return PolicyError(
+        f"{where}: version: a file of version {written} is not read any more",
+        hint=f"begin with a copy of the packaged {DEFAULT} and carry your values over: docs/policy.md says what is new",
+    )
+
+
+def _rule_faults(policy: Policy) -> Iterator[dict[str, Any]]:
+    """Rules about gates that there are not, or that the file does not ask for: they would protect nothing."""
+    known = [gate.name for gate in policy.gates.registry]
+    asked = {gate.name for gate in policy.gates.asked}
+    for number, rule in enumerate(policy.promotion.rules):
+        if rule.when not in asked and rule.when not in ("any", "all"):
+            message = f"this file does not ask for the gate {rule.when!r}"
+            if rule.when not in known:
+                message = f"there is no gate {rule.when!r}{_near(rule.when, known)}"
+            yield {"type": "rule", "loc": ("promotion", "rules", number, "when"), "msg": message}
+
+
+def _explained(faults: list[Any], name: str, text: str, registry: tuple[Gate[Any], ...]) -> PolicyError:
     """Says each fault with its key and line, and what to do about the first."""
-    faults = error.errors(include_url=False)
     lines = []
     for fault in faults[:SHOWN]:
-        line = _line_of(tuple(map(str, fault["loc"])), text)
+        place = tuple(map(str, fault["loc"]))
+        line = line_of(place, text)
         where = f"{name}, line {line}" if line else name
-        said = _FAULTS.get(fault["type"], fault["msg"].removeprefix("Value error, "))
-        lines.append(f"{where}: {'.'.join(map(str, fault['loc']))}: {said}")
+        lines.append(f"{where}: {'.'.join(place)}: {_message(fault, place, registry)}")
     if len(faults) > SHOWN:
         lines.append(f"and {len(faults) - SHOWN} more")
     return PolicyError("\n".join(lines), hint=_advice(faults[0]))
 
 
-_FAULTS = {"extra_forbidden": "there is no such key", "missing": "this key is missing"}
+def _message(fault: Any, place: tuple[str, ...], registry: tuple[Gate[Any], ...]) -> str:
+    if len(place) == 2 and place[0] == "gates":
+        gates = {gate.name: gate for gate in registry}
+        if fault["type"] == "missing":
+            return f"this gate cannot be left out: {gates[place[1]].never_missing}"
+        if fault["type"] == "extra_forbidden":
+            return f"there is no such gate{_near(place[1], list(gates))}"
+    messages = {"extra_forbidden": "there is no such key", "missing": "this key is missing"}
+    return messages.get(fault["type"]) or str(fault["msg"]).removeprefix("Value error, ")
+
+
+def _near(name: str, known: list[str]) -> str:
+    close = get_close_matches(name, known, n=1)
+    return f": did you mean {close[0]!r}?" if close else ""
 
 
 def _advice(fault: Any) -> str:
     *section, key = map(str, fault["loc"])
     place = f"section [{'.'.join(section)}]" if section else "the top of the file"
+    if fault["type"] == "rule":
+        return f"remove the rule, or add the section [gates.NAME] as in the packaged {DEFAULT}"
     if any(isinstance(part, int) for part in fault["loc"]):
         return f"write the rule after those of the packaged {DEFAULT}"
     if fault["type"] == "missing":
-        return f"add {key!r} to {place}, as in the packaged {DEFAULT}"
+        added = f"the section [gates.{key}]" if section == ["gates"] else f"{key!r} to {place}"
+        return f"add {added}, as in the packaged {DEFAULT}"
     if fault["type"] == "extra_forbidden":
         return f"remove {key!r} from {place}, or correct its spelling after the packaged {DEFAULT}"
     if key == "allow_unsandboxed":
         return "set it to false: model code never runs without isolation"
     return f"correct the value of {key!r} in {place}"
-
-
-def _line_of(location: tuple[str, ...], text: str) -> int | None:
-    """The line of a key or of a list's entry, or of its section's head where the key is missing; None when neither is
-    written plainly, one entry a line."""
-    numbers = [place for place, part in enumerate(location) if part.isdigit()]
-    if numbers:
-        above = _line_of(location[: numbers[0]], text)
-        entry = int(location[numbers[0]])
-        lines = text.splitlines()[above or 0 :]
-        rows = [number for number, line in enumerate(lines, start=(above or 0) + 1) if line.strip().startswith("{")]
-        return rows[entry] if above is not None and entry < len(rows) else above
-    section: tuple[str, ...] = ()
-    head: int | None = None
-    for number, line in enumerate(text.splitlines(), start=1):
-        stripped = line.split("#")[0].strip()
-        if stripped.startswith("["):
-            section = tuple(part.strip() for part in stripped.strip("[]").split("."))
-            if section == location:
-                return number
-            if section == location[:-1]:
-                head = number
-        elif "=" in stripped and (*section, stripped.split("=")[0].strip().strip("\"'")) == location:
-            return number
-    return head

@@ -29,8 +29,10 @@ class Refusal(StrEnum):
     LAST_KEY = "the last key"
 
 
-class Refused(Exception):
+class StatementRefused(Exception):
     """A statement that has no effect. `name` is the reason's name, `hint` what to do."""
+
+    exit_code = 4
 
     def __init__(self, name: Refusal, message: str, *, hint: str) -> None:
         super().__init__(f"{name.value}: {message}")

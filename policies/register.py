@@ -6,7 +6,7 @@ for an approval, or by all when fewer were ever known; a revoked key never comes
 counted, whether or not their key was revoked since, so that nobody lowers the number by revoking another's key. Pure:
 the statements come from the audit log, in its order.
 
-Trust on first use: while nobody is known, the first key is admitted on its own word. Whoever can reach the control
+Trust on first use: while nobody is known, the first key is admitted by its own signature. Whoever can reach the control
 socket before the owner does could be that first person; `assay key ls` shows who it was.
 """
 
@@ -18,15 +18,15 @@ from typing import Literal
 
 from pydantic import Field, ValidationError
 
-from policies.decision import Record
-from policies.envelopes import PREFIX, Opened, PublicKey, opened, payload_of, require_signatures
-from policies.refusals import Refusal, Refused
+from policies.contract.decision import PolicyRecord
+from policies.envelopes import PREFIX, OpenEnvelope, PublicKey, open_envelope, payload_of, require_signatures
+from policies.refusals import Refusal, StatementRefused
 
-KEY = f"{PREFIX}key+json"
+KEY_TYPE = f"{PREFIX}key+json"
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$"
 
 
-class KeyStatement(Record):
+class KeyStatement(PolicyRecord):
     """What is signed to admit a key or to revoke it."""
 
     format: Literal["assay-key-1"] = "assay-key-1"
@@ -38,7 +38,7 @@ class KeyStatement(Record):
     at: str
 
 
-class KnownKey(Record):
+class KnownKey(PolicyRecord):
     person: str
     key: str
     fingerprint: str
@@ -69,36 +69,38 @@ class Register:
         return tuple(sorted({key.person for key in self.keys if key.valid}))
 
     def person_of(self, fingerprint: str, *, also_revoked: bool = False) -> KnownKey:
-        """The valid key of a person. Raises Refused: a machine's, unknown, revoked."""
+        """The valid key of a person. Raises StatementRefused: a machine's, unknown, revoked."""
         if fingerprint in self.machines:
-            raise Refused(
+            raise StatementRefused(
                 Refusal.MACHINE_KEY,
-                f"{fingerprint} is the {self.machines[fingerprint]}'s own key, and a machine has no word",
+                f"{fingerprint} is the {self.machines[fingerprint]}'s own key, and no machine's key counts here",
                 hint="sign with a person's key: `assay key new` makes one",
             )
         key = self.known(fingerprint)
         if key is None:
-            raise Refused(
+            raise StatementRefused(
                 Refusal.UNKNOWN_KEY,
                 f"{fingerprint} is nobody's that is known here",
                 hint="`assay key ls` shows whose keys are; `assay key new` makes one, `assay key admit` adds it",
             )
         if not (key.valid or also_revoked):
-            raise Refused(
+            raise StatementRefused(
                 Refusal.REVOKED,
                 f"the key of {key.person} ({fingerprint}) was revoked at {key.revoked_at}",
                 hint="sign with another key; a revoked one never comes back",
             )
         return key
 
-    def signers(self, read: Opened, *, also_revoked: bool = False) -> tuple[KnownKey, ...]:
-        """The persons' valid keys that signed, in order. Raises Refused for any signature that is not one of those."""
+    def signers(self, read: OpenEnvelope, *, also_revoked: bool = False) -> tuple[KnownKey, ...]:
+        """The persons' valid keys that signed, in order. Raises StatementRefused for any signature that is not one of
+        those."""
         keys = tuple(self.person_of(fingerprint, also_revoked=also_revoked) for fingerprint in read.signers)
         require_signatures(read, [PublicKey(key.key) for key in keys])
         return keys
 
     def require_persons(self, keys: tuple[KnownKey, ...], people: int) -> tuple[str, ...]:
-        """The names behind these keys. Raises Refused when they are fewer than `people`, or than were ever known."""
+        """The names behind these keys. Raises StatementRefused when they are fewer than `people`, or than were ever
+        known."""
         names = tuple(dict.fromkeys(key.person for key in keys))
         needed = max(min(people, len({key.person for key in self.keys})), 1)
         if len(names) < needed:
@@ -108,30 +110,32 @@ class Register:
                     f"{len(self.persons)} of those ever known have a valid key, which is not enough: "
                     "`assay audit renew` begins a log in which nobody is known yet"
                 )
-            raise Refused(Refusal.SIGNERS, f"{len(names)} of {needed} people signed", hint=hint)
+            raise StatementRefused(Refusal.SIGNERS, f"{len(names)} of {needed} people signed", hint=hint)
         return names
 
     def after(self, envelope: bytes, *, people: int) -> Register:
-        """The register when this statement has taken effect. Raises Refused."""
-        read = opened(envelope, KEY)
+        """The register when this statement has taken effect. Raises StatementRefused."""
+        read = open_envelope(envelope, KEY_TYPE)
         try:
             statement = KeyStatement.model_validate(payload_of(read))
             key = PublicKey.read(statement.key)
         except (ValidationError, ValueError) as error:
-            raise Refused(
+            raise StatementRefused(
                 Refusal.SHAPE, f"it is no statement about a key: {_first(error)}", hint="use `assay key`"
             ) from error
         if key.line != statement.key:
-            raise Refused(Refusal.SHAPE, "the key has a comment, or is not written plainly", hint="use `assay key`")
+            raise StatementRefused(
+                Refusal.SHAPE, "the key has a comment, or is not written plainly", hint="use `assay key`"
+            )
         if statement.action == "revoke":
             return self._revoked(read, statement, key)
         return self._admitted(read, statement, key, people)
 
-    def _admitted(self, read: Opened, statement: KeyStatement, key: PublicKey, people: int) -> Register:
+    def _admitted(self, read: OpenEnvelope, statement: KeyStatement, key: PublicKey, people: int) -> Register:
         if key.fingerprint in self.machines:
             self.person_of(key.fingerprint)
         if self.known(key.fingerprint) is not None:
-            raise Refused(
+            raise StatementRefused(
                 Refusal.KNOWN_KEY,
                 f"{key.fingerprint} is in the register already",
                 hint="a key belongs to one person, and a revoked one never comes back: make another",
@@ -152,17 +156,17 @@ class Register:
         )
         return replace(self, keys=(*self.keys, known))
 
-    def _revoked(self, read: Opened, statement: KeyStatement, key: PublicKey) -> Register:
+    def _revoked(self, read: OpenEnvelope, statement: KeyStatement, key: PublicKey) -> Register:
         known = self.person_of(key.fingerprint)
         if known.person != statement.person:
-            raise Refused(
+            raise StatementRefused(
                 Refusal.PERSON,
                 f"{key.fingerprint} is {known.person}'s, not {statement.person}'s",
                 hint="`assay key ls`",
             )
         signers = self.signers(read)
         if sum(one.valid for one in self.keys) == 1:
-            raise Refused(
+            raise StatementRefused(
                 Refusal.LAST_KEY,
                 "without it nobody could approve, admit a key or sign a policy",
                 hint="admit another key first: `assay key new`, `assay key admit`",

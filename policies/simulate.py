@@ -3,9 +3,9 @@
 A null candidate is no better and no worse: each question that tells the two models apart falls to either side alike. A
 candidate with a gain wins them with the share that makes up the gain. Questions are independent and spread evenly over
 the families. What the figures take for granted: every gate that is not about counts passes, and a person approves of
-everything; so a real owner is fooled less often than said here.
+everything; so a real owner is fooled less often than these figures say.
 
-The outcomes are those of `gates_gain` and `gates`, and the order of rules is that of `decide` (tested against it);
+The outcomes are those of the gates, and the order of rules is that of `decide` (tested against it);
 only the questions are drawn as counts. About 100,000 nights take a few seconds, as equal counts are judged once. numpy
 is imported by the first draw (see `bootstrap`).
 """
@@ -14,18 +14,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
-from policies.bootstrap import of_questions
-from policies.decide import asked_for, outcome_of
-from policies.decision import DecisionOutcome, Finding, GateOutcome
-from policies.evidence import Pairs
-from policies.gates import family_outcome
-from policies.gates_gain import gain_outcome, may_go_on, odds_outcome
-from policies.rules import PromotionRules
-from policies.statistics import wilson
+from policies.contract.decision import DecisionOutcome, GateFinding, GateOutcome, PolicyRecord
+from policies.contract.evidence import PairCounts
+from policies.decide import must_be_found, outcome_of
+from policies.gates import evidence, improvement, non_regression
+from policies.gates.evidence import may_go_on, odds_outcome
+from policies.gates.improvement import gain_outcome
+from policies.gates.non_regression import family_outcome
+from policies.policy import Policy
+from policies.statistics.bootstrap import of_questions
+from policies.statistics.intervals import wilson
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,14 +36,15 @@ if TYPE_CHECKING:
     Counts = NDArray[np.int64]
 
 
-class Assumed(BaseModel):
+class Assumed(PolicyRecord):
     """What a simulation is about. Points and percent of 100."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(use_attribute_docstrings=True)
 
     items: int = Field(800, ge=1, le=100_000)
     """Sealed questions a night."""
     families: int = Field(7, ge=1, le=100)
+    """Families that the questions are spread over."""
     discordant: float = Field(20.0, gt=0, le=100)
     """Percent of the questions that one model answers and the other does not."""
     gain: float = Field(4.0, gt=0, le=100)
@@ -51,7 +54,9 @@ class Assumed(BaseModel):
     nights: int = Field(90, ge=1, le=400)
     """Of a quarter."""
     quarters: int = Field(2_000, ge=1, le=100_000)
+    """How many to simulate."""
     seed: int = Field(0, ge=0)
+    """Of the made-up questions."""
 
     @model_validator(mode="after")
     def _fits(self) -> Assumed:
@@ -62,10 +67,8 @@ class Assumed(BaseModel):
         return self
 
 
-class Simulated(BaseModel):
+class Simulated(PolicyRecord):
     """Shares are of 1; their intervals are Wilson's at 95 %."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     assumed: Assumed
     null_promoted_share: float
@@ -86,74 +89,59 @@ class Simulated(BaseModel):
     """Of the candidates with the gain: those that were rejected within the nights."""
 
 
-Triple = tuple[int, int, int]
-"""Questions, gained, lost."""
+NightCounts = tuple[PairCounts, ...]
+"""One candidate's counts over its nights so far: of all questions, then of each family."""
 
 
-class Standing(NamedTuple):
-    """One candidate's counts, over its nights so far."""
-
-    whole: Triple
-    families: tuple[Triple, ...]
-
-
-class Judge:
+class SimulatedJudge:
     """The outcome on counts alone, under one policy: every other gate passed, every person approved."""
 
-    def __init__(self, rules: PromotionRules) -> None:
-        self._rules = rules
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+        self._rules = rules = policy.rules_of(evidence.GATE)
+        gain, keep = policy.rules_of(improvement.GATE), policy.rules_of(non_regression.GATE)
         self._given = tuple(
-            Finding(gate=gate, outcome=GateOutcome.PASSED, figure=None, reason="")
-            for gate in sorted(asked_for(rules) - {"improvement", "evidence", "non_regression"})
+            GateFinding(gate=gate, outcome=GateOutcome.PASSED, figure=None, reason="")
+            for gate in sorted(must_be_found(policy) - {"improvement", "evidence", "non_regression"})
         )
-        self._gain = lru_cache(maxsize=500_000)(self._gain_of)
-        self._odds = lru_cache(maxsize=500_000)(self._odds_of)
-        self._family = lru_cache(maxsize=500_000)(self._family_of)
-        self.goes_on = lru_cache(maxsize=500_000)(self._goes_on_of)
+
+        def drawn(counts: PairCounts) -> tuple[float, float]:
+            # Families here differ in nothing: drawing whole ones would be of no other width.
+            return of_questions(counts.gained, counts.lost, counts.items, alpha=gain.alpha)
+
+        remembered = lru_cache(maxsize=500_000)
+        self._gain = remembered(lambda counts: gain_outcome(counts, gain, lambda: drawn(counts)))
+        self._odds = remembered(lambda counts, before: odds_outcome(counts, before, rules))
+        self._family = remembered(lambda counts: family_outcome(counts, keep))
+        self.goes_on = remembered(lambda counts, nights: may_go_on(counts, nights, rules))
         self._outcome = lru_cache(maxsize=4_096)(self._outcome_of)
 
-    def outcome(self, standing: Standing, before: int) -> DecisionOutcome:
+    def outcome(self, counts: NightCounts, before: int) -> DecisionOutcome:
         """What is decided about a candidate with these counts and so many before it in its quarter."""
-        families = frozenset(self._family(*counts) for counts in standing.families)
-        odds = self._odds(*standing.whole, before >= self._rules.evidence.candidates)
-        return self._outcome(self._gain(*standing.whole), odds, families)
+        families = frozenset(map(self._family, counts[1:]))
+        odds = self._odds(counts[0], self._rules.candidates if before >= self._rules.candidates else 0)
+        return self._outcome(self._gain(counts[0]), odds, families)
 
     def _outcome_of(self, gain: GateOutcome, odds: GateOutcome, families: frozenset[GateOutcome]) -> DecisionOutcome:
         counted = [("improvement", gain), ("evidence", odds)]
         counted += [(f"non_regression/{outcome.value}", outcome) for outcome in sorted(families)]
-        found = [Finding(gate=gate, outcome=outcome, figure=None, reason="") for gate, outcome in counted]
-        return outcome_of([*self._given, *found], self._rules)
-
-    def _gain_of(self, items: int, gained: int, lost: int) -> GateOutcome:
-        rules = self._rules.improvement
-        seen = Pairs(items=items, gained=gained, lost=lost)
-        # Families here differ in nothing: drawing whole ones would be of no other width.
-        return gain_outcome(seen, rules, lambda: of_questions(gained, lost, items, alpha=rules.alpha))
-
-    def _odds_of(self, items: int, gained: int, lost: int, spent: bool) -> GateOutcome:
-        rules = self._rules.evidence
-        return odds_outcome(Pairs(items=items, gained=gained, lost=lost), rules.candidates if spent else 0, rules)
-
-    def _goes_on_of(self, items: int, gained: int, lost: int, nights: int) -> bool:
-        return may_go_on(Pairs(items=items, gained=gained, lost=lost), nights, self._rules.evidence)
-
-    def _family_of(self, items: int, gained: int, lost: int) -> GateOutcome:
-        return family_outcome(Pairs(items=items, gained=gained, lost=lost), self._rules.non_regression)
+        found = [GateFinding(gate=gate, outcome=outcome, figure=None, reason="") for gate, outcome in counted]
+        return outcome_of([*self._given, *found], self._policy)
 
 
-def simulate(rules: PromotionRules, assumed: Assumed, said: Callable[[str], None] = lambda text: None) -> Simulated:
-    """Simulates both; `said` hears what is being done."""
+def simulate(policy: Policy, assumed: Assumed, progress: Callable[[str], None] = lambda text: None) -> Simulated:
+    """Simulates both; `progress` is told what is being done."""
     import numpy as np
 
     rng = np.random.default_rng(assumed.seed)
-    judge = Judge(rules)
-    said(f"{assumed.quarters} quarters of {assumed.nights} nights with candidates that are no better")
+    judge = SimulatedJudge(policy)
+    progress(f"{assumed.quarters} quarters of {assumed.nights} nights with candidates that are no better")
     fresh = held = 0
     for _ in range(assumed.quarters):
         drawn = _nights(rng, assumed, assumed.nights, 0.0)
         fresh += _null_quarter(judge, drawn, most_nights=1)
-        held += _null_quarter(judge, drawn, most_nights=rules.evidence.nights)
-    said(f"{assumed.quarters} candidates with a gain of {assumed.gain:g} points")
+        held += _null_quarter(judge, drawn, most_nights=policy.rules_of(evidence.GATE).nights)
+    progress(f"{assumed.quarters} candidates with a gain of {assumed.gain:g} points")
     found = [0] * assumed.within
     rejected = 0
     for _ in range(assumed.quarters):
@@ -190,46 +178,40 @@ def _nights(rng: np.random.Generator, assumed: Assumed, nights: int, gain: float
     return np.stack([np.broadcast_to(items, apart.shape), gained, apart - gained], axis=2)
 
 
-def _null_quarter(judge: Judge, drawn: Counts, *, most_nights: int) -> bool:
+def _null_quarter(judge: SimulatedJudge, drawn: Counts, *, most_nights: int) -> bool:
     """Whether any candidate of the quarter was promoted; held ones are asked again on at most so many nights."""
-    standing, asked, before = None, 0, 0
-    for night in _standings(drawn):
-        standing, asked = _added(standing, night), asked + 1
-        outcome = judge.outcome(standing, before)
+    so_far, asked, before = None, 0, 0
+    for night in _each_night(drawn):
+        so_far, asked = _added(so_far, night), asked + 1
+        outcome = judge.outcome(so_far, before)
         if outcome is DecisionOutcome.PROMOTE:
             return True
-        again = outcome is DecisionOutcome.HOLD and asked < most_nights and judge.goes_on(*standing.whole, asked)
+        again = outcome is DecisionOutcome.HOLD and asked < most_nights and judge.goes_on(so_far[0], asked)
         if not again:
-            standing, asked, before = None, 0, before + 1
+            so_far, asked, before = None, 0, before + 1
     return False
 
 
-def _search(judge: Judge, drawn: Counts) -> tuple[int, DecisionOutcome]:
+def _search(judge: SimulatedJudge, drawn: Counts) -> tuple[int, DecisionOutcome]:
     """On which night a candidate was decided on, and how; hold when it was not, or was given up."""
-    standing = None
-    for night, counts in enumerate(_standings(drawn)):
-        standing = _added(standing, counts)
-        outcome = judge.outcome(standing, 0)
+    so_far = None
+    for night, counts in enumerate(_each_night(drawn)):
+        so_far = _added(so_far, counts)
+        outcome = judge.outcome(so_far, 0)
         if outcome is not DecisionOutcome.HOLD:
             return night, outcome
-        if not judge.goes_on(*standing.whole, night + 1):
+        if not judge.goes_on(so_far[0], night + 1):
             break
     return len(drawn) - 1, DecisionOutcome.HOLD
 
 
-def _standings(drawn: Counts) -> list[Standing]:
+def _each_night(drawn: Counts) -> list[NightCounts]:
     """Each night on its own."""
-    wholes = drawn.sum(axis=1).tolist()
-    nights = zip(wholes, drawn.tolist(), strict=True)
-    return [Standing(tuple(whole), tuple(map(tuple, families))) for whole, families in nights]
+    nights = zip(drawn.sum(axis=1).tolist(), drawn.tolist(), strict=True)
+    return [tuple(PairCounts(*counts) for counts in (whole, *families)) for whole, families in nights]
 
 
-def _added(so_far: Standing | None, night: Standing) -> Standing:
+def _added(so_far: NightCounts | None, night: NightCounts) -> NightCounts:
     if so_far is None:
         return night
-    families = tuple(_sum(a, b) for a, b in zip(so_far.families, night.families, strict=True))
-    return Standing(_sum(so_far.whole, night.whole), families)
-
-
-def _sum(a: Triple, b: Triple) -> Triple:
-    return a[0] + b[0], a[1] + b[1], a[2] + b[2]
+    return tuple(PairCounts(*map(sum, zip(a, b, strict=True))) for a, b in zip(so_far, night, strict=True))

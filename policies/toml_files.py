@@ -31,15 +31,11 @@ def beginning(path: Path, most: int) -> bytes:
 
     Raises OSError, also for what is no regular file.
     """
-    with open(path, "rb", opener=_without_waiting) as source:
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as source:
         mode = os.fstat(source.fileno()).st_mode
         if not stat.S_ISREG(mode):
             raise OSError(errno.EINVAL, "it is no regular file", str(path))
         return source.read(most + 1)
-
-
-def _without_waiting(name: str, flags: int) -> int:
-    return os.open(name, flags | os.O_NONBLOCK)
 
 
 def read_toml(text: str) -> dict[str, Any]:
@@ -54,3 +50,28 @@ def read_toml(text: str) -> dict[str, Any]:
         raise TomlError("nested too deeply") from None
     except ValueError as error:
         raise TomlError("a number has too many digits") from error
+
+
+def line_of(location: tuple[str, ...], text: str) -> int | None:
+    """The line of a key or of a list's entry, or of its section's head where the key is missing; None when neither is
+    written plainly, one entry a line."""
+    numbers = [place for place, part in enumerate(location) if part.isdigit()]
+    if numbers:
+        above = line_of(location[: numbers[0]], text)
+        entry = int(location[numbers[0]])
+        lines = text.splitlines()[above or 0 :]
+        rows = [number for number, line in enumerate(lines, start=(above or 0) + 1) if line.strip().startswith("{")]
+        return rows[entry] if above is not None and entry < len(rows) else above
+    section: tuple[str, ...] = ()
+    head: int | None = None
+    for number, line in enumerate(text.splitlines(), start=1):
+        stripped = line.split("#")[0].strip()
+        if stripped.startswith("["):
+            section = tuple(part.strip() for part in stripped.strip("[]").split("."))
+            if section == location:
+                return number
+            if section == location[:-1]:
+                head = number
+        elif "=" in stripped and (*section, stripped.split("=")[0].strip().strip("\"'")) == location:
+            return number
+    return head

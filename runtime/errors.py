@@ -1,4 +1,4 @@
-"""What can go wrong in the runtime, and who has to act.
+"""Names what can go wrong in the runtime, and who has to act.
 
 Code that fails inside a sandbox is data: its call returns a `CallResult` whose status says how. Exceptions are for the
 caller's own mistakes and for what broke under both of them:
@@ -14,15 +14,30 @@ caller's own mistakes and for what broke under both of them:
 
 from __future__ import annotations
 
+from typing import Literal
 
-class SandboxError(Exception):
+ErrorName = Literal["bad_request", "limit", "busy", "refused", "infrastructure"]
+"""What the classes are called on a wire."""
+
+
+class HintedError(Exception):
+    """Is an error that was foreseen, of any package but `policies`: a message, what to do, and a command's exit
+    code."""
+
+    exit_code = 5
+    """As in docs/cli.md: 2 for what was asked wrongly, 4 for what is refused, 5 for what broke."""
+
     def __init__(self, message: str, *, hint: str = "") -> None:
         super().__init__(message)
         self.hint = hint
 
 
-class BadRequestError(SandboxError):
+class SandboxError(HintedError):
     pass
+
+
+class BadRequestError(SandboxError):
+    exit_code = 2
 
 
 class LimitError(SandboxError):
@@ -43,3 +58,17 @@ class InfrastructureError(SandboxError):
 
 class BrokerLostError(InfrastructureError):
     pass
+
+
+ERRORS: dict[ErrorName, type[SandboxError]] = {
+    "bad_request": BadRequestError,
+    "limit": LimitError,
+    "busy": BusyError,
+    "refused": RefusedError,
+    "infrastructure": InfrastructureError,
+}
+
+
+def name_of(error: BaseException) -> ErrorName:
+    """Says what an error is called on a wire; one that is no SandboxError is the infrastructure's fault."""
+    return next((name for name, kind in ERRORS.items() if isinstance(error, kind)), "infrastructure")

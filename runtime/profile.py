@@ -1,12 +1,16 @@
-"""What one sandbox is for and what it may use. Equal profiles give equal sandboxes: each names a golden image."""
+"""Says what one sandbox is for and what it may use, and what it had used and why when it ended.
+
+Equal profiles give equal sandboxes: each names a golden image.
+"""
 
 from __future__ import annotations
 
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import Field, StringConstraints
 
+from runtime.model import FrozenModel
 from runtime.programs import ProgramName
 
 Mode = Literal["shared", "process", "sandbox"]
@@ -18,9 +22,7 @@ class BackendName(StrEnum):
     NSJAIL = "nsjail"
 
 
-class Profile(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
+class Profile(FrozenModel):
     backend: BackendName = BackendName.GVISOR
     mode: Mode
     program: ProgramName | None = None
@@ -48,7 +50,7 @@ class Profile(BaseModel):
     """Likewise, wall clock from its hand-over."""
 
     def worker_limits(self) -> str:
-        """What the worker enforces itself, as its second argument."""
+        """Writes what the worker enforces itself, as its second argument."""
         limits = {
             "output_bytes": self.output_bytes,
             "memory_bytes": self.process_memory_mib << 20,
@@ -59,3 +61,28 @@ class Profile(BaseModel):
             "preload": ",".join(self.preload),
         }
         return " ".join(f"{name}={value}" for name, value in limits.items())
+
+
+class Cause(StrEnum):
+    """Says why a box ended, as the host knows it."""
+
+    ASKED = "asked"
+    """Its holder, or the broker, wanted it gone."""
+    MEMORY = "memory"
+    CPU = "cpu"
+    EXPIRED = "expired"
+    DIED = "died"
+    """By itself."""
+
+
+class BoxUsage(FrozenModel):
+    """Holds what the control groups say. Zeros where the kernel does not tell."""
+
+    cpu_seconds: float = 0.0
+    memory_mib: float = 0.0
+    peak_memory_mib: float = 0.0
+    oom_kills: int = 0
+    pids_denied: int = 0
+    """How often the kernel refused a new process."""
+    waits: dict[int, float] = Field(default_factory=dict)
+    """Where it was asked for: by thread, the seconds for which it stood ready and had no processor."""

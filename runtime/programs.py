@@ -1,4 +1,4 @@
-"""Programs of our own that a broker runs in boxes beside the guests' Python: the verifiers' tools.
+"""Describes programs of our own that a broker runs in boxes beside the guests' Python: the verifiers' tools.
 
 What always holds: a client names a program, and the broker's own settings say what that is; no client chooses a path of
 the host. A program says `READY` on its standard output once it is warm, and nothing before; then it answers there what
@@ -11,25 +11,24 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import Field, StringConstraints, model_validator
 
 from runtime.guest import wire
+from runtime.model import FrozenModel
 
-READY = wire.pack_reply(wire.NO_NONCE, wire.Kind.READY)
+READY = wire.pack_reply(wire.NO_NONCE, wire.ReplyKind.READY)
 """What a guest says first, so that a broker greets both alike."""
 ProgramName = Annotated[str, StringConstraints(pattern=r"\A[a-z][a-z0-9-]{0,39}\z")]
 
 
-class Program(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
+class Program(FrozenModel):
     name: ProgramName
     argv: tuple[str, ...] = Field(min_length=1)
     """The first is an absolute path, inside `folders`."""
     folders: tuple[Path, ...] = ()
     """Of the host, seen read-only under the same path; mounts below them are not. What a link in them points to has to
     be named too."""
-    environment: dict[str, str] = {}
+    environment: dict[str, str] = Field(default_factory=dict)
     address_space: bool = True
     """Whether a process is held to four times its box's memory of address space; Lean cannot work so, and its group
     holds it alone."""

@@ -1,4 +1,4 @@
-"""One thread that waits for pipes and clocks, and calls back. Everything that sessions and workers know lives on it.
+"""Is one thread that waits for pipes and clocks, and calls back. Everything that sessions and workers know lives on it.
 
 What always holds: callbacks run one at a time, in the order in which they became due; so the state they share needs no
 locks. They run on the reactor's thread, or, when `here` finds nothing else running or due, on the caller's own: that
@@ -19,13 +19,16 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from concurrent.futures import Future
+from typing import TypeVar
 
 Callback = Callable[[], None]
+T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 
 class Timer:
-    """Something due at a moment; `cancel` is enough to forget it."""
+    """Is something due at a moment; `cancel` is enough to forget it."""
 
     __slots__ = ("callback", "cancelled")
 
@@ -62,8 +65,21 @@ class Reactor:
         else:
             self._wake()
 
+    def result(self, callback: Callable[[], T]) -> T:
+        """Calls as `call` does, and waits for what it gives, or raises what it raises. Not from a callback."""
+        done: Future[T] = Future()
+
+        def run() -> None:
+            try:
+                done.set_result(callback())
+            except BaseException as error:  # noqa: BLE001 - it is raised again by who waits
+                done.set_exception(error)
+
+        self.call(run)
+        return done.result()
+
     def here(self, callback: Callback) -> None:
-        """As `call`, but on this thread, before it returns, when no other callback runs or is due."""
+        """Calls as `call` does, but on this thread, before it returns, when no other callback runs or is due."""
         if self._soon or self._stopped or not self._running.acquire(blocking=False):
             self.call(callback)
             return
@@ -77,7 +93,7 @@ class Reactor:
             self._running.release()
 
     def after(self, seconds: float, callback: Callback) -> Timer:
-        """From a callback only."""
+        """Calls back after so many seconds; from a callback only."""
         timer, due = Timer(callback), time.monotonic() + seconds
         heapq.heappush(self._timers, (due, next(self._numbers), timer))
         if due < self._sleeps_until:

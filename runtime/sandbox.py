@@ -1,4 +1,4 @@
-"""The seam between those who want code run and the backends that run it.
+"""Is the seam between those who want code run and the backends that run it.
 
 What always holds: a `CallResult` is what the *host* saw. Guest code can fail in any way it likes; it cannot choose the
 status of its call, the identity of the sandbox or the time that was measured. Four statuses refine `exception` by what
@@ -12,16 +12,18 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from enum import IntEnum, StrEnum
 from pathlib import Path
-from types import MappingProxyType, TracebackType
+from types import MappingProxyType
 from typing import NamedTuple, NewType, Protocol, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
+
+from runtime.model import FrozenModel
 
 NO_FILES: Mapping[str, bytes] = MappingProxyType({})
 
 
 class CallStatus(StrEnum):
-    """How one call ended, as the host saw it."""
+    """Says how one call ended, as the host saw it."""
 
     OK = "ok"
     EXCEPTION = "exception"
@@ -42,7 +44,8 @@ class CallStatus(StrEnum):
 
 
 class Tier(StrEnum):
-    """What a session's history has paid for so far; it only ever moves down this list. All three are in a sandbox."""
+    """Is what a session's history has paid for so far; it only ever moves down this list. All three are in a
+    sandbox."""
 
     SHARED = "shared"
     """A warm interpreter with other sessions, one namespace each: only snippets proved pure by an allow-list."""
@@ -52,10 +55,8 @@ class Tier(StrEnum):
     """A sandbox of its own: files, programs, threads."""
 
 
-class Limits(BaseModel):
-    """What one sandbox may use. Enforced by the host (cgroups, a wall clock) and by rlimits inside."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class Limits(FrozenModel):
+    """Says what one sandbox may use. Enforced by the host (cgroups, a wall clock) and by rlimits inside."""
 
     call_seconds: float = Field(2.0, gt=0)
     """Wall clock of one call, measured on the host; the worker is killed at its end."""
@@ -80,10 +81,8 @@ class Limits(BaseModel):
     """Taken by one session or sandbox."""
 
 
-class CallResult(BaseModel):
-    """One call: what came out, and what the host measured."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class CallResult(FrozenModel):
+    """Is one call: what came out, and what the host measured."""
 
     status: CallStatus
     output: str = ""
@@ -102,10 +101,10 @@ class CallResult(BaseModel):
     """Identity of the sandbox in which it ran; never empty for code that ran."""
 
 
-class ExecResult(BaseModel):
-    """One program that ran to its end inside a sandbox."""
+class ExecResult(FrozenModel):
+    """Is one program that ran to its end inside a sandbox."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
 
     status: CallStatus
     exit_code: int | None
@@ -122,17 +121,15 @@ SnapshotId = NewType("SnapshotId", str)
 
 
 class Priority(IntEnum):
-    """Who goes first when places are short. Within one priority callers take turns."""
+    """Says who goes first when places are short. Within one priority callers take turns."""
 
     JOB = 0
     TRAINING = 1
     BACKGROUND = 2
 
 
-class Usage(BaseModel):
-    """What a session has used so far, measured by the host."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class Usage(FrozenModel):
+    """Holds what a session has used so far, measured by the host."""
 
     calls: int = 0
     seconds: float = 0.0
@@ -154,16 +151,29 @@ class FileKind(StrEnum):
     """Links, pipes, sockets, devices, and files with more than one name: listed, never read."""
 
 
-class Entry(NamedTuple):
-    """What stands under a name below /work or /tmp. The name is hostile text."""
+class FileEntry(NamedTuple):
+    """Says what stands under a name below /work or /tmp. The name is hostile text."""
 
     path: str
     kind: FileKind
     size: int
 
 
+class ClosesOnExit:
+    """Closes itself at the end of the block that it is held for."""
+
+    def close(self) -> None:
+        """Frees all that it holds; closing twice is fine."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+
 class Sandbox(Protocol):
-    """One isolated machine with a warm, stateful Python worker. Not thread-safe: one caller at a time."""
+    """Is one isolated machine with a warm, stateful Python worker. Not thread-safe: one caller at a time."""
 
     id: str
     limits: Limits
@@ -191,11 +201,11 @@ class Sandbox(Protocol):
         ...
 
     def read(self, path: str, *, max_bytes: int = 1 << 20) -> bytes:
-        """The content of a regular file under /work or /tmp. Raises BadRequestError where there is none."""
+        """Reads the content of a regular file under /work or /tmp. Raises BadRequestError where there is none."""
         ...
 
-    def list(self, path: str = "/work") -> Sequence[Entry]:
-        """Everything below a folder, links not followed. Raises LimitError beyond `Limits.entries`."""
+    def list(self, path: str = "/work") -> Sequence[FileEntry]:
+        """Lists everything below a folder, links not followed. Raises LimitError beyond `Limits.entries`."""
         ...
 
     def upload(self, source: Path, path: str) -> int:
@@ -227,7 +237,7 @@ class Sandbox(Protocol):
         ...
 
     def fork(self, snapshot: SnapshotId, n: int) -> Sequence[Sandbox]:
-        """`n` new sandboxes that begin there, each with other random numbers; this one goes on undisturbed."""
+        """Makes `n` new sandboxes that begin there, each with other random numbers; this one goes on undisturbed."""
         ...
 
     def close(self) -> None:
@@ -236,7 +246,7 @@ class Sandbox(Protocol):
 
 
 class Session(Protocol):
-    """What one rollout holds: state that no other session can see or change. Calls of one session run in order."""
+    """Is what one rollout holds: state that no other session can see or change. Calls of one session run in order."""
 
     id: str
 
@@ -247,11 +257,11 @@ class Session(Protocol):
     def usage(self) -> Usage: ...
 
     def run(self, code: str, *, seconds: float | None = None) -> CallResult:
-        """As `Sandbox.run`; blocks."""
+        """Runs it as `Sandbox.run` does; blocks."""
         ...
 
     def start(self, code: str, *, seconds: float | None = None, keep: bool = False) -> Future[CallResult]:
-        """The same without blocking: the caller's loop goes on while the code runs.
+        """Runs it without blocking: the caller's loop goes on while the code runs.
 
         With `keep` the session can later be forked as it was before this call; what was kept for an earlier one is
         given up. That costs nothing but in a sandbox of its own that has been called before, which is snapshot first.
@@ -259,7 +269,7 @@ class Session(Protocol):
         ...
 
     def fork(self, n: int, *, undo: bool = False) -> list[Session]:
-        """`n` sessions with this one's names, each on its own from here on. Waits for the calls under way.
+        """Makes `n` sessions with this one's names, each on its own from here on. Waits for the calls under way.
 
         Pure and compute-only histories are repeated, which costs what they cost; a sandbox of its own is snapshot.
         With `undo` they begin as this one was before its last call with `keep`, whatever became of that call. Raises
@@ -273,13 +283,11 @@ class Session(Protocol):
 
     def __enter__(self) -> Self: ...
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
+    def __exit__(self, *_error: object) -> None: ...
 
 
 class SessionPool(Protocol):
-    """Where sessions come from. One a process; close it and nothing of it is left on the host."""
+    """Is where sessions come from. One a process; close it and nothing of it is left on the host."""
 
     limits: Limits
     """Of each of its sandboxes, unless another is asked for."""
@@ -292,7 +300,7 @@ class SessionPool(Protocol):
         priority: Priority = Priority.TRAINING,
         files: Mapping[str, bytes] = NO_FILES,
     ) -> Session:
-        """A fresh session; `tier` is the least that its family asks for. Callers of one priority take turns.
+        """Opens a fresh session; `tier` is the least that its family asks for. Callers of one priority take turns.
 
         `files` are what /work begins with, by plain name; such a session has a sandbox of its own, and whenever it gets
         another one, in a fork or after a call that had to be killed, they are there as they were or as at first. Raises
@@ -309,7 +317,7 @@ class SessionPool(Protocol):
         caller: str = "",
         priority: Priority = Priority.TRAINING,
     ) -> Sandbox:
-        """A sandbox of its own, fresh or from a snapshot; blocks until it is ready.
+        """Opens a sandbox of its own, fresh or from a snapshot; blocks until it is ready.
 
         What a snapshot's sandbox was built with goes before `limits`; those of the sandbox tell all.
         """

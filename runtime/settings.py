@@ -1,21 +1,27 @@
-"""What the runtime has to be told: where it may write, what it may use. All of it has a value that works."""
+"""Holds what the runtime has to know: where it may write, what it may use. All of it has a value that works."""
 
 from __future__ import annotations
 
 import os
+from ipaddress import IPv4Address
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import AfterValidator, Field, field_validator
 
+from runtime.model import FrozenModel
 from runtime.profile import BackendName
 from runtime.programs import Program
 from runtime.sandbox import Limits
 
+PORTS = 64
+"""Of each host of a cluster, from the port of its head on, each on the host's own address."""
+LOOPBACK = "127.0.0.2"
+"""For a cluster of one machine. Ray replaces 127.0.0.1 by the machine's outward address."""
 
-class BrokerSettings(BaseModel):
-    """What the one who starts sandboxes is told, and nobody else decides."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class BrokerSettings(FrozenModel):
+    """Holds what the broker is told, and nobody else decides."""
 
     state_dir: Path
     """Belongs to the broker alone: everything in it is removed when its owner is gone."""
@@ -60,13 +66,11 @@ class BrokerSettings(BaseModel):
         return programs
 
     def program(self, name: str | None) -> Program | None:
-        """The one of that name; None for none."""
+        """Finds the one of that name; None for none."""
         return next((program for program in self.programs if program.name == name), None)
 
 
-class RuntimeSettings(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
+class RuntimeSettings(FrozenModel):
     broker: Path | None = None
     """The socket of a running broker; None starts one of our own, which ends with us."""
     own: BrokerSettings
@@ -90,3 +94,41 @@ class RuntimeSettings(BaseModel):
     """Sessions that may wait for a place; one more is told BusyError."""
     place_seconds: float = Field(3_600.0, gt=0)
     """How long a session may wait for a place; then its call is told BusyError."""
+
+
+def _interface(text: str) -> str:
+    address = IPv4Address(text)  # Ray's servers choose between 0.0.0.0 and :: by other things than the node's address
+    if address.is_unspecified or address.is_multicast:
+        raise ValueError(f"{text} is not the address of one interface")
+    if text == "127.0.0.1":
+        raise ValueError(f"Ray replaces {text} by the machine's outward address; {LOOPBACK} stays on this machine")
+    return text
+
+
+def _address(text: str) -> str:
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isdigit() or not 1024 <= int(port) <= 65535 - PORTS:
+        raise ValueError(f"{text!r} is not ADDRESS:PORT with a port from 1024 to {65535 - PORTS}")
+    _interface(host)
+    return text
+
+
+Interface = Annotated[str, AfterValidator(_interface)]
+Address = Annotated[str, AfterValidator(_address)]
+
+
+class ClusterSettings(FrozenModel):
+    """Says how a driver finds its hosts. The driver's own machine must be one of them."""
+
+    address: Address
+    """ADDRESS:PORT of the head."""
+    interface: Interface = LOOPBACK
+    """The address of this machine in the cluster; nothing listens on another."""
+    token: Path
+    """A file that only its owner can read. Who knows what is in it can run anything on every host."""
+    connect_seconds: float = Field(60.0, gt=0)
+    """How long to wait for the cluster, and for a host to say what it has."""
+    lost_seconds: float = Field(8.0, ge=2)
+    """A host that was silent for so long is lost, and its sessions with it."""
+    retry_seconds: float = Field(3.0, gt=0)
+    """A host that was lost is asked again after so long."""

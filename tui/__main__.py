@@ -12,7 +12,7 @@ from tui.app import AssayApp
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tui", description=__doc__)
     parser.add_argument("--socket", type=Path, required=True, help="the daemon's control socket")
-    parser.add_argument("--as", dest="name", help="whose key signs a word; otherwise the only one there is")
+    parser.add_argument("--as", dest="name", help="whose key signs; otherwise the only one there is")
     parser.add_argument("--key", type=Path, help="the key that signs, wherever it lies")
     arguments = parser.parse_args(argv)
     if not (sys.stdin.isatty() and sys.stdout.isatty()):

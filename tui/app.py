@@ -1,15 +1,15 @@
 """The terminal program: one screen over the control API.
 
 What always holds: nothing here decides anything; what the daemon knows is read again every second, and while it is not
-there the screen says so and keeps trying. Text that others wrote reaches the screen only as `tui.marks.plain` text.
+there the screen says so and keeps trying. Text that others wrote reaches the screen only as `tui.text.plain` text.
 """
 
 from __future__ import annotations
 
 import os
-import pwd
+from collections.abc import Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from rich.text import Text
 from textual import on, work
@@ -27,15 +27,17 @@ from appliance.client import (
     SubmitJob,
     find_key,
     keys_folder,
-    signed_word,
+    login_name,
+    signed_approval,
     unlock,
 )
-from tui.detail import decision_detail, job_detail, model_detail, rollout_detail
+from tui.decisions import decision_detail
 from tui.dialogs import Reading, SubmitDialog, TypedConfirmation, help_text
-from tui.marks import DIM, plain, short
 from tui.panels import Absent, CyclePanel, Detail, RecordTable, TopLine
-from tui.rows import JOB_COLUMNS, MODEL_COLUMNS, ROLLOUT_COLUMNS, job_row, model_row, rollout_row
-from tui.snapshot import Reader, Snapshot
+from tui.snapshot import SnapshotReader, StatusSnapshot
+from tui.table import Table
+from tui.tables import TABLES
+from tui.text import DIM, plain, short
 
 THEME = Theme(
     name="assay",
@@ -51,17 +53,11 @@ THEME = Theme(
     error="#d98880",
     dark=True,
 )
-PARTS = "#absent-text, #top, #cycle, #rollouts, #models, #jobs, #detail-text"
-EMPTY = {
-    "rollouts": "No rollout yet.",
-    "models": "No model yet: the first cycle makes one.",
-    "jobs": "No job yet: s submits one.",
-}
 
 
 class AssayApp(App[None]):
-    """`socket` is the daemon's; `seconds` between two looks at it. A word is signed with the key of `name`, or that at
-    `key`, otherwise with the only one that the person has."""
+    """`socket` is the daemon's; `seconds` lie between two requests. The key at `key` signs, or that of `name`, else
+    the only one that the person has."""
 
     CSS_PATH = "assay.tcss"
     TITLE = "assay"
@@ -69,29 +65,41 @@ class AssayApp(App[None]):
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012 - declared so by Textual
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "open", "details"),
-        Binding("a", "word('approve')", "approve"),
-        Binding("r", "word('reject')", "reject"),
+        Binding("a", "judge('approve')", "approve"),
+        Binding("r", "judge('reject')", "reject"),
         Binding("b", "rollback", "rollback"),
         Binding("s", "submit", "submit job"),
         Binding("question_mark", "help", "help", key_display="?"),
         Binding("q", "quit", "quit"),
     ]
 
-    class Read(Message):
+    class SnapshotRead(Message):
         """The reader has something: a snapshot, or why there is none."""
 
-        def __init__(self, found: Snapshot | ApiError) -> None:
+        def __init__(self, found: StatusSnapshot | ApiError) -> None:
             super().__init__()
             self.found = found
 
-    def __init__(self, socket: Path, *, seconds: float = 1.0, name: str | None = None, key: Path | None = None) -> None:
+    def __init__(
+        self,
+        socket: Path,
+        *,
+        seconds: float = 1.0,
+        name: str | None = None,
+        key: Path | None = None,
+        tables: Sequence[Table] = TABLES,
+    ) -> None:
         super().__init__()
+        self._tables = tables
+        self._parts = ["#absent-text", "#top", "#cycle", "#detail-text", *(f"#{table.name}" for table in tables)]
         self._signs = (key, name)
         self._socket = socket
         self._seconds = seconds
-        self._reader = Reader(socket, lambda found: self.post_message(self.Read(found)), seconds=seconds)
-        self._snapshot: Snapshot | None = None
-        self._detailed: tuple[str, str | None] = ("rollouts", None)
+        self._reader = SnapshotReader(
+            socket, lambda found: self.post_message(self.SnapshotRead(found)), tables, seconds=seconds
+        )
+        self._snapshot: StatusSnapshot | None = None
+        self._detailed: tuple[str, str | None] = (tables[0].name, None)
 
     def compose(self) -> ComposeResult:
         with ContentSwitcher(initial="absent"):
@@ -100,10 +108,9 @@ class AssayApp(App[None]):
                 yield TopLine(id="top")
                 yield CyclePanel(id="cycle")
                 with Horizontal(id="tables"):
-                    yield RecordTable(ROLLOUT_COLUMNS, "rollouts", id="rollouts")
-                    with Vertical(id="right"):
-                        yield RecordTable(MODEL_COLUMNS, "models", id="models")
-                        yield RecordTable(JOB_COLUMNS, "jobs", id="jobs")
+                    for side in ("left", "right"):
+                        with Vertical(id=side):
+                            yield from (RecordTable(table) for table in self._tables if table.side == side)
                 yield Detail(id="detail")
         yield Footer(show_command_palette=False)
 
@@ -120,8 +127,8 @@ class AssayApp(App[None]):
         self._reader.run()
 
     # what is shown
-    @on(Read)
-    def _show(self, message: Read) -> None:
+    @on(SnapshotRead)
+    def _show(self, message: SnapshotRead) -> None:
         if not self._is_whole():
             return
         switcher = self.query_one(ContentSwitcher)
@@ -136,18 +143,18 @@ class AssayApp(App[None]):
         if switcher.current != "main":
             self.refresh_bindings()
             switcher.current = "main"
-            self.query_one("#rollouts").focus()
+            self._table(self._tables[0].name).focus()
 
     def _is_whole(self) -> bool:
         """False while the screen is being taken down: what was read meanwhile has nowhere to go."""
-        return bool(self.screen_stack) and len(self.query(PARTS)) == len(PARTS.split(","))
+        return bool(self.screen_stack) and len(self.query(", ".join(self._parts))) == len(self._parts)
 
-    def _show_snapshot(self, snapshot: Snapshot) -> None:
+    def _show_snapshot(self, snapshot: StatusSnapshot) -> None:
         self.query_one(TopLine).show_status(snapshot.status)
         self.query_one(CyclePanel).show_cycle(snapshot)
-        self._table("rollouts").show_rows([rollout_row(view) for view in snapshot.rollouts])
-        self._table("models").show_rows([model_row(view) for view in snapshot.checkpoints])
-        self._table("jobs").show_rows([job_row(job) for job in snapshot.jobs])
+        for table in self._tables:
+            records = snapshot.records.get(table.name, ())
+            self._table(table.name).show_rows([table.row(record) for record in records])
         self._show_detail()
 
     def on_resize(self) -> None:
@@ -176,37 +183,27 @@ class AssayApp(App[None]):
 
     def _detail_text(self) -> Text:
         name, key = self._detailed
-        snapshot = self._snapshot
-        if snapshot is not None:
-            if name == "rollouts":
-                for rollout in snapshot.rollouts:
-                    if rollout.id == key:
-                        return rollout_detail(rollout)
-            elif name == "models":
-                for model in snapshot.checkpoints:
-                    if model.checkpoint.manifest == key:
-                        return model_detail(model, snapshot.status.canary)
-            else:
-                for job in snapshot.jobs:
-                    if job.id == key:
-                        made = {artifact.id: artifact for artifact in snapshot.artifacts}
-                        return job_detail(job, made.get(job.artifact or ""))
-        return plain(EMPTY[name], DIM)
+        table = self._table(name).table
+        if self._snapshot is not None:
+            for record in self._snapshot.records.get(name, ()):
+                if table.row(record).key == key:
+                    return table.detail(record, self._snapshot.status)
+        return plain(table.empty, DIM)
 
     def _table(self, name: str) -> RecordTable:
         return self.query_one(f"#{name}", RecordTable)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Without a daemon there is nothing to act on."""
-        return self._snapshot is not None or action not in {"open", "word", "rollback", "submit"}
+        return self._snapshot is not None or action not in {"open", "judge", "rollback", "submit"}
 
     # what a person can do
-    def action_word(self, word: str) -> None:
+    def action_judge(self, verdict: Literal["approve", "reject"]) -> None:
         """Approve or reject the candidate, on the very decision that is shown, with a signature over its digest."""
         status = self._snapshot.status if self._snapshot is not None else None
         candidate = status.aliases.get("candidate") if status is not None else None
         if status is None or candidate is None:
-            self._say("There is no candidate that waits for a word.")
+            self._say("There is no candidate that waits for a decision.")
             return
         decision = status.decision
         if decision is None or decision.candidate != candidate:
@@ -221,12 +218,9 @@ class AssayApp(App[None]):
 
         def act(passphrase: str) -> str:
             signer = unlock(key, passphrase)
-            with ApiClient(self._socket) as api:
-                if word == "approve":
-                    judged = api.approve(candidate, signed_word(decision, "approve", api.keys(), signer))
-                else:
-                    judged = api.reject(candidate, signed_word(decision, "reject", api.keys(), signer))
-            if word == "reject":
+            api = ApiClient(self._socket)
+            judged = api.judge(verdict, candidate, signed_approval(decision, verdict, api.keys(), signer))
+            if verdict == "reject":
                 return f"{short(candidate)} is rejected."
             if judged.aliases.get("canary") == candidate:
                 return f"{short(candidate)} is tried beside the champion."
@@ -236,41 +230,34 @@ class AssayApp(App[None]):
         body.append_text(
             plain(f"decision digest  {decision.digest()}\npolicy digest    {decision.policy}\n", DIM, lines=True)
         )
-        heading = f"{word.capitalize()} this candidate"
+        heading = f"{verdict.capitalize()} this candidate"
         self._ask(TypedConfirmation(heading, candidate, body, act, key=str(key.path)))
 
     def action_rollback(self) -> None:
+        """Takes the canary out of service; where there is none, the previous champion returns."""
         aliases = self._snapshot.status.aliases if self._snapshot is not None else {}
-        canary = aliases.get("canary")
+        canary, previous = aliases.get("canary"), aliases.get("previous")
         if canary is not None:
-            self._take_out(canary)
-            return
-        previous = aliases.get("previous")
-        if previous is None:
+            heading, digest = "Take the canary out of service", canary
+            effect = f"{short(canary)} is tried beside the champion, which then answers every job."
+            done = f"{short(canary)} is out of service."
+        elif previous is not None:
+            heading, digest = "Roll back to the previous champion", previous
+            effect = f"{short(aliases.get('champion'))} leaves service; the model above returns."
+            done = f"{short(previous)} is in service again."
+        else:
             self._say("There is no previous champion to go back to.")
             return
 
         def act(_passphrase: str) -> str:
-            with ApiClient(self._socket) as api:
-                api.rollback(person(), "from the terminal program")
-            return f"{short(previous)} is in service again."
+            ApiClient(self._socket).rollback(login_name(), "from the terminal program")
+            return done
 
-        body = plain(f"{short(aliases.get('champion'))} leaves service; the model above returns.")
-        self._ask(TypedConfirmation("Roll back to the previous champion", previous, body, act))
-
-    def _take_out(self, canary: str) -> None:
-        def act(_passphrase: str) -> str:
-            with ApiClient(self._socket) as api:
-                api.rollback(person(), "from the terminal program")
-            return f"{short(canary)} is out of service."
-
-        body = plain(f"{short(canary)} is tried beside the champion, which then answers every job.")
-        self._ask(TypedConfirmation("Take the canary out of service", canary, body, act))
+        self._ask(TypedConfirmation(heading, digest, plain(effect), act))
 
     def action_submit(self) -> None:
         def submit(request: SubmitJob) -> str:
-            with ApiClient(self._socket) as api:
-                return f"{api.submit(request).id} is queued."
+            return f"{ApiClient(self._socket).submit(request).id} is queued."
 
         if self._snapshot is not None:
             self._ask(SubmitDialog(submit))
@@ -279,21 +266,12 @@ class AssayApp(App[None]):
         self.push_screen(Reading("keys", help_text()))
 
     def _ask(self, dialog: TypedConfirmation | SubmitDialog) -> None:
-        def ended(said: str | None) -> None:
-            if said is not None:
-                self._say(said)
+        def ended(message: str | None) -> None:
+            if message is not None:
+                self._say(message)
                 self._reader.refresh()
 
         self.push_screen(dialog, ended)
 
     def _say(self, text: str) -> None:
         self.notify(plain(text).plain, markup=False, timeout=6)
-
-
-def person() -> str:
-    """Who speaks: the login that owns this process."""
-    user = os.getuid()
-    try:
-        return pwd.getpwuid(user).pw_name
-    except KeyError:
-        return f"uid {user}"

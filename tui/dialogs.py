@@ -1,6 +1,6 @@
-"""What asks a person before something happens: a word on the candidate, a rollback, a job; and two to read.
+"""What asks a person before something happens: a decision about the candidate, a rollback, a job; and two to read.
 
-A word that puts a model into service is typed: the first eight digits of the digest that is shown, and then the
+What puts a model into service is typed: the first eight digits of the digest that is shown, and then the
 passphrase of the key that signs it. What the daemon then refuses is shown here, with its hint, and the dialog stays
 open. A passphrase is never shown, and is forgotten when the key was opened.
 """
@@ -19,9 +19,9 @@ from textual.containers import Vertical, VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Input
 
-from appliance.client import ApiError, KeyFileError, PredicateSpec, Refused, SubmitJob
-from tui.marks import BAD, DIM, STRONG, plain
-from tui.panels import Shown
+from appliance.client import ApiError, KeyFileError, PredicateSpec, StatementRefused, SubmitJob
+from tui.panels import PlainText
+from tui.text import BAD, DIM, STRONG, plain
 
 DIGITS = 8
 KEYS = (
@@ -49,17 +49,17 @@ class Dialog(ModalScreen[str | None]):
         text.append_text(plain(message, BAD, lines=True))
         if hint:
             text.append_text(plain(f"\n{hint}", lines=True))
-        self.query_one("#dialog-error", Shown).show(text)
+        self.query_one("#dialog-error", PlainText).show(text)
 
     @work(thread=True, exclusive=True)
     def attempt(self, act: Callable[[], str]) -> None:
         """Does it outside the screen's own thread; `act` returns the sentence to end with."""
         try:
-            said = act()
-        except (ApiError, KeyFileError, Refused) as error:
+            message = act()
+        except (ApiError, KeyFileError, StatementRefused) as error:
             self.app.call_from_thread(self.complain, str(error), error.hint)
         else:
-            self.app.call_from_thread(self.dismiss, said)
+            self.app.call_from_thread(self.dismiss, message)
 
 
 class TypedConfirmation(Dialog):
@@ -79,15 +79,15 @@ class TypedConfirmation(Dialog):
             heading = Text(f"{self._heading}\n", STRONG)
             heading.append(f"{self._digest[:DIGITS]}", STRONG)
             heading.append(self._digest[DIGITS:], DIM)
-            yield Shown.of(heading)
+            yield PlainText.of(heading)
             with VerticalScroll(id="dialog-body"):
-                yield Shown.of(self._body)
-            yield Shown(f"Type {self._digest[:DIGITS]} and press enter; escape leaves everything as it is.")
+                yield PlainText.of(self._body)
+            yield PlainText(f"Type {self._digest[:DIGITS]} and press enter; escape leaves everything as it is.")
             yield Input(id="dialog-typed", max_length=64)
             if self._key:
-                yield Shown.of(plain(f"Passphrase of {self._key}, which signs it"))
+                yield PlainText.of(plain(f"Passphrase of {self._key}, which signs it"))
                 yield Input(id="dialog-secret", password=True, max_length=1000)
-            yield Shown(id="dialog-error")
+            yield PlainText(id="dialog-error")
 
     def on_mount(self) -> None:
         self.query_one("#dialog-typed", Input).focus()
@@ -117,13 +117,13 @@ class SubmitDialog(Dialog):
 
     def compose(self) -> ComposeResult:
         with Vertical(id="dialog"):
-            yield Shown.of(Text("Submit a job", STRONG))
-            yield Shown("Question")
+            yield PlainText.of(Text("Submit a job", STRONG))
+            yield PlainText("Question")
             yield Input(placeholder="find x with 7x+3=45", id="question", max_length=20_000)
-            yield Shown("Check: what must be true of x, the answer")
+            yield PlainText("Check: what must be true of x, the answer")
             yield Input(placeholder="7*x+3 == 45", id="check", max_length=2_000)
-            yield Shown.of(Text("Other checks: assay submit --help.  Enter submits, escape leaves.", DIM))
-            yield Shown(id="dialog-error")
+            yield PlainText.of(Text("Other checks: assay submit --help.  Enter submits, escape leaves.", DIM))
+            yield PlainText(id="dialog-error")
 
     def on_mount(self) -> None:
         self.query_one("#question", Input).focus()
@@ -165,7 +165,7 @@ class Reading(Dialog):
         with VerticalScroll(id="reading") as pane:
             pane.border_title = self._heading
             pane.border_subtitle = "escape: back"
-            yield Shown.of(self._text)
+            yield PlainText.of(self._text)
 
     def on_mount(self) -> None:
         self.query_one("#reading").focus()

@@ -12,13 +12,13 @@ from textual.containers import Vertical, VerticalScroll
 from textual.widgets import DataTable, Static
 
 from appliance.client import ApiError, DaemonNotRunning, Status
-from tui.marks import BAD, CARE, DIM, STRONG, clock, plain, short
 from tui.progress import cycle_text
-from tui.rows import Row
-from tui.snapshot import Snapshot
+from tui.snapshot import StatusSnapshot
+from tui.table import Row, Table
+from tui.text import BAD, CARE, DIM, STRONG, clock, plain, short
 
 
-class Shown(Static):
+class PlainText(Static):
     """Text without markup, drawn again only when it changed."""
 
     def __init__(self, text: str = "", *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
@@ -37,8 +37,8 @@ class Shown(Static):
             self.update(text)
 
 
-class TopLine(Shown):
-    """What is in service, what waits for a word, what the daemon does."""
+class TopLine(PlainText):
+    """What is in service, what waits for a decision, what the daemon does."""
 
     def show_status(self, status: Status) -> None:
         text = Text()
@@ -71,22 +71,22 @@ def _doing(status: Status) -> Text:
     return plain("idle", DIM)
 
 
-class CyclePanel(Shown):
-    def show_cycle(self, snapshot: Snapshot) -> None:
+class CyclePanel(PlainText):
+    def show_cycle(self, snapshot: StatusSnapshot) -> None:
         self.show(cycle_text(snapshot, max(40, self.content_size.width)))
 
 
 class RecordTable(DataTable[Text]):
     """Rows with keys: when they change, the cursor stays on its record."""
 
-    def __init__(self, columns: Sequence[tuple[str, int]], title: str, *, id: str) -> None:  # noqa: A002
-        super().__init__(id=id, cursor_type="row", cell_padding=1, show_cursor=True)
-        self._names = tuple(columns)
+    def __init__(self, table: Table) -> None:
+        super().__init__(id=table.name, cursor_type="row", cell_padding=1, show_cursor=True)
+        self.table = table
         self._shown: tuple[Row, ...] = ()
-        self.border_title = title
+        self.border_title = table.name
 
     def on_mount(self) -> None:
-        for name, width in self._names:
+        for name, width in self.table.columns:
             self.add_column(Text(name, DIM), key=name, width=width)
 
     @property
@@ -112,11 +112,11 @@ class Detail(VerticalScroll):
     """The record under the cursor, whole."""
 
     def compose(self) -> ComposeResult:
-        yield Shown(id="detail-text")
+        yield PlainText(id="detail-text")
 
     def show_detail(self, text: Text, *, moved: bool) -> None:
         """`moved`: it is another record now, so reading begins at its top."""
-        self.query_one("#detail-text", Shown).show(text)
+        self.query_one("#detail-text", PlainText).show(text)
         if moved:
             self.scroll_home(animate=False)
 
@@ -125,7 +125,7 @@ class Absent(Vertical):
     """The page that is there while the daemon is not."""
 
     def compose(self) -> ComposeResult:
-        yield Shown("Asking the daemon …", id="absent-text")
+        yield PlainText("Asking the daemon …", id="absent-text")
 
     def show_error(self, error: ApiError, socket: Path, retry_seconds: float) -> None:
         text = Text()
@@ -139,4 +139,4 @@ class Absent(Vertical):
             text.append("The daemon does not answer.\n\n", STRONG)
             text.append_text(plain(f"{error}\n\n{error.hint}\n", lines=True))
         text.append(f"\nTrying again every {retry_seconds:g} s. q quits.", DIM)
-        self.query_one("#absent-text", Shown).show(text)
+        self.query_one("#absent-text", PlainText).show(text)

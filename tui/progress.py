@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from appliance.client import Cycle, CycleState, Event
-from tui.marks import BAD, DIM, GOOD, STRONG, percent, plain, sparkline
-from tui.snapshot import Snapshot
+from tui.snapshot import StatusSnapshot
+from tui.text import BAD, DIM, GOOD, STRONG, percent, plain, sparkline
 
 PHASES = ("prepare", "warm_start", "training", "evaluation", "decision")
 NONE_YET = "No cycle yet: `assay cycle start` begins one, or the schedule does."
 
 
-def cycle_text(snapshot: Snapshot, width: int) -> Text:
+def cycle_text(snapshot: StatusSnapshot, width: int) -> Text:
     """At most three lines, each at most `width` cells wide."""
     cycle = snapshot.status.cycle
     if cycle is None:
@@ -77,12 +77,12 @@ def _spent(cycle: Cycle, width: int) -> Text:
     return plain(f"done in {_minutes(sum(cycle.seconds.values()))}: {spent}", DIM, limit=width)
 
 
-def _figures(snapshot: Snapshot, events: Sequence[Event], width: int) -> Text:
+def _figures(snapshot: StatusSnapshot, events: Sequence[Event], width: int) -> Text:
     """Success and tool errors of the newest training step, speed, and success over the steps so far."""
     figures = snapshot.status.step_metrics
     if not figures:
-        said = [event.figures["success"] for event in events if "success" in event.figures]
-        return plain(f"success {percent(said[-1])} on held-out tasks" if said else "", limit=width)
+        shares = [event.figures["success"] for event in events if "success" in event.figures]
+        return plain(f"success {percent(shares[-1])} on held-out tasks" if shares else "", limit=width)
     parts = []
     if "success" in figures:
         parts.append(f"success {percent(figures['success'])}")

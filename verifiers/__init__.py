@@ -14,51 +14,41 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from verifiers.checker import Checker
-    from verifiers.errors import SpecError
-    from verifiers.spec import (
-        SPEC,
-        AnswerSpec,
-        ChecklistSpec,
-        ExactSpec,
-        ExpressionSpec,
-        IntegerSpec,
-        LeanSpec,
-        PredicateSpec,
-        ProgramSpec,
-        SmtSpec,
-        Spec,
-    )
-    from verifiers.verdict import Ground, Outcome, Verdict
+    from verifiers.answers.spec import AnswerSpec as AnswerSpec
+    from verifiers.checker import Checker as Checker
+    from verifiers.checklists.spec import ChecklistSpec as ChecklistSpec
+    from verifiers.contract.errors import SpecError as SpecError
+    from verifiers.contract.verdict import Ground as Ground
+    from verifiers.contract.verdict import Outcome as Outcome
+    from verifiers.contract.verdict import Verdict as Verdict
+    from verifiers.exact.spec import ExactSpec as ExactSpec
+    from verifiers.lean.spec import LeanSpec as LeanSpec
+    from verifiers.predicate.spec import PredicateSpec as PredicateSpec
+    from verifiers.programs.spec import ProgramSpec as ProgramSpec
+    from verifiers.registry.spec import SPEC as SPEC
+    from verifiers.registry.spec import Spec as Spec
+    from verifiers.smt.spec import SmtSpec as SmtSpec
 
-__all__ = [
-    "SPEC",
-    "AnswerSpec",
-    "Checker",
-    "ChecklistSpec",
-    "ExactSpec",
-    "ExpressionSpec",
-    "Ground",
-    "IntegerSpec",
-    "LeanSpec",
-    "Outcome",
-    "PredicateSpec",
-    "ProgramSpec",
-    "SmtSpec",
-    "Spec",
-    "SpecError",
-    "Verdict",
-]
-_ELSEWHERE = {
-    "Checker": "verifiers.checker",
-    "Ground": "verifiers.verdict",
-    "Outcome": "verifiers.verdict",
-    "SpecError": "verifiers.errors",
-    "Verdict": "verifiers.verdict",
+_HOMES = {
+    "SPEC": "registry.spec",
+    "AnswerSpec": "answers.spec",
+    "Checker": "checker",
+    "ChecklistSpec": "checklists.spec",
+    "ExactSpec": "exact.spec",
+    "Ground": "contract.verdict",
+    "LeanSpec": "lean.spec",
+    "Outcome": "contract.verdict",
+    "PredicateSpec": "predicate.spec",
+    "ProgramSpec": "programs.spec",
+    "SmtSpec": "smt.spec",
+    "Spec": "registry.spec",
+    "SpecError": "contract.errors",
+    "Verdict": "contract.verdict",
 }
+__all__ = list(_HOMES)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
+    if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(_ELSEWHERE.get(name, "verifiers.spec")), name)
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -10,26 +10,27 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from datetime import datetime
 from typing import Protocol
 
-from verifiers.answers.reading import clipped
-from verifiers.selftest_cases import Question, Trial, trials, version_of, without_canaries
-from verifiers.selftest_report import Entry, NotRun, SelfTest
-from verifiers.spec import SPEC, Spec
-from verifiers.verdict import Outcome, Verdict
+from verifiers.contract.text import clip, escaped
+from verifiers.contract.verdict import Outcome, Verdict
+from verifiers.registry import identity
+from verifiers.registry.spec import Spec
+from verifiers.selftest_cases import SelfTestTrial, TaskQuestion, trials, without_canaries
+from verifiers.selftest_report import NotRun, SelfTest, SelfTestEntry
 
-__all__ = ["Question", "SelfTest", "run_selftest", "selftest_digest"]
+__all__ = ["SelfTest", "TaskQuestion", "run_selftest", "selftest_digest"]
 
 MAX_REASON = 500
 
 Clock = Callable[[], float]
-Progress = Callable[[int, int, Entry | NotRun], None]
+Progress = Callable[[int, int, SelfTestEntry | NotRun], None]
 """How many are done, of how many, and the one that came last; on the thread that runs the self-test."""
 
 
-class Checks(Protocol):
+class SingleChecker(Protocol):
     """What is tested: the door through which everybody else goes, too (`verifiers.checker.Checker`)."""
 
     def check(self, spec: Spec, submission: str) -> Verdict:
@@ -38,8 +39,8 @@ class Checks(Protocol):
 
 
 def run_selftest(
-    checker: Checks,
-    questions: Iterable[Question] = (),
+    checker: SingleChecker,
+    questions: Iterable[TaskQuestion] = (),
     *,
     made_at: datetime,
     jobs: int = 1,
@@ -70,54 +71,43 @@ def run_selftest(
     return _report(everything, chosen, found, left_out, made_at, clock() - started)
 
 
-def selftest_digest(questions: Iterable[Question] = ()) -> str:
+def selftest_digest(questions: Iterable[TaskQuestion] = ()) -> str:
     """The digest that a self-test of what is installed now would have."""
     return _digest(trials(questions))
 
 
-def _digest(everything: Sequence[Trial]) -> str:
+def _digest(everything: Sequence[SelfTestTrial]) -> str:
     content = [
-        [
-            trial.verifier,
-            trial.name,
-            trial.sort,
-            trial.suspected,
-            SPEC.dump_python(trial.spec, mode="json"),
-            trial.submission,
-        ]
-        for trial in everything
+        [one.verifier, one.name, one.sort, one.suspected, one.spec.model_dump(mode="json"), one.submission]
+        for one in everything
     ]
     text = json.dumps([_versions(everything), content], sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _versions(everything: Sequence[Trial]) -> dict[str, str]:
+def _versions(everything: Sequence[SelfTestTrial]) -> dict[str, str]:
     firsts = {trial.verifier: trial.spec for trial in reversed(everything)}
-    return {verifier: version_of(spec) for verifier, spec in sorted(firsts.items())}
+    return {verifier: identity(spec)[1] for verifier, spec in sorted(firsts.items())}
 
 
 def _run_all(
-    checker: Checks, chosen: Sequence[Trial], jobs: int, progress: Progress | None
-) -> list[tuple[Entry | NotRun, Verdict | None]]:
-    found: dict[int, tuple[Entry | NotRun, Verdict | None]] = {}
+    checker: SingleChecker, chosen: Sequence[SelfTestTrial], jobs: int, progress: Progress | None
+) -> list[tuple[SelfTestEntry | NotRun, Verdict | None]]:
     with ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="selftest") as pool:
-        waiting: dict[Future[tuple[Entry | NotRun, Verdict | None]], int] = {}
+        futures = [pool.submit(_run, checker, trial) for trial in chosen]
         try:
-            for place, trial in enumerate(chosen):
-                waiting[pool.submit(_run, checker, trial)] = place
-            while waiting:
-                for future in wait(waiting, return_when=FIRST_COMPLETED).done:
-                    found[waiting.pop(future)] = result = future.result()
-                    if progress is not None:
-                        progress(len(found), len(chosen), result[0])
+            for done, future in enumerate(as_completed(futures), 1):
+                result = future.result()
+                if progress is not None:
+                    progress(done, len(chosen), result[0])
         except BaseException:
             # Whoever stops it does not wait for hundreds of cases.
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-    return [found[place] for place in range(len(chosen))]
+    return [future.result() for future in futures]
 
 
-def _run(checker: Checks, trial: Trial) -> tuple[Entry | NotRun, Verdict | None]:
+def _run(checker: SingleChecker, trial: SelfTestTrial) -> tuple[SelfTestEntry | NotRun, Verdict | None]:
     try:
         verdict = checker.check(trial.spec, trial.submission)
     except Exception as error:  # noqa: BLE001 - whatever broke, the case was not run, and the report says so
@@ -126,7 +116,7 @@ def _run(checker: Checks, trial: Trial) -> tuple[Entry | NotRun, Verdict | None]
         return _not_run(trial, verdict.reason), verdict
     suspected = verdict.outcome is Outcome.HACK_SUSPECTED
     right = verdict.passed if trial.sort == "control" else not verdict.passed and (suspected or not trial.suspected)
-    entry = Entry(
+    entry = SelfTestEntry(
         name=trial.name,
         verifier=trial.verifier,
         sort=trial.sort,
@@ -141,30 +131,29 @@ def _run(checker: Checks, trial: Trial) -> tuple[Entry | NotRun, Verdict | None]
     return entry, verdict
 
 
-def _not_run(trial: Trial, reason: str) -> NotRun:
+def _not_run(trial: SelfTestTrial, reason: str) -> NotRun:
     return NotRun(name=trial.name, verifier=trial.verifier, sort=trial.sort, reason=_short(reason))
 
 
 def _short(reason: str) -> str:
-    return reason[:MAX_REASON] if reason.isprintable() else clipped(reason)
+    return clip(reason, MAX_REASON) if reason.isprintable() else escaped(reason)
 
 
 def _report(
-    everything: Sequence[Trial],
-    chosen: Sequence[Trial],
-    found: Sequence[tuple[Entry | NotRun, Verdict | None]],
+    everything: Sequence[SelfTestTrial],
+    chosen: Sequence[SelfTestTrial],
+    found: Sequence[tuple[SelfTestEntry | NotRun, Verdict | None]],
     left_out: Sequence[NotRun],
     made_at: datetime,
     seconds: float,
 ) -> SelfTest:
-    entries = [entry for entry, _ in found if isinstance(entry, Entry)]
+    entries = [entry for entry, _ in found if isinstance(entry, SelfTestEntry)]
     not_run = [entry for entry, _ in found if isinstance(entry, NotRun)]
     verdicts = [verdict for _, verdict in found if verdict is not None]
     attacks = [entry for entry in entries if entry.sort != "control"]
     controls = [entry for entry in entries if entry.sort == "control"]
-    had_to_be = [
-        entry for trial, (entry, _) in zip(chosen, found, strict=True) if trial.suspected and isinstance(entry, Entry)
-    ]
+    expected = {(trial.verifier, trial.name) for trial in chosen if trial.suspected}
+    had_to_be = [entry for entry in entries if (entry.verifier, entry.name) in expected]
     suspected = sum(entry.outcome is Outcome.HACK_SUSPECTED for entry in had_to_be)
     accepted = sum(entry.outcome is Outcome.PASS for entry in attacks)
     rejected = sum(entry.outcome is not Outcome.PASS for entry in controls)

@@ -11,16 +11,13 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from verifiers.verdict import Ground, Outcome
-
-
-class Data(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+from verifiers.contract.spec_data import SpecData
+from verifiers.contract.verdict import Ground, Outcome
 
 
-class Entry(Data):
+class SelfTestEntry(SpecData):
     """One case that got a verdict."""
 
     name: str
@@ -37,7 +34,7 @@ class Entry(Data):
     why: str = ""
 
 
-class NotRun(Data):
+class NotRun(SpecData):
     """One case without a verdict, and why."""
 
     name: str
@@ -46,7 +43,7 @@ class NotRun(Data):
     reason: str
 
 
-class SelfTest(Data):
+class SelfTest(SpecData):
     attacks: int = Field(ge=0)
     """That got a verdict, agents included."""
     accepted: int = Field(ge=0)
@@ -71,11 +68,11 @@ class SelfTest(Data):
     """What submissions were held in."""
     made_at: datetime
     seconds: float
-    entries: tuple[Entry, ...]
+    entries: tuple[SelfTestEntry, ...]
     not_run: tuple[NotRun, ...]
 
     @property
-    def wrong(self) -> tuple[Entry, ...]:
+    def wrong(self) -> tuple[SelfTestEntry, ...]:
         return tuple(entry for entry in self.entries if not entry.right)
 
     @property
@@ -88,8 +85,3 @@ class SelfTest(Data):
         ran = {entry.verifier for entry in self.entries}
         faulty = {entry.verifier for entry in self.wrong}
         return set(verifiers) <= ran and not set(verifiers) & ({*self.gaps} | faulty)
-
-    def is_fresh(self, digest: str, now: datetime, most_seconds: float) -> bool:
-        """Whether it is about what is in use (`selftest_digest`), and not older than that, nor from the future."""
-        age = (now - self.made_at).total_seconds()
-        return self.digest == digest and 0 <= age <= most_seconds

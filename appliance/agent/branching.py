@@ -1,19 +1,18 @@
-"""Where an attempt at a job branches, and how its branches are told apart. Pure.
+"""Says where an attempt at a job branches, and how its branches are told apart. Pure.
 
-An attempt goes on in several ways from the state before a call that failed: conversation and names as they were, other
-random numbers. What always holds. It does so once, at the first failure after a call that worked: a failure before that
-leaves nothing that another attempt would not have. Branches do not branch again, so there are never more than `each`
-for one attempt and `in_all` together. A branch knows its attempt's past and nothing of its later course, nor of any
-other attempt.
+An attempt branches from the state before a call that failed: conversation and names as they were, other random numbers.
+What always holds. It does so once, at the first failure after a call that worked: a failure before that leaves nothing
+that another attempt would not have. Branches do not branch again, so there are never more than `each` for one attempt
+and `in_all` together. A branch knows its attempt's past and nothing of its later course, nor of any other attempt.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from appliance.records import Message, ToolStatus
+from appliance.records.rollouts import Message, ToolStatus
+from curriculum.seeds import derive
 
 
 @dataclass(frozen=True)
@@ -24,17 +23,17 @@ class Branching:
     """Branches of all attempts of one batch together."""
 
     def left(self, made: int) -> int:
-        """How many the next failure gives, when so many have been made in all."""
+        """Counts those that the next failure gives, when so many have been made in all."""
         return max(0, min(self.each, self.in_all - made))
 
 
 def has_come_some_way(nodes: Sequence[Message]) -> bool:
-    """Whether a call has worked: only then is there something that a branch keeps."""
+    """Says whether a call has worked: only then is there something that a branch keeps."""
     return any(node.call is not None and node.call.status is ToolStatus.OK for node in nodes)
 
 
 def branch_id(attempt: str, number: int) -> str:
-    """Of the branch with that number, from 1.
+    """Names the branch with that number, from 1.
 
     >>> branch_id("job-1.3", 1)
     'job-1.3+1'
@@ -44,5 +43,4 @@ def branch_id(attempt: str, number: int) -> str:
 
 def branch_seed(seed: int, number: int) -> int:
     """63 bits; other ones for each branch."""
-    digest = hashlib.sha256(f"{seed}\x1fbranch\x1f{number}".encode()).digest()
-    return int.from_bytes(digest[:8], "big") >> 1
+    return derive(seed, "branch", number)

@@ -1,4 +1,4 @@
-"""From rollouts to verdicts: what needs no verifier is decided here, the rest is asked in one batch.
+"""Gives rollouts their verdicts: what needs no verifier is decided here, the rest is asked in one batch.
 
 An infrastructure failure stays one: it never becomes a reward. A policy model that ran out of tokens or turns, or gave
 no answer or several, did fail.
@@ -9,29 +9,30 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from appliance.records import Ended, Judged, Rollout
-from curriculum.task import Task
+from appliance.records.rollouts import Rollout, RolloutEnd
+from appliance.records.training import Judged
+from curriculum.contract.task import Task
 from runtime.errors import InfrastructureError
-from verifiers.spec import Spec
-from verifiers.verdict import Outcome, Verdict
+from verifiers.contract.verdict import Outcome, SpecProblem, Verdict
+from verifiers.registry.spec import Spec
 
 VERIFIER = "agent"
 VERSION = "1"
 
 
-class Checks(Protocol):
-    def check_many(self, pairs: Sequence[tuple[Spec, str]]) -> list[Verdict]: ...
+class BatchChecker(Protocol):
+    def check_many(self, pairs: Sequence[tuple[Spec, str]]) -> list[Verdict | SpecProblem]: ...
 
 
-def judge(rollouts: Sequence[Rollout], tasks: Mapping[str, Task], checker: Checks) -> list[Judged]:
+def judge(rollouts: Sequence[Rollout], tasks: Mapping[str, Task], checker: BatchChecker) -> list[Judged]:
     """One verdict for each rollout, in order. `tasks` is by task id."""
     decided = [without_verifier(rollout) for rollout in rollouts]
     open_ = [i for i, verdict in enumerate(decided) if verdict is None]
     pairs = [(tasks[rollouts[i].task].spec, rollouts[i].answer or "") for i in open_]
-    for i, verdict in zip(open_, checker.check_many(pairs) if pairs else [], strict=True):
-        decided[i] = verdict
+    for i, found in zip(open_, checker.check_many(pairs) if pairs else [], strict=True):
+        decided[i] = found if isinstance(found, Verdict) else found.as_verdict(VERIFIER, VERSION)
     return [
-        Judged(rollout=rollout, verdict=verdict, family=tasks[rollout.task].family)
+        Judged(rollout=rollout, verdict=verdict, family=tasks[rollout.task].taskset)
         for rollout, verdict in zip(rollouts, decided, strict=True)
         if verdict is not None
     ]
@@ -53,11 +54,11 @@ def require_sound(judged: Sequence[Judged], cause: str) -> None:
 
 def without_verifier(rollout: Rollout) -> Verdict | None:
     """The verdict of a rollout that holds nothing to verify; None when there is an answer to look at."""
-    if rollout.ended is Ended.INFRA_ERROR:
+    if rollout.ended is RolloutEnd.INFRA_ERROR:
         return _verdict(Outcome.INFRA_ERROR, "the sandbox failed on its own account")
-    if rollout.ended is Ended.TOKENS:
+    if rollout.ended is RolloutEnd.TOKENS:
         return _verdict(Outcome.FAIL, f"ran out of tokens after {rollout.tokens}")
-    if rollout.ended is Ended.TURNS:
+    if rollout.ended is RolloutEnd.TURNS:
         return _verdict(Outcome.FAIL, f"asked for more than the {len(rollout.calls)} tool calls allowed")
     if rollout.answer is None:
         return _verdict(Outcome.FAIL, f"{rollout.answers} final answers where exactly one is asked for")

@@ -1,4 +1,4 @@
-"""A rollout as people read it: the message graph decoded, with each call and how it ended.
+"""Writes a rollout as people read it: the message graph decoded, with each call and how it ended.
 
 The texts are the policy model's and the guest's: data to be escaped wherever they are shown.
 """
@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from appliance.agent.dialect import Codec
-from appliance.records import Rollout
+from appliance.records.rollouts import Rollout
+from appliance.rendering.renderer import Renderer
 
 
-def transcript(rollout: Rollout, codec: Codec) -> list[dict[str, Any]]:
+def transcript(rollout: Rollout, renderer: Renderer) -> list[dict[str, Any]]:
     """One entry a node: parent, role, text, and for tool nodes the call with its status. JSON only."""
     return [
         {
             "parent": node.parent,
             "role": node.role.value,
-            "text": codec.text(node.ids),
+            "text": renderer.text(node.ids),
             "sampled": node.sampled,
             **({"call": node.call.model_dump(mode="json")} if node.call else {}),
         }

@@ -21,14 +21,27 @@ from typing import Protocol
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from pydantic import JsonValue
 
-from appliance.audit.errors import AuditBroken, AuditError
+from appliance.durable_file import sync_folder
 from policies import audit
-from policies.audit import START, Entry, Found, Head
+from policies.audit import START, AuditEntry, Head
+from runtime.errors import HintedError
 
 REPAIR = (
     "`assay audit verify` says what is wrong; put back a copy of the data folder from before, or begin a new log with "
     "`assay audit renew`, which keeps this one and forgets whose keys are known"
 )
+
+
+class AuditError(HintedError):
+    """The audit log cannot be used, or an entry not be logged: what was to be logged must then not happen."""
+
+
+class AuditBroken(AuditError):
+    """It does not hold: somebody changed it. `number` is the first bad entry."""
+
+    def __init__(self, message: str, number: int, *, hint: str) -> None:
+        super().__init__(message, hint=hint)
+        self.number = number
 
 
 class Heads(Protocol):
@@ -38,7 +51,6 @@ class Heads(Protocol):
 
     def put_audit_head(self, line: bytes | None) -> None:
         """On disk when it returns; None for a log without an entry."""
-        ...
 
 
 def log_file(data: Path) -> Path:
@@ -70,7 +82,7 @@ class AuditLog:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
             self._file = os.open(path, flags, 0o600)
-            _sync_folder(path.parent)
+            sync_folder(path.parent)
         except OSError as error:
             raise _failed(path, error) from error
         try:
@@ -86,7 +98,7 @@ class AuditLog:
                 os.close(self._file)
                 self._file = -1
 
-    def append(self, kind: str, **what: JsonValue) -> Entry:
+    def append(self, kind: str, **what: JsonValue) -> AuditEntry:
         """Puts an entry on record, under its kind (`decision`, `key.admitted`). Raises AuditError, or what the ledger
         raises; nothing is then on record, and nothing must happen."""
         return self.append_with(self._heads.put_audit_head, self._heads.put_audit_head, kind, **what)
@@ -97,12 +109,12 @@ class AuditLog:
         take_back: Callable[[bytes | None], None],
         kind: str,
         **what: JsonValue,
-    ) -> Entry:
-        """As `append`, for what happens together with its entry: `put` writes the newest line and what it says in one
+    ) -> AuditEntry:
+        """Appends what happens together with its entry: `put` writes the newest line and what it says in one
         transaction, so that a kill leaves both or neither. `take_back` undoes both; its line is the one before."""
         with self._lock:
             self._require_usable()
-            entry = Entry(number=self._number, previous=self._previous, at=self._now(), kind=kind, what=what)
+            entry = AuditEntry(number=self._number, previous=self._previous, at=self._now(), kind=kind, what=what)
             line = audit.write(entry, self._key)
             before = self._heads.audit_head()
             put(line)
@@ -114,28 +126,13 @@ class AuditLog:
             self._count(entry, line)
             return entry
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[AuditEntry]:
         """Every entry from the first on."""
         try:
             for line in lines_of(self.path):
                 yield audit.read(line)
         except OSError as error:
             raise _failed(self.path, error) from error
-
-    def export(self) -> Iterator[bytes]:
-        """The lines as they are now, and the signed line that ends them."""
-        with self._lock:
-            self._require_usable()
-            lines = list(lines_of(self.path))
-            return audit.export(lines, self._key, self._now())
-
-    def check(self) -> Found:
-        """Reads everything again, each signature too."""
-        with self._lock:
-            self._require_usable()
-            head = self._heads.audit_head()
-            known = [Head.of(head)] if head is not None else []
-            return audit.check(lines_of(self.path), self._key.public_key(), known=known)
 
     @property
     def head(self) -> Head | None:
@@ -206,7 +203,7 @@ class AuditLog:
         except Exception as second:  # noqa: BLE001 - whatever it is, this log is not sure of itself any more
             self._unsure = f"{error.strerror}, and then {second}"
 
-    def _count(self, entry: Entry, line: bytes) -> None:
+    def _count(self, entry: AuditEntry, line: bytes) -> None:
         self._number, self._previous = entry.number + 1, audit.digest_of(line)
         self._bytes += len(line)
         self.latest = max(self.latest, entry.at)
@@ -221,7 +218,7 @@ class AuditLog:
             )
 
 
-def _completed(content: list[bytes], newest: bytes, head: Entry) -> tuple[list[bytes], bytes]:
+def _completed(content: list[bytes], newest: bytes, head: AuditEntry) -> tuple[list[bytes], bytes]:
     """The lines, with the end that a kill left out, and that end; as they are where it was something else."""
     torn = content[-1] if content and not content[-1].endswith(b"\n") else b""
     whole = content[:-1] if torn else content
@@ -236,11 +233,3 @@ def _failed(path: Path, error: OSError) -> AuditError:
         f"the audit log {path} cannot be used: {error.strerror}",
         hint="free some space, or make it writable for the daemon's user: what cannot be logged does not happen",
     )
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -18,8 +18,8 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from appliance.audit.errors import AuditError
-from appliance.private_file import write_private
+from appliance.audit.log import AuditError
+from appliance.durable_file import write_private
 from policies.envelopes import PublicKey
 
 Machine = Literal["daemon", "trainer"]
@@ -31,7 +31,7 @@ def key_file(data: Path, machine: Machine) -> Path:
 
 
 def public_file(data: Path, machine: Machine) -> Path:
-    """For people, and for whoever checks an export elsewhere: `ssh-ed25519 AAAA... daemon`."""
+    """Names the file for people, and for whoever checks an export elsewhere: `ssh-ed25519 AAAA... daemon`."""
     return data / "keys" / f"{machine}.pub"
 
 
@@ -60,19 +60,15 @@ def load_or_make(data: Path, machine: Machine) -> Ed25519PrivateKey:
             key = Ed25519PrivateKey.generate()
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             write_private(path, key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
-        _tell_public(public_file(data, machine), f"{PublicKey.of(key.public_key()).line} {machine}\n")
+        public, line = public_file(data, machine), f"{PublicKey.of(key.public_key()).line} {machine}\n"
+        if not public.exists() or public.read_text(errors="replace") != line:  # a kill may have come between the two
+            public.write_text(line)
     except OSError as error:
         subject = error.filename or path
         raise AuditError(
             f"{subject} cannot be written: {error.strerror}", hint="see to the disk and its rights"
         ) from error
     return key
-
-
-def _tell_public(path: Path, line: str) -> None:
-    """Also where a kill came between the two files."""
-    if not path.exists() or path.read_text(errors="replace") != line:
-        path.write_text(line)
 
 
 _BACK = "put back a copy of it; without it the audit log cannot go on: `assay audit renew` begins a new one"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
@@ -9,6 +10,7 @@ from typing import Annotated
 import typer
 
 from appliance.cli.options import Data, Json, Limit, settings_of
+from appliance.cli.show import show_fields, show_json, show_line, show_records
 
 app = typer.Typer(help="The audit log: what was decided, by whom, in which order.", no_args_is_help=True)
 
@@ -17,16 +19,13 @@ app = typer.Typer(help="The audit log: what was decided, by whom, in which order
 def ls(context: typer.Context, limit: Limit = 20, data: Data = None, as_json: Json = False) -> None:
     """The newest entries, newest first."""
     from appliance.cli.audit_read import entries_of
-    from appliance.cli.show import show_json, show_table
 
-    entries = entries_of(settings_of(context, data).data, limit)
-    if as_json:
-        show_json(entries)
-        return
-    show_table(
-        ("number", "at", "kind", "what"),
-        [(entry.number, entry.at[:19], entry.kind, _told(entry.what)) for entry in entries],
+    show_records(
+        entries_of(settings_of(context, data).data, limit),
+        ("number", "time", "event", "details"),
+        lambda entry: (entry.number, entry.at[:19], entry.kind, _details(entry.what)),
         empty="the log is empty",
+        as_json=as_json,
     )
 
 
@@ -47,7 +46,6 @@ def verify(
 ) -> None:
     """Find any change, deletion, insertion, reordering or cut end, and name the first bad entry (exit code 1)."""
     from appliance.cli.audit_read import verified
-    from appliance.cli.show import show_fields, show_json, show_line
 
     checked = verified(settings_of(context, data).data, file, key, known or [])
     found = checked.found
@@ -61,7 +59,7 @@ def verify(
                 "problem": found.problem,
                 "clock_back": found.back,
                 "key": checked.fingerprint,
-                "notes": list(checked.notes),
+                "notes": checked.notes,
             }
         )
     else:
@@ -85,7 +83,6 @@ def export(
 ) -> None:
     """Write the whole log with a signed end, for somebody who checks it elsewhere."""
     from appliance.cli.audit_read import write_export
-    from appliance.cli.show import show_line
 
     head = write_export(settings_of(context, data).data, file)
     show_line(f"{head.number + 1} entries, head {head}")
@@ -99,16 +96,13 @@ def renew(
 ) -> None:
     """Begin a new log beside one that is damaged. Nobody's key is known then; the daemon must not run."""
     from appliance.cli.audit_read import begin_anew
-    from appliance.cli.show import show_line
 
     kept = begin_anew(settings_of(context, data).data, reason)
     show_line(f"a new log is begun; the old one is {kept}" if kept else "a new log is begun; there was none")
     show_line("nobody's key is known any more: `assay key admit` makes yours known again, on first use")
 
 
-def _told(what: Mapping[str, object]) -> str:
-    import json
-
+def _details(what: Mapping[str, object]) -> str:
     short = {
         name: value for name, value in what.items() if name not in ("content", "envelope", "statement", "decision")
     }

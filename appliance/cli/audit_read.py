@@ -8,37 +8,35 @@ import time
 from collections import deque
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from appliance import __version__
-from appliance.audit.errors import AuditError
-from appliance.audit.log import AuditLog, lines_of, log_file
+from appliance.audit.log import AuditError, AuditLog, lines_of, log_file
 from appliance.audit.machine_keys import MACHINES, load_key, load_or_make, public_file
-from appliance.errors import AssayError, ExitCode
+from appliance.clock import file_stamp, utc_now
+from appliance.errors import AssayError, ExitCode, UsageError
+from appliance.ledger.lock import data_lock
 from appliance.ledger.sqlite import SqliteLedger
-from appliance.lock import DataLock
 from policies import audit
-from policies.audit import Entry, Found, Head
+from policies.audit import AuditEntry, Head, LogCheck
 from policies.envelopes import PublicKey
 
-LOOKS = 5
+ATTEMPTS = 5
 """Times that a log which seems bad is read again: the daemon may be writing to it."""
 
 
-@dataclass(frozen=True)
-class Checked:
-    found: Found
+class Checked(NamedTuple):
+    found: LogCheck
     fingerprint: str
     """Of the key that the signatures were checked with."""
-    notes: tuple[str, ...] = ()
+    notes: list[str]
     """What this check could not see."""
 
 
-def entries_of(data: Path, limit: int) -> list[Entry]:
+def entries_of(data: Path, limit: int) -> list[AuditEntry]:
     """The newest, newest first; nothing is checked. Raises AssayError."""
     newest = deque(_lines(log_file(data)), maxlen=limit)
     try:
@@ -56,24 +54,35 @@ def verified(data: Path, file: Path | None, key: Path | None, known: Sequence[st
     try:
         heads = [Head.read(text) for text in known]
     except ValueError as error:
-        raise AssayError(
-            str(error), "`assay audit verify` prints the head as it is to be noted", ExitCode.USAGE
-        ) from error
-    if file is not None:
-        return _of_file(file, _public(key, [] if key else _lines(file)), heads, own=key is not None)
-    if key is None and public_file(data, "daemon").exists():
+        raise UsageError(str(error), "`assay audit verify` prints the head as it is to be noted") from error
+    if key is None and file is None and public_file(data, "daemon").exists():
         key = public_file(data, "daemon")
-    path = log_file(data)
-    for look in range(LOOKS):
+    found, public, notes = _in_file(file, key, heads) if file is not None else _in_folder(data, key, heads)
+    if key is None:
+        notes.append("the key is the one that the log itself names: compare it with one that you noted, or give --key")
+    return Checked(found, PublicKey.of(public).fingerprint, notes)
+
+
+def _in_file(file: Path, key: Path | None, heads: Sequence[Head]) -> tuple[LogCheck, Ed25519PublicKey, list[str]]:
+    lines = _lines(file)
+    public = _public(key, lines)
+    if lines and audit.is_export(lines[-1]):
+        return audit.check_export(lines, public, known=heads), public, []
+    notes = [] if heads else ["this is a log and no export: entries that are missing at its end are not seen"]
+    return audit.check(lines, public, known=heads), public, notes
+
+
+def _in_folder(data: Path, key: Path | None, heads: Sequence[Head]) -> tuple[LogCheck, Ed25519PublicKey, list[str]]:
+    for attempt in range(ATTEMPTS):
         head = _head_in_ledger(data)
-        public = _public(key, [] if key else _lines(path))
-        found = audit.check(_lines(path), public, known=[*heads, *_head_of(head)])
+        lines = _lines(log_file(data))
+        public = _public(key, lines)
+        found = audit.check(lines, public, known=[*heads, *_head_of(head)])
         if found.holds:
             break
-        if look < LOOKS - 1:
+        if attempt < ATTEMPTS - 1:
             time.sleep(0.05)
-    notes = () if head else ("the ledger knows of no entry: a cut end would not be seen",)
-    return _with_notes(Checked(found, PublicKey.of(public).fingerprint, notes), own=key is not None)
+    return found, public, [] if head else ["the ledger knows of no entry: a cut end would not be seen"]
 
 
 def write_export(data: Path, file: Path) -> Head:
@@ -86,16 +95,15 @@ def write_export(data: Path, file: Path) -> Head:
             ExitCode.FAILED_VERDICT,
         )
     lines = list(_lines(log_file(data)))[: checked.found.entries]
-    now = datetime.now(UTC).isoformat(timespec="milliseconds")
     try:
         with file.open("xb") as out:
-            for line in audit.export(lines, load_key(data, "daemon"), now):
+            for line in audit.export(lines, load_key(data, "daemon"), utc_now()):
                 out.write(line)
             out.flush()
             os.fsync(out.fileno())
     except OSError as error:
-        raise AssayError(
-            f"{file} cannot be written: {error.strerror}", "choose another file; none is overwritten", ExitCode.USAGE
+        raise UsageError(
+            f"{file} cannot be written: {error.strerror}", "choose another file; none is overwritten"
         ) from error
     return checked.found.head
 
@@ -104,9 +112,9 @@ def begin_anew(data: Path, reason: str) -> Path | None:
     """Sets the log aside and begins another, whose first entry says why; returns where the old one is. Raises
     LedgerError while a daemon works on the folder."""
     path = log_file(data)
-    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
+    stamp = file_stamp()
     aside = path.with_name(f"log.before-{stamp}.jsonl")
-    with DataLock(data), SqliteLedger(data / "ledger.sqlite3") as ledger:
+    with data_lock(data), SqliteLedger(data / "ledger.sqlite3") as ledger:
         before: dict[str, str | None] = {"file": None, "sha256": None, "ledger": None}
         head = ledger.audit_head()
         if head is not None:
@@ -116,8 +124,7 @@ def begin_anew(data: Path, reason: str) -> Path | None:
             path.rename(aside)
         ledger.put_audit_head(None)
         keys = {name: load_or_make(data, name) for name in MACHINES}
-        now = lambda: datetime.now(UTC).isoformat(timespec="milliseconds")  # noqa: E731
-        log = AuditLog(path, keys["daemon"], ledger, now)
+        log = AuditLog(path, keys["daemon"], ledger, utc_now)
         try:
             lines = {name: PublicKey.of(key.public_key()).line for name, key in keys.items()}
             log.append("log.begin", version=__version__, renewed=reason, before={**before}, **lines)
@@ -126,36 +133,18 @@ def begin_anew(data: Path, reason: str) -> Path | None:
     return aside if before["file"] else None
 
 
-def _of_file(file: Path, public: Ed25519PublicKey, heads: Sequence[Head], *, own: bool) -> Checked:
-    lines = list(_lines(file))
-    print_ = PublicKey.of(public).fingerprint
-    if lines and audit.is_export(lines[-1]):
-        return _with_notes(Checked(audit.check_export(lines, public, known=heads), print_), own=own)
-    notes = () if heads else ("this is a log and no export: entries that are missing at its end are not seen",)
-    return _with_notes(Checked(audit.check(lines, public, known=heads), print_, notes), own=own)
-
-
-def _with_notes(checked: Checked, *, own: bool) -> Checked:
-    """`own`: the key came from elsewhere than the log."""
-    if own:
-        return checked
-    note = "the key is the one that the log itself names: compare it with one that you noted, or give --key"
-    return replace(checked, notes=(*checked.notes, note))
-
-
 def _public(key: Path | None, lines: Sequence[bytes]) -> Ed25519PublicKey:
     """The key in a file, otherwise the one that the log's first entry names. Raises AssayError."""
     try:
         if key is not None:
             return PublicKey.read(key.read_text(encoding="utf-8")).key()
-        first = audit.read(next(iter(lines), b""))
+        first = audit.read(lines[0] if lines else b"")
         return PublicKey.read(str(first.what.get("daemon"))).key()
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise AssayError(
+        raise UsageError(
             f"there is no key to check with: {key or 'the first entry'}: {reason}",
             "name the daemon's public key with --key",
-            ExitCode.USAGE,
         ) from error
 
 
@@ -163,8 +152,8 @@ def _lines(path: Path) -> list[bytes]:
     try:
         return list(lines_of(path))
     except OSError as error:
-        raise AssayError(
-            f"{path}: {error.strerror}", "name a log or an export, or a data folder with --data", ExitCode.USAGE
+        raise UsageError(
+            f"{path}: {error.strerror}", "name a log or an export, or a data folder with --data"
         ) from error
 
 

@@ -7,18 +7,16 @@ from typing import Annotated
 
 import typer
 
+from appliance.cli.check_options import require_toolchain
 from appliance.cli.options import Json
+from appliance.cli.show import show_line
+from appliance.jobs.content import meaning_file
+from appliance.printable import printable
 
 app = typer.Typer(help="Put a bundle into one file, or take it out.", no_args_is_help=True)
 
 SUFFIX = ".zip"
 Out = Annotated[Path | None, typer.Option("--out", metavar="PATH", help="Where to; it must not exist.")]
-
-
-def add_to(root: typer.Typer) -> None:
-    """Adds `verify` and `bundle`."""
-    root.command("verify")(verify)
-    root.add_typer(app, name="bundle")
 
 
 def verify(
@@ -32,7 +30,7 @@ def verify(
     ] = None,
     person_key: Annotated[
         list[Path] | None,
-        typer.Option("--person-key", metavar="FILE", help="A person's public key, for their word; may be repeated."),
+        typer.Option("--person-key", metavar="FILE", help="The public key of a person who signed; may be repeated."),
     ] = None,
     lean: Annotated[
         Path | None, typer.Option("--lean", metavar="DIR", help="A Lean toolchain, for proofs; otherwise elan's.")
@@ -45,10 +43,9 @@ def verify(
     0 when everything holds, 1 when any byte, the seal, the statement or the verdict does not, 2 when there is no
     bundle or no key to read, 5 when this machine cannot run the verifier.
     """
-    from appliance.cli.check_options import needs_toolchain
     from appliance.cli.verify_command import verify as verify_bundle
 
-    needs_toolchain(lean)
+    require_toolchain(lean)
     raise typer.Exit(
         verify_bundle(bundle, as_json, digest, key=key, people=tuple(person_key or ()), html=html, lean=lean)
     )
@@ -60,19 +57,12 @@ def pack(
     out: Out = None,
 ) -> None:
     """Put a bundle into one file beside you (NAME.zip), after a check of all its bytes."""
-    from appliance.cli.show import show_line
-    from appliance.client.printable import printable
     from appliance.jobs.bundle import pack as packed
-    from appliance.jobs.content import meaning_file
-    from appliance.jobs.format import BundleError
 
-    try:
-        show_line(str(packed(folder, out or Path(f"{folder.resolve().name}{SUFFIX}"))))
-    except BundleError as error:
-        raise _failed(error) from error
+    show_line(str(packed(folder, out or Path(f"{folder.resolve().name}{SUFFIX}"))))
     later = meaning_file(folder.resolve())
     if later.exists():
-        typer.echo(f"a person's word was given later and is not in it: send {printable(str(later))}, too", err=True)
+        typer.echo(f"a person signed later, and that is not in it: also send {printable(str(later))}", err=True)
 
 
 @app.command("unpack")
@@ -81,17 +71,6 @@ def unpack(
     out: Out = None,
 ) -> None:
     """Take a bundle out of its file into a folder beside you, after a check of all its bytes."""
-    from appliance.cli.show import show_line
     from appliance.jobs.bundle import unpack as unpacked
-    from appliance.jobs.format import BundleError
 
-    try:
-        show_line(str(unpacked(file, out or Path(file.resolve().name.removesuffix(SUFFIX)))))
-    except BundleError as error:
-        raise _failed(error) from error
-
-
-def _failed(error: Exception) -> Exception:
-    from appliance.errors import AssayError, ExitCode
-
-    return AssayError(str(error), str(getattr(error, "hint", "")), ExitCode.USAGE)
+    show_line(str(unpacked(file, out or Path(file.resolve().name.removesuffix(SUFFIX)))))

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from appliance.cli.sandbox_place import sessions
+from typing import Any
+
+from appliance.cli.broker_target import sessions
 from appliance.cli.show import show_json, show_line, show_table
 from appliance.errors import ExitCode
 from runtime.settings import RuntimeSettings
-from verifiers.programs.mutation import Assessment, assess
-from verifiers.programs.verifier import ProgramVerifier
-from verifiers.spec import ProgramSpec, Spec
+from verifiers.contract.kinds import Kind
+from verifiers.registry.spec import Spec
 
 SECONDS = 120.0
 
 
 def assess_tests(
-    settings: RuntimeSettings, spec: Spec, right: str, *, seconds: float | None, as_json: bool
+    settings: RuntimeSettings, kind: Kind, spec: Spec, right: str, *, seconds: float | None, as_json: bool
 ) -> ExitCode:
     """1 when the tests let wrong programs pass. Raises SpecError without a right program, or when that fails."""
-    assert isinstance(spec, ProgramSpec)
+    assert kind.assess is not None
     with sessions(settings) as pool:
-        verifier = ProgramVerifier(pool, isolation=settings.backend.value)
-        try:
-            found = assess(verifier, spec, right, seconds=seconds or SECONDS)
-        finally:
-            verifier.close()
+        found = kind.assess.load()(pool, settings.backend.value, spec, right, seconds=seconds or SECONDS)
     if as_json:
         show_json(found)
     else:
@@ -31,7 +28,7 @@ def assess_tests(
     return ExitCode.OK if found.sound else ExitCode.FAILED_VERDICT
 
 
-def _show(found: Assessment) -> None:
+def _show(found: Any) -> None:
     show_line(f"{'sound' if found.sound else 'not sound'}: {found.reason}")
     show_line(f"  {found.killed} of {found.mutants} changes noticed, {found.untried} not tried, {found.seconds:.1f} s")
     for name in found.trivial:

@@ -6,20 +6,20 @@ import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from appliance.agent.dialect import Codec
-from appliance.errors import AssayError, ExitCode
+from appliance.errors import UsageError
 from appliance.inference.engine import ModelError
+from appliance.inference.engines import make_engine
 from appliance.inference.folder import open_model
 from appliance.inference.judge import EngineJudge
-from appliance.inference.torch_engine import TorchEngine
+from appliance.rendering.formats import load_renderer
 
 if TYPE_CHECKING:
-    from verifiers.checklists.judge import Judge
+    from verifiers.contract.judge import Judge
 
 HINT = "--judge names a complete model folder: config.json, tokenizer.json, tokenizer_config.json, safetensors"
 ROWS = 4
 LEAST_TOKENS = 512
-"""What is said to a judge has about 250 words, without the text and the question."""
+"""The instructions to a judge have about 250 words, without the text and the question."""
 MOST_TOKENS = 16_384
 """Of a prompt; a model that reads fewer gets no longer ones, and then grades nothing."""
 
@@ -29,21 +29,20 @@ def judge_of(folder: Path) -> Judge:
     try:
         model = open_model(folder)
     except ModelError as error:
-        raise AssayError(str(error), HINT, ExitCode.USAGE) from error
+        raise UsageError(str(error), HINT) from error
     try:
-        codec = Codec.load(folder)
+        renderer = load_renderer(folder)
     except Exception as error:  # the tokenizer's library raises nothing narrower
-        raise AssayError(f"{folder} has no tokenizer that can be read: {error}", HINT, ExitCode.USAGE) from error
+        raise UsageError(f"{folder} has no tokenizer that can be read: {error}", HINT) from error
     tokens = min(MOST_TOKENS, int(getattr(model.config, "max_position_embeddings", MOST_TOKENS)))
     if tokens < LEAST_TOKENS:
-        raise AssayError(
+        raise UsageError(
             f"{folder} reads {tokens} tokens: no question to a judge is that short",
             f"name a model that reads {LEAST_TOKENS} or more",
-            ExitCode.USAGE,
         )
-    engine = TorchEngine(rows=ROWS, slots=tokens)
-    engine.load_state(model, digest_of(folder))
-    return EngineJudge(engine, codec, most_tokens=tokens)
+    engine = make_engine("torch", rows=ROWS, slots=tokens)
+    engine.push(model, digest_of(folder))
+    return EngineJudge(engine, renderer, most_tokens=tokens)
 
 
 def digest_of(folder: Path) -> str:

@@ -8,7 +8,7 @@ one that no file can hold: what is wrong with it is for its verifier to say.
     any other:   {"id": "s1", "spec": {...}, "submission": "..."}
 
 `spec` holds fields of the spec, and goes before those of the command line; an answer may have it too. What a claim asks
-in its own text (`set-info`) counts as if `spec` had said it, unless that says something else. A number where
+in its own text (`set-info`) counts as a field of `spec`, unless that sets the field. A number where
 text is wanted is taken as it is written, `null` for a submission as the empty text.
 """
 
@@ -21,29 +21,29 @@ from typing import Any, BinaryIO, NamedTuple
 
 from pydantic import ValidationError
 
-from appliance.errors import AssayError, ExitCode
-from verifiers.errors import SpecError
-from verifiers.spec import SPEC, Spec
-from verifiers.spec_faults import first_fault
+from appliance.cli.check_options import key_option
+from appliance.errors import AssayError, UsageError
+from verifiers.contract.errors import SpecError
+from verifiers.contract.kinds import Kind
+from verifiers.contract.spec_data import first_fault
+from verifiers.contract.text import clip
+from verifiers.registry.spec import SPEC, Spec
 
 MAX_LINE = 8 << 20
 """Bytes. Escaped once more on their way to a worker they still fit into a frame."""
 MAX_ID = 200
 SHOWN = 10
-"""Faults that are told one by one."""
+"""Faults that are shown one by one."""
 BLOCK = 1 << 20
 
-Kind = str
-"""The `kind` of every spec of a file: `answer`, `smt`, `lean`, `program` or `checklist`."""
 
-
-class Item(NamedTuple):
+class PairItem(NamedTuple):
     id: str | int
     spec: Spec
     submission: str
 
 
-class Scan(NamedTuple):
+class PairsScan(NamedTuple):
     """What a file holds; the digest is SHA-256 of its bytes."""
 
     total: int
@@ -65,17 +65,18 @@ class _Written(float):
         return made
 
 
-class Pairs:
+class PairsFile:
     """The pairs of a stream that can be read twice. `base` are spec fields for every line."""
 
     def __init__(self, stream: BinaryIO, name: str, kind: Kind, base: dict[str, Any]) -> None:
         self._stream = stream
         self._name = name
         self._kind = kind
-        self._base = {**base, "kind": kind}
+        self._key = key_option(kind)
+        self._base = {**base, "kind": kind.name}
         self._digest = ""
 
-    def scan(self) -> Scan:
+    def scan(self) -> PairsScan:
         """Reads everything once. Raises AssayError that names the first faulty lines."""
         faults: list[str] = []
         ids: dict[str, int] = {}
@@ -86,7 +87,7 @@ class Pairs:
                 item = self._item(line)
                 before = ids.setdefault(str(item.id), number)
                 if before != number:
-                    raise _FaultError(f"the id {_short(str(item.id))} is that of line {before} too")
+                    raise _FaultError(f"the id {clip(str(item.id), 60)} is that of line {before} too")
                 count += 1
             except _FaultError as fault:
                 faulty += 1
@@ -94,17 +95,16 @@ class Pairs:
                     faults.append(f"line {number}: {fault}")
         if faults:
             more = f"\nand {faulty - SHOWN} more lines" if faulty > SHOWN else ""
-            raise AssayError(
+            raise UsageError(
                 f"{self._name} cannot be used; nothing was checked\n" + "\n".join(faults) + more,
                 "mend these lines; docs/cli.md says what a line looks like, and docs/verifiers.md what a spec holds",
-                ExitCode.USAGE,
             )
         if not count:
-            raise AssayError(f"{self._name} holds no pairs", "write one JSON object on each line", ExitCode.USAGE)
+            raise UsageError(f"{self._name} holds no pairs", "write one JSON object on each line")
         self._digest = hashed.hexdigest()
-        return Scan(count, self._digest)
+        return PairsScan(count, self._digest)
 
-    def items(self) -> Iterator[Item]:
+    def items(self) -> Iterator[PairItem]:
         """Every pair in the order of the file. Raises AssayError when the file is no longer the one that was
         scanned."""
         hashed = hashlib.sha256()
@@ -117,10 +117,9 @@ class Pairs:
             raise self._changed()
 
     def _changed(self) -> AssayError:
-        return AssayError(
+        return UsageError(
             f"{self._name} was changed while it was being checked",
             "keep it as it is, and begin again with another --out",
-            ExitCode.USAGE,
         )
 
     def _lines(self, hashed: Any) -> Iterator[tuple[int, bytes]]:
@@ -140,45 +139,41 @@ class Pairs:
             if not line.isspace() and line:
                 yield number, line
 
-    def _item(self, line: bytes) -> Item:
+    def _item(self, line: bytes) -> PairItem:
         if len(line) > MAX_LINE:
             raise _FaultError(f"longer than {MAX_LINE >> 20} MiB")
         found = _object(line)
         name = _id(found)
         own = self._fields(found)
         fields = {**self._base, **self._asked(own), **own}
-        if self._kind == "answer":
-            fields["expected"] = _text(found, "gold")
+        if self._key is not None:
+            fields[self._key.field] = _text(found, self._key.flag.removeprefix("--"))
         try:
             spec = SPEC.validate_python(fields)
         except ValidationError as error:
-            raise _FaultError(f"spec: {first_fault(error, within=1)}") from None
-        return Item(name, spec, _text(found, self._submission_key, empty=True))
-
-    @property
-    def _submission_key(self) -> str:
-        return "prediction" if self._kind == "answer" else "submission"
+            raise _FaultError(f"spec: {first_fault(error)}") from None
+        return PairItem(name, spec, _text(found, self._kind.submission.key, empty=True))
 
     def _asked(self, own: dict[str, Any]) -> dict[str, Any]:
-        """What a line's own claim says of itself."""
-        claim = own.get("claim")
-        if self._kind != "smt" or not isinstance(claim, str):
-            return {}
-        from verifiers.smt.files import asked_in
-
-        try:
-            return asked_in(claim)
-        except SpecError as error:
-            raise _FaultError(f"spec: {error}") from None
+        """What a text in a line's own spec says of that spec."""
+        asked: dict[str, Any] = {}
+        for option in self._kind.options:
+            if option.asked is not None and isinstance(text := own.get(option.field), str):
+                try:
+                    asked |= option.asked.load()(text)
+                except SpecError as error:
+                    raise _FaultError(f"spec: {error}") from None
+        return asked
 
     def _fields(self, found: dict[str, Any]) -> dict[str, Any]:
         fields = found.get("spec", {})
         if not isinstance(fields, dict):
             raise _FaultError("`spec` is no object")
-        if fields.get("kind", self._kind) != self._kind:
-            raise _FaultError(f"the kind of its spec is not {self._kind!r}")
-        if self._kind == "answer" and "expected" in fields:
-            raise _FaultError("the expected answer is `gold`: leave `expected` out of `spec`")
+        if fields.get("kind", self._kind.name) != self._kind.name:
+            raise _FaultError(f"the kind of its spec is not {self._kind.name!r}")
+        if self._key is not None and self._key.field in fields:
+            key = self._key.flag.removeprefix("--")
+            raise _FaultError(f"`{key}` says that already: leave `{self._key.field}` out of `spec`")
         return fields
 
 
@@ -236,7 +231,3 @@ def _text(found: dict[str, Any], key: str, *, empty: bool = False) -> str:
     if value is None and empty:
         return ""
     raise _FaultError(f"`{key}` is no text")
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 60 else text[:59] + "…"

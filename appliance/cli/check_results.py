@@ -1,9 +1,8 @@
-"""A file of results that grows line by line, in the order of the pairs, and can be gone on with.
+"""A file of results that is only ever appended to: one JSON line for each result, and the last line of an id counts.
 
-What always holds: its lines are the results of the first pairs, one each, whatever ended the run that wrote them; a
-line that was cut off is written anew; results in the middle are exchanged all at once, by one rename; one run at a time
-writes to it; beside it lies NAME.run.json, which says what the run is about, and a run about anything else is refused.
-The lock is the kernel's (flock), so it ends with its process.
+What always holds: a line that a run left unfinished is cut off before another is added; one run at a time writes to the
+file; beside it lies NAME.run.json, which says what the run is about, and a run about anything else is refused. The lock
+is the kernel's (flock), so it ends with its process.
 """
 
 from __future__ import annotations
@@ -15,120 +14,56 @@ import json
 import os
 import stat
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Any, BinaryIO, Self
+from typing import Any
 
-from appliance.errors import AssayError, ExitCode
+from appliance.durable_file import replace_file
+from appliance.errors import AssayError, UsageError
 
 SYNC_SECONDS = 2.0
-BLOCK = 1 << 20
 TROUBLE = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 """Of the machine, when a file cannot be opened; anything else is the name that was given."""
 
 
 class Results:
-    """An open file of results; close it. `about` is what a run has to be about to go on with this file."""
+    """An open file of results; close it. `about` is what a run has to be about to continue this file."""
 
     def __init__(self, path: Path, about: dict[str, Any], pairs: Path | None = None) -> None:
         """Raises AssayError (2) for a file that is another run's, in use, or none; OSError."""
         self.path = path
-        self.done = 0
+        self.outcomes: dict[str, str] = {}
+        """By id, what the results in the file say."""
         self._file = self._locked(pairs)
         self._synced = time.monotonic()
         try:
             self._begin(about)
+            self._end = self._read()
+            os.ftruncate(self._file, self._end)
         except BaseException:
             os.close(self._file)
             raise
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    @property
-    def about_path(self) -> Path:
-        return about_path(self.path)
-
-    def earlier(
-        self, ids: Iterator[str | int], again: Callable[[dict[str, Any]], bool] = lambda result: False
-    ) -> Iterator[dict[str, Any]]:
-        """The results that are there, in order, each compared with the next of `ids`. What a run left unfinished at the
-        end is cut off, and so are the last results as far as all of them are to be had `again`: `done` says how many
-        are kept. Ask for all of them before the first `add`. Raises AssayError (2)."""
-        end = place = 0
-        held: list[dict[str, Any]] = []
-        with os.fdopen(os.dup(self._file), "rb") as stream:
-            stream.seek(0)
-            for number, line in enumerate(iter(stream.readline, b""), 1):
-                found = _result(line)
-                if found is None:
-                    if not _cut(line, stream):
-                        raise self._foreign(f"line {number} is no result")
-                    break
-                if found["id"] != next(ids, None):
-                    raise self._foreign(f"line {number} is not the result of pair {number}")
-                held.append(found)
-                place += len(line)
-                if not again(found):
-                    end, self.done = place, number
-                    yield from held
-                    held.clear()
-        self._end = end
-        os.ftruncate(self._file, end)
-
     def add(self, lines: Sequence[dict[str, Any]]) -> None:
         """Appends results. Raises OSError when the disk does not take them, and then none of them is half there."""
         data = memoryview("".join(f"{json.dumps(line)}\n" for line in lines).encode("ascii"))
-        length = len(data)
+        place = self._end
         try:
             while data:
-                data = data[os.pwrite(self._file, data, self._end + length - len(data)) :]
+                written = os.pwrite(self._file, data, place)
+                data, place = data[written:], place + written
             if time.monotonic() - self._synced >= SYNC_SECONDS:
-                self.sync()
+                os.fsync(self._file)
+                self._synced = time.monotonic()
         except OSError as error:
             with contextlib.suppress(OSError):
                 os.ftruncate(self._file, self._end)
             raise OSError(error.errno, error.strerror, str(self.path)) from error
-        self._end += length
-        self.done += len(lines)
-
-    def exchange(self, lines: Mapping[int, dict[str, Any]]) -> None:
-        """Puts other results in the places of those that are there, by number from 0. Raises OSError when the disk does
-        not take them, and then none is exchanged."""
-        if not lines:
-            return
-        partial = self.path.with_name(f"{self.path.name}.partial")
-        try:
-            with partial.open("wb") as new, os.fdopen(os.dup(self._file), "rb") as old:
-                os.fchmod(new.fileno(), stat.S_IMODE(os.fstat(self._file).st_mode))
-                old.seek(0)
-                for number, line in enumerate(iter(old.readline, b"")):
-                    new.write(f"{json.dumps(lines[number])}\n".encode("ascii") if number in lines else line)
-                new.flush()
-                os.fsync(new.fileno())
-                end = new.tell()
-            file = os.open(partial, os.O_RDWR | os.O_CLOEXEC)
-        except OSError as error:
-            partial.unlink(missing_ok=True)
-            raise OSError(error.errno, error.strerror, str(self.path)) from error
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # before it has the name that others open
-        partial.replace(self.path)
-        _sync_folder(self.path.parent)
-        os.close(self._file)
-        self._file, self._end = file, end
-
-    def sync(self) -> None:
-        os.fsync(self._file)
-        self._synced = time.monotonic()
+        self._end = place
+        self.outcomes.update((str(line["id"]), line["outcome"]) for line in lines)
 
     def close(self) -> None:
-        """Everything is on the disk afterwards, and somebody else may go on. Closing twice is fine."""
+        """Everything is on the disk afterwards, and another run may continue. Closing twice is fine."""
         if self._file >= 0:
             try:
                 os.fsync(self._file)
@@ -146,35 +81,24 @@ class Results:
         try:
             found = os.fstat(file)
             if not stat.S_ISREG(found.st_mode):
-                raise AssayError(
-                    f"{self.path} is no plain file",
-                    "leave --out out, and results go to standard output",
-                    ExitCode.USAGE,
-                )
+                raise UsageError(f"{self.path} is no plain file", "leave --out out, and results go to standard output")
             if pairs is not None and pairs.exists() and os.path.samestat(found, pairs.stat()):
-                raise AssayError("--out names the pairs themselves", "give the results another name", ExitCode.USAGE)
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                raise self._in_use() from error
-            if not (self.path.exists() and os.path.samestat(found, self.path.stat())):
-                raise self._in_use()  # its results were exchanged since it was opened
+                raise UsageError("--out names the pairs themselves", "give the results another name")
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            os.close(file)
+            raise UsageError(f"another run is writing to {self.path}", "wait for it, or name another --out") from error
         except BaseException:
             os.close(file)
             raise
-        self._end = found.st_size
         return file
 
-    def _in_use(self) -> AssayError:
-        return AssayError(
-            f"another run is writing to {self.path}", "wait for it, or name another --out", ExitCode.USAGE
-        )
-
     def _begin(self, about: dict[str, Any]) -> None:
-        place = self.about_path
+        """Writes what the run is about for an empty file, and compares it for any other."""
+        place = about_path(self.path)
         if os.fstat(self._file).st_size == 0:
             try:
-                _write(place, about)
+                replace_file(place, json.dumps(about, indent=2, sort_keys=True).encode() + b"\n")
             except OSError as error:
                 raise _unwritable(place, error) from error
             return
@@ -186,17 +110,31 @@ class Results:
             raise self._foreign(f"{place.name} beside it cannot be read") from None
         differ = sorted(name for name in before.keys() | about.keys() if before.get(name) != about.get(name))
         if differ:
-            raise AssayError(
+            raise UsageError(
                 f"{self.path} has results of another run: {', '.join(differ)} changed",
                 "name another --out, or remove that file to begin anew",
-                ExitCode.USAGE,
             )
 
+    def _read(self) -> int:
+        """Reads the results that are there; where the last whole line ends."""
+        end = 0
+        with os.fdopen(os.dup(self._file), "rb") as stream:
+            stream.seek(0)
+            for number, line in enumerate(stream, 1):
+                found = _result(line)
+                if found is None:
+                    if line.endswith(b"\n") and line.strip(b"\0\n"):
+                        raise self._foreign(f"line {number} is no result")
+                    if stream.read().strip(b"\0"):
+                        raise self._foreign(f"line {number} was cut off, and others come after it")
+                    break
+                self.outcomes[str(found["id"])] = found["outcome"]
+                end += len(line)
+        return end
+
     def _foreign(self, why: str) -> AssayError:
-        return AssayError(
-            f"{self.path} cannot be gone on with: {why}",
-            "name another --out; nothing in this one was changed",
-            ExitCode.USAGE,
+        return UsageError(
+            f"{self.path} cannot be continued: {why}", "name another --out; nothing in this one was changed"
         )
 
 
@@ -204,7 +142,7 @@ def _unwritable(path: Path, error: OSError) -> Exception:
     """The same error for trouble of the machine, another one (2) where the name cannot be written."""
     if error.errno in TROUBLE:
         return OSError(error.errno, error.strerror, str(path))
-    return AssayError(f"{path}: {error.strerror}", "name another --out, which can be written", ExitCode.USAGE)
+    return UsageError(f"{path}: {error.strerror}", "name another --out, which can be written")
 
 
 def about_path(path: Path) -> Path:
@@ -212,41 +150,9 @@ def about_path(path: Path) -> Path:
 
 
 def _result(line: bytes) -> dict[str, Any] | None:
-    if not line.endswith(b"\n"):
-        return None
+    """A result, or None: for the end of a line that is missing, or zeros that the disk had not yet replaced, too."""
     try:
-        found = json.loads(line)
+        found = json.loads(line) if line.endswith(b"\n") else None
     except (ValueError, RecursionError):
         return None
-    if isinstance(found, dict) and {"id", "outcome", "reason", "seconds"} <= found.keys():
-        return found
-    return None
-
-
-def _cut(line: bytes, stream: BinaryIO) -> bool:
-    """Whether this is what a run or a machine leaves that ended in the middle of a line: the file's last one without
-    its end, or zeros that the disk had not yet replaced."""
-    if not line.endswith(b"\n"):
-        return True
-    if line.strip(b"\0\n"):
-        return False
-    return all(not block.strip(b"\0") for block in iter(lambda: stream.read(BLOCK), b""))
-
-
-def _write(path: Path, about: dict[str, Any]) -> None:
-    """Whole or not at all."""
-    partial = path.with_name(f"{path.name}.partial")
-    with partial.open("w") as stream:
-        stream.write(json.dumps(about, indent=2, sort_keys=True) + "\n")
-        stream.flush()
-        os.fsync(stream.fileno())
-    partial.replace(path)
-    _sync_folder(path.parent)
-
-
-def _sync_folder(path: Path) -> None:
-    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    return found if isinstance(found, dict) and {"id", "outcome", "reason", "seconds"} <= found.keys() else None

@@ -4,41 +4,39 @@ here. Progress goes to standard error; the report, lines or JSON, to standard ou
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Iterator
-from datetime import UTC, datetime
 
 import typer
 
-from appliance.cli.check_place import Place
-from appliance.cli.show import show_json, show_line, show_table
-from appliance.client.printable import printable
+from appliance.cli.check_target import CheckTarget
+from appliance.cli.show import show_json, show_line, show_progress, show_table
+from appliance.clock import now
 from appliance.errors import ExitCode
+from appliance.printable import printable
 from curriculum import seeds
-from curriculum.registry import FAMILIES, make_problem
-from curriculum.task import Split
-from verifiers.selftest import Question, run_selftest
-from verifiers.selftest_report import Entry, NotRun, SelfTest
+from curriculum.contract.task import Split
+from curriculum.names import CALCULATORS
+from curriculum.registry import make_draft, taskset_named
+from verifiers.registry import KINDS, kind_named
+from verifiers.selftest import TaskQuestion, run_selftest
+from verifiers.selftest_report import NotRun, SelfTest, SelfTestEntry
 
-KINDS = ("exact", "integer", "expression", "predicate", "answer", "smt", "lean", "program", "checklist")
 SHOWN = 20
-"""Cases of a kind that are told one by one; JSON has them all."""
+"""Cases of a kind that are shown one by one; JSON has them all."""
 LIMIT = 300
 
 
-def run_cases(place: Place, *, only: list[str], jobs: int, as_json: bool) -> ExitCode:
+def run_cases(place: CheckTarget, *, only: list[str], jobs: int, as_json: bool) -> ExitCode:
     """1 when an attack passed, a control did not, or a suspicion was missed; 5 when a case got no verdict."""
-    unknown = next((name for name in only if name not in KINDS), None)
-    if unknown is not None:
-        raise typer.BadParameter(f"{unknown!r} is none of {', '.join(KINDS)}", param_hint="--verifier")
+    only = [_current_name(name) for name in only]
     try:
         with place.checker(jobs=jobs) as checker:
             found = run_selftest(
-                checker, list(questions()), made_at=datetime.now(UTC), jobs=2 * jobs, only=only, progress=_progress
+                checker, list(questions()), made_at=now(), jobs=2 * jobs, only=only, progress=_progress
             )
     finally:
-        _write("")
+        show_progress("")
     missing = [case for case in found.not_run if not only or case.verifier in only]
     if as_json:
         show_json(found)
@@ -49,22 +47,26 @@ def run_cases(place: Place, *, only: list[str], jobs: int, as_json: bool) -> Exi
     return ExitCode.INFRASTRUCTURE if missing else ExitCode.OK
 
 
-def questions() -> Iterator[Question]:
+def _current_name(name: str) -> str:
+    """Names the kind, also by what earlier versions called it. Raises BadParameter."""
+    try:
+        return kind_named(name).name
+    except KeyError:
+        known = ", ".join(kind.name for kind in KINDS)
+        raise typer.BadParameter(f"{name!r} is none of {known}", param_hint="--verifier") from None
+
+
+def questions() -> Iterator[TaskQuestion]:
     """One of each family and level: the same each time."""
     seed = next(seeds.seeds(Split.VALIDATION))
-    for name, family in FAMILIES.items():
-        for level in range(family.level_count):
-            problem = make_problem(name, level, seed)
-            yield Question(f"{name}-{level}", problem.prompt, problem.spec, problem.answer)
+    for name in CALCULATORS:
+        for level in range(taskset_named(name).level_count):
+            draft = make_draft(name, level, seed)
+            yield TaskQuestion(f"{name}-{level}", draft.messages[-1].text, draft.spec, draft.answer)
 
 
-def _progress(done: int, total: int, last: Entry | NotRun) -> None:
-    _write(f"{done}/{total}  {last.verifier}: {printable(last.name, limit=60)}")
-
-
-def _write(text: str) -> None:
-    if sys.stderr.isatty():
-        typer.echo(f"\r\x1b[K{text}", nl=False, err=True)
+def _progress(done: int, total: int, last: SelfTestEntry | NotRun) -> None:
+    show_progress(f"{done}/{total}  {last.verifier}: {printable(last.name, limit=60)}")
 
 
 def _show(found: SelfTest, missing: list[NotRun]) -> None:
@@ -115,7 +117,7 @@ def _counts(found: SelfTest, missing: list[NotRun], verifier: str) -> tuple[int,
     )
 
 
-def _fault(entry: Entry) -> str:
+def _fault(entry: SelfTestEntry) -> str:
     if entry.sort == "control":
         return "rejected"
     return "accepted" if entry.outcome.value == "pass" else "not suspected"

@@ -12,20 +12,20 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import typer
 
-from appliance.cli.show import show_json, show_line
-from appliance.client.printable import printable
-from verifiers.verdict import Outcome, Verdict
+from appliance.cli.show import show_json, show_line, show_progress
+from appliance.printable import printable
+from verifiers.contract.verdict import Outcome, SpecProblem, Verdict
 
 REASON = 2_000
 """Characters of a reason that a person is shown; JSON has all of it."""
 EVIDENCE = 30_000
 TICK = 0.2
 
+BAD_SPEC = "bad_spec"
 COLOURS = {
     Outcome.PASS: typer.colors.GREEN,
     Outcome.FAIL: typer.colors.RED,
@@ -34,9 +34,12 @@ COLOURS = {
 }
 
 
-def result_of(name: str | int, verdict: Verdict, *, evidence: bool) -> dict[str, Any]:
+def result_of(name: str | int, verdict: Verdict | SpecProblem, *, evidence: bool) -> dict[str, Any]:
     """A line of results."""
-    line: dict[str, Any] = {
+    if isinstance(verdict, SpecProblem):
+        line = {"id": name, "outcome": BAD_SPEC, "reason": verdict.reason, "seconds": 0.0}
+        return line | ({"hint": verdict.hint} if evidence else {})
+    line = {
         "id": name,
         "outcome": verdict.outcome.value,
         "reason": verdict.reason,
@@ -61,8 +64,6 @@ def show_verdict(verdict: Verdict, *, evidence: bool, as_json: bool) -> None:
     ground = f" ({verdict.ground.value})" if verdict.ground else ""
     show_line(f"{ground}  {printable(verdict.reason, limit=REASON)}")
     tools = ", ".join(f"{name} {version}" for name, version in verdict.tools.items())
-    if verdict.outcome is Outcome.INFRA_ERROR and isinstance(hint := verdict.evidence.get("hint"), str):
-        show_line(f"  {printable(hint, limit=REASON)}")
     by = ", ".join(filter(None, (f"{verdict.verifier} {verdict.version}", tools, verdict.isolation)))
     score = "" if verdict.score in (0.0, 1.0) else f"  score {verdict.score:.3f}"
     show_line(f"  {by}, {verdict.seconds:.3f} s{score}")
@@ -76,7 +77,7 @@ def show_summary(counts: Counter[str], before: int, seconds: float, *, out: Path
     """Of a whole file: on standard output when the results are in a file, otherwise beside them."""
     checked = counts.total() - before
     if out is not None and as_json:
-        kinds = (*(outcome.value for outcome in Outcome), "bad_spec")
+        kinds = (*(outcome.value for outcome in Outcome), BAD_SPEC)
         show_json(
             {
                 "pairs": counts.total(),
@@ -87,41 +88,25 @@ def show_summary(counts: Counter[str], before: int, seconds: float, *, out: Path
             }
         )
         return
-    told = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items()))
+    listed = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items()))
     rate = f"{checked} checked in {seconds:.1f} s" if checked else "nothing was left to check"
-    typer.echo(printable(f"{counts.total()} pairs: {told}; {rate}"), err=out is None)
+    typer.echo(printable(f"{counts.total()} pairs: {listed}; {rate}"), err=out is None)
 
 
-class Progress:
+class CheckProgress:
     """One line on standard error that is written over, where that is a terminal."""
 
     def __init__(self, count: int, before: int) -> None:
         self._count, self._before = count, before
-        self._wanted = sys.stderr.isatty()
         self._started = self._shown = time.monotonic()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.clear()
 
     def show(self, counts: Counter[str]) -> None:
         now = time.monotonic()
-        if not self._wanted or now - self._shown < TICK:
+        if now - self._shown < TICK:
             return
         self._shown = now
         done = counts.total()
         rate = (done - self._before) / (now - self._started)
-        told = "  ".join(f"{kind} {count}" for kind, count in sorted(counts.items()))
+        listed = "  ".join(f"{kind} {count}" for kind, count in sorted(counts.items()))
         left = (self._count - done) / rate if rate else 0.0
-        self._write(f"{done} of {self._count}  {told}  {rate:.0f}/s  {left:.0f} s left")
-
-    def clear(self) -> None:
-        if self._wanted:
-            self._write("")
-
-    def _write(self, text: str) -> None:
-        typer.echo(f"\r\x1b[K{text}", nl=False, err=True)
+        show_progress(f"{done} of {self._count}  {listed}  {rate:.0f}/s  {left:.0f} s left")

@@ -1,8 +1,8 @@
 """`assay check ...`: one submission, or a file of pairs, through the verifiers; nothing is kept but what was asked for.
 
-What always holds: a run over a file leaves the results that it has, in the order of the pairs, however it ends, and
-says how to go on; what broke, and a spec that cannot be used, is never told as a failed submission. A run that is gone
-on with first tries again what got no verdict, wherever that is in the file.
+What always holds: a run over a file leaves the results that it has, however it ends, and says how to continue; what
+broke, and a spec that cannot be used, is never reported as a failed submission. A run that continues checks the pairs
+whose id has no verdict in the file yet, in the order of the pairs.
 """
 
 from __future__ import annotations
@@ -14,81 +14,118 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from itertools import chain, islice
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 import typer
 
 from appliance import __version__
-from appliance.cli.check_pairs import Item, Pairs
-from appliance.cli.check_place import Place
+from appliance.cli.check_options import (
+    CheckRun,
+    fields_in,
+    key_option,
+    missing,
+    require_fields,
+    require_pairs_or_one,
+    require_toolchain,
+    spec_of,
+    submission_of,
+)
+from appliance.cli.check_pairs import PairItem, PairsFile
 from appliance.cli.check_results import Results
 from appliance.cli.check_run import Judged, judged
-from appliance.cli.check_show import Progress, result_of, show_results, show_summary, show_verdict
-from appliance.errors import AssayError, ExitCode
-from verifiers.selftest_cases import version_of
-from verifiers.spec import Spec
-from verifiers.verdict import Outcome, Verdict
+from appliance.cli.check_show import (
+    BAD_SPEC,
+    CheckProgress,
+    result_of,
+    show_results,
+    show_summary,
+    show_verdict,
+)
+from appliance.cli.check_target import CheckTarget, target_for
+from appliance.cli.model_options import given, parameter_name, read_options
+from appliance.cli.show import show_progress
+from appliance.errors import AssayError, ExitCode, UsageError
+from verifiers.contract.kinds import Kind
+from verifiers.contract.verdict import Outcome, SpecProblem, Verdict
+from verifiers.registry import identity
+from verifiers.registry.spec import Spec
 
 INTERRUPTED = 130
-BAD_SPEC = "bad_spec"
-UNUSABLE = "the spec cannot be used"
-"""How the reason of a verdict begins that says nothing about the submission, because the spec decides nothing."""
-BROKEN = (Outcome.INFRA_ERROR,)
-"""What is tried again when a run is gone on with."""
+BROKEN = (Outcome.INFRA_ERROR.value,)
+"""What is tried again when a run continues."""
 MOST_BROKEN = 64
 """Pairs in a row without a verdict, after which a run gives up: what keeps all of them from it will keep the rest."""
-BATCHES = {"answer": 16, "smt": 4, "checklist": 4}
-"""Pairs that are asked about together, of kinds that are decided from a text: asking costs more than one takes."""
 TURNS = 4
 """Batches of those that wait at a checker for each that it works at, so that it always has work."""
 
 
-class Job(NamedTuple):
+class CheckWork(NamedTuple):
     """What a run over a file of pairs was asked for."""
 
-    kind: str
+    kind: Kind
     base: dict[str, Any]
     """Spec fields for every line."""
     pairs: Path
     """`-` is standard input."""
-    out: Path | None
-    jobs: int
-    seconds: float | None
-    """None: what is usual for the kind."""
-    evidence: bool
+    run: CheckRun
 
 
-def check_one(
-    place: Place, spec: Spec, submission: str, *, seconds: float | None, evidence: bool, as_json: bool
+def run_check(
+    context: typer.Context, data: Path | None, kind: Kind, values: dict[str, Any], *, as_json: bool
 ) -> ExitCode:
-    """Raises SpecError for a spec that cannot be used."""
-    with place.checker(jobs=1) as checker:
-        verdict = checker.check(spec, submission, seconds=seconds)
-    place.say_isolation(verdict)
-    show_verdict(verdict, evidence=evidence, as_json=as_json)
-    return code_of(Counter([kind_of(verdict.outcome, verdict.reason)]))
+    """One `assay check` command. Raises AssayError for what cannot be asked, SpecError for a bad spec."""
+    run = read_options(CheckRun, {name: values[name] for name in CheckRun.model_fields})
+    chosen = given(values)
+    flags = {option.flag: chosen.get(parameter_name(option.flag)) for option in kind.options}
+    parts: dict[str, Any] = {option.field: chosen.get(parameter_name(option.flag)) for option in kind.checker_options}
+    submitted = chosen.get(parameter_name(kind.submission.flag))
+    assess = bool(chosen.get("assess"))
+    key = key_option(kind)
+    single = {
+        "--assess": assess or None,
+        kind.submission.flag: submitted,
+        **({key.flag: flags[key.flag]} if key else {}),
+    }
+    require_pairs_or_one(run, [flag for flag, value in single.items() if value is not None])
+    require_toolchain(parts.get("lean"))
+    fields = fields_in(kind, run.spec, flags)
+    if run.pairs is not None:
+        work = CheckWork(kind, fields, run.pairs, run)
+        return check_pairs(target_for(context, data, (kind,), **parts), work, as_json=as_json)
+    require_fields(kind, fields)
+    if assess:
+        from appliance.cli.check_assess import assess_tests
+
+        spec = spec_of(kind, fields)
+        right = submission_of(kind, spec, submitted) if submitted else ""
+        broker = target_for(context, data, (kind,)).broker
+        return assess_tests(broker, kind, spec, right, seconds=run.seconds, as_json=as_json)
+    if submitted is None and kind.submission.default is None:
+        raise missing(kind.submission.flag, kind.submission.metavar)
+    spec = spec_of(kind, fields)
+    submission = submission_of(kind, spec, submitted)
+    target = target_for(context, data, (kind,), **parts)
+    with target.checker(jobs=1) as checker:
+        verdict = checker.check(spec, submission, seconds=run.seconds)
+    target.say_isolation(verdict)
+    show_verdict(verdict, evidence=run.evidence, as_json=as_json)
+    return code_of(Counter([verdict.outcome.value]))
 
 
-def check_pairs(place: Place, job: Job, *, as_json: bool) -> ExitCode:
-    """Results go to `job.out`, or else line by line to standard output. Raises AssayError, OSError."""
+def check_pairs(place: CheckTarget, work: CheckWork, *, as_json: bool) -> ExitCode:
+    """Results go to `work.run.out`, or else line by line to standard output. Raises AssayError, OSError."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with _opened(job.pairs) as stream:
-        name = "standard input" if str(job.pairs) == "-" else str(job.pairs)
-        pairs = Pairs(stream, name, job.kind, job.base)
+    with _opened(work.pairs) as stream:
+        name = "standard input" if str(work.pairs) == "-" else str(work.pairs)
+        pairs = PairsFile(stream, name, work.kind, work.base)
         found = pairs.scan()
-        if job.out is None:
-            return _check_all(place, job, pairs, found.total, None, as_json=as_json)
-        about = _about(job, found.digest, version_of(next(pairs.items()).spec)) | place.about
-        with Results(job.out, about, job.pairs) as results:
-            return _check_all(place, job, pairs, found.total, results, as_json=as_json)
-
-
-def kind_of(outcome: str, reason: str) -> str:
-    """The outcome, with specs that cannot be used apart from what broke here."""
-    return BAD_SPEC if outcome == Outcome.INFRA_ERROR and reason.startswith(UNUSABLE) else str(outcome)
+        if work.run.out is None:
+            return _check_all(place, work, pairs, found.total, None, as_json=as_json)
+        about = _about(work, found.digest, identity(next(pairs.items()).spec)[1]) | place.about
+        with closing(Results(work.run.out, about, work.pairs)) as results:
+            return _check_all(place, work, pairs, found.total, results, as_json=as_json)
 
 
 def code_of(counts: Counter[str]) -> ExitCode:
@@ -100,100 +137,52 @@ def code_of(counts: Counter[str]) -> ExitCode:
     return ExitCode.OK if counts.total() == counts[Outcome.PASS] else ExitCode.FAILED_VERDICT
 
 
-def _check_all(place: Place, job: Job, pairs: Pairs, count: int, results: Results | None, *, as_json: bool) -> ExitCode:
-    counts: Counter[str] = Counter()
-    open_places = [] if results is None else _earlier(pairs, results, counts)
+def _check_all(
+    place: CheckTarget, work: CheckWork, pairs: PairsFile, count: int, results: Results | None, *, as_json: bool
+) -> ExitCode:
+    done = {} if results is None else {name: found for name, found in results.outcomes.items() if found not in BROKEN}
+    counts = Counter(done.values())
     before = counts.total()
-    begin = before + len(open_places)
-    again = _Again(open_places, results)
     started = time.monotonic()
     broken = 0
-    with Progress(count, before) as progress:
-        try:
-            if before < count:
-                items = chain(_at(pairs, open_places), islice(pairs.items(), begin, None))
-                for some in _verdicts(place, job, items):
-                    lines = [result_of(item.id, verdict, evidence=job.evidence) for item, verdict in some]
-                    _put(again.take(lines), results)
-                    counts.update(map(_kind, lines))
-                    progress.show(counts)
-                    for line in lines:
-                        broken = broken + 1 if _kind(line) in BROKEN else 0
-                    if broken >= MOST_BROKEN:
-                        raise _nothing_works(job, broken, lines[-1]["reason"])
-        except KeyboardInterrupt:
-            progress.clear()
-            typer.echo(_stopped(job, counts.total(), count), err=True)
-            raise typer.Exit(INTERRUPTED) from None
-        finally:
-            again.put()
-    show_summary(counts, before, time.monotonic() - started, out=job.out, as_json=as_json)
+    progress = CheckProgress(count, before)
+    try:
+        if before < count:
+            for some in _verdicts(place, work, (item for item in pairs.items() if str(item.id) not in done)):
+                lines = [result_of(item.id, verdict, evidence=work.run.evidence) for item, verdict in some]
+                show_results(lines) if results is None else results.add(lines)
+                counts.update(line["outcome"] for line in lines)
+                progress.show(counts)
+                for line in lines:
+                    broken = broken + 1 if line["outcome"] in BROKEN else 0
+                if broken >= MOST_BROKEN:
+                    raise _nothing_works(work, broken, lines[-1]["reason"])
+    except KeyboardInterrupt:
+        show_progress("")
+        typer.echo(_stopped(work, counts.total(), count), err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    finally:
+        show_progress("")
+    show_summary(counts, before, time.monotonic() - started, out=work.run.out, as_json=as_json)
     return code_of(counts)
 
 
-class _Again:
-    """Results of pairs that are tried again; they come first, and go into the file together, once all are there."""
+def _verdicts(place: CheckTarget, work: CheckWork, items: Iterator[PairItem]) -> Iterator[Judged]:
+    batch = work.kind.batch
+    with place.checker(jobs=work.run.jobs) as checker:
 
-    def __init__(self, places: list[int], results: Results | None) -> None:
-        self._places, self._results = places, results
-        self._lines: dict[int, dict[str, Any]] = {}
+        def ask(pairs: Sequence[tuple[Spec, str]]) -> list[Verdict | SpecProblem]:
+            return checker.check_many(pairs, seconds=work.run.seconds)
 
-    def take(self, lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Keeps those that are tried again; the others, which are to be appended."""
-        known = len(self._lines)
-        own = lines[: len(self._places) - known] if self._places else []
-        self._lines.update(zip(self._places[known:], own, strict=False))
-        if own and len(self._lines) == len(self._places):
-            self.put()
-            self._places = []
-        return lines[len(own) :]
-
-    def put(self) -> None:
-        """Also when the run ends before all of them are there."""
-        lines, self._lines = self._lines, {}
-        if self._results is not None:
-            self._results.exchange(lines)
-
-
-def _earlier(pairs: Pairs, results: Results, counts: Counter[str]) -> list[int]:
-    """Counts what is there already; the places of what has to be tried again, but for that at the end, which is cut
-    off."""
-    ids = (item.id for item in pairs.items())
-    found = []
-    for number, earlier in enumerate(results.earlier(ids, again=lambda result: _kind(result) in BROKEN)):
-        if _kind(earlier) in BROKEN:
-            found.append(number)
-        else:
-            counts[_kind(earlier)] += 1
-    return found
-
-
-def _at(pairs: Pairs, places: Sequence[int]) -> Iterator[Item]:
-    """The pairs at these places, in order."""
-    wanted = set(places)
-    if wanted:
-        yield from (item for number, item in enumerate(islice(pairs.items(), places[-1] + 1)) if number in wanted)
-
-
-def _verdicts(place: Place, job: Job, items: Iterator[Item]) -> Iterator[Judged]:
-    batch = BATCHES.get(job.kind, 1)
-    with place.checker(jobs=job.jobs) as checker:
-
-        def ask(pairs: Sequence[tuple[Spec, str]]) -> list[Verdict]:
-            return checker.check_many(pairs, seconds=job.seconds)
-
-        with judged(items, ask, at_once=job.jobs * (TURNS if batch > 1 else 1), batch=batch) as found:
+        with judged(items, ask, at_once=work.run.jobs * (TURNS if batch > 1 else 1), batch=batch) as found:
             for some in found:
-                place.say_isolation(some[0][1])
+                if isinstance(first := some[0][1], Verdict):
+                    place.say_isolation(first)
                 yield some
 
 
-def _kind(result: dict[str, Any]) -> str:
-    return kind_of(result["outcome"], result["reason"])
-
-
-def _nothing_works(job: Job, broken: int, reason: str) -> AssayError:
-    again = " and run the same command again" if job.out is not None else ""
+def _nothing_works(work: CheckWork, broken: int, reason: str) -> AssayError:
+    again = " and run the same command again" if work.run.out is not None else ""
     return AssayError(
         f"stopped: the last {broken} pairs got no verdict: {reason}",
         f"mend what that says{again}: they are tried again",
@@ -201,27 +190,20 @@ def _nothing_works(job: Job, broken: int, reason: str) -> AssayError:
     )
 
 
-def _put(lines: list[dict[str, Any]], results: Results | None) -> None:
-    if results is None:
-        show_results(lines)
-    else:
-        results.add(lines)
+def _stopped(work: CheckWork, done: int, count: int) -> str:
+    if work.run.out is None:
+        return f"stopped after {done} of {count} pairs; with --out FILE a run can continue later"
+    return f"stopped; {done} of {count} results are in {work.run.out}: the same command continues from there"
 
 
-def _stopped(job: Job, done: int, count: int) -> str:
-    if job.out is None:
-        return f"stopped after {done} of {count} pairs; with --out FILE a run can be gone on with"
-    return f"stopped; {done} of {count} results are in {job.out}: the same command goes on from there"
-
-
-def _about(job: Job, digest: str, verifier: str) -> dict[str, Any]:
+def _about(work: CheckWork, digest: str, verifier: str) -> dict[str, Any]:
     """What has to be the same for a run to be the same run. How many work at it has not."""
     return {
         "pairs": digest,
-        "check": job.kind,
-        "spec": job.base,
-        "seconds": job.seconds,
-        "evidence": job.evidence,
+        "check": work.kind.name,
+        "spec": work.base,
+        "seconds": work.run.seconds,
+        "evidence": work.run.evidence,
         "verifier": verifier,
         "assay": __version__,
     }
@@ -249,4 +231,4 @@ def _file(path: Path) -> BinaryIO:
         why = "there is no standard input left to read"
     except OSError as error:
         why = f"{path}: {error.strerror}"
-    raise AssayError(why, "--pairs names a file of pairs that can be read, or `-`", ExitCode.USAGE)
+    raise UsageError(why, "--pairs names a file of pairs that can be read, or `-`")

@@ -4,33 +4,31 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from pydantic import BaseModel, ConfigDict
+from runtime.model import FrozenModel
 
 
-class Grade(StrEnum):
+class CheckGrade(StrEnum):
     OK = "ok"
     WARNING = "warning"
     FAILED = "failed"
 
 
-class Check(BaseModel):
+class DoctorCheck(FrozenModel):
     """`advice` is what to do, or for `ok` what is worth knowing; it may be empty."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     name: str
-    grade: Grade
+    grade: CheckGrade
     figure: str
     advice: str = ""
 
 
-def ok(name: str, figure: str, advice: str = "") -> Check:
-    return Check(name=name, grade=Grade.OK, figure=figure, advice=advice)
+def ok(name: str, figure: str, advice: str = "") -> DoctorCheck:
+    return DoctorCheck(name=name, grade=CheckGrade.OK, figure=figure, advice=advice)
 
 
-def warning(name: str, figure: str, advice: str) -> Check:
-    return Check(name=name, grade=Grade.WARNING, figure=figure, advice=advice)
+def warning(name: str, figure: str, advice: str) -> DoctorCheck:
+    return DoctorCheck(name=name, grade=CheckGrade.WARNING, figure=figure, advice=advice)
 
 
-def failed(name: str, figure: str, advice: str) -> Check:
-    return Check(name=name, grade=Grade.FAILED, figure=figure, advice=advice)
+def failed(name: str, figure: str, advice: str) -> DoctorCheck:
+    return DoctorCheck(name=name, grade=CheckGrade.FAILED, figure=figure, advice=advice)

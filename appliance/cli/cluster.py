@@ -1,20 +1,17 @@
-"""`assay cluster`: more than one machine that runs sandboxes.
+"""Is `assay cluster`: more than one machine that runs sandboxes.
 
 A machine is in the cluster while `start` or `join` runs there, in the foreground like `assay serve`. What these tell
-Ray, and what they keep it from, is `runtime.cluster.node`'s business.
+Ray, and what they keep it from, is `runtime.cluster`'s business.
 """
 
 from __future__ import annotations
 
-import os
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
 from appliance.cli.options import Data, Json, settings_of
-
-if TYPE_CHECKING:
-    from appliance.config import Settings
 
 app = typer.Typer(help="Run sandboxes on more than one machine.", no_args_is_help=True)
 PORT = 6379
@@ -39,9 +36,7 @@ def start(
     data: Data = None,
 ) -> None:
     """Begin a cluster with this machine, until Ctrl-C, SIGTERM or `leave`."""
-    settings = settings_of(context, data)
-    here = interface or settings.cluster.interface
-    _take_part(settings, f"{here}:{port}", here, name, head=True)
+    _take_part(context, data, interface, name, port=port)
 
 
 @app.command("join")
@@ -53,23 +48,20 @@ def join(
     data: Data = None,
 ) -> None:
     """Put this machine into a cluster, until Ctrl-C, SIGTERM or `leave`. Needs a copy of its token."""
-    settings = settings_of(context, data)
-    _take_part(settings, address, interface or settings.cluster.interface, name, head=False)
+    _take_part(context, data, interface, name, address=address)
 
 
 @app.command("status")
 def status(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
     """The machines of the cluster, asked from one of them."""
-    from appliance.cli.show import show_json, show_table
+    from appliance.cli.show import show_records
     from appliance.errors import AssayError, ExitCode
     from appliance.places import cluster_folder, cluster_settings
-    from runtime.cluster.folder import told
-    from runtime.cluster.node import NodeSettings
-    from runtime.cluster.settings import ClusterSettings
-    from runtime.cluster.status import hosts
+    from runtime.cluster import NodeSettings, hosts, node_settings
+    from runtime.settings import ClusterSettings
 
     settings = settings_of(context, data)
-    cluster, here = cluster_settings(settings, settings.data), told(cluster_folder(settings, settings.data))
+    cluster, here = cluster_settings(settings, settings.data), node_settings(cluster_folder(settings, settings.data))
     if here is not None:
         node = NodeSettings.model_validate_json(here)
         cluster = ClusterSettings(address=node.address, interface=node.interface, token=node.token)
@@ -79,23 +71,18 @@ def status(context: typer.Context, data: Data = None, as_json: Json = False) -> 
             "`assay cluster start` begins one; set [cluster] address to use one",
             ExitCode.NOT_RUNNING,
         )
-    lines = hosts(cluster)
-    if as_json:
-        show_json(lines)
-        return
-    show_table(
+    show_records(
+        hosts(cluster),
         ("host", "address", "state", "drivers", "sessions"),
-        [
-            (
-                f"{line.name}{' (first)' if line.head else ''}",
-                line.address,
-                "gone" if not line.alive else "leaving" if line.draining else "there",
-                line.drivers,
-                line.sessions,
-            )
-            for line in lines
-        ],
+        lambda line: (
+            f"{line.name}{' (first)' if line.head else ''}",
+            line.address,
+            "gone" if not line.alive else "leaving" if line.draining else "there",
+            line.drivers,
+            line.sessions,
+        ),
         empty="nobody is there",
+        as_json=as_json,
     )
 
 
@@ -111,7 +98,7 @@ def leave(
     from appliance.cli.show import show_line
     from appliance.errors import AssayError, ExitCode
     from appliance.places import cluster_folder
-    from runtime.cluster.folder import leave as take_out
+    from runtime.cluster import leave as take_out
 
     settings = settings_of(context, data)
     if not take_out(cluster_folder(settings, settings.data), wait):
@@ -119,32 +106,34 @@ def leave(
     show_line("this machine has left the cluster")
 
 
-def _take_part(settings: Settings, address: str, interface: str, name: str, *, head: bool) -> None:
+def _take_part(
+    context: typer.Context,
+    data: Path | None,
+    interface: str | None,
+    name: str,
+    *,
+    address: str = "",
+    port: int = PORT,
+) -> None:
+    """Without the `address` of a first machine this one is it."""
     from pydantic import ValidationError
 
     from appliance import places
-    from appliance.cli.sandbox_place import listening
+    from appliance.cli.broker_target import find
     from appliance.cli.show import show_line
-    from appliance.client.printable import printable
-    from appliance.errors import AssayError, ExitCode
-    from runtime.cluster.node import READY, NodeSettings, keep
-    from runtime.stop import Stop
+    from appliance.printable import printable
+    from runtime.cluster import READY, NodeSettings, run_node
+    from runtime.shutdown import Shutdown
 
-    runtime = places.runtime_settings(settings, settings.data)
-    broker = places.broker_socket(settings, settings.data)
-    if listening(broker):
-        runtime = runtime.model_copy(update={"broker": broker})
-    elif settings.sandbox.broker is not None or os.geteuid() != 0:
-        raise AssayError(
-            f"no broker is running at {broker}, and only root can start one of its own",
-            "start the daemon here (`assay serve`), name a running broker in [sandbox] broker, or run this as root",
-            ExitCode.NOT_RUNNING,
-        )
+    settings = settings_of(context, data)
+    runtime = find(context, data, ready=None).settings
+    here = interface or settings.cluster.interface
+    head, address = not address, address or f"{here}:{port}"
     try:
-        told = NodeSettings(
+        node = NodeSettings(
             head=head,
             address=address,
-            interface=interface,
+            interface=here,
             token=places.cluster_token(settings, settings.data),
             folder=places.cluster_folder(settings, settings.data),
             name=name,
@@ -152,14 +141,14 @@ def _take_part(settings: Settings, address: str, interface: str, name: str, *, h
         )
     except ValidationError as error:
         raise typer.BadParameter(str(error.errors()[0]["msg"]).removeprefix("Value error, ")) from error
-    stop = Stop()
+    stop = Shutdown()
 
-    def say(what: str) -> None:
+    def show(what: str) -> None:
         if what == READY:
-            show_line(f"this machine is in the cluster at {address}, as {told.host.name}")
+            show_line(f"this machine is in the cluster at {address}, as {node.host.name}")
         else:
             typer.echo(printable(what), err=True)
 
     if head:
-        show_line(f"others join with `assay cluster join {address}` and a copy of {told.token}")
-    keep(told, stop, say)
+        show_line(f"others join with `assay cluster join {address}` and a copy of {node.token}")
+    run_node(node, stop, show)

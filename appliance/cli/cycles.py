@@ -7,6 +7,8 @@ from typing import Annotated
 import typer
 
 from appliance.cli.options import Data, Json, Limit, client_of
+from appliance.cli.show import show_json, show_line, show_records
+from appliance.client import StartCycle
 
 app = typer.Typer(help="Start a cycle now, list the cycles.", no_args_is_help=True)
 
@@ -18,12 +20,8 @@ def start(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Start a night now. An unfinished cycle goes on instead."""
-    from appliance.cli.show import show_json, show_line
-    from appliance.client import StartCycle
-
-    with client_of(context, data) as api:
-        cycle = api.start_cycle(StartCycle(seed=seed))
+    """Start a night now. An unfinished cycle continues instead."""
+    cycle = client_of(context, data).start_cycle(StartCycle(seed=seed))
     if as_json:
         show_json(cycle)
     else:
@@ -33,15 +31,10 @@ def start(
 @app.command("ls")
 def ls(context: typer.Context, limit: Limit = 20, data: Data = None, as_json: Json = False) -> None:
     """The cycles, newest first."""
-    from appliance.cli.show import show_json, show_table
-
-    with client_of(context, data) as api:
-        cycles = api.cycles(limit)
-    if as_json:
-        show_json(cycles)
-        return
-    show_table(
+    show_records(
+        client_of(context, data).cycles(limit),
         ("cycle", "kind", "seed", "state", "phase", "seconds", "failure"),
-        [(c.id, c.kind, c.seed, c.state.value, c.phase, f"{sum(c.seconds.values()):.0f}", c.failure) for c in cycles],
+        lambda c: (c.id, c.kind, c.seed, c.state.value, c.phase, f"{sum(c.seconds.values()):.0f}", c.failure),
         empty="no cycle yet: `assay cycle start` starts one",
+        as_json=as_json,
     )

@@ -1,8 +1,8 @@
 """`assay demo`: one night in miniature, from nothing to a re-checked artifact, with real parts.
 
 It is the daemon's own core that runs here, with the same worker and the same ledger; only the clock is left out. So a
-demonstration that was interrupted, by Ctrl-C or by kill -9, goes on where it was, and `assay serve` on the same data
-folder goes on from where the demonstration ended.
+demonstration that was interrupted, by Ctrl-C or by kill -9, continues where it was, and `assay serve` on the same data
+folder continues from where the demonstration ended.
 """
 
 from __future__ import annotations
@@ -12,25 +12,27 @@ import os
 import shutil
 import subprocess
 import sys
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
-from datetime import UTC, datetime
 from pathlib import Path
 
 from rich.console import Console
 
 from appliance.cli.demo_report import DemoReport, report
 from appliance.cli.demo_screen import DemoProgress, screen
+from appliance.client.messages import SubmitJob
+from appliance.clock import file_stamp
 from appliance.config import Settings
 from appliance.daemon.core import Core
-from appliance.daemon.footing import footing
-from appliance.errors import AssayError, ExitCode
+from appliance.daemon.startup import started_broker
+from appliance.errors import AssayError, ExitCode, UsageError
 from appliance.ledger.ledger import Ledger
-from appliance.lock import DataLock
-from appliance.records import Cycle, CycleState, Job, JobState, Judged, Purpose
-from policies.decision import GateOutcome
-from verifiers.spec import PredicateSpec
+from appliance.ledger.lock import data_lock
+from appliance.records.cycles import Cycle, CycleState
+from appliance.records.jobs import Job, JobState
+from policies.contract.decision import GateOutcome
+from verifiers.predicate.spec import PredicateSpec
 
 QUESTION = "find x with 7x+3=45"
 SPEC = PredicateSpec(predicate="7*x + 3 == 45", variable="x", domain="integer")
@@ -41,15 +43,17 @@ KEPT_ASIDE = "before"
 
 
 def demo(settings: Settings, *, seed: int, fresh: bool, json_file: Path | None) -> int:
-    """Runs it, or goes on with it, or shows how it ended; returns the exit code. Raises what the core raises."""
+    """Runs it, or continues it, or shows how it ended; returns the exit code. Raises what the core raises."""
     console = Console()
     started = time.monotonic()
     if fresh:
         _set_aside(settings.data, console)
     with (
-        footing(settings) as ground,
+        started_broker(settings) as ground,
         Core(ground.settings, refused=ground.refused, own_broker=ground.broker is not None) as core,
-        ground.watched(lambda text: core.say("broker", text), lambda error: core.say("broker", str(error))),
+        ground.watched(
+            lambda text: core.events.add("broker", text), lambda error: core.events.add("broker", str(error))
+        ),
     ):
         _require_writable(json_file)
         cycle = _cycle(core, seed, console)
@@ -72,7 +76,7 @@ def demo(settings: Settings, *, seed: int, fresh: bool, json_file: Path | None) 
             progress.begin("")
         spent_here = sum(cycle.seconds.values()) - spent_before
         seconds = spent_before + max(time.monotonic() - started, spent_here)
-        found = _report(core.ledger, cycle, job, str(bundle or ""), verified, seconds)
+        found = report(core.ledger, cycle, job, bundle=str(bundle or ""), verified=verified, seconds=seconds)
     console.print(screen(found, _commands(settings, found)))
     if json_file is not None:
         _write_json(json_file, found)
@@ -81,20 +85,19 @@ def demo(settings: Settings, *, seed: int, fresh: bool, json_file: Path | None) 
 
 def _cycle(core: Core, seed: int, console: Console) -> Cycle:
     """The night to run: an unfinished one, the finished demonstration, or a new one."""
-    unfinished = core.unfinished_cycle()
+    unfinished = core.cycles.unfinished()
     if unfinished is not None:
-        console.print(f"going on with {unfinished.id}, which stopped in: {unfinished.phase}", markup=False)
+        console.print(f"continuing {unfinished.id}, which stopped in: {unfinished.phase}", markup=False)
         return unfinished
-    earlier = [cycle for cycle in core.ledger.cycles(limit=1000) if cycle.kind == "demo"]
-    done = [cycle for cycle in earlier if cycle.state is CycleState.DONE]
-    if done:
-        console.print(
-            f"the demonstration already ran here ({done[0].id}, finished {done[0].updated[:19]}); "
-            "this is how it ended. `assay demo --fresh` begins anew.",
-            markup=False,
-        )
-        return done[0]
-    return core.start_cycle("demo", seed)
+    for cycle in core.ledger.cycles(limit=1000):
+        if cycle.kind == "demo" and cycle.state is CycleState.DONE:
+            console.print(
+                f"the demonstration already ran here ({cycle.id}, finished {cycle.updated[:19]}); "
+                "this is how it ended. `assay demo --fresh` begins anew.",
+                markup=False,
+            )
+            return cycle
+    return core.cycles.start("demo", seed)
 
 
 def _run_cycle(core: Core, cycle: Cycle, progress: DemoProgress) -> Cycle:
@@ -102,37 +105,25 @@ def _run_cycle(core: Core, cycle: Cycle, progress: DemoProgress) -> Cycle:
     if cycle.state is not CycleState.RUNNING:
         return cycle
     seen = _last_event(core.ledger)
-    outcome: list[Cycle | BaseException] = []
-
-    def run() -> None:
+    with ThreadPoolExecutor(1, thread_name_prefix="demo-cycle") as pool:
+        running = pool.submit(core.cycles.run, cycle.id)
         try:
-            outcome.append(core.run_cycle_worker(cycle.id))
-        except BaseException as error:  # noqa: BLE001 - the thread's outermost frame: raised again below
-            outcome.append(error)
-
-    runner = threading.Thread(target=run, name="demo-cycle")
-    runner.start()
-    try:
-        while runner.is_alive():
-            runner.join(POLL_SECONDS)
-            for number, event in core.ledger.events(after=seen):
-                progress.see(event)
-                seen = number
-    except KeyboardInterrupt:
-        core.crew.close()
-        runner.join()
-        raise
-    ended = outcome[0]
-    if isinstance(ended, BaseException):
-        raise ended
-    return ended
+            while not running.done():
+                wait([running], POLL_SECONDS)
+                for number, event in core.ledger.events(after=seen):
+                    progress.see(event)
+                    seen = number
+        except KeyboardInterrupt:
+            core.supervisor.close()
+            raise
+        return running.result()
 
 
 def _require_no_wait(core: Core) -> None:
     """Nobody looks again here, as the daemon does."""
-    if core.crew.waits_for:
+    if core.supervisor.waits_for:
         raise AssayError(
-            f"the demonstration cannot go on now: {core.crew.waits_for}",
+            f"the demonstration cannot continue now: {core.supervisor.waits_for}",
             hint="run the same command again then: nothing is repeated",
             code=ExitCode.INFRASTRUCTURE,
         )
@@ -148,9 +139,11 @@ def _last_event(ledger: Ledger) -> int:
 def _run_job(core: Core, cycle: Cycle) -> Job:
     """The demonstration's job: the one on record, or a new one. It is for the model that the night made, and no solver
     is asked."""
-    job = core.submit_job(QUESTION, SPEC, seed=cycle.seed, name=f"job-{cycle.id}", solvers=False)
+    job = core.jobs.submit(
+        SubmitJob(question=QUESTION, spec=SPEC, seed=cycle.seed), name=f"job-{cycle.id}", solvers=False
+    )
     if job.state in (JobState.QUEUED, JobState.RUNNING):
-        core.run_jobs_worker()
+        core.supervisor.run_jobs()
     found = core.ledger.job(job.id)
     assert found is not None
     return found
@@ -162,43 +155,18 @@ def _verify(bundle: Path) -> bool:
     return subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode == ExitCode.OK
 
 
-def _report(ledger: Ledger, cycle: Cycle, job: Job, bundle: str, verified: bool, seconds: float) -> DemoReport:
-    evaluation = ledger.evaluation(f"{cycle.id}.evaluation")
-    assert evaluation is not None
-    decision = next(
-        one for one in ledger.decisions(candidate=evaluation.candidate.weights) if one.evaluation == evaluation.id
-    )
-    examined: list[Judged] = []
-    for purpose in (Purpose.EVALUATION, Purpose.VALIDATION):
-        examined += ledger.rollouts(cycle=cycle.id, purpose=purpose, limit=1_000_000)
-    examined += ledger.rollouts(job=job.id, limit=1_000_000)
-    return report(
-        cycle=cycle,
-        evaluation=evaluation,
-        decision=decision,
-        steps=ledger.step_metrics(cycle.id),
-        examined=examined,
-        rollouts=ledger.rollout_counts(cycle.id),
-        job=job,
-        artifact=ledger.artifact(job.artifact) if job.artifact else None,
-        bundle=bundle,
-        verified=verified,
-        seconds=seconds,
-    )
-
-
 def _commands(settings: Settings, found: DemoReport) -> list[tuple[str, str]]:
     assay = _program()
     where = f" --data {settings.data}" if settings.origins()["data"] != "default" else ""
     against = {finding.gate for finding in found.findings if finding.outcome is not GateOutcome.PASSED}
     if against == {"approval"}:
-        word, purpose = "approve", "your signed word puts the candidate into service; `assay key new` makes your key"
+        command, purpose = "approve", "your signature puts the candidate into service; `assay key new` makes your key"
     else:
-        word, purpose = "show", "what stands against the candidate, gate by gate"
+        command, purpose = "show", "what stands against the candidate, gate by gate"
     return [
         (f"{assay} serve{where}", "the daemon on this data folder; leave it running and use a second terminal"),
         (f"{assay} tui{where}", "the night, its rollouts, the decision and the jobs on one screen"),
-        (f"{assay} model {word} {found.candidate[:12]}{where}", purpose),
+        (f"{assay} model {command} {found.candidate[:12]}{where}", purpose),
     ]
 
 
@@ -216,8 +184,8 @@ def _set_aside(data: Path, console: Console) -> None:
     """Moves an earlier data folder out of the way: beginning anew loses nothing."""
     if not data.exists() or not any(data.iterdir()):
         return
-    with DataLock(data):
-        stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
+    with data_lock(data):
+        stamp = file_stamp()
         aside = data.with_name(f"{data.name}.{KEPT_ASIDE}-{stamp}")
         data.rename(aside)
     console.print(f"what was in {data} is now in {aside}", markup=False)
@@ -226,10 +194,8 @@ def _set_aside(data: Path, console: Console) -> None:
 def _require_writable(file: Path | None) -> None:
     """Said before the minutes that it takes: without root's rights, less may be written than at the command line."""
     if file is not None and not os.access(file if file.exists() else file.absolute().parent, os.W_OK):
-        raise AssayError(
-            f"{file} cannot be written by the user that this runs as",
-            hint="choose another file with --json",
-            code=ExitCode.USAGE,
+        raise UsageError(
+            f"{file} cannot be written by the user that this runs as", hint="choose another file with --json"
         )
 
 
@@ -240,8 +206,7 @@ def _write_json(path: Path, found: DemoReport) -> None:
     except OSError as error:
         with suppress(OSError):
             path.unlink(missing_ok=True)
-        raise AssayError(
+        raise UsageError(
             f"{path} cannot be written: {error.strerror}",
             hint="choose another file with --json; run the same command again, nothing is repeated",
-            code=ExitCode.USAGE,
         ) from error

@@ -1,4 +1,4 @@
-"""What the demonstration shows at its end, worked out from the ledger's records. Pure.
+"""What the demonstration shows at its end, worked out from the ledger's records.
 
 Every figure is a count over records: nothing is remembered from the run itself, so a second look gives the same.
 """
@@ -6,28 +6,29 @@ Every figure is a count over records: nothing is remembered from the run itself,
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-
-from pydantic import BaseModel, ConfigDict
+from typing import Any
 
 from appliance.agent.loop import calls_outside_sandbox
-from appliance.learning.paired import Comparison, by_family, compare
-from appliance.records import Artifact, Cycle, Evaluation, Job, Judged
-from policies.decision import Decision, Finding
+from appliance.learning.comparison import Share, by_family, compare
+from appliance.ledger.ledger import Ledger
+from appliance.records.cycles import Cycle
+from appliance.records.jobs import Job
+from appliance.records.rollouts import Purpose
+from policies.contract.decision import GateFinding
+from runtime.model import FrozenModel
+
+MOST_ROLLOUTS = 1_000_000
 
 
-class FamilyRow(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
+class FamilyRow(FrozenModel):
     family: str
     items: int
     before: float
     after: float
 
 
-class DemoReport(BaseModel):
+class DemoReport(FrozenModel):
     """One night in figures. Shares are from 0 to 1, gains in points of 100, times in seconds."""
-
-    model_config = ConfigDict(frozen=True)
 
     cycle: str
     seed: int
@@ -62,7 +63,7 @@ class DemoReport(BaseModel):
     decision: str
     decision_reason: str
     would_change: str
-    findings: tuple[Finding, ...]
+    findings: tuple[GateFinding, ...]
     job: str
     question: str
     job_state: str
@@ -75,23 +76,22 @@ class DemoReport(BaseModel):
     """Whether `assay verify` accepted the bundle in a process of its own."""
 
 
-def report(
-    *,
-    cycle: Cycle,
-    evaluation: Evaluation,
-    decision: Decision,
-    steps: Sequence[Mapping[str, float]],
-    examined: Sequence[Judged],
-    rollouts: Mapping[str, int],
-    job: Job,
-    artifact: Artifact | None,
-    bundle: str,
-    verified: bool,
-    seconds: float,
-) -> DemoReport:
-    """`steps` are the metrics of training steps, `examined` the judged rollouts outside training."""
+def report(ledger: Ledger, cycle: Cycle, job: Job, *, bundle: str, verified: bool, seconds: float) -> DemoReport:
+    """Works it out from what the ledger has about the cycle and the job."""
+    evaluation = ledger.evaluation(f"{cycle.id}.evaluation")
+    assert evaluation is not None
+    candidate = evaluation.candidate.weights
+    decision = next(one for one in ledger.decisions(candidate=candidate) if one.evaluation == evaluation.id)
+    artifact = ledger.artifact(job.artifact) if job.artifact else None
+    steps = ledger.step_metrics(cycle.id)
+    examined = [
+        *ledger.rollouts(cycle=cycle.id, purpose=Purpose.EVALUATION, limit=MOST_ROLLOUTS),
+        *ledger.rollouts(cycle=cycle.id, purpose=Purpose.VALIDATION, limit=MOST_ROLLOUTS),
+        *ledger.rollouts(job=job.id, limit=MOST_ROLLOUTS),
+    ]
     sampled = compare(evaluation.candidate, evaluation.champion)
     greedy = compare(evaluation.candidate_greedy, evaluation.champion_greedy)
+    families = by_family(evaluation.candidate, evaluation.champion)
     sampling = _sum(steps, "sampling_seconds")
     outside = calls_outside_sandbox([one.rollout for one in examined])
     return DemoReport(
@@ -102,27 +102,24 @@ def report(
         seconds_in_training=_training_seconds(cycle, steps),
         sealed_items=sampled.items,
         sealed_set=evaluation.sealed_set,
-        success_before=sampled.champion.value,
-        success_before_low=sampled.champion.low,
-        success_before_high=sampled.champion.high,
-        success_after=sampled.candidate.value,
-        success_after_low=sampled.candidate.low,
-        success_after_high=sampled.candidate.high,
+        **_interval("success_before", sampled.champion),
+        **_interval("success_after", sampled.candidate),
         greedy_before=greedy.champion.value,
         greedy_after=greedy.candidate.value,
-        gain=100 * sampled.gain.value,
-        gain_low=100 * sampled.gain.low,
-        gain_high=100 * sampled.gain.high,
-        families=tuple(_row(name, found) for name, found in _families(evaluation).items()),
+        **_interval("gain", sampled.gain, 100.0),
+        families=tuple(
+            FamilyRow(family=name, items=found.items, before=found.champion.value, after=found.candidate.value)
+            for name, found in families.items()
+        ),
         tool_errors_in_correct_before=sampled.champion_errors,
         tool_errors_in_correct_after=sampled.candidate_errors,
         tokens_per_second=_sum(steps, "tokens") / sampling if sampling else 0.0,
         tool_calls_per_second=_sum(steps, "tool_calls") / sampling if sampling else 0.0,
         tool_calls=int(_sum(steps, "tool_calls")) + sum(len(one.rollout.calls) for one in examined),
         tool_calls_outside_sandbox=int(_sum(steps, "tool_calls_outside_sandbox")) + outside,
-        rollouts=dict(rollouts),
+        rollouts=dict(ledger.rollout_counts(cycle.id)),
         champion=evaluation.champion.weights,
-        candidate=evaluation.candidate.weights,
+        candidate=candidate,
         decision=decision.outcome.value,
         decision_reason=decision.reason,
         would_change=decision.would_change,
@@ -138,12 +135,8 @@ def report(
     )
 
 
-def _families(evaluation: Evaluation) -> dict[str, Comparison]:
-    return by_family(evaluation.candidate, evaluation.champion)
-
-
-def _row(name: str, found: Comparison) -> FamilyRow:
-    return FamilyRow(family=name, items=found.items, before=found.champion.value, after=found.candidate.value)
+def _interval(name: str, share: Share, unit: float = 1.0) -> dict[str, Any]:
+    return {name: unit * share.value, f"{name}_low": unit * share.low, f"{name}_high": unit * share.high}
 
 
 def _sum(steps: Sequence[Mapping[str, float]], name: str) -> float:

@@ -14,9 +14,9 @@ from rich.table import Table
 from rich.text import Text
 
 from appliance.cli.demo_report import DemoReport
-from appliance.client.printable import printable
-from appliance.records import Event
-from policies.decision import Finding
+from appliance.printable import printable
+from appliance.records.events import Event
+from policies.contract.decision import GateFinding
 
 PHASES = ("prepare", "warm_start", "training", "evaluation", "decision", "job", "verify")
 NAMES = {"warm_start": "warm start"}
@@ -98,40 +98,28 @@ def screen(report: DemoReport, commands: Sequence[tuple[str, str]]) -> Renderabl
 
 
 def _figures(report: DemoReport) -> Table:
-    table = _grid(report.sealed_items)
-    table.add_row(
-        "success",
-        f"{_share(report.success_before, report.success_before_low, report.success_before_high)} → "
-        f"{_share(report.success_after, report.success_after_low, report.success_after_high)}",
-    )
-    table.add_row("gain", f"{report.gain:+.1f} points [{report.gain_low:+.1f}, {report.gain_high:+.1f}], paired")
-    table.add_row("greedy", f"{report.greedy_before:.3f} → {report.greedy_after:.3f}")
-    table.add_row(
-        "tool errors",
-        f"{report.tool_errors_in_correct_before:.3f} → {report.tool_errors_in_correct_after:.3f} "
-        "of the calls inside correct rollouts",
-    )
-    families = ", ".join(f"{row.family} {row.before:.2f}→{row.after:.2f}" for row in report.families)
-    table.add_row("families", families)
-    table.add_row(
-        "speed",
-        f"{report.tokens_per_second:,.0f} tokens/s and {report.tool_calls_per_second:,.0f} tool calls/s while sampling",
-    )
-    table.add_row(
-        "tool calls", f"{report.tool_calls:,}, of them outside a sandbox: {report.tool_calls_outside_sandbox}"
-    )
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=True, header_style="dim")
+    table.add_column("")
+    table.add_column(f"{report.sealed_items} sealed questions, sampled, 95 % intervals; before → after")
+    before = _share(report.success_before, report.success_before_low, report.success_before_high)
+    after = _share(report.success_after, report.success_after_low, report.success_after_high)
+    errors = f"{report.tool_errors_in_correct_before:.3f} → {report.tool_errors_in_correct_after:.3f}"
+    rates = f"{report.tokens_per_second:,.0f} tokens/s and {report.tool_calls_per_second:,.0f} tool calls/s"
     spent_on = dict(report.seconds_by_phase)
     spent_on["job, verify and start-up"] = max(0.0, report.seconds - sum(spent_on.values()))
     phases = ", ".join(f"{NAMES.get(name, name)} {spent:.0f}" for name, spent in spent_on.items())
     inside = ", ".join(f"{name} {spent:.0f}" for name, spent in report.seconds_in_training.items())
-    table.add_row("seconds", f"{report.seconds:.0f}: {phases} (in training: {inside})")
-    return table
-
-
-def _grid(items: int) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=True, header_style="dim")
-    table.add_column("")
-    table.add_column(f"{items} sealed questions, sampled, 95 % intervals; before → after")
+    for name, text in {
+        "success": f"{before} → {after}",
+        "gain": f"{report.gain:+.1f} points [{report.gain_low:+.1f}, {report.gain_high:+.1f}], paired",
+        "greedy": f"{report.greedy_before:.3f} → {report.greedy_after:.3f}",
+        "tool errors": f"{errors} of the calls inside correct rollouts",
+        "families": ", ".join(f"{row.family} {row.before:.2f}→{row.after:.2f}" for row in report.families),
+        "speed": f"{rates} while sampling",
+        "tool calls": f"{report.tool_calls:,}, of them outside a sandbox: {report.tool_calls_outside_sandbox}",
+        "seconds": f"{report.seconds:.0f}: {phases} (in training: {inside})",
+    }.items():
+        table.add_row(name, text)
     return table
 
 
@@ -159,7 +147,7 @@ def _decision(report: DemoReport) -> Group:
     return Group(*lines)
 
 
-def _figure(finding: Finding) -> str:
+def _figure(finding: GateFinding) -> str:
     if finding.figure is None:
         return "-"
     interval = (
@@ -168,15 +156,17 @@ def _figure(finding: Finding) -> str:
     return f"{finding.figure:+.1f} {finding.unit}{interval}" if interval else f"{finding.figure:.3g} {finding.unit}"
 
 
-def _needed(finding: Finding) -> Text:
+def _needed(finding: GateFinding) -> Text:
     return Text("" if finding.threshold is None else f"threshold {finding.threshold:g}", style="dim")
 
 
 def _job(report: DemoReport) -> Text:
     text = Text(f"{report.question}: {report.job_state}, {report.job_reason}")
     if report.bundle:
-        word = "accepted by `assay verify` in a fresh process" if report.verified else "NOT accepted by `assay verify`"
-        text.append(f"\nanswer {printable(report.answer)}, {word}\nbundle {report.bundle}")
+        result = (
+            "accepted by `assay verify` in a fresh process" if report.verified else "NOT accepted by `assay verify`"
+        )
+        text.append(f"\nanswer {printable(report.answer)}, {result}\nbundle {report.bundle}")
     return text
 
 

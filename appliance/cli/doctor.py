@@ -1,4 +1,4 @@
-"""`assay doctor`: what this machine can do for Assay, and what to do about the rest.
+"""Is `assay doctor`: what this machine can do for Assay, and what to do about the rest.
 
 What always holds: it changes nothing that outlives it; each check is an observation of the machine as it is now, with
 a figure; it fails only for what keeps model code from running safely or the product from running at all. Versions of
@@ -13,46 +13,52 @@ import os
 import shutil
 import sqlite3
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
 from appliance import places
-from appliance.cli.checks import Check, Grade, failed, ok, warning
+from appliance.cli.checks import CheckGrade, DoctorCheck, failed, ok, warning
 from appliance.cli.doctor_isolation import isolation
-from appliance.cli.doctor_verifiers import programs, verifiers
 from appliance.cli.show import show_json, show_line
 from appliance.daemon.listening import MAX_PATH_BYTES
-from policies.policy import PolicyError
+from policies.errors import PolicyError
+from verifiers.lean import toolchain
 
 if TYPE_CHECKING:
     from appliance.config import Settings
 
 SOUND, UNSOUND = 0, 5
+Version = Callable[[str], str]
+"""Of an installed package. Raises PackageNotFoundError."""
 SAFE_SQLITE = (3, 51, 3)
 GIB = 1 << 30
 
 
 def run(settings: Settings, json_out: bool, *, selftest: bool) -> int:
     """Prints every check, and returns the exit code: 0, or 5 when one of them failed."""
-    checks: list[Check] = []
+    checks: list[DoctorCheck] = []
     for check in examine(settings, selftest=selftest):
         checks.append(check)
         if not json_out:
             _show(check)
-    broken = [check.name for check in checks if check.grade is Grade.FAILED]
+    broken = [check.name for check in checks if check.grade is CheckGrade.FAILED]
     if json_out:
         show_json({"sound": not broken, "checks": [check.model_dump(mode="json") for check in checks]})
     else:
-        warned = sum(check.grade is Grade.WARNING for check in checks)
+        warned = sum(check.grade is CheckGrade.WARNING for check in checks)
         show_line(f"failed: {', '.join(broken)}" if broken else f"model code can be run safely here; {warned} warnings")
     return UNSOUND if broken else SOUND
 
 
-def _show(check: Check) -> None:
-    colours = {Grade.OK: typer.colors.GREEN, Grade.WARNING: typer.colors.YELLOW, Grade.FAILED: typer.colors.RED}
+def _show(check: DoctorCheck) -> None:
+    colours = {
+        CheckGrade.OK: typer.colors.GREEN,
+        CheckGrade.WARNING: typer.colors.YELLOW,
+        CheckGrade.FAILED: typer.colors.RED,
+    }
     grade = typer.style(f"{check.grade:<8}", fg=colours[check.grade])
     typer.echo(grade, nl=False)
     show_line(f"{check.name:<16} {check.figure}")
@@ -60,8 +66,8 @@ def _show(check: Check) -> None:
         show_line(f"{'':<25}{check.advice}")
 
 
-def examine(settings: Settings, *, selftest: bool) -> Iterator[Check]:
-    """Every check in the order in which a person would repair things; the slow ones (sandboxes) last."""
+def examine(settings: Settings, *, selftest: bool) -> Iterator[DoctorCheck]:
+    """Makes every check in the order in which a person would repair things; the slow ones (sandboxes) last."""
     yield python(sys.version_info[:3])
     yield sqlite(sqlite3.sqlite_version_info)
     yield torch()
@@ -72,7 +78,7 @@ def examine(settings: Settings, *, selftest: bool) -> Iterator[Check]:
     yield memory(Path("/proc/meminfo").read_text())
     yield socket_path(settings.socket_path)
     yield from verifiers()
-    if rules.grade is Grade.OK:
+    if rules.grade is CheckGrade.OK:
         seen = []
         for check in isolation(settings, selftest=selftest):
             seen.append(check)
@@ -80,20 +86,20 @@ def examine(settings: Settings, *, selftest: bool) -> Iterator[Check]:
         yield programs(seen)
 
 
-def python(version: tuple[int, ...]) -> Check:
+def python(version: tuple[int, ...]) -> DoctorCheck:
     figure = f"{'.'.join(map(str, version))} at {sys.executable}"
     if version < (3, 11):
         return failed("python", figure, "Python 3.11 or newer is needed")
     return ok("python", figure)
 
 
-def sqlite(version: tuple[int, ...]) -> Check:
+def sqlite(version: tuple[int, ...]) -> DoctorCheck:
     """The bug is in resetting the write-ahead log while two connections checkpoint; here only one process writes."""
     note = "" if version >= SAFE_SQLITE else "before 3.51.3 only one process may write to a file, and only one does"
     return ok("sqlite", ".".join(map(str, version)), note)
 
 
-def torch() -> Check:
+def torch() -> DoctorCheck:
     try:
         version = importlib.metadata.version("torch")
     except importlib.metadata.PackageNotFoundError:
@@ -101,7 +107,7 @@ def torch() -> Check:
     return torch_build(version, cores=len(os.sched_getaffinity(0)), gpus=_gpus(Path("/proc/driver/nvidia/gpus")))
 
 
-def torch_build(version: str, *, cores: int, gpus: int) -> Check:
+def torch_build(version: str, *, cores: int, gpus: int) -> DoctorCheck:
     figure = f"{version}, {cores} cores, {gpus} NVIDIA GPUs"
     if gpus and version.endswith("+cpu"):
         return warning("torch", figure, "a build for CPU only: run install.sh again")
@@ -112,17 +118,18 @@ def _gpus(folder: Path) -> int:
     return len(list(folder.iterdir())) if folder.is_dir() else 0
 
 
-def policy(data: Path) -> Check:
+def policy(data: Path) -> DoctorCheck:
+    in_force = places.in_force_file(data)
     try:
-        loaded = places.load_policy(data)
+        loaded, name = places.read_policy(data, in_force if in_force.exists() else None)
     except PolicyError as error:
         return failed("policy", str(error), error.hint)
-    return ok("policy", f"{places.policy_file(data) or 'the packaged default'}, {loaded.digest[:12]}")
+    return ok("policy", f"{name}, {loaded.digest[:12]}")
 
 
-def disk(folder: Path) -> Check:
-    """Free space where the data folder is or would be made."""
-    there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+def disk(folder: Path) -> DoctorCheck:
+    """Measures free space where the data folder is or would be made."""
+    there = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
     free = shutil.disk_usage(there).free
     figure = f"{free / GIB:.1f} GiB free at {there}"
     if not there.is_dir() or not os.access(there, os.W_OK):
@@ -134,7 +141,7 @@ def disk(folder: Path) -> Check:
     return ok("disk", figure)
 
 
-def memory(meminfo: str) -> Check:
+def memory(meminfo: str) -> DoctorCheck:
     """`meminfo` is the text of /proc/meminfo (proc(5)), in KiB."""
     fields = dict(line.split(":", 1) for line in meminfo.splitlines() if ":" in line)
     available, total = (int(fields[name].split()[0]) << 10 for name in ("MemAvailable", "MemTotal"))
@@ -145,10 +152,47 @@ def memory(meminfo: str) -> Check:
     return ok("memory", figure)
 
 
-def socket_path(path: Path) -> Check:
+def socket_path(path: Path) -> DoctorCheck:
     length = len(os.fsencode(path))
     figure = f"{length} of {MAX_PATH_BYTES} bytes"
     if length > MAX_PATH_BYTES:
         advice = f"`assay serve` cannot listen at {path}: set a shorter path with ASSAY_API__SOCKET"
         return failed("socket", figure, advice)
     return ok("socket", figure)
+
+
+def verifiers(version: Version = importlib.metadata.version) -> Iterator[DoctorCheck]:
+    """Examines those that run here without a sandbox of their own, and Lean."""
+    yield _packages("answers", ("sympy", "mpmath"), version)
+    yield _packages("claims", ("z3-solver", "cvc5"), version)
+    yield _packages("checklists", ("jsonschema", "markdown-it-py", "mdit-py-plugins"), version)
+    yield lean(toolchain.find())
+
+
+def lean(found: toolchain.Toolchain | None) -> DoctorCheck:
+    """Says which Lean proofs are checked with; looked at, and not started."""
+    if found is None:
+        return ok("lean", "absent", f"only proofs need it: {toolchain.how_to_have_one()}")
+    facts = found.describe()
+    note = "each verdict says whether the kernel replayed the proof: `kernel_replayed` in its evidence"
+    return ok("lean", f"{facts['lean']} from {facts['from']}; {facts['libraries'] or 'no libraries'}", note)
+
+
+def programs(isolation: Iterable[DoctorCheck]) -> DoctorCheck:
+    """Says whether candidate programs can be run, by what was seen of the sandboxes."""
+    sandbox = next((check for check in isolation if check.name == "sandbox"), None)
+    if sandbox is not None and sandbox.grade is CheckGrade.OK:
+        return ok("programs", "run in sandboxes of their own, one for the candidate and one for the reference")
+    return warning("programs", "cannot be run here", "see the lines above: there is no sandbox to run them in")
+
+
+def _packages(name: str, packages: tuple[str, ...], version: Version) -> DoctorCheck:
+    found, missing = [], []
+    for package in packages:
+        try:
+            found.append(f"{package} {version(package)}")
+        except importlib.metadata.PackageNotFoundError:
+            missing.append(package)
+    if missing:
+        return warning(name, f"cannot be checked here: {', '.join(missing)} is missing", "run install.sh again")
+    return ok(name, ", ".join(found))

@@ -1,4 +1,4 @@
-"""The doctor's look at isolation: the broker, each backend that the policy names, a sandbox, and the self-test.
+"""Checks isolation for the doctor: the broker, each backend that the policy names, a sandbox, and the self-test.
 
 What always holds: a running broker of the data folder is asked and used; where there is none, everything is done in a
 folder that is removed at the end, so that nobody at work is disturbed. What keeps model code from running is a failure;
@@ -15,26 +15,24 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from appliance.cli.checks import Check, Grade, failed, ok, warning
-from appliance.client.printable import printable
+from appliance.cli.checks import CheckGrade, DoctorCheck, failed, ok, warning
 from appliance.config import Settings
 from appliance.places import broker_socket, runtime_settings
-from runtime.backends import gvisor_find, nsjail_find
-from runtime.broker.client import ask
-from runtime.broker.messages import Welcome
-from runtime.conformance.check import LIMITS, CheckResult, Outcome
-from runtime.conformance.check import Check as Conformance
-from runtime.conformance.suite import TAKES_SNAPSHOTS, chosen, conform
+from appliance.printable import printable
+from runtime.backends import describe
+from runtime.broker import BrokerWelcome, ask
+from runtime.conformance import LIMITS, TAKES_SNAPSHOTS, CheckOutcome, CheckResult, chosen, conform
+from runtime.conformance import ConformanceCheck as Conformance
 from runtime.errors import RefusedError, SandboxError
 from runtime.profile import BackendName
 from runtime.sandbox import CallStatus
-from runtime.sessions.pool import Sessions
+from runtime.sessions import Sessions
 from runtime.settings import RuntimeSettings
 
 PACKAGES = ("numpy", "scipy", "sympy", "mpmath")
 SEEN = 200
 """Characters of what a check of the self-test saw."""
-LOOK = f"""
+FIND_PACKAGES = f"""
 import importlib.metadata, importlib.util
 for name in {PACKAGES!r}:
     if importlib.util.find_spec(name) is not None:
@@ -45,7 +43,7 @@ for name in {PACKAGES!r}:
 """
 
 
-def isolation(settings: Settings, *, selftest: bool) -> Iterator[Check]:
+def isolation(settings: Settings, *, selftest: bool) -> Iterator[DoctorCheck]:
     """Raises PolicyError."""
     runtime = runtime_settings(settings, settings.data)
     try:
@@ -61,31 +59,26 @@ def isolation(settings: Settings, *, selftest: bool) -> Iterator[Check]:
     backends = [backend(name, runtime, running) for name in runtime.own.backends]
     yield from backends
     yield ok("cgroups", f"version {_cgroup_version()} on Linux {platform.release()}")
-    if any(check.grade is Grade.FAILED for check in backends):
+    if any(check.grade is CheckGrade.FAILED for check in backends):
         return
     with _apart(runtime) as own:
         seen = list(sandbox(own))
         yield from seen
-        if selftest and seen[0].grade is Grade.OK:
+        if selftest and seen[0].grade is CheckGrade.OK:
             for name in own.own.backends:
                 yield self_test(own.model_copy(update={"backend": name}), chosen(quick=True), name is own.backend)
 
 
-def backend(name: BackendName, runtime: RuntimeSettings, running: Welcome | None) -> Check:
-    """Whether it works: by the broker's word where one runs, otherwise as this process finds it."""
+def backend(name: BackendName, runtime: RuntimeSettings, running: BrokerWelcome | None) -> DoctorCheck:
+    """Checks whether it works: by what the broker says where one runs, otherwise as this process finds it."""
     can = "takes snapshots" if TAKES_SNAPSHOTS[name] else "takes no snapshots, and shares the host's kernel"
     for_models = name is runtime.backend
     use = "model code" if for_models else "the verifiers' tools"
     if running is not None:
         version, problem = running.backends.get(name.value, ""), "the broker does not have it"
         hint, works = "its log says why; restart it when that is mended", name.value in running.backends
-    elif name is BackendName.GVISOR:
-        found = gvisor_find.describe(runtime.own.runsc)
-        works, problem, hint = found.works, found.problem, found.hint
-        version = f"{found.runsc} {found.version}, platform {found.platform}".strip(" ,")
     else:
-        report = nsjail_find.describe(runtime.own.nsjail)
-        works, version, problem, hint = report.works, report.version, report.problem, report.hint
+        works, version, problem, hint = describe(name, runtime.own)
     if works:
         return ok(name.value, f"{version}; {can}; for {use}")
     if for_models:
@@ -93,8 +86,8 @@ def backend(name: BackendName, runtime: RuntimeSettings, running: Welcome | None
     return warning(name.value, f"{problem}; the policy has {use} run by it", hint)
 
 
-def sandbox(runtime: RuntimeSettings) -> Iterator[Check]:
-    """One that is really started, asked and removed; and what code inside can import."""
+def sandbox(runtime: RuntimeSettings) -> Iterator[DoctorCheck]:
+    """Checks one that is really started, asked and removed; and what code inside can import."""
     try:
         with Sessions(runtime) as pool:
             started = time.monotonic()
@@ -103,7 +96,7 @@ def sandbox(runtime: RuntimeSettings) -> Iterator[Check]:
                 result = box.run("print(6 * 7)")
                 first = time.monotonic() - started
                 warm = box.run("print(6 * 7)")
-                inside = box.run(LOOK, seconds=runtime.limits.call_seconds)
+                inside = box.run(FIND_PACKAGES, seconds=runtime.limits.call_seconds)
             finally:
                 box.close()
     except SandboxError as error:
@@ -120,8 +113,8 @@ def sandbox(runtime: RuntimeSettings) -> Iterator[Check]:
         yield warning("packages", "inside: only the standard library", "run install.sh again: it builds them")
 
 
-def self_test(runtime: RuntimeSettings, wanted: Iterable[Conformance], for_models: bool) -> Check:
-    """Part of the conformance suite, under the limits that it is written for."""
+def self_test(runtime: RuntimeSettings, wanted: Iterable[Conformance], for_models: bool) -> DoctorCheck:
+    """Runs part of the conformance suite, under the limits that it is written for."""
     name = f"{runtime.backend.value} self-test"
     started = time.monotonic()
     try:
@@ -130,21 +123,21 @@ def self_test(runtime: RuntimeSettings, wanted: Iterable[Conformance], for_model
     except SandboxError as error:
         return failed(name, str(error), error.hint)
     counts = Counter(result.outcome for result in results)
-    told = ", ".join(f"{counts[outcome]} {outcome.value}" for outcome in Outcome if counts[outcome])
-    figure = f"{told}, in {time.monotonic() - started:.0f} s"
-    if not counts[Outcome.FAIL]:
+    counted = ", ".join(f"{counts[outcome]} {outcome.value}" for outcome in CheckOutcome if counts[outcome])
+    figure = f"{counted}, in {time.monotonic() - started:.0f} s"
+    if not counts[CheckOutcome.FAIL]:
         return ok(name, figure)
     advice = f"{_failures(results)}; try `assay sandbox selftest --backend {runtime.backend.value}`"
     return failed(name, figure, advice) if for_models else warning(name, figure, advice)
 
 
 def _failures(results: list[CheckResult]) -> str:
-    """Each with what was seen: who meets it may not see it again."""
-    failed = [result for result in results if result.outcome is Outcome.FAIL]
+    """Lists each with what was seen: who meets it may not see it again."""
+    failed = [result for result in results if result.outcome is CheckOutcome.FAIL]
     return "; ".join(f"{result.name}: {printable(result.detail, limit=SEEN)}" for result in failed)
 
 
-def _running(socket: Path, *, configured: bool) -> Welcome | None:
+def _running(socket: Path, *, configured: bool) -> BrokerWelcome | None:
     """Raises RefusedError where a broker is configured, or one is there, and does not answer us."""
     if not configured and not socket.exists():
         return None
@@ -157,7 +150,7 @@ def _running(socket: Path, *, configured: bool) -> Welcome | None:
 
 
 def _listens(socket: Path) -> bool:
-    """Whether the kernel knows of a listener there (proc_net_unix(5): flags 00010000)."""
+    """Says whether the kernel knows of a listener there (proc_net_unix(5): flags 00010000)."""
     lines = Path("/proc/net/unix").read_text().splitlines()[1:]
     return any(line.split()[3] == "00010000" and line.endswith(f" {socket}") for line in lines)
 
@@ -168,7 +161,8 @@ def _cgroup_version() -> int:
 
 @contextmanager
 def _apart(runtime: RuntimeSettings) -> Iterator[RuntimeSettings]:
-    """For a broker of our own: everything it writes is removed afterwards; a guest root that is there is used."""
+    """Makes folders for a broker of our own: everything it writes is removed afterwards; a guest root that is there is
+    used."""
     if runtime.broker is not None:
         yield runtime
         return

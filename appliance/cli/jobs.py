@@ -1,51 +1,36 @@
-"""`assay submit`, `assay jobs`: what is asked for in, artifacts with evidence out."""
+"""`assay jobs`: what was asked for, what it does now, and how it ended."""
 
 from __future__ import annotations
 
+from contextlib import closing
+
 import typer
 
+from appliance.cli.jobs_watch import JobProgress, ended_code, show_job, show_queued, watch_job
 from appliance.cli.options import Data, Json, Limit, client_of
-from appliance.cli.submit import submit
+from appliance.cli.show import show_json, show_line, show_records
 from appliance.cli.validate import validate
 
 app = typer.Typer(help="List the jobs, show, watch or cancel one, try it again.", no_args_is_help=True)
 app.command("validate")(validate)
 
 
-def add_to(root: typer.Typer) -> None:
-    """Adds `submit` and `jobs`."""
-    root.command("submit")(submit)
-    root.add_typer(app, name="jobs")
-
-
 @app.command("ls")
 def ls(context: typer.Context, limit: Limit = 20, data: Data = None, as_json: Json = False) -> None:
     """The jobs, newest first."""
-    from appliance.cli.show import show_json, show_table
-
-    with client_of(context, data) as api:
-        jobs = api.jobs(limit)
-    if as_json:
-        show_json(jobs)
-        return
-    show_table(
+    show_records(
+        client_of(context, data).jobs(limit),
         ("job", "kind", "priority", "state", "submitted", "question", "now"),
-        [
-            (job.id, job.kind, job.priority, job.state, job.created[:19], job.question, job.step or job.reason)
-            for job in jobs
-        ],
+        lambda job: (job.id, job.kind, job.priority, job.state, job.created[:19], job.question, job.step or job.reason),
         empty="no job yet: `assay submit --question ... --check ...`",
+        as_json=as_json,
     )
 
 
 @app.command("show")
 def show(context: typer.Context, job: str, data: Data = None, as_json: Json = False) -> None:
     """One job: its state, its answer and its bundle, or what was tried."""
-    from appliance.cli.jobs_watch import show_job
-    from appliance.cli.show import show_json
-
-    with client_of(context, data) as api:
-        detail = api.job(job)
+    detail = client_of(context, data).job(job)
     show_json(detail) if as_json else show_job(detail)
 
 
@@ -55,9 +40,8 @@ def watch(context: typer.Context, job: str, data: Data = None, as_json: Json = F
 
     Ctrl-C leaves the job alone. With --json, one line of JSON whenever it has changed.
     """
-    from appliance.cli.jobs_watch import Progress, ended_code, show_job, watch_job
-
-    with client_of(context, data) as api, Progress(as_json=as_json) as progress:
+    api = client_of(context, data)
+    with closing(JobProgress(as_json=as_json)) as progress:
         detail = watch_job(api, job, progress.show)
     if not as_json:
         show_job(detail)
@@ -67,19 +51,12 @@ def watch(context: typer.Context, job: str, data: Data = None, as_json: Json = F
 @app.command("cancel")
 def cancel(context: typer.Context, job: str, data: Data = None, as_json: Json = False) -> None:
     """Call a job off, also one that is being worked on. 4 when it has ended already."""
-    from appliance.cli.show import show_json, show_line
-
-    with client_of(context, data) as api:
-        ended = api.cancel(job)
+    ended = client_of(context, data).cancel(job)
     show_json(ended) if as_json else show_line(f"job {ended.id} is cancelled")
 
 
 @app.command("retry")
 def retry(context: typer.Context, job: str, data: Data = None, as_json: Json = False) -> None:
     """Ask the same again, with the next seed, as a new job. 4 while the job has not ended."""
-    from appliance.cli.jobs_watch import show_queued
-    from appliance.cli.show import show_json
-
-    with client_of(context, data) as api:
-        again = api.retry(job)
+    again = client_of(context, data).retry(job)
     show_json(again) if as_json else show_queued(again)

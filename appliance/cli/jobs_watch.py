@@ -6,15 +6,14 @@ import json
 import sys
 import time
 from collections.abc import Callable
-from types import TracebackType
-from typing import Self
 
 import typer
 
 from appliance.cli.show import show_fields, show_line
 from appliance.client import ApiClient, Job, JobDetail, JobState
-from appliance.client.printable import printable
 from appliance.errors import ExitCode
+from appliance.jobs.statement import mark, statement
+from appliance.printable import printable
 
 POLL_SECONDS = 0.3
 WIDE = 100
@@ -39,8 +38,8 @@ def ended_code(job: Job) -> ExitCode:
     return ExitCode.INFRASTRUCTURE if job.state is JobState.FAILED else ExitCode.FAILED_VERDICT
 
 
-class Progress:
-    """Context manager: leaves the cursor at the beginning of a line."""
+class JobProgress:
+    """Close it: that leaves the cursor at the beginning of a line."""
 
     def __init__(self, *, as_json: bool, live: bool | None = None) -> None:
         """`live` unless told: whether standard output is a terminal."""
@@ -49,12 +48,7 @@ class Progress:
         self._last: object = None
         self._open = False
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
         if self._open:
             typer.echo("\r" + " " * WIDE + "\r", nl=False)
 
@@ -80,8 +74,6 @@ def show_queued(job: Job) -> None:
 
 
 def show_job(detail: JobDetail) -> None:
-    from appliance.jobs.statement import mark, statement
-
     job, artifact = detail.job, detail.artifact
     show_fields(
         [
@@ -116,21 +108,21 @@ def show_job(detail: JobDetail) -> None:
 
 
 def _meaning(job: Job) -> str | None:
-    """What a person said of the check; where nobody did, how to."""
-    if job.meaning is not None:
-        said = "says" if job.meaning.verdict == "meant" else "does not say"
-        return f"the check {said} what was meant: {job.meaning.person}, {job.meaning.created}"
-    return None if job.state.ended and not job.artifact else f"nobody's word yet: assay jobs validate {job.id}"
+    """Says whether a person validated the check, or how to."""
+    if job.validation is not None:
+        verb = "says" if job.validation.verdict == "meant" else "does not say"
+        return f"the check {verb} what was meant: {job.validation.person}, {job.validation.created}"
+    return None if job.state.ended and not job.artifact else f"not validated yet: assay jobs validate {job.id}"
 
 
 def _line(job: Job, *, seconds: bool) -> str:
-    said = [job.state.value]
+    parts = [job.state.value]
     if job.step:
-        said.append(job.step)
+        parts.append(job.step)
     if job.tries_done:
-        said.append(f"{job.tries_done} {'try' if job.tries_done == 1 else 'tries'} done")
+        parts.append(f"{job.tries_done} {'try' if job.tries_done == 1 else 'tries'} done")
     if seconds and job.spent_seconds:
-        said.append(f"{job.spent_seconds:.0f} s")
+        parts.append(f"{job.spent_seconds:.0f} s")
     if job.reason and not job.state.ended:
-        said.append(job.reason)
-    return ", ".join(said)
+        parts.append(job.reason)
+    return ", ".join(parts)

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
-from appliance.cli.options import Data, Json, client_of, person_of
-from appliance.cli.person import (
-    Agent,
-    Confirm,
-    KeyFile,
-    PassphraseFile,
-    Signs,
-    confirm,
-    open_key,
-    passphrase,
-    person_key,
-)
+from appliance.cli.model_options import parameters_of, read_options, with_options
+from appliance.cli.options import Data, Json, client_of
+from appliance.cli.person import PassphraseFile, SigningOptions, passphrase
+from appliance.cli.show import show_fields, show_json, show_line, show_table
+from appliance.client import ApiClient, ApiError, DaemonNotRunning, DaemonSilent, KnownKey
+from appliance.client.login import login_name
+from appliance.client.person_keys import KeyFileError, keys_folder, make_key, own_keys, unlock
+from appliance.client.signing import admission, revocation
+from policies.envelopes import PublicKey, add_signature, open_envelope, payload_of
+from policies.refusals import Refusal, StatementRefused
+from policies.register import KEY_TYPE, KeyStatement
 
-if TYPE_CHECKING:
-    from appliance.client import ApiClient, KnownKey
-    from policies.register import KeyStatement
-
-app = typer.Typer(help="Persons' keys: whose word counts.", no_args_is_help=True)
+app = typer.Typer(help="Persons' keys: make, admit, revoke and list them.", no_args_is_help=True)
 
 Whose = Annotated[str, typer.Argument(help="A person, or the first characters of a fingerprint.")]
 SUFFIX = ".admission"
@@ -40,21 +36,14 @@ def new(
     data: Data = None,
 ) -> None:
     """Make a key of your own, encrypted, and have the daemon admit it if that is possible."""
-    import os
-
-    from appliance.cli.show import show_fields, show_line
-    from appliance.client import DaemonNotRunning, DaemonSilent
-    from appliance.client.person_keys import keys_folder, make_key, unlock
-    from appliance.client.signing import admission
-
-    person = person_of(name)
+    person = name or login_name()
     words = passphrase(f"A passphrase for the key of {person}", passphrase_file, twice=True)
     made = make_key(keys_folder(os.environ), person, words)
     show_fields([("key", made.path), ("fingerprint", made.public.fingerprint), ("person", person)])
     signer = unlock(made, words)
     try:
-        with client_of(context, data) as api:
-            _offer(api, admission(person, signer), made.path.with_name(f"{person}{SUFFIX}"))
+        api = client_of(context, data)
+        _offer(api, admission(person, signer), made.path.with_name(f"{person}{SUFFIX}"))
     except (DaemonNotRunning, DaemonSilent):
         show_line("the daemon is not running: `assay key admit` makes the key known once it is")
 
@@ -62,13 +51,7 @@ def new(
 @app.command("ls")
 def ls(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
     """Whose keys are known to the daemon, and which are yours."""
-    import os
-
-    from appliance.cli.show import show_fields, show_json, show_table
-    from appliance.client.person_keys import keys_folder, own_keys
-
-    with client_of(context, data) as api:
-        known = api.keys()
+    known = client_of(context, data).keys()
     if as_json:
         show_json(known)
         return
@@ -88,16 +71,14 @@ def ls(context: typer.Context, data: Data = None, as_json: Json = False) -> None
         ],
         empty="nobody's key is known: `assay key new` makes the first one",
     )
-    show_fields([(f"the {name}'s own", f"{print_}, has no word") for print_, name in known.machines.items()])
+    show_fields([(f"the {name}'s own", f"{print_}, signs no decision") for print_, name in known.machines.items()])
 
 
 @app.command("show")
 def show(context: typer.Context, key: Whose, data: Data = None, as_json: Json = False) -> None:
-    """Everything that is known about a person's keys."""
-    from appliance.cli.show import show_fields, show_json
-
-    with client_of(context, data) as api:
-        found = _named(api, key)
+    """Show all that is known about a person's keys."""
+    api = client_of(context, data)
+    found = _named(api, key)
     if as_json:
         show_json(found)
         return
@@ -117,80 +98,63 @@ def show(context: typer.Context, key: Whose, data: Data = None, as_json: Json = 
 
 
 @app.command("admit")
+@with_options(parameters_of(SigningOptions))
 def admit(
     context: typer.Context,
     file: Annotated[
         Path | None, typer.Argument(help="What `assay key new` wrote for another person; your own key without it.")
     ] = None,
-    name: Signs = None,
-    key: KeyFile = None,
-    passphrase_file: PassphraseFile = None,
-    agent: Agent = False,
-    confirmed: Confirm = None,
     data: Data = None,
+    **values: Any,
 ) -> None:
     """Make a key known: your own, or another person's with your signature."""
-    from appliance.cli.show import show_fields
-    from appliance.client.signing import admission
-    from policies.envelopes import sign_too
-
-    own = person_key(name, key)
-    with client_of(context, data) as api:
-        if file is None:
-            signer = open_key(own, passphrase_file, agent=agent)
-            _offer(api, admission(own.person, signer), own.path.with_name(f"{own.path.name}{SUFFIX}"))
-            return
-        envelope, statement, fingerprint = _admission_in(file)
-        show_fields([("person", statement.person), ("fingerprint", fingerprint), ("key", statement.key)])
-        confirm(f"vouch for this key of {statement.person}", fingerprint.removeprefix("SHA256:"), confirmed)
-        _offer(api, sign_too(envelope, open_key(own, passphrase_file, agent=agent)), file)
+    signs = read_options(SigningOptions, values)
+    own = signs.person_key()
+    api = client_of(context, data)
+    if file is None:
+        signer = signs.signer(own)
+        _offer(api, admission(own.person, signer), own.path.with_name(f"{own.path.name}{SUFFIX}"))
+        return
+    envelope, statement, fingerprint = _admission_in(file)
+    show_fields([("person", statement.person), ("fingerprint", fingerprint), ("key", statement.key)])
+    signs.confirmed(f"vouch for this key of {statement.person}", fingerprint.removeprefix("SHA256:"))
+    _offer(api, add_signature(envelope, signs.signer(own)), file)
 
 
 @app.command("revoke")
+@with_options(parameters_of(SigningOptions))
 def revoke(
     context: typer.Context,
     whose: Whose,
     reason: Annotated[str, typer.Option("--reason", help="Kept in the audit log.")] = "",
-    name: Signs = None,
-    key: KeyFile = None,
-    passphrase_file: PassphraseFile = None,
-    agent: Agent = False,
-    confirmed: Confirm = None,
     data: Data = None,
+    **values: Any,
 ) -> None:
-    """Make a key count no more, for ever; any person with a valid key can."""
-    from appliance.cli.show import show_fields, show_line
-    from appliance.client import ApiError
-    from appliance.client.signing import revocation
-    from policies.envelopes import PublicKey
-
-    own = person_key(name, key)
-    with client_of(context, data) as api:
-        found = [one for one in _named(api, whose) if one.valid]
-        if len(found) != 1:
-            raise ApiError(
-                f"{len(found)} valid keys are called {whose!r}",
-                hint="give the first characters of one fingerprint; `assay key ls` shows them",
-                exit_code=2,
-            )
-        gone = found[0]
-        show_fields([("person", gone.person), ("fingerprint", gone.fingerprint)])
-        confirm(f"revoke this key of {gone.person} for ever", gone.fingerprint.removeprefix("SHA256:"), confirmed)
-        signer = open_key(own, passphrase_file, agent=agent)
-        changed = api.change_key(revocation(gone.person, PublicKey(gone.key), reason, signer))
+    """Revoke a key for ever; any person with a valid key can."""
+    signs = read_options(SigningOptions, values)
+    own = signs.person_key()
+    api = client_of(context, data)
+    found = [one for one in _named(api, whose) if one.valid]
+    if len(found) != 1:
+        raise ApiError(
+            f"{len(found)} valid keys are called {whose!r}",
+            hint="give the first characters of one fingerprint; `assay key ls` shows them",
+            exit_code=2,
+        )
+    gone = found[0]
+    show_fields([("person", gone.person), ("fingerprint", gone.fingerprint)])
+    signs.confirmed(f"revoke this key of {gone.person} for ever", gone.fingerprint.removeprefix("SHA256:"))
+    signer = signs.signer(own)
+    changed = api.change_key(revocation(gone.person, PublicKey(gone.key), reason, signer))
     show_line(f"{changed.fingerprint} of {changed.person} is revoked")
 
 
 def _offer(api: ApiClient, envelope: bytes, file: Path) -> None:
     """Sends an admission; where more people have to sign, writes it to the file for them and says so."""
-    from appliance.cli.show import show_line
-    from appliance.client import ApiError
-    from policies.refusals import Refusal
-
     try:
         admitted = api.change_key(envelope)
     except ApiError as error:
-        if not str(error).startswith(Refusal.SIGNERS.value):
+        if error.refusal is not Refusal.SIGNERS:
             raise
         file.write_bytes(envelope)
         show_line(f"not known yet: {error}")
@@ -204,16 +168,11 @@ def _offer(api: ApiClient, envelope: bytes, file: Path) -> None:
 
 def _admission_in(file: Path) -> tuple[bytes, KeyStatement, str]:
     """The envelope, what it says, and the new key's fingerprint. Raises KeyFileError."""
-    from appliance.client.person_keys import KeyFileError
-    from policies.envelopes import PublicKey, opened, payload_of
-    from policies.refusals import Refused
-    from policies.register import KEY, KeyStatement
-
     try:
         envelope = file.read_bytes()
-        statement = KeyStatement.model_validate(payload_of(opened(envelope, KEY)))
+        statement = KeyStatement.model_validate(payload_of(open_envelope(envelope, KEY_TYPE)))
         return envelope, statement, PublicKey.read(statement.key).fingerprint
-    except (OSError, ValueError, Refused) as error:
+    except (OSError, ValueError, StatementRefused) as error:
         raise KeyFileError(
             f"{file} is no admission of a key: {getattr(error, 'strerror', None) or error}",
             hint="name the file that `assay key new` wrote for the other person",
@@ -222,8 +181,6 @@ def _admission_in(file: Path) -> tuple[bytes, KeyStatement, str]:
 
 def _named(api: ApiClient, whose: str) -> list[KnownKey]:
     """The keys of a person, or those whose fingerprint begins so. Raises ApiError when there is none."""
-    from appliance.client import ApiError
-
     known = api.keys().keys
     bare = whose.removeprefix("SHA256:")
     found = [key for key in known if key.person == whose]

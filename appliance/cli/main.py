@@ -1,32 +1,93 @@
 """The command `assay`: what a person types becomes one call of the control API or of the module that does it.
 
 What always holds: an error that was foreseen is a message and a hint on standard error and a documented exit code,
-never a traceback; what a model wrote cannot steer the terminal; nothing heavy is imported before a command needs it.
+never a traceback; what a model wrote cannot steer the terminal; a command's module is imported when that command is
+asked for, and nothing heavy before the command needs it.
 """
 
 from __future__ import annotations
 
+import importlib
 import os
 import select
 import sys
-import traceback
-from typing import Annotated
+from typing import Annotated, Any, NamedTuple, cast
 
 import typer
+from typer.core import TyperGroup
 
-from appliance.cli import audit, bundle, check, cluster, cycles, jobs, keys, models, policy, sandbox, service
 from appliance.cli.options import Data
 
 NO_READER = 141
 """What a shell says of a program that a broken pipe has ended."""
 
-app = typer.Typer(
-    name="assay",
-    help="Keeps an agent honest and makes it better every night.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    add_completion=False,
-    rich_markup_mode=None,
+
+class CommandRow(NamedTuple):
+    """Where a command is, as "module:attribute" below `appliance.cli`, and its line in `assay --help`."""
+
+    place: str
+    help: str
+
+
+COMMANDS = {
+    "serve": CommandRow("service:serve", "Run the daemon in the foreground, until Ctrl-C or SIGTERM."),
+    "broker": CommandRow("service:broker", "Run the broker alone, as root."),
+    "status": CommandRow("service:status", "Show what runs, what is in service, and what waits for a person."),
+    "tui": CommandRow("service:tui", "Open the terminal program."),
+    "stop": CommandRow("service:stop", "Ask the daemon to stop."),
+    "doctor": CommandRow("service:doctor", "Check this machine, and say what to do about what is missing."),
+    "demo": CommandRow("service:demo", "One night in miniature, here, in minutes."),
+    "config": CommandRow("service:config", "What is configured, and where it comes from."),
+    "submit": CommandRow("submit:submit", "Ask for what can be checked: an answer, a program, a proof, a text."),
+    "jobs": CommandRow("jobs:app", "List the jobs, show, watch or cancel one, try it again."),
+    "verify": CommandRow("bundle:verify", "Check a bundle again, without the daemon, and say what was not checked."),
+    "bundle": CommandRow("bundle:app", "Put a bundle into one file, or take it out."),
+    "model": CommandRow("models:app", "List, compare, approve, reject and roll back models."),
+    "key": CommandRow("keys:app", "Persons' keys: make, admit, revoke and list them."),
+    "audit": CommandRow("audit:app", "The audit log: what was decided, by whom, in which order."),
+    "policy": CommandRow("policy:app", "Check, explain, try out and sign the written policy."),
+    "cycle": CommandRow("cycles:app", "Start a cycle now, list the cycles."),
+    "check": CommandRow("check:app", "Check answers, proofs, programs and texts, yours or anybody's."),
+    "sandbox": CommandRow("sandbox:app", "Run code in sandboxes, and look at them."),
+    "cluster": CommandRow("cluster:app", "Run sandboxes on more than one machine."),
+}
+
+
+class _LazyGroup(TyperGroup):
+    """Loads a command with its first use: `assay --help` needs only the lines of `COMMANDS`."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = cast(dict[str, Any], dict.fromkeys(COMMANDS))  # their names, for "did you mean"
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        row = COMMANDS.get(cmd_name)
+        if row is None:
+            return None
+        module, _, attribute = row.place.partition(":")
+        found = getattr(importlib.import_module(f"appliance.cli.{module}"), attribute)
+        holder = _typer()
+        holder.callback()(lambda: None)
+        if isinstance(found, typer.Typer):
+            holder.add_typer(found, name=cmd_name)
+        else:
+            holder.command(cmd_name)(found)
+        return typer.main.get_group(holder).commands[cmd_name]
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, row.help) for name, row in COMMANDS.items()])
+
+
+def _typer(**settings: Any) -> typer.Typer:
+    return typer.Typer(pretty_exceptions_enable=False, add_completion=False, rich_markup_mode=None, **settings)
+
+
+app = _typer(
+    name="assay", help="Keeps an agent honest and makes it better every night.", no_args_is_help=True, cls=_LazyGroup
 )
 
 
@@ -49,21 +110,9 @@ def _root(
     context.obj = data
 
 
-service.add_to(app)
-jobs.add_to(app)
-bundle.add_to(app)
-app.add_typer(models.app, name="model")
-app.add_typer(keys.app, name="key")
-app.add_typer(audit.app, name="audit")
-app.add_typer(policy.app, name="policy")
-app.add_typer(cycles.app, name="cycle")
-app.add_typer(check.app, name="check")
-app.add_typer(sandbox.app, name="sandbox")
-app.add_typer(cluster.app, name="cluster")
-
-
 def main() -> None:
     """Runs the command line and exits."""
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # looking for some takes longer than a command
     command = typer.main.get_command(app)
     try:
         command(prog_name="assay")
@@ -75,7 +124,7 @@ def main() -> None:
         if not isinstance(broken, BrokenPipeError):
             raise
         sys.exit(NO_READER if _nobody_reads() else complain(broken))
-    except Exception as error:  # noqa: BLE001 - the outermost frame: said to the person, never swallowed
+    except Exception as error:  # noqa: BLE001 - the outermost frame: shown to the person, never swallowed
         sys.exit(complain(error))
 
 
@@ -91,10 +140,12 @@ def complain(error: Exception) -> int:
 
     The traceback of an error that nobody foresaw is shown with ASSAY_LOG__LEVEL=debug.
     """
-    from appliance.client.printable import printable
     from appliance.errors import explain
+    from appliance.printable import printable
 
     if os.environ.get("ASSAY_LOG__LEVEL") == "debug":
+        import traceback
+
         traceback.print_exception(error)
     explained = explain(error)
     typer.echo(f"assay: {printable(explained.message, lines=True)}", err=True)

@@ -1,20 +1,19 @@
-"""`assay model`: what is in service, what could be, and a person's word on it."""
+"""`assay model`: what is in service, what could be, and a person's decision about it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any, Literal
 
 import typer
 
-from appliance.cli.options import Data, Json, Limit, Person, client_of, person_of
-from appliance.cli.person import Agent, KeyFile, PassphraseFile, Signs, confirm, open_key, person_key
+from appliance.cli.model_options import parameters_of, read_options, with_options
+from appliance.cli.options import Data, Json, Limit, Person, client_of
+from appliance.cli.person import SigningOptions, confirm
 from appliance.cli.provenance import provenance
-
-if TYPE_CHECKING:
-    from typing import Literal
-
-    from appliance.client import ApiClient, Approved, Decision
-    from policies.envelopes import Signer
+from appliance.cli.show import points, short, show_fields, show_json, show_line, show_table
+from appliance.client import ApiClient, ApiError, Decision
+from appliance.client.login import login_name
+from appliance.client.signing import signed_approval
 
 app = typer.Typer(help="List, compare, approve, reject and roll back models.", no_args_is_help=True)
 app.command("provenance")(provenance)
@@ -31,8 +30,10 @@ Confirm = Annotated[
     ),
 ]
 Hours = Annotated[
-    float | None, typer.Option("--hours", min=0.01, help="How long your word counts; as long as the policy allows.")
+    float | None,
+    typer.Option("--hours", min=0.01, help="How long your signature counts; as long as the policy allows."),
 ]
+SIGNING = parameters_of(SigningOptions, leave_out=["confirm"])
 DIGITS = 8
 """Of a decision's digest, at least."""
 
@@ -40,10 +41,8 @@ DIGITS = 8
 @app.command("ls")
 def ls(context: typer.Context, limit: Limit = 20, data: Data = None, as_json: Json = False) -> None:
     """The checkpoints, newest first, with the decision about each."""
-    from appliance.cli.show import short, show_fields, show_json, show_table
-
-    with client_of(context, data) as api:
-        views, canary = api.checkpoints(limit=limit), api.status().canary
+    api = client_of(context, data)
+    views, canary = api.checkpoints(limit=limit), api.status().canary
     if as_json:
         show_json(views)
         return
@@ -76,10 +75,7 @@ def compare(
     as_json: Json = False,
 ) -> None:
     """Two models on the same sealed items."""
-    from appliance.cli.show import points, short, show_fields, show_json, show_table
-
-    with client_of(context, data) as api:
-        found = api.compare(a, b)
+    found = client_of(context, data).compare(a, b)
     if as_json:
         show_json(found)
         return
@@ -94,7 +90,7 @@ def compare(
         ]
     )
     show_table(
-        ("family", "items", "a", "b"),
+        ("family", "items", "a passed", "b passed"),
         [(f.family, f.items, f.passed_a, f.passed_b) for f in found.families],
         empty="no family has an item that both answered",
     )
@@ -103,10 +99,8 @@ def compare(
 @app.command("show")
 def show(context: typer.Context, model: Model, data: Data = None, as_json: Json = False) -> None:
     """The newest decision about a model, gate by gate, with the digest that --decision takes."""
-    from appliance.cli.show import show_fields, show_json
-
-    with client_of(context, data) as api:
-        decisions, canary = api.decisions(candidate=model, limit=1), api.status().canary
+    api = client_of(context, data)
+    decisions, canary = api.decisions(candidate=model, limit=1), api.status().canary
     if as_json:
         show_json(decisions)
     elif decisions:
@@ -119,42 +113,34 @@ def show(context: typer.Context, model: Model, data: Data = None, as_json: Json 
 
 
 @app.command("approve")
+@with_options(SIGNING)
 def approve(
     context: typer.Context,
     model: Model,
-    name: Signs = None,
-    key: KeyFile = None,
-    passphrase_file: PassphraseFile = None,
-    agent: Agent = False,
     hours: Hours = None,
     decision: Confirm = "",
     data: Data = None,
     as_json: Json = False,
+    **values: Any,
 ) -> None:
     """Put a candidate into service with your signature, if the policy then admits it (exit code 4 if not)."""
-    with client_of(context, data) as api:
-        shown = _decision_to_sign(api, model, "approve", decision, as_json=as_json)
-        signer = open_key(person_key(name, key), passphrase_file, agent=agent)
-        _show_approved(api.approve(model, _word(api, shown, "approve", signer, hours)), as_json=as_json)
+    signs, api = read_options(SigningOptions, values), client_of(context, data)
+    _judge(api, model, "approve", decision, signs, hours=hours, as_json=as_json)
 
 
 @app.command("reject")
+@with_options(SIGNING)
 def reject(
     context: typer.Context,
     model: Model,
-    name: Signs = None,
-    key: KeyFile = None,
-    passphrase_file: PassphraseFile = None,
-    agent: Agent = False,
     decision: Confirm = "",
     data: Data = None,
     as_json: Json = False,
+    **values: Any,
 ) -> None:
     """Put on record, with your signature, that a candidate must not go into service."""
-    with client_of(context, data) as api:
-        shown = _decision_to_sign(api, model, "reject", decision, as_json=as_json)
-        signer = open_key(person_key(name, key), passphrase_file, agent=agent)
-        _show_approved(api.reject(model, _word(api, shown, "reject", signer, None)), as_json=as_json)
+    signs, api = read_options(SigningOptions, values), client_of(context, data)
+    _judge(api, model, "reject", decision, signs, hours=None, as_json=as_json)
 
 
 @app.command("rollback")
@@ -166,10 +152,7 @@ def rollback(
     as_json: Json = False,
 ) -> None:
     """Take the canary out, or put the previous champion back into service where there is none."""
-    from appliance.cli.show import short, show_json, show_line
-
-    with client_of(context, data) as api:
-        names = api.rollback(person_of(person), reason)
+    names = client_of(context, data).rollback(person or login_name(), reason)
     if as_json:
         show_json(dict(names))
     else:
@@ -178,8 +161,6 @@ def rollback(
 
 def show_decision(decision: Decision) -> None:
     """Every gate's figure and reason, then what follows."""
-    from appliance.cli.show import show_fields, show_table
-
     show_table(
         ("gate", "outcome", "figure", "interval", "reason"),
         [
@@ -199,9 +180,19 @@ def show_decision(decision: Decision) -> None:
     )
 
 
-def _show_approved(approved: Approved, *, as_json: bool) -> None:
-    from appliance.cli.show import short, show_json, show_line
-
+def _judge(
+    api: ApiClient,
+    model: str,
+    verdict: Literal["approve", "reject"],
+    named: str,
+    signs: SigningOptions,
+    *,
+    hours: float | None,
+    as_json: bool,
+) -> None:
+    shown = _decision_to_sign(api, model, verdict, named, as_json=as_json)
+    signer = signs.signer()
+    approved = api.judge(verdict, model, signed_approval(shown, verdict, api.keys(), signer, hours=hours))
     if as_json:
         show_json(approved)
         return
@@ -217,13 +208,10 @@ def _decision_to_sign(
     api: ApiClient, model: str, verdict: Literal["approve", "reject"], named: str, *, as_json: bool
 ) -> Decision:
     """The newest decision, shown with its digests and confirmed: typed, or by its digest in `named`."""
-    from appliance.cli.show import show_fields
-    from appliance.client import ApiError
-
     decisions = api.decisions(candidate=model, limit=1)
     if not decisions:
         raise ApiError(
-            f"there is no decision about {model} to agree or disagree with",
+            f"there is no decision about {model} to sign",
             hint="a cycle evaluates its candidate and decides; see `assay model ls`",
             exit_code=2,
         )
@@ -233,23 +221,17 @@ def _decision_to_sign(
         if len(named) < DIGITS or not digest.startswith(named.lower()):
             raise ApiError(
                 f"there is a newer decision about {decision.candidate[:12]} than {named[:12]}: {decision.reason}",
-                hint="look at it (`assay model show`), then say your word again",
+                hint="look at it (`assay model show`), then sign again",
                 exit_code=4,
             )
         return decision
     if as_json:
         raise ApiError(
-            "with --json nothing is asked and nothing shown", hint="say what you approve with --decision", exit_code=2
+            "with --json nothing is asked and nothing shown",
+            hint="name the decision that you sign with --decision",
+            exit_code=2,
         )
     show_decision(decision)
     show_fields([("candidate", decision.candidate), ("decision", digest), ("policy", decision.policy)])
     confirm(f"{verdict} this candidate", decision.candidate, None)
     return decision
-
-
-def _word(
-    api: ApiClient, decision: Decision, verdict: Literal["approve", "reject"], signer: Signer, hours: float | None
-) -> bytes:
-    from appliance.client.signing import signed_word
-
-    return signed_word(decision, verdict, api.keys(), signer, hours=hours)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
 if TYPE_CHECKING:
     from appliance.client import ApiClient
+    from appliance.client_config import ClientSettings
     from appliance.config import Settings
+    from appliance.config_layers import Layer
+
+S = TypeVar("S", bound="ClientSettings")
 
 
 def _folder(text: str) -> Path:
@@ -30,27 +34,41 @@ Data = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for a program.")]
 Limit = Annotated[int, typer.Option("--limit", min=1, max=1000, help="How many, newest first.")]
-Person = Annotated[
-    str | None, typer.Option("--as", metavar="NAME", help="Whose word it is; otherwise the name of the login.")
-]
+Person = Annotated[str | None, typer.Option("--as", metavar="NAME", help="Who asks; otherwise the name of the login.")]
 
 
 def settings_of(context: typer.Context, data: Path | None) -> Settings:
-    """The configuration in force; `--data` may stand before or after the command."""
+    """Reads the configuration in force, and has the log obey it; `--data` may stand before or after the command."""
     from appliance.config import Settings
 
-    return Settings.load({"data": data or context.find_root().obj})
+    return _with_log(Settings.of_layers(_layers(context, data)))
+
+
+def socket_of(context: typer.Context, data: Path | None) -> Path:
+    """Where the daemon listens. Only what a client needs is loaded, unless anything else is configured: a fault
+    anywhere in the configuration is said by every command."""
+    from appliance.client_config import ClientSettings
+
+    layers = _layers(context, data)
+    if any(layer.values.keys() - ClientSettings.model_fields.keys() for layer in layers):
+        return settings_of(context, data).socket_path
+    return _with_log(ClientSettings.of_layers(layers)).socket_path
 
 
 def client_of(context: typer.Context, data: Path | None) -> ApiClient:
-    from appliance.client import ApiClient
+    from appliance.client.api_client import ApiClient
 
-    return ApiClient(settings_of(context, data).socket_path)
+    return ApiClient(socket_of(context, data))
 
 
-def person_of(name: str | None) -> str:
-    """Who speaks: the name given, otherwise the login that owns this process."""
-    import os
-    import pwd
+def _layers(context: typer.Context, data: Path | None) -> list[Layer]:
+    from appliance.config_layers import read_layers
 
-    return name or pwd.getpwuid(os.getuid()).pw_name
+    return read_layers({"data": data or context.find_root().obj})
+
+
+def _with_log(settings: S) -> S:
+    from appliance.logs import configure_when_needed
+
+    configure_when_needed(settings.log.level, settings.log.format)
+    return settings

@@ -2,58 +2,65 @@
 
 from __future__ import annotations
 
+import getpass
+import os
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
+from pydantic import Field
 
-if TYPE_CHECKING:
-    from appliance.client.person_keys import PersonKey
-    from policies.envelopes import Signer
+from appliance.client.person_keys import KeyFileError, PersonKey, find_key, keys_folder, unlock
+from appliance.client.ssh_agent import agent_signer
+from appliance.printable import printable
+from policies.envelopes import Signer
+from runtime.model import FrozenModel
 
-Signs = Annotated[
-    str | None, typer.Option("--as", metavar="NAME", help="Whose key signs; otherwise the only one here.")
-]
-KeyFile = Annotated[Path | None, typer.Option("--key", metavar="FILE", help="The key that signs, wherever it lies.")]
+DIGITS = 8
 PassphraseFile = Annotated[
     Path | None,
     typer.Option("--passphrase-file", metavar="FILE", help="Read the passphrase there, - for standard input."),
 ]
-Agent = Annotated[bool, typer.Option("--agent", help="Sign with the key that a running ssh-agent holds.")]
-Confirm = Annotated[
-    str | None, typer.Option("--confirm", metavar="TEXT", help="What would be typed to confirm, for a script.")
-]
-DIGITS = 8
 
 
-def person_key(name: str | None, file: Path | None) -> PersonKey:
-    """The key that the options name. Raises KeyFileError."""
-    import os
+class SigningOptions(FrozenModel):
+    """The options of every command that signs."""
 
-    from appliance.client.person_keys import find_key, keys_folder
+    name: str | None = Field(
+        None,
+        description="Whose key signs; otherwise the only one here.",
+        json_schema_extra={"flag": "--as", "metavar": "NAME"},
+    )
+    key: Path | None = Field(
+        None, description="The key that signs, wherever it lies.", json_schema_extra={"metavar": "FILE"}
+    )
+    passphrase_file: Path | None = Field(
+        None, description="Read the passphrase there, - for standard input.", json_schema_extra={"metavar": "FILE"}
+    )
+    agent: bool = Field(False, description="Sign with the key that a running ssh-agent holds.")
+    confirm: str | None = Field(
+        None, description="What would be typed to confirm, for a script.", json_schema_extra={"metavar": "TEXT"}
+    )
 
-    return find_key(keys_folder(os.environ), file, name)
+    def person_key(self) -> PersonKey:
+        """The key that the options name. Raises KeyFileError."""
+        return find_key(keys_folder(os.environ), self.key, self.name)
 
+    def signer(self, key: PersonKey | None = None) -> Signer:
+        """Opens the key; asks for the passphrase where it is not in a file. Raises KeyFileError."""
+        key = key or self.person_key()
+        if self.agent:
+            return agent_signer(key.public, os.environ)
+        return unlock(key, passphrase(f"Passphrase of {key.path}", self.passphrase_file))
 
-def open_key(key: PersonKey, passphrase_file: Path | None, *, agent: bool) -> Signer:
-    """Asks for the passphrase where it is not in a file. Raises KeyFileError."""
-    import os
-
-    from appliance.client.person_keys import unlock
-    from appliance.client.ssh_agent import agent_signer
-
-    if agent:
-        return agent_signer(key.public, os.environ)
-    return unlock(key, passphrase(f"Passphrase of {key.path}", passphrase_file))
+    def confirmed(self, what: str, expected: str) -> None:
+        """As `confirm`, with what the options gave."""
+        confirm(what, expected, self.confirm)
 
 
 def passphrase(prompt: str, file: Path | None, *, twice: bool = False) -> str:
     """From the file's first line, or typed unseen. Raises KeyFileError."""
-    import getpass
-    import sys
-
-    from appliance.client.person_keys import KeyFileError
-
     if file is not None:
         try:
             text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
@@ -73,11 +80,6 @@ def passphrase(prompt: str, file: Path | None, *, twice: bool = False) -> str:
 
 def confirm(what: str, expected: str, given: str | None) -> None:
     """Raises KeyFileError unless at least the first `DIGITS` characters of `expected` were typed, or given."""
-    import sys
-
-    from appliance.client.person_keys import KeyFileError
-    from appliance.client.printable import printable
-
     wanted = expected[:DIGITS]
     if given is None:
         if not sys.stdin.isatty():

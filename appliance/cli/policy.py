@@ -2,26 +2,37 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
+from appliance.cli.model_options import parameters_of, read_options, with_options
 from appliance.cli.models import show_decision
 from appliance.cli.options import Data, Json, client_of, settings_of
 from appliance.cli.policy_sign import sign
-from appliance.cli.policy_simulate import simulate
-
-if TYPE_CHECKING:
-    from appliance.client import BacktestRow, BudgetView, Decision
-    from policies.policy import Policy
-    from policies.rules import DataRules, ServiceRules
+from appliance.cli.show import short, show_fields, show_json, show_line, show_table
+from appliance.client import ApiError, BacktestRow, BudgetView, Decision
+from appliance.places import in_force_file, load_policy, parse_policy, read_policy
+from policies.contract.rules import DataRules, ServiceRules
+from policies.decide import rule_that_fits
+from policies.gates import evidence, improvement
+from policies.gates.evidence import odds
+from policies.migration import migrate as migrated
+from policies.policy import VERSION, Policy, parse, read_content, version_of
+from policies.simulate import Assumed
+from policies.simulate import simulate as simulated
+from policies.statistics.sequential import needed
 
 app = typer.Typer(help="Check, explain, try out and sign the written policy.", no_args_is_help=True)
-app.command("simulate")(simulate)
 app.command("sign")(sign)
 
-PolicyFile = Annotated[Path | None, typer.Argument(help="The file; policy.toml in the data folder without it.")]
+PolicyFile = Annotated[
+    Path | None,
+    typer.Argument(help="The file; without it policy.toml in the data folder, else the policy in force there."),
+]
+FileOrInForce = Annotated[Path | None, typer.Argument(help="The file; the policy in force without it.")]
 ModelOrId = Annotated[
     str, typer.Argument(help="champion, candidate, previous, the first digits of a digest, or a decision's id.")
 ]
@@ -30,40 +41,56 @@ ModelOrId = Annotated[
 @app.command("check")
 def check(context: typer.Context, file: PolicyFile = None, data: Data = None, as_json: Json = False) -> None:
     """Read a policy file and say what it asks for, or what is wrong with it (exit code 2). Without the daemon."""
-    from appliance.cli.show import show_fields, show_json, show_line
-    from appliance.places import parse_policy, written_policy
-    from policies.policy import read_content
-
     folder = settings_of(context, data).data
-    content, told = read_content(file) if file is not None else written_policy(folder)
-    policy = parse_policy(content, told)
+    policy, name = read_policy(folder, file)
     if as_json:
         show_json(policy)
         return
-    show_line(f"{told} holds; {policy.digest}")
+    show_line(f"{name} holds; {policy.digest}")
     show_fields(summary(policy))
-    if policy.digest != _in_force(folder):
+    if policy.digest != load_policy(folder).digest:
         show_line("it is not in force here: `assay policy sign` puts it there")
+    elif (in_force := in_force_file(folder)).exists() and version_of(in_force.read_bytes()) != VERSION:
+        show_line("it is of an earlier version: `assay policy migrate` writes it as one of this version")
+
+
+@app.command("migrate")
+def migrate(
+    context: typer.Context,
+    file: FileOrInForce = None,
+    write: Annotated[
+        bool, typer.Option("--write", help="Write it as policy.toml into the data folder; a file there is kept beside.")
+    ] = False,
+    data: Data = None,
+) -> None:
+    """Show a policy file of an earlier version as one of this version, and what differs. Sign it to put it in force."""
+    folder = settings_of(context, data).data
+    content, name = read_content(file or in_force_file(folder))
+    found = migrated(content, name)
+    if write:
+        path = folder / "policy.toml"
+        if path.exists():
+            path.replace(path.with_name("policy.toml.before"))
+        path.write_text(found.text)
+        show_line(f"{path} is written; `assay policy sign` puts it in force")
+    else:
+        typer.echo(found.text)
+    for difference in found.differences:
+        typer.echo(difference, err=True)
 
 
 def summary(policy: Policy) -> list[tuple[str, str]]:
     """What a person wants to know first."""
-    from policies.decide import asked_for
-    from policies.gates_gain import odds
-    from policies.sequential import needed
-
-    rules = policy.promotion
+    rules, quarter, gain = policy.promotion, policy.rules_of(evidence.GATE), policy.rules_of(improvement.GATE)
     jobs = ", ".join(f"{rule.then} {rule.check}" for rule in policy.jobs.rules) or "none is allowed"
-    share = f"{rules.evidence.alpha:g} shared by {rules.evidence.candidates} candidates"
-    asked = odds(needed(rules.evidence.alpha, rules.evidence.candidates))
-    people = (
-        f"{rules.approval.people} of {', '.join(rules.approval.who)}" if rules.approval.required else "nobody's word"
-    )
+    share = f"{quarter.alpha:g} shared by {quarter.candidates} candidates"
+    asked = odds(needed(quarter.alpha, quarter.candidates))
+    people = f"{policy.approval.people} of {', '.join(policy.approval.who)}" if policy.approval.required else "nobody's"
     return [
-        ("gates", ", ".join(sorted(asked_for(rules)))),
+        ("gates", ", ".join(sorted(gate.name for gate in policy.gates.asked))),
         ("rules", "; ".join(f"{rule.when} {rule.is_}: {rule.then}" for rule in rules.rules) + "; else: hold"),
-        ("gain", f"at least {rules.improvement.min_gain:g} points on {rules.improvement.min_items} questions or more"),
-        ("quarter", f"{share}: odds of {asked:.0f} to 1 each, over at most {rules.evidence.nights} nights"),
+        ("gain", f"at least {gain.min_gain:g} points on {gain.min_items} questions or more"),
+        ("quarter", f"{share}: odds of {asked:.0f} to 1 each, over at most {quarter.nights} nights"),
         ("approval", people),
         ("service", _service(policy.service)),
         ("data", _data(policy.data)),
@@ -90,23 +117,13 @@ def _data(rules: DataRules) -> str:
     return f"{families}, each at most {rules.max_share:g} % of a step{less}{fresh}"
 
 
-def _in_force(folder: Path) -> str:
-    from appliance.places import load_policy
-
-    return load_policy(folder).digest
-
-
 @app.command("explain")
 def explain(context: typer.Context, model: ModelOrId = "candidate", data: Data = None, as_json: Json = False) -> None:
     """Why the newest decision about a model, or the one of that id, came out as it did."""
-    from appliance.cli.show import show_fields, show_json
-    from appliance.client import ApiError
-    from policies.policy import parse
-
-    with client_of(context, data) as api:
-        decision = next((one for one in api.decisions(limit=1000) if one.id == model), None)
-        found = [decision] if decision else api.decisions(candidate=model, limit=1)
-        policy = parse(api.policy().content.encode(), "the policy in force")
+    api = client_of(context, data)
+    decision = next((one for one in api.decisions(limit=1000) if one.id == model), None)
+    found = [decision] if decision else api.decisions(candidate=model, limit=1)
+    policy = parse(api.policy().content.encode(), "the policy in force", in_force=True)
     if not found:
         raise ApiError(
             f"there is no decision about {model}", hint="a cycle evaluates its candidate and decides", exit_code=2
@@ -119,9 +136,7 @@ def explain(context: typer.Context, model: ModelOrId = "candidate", data: Data =
 
 
 def because(decision: Decision, policy: Policy) -> str:
-    """Which rule decided, in words; or that the decision was made under another policy."""
-    from policies.decide import rule_that_fits
-
+    """Names the rule that decided, or says that the decision was made under another policy."""
     if decision.policy != policy.digest:
         return f"the rules of another policy than the one in force now, {decision.policy[:12]}"
     rule = rule_that_fits(decision.findings, policy.promotion)
@@ -132,37 +147,28 @@ def because(decision: Decision, policy: Policy) -> str:
 
 
 @app.command("backtest")
-def backtest(context: typer.Context, file: PolicyFile = None, data: Data = None, as_json: Json = False) -> None:
+def backtest(context: typer.Context, file: FileOrInForce = None, data: Data = None, as_json: Json = False) -> None:
     """What a policy file, or the one in force, would have decided about every candidate so far. Changes nothing."""
-    from collections import Counter
-
-    from appliance.cli.show import show_json, show_line, show_table
-    from appliance.places import parse_policy
-    from policies.policy import read_content
-
     content = b""
     if file is not None:
-        content, told = read_content(file)
-        parse_policy(content, told)
-    with client_of(context, data) as api:
-        found = api.backtest(content)
+        content, name = read_content(file)
+        parse_policy(content, name)
+    found = client_of(context, data).backtest(content)
     if as_json:
         show_json(found)
         return
     show_table(
-        ("evaluated", "candidate", "decided", "would be", "reason"),
+        ("evaluated", "candidate", "was decided", "this file decides", "reason"),
         [_row(row) for row in found.rows],
         empty="no candidate was evaluated yet",
     )
     counts = Counter(row.now.outcome.value for row in found.rows)
     changed = sum(row.recorded is not None and row.recorded is not row.now.outcome for row in found.rows)
-    told = ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items()))
-    show_line(f"under {found.policy[:12]}: {told or 'nothing'}; {changed} otherwise than decided")
+    outcomes = ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items()))
+    show_line(f"under {found.policy[:12]}: {outcomes or 'nothing'}; {changed} differ from what was decided")
 
 
 def _row(row: BacktestRow) -> tuple[str, str, str, str, str]:
-    from appliance.cli.show import short
-
     recorded = row.recorded.value if row.recorded else "-"
     return row.created[:16], short(row.candidate), recorded, row.now.outcome.value, row.now.reason
 
@@ -170,10 +176,7 @@ def _row(row: BacktestRow) -> tuple[str, str, str, str, str]:
 @app.command("budget")
 def budget(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
     """What is left of the quarter's chance of a false promotion, each candidate's evidence, and the nights to go."""
-    from appliance.cli.show import show_json
-
-    with client_of(context, data) as api:
-        found = api.budget()
+    found = client_of(context, data).budget()
     if as_json:
         show_json(found)
     else:
@@ -181,8 +184,6 @@ def budget(context: typer.Context, data: Data = None, as_json: Json = False) -> 
 
 
 def _show_budget(found: BudgetView) -> None:
-    from appliance.cli.show import short, show_fields, show_table
-
     show_fields(
         [
             ("quarter", found.quarter),
@@ -207,7 +208,47 @@ def _show_budget(found: BudgetView) -> None:
                 f"{one.odds:.3g}",
                 "0" if one.odds >= found.needed else "many" if one.nights_to_go is None else one.nights_to_go,
             )
-            for one in found.standings
+            for one in found.evidence
         ],
         empty="no candidate met a champion this quarter",
     )
+
+
+@app.command("simulate")
+@with_options(parameters_of(Assumed))
+def simulate(
+    context: typer.Context,
+    file: PolicyFile = None,
+    data: Data = None,
+    as_json: Json = False,
+    **values: Any,
+) -> None:
+    """How often a policy promotes what is no better, and finds what is better. Made-up nights, without the daemon."""
+    assumed = read_options(Assumed, values)
+    policy, name = read_policy(settings_of(context, data).data, file)
+    found = simulated(policy, assumed, lambda text: typer.echo(text, err=True))
+    if as_json:
+        show_json(found)
+        return
+    fresh, held = 100 * found.null_promoted_share_fresh, 100 * found.null_promoted_share_held
+    fooled = (
+        f"{_interval(found.null_promoted_share, found.null_promoted_low, found.null_promoted_high)} of the quarters "
+        f"promote such a candidate; {fresh:.2f} % with a new one every night, {held:.2f} % with held ones asked again"
+    )
+    power = (
+        f"{_interval(found.power, found.power_low, found.power_high)} are promoted within {assumed.within} nights, "
+        f"{100 * found.rejected_share:.1f} % rejected"
+    )
+    show_fields(
+        [
+            ("policy", f"{name}, {policy.digest[:12]}"),
+            ("no better", fooled),
+            (f"{assumed.gain:g} points better", power),
+            ("by night", ", ".join(f"{100 * share:.0f} %" for share in found.found_by_night)),
+        ]
+    )
+    show_line("every other gate passes here, and a person approves of everything: a real owner is fooled less often")
+
+
+def _interval(value: float, low: float, high: float) -> str:
+    return f"{100 * value:.2f} % ({100 * low:.2f} to {100 * high:.2f})"

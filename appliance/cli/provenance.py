@@ -1,4 +1,4 @@
-"""`assay model provenance`: where a model comes from, by its trainer's signed word, checked offline."""
+"""`assay model provenance`: where a model comes from, by its trainer's attestation, checked offline."""
 
 from __future__ import annotations
 
@@ -7,7 +7,13 @@ from typing import Annotated
 
 import typer
 
+from appliance.audit.machine_keys import public_file
 from appliance.cli.options import Data, Json, settings_of
+from appliance.cli.show import show_fields, show_json, show_line
+from appliance.errors import AssayError, ExitCode, UsageError
+from policies.attestation import MANIFEST, verify_attestation
+from policies.envelopes import PublicKey
+from policies.refusals import StatementRefused
 
 
 def provenance(
@@ -24,31 +30,24 @@ def provenance(
     as_json: Json = False,
 ) -> None:
     """Check a model's attestation, and show what went into it (exit code 1 if it does not hold)."""
-    from appliance.audit.machine_keys import public_file
-    from appliance.cli.show import show_fields, show_json, show_line
-    from appliance.errors import AssayError, ExitCode
     from appliance.learning.errors import CheckpointError
     from appliance.learning.folders import verify
-    from policies.attestation import MANIFEST, attested
-    from policies.envelopes import PublicKey
-    from policies.refusals import Refused
 
     place = settings_of(context, data).data
     file = _attestation(place, model)
     public = key or public_file(place, "trainer")
     try:
-        found = attested(
+        found = verify_attestation(
             file.read_bytes(),
             PublicKey.read(public.read_text(encoding="utf-8")),
             manifest=verify(folder) if folder else None,
         )
-    except (Refused, CheckpointError) as error:
+    except (StatementRefused, CheckpointError) as error:
         raise AssayError(f"{file} does not hold: {error}", error.hint, ExitCode.FAILED_VERDICT) from error
     except (OSError, ValueError) as error:
-        raise AssayError(
+        raise UsageError(
             f"{file} cannot be checked with {public}: {getattr(error, 'strerror', None) or error}",
             "name the attestation, and the trainer's public key with --key",
-            ExitCode.USAGE,
         ) from error
     if as_json:
         show_json({"subjects": dict(found.subjects), "predicate": dict(found.predicate)})
@@ -69,17 +68,14 @@ def provenance(
 
 
 def _attestation(data: Path, model: str) -> Path:
-    from appliance.errors import AssayError, ExitCode
-
     file = Path(model)
     if file.is_file():
         return file
     safe = model.isalnum() and len(model) >= 6
     found = sorted((data / "attestations").glob(f"{model}*.json")) if safe else []
     if len(found) != 1:
-        raise AssayError(
+        raise UsageError(
             f"{len(found)} attestations are called {model!r}",
             "name its file, or at least six digits of a model that this data folder made",
-            ExitCode.USAGE,
         )
     return found[0]

@@ -2,120 +2,124 @@
 
     question = "find x with 7x+3=45"      question = "gcd of 12 and 18?"     question = "double x + 1"
     check = "7*x+3 == 45"                 expect = "6"                       [spec]
-                                                                             kind = "expression"
+                                                                             kind = "answer"
                                                                              expected = "2*x + 2"
                                                                              variables = ["x"]
 
-The keys of a file are the names of the flags; any other is an error. Exactly one of `check`, `expect`, `family`,
-`spec`, `claim`, `statement` and `checklist` says how the answer is checked. The last three name files, as `file` does;
-`spec` is a table, or names a file. Names are relative to the folder of the TOML file.
+The keys of a file are the names of the flags; any other is an error. Exactly one key says how the answer is checked:
+`family`, `spec`, or the first option of a kind of check (`check`, `expect`, `claim`, `statement`, `checklist`). What
+takes a file names one, as `file` does; `spec` is a table, or names a file. Names are relative to the folder of the TOML
+file.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import Field, ValidationError, create_model, field_validator
 
-from appliance.cli.job_words import question_for
-from appliance.cli.request_errors import RequestError
-from appliance.cli.request_files import JobContents, program_of, spec_in, text_in
+from appliance.cli.model_options import parameter_name
+from appliance.cli.request_files import JobContents, fields_in, text_in
 from appliance.cli.request_times import deadline_of
-from appliance.client import SPEC, ExactSpec, ExpressionSpec, IntegerSpec, PredicateSpec, Spec, SubmitJob
+from appliance.client.messages import SubmitJob
+from appliance.errors import UsageError
 from policies.toml_files import TomlError, read_toml
+from runtime.model import FrozenModel
+from verifiers.contract.kinds import Kind, KindOption
+from verifiers.registry import KINDS, kind_named, kind_of
+from verifiers.registry.spec import SPEC, Spec
 
 MAX_FILE_BYTES = 1_000_000
-WORDS = {
+PLAIN = {
     "extra_forbidden": "there is no such key",
     "string_too_short": "it is empty",
     "tuple_type": 'this has to be a list, as in ["one", "two"]',
 }
-"""Instead of pydantic's own words."""
-WAYS = ("check", "expect", "family", "spec", "claim", "statement", "checklist")
-
-__all__ = ["MAX_FILE_BYTES", "JobRequest", "Prepared", "RequestError", "first_fault", "read_request"]
+"""Instead of pydantic's own messages."""
+SPEC_WAY = "spec"
+WAYS: dict[str, Kind] = {parameter_name(kind.submit[0].flag): kind for kind in KINDS if kind.submit}
+"""The keys that say how an answer is checked, and the kind of check that each stands for."""
+_MORE = {
+    parameter_name(option.flag): [way for way, kind in WAYS.items() if option.flag in [one.flag for one in kind.submit]]
+    for kind in WAYS.values()
+    for option in kind.submit[1:]
+}
+"""The keys that say more about a check, and the keys that they go with."""
+_REPEATED = {parameter_name(option.flag) for kind in WAYS.values() for option in kind.submit if option.takes == "texts"}
+EXPECTED = [kind for kind in KINDS if "expected" in kind.spec.load().model_fields]
+"""The kinds that compare an expected answer."""
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedRequest:
     """A job as it is sent: its files first, by digest, and then what names them."""
 
     submission: SubmitJob
     contents: Mapping[str, bytes] = field(default_factory=dict)
 
 
-class JobRequest(BaseModel):
-    """The flags of `assay submit`, or the keys of its file."""
+class JobFields(FrozenModel):
+    """The flags of `assay submit`, or the keys of its file, apart from those of the kinds of checks."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    question: str | None = Field(default=None, min_length=1, max_length=20_000)
-    check: str | None = None
-    """A predicate over the answer: no known answer is needed."""
-    variable: tuple[str, ...] = ()
-    domain: Literal["integer", "rational", "real", "complex"] = "real"
-    expect: str | None = None
-    """The expected answer; the agent never sees it."""
-    kind: Literal["exact", "integer", "expression"] | None = None
-    """How `expect` is compared; by default integers as integers and anything else as a mathematical expression."""
-    family: str | None = None
-    """The question and the check of a task family's item."""
-    level: int = Field(default=0, ge=0)
-    item: int = Field(default=0, ge=0, lt=2**60)
-    """Which item of the family, counted over the seeds that belong to jobs."""
-    spec: dict[str, Any] | str | None = None
-    """A program's tests, as `assay check code --spec` reads them, or any other spec with its `kind`."""
-    claim: str | None = None
-    """A claim for the SMT solvers, as `assay check smt --claim` reads it."""
-    statement: str | None = None
-    """A statement in Lean that is to be proved."""
-    checklist: str | None = None
-    """What a text must have, as `assay check checklist --spec` reads it."""
-    file: tuple[str, ...] = ()
-    """Files that the agent finds in its folder."""
-    attempts: int | None = Field(default=None, ge=1, le=1024)
-    seed: int = 0
-    priority: int = Field(default=5, ge=0, le=9)
-    deadline: str | datetime | None = None
-    """A time in ISO 8601, or a span from now: `2h`, `1d12h`."""
-    budget: float | None = Field(default=None, gt=0, allow_inf_nan=False)
-    """Seconds of work, over all attempts."""
+    question: str | None = Field(None, min_length=1, max_length=20_000, description="What is asked.")
+    kind: str | None = Field(None, description="How --expect is compared: answer or exact.")
+    family: str | None = Field(None, description="An item of a task family, with its own check.")
+    level: int = Field(0, ge=0, description="Of the family's item.")
+    item: int = Field(0, ge=0, lt=2**60, description="Which item of the family.")
+    spec: dict[str, Any] | str | None = Field(
+        None,
+        description="A program's tests, as for `assay check code`; or any spec.",
+        json_schema_extra={"metavar": "SPEC.toml"},
+    )
+    file: tuple[str, ...] = Field(
+        (), description="Data that the agent finds in its folder; repeatable.", json_schema_extra={"metavar": "FILE"}
+    )
+    attempts: int | None = Field(None, ge=1, le=1024, description="Independent tries.")
+    seed: int = Field(0, description="Of the tries.")
+    priority: int = Field(5, ge=0, le=9, description="Higher ones go first; 5 is usual.")
+    deadline: str | datetime | None = Field(None, description="When it is given up: 2h, 1d12h, or 2026-05-01T18:00.")
+    budget: float | None = Field(
+        None,
+        gt=0,
+        allow_inf_nan=False,
+        description="Of work on it, over all tries.",
+        json_schema_extra={"metavar": "SECONDS"},
+    )
 
     @field_validator("spec", mode="after")
     @classmethod
     def _is_known(cls, spec: dict[str, Any] | str | None) -> dict[str, Any] | str | None:
-        """What is wrong with a table is said where its file's name is said. Programs are read with their values."""
-        if isinstance(spec, dict) and spec.get("kind", "program") != "program":
+        """Says what is wrong with a table where its file's name is said. Programs are read with their values."""
+        if isinstance(spec, dict) and "kind" in spec and _kind_of_table(spec).spec_table is None:
             try:
                 SPEC.validate_python(spec)
             except ValidationError as error:
                 raise ValueError(first_fault(error)) from None
         return spec
 
-    def to_submission(self) -> SubmitJob:
-        """Of a request that names no files. Raises what `prepared` raises."""
-        return self.prepared(Path(), datetime.now().astimezone()).submission
-
-    def prepared(self, folder: Path, now: datetime) -> Prepared:
-        """Reads the files that are named, from `folder`; `now` has a zone. Raises RequestError, or SpecError, when the
-        flags contradict each other or a file is none. Without any check, the daemon says what to add."""
-        ways = [name for name in WAYS if getattr(self, name) is not None]
+    def prepared(self, folder: Path, now: datetime) -> PreparedRequest:
+        """Reads the files that are named, from `folder`; `now` has a zone. Raises UsageError, or SpecError, when
+        the flags contradict each other or a file is none. Without any check, the daemon says what to add."""
+        ways = [name for name in ("family", *WAYS) if getattr(self, name) is not None]
         if len(ways) > 1:
-            raise RequestError(f"{' and '.join(ways)} both say how the answer is checked", hint="keep one of them")
+            raise UsageError(f"{' and '.join(ways)} both say how the answer is checked", hint="keep one of them")
         question, spec = self.question, None
         if self.family is not None:
             question, spec = self._family_item(self.family)
-        elif ways:
-            spec = self._spec(ways[0], folder)
-            question = question_for(spec, question)
+        else:
+            self._require_used(ways)
+            if ways:
+                spec = self._spec(ways[0], folder)
+                kind = kind_of(spec)
+                question = kind.question.load()(spec, question) if kind.question is not None else question
         if question is None:
-            raise RequestError("there is no question", hint="add --question TEXT, or `question` to the file")
+            raise UsageError("there is no question", hint="add --question TEXT, or `question` to the file")
         files = JobContents(folder, self.file)
         submission = SubmitJob(
             question=question,
@@ -127,86 +131,121 @@ class JobRequest(BaseModel):
             deadline=deadline_of(self.deadline, now),
             budget_seconds=self.budget,
         )
-        return Prepared(submission, files.contents)
+        return PreparedRequest(submission, files.contents)
+
+    def _require_used(self, ways: list[str]) -> None:
+        """Raises UsageError for an option that says more about a check that is not there."""
+        used = {parameter_name(option.flag) for way in ways for option in WAYS[way].submit}
+        for name, kinds in _MORE.items():
+            if getattr(self, name) not in (None, ()) and name not in used:
+                raise UsageError(f"{name} says nothing without {' or '.join(kinds)}", hint=f"leave {name} out")
 
     def _spec(self, way: str, folder: Path) -> Spec:
-        given: dict[str, Callable[[], Spec]] = {
-            "check": self._predicate,
-            "expect": self._expected,
-            "spec": lambda: self._own_spec(folder),
-            "claim": lambda: spec_in("smt", folder, self.claim or "", "--claim"),
-            "statement": lambda: spec_in("lean", folder, self.statement or "", "--statement"),
-            "checklist": lambda: spec_in("checklist", folder, self.checklist or "", "--checklist"),
-        }
         try:
-            return given[way]()
+            if way == SPEC_WAY:
+                return self._own_spec(folder)
+            first, *more = WAYS[way].submit
+            fields = fields_in(folder, first, getattr(self, way))
+            for option in more:
+                if (value := getattr(self, parameter_name(option.flag))) not in (None, ()):
+                    fields[option.field] = value if option.takes == "texts" else self._single(option, value)
+            return SPEC.validate_python({**fields, "kind": self._kind_name(way, fields)})
         except ValidationError as error:
-            raise RequestError(f"the check cannot be used: {first_fault(error)}", hint="see docs/jobs.md") from error
+            raise UsageError(f"the check cannot be used: {first_fault(error)}", hint="see docs/jobs.md") from error
 
-    def _predicate(self) -> Spec:
-        if len(self.variable) > 1:
-            raise RequestError("a check has one variable", hint="name the one that stands for the answer")
-        variable = self.variable[0] if self.variable else "x"
-        return PredicateSpec(predicate=self.check or "", variable=variable, domain=self.domain)
+    @staticmethod
+    def _single(option: KindOption, value: str | tuple[str, ...]) -> str:
+        if isinstance(value, str):
+            return value
+        if len(value) > 1:
+            raise UsageError(f"a check has one {parameter_name(option.flag)}", hint="name one of them")
+        return value[0]
 
-    def _expected(self) -> Spec:
-        text = self.expect or ""
-        kind = self.kind or ("integer" if re.fullmatch(r"-?\d{1,2000}", text) else "expression")
-        if kind == "integer":
-            return IntegerSpec(expected=text)
-        if kind == "exact":
-            return ExactSpec(expected=text)
-        return ExpressionSpec(expected=text, variables=self.variable)
+    def _kind_name(self, way: str, fields: dict[str, Any]) -> str:
+        """Compares an expected answer as `kind` says; without it an integer as one, all else as mathematics."""
+        if way != "expect":
+            return WAYS[way].name
+        if self.kind is None:
+            return "integer" if re.fullmatch(r"-?\d{1,2000}", fields["expected"]) else "expression"
+        if any(self.kind in (kind.name, *kind.retired) for kind in EXPECTED):
+            return self.kind
+        known = " or ".join(kind.name for kind in EXPECTED)
+        raise UsageError(f"{self.kind!r} is not {known}", hint="leave --kind out")
 
     def _own_spec(self, folder: Path) -> Spec:
         if isinstance(self.spec, str):
             table = table_of(text_in(folder, self.spec, "--spec").encode(), self.spec)
         else:
             table = dict(self.spec or {})
-        if table.get("kind", "program") == "program":
-            return program_of(table)
-        return SPEC.validate_python(table)
+        kind = _kind_of_table(table)
+        made: Spec = kind.spec_table.load()(table) if kind.spec_table is not None else SPEC.validate_python(table)
+        return made
 
     def _family_item(self, family: str) -> tuple[str, Spec]:
-        from curriculum.errors import CurriculumError
+        from curriculum.contract.errors import CurriculumError
+        from curriculum.contract.task import Split
         from curriculum.registry import make_task
         from curriculum.seeds import seeds
-        from curriculum.task import Split
 
         if self.question is not None:
-            raise RequestError("a family brings its own question", hint="leave out either --question or --family")
+            raise UsageError("a family brings its own question", hint="leave out either --question or --family")
         try:
             task = make_task(family, self.level, next(seeds(Split.JOB, self.item)), Split.JOB)
         except CurriculumError as error:
-            raise RequestError(str(error), hint=error.hint) from error
-        return task.prompt, task.spec
+            raise UsageError(str(error), hint=error.hint) from error
+        return task.question, task.spec
 
 
-def read_request(content: bytes, name: str) -> JobRequest:
-    """A job from TOML. Raises RequestError; `name` is the file's, for the message."""
+def _kind_of_table(table: Mapping[str, Any]) -> Kind:
+    """The kind of a spec's table; a program where it names none."""
+    try:
+        return kind_named(str(table.get("kind", WAYS[SPEC_WAY].name)))
+    except KeyError:
+        return kind_named("answer")  # which refuses any other name
+
+
+def _fields_of_kinds() -> dict[str, Any]:
+    """A field for each option of a kind; one that several kinds have may be repeated where one of them says so."""
+    found: dict[str, Any] = {}
+    for option in (option for kind in KINDS for option in kind.submit):
+        name = parameter_name(option.flag)
+        if name in JobFields.model_fields or name in found:
+            continue
+        repeated = name in _REPEATED
+        extra: dict[str, Any] = {"metavar": option.metavar} if option.metavar else {}
+        described = Field(() if repeated else None, description=option.help, json_schema_extra=extra)
+        found[name] = (tuple[str, ...] if repeated else str | None, described)
+    return found
+
+
+JobRequest: type[JobFields] = create_model("JobRequest", __base__=JobFields, **_fields_of_kinds())
+
+
+def read_request(content: bytes, name: str) -> JobFields:
+    """A job from TOML. Raises UsageError; `name` is the file's, for the message."""
     if len(content) > MAX_FILE_BYTES:
-        raise RequestError(f"{name} is larger than {MAX_FILE_BYTES} bytes", hint="a job is a question and a check")
+        raise UsageError(f"{name} is larger than {MAX_FILE_BYTES} bytes", hint="a job is a question and a check")
     try:
         return JobRequest.model_validate(table_of(content, name))
     except ValidationError as error:
-        raise RequestError(f"{name}: {first_fault(error)}", hint="see docs/jobs.md for the keys of a job") from error
+        raise UsageError(f"{name}: {first_fault(error)}", hint="see docs/jobs.md for the keys of a job") from error
 
 
 def table_of(content: bytes, name: str) -> dict[str, Any]:
-    """Raises RequestError for what is no TOML."""
+    """Raises UsageError for what is no TOML."""
     try:
         return read_toml(content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
-        raise RequestError(f"{name} is not UTF-8 text: {error.reason}", hint="save it as UTF-8") from error
+        raise UsageError(f"{name} is not UTF-8 text: {error.reason}", hint="save it as UTF-8") from error
     except TomlError as error:
-        raise RequestError(f"{name} is not TOML: {error}", hint='write lines like: question = "..."') from error
+        raise UsageError(f"{name} is not TOML: {error}", hint='write lines like: question = "..."') from error
 
 
 def first_fault(error: ValidationError) -> str:
     """The first thing that pydantic found, as `where: what`, without the value itself."""
     fault = error.errors(include_url=False, include_input=False)[0]
     where = ".".join(str(part) for part in fault["loc"])
-    what = WORDS.get(fault["type"]) or str(fault["msg"])
+    what = PLAIN.get(fault["type"]) or str(fault["msg"])
     if fault["type"] == "extra_forbidden" and (near := get_close_matches(where, JobRequest.model_fields, 1)):
         what += f"; did you mean {near[0]}?"
     return f"{where}: {what}" if where else what

@@ -9,64 +9,54 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from appliance.cli.request_errors import RequestError
-from appliance.client import Spec
-from appliance.records import MAX_JOB_BYTES, MAX_JOB_FILE_BYTES, MAX_JOB_FILES, JobFile
+from appliance.errors import UsageError
+from appliance.records.jobs import MAX_JOB_BYTES, MAX_JOB_FILE_BYTES, MAX_JOB_FILES, JobFile
 from policies.toml_files import beginning
-from verifiers.errors import SpecError
-from verifiers.spec import SPEC
+from verifiers.contract.errors import SpecError
+from verifiers.contract.kinds import KindOption
+from verifiers.contract.spec_data import SpecModel
 
 MAX_SPEC_BYTES = 4 << 20
 
 
-def spec_in(kind: str, folder: Path, name: str, option: str) -> Spec:
-    """The spec that a file is: a claim (`smt`), a statement (`lean`), a checklist. Raises RequestError, or SpecError
-    that names the file."""
-    if kind == "checklist":
-        from verifiers.checklists.files import read_checklist
-
-        return read_checklist(folder / name)
-    text = text_in(folder, name, option)
-    if kind == "lean":
-        return SPEC.validate_python({"kind": "lean", "statement": text})
-    from verifiers.smt.files import claim_spec
-
+def fields_in(folder: Path, option: KindOption, value: str) -> dict[str, Any]:
+    """The fields of a spec that an option of a kind sets, from the file that it names where it takes one. Raises
+    UsageError, or SpecError that names the file."""
+    if option.takes != "file":
+        return {option.field: value}
+    text = text_in(folder, value, option.flag)
+    if option.read is None:
+        return {option.field: text}
     try:
-        return claim_spec(text)
+        spec: SpecModel = option.read.load()(text, (folder / value).parent)
     except SpecError as error:
-        raise SpecError(f"{name}: {error}", hint=error.hint) from error
-
-
-def program_of(table: dict[str, Any]) -> Spec:
-    """A program's spec, with its examples as values or as text. Raises SpecError."""
-    from verifiers.programs.files import spec_of_table
-
-    return spec_of_table(table)
+        raise SpecError(f"{value}: {error}", hint=error.hint) from error
+    return spec.model_dump(mode="json", exclude={"kind"})
 
 
 def text_in(folder: Path, name: str, option: str) -> str:
-    """Raises RequestError for what cannot be read, is no text, or is too much."""
+    """Raises UsageError for what cannot be read, is no text, or is too much."""
     content = _read(folder / name, option, MAX_SPEC_BYTES)
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise RequestError(f"{name} is not UTF-8 at byte {error.start}", hint="save it as UTF-8") from error
+        raise UsageError(f"{name} is not UTF-8 at byte {error.start}", hint="save it as UTF-8") from error
 
 
 class JobContents:
-    """The files that the agent is to work with. Raises RequestError for too many, too large, or the same name twice."""
+    """The files that the agent works with. Raises UsageError for too many, too large, or the same name twice."""
 
     def __init__(self, folder: Path, names: Sequence[str]) -> None:
         if len(names) > MAX_JOB_FILES:
-            raise RequestError(f"a job has at most {MAX_JOB_FILES} files", hint="put several into one archive")
+            raise UsageError(f"a job has at most {MAX_JOB_FILES} files", hint="put several into one archive")
         self.contents: dict[str, bytes] = {}
         """By digest."""
         records = [self._take(folder / name) for name in names]
         twice = sorted({file.name for file in records if sum(other.name == file.name for other in records) > 1})
         if twice:
-            raise RequestError(f"two files are called {twice[0]}", hint="they lie in one folder: rename one")
+            raise UsageError(f"two files are called {twice[0]}", hint="they lie in one folder: rename one")
         if sum(file.bytes for file in records) > MAX_JOB_BYTES:
-            raise RequestError("the files are too large", hint=f"at most {MAX_JOB_BYTES >> 20} MiB together")
+            raise UsageError("the files are too large", hint=f"at most {MAX_JOB_BYTES >> 20} MiB together")
         self.records = tuple(records)
 
     def _take(self, path: Path) -> JobFile:
@@ -75,7 +65,7 @@ class JobContents:
         try:
             file = JobFile(name=path.name, sha256=digest, bytes=len(content))
         except ValidationError as error:
-            raise RequestError(
+            raise UsageError(
                 f"{path.name!r} is no name for a job's file",
                 hint="letters, digits, dots, dashes and underscores, at most 100, and no dot or dash at the beginning",
             ) from error
@@ -88,7 +78,7 @@ def _read(path: Path, option: str, most: int) -> bytes:
         content = beginning(path, most)
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or "that is no name of a file"
-        raise RequestError(f"{path}: {why}", hint=f"{option} names a file that can be read") from error
+        raise UsageError(f"{path}: {why}", hint=f"{option} names a file that can be read") from error
     if len(content) > most:
-        raise RequestError(f"{path} is larger than {most >> 20} MiB", hint="take a smaller file")
+        raise UsageError(f"{path} is larger than {most >> 20} MiB", hint="take a smaller file")
     return content

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 
-from appliance.cli.request_errors import RequestError
+from appliance.errors import UsageError
 
 _UNITS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
 _SPAN = re.compile(r"(?:(\d{1,5})d)?(?:(\d{1,5})h)?(?:(\d{1,6})m)?(?:(\d{1,7})s)?")
@@ -13,7 +13,7 @@ HINT = "write a span as in 90m, 2h or 1d12h, or a time as in 2026-05-01T18:00"
 
 
 def deadline_of(given: str | datetime | None, now: datetime) -> str | None:
-    """UTC in ISO 8601. A time without a zone is one of `now`'s zone. Raises RequestError for anything else, and for
+    """UTC in ISO 8601. A time without a zone is one of `now`'s zone. Raises UsageError for anything else, and for
     what has passed."""
     if given is None:
         return None
@@ -23,9 +23,9 @@ def deadline_of(given: str | datetime | None, now: datetime) -> str | None:
     try:
         moment = moment.astimezone(UTC)
     except (OverflowError, ValueError) as error:
-        raise RequestError("the deadline is no time that can be waited for", hint=HINT) from error
+        raise UsageError("the deadline is no time that can be waited for", hint=HINT) from error
     if moment <= now:
-        raise RequestError(f"the deadline has passed: {given}", hint=HINT)
+        raise UsageError(f"the deadline has passed: {given}", hint=HINT)
     return moment.isoformat(timespec="seconds")
 
 
@@ -37,4 +37,4 @@ def _moment(text: str, now: datetime) -> datetime:
             return now + timedelta(seconds=seconds)
         return datetime.fromisoformat(text)
     except (ValueError, OverflowError) as error:
-        raise RequestError(f"{text[:40]!r} is no deadline", hint=HINT) from error
+        raise UsageError(f"{text[:40]!r} is no deadline", hint=HINT) from error

@@ -1,13 +1,14 @@
-"""`assay sandbox`: run code under the isolation that the product uses, and look at what runs there."""
+"""Is `assay sandbox`: run code under the isolation that the product uses, and look at what runs there."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from appliance.cli import sandbox_options as given
+from appliance.cli.model_options import parameters_of, read_options, with_options
 from appliance.cli.options import Data, Json
+from appliance.cli.sandbox_options import Backend, Code, File, SandboxRun, for_hours, source_of
 
 app = typer.Typer(help="Run code in sandboxes, and look at them.", no_args_is_help=True)
 
@@ -15,81 +16,60 @@ Quick = Annotated[bool, typer.Option("--quick", help="The short form.")]
 
 
 @app.command("run")
+@with_options(parameters_of(SandboxRun))
 def run(
     context: typer.Context,
-    file: given.File = None,
-    code: given.Code = None,
-    backend: given.Backend = None,
+    file: File = None,
+    code: Code = None,
+    backend: Backend = None,
     tier: Annotated[
         str | None, typer.Option("--tier", help="shared, process or sandbox (default); never less than the code needs.")
     ] = None,
-    snapshot: given.From = None,
-    files: given.Files = None,
-    seconds: given.Seconds = None,
-    memory: given.Memory = None,
-    others: given.Others = None,
     raw: Annotated[bool, typer.Option("--raw", help="Show what it printed as it is, control characters too.")] = False,
     data: Data = None,
     as_json: Json = False,
+    **values: Any,
 ) -> None:
     """Run Python in a fresh sandbox: 0 when it ended well, 1 when it failed or went beyond a limit."""
-    from appliance.cli.sandbox_place import for_code
+    from appliance.cli.broker_target import for_code
     from appliance.cli.sandbox_run import run_once
 
-    source, pairs = given.source_of(file, code), given.pairs_of(files)
-    place = for_code(context, data, backend)
-    limits = given.limits_with(place.settings.limits, seconds, memory, others)
-    raise typer.Exit(
-        run_once(place.settings, source, limits, tier=tier, snapshot=snapshot, files=pairs, raw=raw, as_json=as_json)
-    )
+    source, asked = source_of(file, code), read_options(SandboxRun, values)
+    raise typer.Exit(run_once(for_code(context, data, backend).settings, source, asked, tier, raw=raw, as_json=as_json))
 
 
 @app.command("shell")
-def shell(
-    context: typer.Context,
-    backend: given.Backend = None,
-    snapshot: given.From = None,
-    files: given.Files = None,
-    seconds: given.Seconds = None,
-    memory: given.Memory = None,
-    others: given.Others = None,
-    data: Data = None,
-) -> None:
+@with_options(parameters_of(SandboxRun))
+def shell(context: typer.Context, backend: Backend = None, data: Data = None, **values: Any) -> None:
     """Python in a sandbox, line by line, with snapshots and branches; `:help` there."""
-    from appliance.cli.sandbox_place import for_code
+    from appliance.cli.broker_target import for_code
     from appliance.cli.sandbox_shell import converse
 
-    pairs = given.pairs_of(files)
-    place = for_code(context, data, backend)
-    limits = given.limits_with(given.for_hours(place.settings.limits), seconds, memory, others)
-    raise typer.Exit(converse(place.settings, limits, snapshot=snapshot, files=pairs))
+    asked = read_options(SandboxRun, values)
+    pairs, settings = asked.pairs(), for_code(context, data, backend).settings
+    raise typer.Exit(converse(settings, asked.limits(for_hours(settings.limits)), asked.snapshot, pairs))
 
 
 @app.command("snapshot")
+@with_options(parameters_of(SandboxRun))
 def snapshot(
     context: typer.Context,
-    file: given.File = None,
-    code: given.Code = None,
-    backend: given.Backend = None,
-    snapshot: given.From = None,
-    files: given.Files = None,
-    seconds: given.Seconds = None,
-    memory: given.Memory = None,
-    others: given.Others = None,
+    file: File = None,
+    code: Code = None,
+    backend: Backend = None,
     data: Data = None,
     as_json: Json = False,
+    **values: Any,
 ) -> None:
     """Run Python and keep the sandbox as it is then; prints the snapshot's name, for --from.
 
     What the code printed goes to standard error. Nothing is kept when it fails (1).
     """
-    from appliance.cli.sandbox_place import for_code
-    from appliance.cli.sandbox_run import keep
+    from appliance.cli.broker_target import for_code
+    from appliance.cli.sandbox_run import run_and_keep
 
-    source, pairs = given.source_of(file, code), given.pairs_of(files)
-    place = for_code(context, data, backend)
-    limits = given.limits_with(place.settings.limits, seconds, memory, others)
-    raise typer.Exit(keep(place.settings, source, limits, snapshot=snapshot, files=pairs, as_json=as_json))
+    source, asked = source_of(file, code), read_options(SandboxRun, values)
+    raise typer.Exit(run_and_keep(for_code(context, data, backend).settings, source, asked, as_json=as_json))
 
 
 @app.command("rm")
@@ -99,7 +79,7 @@ def rm(
     data: Data = None,
 ) -> None:
     """Forget snapshots that were kept."""
-    from appliance.cli.sandbox_place import find
+    from appliance.cli.broker_target import find
     from appliance.cli.sandbox_run import forget
 
     forget(find(context, data).settings, snapshots)
@@ -108,8 +88,8 @@ def rm(
 @app.command("ls")
 def ls(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
     """The sandboxes and snapshots of the running broker."""
+    from appliance.cli.broker_target import broker_path
     from appliance.cli.sandbox_broker import show_listing
-    from appliance.cli.sandbox_place import broker_path
 
     show_listing(broker_path(context, data), as_json=as_json)
 
@@ -117,8 +97,8 @@ def ls(context: typer.Context, data: Data = None, as_json: Json = False) -> None
 @app.command("stats")
 def stats(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
     """What the running broker has counted since its start."""
+    from appliance.cli.broker_target import broker_path
     from appliance.cli.sandbox_broker import show_stats
-    from appliance.cli.sandbox_place import broker_path
 
     show_stats(broker_path(context, data), as_json=as_json)
 
@@ -126,8 +106,8 @@ def stats(context: typer.Context, data: Data = None, as_json: Json = False) -> N
 @app.command("sweep")
 def sweep(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
     """Have the running broker remove what dead owners left: processes, control groups, folders."""
+    from appliance.cli.broker_target import broker_path
     from appliance.cli.sandbox_broker import show_sweep
-    from appliance.cli.sandbox_place import broker_path
 
     show_sweep(broker_path(context, data), as_json=as_json)
 
@@ -146,7 +126,7 @@ def selftest(
     as_json: Json = False,
 ) -> None:
     """See for yourself that sandboxes hold here: every check that a backend has to pass. 1 when one fails."""
-    from appliance.cli.sandbox_place import find
+    from appliance.cli.broker_target import find
     from appliance.cli.sandbox_selftest import run_checks
 
     raise typer.Exit(run_checks(find(context, data, ready=1), backend, quick=quick, named=named, as_json=as_json))
@@ -154,14 +134,10 @@ def selftest(
 
 @app.command("bench")
 def bench(
-    context: typer.Context,
-    backend: given.Backend = None,
-    quick: Quick = False,
-    data: Data = None,
-    as_json: Json = False,
+    context: typer.Context, backend: Backend = None, quick: Quick = False, data: Data = None, as_json: Json = False
 ) -> None:
     """What calls, snapshots, rollbacks, branches and idle sandboxes cost here, in under a minute."""
-    from appliance.cli.sandbox_bench import run_bench
-    from appliance.cli.sandbox_place import find
+    from appliance.cli.broker_target import find
+    from appliance.cli.sandbox_selftest import run_bench
 
     raise typer.Exit(run_bench(find(context, data, ready=8), backend, quick=quick, as_json=as_json))

@@ -1,4 +1,4 @@
-"""When a person who types Python line by line has finished a block, and what of it is sent into the sandbox. Pure.
+"""Says when a person who types Python line by line has finished a block, and what of it is sent into the sandbox. Pure.
 
 What always holds: nothing is run here; a text that this Python cannot parse is handed on, so that the guest's says why.
 """
@@ -19,22 +19,24 @@ class Blocks:
     """Lines in, complete blocks out."""
 
     def __init__(self, *, patient: bool = False) -> None:
-        """`patient`: an empty line ends no block, as in a file; only the next statement or the end does."""
+        """Begins with nothing. `patient`: an empty line ends no block, as in a file; only the next statement or the end
+        does."""
         self._patient = patient
         self._lines: list[str] = []
 
     @property
     def open(self) -> bool:
-        """Whether a block has begun and not ended."""
+        """Says whether a block has begun and not ended."""
         return bool(self._lines)
 
     @property
     def between(self) -> bool:
-        """Whether a word of the shell may come now: at a prompt for a new block, or after what is one in a file."""
+        """Says whether a command of the shell may come now: at a prompt for a new block, or after what is one in a
+        file."""
         return not self._lines or (self._patient and _whole(self._source()))
 
     def feed(self, line: str) -> list[str]:
-        """The blocks that end with this line: none, one, or the one before it and itself."""
+        """Gives the blocks that end with this line: none, one, or the one before it and itself."""
         ended = []
         if self._lines and not GOES_ON.match(line) and _whole(self._source()):
             ended.append(self._take())
@@ -49,7 +51,7 @@ class Blocks:
         return ended
 
     def rest(self) -> list[str]:
-        """What the end of the input ends."""
+        """Gives what the end of the input ends."""
         return [self._take()] if self._source().strip() else []
 
     def drop(self) -> None:
@@ -82,7 +84,7 @@ def _complete(source: str) -> bool:
 
 
 def shown_value(source: str) -> str:
-    """The same code, but that a single expression shows its value, as at Python's own prompt."""
+    """Gives the same code, but that a single expression shows its value, as at Python's own prompt."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -96,7 +98,7 @@ def shown_value(source: str) -> str:
 
 
 def as_typed(traceback: str, block: str) -> str:
-    """A traceback with the lines of the block as they were typed, and not as `shown_value` sent them."""
+    """Gives a traceback with the lines of the block as they were typed, and not as `shown_value` sent them."""
     lines = block.splitlines()
 
     def typed(found: re.Match[str]) -> str:

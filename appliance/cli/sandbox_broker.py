@@ -1,4 +1,4 @@
-"""`assay sandbox ls`, `stats` and `sweep`: what the running broker of a data folder has and does.
+"""Is `assay sandbox ls`, `stats` and `sweep`: what the running broker of a data folder has and does.
 
 What always holds: nothing is started; without a broker that is said (3). Every question ends within its time.
 """
@@ -10,10 +10,9 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import TypeVar
 
-from appliance.cli.sandbox_place import listening, no_broker
+from appliance.cli.broker_target import listening, no_broker
 from appliance.cli.show import show_fields, show_json, show_line, show_table
-from runtime.broker.client import BrokerClient, connect
-from runtime.broker.messages import Figures, Listing, Swept
+from runtime.broker import BrokerClient, connect
 from runtime.errors import InfrastructureError, SandboxError
 from runtime.reactor import Reactor
 
@@ -25,7 +24,7 @@ Question = Callable[[BrokerClient, Callable[[A | SandboxError], None]], None]
 
 
 def asked(path: Path, question: Question[A]) -> A:
-    """One answer of the broker there. Raises AssayError without one, and what the broker says went wrong."""
+    """Asks the broker there for one answer. Raises AssayError without one, and what the broker says went wrong."""
     if not listening(path):
         raise no_broker(path)
     answer: Future[A | SandboxError] = Future()
@@ -36,11 +35,11 @@ def asked(path: Path, question: Question[A]) -> A:
         def ask() -> None:
             client = BrokerClient(reactor, connection)
 
-            def heard(found: A | SandboxError) -> None:
+            def answered(found: A | SandboxError) -> None:
                 answer.set_result(found)
                 client.close()
 
-            question(client, heard)
+            question(client, answered)
 
         reactor.call(ask)
         try:
@@ -57,12 +56,12 @@ def asked(path: Path, question: Question[A]) -> A:
 
 
 def show_listing(path: Path, *, as_json: bool) -> None:
-    found = asked(path, _listing)
+    found = asked(path, BrokerClient.listing)
     if as_json:
         show_json(found.model_dump(mode="json", exclude={"request", "kind"}))
         return
     show_table(
-        ("sandbox", "backend", "mode", "state", "held by", "age", "caller"),
+        ("sandbox", "backend", "mode", "state", "owner", "age", "caller"),
         [
             (box.box, box.backend, box.mode, box.state, box.holder or "-", _age(box.age_seconds), box.caller or "-")
             for box in found.boxes
@@ -74,14 +73,14 @@ def show_listing(path: Path, *, as_json: bool) -> None:
         ("created", "MiB", "durable", "used", "label", "snapshot"),
         [
             (
-                kept.created,
-                f"{kept.bytes / (1 << 20):.1f}",
-                "yes" if kept.durable else "no",
-                kept.references,
-                kept.label or "-",
-                kept.snapshot,
+                snapshot_id.created,
+                f"{snapshot_id.bytes / (1 << 20):.1f}",
+                "yes" if snapshot_id.durable else "no",
+                snapshot_id.references,
+                snapshot_id.label or "-",
+                snapshot_id.snapshot,
             )
-            for kept in found.snapshots
+            for snapshot_id in found.snapshots
         ],
         empty="no snapshot",
     )
@@ -90,7 +89,7 @@ def show_listing(path: Path, *, as_json: bool) -> None:
 
 
 def show_stats(path: Path, *, as_json: bool) -> None:
-    found = asked(path, _stats)
+    found = asked(path, BrokerClient.stats)
     if as_json:
         show_json(dict(sorted(found.values.items())))
     else:
@@ -98,7 +97,7 @@ def show_stats(path: Path, *, as_json: bool) -> None:
 
 
 def show_sweep(path: Path, *, as_json: bool) -> None:
-    found = asked(path, _sweep)
+    found = asked(path, BrokerClient.sweep)
     if as_json:
         show_json(found.model_dump(mode="json", exclude={"request", "kind"}))
     else:
@@ -106,18 +105,6 @@ def show_sweep(path: Path, *, as_json: bool) -> None:
             f"removed of {found.owners} dead owners: {found.processes} processes, {found.cgroups} control groups,"
             f" {found.folders} folders"
         )
-
-
-def _listing(client: BrokerClient, done: Callable[[Listing | SandboxError], None]) -> None:
-    client.listing(done)
-
-
-def _stats(client: BrokerClient, done: Callable[[Figures | SandboxError], None]) -> None:
-    client.stats(done)
-
-
-def _sweep(client: BrokerClient, done: Callable[[Swept | SandboxError], None]) -> None:
-    client.sweep(done)
 
 
 def _age(seconds: float) -> str:

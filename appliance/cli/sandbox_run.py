@@ -1,4 +1,4 @@
-"""`assay sandbox run`, `snapshot` and `rm`: one call in a sandbox, and what becomes of the sandbox afterwards.
+"""Is `assay sandbox run`, `snapshot` and `rm`: one call in a sandbox, and what becomes of the sandbox afterwards.
 
 What always holds: what the code printed is shown with control characters made visible unless --raw was given; a
 sandbox ends with its command, also by Ctrl-C; a snapshot is kept only of code that ended well.
@@ -16,36 +16,28 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from appliance.cli.sandbox_options import copy_in
-from appliance.cli.sandbox_place import sessions
-from appliance.client.printable import printable
+from appliance.cli.broker_target import sessions
+from appliance.cli.sandbox_options import SandboxRun, copy_in
 from appliance.errors import ExitCode
+from appliance.printable import printable
 from runtime.sandbox import CallResult, CallStatus, Limits, Priority, Sandbox, SnapshotId, Tier, Usage
 from runtime.settings import RuntimeSettings
 
 if TYPE_CHECKING:
-    from runtime.sessions.pool import Sessions
+    from runtime.sessions import Sessions
 
 CALLER = "assay sandbox"
 Pairs = Sequence[tuple[Path, str]]
 
 
 def run_once(
-    settings: RuntimeSettings,
-    source: str,
-    limits: Limits,
-    *,
-    tier: str | None,
-    snapshot: str | None,
-    files: Pairs,
-    raw: bool,
-    as_json: bool,
+    settings: RuntimeSettings, source: str, asked: SandboxRun, tier: str | None, *, raw: bool, as_json: bool
 ) -> ExitCode:
     """Runs it and shows what came out. Raises what the runtime raises when it could not be run at all."""
-    least = tier_named(tier)
-    if least is not Tier.SANDBOX and (snapshot is not None or files):
+    files, limits, least = asked.pairs(), asked.limits(settings.limits), tier_named(tier)
+    if least is not Tier.SANDBOX and (asked.snapshot is not None or files):
         raise typer.BadParameter("files and snapshots need a sandbox of its own: leave --tier out", param_hint="--tier")
-    start = None if snapshot is None else snapshot_named(snapshot)
+    start = None if asked.snapshot is None else snapshot_named(asked.snapshot)
     with sessions(settings.model_copy(update={"limits": limits})) as pool:
         if least is Tier.SANDBOX:
             with sandbox(pool, limits, start, files) as box:
@@ -61,23 +53,22 @@ def run_once(
     return ExitCode.OK if result.status is CallStatus.OK else ExitCode.FAILED_VERDICT
 
 
-def keep(
-    settings: RuntimeSettings, source: str, limits: Limits, *, snapshot: str | None, files: Pairs, as_json: bool
-) -> ExitCode:
+def run_and_keep(settings: RuntimeSettings, source: str, asked: SandboxRun, *, as_json: bool) -> ExitCode:
     """Runs it, and keeps a durable snapshot of what it left when it ended well."""
-    start = None if snapshot is None else snapshot_named(snapshot)
+    files, limits = asked.pairs(), asked.limits(settings.limits)
+    start = None if asked.snapshot is None else snapshot_named(asked.snapshot)
     with sessions(settings.model_copy(update={"limits": limits})) as pool, sandbox(pool, limits, start, files) as box:
         result = box.run(source)
-        kept = box.snapshot(durable=True) if result.status is CallStatus.OK else None
+        snapshot_id = box.snapshot(durable=True) if result.status is CallStatus.OK else None
         usage = box.usage
     if as_json:
-        show(result, usage, snapshot=kept)
+        show(result, usage, snapshot=snapshot_id)
     else:
         typer.echo(printable(result.output, lines=True), nl=False, err=True)
         complain_of(result)
-        if kept is not None:
-            typer.echo(kept)
-    return ExitCode.OK if kept is not None else ExitCode.FAILED_VERDICT
+        if snapshot_id is not None:
+            typer.echo(snapshot_id)
+    return ExitCode.OK if snapshot_id is not None else ExitCode.FAILED_VERDICT
 
 
 def forget(settings: RuntimeSettings, snapshots: Sequence[str]) -> None:
@@ -89,7 +80,7 @@ def forget(settings: RuntimeSettings, snapshots: Sequence[str]) -> None:
 
 @contextlib.contextmanager
 def sandbox(pool: Sessions, limits: Limits, snapshot: SnapshotId | None, files: Pairs) -> Iterator[Sandbox]:
-    """A sandbox of its own with those files in it, for the block."""
+    """Opens a sandbox of its own with those files in it, for the block."""
     box = pool.sandbox(limits, snapshot=snapshot, caller=CALLER, priority=Priority.JOB)
     with contextlib.closing(box):
         for host, guest in files:
@@ -114,7 +105,7 @@ def snapshot_named(name: str, option: str = "--from") -> SnapshotId:
 
 
 def show(result: CallResult, usage: Usage, **more: str | None) -> None:
-    """One JSON document; ASCII only, so that no text in it can steer a terminal."""
+    """Prints one JSON document; ASCII only, so that no text in it can steer a terminal."""
     content = result.model_dump(mode="json") | {"usage": usage.model_dump(mode="json")} | more
     typer.echo(json.dumps(content, indent=2, ensure_ascii=True))
 
@@ -129,7 +120,7 @@ def show_output(result: CallResult, *, raw: bool) -> None:
 
 
 def complain_of(result: CallResult) -> None:
-    """How it failed, on standard error; nothing when it did not."""
+    """Says how it failed, on standard error; nothing when it did not."""
     if result.status is CallStatus.OK:
         return
     if sys.stdout.isatty() and result.output and not result.output.endswith("\n"):

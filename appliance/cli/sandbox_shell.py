@@ -1,4 +1,4 @@
-"""`assay sandbox shell`: Python in a sandbox, line by line, at a terminal or from a pipe.
+"""Is `assay sandbox shell`: Python in a sandbox, line by line, at a terminal or from a pipe.
 
 What always holds: the code runs inside and nowhere else, here it is only looked at to see whether a block has ended;
 Ctrl-C ends the call under way and not the shell; what comes from inside is shown with control characters made visible.
@@ -12,42 +12,43 @@ from collections.abc import Callable
 
 import typer
 
+from appliance.cli.broker_target import sessions
+from appliance.cli.repl_commands import ReplCommands
+from appliance.cli.repl_session import ReplSession
 from appliance.cli.sandbox_blocks import Blocks, as_typed, shown_value
-from appliance.cli.sandbox_held import Held
 from appliance.cli.sandbox_options import copy_in
-from appliance.cli.sandbox_place import sessions
 from appliance.cli.sandbox_run import CALLER, Pairs, complain_of, show_output, snapshot_named
-from appliance.cli.sandbox_words import Words
-from appliance.client.printable import printable
 from appliance.errors import ExitCode, explain
+from appliance.printable import printable
 from runtime.errors import InfrastructureError, SandboxError
 from runtime.sandbox import CallResult, Limits, Priority
 from runtime.settings import RuntimeSettings
 
-BANNER = "Python in a sandbox; `:help` lists the words, Ctrl-C stops what runs, Ctrl-D ends."
+BANNER = "Python in a sandbox; `:help` lists the commands, Ctrl-C stops what runs, Ctrl-D ends."
 
 
-def converse(settings: RuntimeSettings, limits: Limits, *, snapshot: str | None, files: Pairs) -> ExitCode:
-    """Until the end of the input, or `:quit`. Raises what the runtime raises when there is no sandbox to be had."""
+def converse(settings: RuntimeSettings, limits: Limits, snapshot: str | None, files: Pairs) -> ExitCode:
+    """Converses until the end of the input, or `:quit`. Raises what the runtime raises when there is no sandbox to be
+    had."""
     start = None if snapshot is None else snapshot_named(snapshot)
-    by_hand = sys.stdin.isatty() and sys.stdout.isatty()
+    at_terminal = sys.stdin.isatty() and sys.stdout.isatty()
     with sessions(settings.model_copy(update={"limits": limits})) as pool:
         box = pool.sandbox(limits, snapshot=start, caller=CALLER, priority=Priority.JOB)
-        words = Words(pool, limits, Held(pool, limits, box, _note), _say)
-        with contextlib.closing(words):
+        commands = ReplCommands(pool, limits, ReplSession(pool, limits, box, _warn), _write)
+        with contextlib.closing(commands):
             for host, guest in files:
                 copy_in(box, host, guest)
-            if by_hand:
-                _say(BANNER)
-            Shell(words, read_line if by_hand else read_piped, by_hand=by_hand).serve()
+            if at_terminal:
+                _write(BANNER)
+            Shell(commands, read_line if at_terminal else read_piped, at_terminal=at_terminal).serve()
     return ExitCode.OK
 
 
 class Shell:
-    def __init__(self, words: Words, read: Callable[[str], str], *, by_hand: bool) -> None:
+    def __init__(self, commands: ReplCommands, read: Callable[[str], str], *, at_terminal: bool) -> None:
         """`read` takes a prompt, gives a line without its end, and raises EOFError."""
-        self._words, self._read, self._by_hand = words, read, by_hand
-        self._blocks = Blocks(patient=not by_hand)
+        self._commands, self._read, self._at_terminal = commands, read, at_terminal
+        self._blocks = Blocks(patient=not at_terminal)
 
     def serve(self) -> None:
         while True:
@@ -55,13 +56,13 @@ class Shell:
                 line = self._read(self._prompt())
                 going_on = self._take(line)
             except EOFError:
-                if self._by_hand:
+                if self._at_terminal:
                     typer.echo()
                 for block in self._blocks.rest():
                     self._run(block)
                 return
             except KeyboardInterrupt:
-                if not self._by_hand:
+                if not self._at_terminal:
                     raise
                 self._blocks.drop()
                 typer.echo()
@@ -72,20 +73,20 @@ class Shell:
     def _prompt(self) -> str:
         if self._blocks.open:
             return "... "
-        return f"{self._words.at}>>> " if len(self._words.held) > 1 else ">>> "
+        return f"{self._commands.at}>>> " if len(self._commands.sessions) > 1 else ">>> "
 
     def _take(self, line: str) -> bool:
         if line.startswith(":") and self._blocks.between:
             for block in self._blocks.rest():
                 self._run(block)
-            return self._word(line)
+            return self._command(line)
         for block in self._blocks.feed(line):
             self._run(block)
         return True
 
-    def _word(self, line: str) -> bool:
+    def _command(self, line: str) -> bool:
         try:
-            return self._words.do(line)
+            return self._commands.do(line)
         except (SandboxError, OSError) as error:
             _complain(error)
             return True
@@ -96,11 +97,11 @@ class Shell:
             sys.stdout.flush()
             complain_of(result.model_copy(update={"traceback": as_typed(result.traceback, block)}))
 
-        self._words.now.run(shown_value(block), show)
+        self._commands.now.run(shown_value(block), show)
 
 
 def read_line(prompt: str) -> str:
-    """With editing and history where readline is there."""
+    """Reads a line, with editing and history where readline is there."""
     with contextlib.suppress(ImportError):
         import readline  # noqa: F401 - importing it is what makes input() edit
     return input(prompt)
@@ -113,17 +114,17 @@ def read_piped(_prompt: str) -> str:
     return line.decode(errors="replace").rstrip("\r\n")
 
 
-def _say(text: str) -> None:
+def _write(text: str) -> None:
     typer.echo(printable(text, lines=True))
 
 
-def _note(text: str) -> None:
+def _warn(text: str) -> None:
     typer.echo(f"[{printable(text)}]", err=True)
 
 
 def _complain(error: Exception) -> None:
     if isinstance(error, InfrastructureError):
-        _note(str(error))
+        _warn(str(error))
         return
     explained = explain(error)
     typer.echo(f"{printable(explained.message)}", err=True)

@@ -10,25 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from appliance.cli.options import Data, Json, client_of, settings_of
-from appliance.cli.person import KeyFile, Signs
+from appliance.cli.options import Data, Json, client_of, settings_of, socket_of
 
 if TYPE_CHECKING:
-    from appliance.client import Status
+    from appliance.client import Cycle, Status
 
 config = typer.Typer(help="What is configured, and where it comes from.", no_args_is_help=True)
-
-
-def add_to(root: typer.Typer) -> None:
-    """Adds the commands of this module."""
-    root.command("serve")(serve)
-    root.command("broker")(broker)
-    root.command("status")(status)
-    root.command("tui")(tui)
-    root.command("stop")(stop)
-    root.command("doctor")(doctor)
-    root.command("demo")(demo)
-    root.add_typer(config, name="config")
 
 
 def serve(context: typer.Context, data: Data = None) -> None:
@@ -39,18 +26,34 @@ def serve(context: typer.Context, data: Data = None) -> None:
 
 
 def broker(context: typer.Context, data: Data = None) -> None:
-    """Run the broker alone, as root, for a daemon without root's rights (see docs/running.md)."""
-    from appliance.cli.broker import run
+    """Run the broker alone, as root. For a daemon without root's rights (see docs/running.md)."""
+    from appliance.daemon.broker_process import command
+    from appliance.daemon.privileges import user_account
+    from appliance.daemon.startup import make_broker_folder
+    from appliance.places import broker_folder, broker_settings, broker_socket, load_policy
 
-    run(settings_of(context, data))
+    # Whoever may use it is `service.user`, and root. What it is told is handed over in a pipe, which takes these some
+    # hundred bytes at once, before this process becomes the broker.
+    settings = settings_of(context, data)
+    uid = user_account(settings.service.user).pw_uid
+    make_broker_folder(broker_folder(settings, settings.data), for_others=uid != os.geteuid())
+    content = broker_settings(settings, settings.data, load_policy(settings.data)).model_dump_json().encode()
+    reading, writing = os.pipe()
+    os.write(writing, content)
+    os.close(writing)
+    os.dup2(reading, 0)
+    os.close(reading)
+    program = command(broker_socket(settings, settings.data), uid)
+    os.execv(program[0], program)  # noqa: S606 - a list, and no shell
 
 
 def status(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
-    """What is going on, in service, and waiting for a person."""
+    """Show what runs, what is in service, and what waits for a person."""
     from appliance.cli.show import show_json
+    from appliance.client.connection import ApiConnection
+    from appliance.client.status import Status
 
-    with client_of(context, data) as api:
-        found = api.status()
+    found = ApiConnection(socket_of(context, data)).get("/v1/status", Status)
     if as_json:
         show_json(found)
     else:
@@ -58,17 +61,21 @@ def status(context: typer.Context, data: Data = None, as_json: Json = False) -> 
 
 
 def stop(context: typer.Context, data: Data = None) -> None:
-    """Ask the daemon to stop. What is unfinished goes on with the next start."""
+    """Ask the daemon to stop. What is unfinished continues with the next start."""
     from appliance.cli.show import show_line
 
-    with client_of(context, data) as api:
-        api.shutdown()
+    client_of(context, data).shutdown()
     show_line("the daemon is stopping")
 
 
-def tui(context: typer.Context, name: Signs = None, key: KeyFile = None, data: Data = None) -> None:
+def tui(
+    context: typer.Context,
+    name: Annotated[str | None, typer.Option("--as", metavar="NAME", help="Whose key signs, of several.")] = None,
+    key: Annotated[Path | None, typer.Option("--key", metavar="FILE", help="The key that signs.")] = None,
+    data: Data = None,
+) -> None:
     """Open the terminal program."""
-    command = [sys.executable, "-m", "tui", "--socket", str(settings_of(context, data).socket_path)]
+    command = [sys.executable, "-m", "tui", "--socket", str(socket_of(context, data))]
     command += ["--as", name] if name else []
     command += ["--key", str(key)] if key else []
     sys.stdout.flush()
@@ -96,17 +103,17 @@ def demo(
     json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the result there.")] = None,
     data: Data = None,
 ) -> None:
-    """One night in miniature, here, in minutes. An unfinished one goes on."""
+    """One night in miniature, here, in minutes. An unfinished one continues."""
     if json_file is not None:
         _must_be_writable(json_file)
     from appliance.cli.demo import demo as run_demo
 
-    # Whoever ends it politely is told the same as with Ctrl-C, and the terminal is put right.
+    # Whoever ends it politely sees the same as with Ctrl-C, and the terminal is put right.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         code = run_demo(settings_of(context, data), seed=seed, fresh=fresh, json_file=json_file)
     except KeyboardInterrupt:
-        typer.echo("stopped; nothing is lost: the same command, without --fresh, goes on from here", err=True)
+        typer.echo("stopped; nothing is lost: the same command, without --fresh, continues from here", err=True)
         raise typer.Exit(130) from None
     raise typer.Exit(code)
 
@@ -141,9 +148,9 @@ def _show_status(found: Status) -> None:
             ("daemon", f"{found.version}, pid {found.pid}, up {found.uptime_seconds:.0f} s"),
             ("data", found.data),
             ("worker", f"{worker.state}" + (f": {worker.doing} (pid {worker.pid})" if worker.doing else "")),
-            ("waits for", worker.waits_for),
+            ("blocked by", worker.waits_for),
             ("last failure", worker.last_failure),
-            ("cycle", f"{cycle.id} {cycle.state.value}, {cycle.phase}" if cycle else "none yet"),
+            ("cycle", cycle_state(cycle) if cycle else "none yet"),
             ("failure", cycle.failure if cycle else ""),
             ("step", int(found.step_metrics["step"]) if "step" in found.step_metrics else None),
             ("champion", short(found.aliases["champion"])),
@@ -157,15 +164,20 @@ def _show_status(found: Status) -> None:
     )
 
 
+def cycle_state(cycle: Cycle) -> str:
+    """Its state, and the phase that it is in or that it failed in."""
+    return f"{cycle.id} {cycle.state.value}" + ("" if cycle.phase == cycle.state.value else f", {cycle.phase}")
+
+
 def _candidate(digest: str | None) -> str:
     from appliance.cli.show import short
 
-    return "-" if digest is None else f"{short(digest)}, waits for a word: `assay model show candidate`"
+    return "-" if digest is None else f"{short(digest)}, waits for your decision: `assay model show candidate`"
 
 
 def _decided(found: Status) -> str:
     """In one line; `assay model show` has all of it."""
-    from appliance.client.printable import printable
+    from appliance.printable import printable
 
     decision = found.decision
     return "" if decision is None else printable(f"{decision.outcome.value}: {decision.reason}", limit=160)

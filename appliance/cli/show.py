@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 import typer
 from pydantic import BaseModel
 
-from appliance.client.printable import printable
+from appliance.printable import printable
+
+R = TypeVar("R", bound=BaseModel)
 
 
 def show_json(value: BaseModel | Sequence[BaseModel] | dict[str, object]) -> None:
@@ -20,6 +24,12 @@ def show_json(value: BaseModel | Sequence[BaseModel] | dict[str, object]) -> Non
     else:
         content = [item.model_dump(mode="json") for item in value]
     typer.echo(json.dumps(content, indent=2, ensure_ascii=True))
+
+
+def show_progress(text: str) -> None:
+    """One line on standard error that is written over, where that is a terminal; without text it is cleared."""
+    if sys.stderr.isatty():
+        typer.echo(f"\r\x1b[K{printable(text)}", nl=False, err=True)
 
 
 def show_line(text: str) -> None:
@@ -44,6 +54,16 @@ def show_table(headings: Sequence[str], rows: Iterable[Sequence[object]], *, emp
     widths = [max(len(row[i]) for row in [list(headings), *cells]) for i in range(len(headings))]
     for row in [list(headings), *cells]:
         typer.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def show_records(
+    records: Sequence[R], headings: Sequence[str], row: Callable[[R], Sequence[object]], *, empty: str, as_json: bool
+) -> None:
+    """The records as JSON, or a line of a table for each."""
+    if as_json:
+        show_json(records)
+    else:
+        show_table(headings, [row(record) for record in records], empty=empty)
 
 
 def short(digest: str | None) -> str:

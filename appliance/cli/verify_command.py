@@ -13,16 +13,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import typer
 from rich.console import Console
 from rich.text import Text
 
 from appliance.cli.show import show_json
-from appliance.client.printable import printable
 from appliance.jobs.check import check_bundle
-from appliance.jobs.format import LARGEST_MEANING, BundleError
+from appliance.jobs.layout import LARGEST_MEANING, BundleError
 from appliance.jobs.reading import FileState
 from appliance.jobs.report import BundleReport
-from appliance.jobs.telling import facts, result, standings
+from appliance.jobs.report_text import facts, parts, result
+from appliance.printable import printable
 from policies.envelopes import PublicKey
 from verifiers.checker import Checker
 
@@ -46,7 +47,7 @@ def verify(
     lean: Path | None = None,
 ) -> int:
     """Prints a report about the bundle at `path` and gives the exit code. `expect` is its manifest's digest, `key` the
-    public key that must have sealed it, `people` those of persons whose words may be in it; `lean` a toolchain. The
+    public key that must have sealed it, `people` those of persons who may have signed it; `lean` a toolchain. The
     report is also written to `html` as a page."""
     try:
         if expect is not None and not DIGEST.fullmatch(expect):
@@ -55,9 +56,9 @@ def verify(
             )
         public = _public(key, "keys/trainer.pub of who made it") if key is not None else None
         persons = [_public(person, "the person's own NAME.pub") for person in people]
-        with _heard() as notes, Checker(lean=lean) as checker:
+        with _warnings() as notes, Checker(lean=lean) as checker:
             report = check_bundle(
-                path, expect=expect, checker=checker, key=public, people=persons, later=_word_beside(path)
+                path, expect=expect, checker=checker, key=public, people=persons, later=_validation_beside(path)
             )
         if report.verdict_now is not None and report.verdict_now.isolation == IN_A_PROCESS:
             notes.append("the answer was read in a process that confined itself; as root it is read in a jail")
@@ -67,7 +68,7 @@ def verify(
         if json_out:
             show_json({"ok": False, "error": str(error), "hint": error.hint})
         else:
-            Console(stderr=True).print(Text(printable(f"assay: {error}\n  {error.hint}", lines=True)), soft_wrap=True)
+            typer.echo(printable(f"assay: {error}\n  {error.hint}", lines=True), err=True)
         return USAGE
     if json_out:
         show_json(report)
@@ -79,15 +80,15 @@ def verify(
 
 
 @contextmanager
-def _heard() -> Iterator[list[str]]:
+def _warnings() -> Iterator[list[str]]:
     """What the verifiers and the runtime warn of meanwhile: for the report, not for the middle of the screen."""
     notes: list[str] = []
 
-    class Listener(logging.Handler):
+    class VerifyListener(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             notes.append(record.getMessage())
 
-    listener = Listener(logging.WARNING)
+    listener = VerifyListener(logging.WARNING)
     loggers = [logging.getLogger(name) for name in ("verifiers", "runtime")]
     before = [logger.propagate for logger in loggers]
     for logger in loggers:
@@ -110,8 +111,8 @@ def _public(key: Path, usual: str) -> PublicKey:
         raise BundleError(f"{key} is no public key: {reason}", hint=f"Name {usual}.") from error
 
 
-def _word_beside(path: Path) -> bytes | None:
-    """The word of a person that was given after the bundle was made: NAME.meaning.json beside NAME or NAME.zip."""
+def _validation_beside(path: Path) -> bytes | None:
+    """Reads what a person signed after the bundle was made: NAME.meaning.json beside NAME or NAME.zip."""
     whole = path.resolve()  # `.` has no name
     beside = whole.parent / f"{whole.name.removesuffix('.zip')}.meaning.json"
     try:
@@ -153,10 +154,10 @@ def show(report: BundleReport, console: Console) -> None:
         line(f"{name}: {printable(text, limit=SHOWN)}")
     if report.statement_now:
         line("what it says, and what carries it:")
-    for standing in standings(report):
-        line(f"  {standing.now}{f' (it says: {standing.then})' if standing.differs else ''}: {standing.part}")
-        if standing.by:
-            line(f"      {standing.how}", "dim")
+    for part in parts(report):
+        line(f"  {part.now}{f' (it says: {part.then})' if part.differs else ''}: {part.part}")
+        if part.by:
+            line(f"      {part.how}", "dim")
     if report.not_checked:
         line("not checked here:")
     for one in report.not_checked:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from policies.refusals import Refusal
+from runtime.errors import HintedError
 
-class ApiError(Exception):
-    """The daemon refused or failed; `hint` is what to do, `exit_code` as in docs/cli.md."""
 
-    def __init__(self, message: str, *, hint: str = "", exit_code: int = 5) -> None:
-        super().__init__(message)
-        self.hint = hint
+class ApiError(HintedError):
+    """The daemon refused or failed; `hint` is what to do, `exit_code` as in docs/cli.md, `refusal` why a signed
+    statement has no effect."""
+
+    def __init__(self, message: str, *, hint: str = "", exit_code: int = 5, refusal: Refusal | None = None) -> None:
+        super().__init__(message, hint=hint)
         self.exit_code = exit_code
+        self.refusal = refusal
 
 
 class DaemonNotRunning(ApiError):

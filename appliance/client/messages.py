@@ -1,116 +1,32 @@
 """What goes over the control API's socket: requests, and the answers that are more than one ledger record.
 
-Everything else is answered with the records themselves (`appliance.records`, `policies.decision`). Text that a policy
-model or a guest wrote travels as data and has to be escaped by whoever shows it.
+Everything else is answered with the records themselves (`appliance.records`, `policies.contract.decision`). Text that a
+policy model or a guest wrote travels as data and has to be escaped by whoever shows it.
 """
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from appliance.records import (
-    MAX_JOB_FILES,
-    Approval,
-    Artifact,
-    Canary,
-    CanaryState,
-    Checkpoint,
-    Cycle,
-    Ended,
-    Evaluation,
-    Event,
-    Job,
-    JobFile,
-    Judged,
-    Purpose,
-    ToolCall,
-)
-from policies.canary import Counts, told
-from policies.decision import Decision, DecisionOutcome
+from appliance.records.artifacts import Artifact
+from appliance.records.checkpoints import Checkpoint
+from appliance.records.cycles import Cycle
+from appliance.records.evaluations import Approval, Evaluation
+from appliance.records.events import Event
+from appliance.records.jobs import MAX_JOB_FILES, Job, JobFile
+from appliance.records.rollouts import Purpose, RolloutEnd, ToolCall
+from appliance.records.training import Judged
+from policies.contract.decision import Decision, DecisionOutcome
 from policies.register import KnownKey
+from runtime.model import FrozenModel
 from runtime.sandbox import Usage
-from verifiers.spec import Spec
-from verifiers.verdict import Verdict
+from verifiers.contract.verdict import Verdict
+from verifiers.registry.spec import Spec
 
 
-class Message(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class WorkerStatus(Message):
-    """The process that trains, evaluates and works on jobs; there is at most one."""
-
-    state: Literal["idle", "running", "backing_off"]
-    pid: int | None = None
-    doing: str = ""
-    """`cycle <id>` or `jobs`; empty when idle."""
-    since: str | None = None
-    """When it started what it is doing; UTC, ISO 8601."""
-    failures: int = 0
-    """Crashes in a row without progress."""
-    last_failure: str = ""
-    waits_for: str = ""
-    """What has to pass before any work can begin; empty when nothing has to."""
-
-
-class CanaryView(Message):
-    """A promoted model beside the champion, and what the jobs say so far."""
-
-    canary: Canary
-    counts: Counts
-    odds: float
-    """To 1, that it is worse than the champion."""
-    needed: float
-    """Odds to 1 that take it back."""
-    closes: str | None
-    """When its window closes at the earliest; None while it works earlier jobs again."""
-    closes_latest: str | None
-
-    @property
-    def words(self) -> str:
-        """Where it stands, in a sentence."""
-        rules, counts = self.canary.rules, self.counts
-        if self.canary.state is CanaryState.REPLAY:
-            doing = f"works earlier jobs again, {counts.to_replay} to go"
-        else:
-            doing = (
-                f"answers {100 * rules.share:g} % of the jobs, champion at {str(self.closes)[:16]} after "
-                f"{rules.min_jobs} of them, at the latest at {str(self.closes_latest)[:16]} UTC"
-            )
-        return f"{doing}; {told(counts, rules)}"
-
-
-class Status(Message):
-    version: str
-    pid: int
-    data: str
-    """The data folder."""
-    started: str
-    uptime_seconds: float
-    worker: WorkerStatus
-    cycle: Cycle | None
-    """The unfinished cycle; otherwise the newest; None before the first."""
-    step_metrics: dict[str, float] = {}
-    """Of the newest training step of that cycle."""
-    aliases: dict[str, str | None]
-    """`champion`, `candidate`, `previous` and `canary`: manifest digests, or None."""
-    canary: CanaryView | None = None
-    """How the canary stands; None when there is none."""
-    decision: Decision | None
-    """The newest decision about the candidate; about anything when there is no candidate."""
-    jobs: dict[str, int]
-    """Jobs by state."""
-    next_cycle: str | None
-    """When the schedule starts the next cycle; UTC, ISO 8601."""
-    policy: str
-    """Digest of the policy file in force."""
-    last_event: int
-    """Number of the newest event."""
-
-
-class CycleDetail(Message):
+class CycleDetail(FrozenModel):
     cycle: Cycle
     rollouts: dict[str, int]
     """By purpose."""
@@ -121,7 +37,7 @@ class CycleDetail(Message):
     decisions: tuple[Decision, ...]
 
 
-class RolloutView(Message):
+class RolloutView(FrozenModel):
     """A judged rollout without its tokens."""
 
     id: str
@@ -134,7 +50,7 @@ class RolloutView(Message):
     purpose: Purpose
     family: str
     weights: str
-    ended: Ended
+    ended: RolloutEnd
     answer: str | None
     answers: int
     calls: tuple[ToolCall, ...]
@@ -147,30 +63,11 @@ class RolloutView(Message):
 
     @classmethod
     def of(cls, judged: Judged, question: str = "") -> RolloutView:
-        rollout = judged.rollout
-        return cls(
-            id=rollout.id,
-            cycle=rollout.cycle,
-            step=rollout.step,
-            task=rollout.task,
-            question=question,
-            sample=rollout.sample,
-            purpose=rollout.purpose,
-            family=judged.family,
-            weights=rollout.weights,
-            ended=rollout.ended,
-            answer=rollout.answer,
-            answers=rollout.answers,
-            calls=rollout.calls,
-            turns=rollout.turns,
-            tokens=rollout.tokens,
-            seconds=rollout.seconds,
-            usage=rollout.usage,
-            verdict=judged.verdict,
-        )
+        own: dict[str, Any] = {"family": judged.family, "verdict": judged.verdict, "question": question}
+        return cls(**own, **{name: getattr(judged.rollout, name) for name in cls.model_fields if name not in own})
 
 
-class CheckpointView(Message):
+class CheckpointView(FrozenModel):
     checkpoint: Checkpoint
     aliases: tuple[str, ...]
     """The names that stand for it now."""
@@ -178,7 +75,7 @@ class CheckpointView(Message):
     """The newest about it."""
 
 
-class FamilyComparison(Message):
+class FamilyComparison(FrozenModel):
     family: str
     items: int
     """Those that both models answered without an infrastructure error."""
@@ -186,7 +83,7 @@ class FamilyComparison(Message):
     passed_b: int
 
 
-class Comparison(Message):
+class ModelComparison(FrozenModel):
     """Two models on the same sealed items, from an evaluation in the ledger."""
 
     a: str
@@ -206,34 +103,34 @@ class Comparison(Message):
     families: tuple[FamilyComparison, ...]
 
 
-class JobDetail(Message):
+class JobDetail(FrozenModel):
     job: Job
     artifact: Artifact | None
     bundle: str | None = None
     """The folder of the artifact's bundle, as an absolute path on the daemon's machine."""
 
 
-class NumberedEvent(Message):
+class NumberedEvent(FrozenModel):
     number: int
     event: Event
 
 
-class Approved(Message):
-    """What a person's word led to."""
+class Approved(FrozenModel):
+    """Holds what a person's decision led to."""
 
     approval: Approval
     decision: Decision
-    """Made anew with that word as evidence."""
+    """Made anew with that approval as evidence."""
     aliases: dict[str, str | None]
 
 
-class StartCycle(Message):
+class StartCycle(FrozenModel):
     kind: Literal["demo", "night"] = "night"
     seed: int | None = None
     """None takes the next one."""
 
 
-class SubmitJob(Message):
+class SubmitJob(FrozenModel):
     question: str = Field(min_length=1, max_length=250_000)
     spec: Spec | None = None
     """A question without one is refused with what to add: nothing is called verified that was not."""
@@ -248,38 +145,35 @@ class SubmitJob(Message):
     budget_seconds: float | None = Field(default=None, gt=0, allow_inf_nan=False)
 
 
-class StoredFile(Message):
+class StoredFile(FrozenModel):
     sha256: str
     bytes: int
 
 
-class Judgement(Message):
+class SignedStatement(FrozenModel):
+    """Says who approves or rejects which decision, or whose key is admitted or revoked."""
+
     envelope: str = Field(min_length=1, max_length=100_000)
-    """A signed word (`policies.words`): whose it is, on which decision, and until when it counts are in it."""
+    """As `policies.approvals` and `policies.register` have it."""
 
 
-class MeaningWord(Message):
+class ValidationEnvelope(FrozenModel):
     envelope: str = Field(min_length=1, max_length=900_000)
-    """A signed word on a job's meaning (`policies.meaning`), with the page that the person was shown."""
+    """A signed validation (`policies.validation`), with the page that the person was shown."""
 
 
-class Keys(Message):
+class Keys(FrozenModel):
     """Whose keys are known, and what the policy in force asks of those who sign."""
 
     keys: tuple[KnownKey, ...]
     machines: dict[str, str]
-    """Fingerprints of the machine's own keys, which have no word: `daemon`, `trainer`."""
+    """Fingerprints of the machine's own keys, which sign no decision: `daemon`, `trainer`."""
     people: int
     who: tuple[str, ...]
     valid_hours: float
 
 
-class KeyChange(Message):
-    envelope: str = Field(min_length=1, max_length=100_000)
-    """A signed statement that admits or revokes a key (`policies.register`)."""
-
-
-class PolicyInForce(Message):
+class PolicyInForce(FrozenModel):
     log: str
     """SHA-256 of the audit log's first line: which log the next edit is for."""
     digest: str
@@ -292,19 +186,19 @@ class PolicyInForce(Message):
     """Digest of the policy file as it is written, when it is another one that nobody has signed yet."""
 
 
-class PolicyChange(Message):
+class PolicyChange(FrozenModel):
     content: str = Field(max_length=200_000)
     envelope: str = Field(min_length=1, max_length=100_000)
     """A signed edit (`policies.edits`)."""
 
 
-class PolicyText(Message):
+class PolicyText(FrozenModel):
     """A policy file that is asked about and not put into force; empty: the one in force."""
 
     content: str = Field(default="", max_length=200_000)
 
 
-class BacktestRow(Message):
+class BacktestRow(FrozenModel):
     evaluation: str
     created: str
     candidate: str
@@ -317,14 +211,14 @@ class BacktestRow(Message):
     """What the policy asked about says; on no record."""
 
 
-class Backtest(Message):
+class Backtest(FrozenModel):
     policy: str
     """Digest of the policy asked about."""
     rows: tuple[BacktestRow, ...]
     """Newest first."""
 
 
-class Standing(Message):
+class CandidateEvidence(FrozenModel):
     """One candidate's evidence against one champion, over its nights."""
 
     candidate: str
@@ -339,7 +233,7 @@ class Standing(Message):
     """How many nights like these would be enough; None when very many would not."""
 
 
-class BudgetView(Message):
+class BudgetView(FrozenModel):
     """What the quarter may still do."""
 
     quarter: str
@@ -351,18 +245,10 @@ class BudgetView(Message):
     """Odds to 1 that each has to reach."""
     nights: int
     """On which one candidate is asked, at most."""
-    standings: tuple[Standing, ...]
+    evidence: tuple[CandidateEvidence, ...]
     """Newest first."""
 
 
-class Rollback(Message):
+class Rollback(FrozenModel):
     person: str = Field(min_length=1, max_length=200)
     reason: str = Field(default="", max_length=1000)
-
-
-class Failure(Message):
-    """How every error is answered."""
-
-    message: str
-    hint: str
-    exit_code: int

@@ -21,9 +21,10 @@ from pathlib import Path
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PrivateFormat, load_ssh_private_key
 
-from appliance.private_file import write_private
+from appliance.durable_file import write_private
 from policies.envelopes import PublicKey, Signer
 from policies.register import NAME
+from runtime.errors import HintedError
 
 KDF_ROUNDS = 32
 """Of bcrypt: about a third of a second for every passphrase that is tried."""
@@ -31,14 +32,10 @@ SHORTEST = 8
 """Characters of a passphrase."""
 
 
-class KeyFileError(Exception):
+class KeyFileError(HintedError):
     """A person's key cannot be made or used; `hint` says what to do, the exit code is that of usage."""
 
     exit_code = 2
-
-    def __init__(self, message: str, *, hint: str) -> None:
-        super().__init__(message)
-        self.hint = hint
 
 
 @dataclass(frozen=True)
@@ -122,7 +119,7 @@ def find_key(folder: Path, named: Path | None, person: str | None) -> PersonKey:
         raise KeyFileError(f"there is no key of yours in {folder}", hint="`assay key new` makes one")
     raise KeyFileError(
         f"there are several keys in {folder}: {', '.join(key.path.name for key in own)}",
-        hint="say whose word it is with --as NAME, or which file with --key FILE",
+        hint="name the person with --as NAME, or the file with --key FILE",
     )
 
 

@@ -1,78 +1,73 @@
-"""What a person signs, made from what they were shown: a word on a decision, a key's admission, an edit of the policy.
+"""What a person signs, made from what they were shown: an approval, a key's admission, an edit of the policy.
 
 What always holds: the digest that is signed is computed here from the decision that is shown, never taken from the
-daemon's word about it.
+daemon's answer.
 """
 
 from __future__ import annotations
 
 import secrets
-from datetime import UTC, datetime
 from typing import Literal
 
 from appliance.client.messages import Keys, PolicyInForce
-from policies.decision import Decision
-from policies.edits import POLICY, PolicyEdit, edit_in
-from policies.envelopes import PublicKey, Signer, canonical, seal, sign_too
-from policies.meaning import MEANING, Page, new_meaning
-from policies.refusals import Refusal, Refused
-from policies.register import KEY, KeyStatement
-from policies.words import WORD, Question, new_word
+from appliance.clock import utc_now
+from policies.approvals import APPROVAL_TYPE, SignedApproval
+from policies.contract.decision import Decision
+from policies.edits import POLICY_TYPE, PolicyEdit, read_edit
+from policies.envelopes import PublicKey, Signer, add_signature, canonical, sign_envelope
+from policies.refusals import Refusal, StatementRefused
+from policies.register import KEY_TYPE, KeyStatement
+from policies.validation import VALIDATION_TYPE, Page, SignedValidation
 
 
-def question_about(decision: Decision, verdict: Literal["approve", "reject"], keys: Keys) -> Question:
-    return Question(
-        verdict=verdict,
-        candidate=decision.candidate,
-        decision=decision.digest(),
-        policy=decision.policy,
-        valid_hours=keys.valid_hours,
-        who=keys.who,
-    )
-
-
-def signed_word(
+def signed_approval(
     decision: Decision, verdict: Literal["approve", "reject"], keys: Keys, signer: Signer, *, hours: float | None = None
 ) -> bytes:
     """The envelope for `ApiClient.approve` or `reject`; valid as long as the policy allows, or `hours`.
 
-    Raises Refused when the key is nobody's that the daemon knows: said before a passphrase is wasted on it.
+    Raises StatementRefused when the daemon does not know the key: before a passphrase is asked for.
     """
-    person = person_behind(keys, signer.public)
-    word = new_word(
-        question_about(decision, verdict, keys), person, nonce=secrets.token_hex(16), made_at=_now(), hours=hours
+    statement = SignedApproval.valid_for(
+        keys.valid_hours if hours is None else hours,
+        made_at=utc_now(),
+        person=person_behind(keys, signer.public),
+        nonce=secrets.token_hex(16),
+        verdict=verdict,
+        candidate=decision.candidate,
+        decision=decision.digest(),
+        policy=decision.policy,
     )
-    return seal(word.payload(), WORD, signer)
+    return sign_envelope(statement.payload(), APPROVAL_TYPE, signer)
 
 
-def signed_meaning(
+def signed_validation(
     verdict: Literal["meant", "not_meant"], *, job: str, content: str, page: Page, keys: Keys, signer: Signer
 ) -> bytes:
-    """The envelope for `ApiClient.give_meaning`, about the page that was shown. Raises Refused as `signed_word`."""
-    word = new_meaning(
-        verdict,
-        person_behind(keys, signer.public),
+    """The envelope for `ApiClient.validate`, about the page that was shown. Raises as `signed_approval`."""
+    statement = SignedValidation.valid_for(
+        keys.valid_hours,
+        made_at=utc_now(),
+        person=person_behind(keys, signer.public),
+        nonce=secrets.token_hex(16),
+        verdict=verdict,
         job=job,
         content=content,
         page=page,
-        nonce=secrets.token_hex(16),
-        made_at=_now(),
-        hours=keys.valid_hours,
     )
-    return seal(word.payload(), MEANING, signer)
+    return sign_envelope(statement.payload(), VALIDATION_TYPE, signer)
 
 
 def person_behind(keys: Keys, public: PublicKey) -> str:
-    """Whose key it is by the daemon's register. Raises Refused for an unknown or revoked one."""
+    """Whose key it is by the daemon's register. Raises StatementRefused for an unknown or revoked one."""
     known = next((key for key in keys.keys if key.fingerprint == public.fingerprint), None)
     if known is None:
-        raise Refused(
+        raise StatementRefused(
             Refusal.UNKNOWN_KEY,
             f"{public.fingerprint} is nobody's that the daemon knows",
             hint="`assay key ls` shows whose keys are known; `assay key new` and `assay key admit` add one",
         )
     if not known.valid:
-        raise Refused(
+        raise StatementRefused(
             Refusal.REVOKED, f"the key of {known.person} was revoked at {known.revoked_at}", hint="use another key"
         )
     return known.person
@@ -80,11 +75,11 @@ def person_behind(keys: Keys, public: PublicKey) -> str:
 
 def admission(person: str, signer: Signer) -> bytes:
     """A statement that admits the signer's own key, signed by it alone so far."""
-    return _about_key("admit", person, signer.public, "", signer)
+    return _signed_by(signer, KeyStatement(action="admit", person=person, key=signer.public.line, at=utc_now()))
 
 
 def revocation(person: str, key: PublicKey, reason: str, signer: Signer) -> bytes:
-    return _about_key("revoke", person, key, reason, signer)
+    return _signed_by(signer, KeyStatement(action="revoke", person=person, key=key.line, reason=reason, at=utc_now()))
 
 
 def policy_edit(content_digest: str, in_force: PolicyInForce, signer: Signer, before: bytes | None) -> bytes:
@@ -92,8 +87,8 @@ def policy_edit(content_digest: str, in_force: PolicyInForce, signer: Signer, be
     the same edit, signed by others."""
     if before is not None:
         try:
-            edit = edit_in(before)
-        except Refused:
+            edit = read_edit(before)
+        except StatementRefused:
             edit = None
         if edit is not None and (edit.log, edit.number, edit.replaces, edit.file) == (
             in_force.log,
@@ -101,17 +96,12 @@ def policy_edit(content_digest: str, in_force: PolicyInForce, signer: Signer, be
             in_force.digest,
             content_digest,
         ):
-            return sign_too(before, signer)
+            return add_signature(before, signer)
     made = PolicyEdit(
-        log=in_force.log, number=in_force.number, replaces=in_force.digest, file=content_digest, at=_now()
+        log=in_force.log, number=in_force.number, replaces=in_force.digest, file=content_digest, at=utc_now()
     )
-    return seal(canonical(made.model_dump(mode="json")), POLICY, signer)
+    return sign_envelope(canonical(made.model_dump(mode="json")), POLICY_TYPE, signer)
 
 
-def _about_key(action: Literal["admit", "revoke"], person: str, key: PublicKey, reason: str, signer: Signer) -> bytes:
-    statement = KeyStatement(action=action, person=person, key=key.line, reason=reason, at=_now())
-    return seal(canonical(statement.model_dump(mode="json")), KEY, signer)
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
+def _signed_by(signer: Signer, statement: KeyStatement) -> bytes:
+    return sign_envelope(canonical(statement.model_dump(mode="json")), KEY_TYPE, signer)

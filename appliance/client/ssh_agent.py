@@ -11,6 +11,7 @@ import base64
 import socket
 import struct
 from collections.abc import Mapping
+from typing import BinaryIO
 
 from cryptography.exceptions import InvalidSignature
 
@@ -40,7 +41,8 @@ def _sign(place: str, public: PublicKey, message: bytes) -> bytes:
             line.settimeout(SECONDS)
             line.connect(place)
             line.sendall(_text(request))
-            answer = _exactly(line, struct.unpack(">I", _exactly(line, 4))[0])
+            with line.makefile("rb") as stream:
+                answer = _exactly(stream, struct.unpack(">I", _exactly(stream, 4))[0])
     except (OSError, EOFError) as error:
         raise KeyFileError(f"the ssh-agent at {place} does not answer: {error}", hint="see `ssh-add -l`") from error
     try:
@@ -77,13 +79,10 @@ def _split(content: bytes) -> tuple[bytes, bytes]:
     return content[4 : 4 + length], content[4 + length :]
 
 
-def _exactly(line: socket.socket, count: int) -> bytes:
+def _exactly(line: BinaryIO, count: int) -> bytes:
     if count > _LARGEST:
         raise EOFError("its answer is too long")
-    content = b""
-    while len(content) < count:
-        part = line.recv(count - len(content))
-        if not part:
-            raise EOFError("it broke off")
-        content += part
+    content = line.read(count)
+    if len(content) < count:
+        raise EOFError("it broke off")
     return content

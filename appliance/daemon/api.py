@@ -17,36 +17,36 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from appliance.client.connection import Failure
 from appliance.client.messages import (
-    Failure,
-    JobDetail,
-    Judgement,
-    KeyChange,
-    MeaningWord,
     PolicyChange,
     PolicyText,
     Rollback,
+    SignedStatement,
     StartCycle,
     SubmitJob,
+    ValidationEnvelope,
 )
-from appliance.daemon import hindsight, views
+from appliance.daemon import backtest, status, views
 from appliance.daemon.core import Core
 from appliance.daemon.errors import NotThereError, RequestError
-from appliance.daemon.failures import failure_of, http_status
+from appliance.errors import exit_code
 from appliance.places import parse_policy
-from appliance.records import MAX_JOB_FILE_BYTES
+from appliance.records.jobs import MAX_JOB_FILE_BYTES
 
 MAX_BODY_BYTES = 1_000_000
 LARGE = {"/v1/jobs": 8 << 20, "/v1/files": MAX_JOB_FILE_BYTES}
 """Routes that take more: a spec with its tests or its sources, a file of a job."""
 MAX_LIMIT = 1000
+HTTP_STATUS = {2: 400, 4: 409, 5: 500}
+"""Of each exit code that a command then ends with."""
 
 M = TypeVar("M", bound=BaseModel)
 Aliases = TypeAdapter(dict[str, str | None])
 Answer = BaseModel | Sequence[BaseModel] | Mapping[str, str | None]
 
 
-class Asked:
+class ApiRequest:
     """One request, read whole: path parameters, query, body."""
 
     def __init__(self, path: Mapping[str, str], query: Mapping[str, str], body: bytes) -> None:
@@ -72,6 +72,13 @@ class Asked:
             raise RequestError(f"{name} is no whole number from 0 to {high}", hint=f"write {name}={default}")
         return int(text)
 
+    def limit(self, default: int) -> int:
+        return self.number("limit", default, high=MAX_LIMIT)
+
+    def envelope(self, shape: type[SignedStatement | ValidationEnvelope] = SignedStatement) -> bytes:
+        """The signed statement in the body."""
+        return _bytes(self.body(shape).envelope)
+
     def body(self, shape: type[M]) -> M:
         try:
             return shape.model_validate_json(self.content or b"{}")
@@ -81,186 +88,119 @@ class Asked:
             raise RequestError(f"{where}: {fault['msg']}", hint=f"send a {shape.__name__}") from error
 
 
-class Routes:
-    """One method for each route; each returns what is sent as JSON."""
+Handler = Callable[[ApiRequest], Answer]
 
-    def __init__(
-        self, core: Core, *, wake: Callable[[], None], next_cycle: Callable[[], str | None], stop: Callable[[], None]
-    ) -> None:
-        self._core = core
-        self._wake = wake
-        self._next_cycle = next_cycle
-        self._stop = stop
 
-    def status(self, asked: Asked) -> Answer:
-        return self._core.status(self._next_cycle())
+def reading(core: Core, next_cycle: Callable[[], str | None]) -> dict[str, Handler]:
+    """What is answered to GET, by path."""
+    ledger = core.ledger
 
-    def cycles(self, asked: Asked) -> Answer:
-        return self._core.ledger.cycles(asked.number("limit", 20, high=MAX_LIMIT))
+    def rollouts(asked: ApiRequest) -> Answer:
+        return core.questions.rollout_views(cycle=asked.text("cycle"), job=asked.text("job"), limit=asked.limit(50))
 
-    def cycle(self, asked: Asked) -> Answer:
-        cycle = self._core.ledger.cycle(asked.path["id"])
-        if cycle is None:
-            raise NotThereError(f"there is no cycle {asked.path['id']!r}", hint="`assay cycle ls` lists them")
-        return views.cycle_detail(self._core.ledger, cycle)
-
-    def start_cycle(self, asked: Asked) -> Answer:
-        wanted = asked.body(StartCycle)
-        cycle = self._core.start_cycle(wanted.kind, wanted.seed)
-        self._wake()
-        return cycle
-
-    def rollouts(self, asked: Asked) -> Answer:
-        limit = asked.number("limit", 50, high=MAX_LIMIT)
-        return self._core.questions.rollout_views(cycle=asked.text("cycle"), job=asked.text("job"), limit=limit)
-
-    def checkpoints(self, asked: Asked) -> Answer:
-        limit = asked.number("limit", 100, high=MAX_LIMIT)
-        return views.checkpoint_views(self._core.ledger, cycle=asked.text("cycle"), limit=limit)
-
-    def decisions(self, asked: Asked) -> Answer:
-        limit = asked.number("limit", 20, high=MAX_LIMIT)
+    def decisions(asked: ApiRequest) -> Answer:
         name = asked.text("candidate")
-        candidate = self._core.governance.digest_of(name) if name else None
-        return self._core.ledger.decisions(candidate=candidate, limit=limit)
+        candidate = core.governance.digest_of(name) if name else None
+        return ledger.decisions(candidate=candidate, limit=asked.limit(20))
 
-    def evaluation(self, asked: Asked) -> Answer:
-        evaluation = self._core.ledger.evaluation(asked.path["id"])
-        if evaluation is None:
+    def evaluation(asked: ApiRequest) -> Answer:
+        found = ledger.evaluation(asked.path["id"])
+        if found is None:
             raise NotThereError(f"there is no evaluation {asked.path['id']!r}", hint="decisions name theirs")
-        return evaluation
+        return found
 
-    def compare(self, asked: Asked) -> Answer:
-        return self._core.compare(asked.needed("a"), asked.needed("b"))
+    return {
+        "/v1/status": lambda asked: status.status_of(core, next_cycle()),
+        "/v1/cycles": lambda asked: ledger.cycles(asked.limit(20)),
+        "/v1/cycles/{id}": lambda asked: core.cycles.detail(asked.path["id"]),
+        "/v1/rollouts": rollouts,
+        "/v1/checkpoints": lambda asked: views.checkpoint_views(
+            ledger, cycle=asked.text("cycle"), limit=asked.limit(100)
+        ),
+        "/v1/decisions": decisions,
+        "/v1/evaluations/{id}": evaluation,
+        "/v1/models/compare": lambda asked: core.governance.compare(asked.needed("a"), asked.needed("b")),
+        "/v1/keys": lambda asked: core.trust.keys(),
+        "/v1/policy": lambda asked: core.trust.policies.in_force(),
+        "/v1/policy/budget": lambda asked: backtest.budget(ledger, core.policy, core.now()),
+        "/v1/jobs": lambda asked: status.jobs_of(core, asked.limit(50)),
+        "/v1/jobs/{id}": lambda asked: status.job_detail(core, asked.path["id"]),
+        "/v1/validations": lambda asked: core.validations.waiting(asked.limit(50)),
+        "/v1/artifacts": lambda asked: ledger.artifacts(asked.limit(50)),
+        "/v1/events": lambda asked: views.numbered_events(
+            ledger, after=asked.number("after", 0, high=2**62), limit=asked.limit(200)
+        ),
+    }
 
-    def approve(self, asked: Asked) -> Answer:
-        approved = self._core.approve(asked.path["digest"], _bytes(asked.body(Judgement).envelope))
-        self._wake()
-        return approved
 
-    def reject(self, asked: Asked) -> Answer:
-        return self._core.reject(asked.path["digest"], _bytes(asked.body(Judgement).envelope))
+def writing(core: Core, wake: Callable[[], None], stop: Callable[[], None]) -> dict[str, Handler]:
+    """What is answered to POST, by path. `waking` handlers may have made new work."""
 
-    def rollback(self, asked: Asked) -> Answer:
+    def waking(handler: Handler) -> Handler:
+        def handle(asked: ApiRequest) -> Answer:
+            answer = handler(asked)
+            wake()
+            return answer
+
+        return handle
+
+    def start_cycle(asked: ApiRequest) -> Answer:
+        wanted = asked.body(StartCycle)
+        return core.cycles.start(wanted.kind, wanted.seed)
+
+    def rollback(asked: ApiRequest) -> Answer:
         wanted = asked.body(Rollback)
-        return self._core.rollback(wanted.person, wanted.reason)
+        return core.governance.rollback(wanted.person, wanted.reason)
 
-    def keys(self, asked: Asked) -> Answer:
-        return self._core.trust.keys()
-
-    def change_key(self, asked: Asked) -> Answer:
-        return self._core.change_key(_bytes(asked.body(KeyChange).envelope))
-
-    def policy(self, asked: Asked) -> Answer:
-        return self._core.trust.policy_in_force()
-
-    def backtest(self, asked: Asked) -> Answer:
-        content = asked.body(PolicyText).content
-        policy = parse_policy(content.encode(), "the policy") if content else self._core.policy
-        return hindsight.backtest(self._core.ledger, policy)
-
-    def budget(self, asked: Asked) -> Answer:
-        return self._core.budget()
-
-    def change_policy(self, asked: Asked) -> Answer:
+    def change_policy(asked: ApiRequest) -> Answer:
         wanted = asked.body(PolicyChange)
-        return self._core.change_policy(_bytes(wanted.content), _bytes(wanted.envelope))
+        return core.governance.change_policy(_bytes(wanted.content), _bytes(wanted.envelope))
 
-    def jobs(self, asked: Asked) -> Answer:
-        return self._core.listed_jobs(asked.number("limit", 50, high=MAX_LIMIT))
+    def try_policy(asked: ApiRequest) -> Answer:
+        content = asked.body(PolicyText).content
+        policy = parse_policy(content.encode(), "the policy") if content else core.policy
+        return backtest.backtest(core.ledger, policy)
 
-    def job(self, asked: Asked) -> Answer:
-        job = self._core.ledger.job(asked.path["id"])
-        if job is None:
-            raise NotThereError(f"there is no job {asked.path['id']!r}", hint="`assay jobs ls` lists them")
-        artifact = self._core.ledger.artifact(job.artifact) if job.artifact else None
-        bundle = str(self._core.data / artifact.folder) if artifact else None
-        job = self._core.as_it_stands(self._core.meanings.as_it_counts(job))
-        return JobDetail(job=job, artifact=artifact, bundle=bundle)
-
-    def submit(self, asked: Asked) -> Answer:
-        job = self._core.desk.submit(asked.body(SubmitJob))
-        self._wake()
-        return job
-
-    def put_file(self, asked: Asked) -> Answer:
-        return self._core.desk.put_file(asked.content)
-
-    def cancel(self, asked: Asked) -> Answer:
-        return self._core.desk.cancel(asked.path["id"])
-
-    def retry(self, asked: Asked) -> Answer:
-        job = self._core.desk.retry(asked.path["id"])
-        self._wake()
-        return job
-
-    def meanings(self, asked: Asked) -> Answer:
-        return self._core.meanings.waiting(asked.number("limit", 50, high=MAX_LIMIT))
-
-    def give_meaning(self, asked: Asked) -> Answer:
-        return self._core.give_meaning(asked.path["id"], _bytes(asked.body(MeaningWord).envelope))
-
-    def artifacts(self, asked: Asked) -> Answer:
-        return self._core.ledger.artifacts(asked.number("limit", 50, high=MAX_LIMIT))
-
-    def events(self, asked: Asked) -> Answer:
-        after = asked.number("after", 0, high=2**62)
-        return views.numbered_events(self._core.ledger, after=after, limit=asked.number("limit", 200, high=MAX_LIMIT))
-
-    def shutdown(self, asked: Asked) -> Answer:
-        self._stop()
+    def shutdown(asked: ApiRequest) -> Answer:
+        stop()
         return {"stopping": None}
+
+    return {
+        "/v1/cycles": waking(start_cycle),
+        "/v1/jobs": waking(lambda asked: core.jobs.submit(asked.body(SubmitJob))),
+        "/v1/jobs/{id}/cancel": lambda asked: core.jobs.cancel(asked.path["id"]),
+        "/v1/jobs/{id}/retry": waking(lambda asked: core.jobs.retry(asked.path["id"])),
+        "/v1/jobs/{id}/validation": lambda asked: core.validations.record(
+            asked.path["id"], asked.envelope(ValidationEnvelope)
+        ),
+        "/v1/files": lambda asked: core.jobs.put_file(asked.content),
+        "/v1/models/{digest}/approve": waking(
+            lambda asked: core.governance.approve(asked.path["digest"], asked.envelope())
+        ),
+        "/v1/models/{digest}/reject": lambda asked: core.governance.reject(asked.path["digest"], asked.envelope()),
+        "/v1/models/rollback": rollback,
+        "/v1/keys": lambda asked: core.trust.change_key(asked.envelope()),
+        "/v1/policy": change_policy,
+        "/v1/policy/backtest": try_policy,
+        "/v1/shutdown": shutdown,
+    }
 
 
 def make_app(
     core: Core, *, wake: Callable[[], None], next_cycle: Callable[[], str | None], stop: Callable[[], None]
 ) -> Starlette:
     """`wake` is called when there may be new work, `stop` when a client asks the daemon to end."""
-    do = Routes(core, wake=wake, next_cycle=next_cycle, stop=stop)
-    reading: dict[str, Callable[[Asked], Answer]] = {
-        "/v1/status": do.status,
-        "/v1/cycles": do.cycles,
-        "/v1/cycles/{id}": do.cycle,
-        "/v1/rollouts": do.rollouts,
-        "/v1/checkpoints": do.checkpoints,
-        "/v1/decisions": do.decisions,
-        "/v1/evaluations/{id}": do.evaluation,
-        "/v1/models/compare": do.compare,
-        "/v1/keys": do.keys,
-        "/v1/policy": do.policy,
-        "/v1/policy/budget": do.budget,
-        "/v1/jobs": do.jobs,
-        "/v1/jobs/{id}": do.job,
-        "/v1/meanings": do.meanings,
-        "/v1/artifacts": do.artifacts,
-        "/v1/events": do.events,
-    }
-    writing: dict[str, Callable[[Asked], Answer]] = {
-        "/v1/cycles": do.start_cycle,
-        "/v1/jobs": do.submit,
-        "/v1/jobs/{id}/cancel": do.cancel,
-        "/v1/jobs/{id}/meaning": do.give_meaning,
-        "/v1/jobs/{id}/retry": do.retry,
-        "/v1/files": do.put_file,
-        "/v1/models/{digest}/approve": do.approve,
-        "/v1/models/{digest}/reject": do.reject,
-        "/v1/models/rollback": do.rollback,
-        "/v1/keys": do.change_key,
-        "/v1/policy": do.change_policy,
-        "/v1/policy/backtest": do.backtest,
-        "/v1/shutdown": do.shutdown,
-    }
-    routes = [Route(path, _endpoint(handler), methods=["GET"]) for path, handler in reading.items()]
+    routes = [Route(path, _endpoint(handler), methods=["GET"]) for path, handler in reading(core, next_cycle).items()]
     routes += [
         Route(path, _endpoint(handler, LARGE.get(path, MAX_BODY_BYTES)), methods=["POST"])
-        for path, handler in writing.items()
+        for path, handler in writing(core, wake, stop).items()
     ]
     app = Starlette(routes=routes, exception_handlers={HTTPException: _no_such_route, Exception: _unforeseen})
     app.router.redirect_slashes = False
     return app
 
 
-def _endpoint(handler: Callable[[Asked], Answer], most: int = MAX_BODY_BYTES) -> Callable[[Request], object]:
+def _endpoint(handler: Handler, most: int = MAX_BODY_BYTES) -> Callable[[Request], object]:
     async def endpoint(request: Request) -> Response:
         body = bytearray()
         announced = request.headers.get("content-length", "")
@@ -270,7 +210,7 @@ def _endpoint(handler: Callable[[Asked], Answer], most: int = MAX_BODY_BYTES) ->
             body += part
             if len(body) > most:
                 return _json(_too_large(most), 413)
-        asked = Asked(request.path_params, request.query_params, bytes(body))
+        asked = ApiRequest(request.path_params, request.query_params, bytes(body))
         return await run_in_threadpool(_answer, handler, asked)
 
     return endpoint
@@ -280,14 +220,20 @@ def _too_large(most: int) -> Failure:
     return Failure(message=f"the request is larger than {most} bytes", hint="send less", exit_code=2)
 
 
-def _answer(handler: Callable[[Asked], Answer], asked: Asked) -> Response:
+def _answer(handler: Handler, asked: ApiRequest) -> Response:
     try:
         return _json(handler(asked), 200)
     except Exception as error:
-        failure = failure_of(error)
-        if failure is None:
-            raise
-        return _json(failure, http_status(failure))
+        hint = getattr(error, "hint", None)
+        if not isinstance(hint, str):
+            raise  # nobody foresaw it
+        failure = Failure(
+            message=str(error),
+            hint=hint,
+            exit_code=int(exit_code(error)),
+            refusal=getattr(error, "refusal", None),
+        )
+        return _json(failure, HTTP_STATUS.get(failure.exit_code, 500))
 
 
 async def _no_such_route(request: Request, error: Exception) -> Response:

@@ -2,10 +2,10 @@
 
     python -I -S broker_guard.py PROGRAM [ARGUMENT ...]
 
-What always holds: the first line of standard input is what the broker is told, each time; it comes from whoever started
-this program, and nothing that is said later counts, but that end of file ends broker and guard. So the daemon, which
+What always holds: the first line of standard input is the broker's settings, each time; it comes from whoever started
+this program, nothing later counts, and end of file ends broker and guard. So the daemon, which
 has no rights any more, can stop its broker and cannot make it do anything. The broker ends when the guard ends, however
-that is. Each end is told on standard output, as one line of JSON: the exit status, the seconds that it ran, and those
+that is. Each end is one line of JSON on standard output: the exit status, the seconds that it ran, and those
 until the next start, or null where there is none.
 
 Standard library only: it is small, and it stays root.
@@ -23,7 +23,7 @@ from pathlib import Path
 
 LAUNCH = Path(__file__).with_name("launch.py")
 CANNOT = 2
-"""Exit status of a broker that cannot work as it was told to."""
+"""Exit status of a broker that cannot work with its settings."""
 FIRST_SECONDS, LONGEST_SECONDS = 1.0, 60.0
 STEADY_SECONDS = 60.0
 """A broker that ran for so long was well: the pauses begin anew."""
@@ -33,63 +33,52 @@ GRACE_SECONDS = 10.0
 def guard(command: list[str]) -> None:
     """Returns when the daemon is gone or wants it."""
     os.umask(0o077)
-    told = sys.stdin.buffer.readline()
+    settings = sys.stdin.buffer.readline()
     pause = FIRST_SECONDS
-    while told:
+    while settings:
         started = time.monotonic()
-        process = _start(command, told)
-        if _wait(process):
+        process = _start(command, settings)
+        if _daemon_ended(process, None):
             _stop(process)
             return
         seconds = time.monotonic() - started
         pause = FIRST_SECONDS if seconds >= STEADY_SECONDS else pause
         again = None if process.returncode == CANNOT else pause
-        _say(code=process.returncode, seconds=round(seconds, 3), retry_seconds=again)
-        if _ended_within(again):
+        _report(code=process.returncode, seconds=round(seconds, 3), retry_seconds=again)
+        if _daemon_ended(None, again):
             return
         pause = min(2 * pause, LONGEST_SECONDS)
 
 
-def _start(command: list[str], told: bytes) -> subprocess.Popen[bytes]:
+def _start(command: list[str], settings: bytes) -> subprocess.Popen[bytes]:
     launcher = [sys.executable, "-I", "-S", str(LAUNCH), str(os.getpid()), "0"]
     process = subprocess.Popen([*launcher, *command], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
     assert process.stdin is not None
     try:
-        process.stdin.write(told)
+        process.stdin.write(settings)
         process.stdin.close()
     except BrokenPipeError:
         pass  # it has ended already, and its status says why
     return process
 
 
-def _wait(process: subprocess.Popen[bytes]) -> bool:
-    """Until the broker has ended, or the daemon: True for the daemon."""
-    watched = select.poll()
-    ended = os.pidfd_open(process.pid)
+def _daemon_ended(process: subprocess.Popen[bytes] | None, seconds: float | None) -> bool:
+    """Waits until the daemon has ended: True. Or until the broker has, if one is given, or the time is over: False."""
+    deadline = None if seconds is None else time.monotonic() + seconds
+    watched = [0] if process is None else [0, os.pidfd_open(process.pid)]
     try:
-        watched.register(ended, select.POLLIN)
-        watched.register(0, select.POLLIN)
-        while True:
-            ready = {number for number, _ in watched.poll()}
+        while deadline is None or time.monotonic() < deadline:
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            ready, _, _ = select.select(watched, [], [], left)
             if 0 in ready and not os.read(0, 4096):
                 return True
-            if ended in ready:
+            if process is not None and watched[1] in ready:
                 process.wait()
                 return False
+        return False
     finally:
-        os.close(ended)
-
-
-def _ended_within(seconds: float | None) -> bool:
-    """Whether the daemon ended in that time; for None, waits for it."""
-    deadline = None if seconds is None else time.monotonic() + seconds
-    watched = select.poll()
-    watched.register(0, select.POLLIN)
-    while deadline is None or time.monotonic() < deadline:
-        left = None if deadline is None else 1000 * max(0.0, deadline - time.monotonic())
-        if watched.poll(left) and not os.read(0, 4096):
-            return True
-    return False
+        for number in watched[1:]:
+            os.close(number)
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
@@ -101,7 +90,7 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def _say(**facts: float | None) -> None:
+def _report(**facts: float | None) -> None:
     try:
         os.write(1, json.dumps(facts).encode() + b"\n")
     except BrokenPipeError:

@@ -17,12 +17,11 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
-
 from appliance.daemon import broker_guard
 from appliance.daemon.child_log import ChildLog
-from runtime.broker.client import ask
+from runtime.broker import ask
 from runtime.errors import SandboxError
+from runtime.model import FrozenModel
 from runtime.settings import BrokerSettings
 
 START_SECONDS = 30.0
@@ -32,21 +31,19 @@ GRACE_SECONDS = broker_guard.GRACE_SECONDS + 5.0
 ENVIRONMENT = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8"}
 
 
-class End(BaseModel):
+class BrokerEnd(FrozenModel):
     """What the guard says of a broker that has ended."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     code: int
     seconds: float
     retry_seconds: float | None
 
-    def words(self, said: str) -> str:
-        """For people. `said` is the broker's last line; one that was killed did not say why."""
+    def describe(self, last_line: str) -> str:
+        """Says it to people. `last_line` is the broker's; one that was killed did not say why."""
         how = f"was killed by signal {-self.code}" if self.code < 0 else f"ended with status {self.code}"
         then = "is not started again" if self.retry_seconds is None else f"starts again in {self.retry_seconds:g} s"
         return f"the broker {how} after {self.seconds:.0f} s and {then}" + (
-            f": {_bare(said)}" if said and self.code > 0 else ""
+            f": {_bare(last_line)}" if last_line and self.code > 0 else ""
         )
 
 
@@ -54,7 +51,7 @@ def _bare(line: str) -> str:
     return line.removeprefix("broker: ")[:MOST_CHARS]
 
 
-class Lines:
+class GuardLines:
     """What comes through a pipe, line by line, without ever waiting for it."""
 
     def __init__(self, descriptor: int, early: bytes = b"") -> None:
@@ -122,22 +119,22 @@ class BrokerProcess:
             raise
 
     def watch(self, log: ChildLog, say: Callable[[str], None], lost: Callable[[], None]) -> None:
-        """Keeps what the broker says, and tells `say` of each end, `lost` when there will be no other broker."""
+        """Keeps what the broker writes, and tells `say` of each end, `lost` when there will be no other broker."""
         guard = self._guard
         assert guard is not None
         self._thread = threading.Thread(
-            target=self._hear, args=(guard, log, say, lost), name="broker-news", daemon=True
+            target=self._read_news, args=(guard, log, say, lost), name="broker-news", daemon=True
         )
         self._thread.start()
 
-    def hush(self) -> None:
+    def stop_news(self) -> None:
         """No more news: those who would hear them are about to go."""
         with self._lock:
             self._closing = True
 
     def close(self) -> None:
         """Ends broker and guard, and returns when they have."""
-        self.hush()
+        self.stop_news()
         guard, self._guard = self._guard, None
         if guard is None:
             return
@@ -169,34 +166,34 @@ class BrokerProcess:
                 return ""
             # What is read here is no longer in the pipe: the guard's line is looked at, not taken.
             if select.select([guard.stdout], [], [], 0.02)[0]:
-                return self._first_words(guard) or problem
+                return self._first_line(guard) or problem
             if time.monotonic() > deadline:
                 return problem
 
-    def _first_words(self, guard: subprocess.Popen[bytes]) -> str:
-        """The last line of what the broker has said so far; the log gets it later."""
+    def _first_line(self, guard: subprocess.Popen[bytes]) -> str:
+        """The last line of what the broker has written so far; the log gets it later."""
         assert guard.stderr is not None
         if select.select([guard.stderr], [], [], 1.0)[0]:
             self._early = os.read(guard.stderr.fileno(), 1 << 16)
         lines = self._early.decode(errors="replace").strip().splitlines()
         return _bare(lines[-1]) if lines else ""
 
-    def _hear(
+    def _read_news(
         self, guard: subprocess.Popen[bytes], log: ChildLog, say: Callable[[str], None], lost: Callable[[], None]
     ) -> None:
-        """Until both pipes end. What the broker said goes into the log before the guard's news of its end is told: it
-        was said before."""
+        """Reads until both pipes end. What the broker wrote goes into the log before the guard's news of its end
+        is passed on: it was written before."""
         assert guard.stdout is not None
         assert guard.stderr is not None
-        news, words = Lines(guard.stdout.fileno()), Lines(guard.stderr.fileno(), self._early)
+        news, output = GuardLines(guard.stdout.fileno()), GuardLines(guard.stderr.fileno(), self._early)
         log.forget()
         while True:
-            told = news.waiting()
-            for line in words.waiting():
+            ends = news.waiting()
+            for line in output.waiting():
                 log.keep(line)
-            for line in told:
-                self._tell(End.model_validate_json(line), log, say, lost)
-            if open_ends := [pipe.descriptor for pipe in (news, words) if not pipe.ended]:
+            for line in ends:
+                self._tell(BrokerEnd.model_validate_json(line), log, say, lost)
+            if open_ends := [pipe.descriptor for pipe in (news, output) if not pipe.ended]:
                 select.select(open_ends, [], [])
             else:
                 break
@@ -206,10 +203,10 @@ class BrokerProcess:
             say("the broker's guard has ended, and the broker with it")
         lost()
 
-    def _tell(self, end: End, log: ChildLog, say: Callable[[str], None], lost: Callable[[], None]) -> None:
+    def _tell(self, end: BrokerEnd, log: ChildLog, say: Callable[[str], None], lost: Callable[[], None]) -> None:
         with self._lock:
             if self._closing:
                 return
-            say(end.words(log.last_words()))
+            say(end.describe(log.last_line()))
         if end.retry_seconds is None:
             lost()

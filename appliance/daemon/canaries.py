@@ -1,6 +1,6 @@
 """A promoted model beside the champion: begun, looked after job by job, and ended one way or the other.
 
-What always holds: the record of a canary says what is to be so, and is written before any alias moves; `settle` does
+What always holds: the record of a canary says what is to be so, and is written before any alias moves; `reconcile` does
 what is missing, so a kill at any moment changes nothing. The aliases of one step move in one transaction. What spoke
 for the end is in the audit log with its figures: the entry of the canary, and the decision that keeps a model which was
 taken back out until it was evaluated anew. Calls come one at a time (`Governance` has the lock).
@@ -8,21 +8,24 @@ taken back out until it was evaluated anew. Calls come one at a time (`Governanc
 
 from __future__ import annotations
 
-import math
 import secrets
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from appliance.client.messages import CanaryView
+from appliance.client.status import CanaryView
+from appliance.daemon.events import EventLog
 from appliance.daemon.trust import Trust
+from appliance.jobs.lifecycle import asked_again
 from appliance.learning.errors import CheckpointError
 from appliance.ledger.ledger import Ledger
 from appliance.promotion import CANARY, CANDIDATE, CHAMPION, PREVIOUS
-from appliance.records import Canary, CanaryState, Event, Job, JobState
-from policies.canary import Counts, is_worth_it, log_odds_of_drop, step_of, told
+from appliance.records.jobs import Job, JobState
+from appliance.records.service import Canary, CanaryState
+from policies.canary import Counts, describe, is_wanted, odds_of_drop, step_of
+from policies.contract.decision import Decision
+from policies.contract.evidence import TakenBack
 from policies.decide import after_service
-from policies.decision import Decision
-from policies.evidence import TakenBack
 
 LOOKED_AT = 2_000
 """Of the newest jobs, when earlier ones of the champion are looked for."""
@@ -30,25 +33,26 @@ BY_MODEL = ("", "policy model")
 COUNTED = (JobState.SOLVED, JobState.UNSOLVED)
 
 
+@dataclass(frozen=True)
 class Canaries:
     """`check` raises CheckpointError for a model whose folder is not what its digest says."""
 
-    def __init__(self, ledger: Ledger, trust: Trust, now: Callable[[], str], check: Callable[[str], None]) -> None:
-        self._ledger = ledger
-        self._check = check
-        self._trust = trust
-        self._now = now
+    ledger: Ledger
+    trust: Trust
+    now: Callable[[], str]
+    events: EventLog
+    check: Callable[[str], None]
 
     @property
     def current(self) -> Canary | None:
         """The one that has not ended."""
-        newest = self._ledger.canaries(limit=1)
+        newest = self.ledger.canaries(limit=1)
         return newest[0] if newest and not newest[0].state.ended else None
 
     def is_wanted(self, champion: str | None) -> bool:
         """Whether what is promoted now begins beside this champion."""
-        rules = self._trust.policy.service
-        return champion is not None and is_worth_it(rules, len(self._worked(champion, rules.min_jobs)))
+        rules = self.trust.policy.service
+        return champion is not None and is_wanted(rules, len(self._worked(champion, rules.min_jobs)))
 
     def begin(self, decision: Decision, champion: str) -> Canary:
         canary = Canary(
@@ -56,11 +60,11 @@ class Canaries:
             candidate=decision.candidate,
             champion=champion,
             decision=decision.id,
-            rules=self._trust.policy.service,
+            rules=self.trust.policy.service,
             state=CanaryState.REPLAY,
-            started=self._now(),
+            started=self.now(),
         )
-        self._trust.log(
+        self.trust.log(
             "canary.began",
             canary=canary.id,
             candidate=canary.candidate,
@@ -68,18 +72,19 @@ class Canaries:
             decision=decision.id,
             rules=canary.rules.model_dump_json(),
         )
-        self._ledger.put_canary(canary)
+        self.ledger.put_canary(canary)
         self._carry_on(canary)
-        self._say(
+        self.events.add(
+            "canary",
             f"{canary.candidate[:12]} is tried beside the champion: on its last jobs, then on "
-            f"{100 * canary.rules.share:g} % of the new ones"
+            f"{100 * canary.rules.share:g} % of the new ones",
         )
         self.next_step()
         return canary
 
-    def settle(self) -> None:
+    def reconcile(self) -> None:
         """Does what the newest record says and was not done, as when the daemon was killed in between."""
-        newest = self._ledger.canaries(limit=1)
+        newest = self.ledger.canaries(limit=1)
         if not newest:
             return
         if newest[0].state.ended:
@@ -92,21 +97,23 @@ class Canaries:
         canary = self.current
         if canary is None:
             return None
-        counts, now = self.counts(canary), self._now()
+        counts, now = self.counts(canary), self.now()
         step = step_of(counts, canary.rules, share_since=canary.share_since, now=now)
         if step == "share" and canary.state is CanaryState.REPLAY:
-            self._ledger.put_canary(canary.model_copy(update={"state": CanaryState.SHARE, "share_since": now}))
-            self._trust.log("canary.share", canary=canary.id, figures=told(counts, canary.rules))
-            self._say(f"{canary.candidate[:12]} answers {100 * canary.rules.share:g} % of the jobs from now on")
+            self.ledger.put_canary(canary.model_copy(update={"state": CanaryState.SHARE, "share_since": now}))
+            self.trust.log("canary.share", canary=canary.id, figures=describe(counts, canary.rules))
+            self.events.add(
+                "canary", f"{canary.candidate[:12]} answers {100 * canary.rules.share:g} % of the jobs from now on"
+            )
             return None
         if step == "dropped":
-            return self.take_back(canary, f"taken back by itself: {told(counts, canary.rules)}", counts)
+            return self.take_back(canary, f"taken back by itself: {describe(counts, canary.rules)}", counts)
         if step == "passed":
             try:
-                self._check(canary.candidate)
+                self.check(canary.candidate)
             except CheckpointError as error:
                 return self.take_back(canary, f"it cannot go into service: {error}", counts)
-            return self._end(canary, CanaryState.PASSED, told(counts, canary.rules), counts)
+            return self._end(canary, CanaryState.PASSED, describe(counts, canary.rules), counts)
         return None
 
     def take_back(self, canary: Canary, reason: str, counts: Counts | None = None) -> Canary:
@@ -119,7 +126,7 @@ class Canaries:
             (original.state is JobState.SOLVED, job.state is JobState.SOLVED)
             for job in replays
             if job.weights == canary.candidate and _counts(job)
-            for original in [self._ledger.job(str(job.replay_of))]
+            for original in [self.ledger.job(str(job.replay_of))]
             if original is not None
         ]
         real = [
@@ -148,7 +155,7 @@ class Canaries:
         return CanaryView(
             canary=canary,
             counts=counts,
-            odds=math.exp(min(log_odds_of_drop(counts, rules.share), 700.0)),
+            odds=odds_of_drop(counts, rules.share),
             needed=1 / rules.alpha,
             closes=_later(canary.share_since, rules.window_hours) if canary.share_since else None,
             closes_latest=_later(canary.share_since, rules.max_hours) if canary.share_since else None,
@@ -156,49 +163,50 @@ class Canaries:
 
     def _carry_on(self, canary: Canary) -> None:
         """Its alias, and the earlier jobs that it works again."""
-        if self._ledger.alias(CANARY) != canary.candidate:
+        if self.ledger.alias(CANARY) != canary.candidate:
             moves: dict[str, str | None] = {CANARY: canary.candidate}
-            if self._ledger.alias(CANDIDATE) == canary.candidate:
+            if self.ledger.alias(CANDIDATE) == canary.candidate:
                 moves[CANDIDATE] = None
-            self._ledger.set_aliases(moves, f"{canary.id}, decision {canary.decision}", self._now())
+            self.ledger.set_aliases(moves, f"{canary.id}, decision {canary.decision}", self.now())
         if canary.state is not CanaryState.REPLAY:
             return
         for job in self._worked(canary.champion, canary.rules.replay, before=canary.started):
             name = f"{_prefix(canary)}{job.id}"
-            if self._ledger.job(name) is None:
-                self._ledger.put_job(_again(job, name, self._now()))
+            if self.ledger.job(name) is None:
+                # Behind everybody's; for the model alone, because it is the one that is tried.
+                again = asked_again(job, self.now(), id=name, priority=0, solvers_done=True, replay_of=job.id)
+                self.ledger.put_job(again)
 
     def _end(self, canary: Canary, state: CanaryState, reason: str, counts: Counts) -> Canary:
-        ended = canary.model_copy(update={"state": state, "reason": reason, "counts": counts, "ended": self._now()})
-        self._trust.log(f"canary.{state.value}", canary=ended.id, candidate=ended.candidate, message=reason)
-        self._ledger.put_canary(ended)
+        ended = canary.model_copy(update={"state": state, "reason": reason, "counts": counts, "ended": self.now()})
+        self.trust.log(f"canary.{state.value}", canary=ended.id, candidate=ended.candidate, message=reason)
+        self.ledger.put_canary(ended)
         self._carry_out_end(ended)
-        self._say(f"{ended.candidate[:12]} {'is champion' if state is CanaryState.PASSED else 'is out'}: {reason}")
+        self.events.add(
+            "canary", f"{ended.candidate[:12]} {'is champion' if state is CanaryState.PASSED else 'is out'}: {reason}"
+        )
         return ended
 
     def _carry_out_end(self, canary: Canary) -> None:
         if canary.state is CanaryState.TAKEN_BACK:
-            self._keep_out(canary)
-        if self._ledger.alias(CANARY) == canary.candidate:
+            odds = odds_of_drop(canary.counts, canary.rules.share)
+            taken = TakenBack(at=canary.ended, reason=canary.reason, figure=odds, threshold=1 / canary.rules.alpha)
+            record_taken_back(canary.candidate, taken, self.ledger, self.trust, name=f"{canary.id}.taken-back")
+        if self.ledger.alias(CANARY) == canary.candidate:
             moves: dict[str, str | None] = {CANARY: None}
             if canary.state is CanaryState.PASSED:
                 moves |= {CHAMPION: canary.candidate, PREVIOUS: canary.champion}
-            self._ledger.set_aliases(moves, f"{canary.id}: {canary.reason}", self._now())
+            self.ledger.set_aliases(moves, f"{canary.id}: {canary.reason}", self.now())
         for job in self._since(canary.started):
             if job.replay_of is not None and not job.state.ended:
-                gone = {"state": JobState.CANCELLED, "reason": f"{canary.id} has ended", "updated": self._now()}
-                self._ledger.put_job(job.model_copy(update=gone))
-
-    def _keep_out(self, canary: Canary) -> None:
-        odds = math.exp(min(log_odds_of_drop(canary.counts, canary.rules.share), 700.0))
-        taken = TakenBack(at=canary.ended, reason=canary.reason, figure=odds, threshold=1 / canary.rules.alpha)
-        keep_out(canary.candidate, taken, self._ledger, self._trust, name=f"{canary.id}.taken-back")
+                gone = {"state": JobState.CANCELLED, "reason": f"{canary.id} has ended", "updated": self.now()}
+                self.ledger.put_job(job.model_copy(update=gone))
 
     def _worked(self, champion: str, most: int, before: str = "") -> list[Job]:
         """The newest jobs that these weights worked on to an end which says something."""
         found = [
             job
-            for job in self._ledger.jobs(limit=LOOKED_AT)
+            for job in self.ledger.jobs(limit=LOOKED_AT)
             if job.weights == champion and job.replay_of is None and _counts(job)
             if not before or job.updated <= before
         ]
@@ -208,40 +216,18 @@ class Canaries:
         """Jobs that were submitted since, newest first."""
         limit = 64
         while True:
-            newest = self._ledger.jobs(limit=limit)
+            newest = self.ledger.jobs(limit=limit)
             if len(newest) < limit or newest[-1].created < moment:
                 return [job for job in newest if job.created >= moment]
             limit *= 4
 
-    def _say(self, text: str) -> None:
-        self._ledger.put_event(Event(kind="canary", text=text, created=self._now()))
 
-
-def keep_out(candidate: str, taken: TakenBack, ledger: Ledger, trust: Trust, *, name: str) -> None:
+def record_taken_back(candidate: str, taken: TakenBack, ledger: Ledger, trust: Trust, *, name: str) -> None:
     """Records the decision that a model which was taken out of service is not put back without a new evaluation; once
     under that name. A model that no decision is about has none to be put back by."""
     decisions = ledger.decisions(candidate=candidate, limit=1_000)
     if decisions and not any(decision.id == name for decision in decisions):
         ledger.put_decision(after_service(decisions[0], taken, trust.policy, id=name))
-
-
-def _again(job: Job, name: str, now: str) -> Job:
-    """The same job, as it was asked, behind everybody's; for the model alone, because it is the one that is tried."""
-    return Job(
-        id=name,
-        question=job.question,
-        spec=job.spec,
-        files=job.files,
-        attempts=job.attempts,
-        seed=job.seed,
-        priority=0,
-        budget_seconds=job.budget_seconds,
-        solvers_done=True,
-        state=JobState.QUEUED,
-        replay_of=job.id,
-        created=now,
-        updated=now,
-    )
 
 
 def _prefix(canary: Canary) -> str:

@@ -24,7 +24,7 @@ class ChildLog:
         self.trouble = ""
 
     def drain(self, pipe: IO[bytes]) -> None:
-        """Forgets the last words, then copies lines until the pipe's end; one longer than 8 KiB is cut into several."""
+        """Forgets the last lines, then copies lines until the pipe's end; one longer than 8 KiB is cut into several."""
         self.forget()
         while line := pipe.readline(LINE_BYTES):
             self.keep(line)
@@ -43,7 +43,7 @@ class ChildLog:
         except OSError as error:
             self.trouble = f"{self.path} cannot be written: {error.strerror}"
 
-    def last_words(self) -> str:
+    def last_line(self) -> str:
         """The last line that says something, at most 300 characters: for Python programs the exception itself."""
         for line in reversed(self._tail):
             text = line.decode(errors="replace").strip()

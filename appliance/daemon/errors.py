@@ -10,13 +10,12 @@ DaemonError                 carries `hint`, a sentence for the person, and `exit
 
 from __future__ import annotations
 
+from policies.refusals import Refusal
+from runtime.errors import HintedError
 
-class DaemonError(Exception):
-    exit_code = 5
 
-    def __init__(self, message: str, *, hint: str = "") -> None:
-        super().__init__(message)
-        self.hint = hint
+class DaemonError(HintedError):
+    pass
 
 
 class RequestError(DaemonError):
@@ -29,6 +28,11 @@ class NotThereError(RequestError):
 
 class RefusedByPolicyError(DaemonError):
     exit_code = 4
+
+    def __init__(self, message: str, *, hint: str, refusal: Refusal | None = None) -> None:
+        """`refusal` is the reason's name where a signed statement was refused: clients act on it."""
+        super().__init__(message, hint=hint)
+        self.refusal = refusal
 
 
 class BrokenError(DaemonError):

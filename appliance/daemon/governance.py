@@ -1,9 +1,9 @@
-"""What a person's word leads to: a new decision under the written policy, and only then another model in service.
+"""What an approval leads to: a new decision under the written policy, and only then another model in service.
 
-What always holds: a word has an effect only with the signature of a person's key over the decision that was shown, and
-is on record before; an alias moves only for a decision to promote that was made anew from the evidence and from words
-whose signatures were checked again, and only onto a model folder whose every byte hashes to the digest that was decided
-on. Aliases move together or not at all. What is refused is in the audit log, by name.
+What always holds: a statement has an effect only with the signature of a person's key over the decision that was shown,
+and is on record before; an alias moves only for a decision to promote that was made anew from the evidence and from
+statements whose signatures were checked again, and only onto a model folder whose every byte hashes to the digest that
+was decided on. Aliases move together or not at all. What is refused is in the audit log, by name.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
-from appliance.client.messages import Approved, CanaryView, Comparison
+from appliance.client.messages import Approved, ModelComparison, PolicyInForce
+from appliance.client.status import CanaryView
 from appliance.daemon import views
-from appliance.daemon.canaries import Canaries, keep_out
+from appliance.daemon.canaries import Canaries, record_taken_back
 from appliance.daemon.errors import NotThereError, RefusedByPolicyError
+from appliance.daemon.events import EventLog
 from appliance.daemon.trust import Trust
 from appliance.learning.errors import CheckpointError
 from appliance.learning.folders import verify
@@ -32,10 +34,11 @@ from appliance.promotion import (
     aliases_on_rollback,
     decision_on,
 )
-from appliance.records import Approval, Evaluation, Event, Job, JobState
-from policies.decision import Decision, DecisionOutcome
-from policies.evidence import TakenBack
-from policies.words import Question
+from appliance.records.evaluations import Approval, Evaluation
+from appliance.records.jobs import Job, JobState
+from policies.approvals import ApprovalSubject
+from policies.contract.decision import Decision, DecisionOutcome
+from policies.contract.evidence import TakenBack
 
 CHANGED = "changed checkpoint"
 """The name of a refusal in the log: the folder does not hold what was decided on."""
@@ -44,18 +47,31 @@ CHANGED = "changed checkpoint"
 class Governance:
     """One judgement at a time, whoever asks."""
 
-    def __init__(self, ledger: Ledger, trust: Trust, data: Path, now: Callable[[], str]) -> None:
+    def __init__(self, ledger: Ledger, trust: Trust, data: Path, now: Callable[[], str], events: EventLog) -> None:
         self._ledger = ledger
         self._trust = trust
         self._data = data
         self._now = now
-        self._lock = threading.RLock()  # a job that is cancelled here is heard of here
-        self._canaries = Canaries(ledger, trust, now, self._check_folder)
+        self._events = events
+        self._lock = threading.RLock()  # a job that is cancelled here ends here
+        self._canaries = Canaries(ledger, trust, now, events, self._check_folder)
 
-    def judge(self, candidate: str, verdict: Literal["approve", "reject"], envelope: bytes) -> Approved:
-        """Checks and records the signed word, decides again with it, and moves the aliases when that says so.
+    def approve(self, candidate: str, envelope: bytes) -> Approved:
+        return self._record(candidate, "approve", envelope)
 
-        `candidate` is an alias or the beginning of a digest. Raises RefusedByPolicyError: a word that does not count,
+    def reject(self, candidate: str, envelope: bytes) -> Approved:
+        return self._record(candidate, "reject", envelope)
+
+    def change_policy(self, content: bytes, envelope: bytes) -> PolicyInForce:
+        """Puts a signed policy into force. Raises what `Trust.change_policy` raises."""
+        changed = self._trust.change_policy(content, envelope)
+        self._say(f"the policy {changed.digest[:12]} is in force")
+        return changed
+
+    def _record(self, candidate: str, verdict: Literal["approve", "reject"], envelope: bytes) -> Approved:
+        """Checks and records the signed statement, decides again with it, and moves the aliases when that says so.
+
+        `candidate` is an alias or the beginning of a digest. Raises RefusedByPolicyError: one that does not count,
         with the reason's name, or an approval that does not suffice, with the gates' reasons.
         """
         with self._lock:
@@ -63,8 +79,8 @@ class Governance:
             in_service = self._ledger.alias(CHAMPION)
             decisions = self._ledger.decisions(candidate=digest, limit=1000)
             newest = _newest(digest, decisions)
-            rules = self._trust.policy.promotion.approval
-            question = Question(
+            rules = self._trust.policy.approval
+            question = ApprovalSubject(
                 verdict=verdict,
                 candidate=digest,
                 decision=newest.digest(),
@@ -73,7 +89,7 @@ class Governance:
                 who=rules.who,
             )
             known = self._ledger.approvals(candidate=digest)
-            word, key = self._trust.hear(envelope, question, known)
+            signed, key = self._trust.verify_approval(envelope, question, known)
             if verdict == "approve":
                 if digest == in_service:
                     raise RefusedByPolicyError(f"{digest[:12]} is in service already", hint="nothing has to be done")
@@ -82,29 +98,29 @@ class Governance:
             evaluation = self._evaluation(newest)
             now = self._now()
             approval = Approval(
-                decision=word.decision,
+                decision=signed.decision,
                 candidate=digest,
                 verdict=verdict,
-                person=word.person,
+                person=signed.person,
                 created=now,
                 key=key.fingerprint,
-                nonce=word.nonce,
+                nonce=signed.nonce,
                 envelope=envelope.decode("ascii"),
             )
             self._ledger.put_approval(approval)
             decision = self._decide(evaluation, decisions, in_service, now)
             self._ledger.put_decision(decision)
-            self._say(f"{word.person}: {verdict} {digest[:12]}; the decision is to {decision.outcome.value}")
-            self._carry_out(decision, verdict, word.person, in_service)
+            self._say(f"{signed.person}: {verdict} {digest[:12]}; the decision is to {decision.outcome.value}")
+            self._carry_out(decision, verdict, signed.person, in_service)
             return Approved(approval=approval, decision=decision, aliases=views.aliases(self._ledger))
 
-    def settle(self) -> None:
+    def reconcile(self) -> None:
         """Carries out a decision to promote the candidate that has not been: the policy asked for nobody's approval, or
         the daemon was killed between a decision and its effect. It is made anew first, as of now, from the evidence and
-        the signed words: a decision on record is no reason by itself, and an approval may have expired since. What
+        the signed statements: a decision on record is no reason by itself, and an approval may have expired since. What
         forbids it is put on record."""
         with self._lock:
-            self._canaries.settle()
+            self._canaries.reconcile()
             self._canaries.next_step()
             if self._canaries.current is not None:
                 return
@@ -114,7 +130,7 @@ class Governance:
                 return
             decision = decisions[0]
             try:
-                anew = self._decide(self._evaluation(decision), decisions, in_service, self._trust.as_of())
+                anew = self._decide(self._evaluation(decision), decisions, in_service, self._trust.decision_time())
                 aliases_on_promotion(anew, in_service=in_service)
                 self._check_folder(decision.candidate)
             except (PromotionError, CheckpointError, NotThereError) as error:
@@ -125,7 +141,7 @@ class Governance:
             self._put_into_service(decision, in_service, f"decision {decision.id}")
             self._say(f"{decision.candidate[:12]} is in service: {decision.reason}")
 
-    def tend(self) -> None:
+    def check_canary(self) -> None:
         """Looks after the canary: after every job, and from time to time."""
         with self._lock:
             canary = self._canaries.current
@@ -133,7 +149,7 @@ class Governance:
                 return
             ended = self._canaries.next_step()
         if ended is not None:
-            self.settle()
+            self.reconcile()
 
     def job_ended(self, job: Job) -> None:
         """Looks after the canary when a job has ended; one whose folder broke is taken back with its first failure."""
@@ -144,13 +160,13 @@ class Governance:
                     self._check_folder(canary.candidate)
                 except CheckpointError as error:
                     self._canaries.take_back(canary, f"it cannot be in service: {error}")
-        self.tend()
+        self.check_canary()
 
     def canary(self) -> CanaryView | None:
         """How the model beside the champion stands."""
         return self._canaries.view()
 
-    def rollback(self, person: str, reason: str) -> dict[str, str | None]:
+    def rollback(self, person: str, reason: str = "") -> dict[str, str | None]:
         """Takes the canary out, or puts the previous champion back where there is none; what was taken out of service
         does not come back without a new evaluation. Raises PromotionError when there is nothing to go back to."""
         with self._lock:
@@ -164,15 +180,15 @@ class Governance:
             back = moves[CHAMPION]
             if back is not None:
                 self._check_folder(back)
-            gone, now = self._ledger.alias(CHAMPION), self._now()
+            gone = self._ledger.alias(CHAMPION)
             if gone is not None:
                 name = f"rollback-{secrets.token_hex(6)}"
-                keep_out(gone, TakenBack(at=now, reason=why), self._ledger, self._trust, name=name)
+                record_taken_back(gone, TakenBack(at=self._now(), reason=why), self._ledger, self._trust, name=name)
             self._ledger.set_aliases(moves, why, self._now())
             self._say(why)
             return views.aliases(self._ledger)
 
-    def compare(self, a: str, b: str) -> Comparison:
+    def compare(self, a: str, b: str) -> ModelComparison:
         """The newest evaluation that had both, in either role. Raises NotThereError when there is none."""
         first, second = self.digest_of(a), self.digest_of(b)
         if first == second:
@@ -213,14 +229,14 @@ class Governance:
     def _decide(
         self, evaluation: Evaluation, decisions: list[Decision], in_service: str | None, made_at: str
     ) -> Decision:
-        """The decision as of then, with the words on record whose signatures hold now."""
+        """The decision as of then, with the statements on record whose signatures hold now."""
         approvals = self._ledger.approvals(candidate=evaluation.candidate.weights)
         return decision_on(
             evaluation,
             self._trust.policy,
             in_service=in_service,
             history=history_of(evaluation, self._ledger),
-            approvals=self._trust.counting(approvals, at=made_at),
+            approvals=self._trust.valid_approvals(approvals, at=made_at),
             decisions=decisions,
             id=f"decision-{secrets.token_hex(6)}",
             made_at=made_at,
@@ -245,7 +261,7 @@ class Governance:
         self._put_into_service(decision, in_service, why)
 
     def _put_into_service(self, decision: Decision, in_service: str | None, why: str) -> None:
-        """As champion, or beside the champion first where the policy says so. Raises PromotionError."""
+        """Makes it champion, or tries it beside the champion first where the policy says so. Raises PromotionError."""
         moves = aliases_on_promotion(decision, in_service=in_service)
         if in_service is not None and self._canaries.is_wanted(in_service):
             self._canaries.begin(decision, in_service)
@@ -278,7 +294,7 @@ class Governance:
             )
 
     def _say(self, text: str) -> None:
-        self._ledger.put_event(Event(kind="governance", text=text, created=self._now()))
+        self._events.add("governance", text)
 
 
 def _newest(digest: str, decisions: list[Decision]) -> Decision:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from appliance.client.messages import Failure
+from appliance.client.connection import Failure
 from appliance.daemon.errors import BrokenError, RequestError
 
 MAX_PATH_BYTES = 100
@@ -53,11 +53,6 @@ def listen(path: Path) -> socket.socket:
     return sock
 
 
-def may_speak(peer: int, owner: int) -> bool:
-    """Whether a process of user `peer` may use the API of a daemon of user `owner`."""
-    return peer in (owner, 0)
-
-
 def peer_user(sock: socket.socket) -> int:
     """The user id of the process at the other end, from the kernel."""
     _, user, _ = _UCRED.unpack(sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size))
@@ -68,7 +63,7 @@ class OwnerOnlyProtocol(H11Protocol):
     """HTTP/1.1 for the daemon's own user and root; anybody else gets 403 and the line is closed."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        self._stranger = not may_speak(peer_user(transport.get_extra_info("socket")), os.getuid())
+        self._stranger = peer_user(transport.get_extra_info("socket")) not in (os.getuid(), 0)
         if self._stranger:
             self.transport = transport
             # They may say one thing, and be told why nothing comes of it; or nothing, and not for long.

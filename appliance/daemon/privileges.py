@@ -1,9 +1,9 @@
 """Giving up root's rights, for good: the core and its workers need none of them once the broker runs.
 
-What always holds after `give_up`: no capability is effective, permitted, inheritable or ambient; where the process had
-any, the bounding set is empty too, so that no program started later gets one back, not even as user 0; and no_new_privs
-is set, so that no set-user-id program gives any. Children inherit all of it. Either everything was given up or an error
-is raised: there is no half way.
+What always holds after `drop_privileges`: no capability is effective, permitted, inheritable or ambient; where the
+process had any, the bounding set is empty too, so that no program started later gets one back, not even as user 0; and
+no_new_privs is set, so that no set-user-id program gives any. Children inherit all of it. Either everything was given
+up or an error is raised: there is no half way.
 Not promised: without `service.user` the process is still user 0 and owns root's files. It cannot mount, trace, load or
 enter anything, but it can write where user 0 may.
 
@@ -20,7 +20,7 @@ import pwd
 from collections.abc import Iterator
 from pathlib import Path
 
-from appliance.config import ConfigError
+from appliance.config_layers import ConfigError
 from appliance.daemon.errors import BrokenError
 
 _PR_CAPBSET_READ = 23
@@ -40,7 +40,7 @@ class _Sets(ctypes.Structure):
     _fields_ = (("effective", ctypes.c_uint32), ("permitted", ctypes.c_uint32), ("inheritable", ctypes.c_uint32))
 
 
-def account(name: str | None) -> pwd.struct_passwd:
+def user_account(name: str | None) -> pwd.struct_passwd:
     """The user that the daemon is to be: the named one, otherwise the one that it is. Raises ConfigError."""
     mine = os.geteuid()
     try:
@@ -75,7 +75,7 @@ def require_own_folder(data: Path, user: pwd.struct_passwd) -> None:
             )
 
 
-def give_up(user: pwd.struct_passwd) -> None:
+def drop_privileges(user: pwd.struct_passwd) -> None:
     """Becomes that user, without any capability and without a way to get one. Raises BrokenError."""
     threads = len(list(Path("/proc/self/task").iterdir()))
     if threads != 1:

@@ -9,41 +9,85 @@ from __future__ import annotations
 import json
 import shutil
 import struct
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
-from appliance.config import ConfigError, Settings
+from appliance.config import Settings
+from appliance.config_layers import ConfigError
 from appliance.daemon.errors import BrokenError, NoRoomError
-from appliance.places import runtime_settings
-from runtime.backends import gvisor_find, nsjail_find
-from runtime.backends.backend import Report
-from runtime.broker.client import ask
+from appliance.ledger.ledger import Ledger
+from appliance.sandbox_readiness import BrokerAwayError, is_served, require_isolation
+from policies.policy import Policy
 from runtime.errors import RefusedError, SandboxError
-from runtime.profile import BackendName
 
 _LENGTH = struct.Struct("<Q")
 MAX_HEADER_BYTES = 100_000_000
 """The format's own limit."""
 
 
-class BrokerAwayError(RefusedError):
-    """No broker answers now. One that somebody starts again may do so later."""
+@dataclass(frozen=True)
+class BlockedReason:
+    """Why no worker can begin."""
+
+    text: str
+    """With what to do."""
+    passes: bool
+    """Whether it may be gone without anybody's help."""
 
 
-def require_isolation(settings: Settings) -> str:
-    """Name and version of what the policy lets run model code. Raises RefusedError where it cannot be had: there is no
-    other way; BrokerAwayError where nobody answers for the broker. Asks the broker where one is configured; otherwise
-    looks whether one of ours could work."""
-    runtime = runtime_settings(settings, settings.data)
-    if runtime.broker is not None:
-        return _of_broker(runtime.broker, runtime.backend)
-    if runtime.backend is BackendName.GVISOR:
-        gvisor = gvisor_find.describe(runtime.own.runsc)
-        found = Report(gvisor.works, gvisor.version, gvisor.problem, gvisor.hint)
-    else:
-        found = nsjail_find.describe(runtime.own.nsjail)
-    if not found.works:
-        raise RefusedError(f"model code cannot be run safely: {found.problem}", hint=found.hint)
-    return f"{runtime.backend.value} {found.version}"
+@dataclass(frozen=True)
+class Readiness:
+    """Asks for everything that a worker needs."""
+
+    settings: Settings
+    ledger: Ledger
+    policy: Callable[[], Policy]
+    refused: RefusedError | None
+    """Why model code cannot be run, as long as no broker answers."""
+    own_broker: bool
+    """Whether a guard of ours starts the broker again whenever it ends."""
+
+    def require(self) -> None:
+        """Raises RefusedError without isolation, ConfigError without the configured model, BrokenError without the one
+        in service, NoRoomError without the room on disk that the policy asks for."""
+        self.require_isolation()
+        require_room(self.settings.data, self.policy().resources.min_free_gib)
+        digest = self.ledger.alias("champion")
+        champion = self.ledger.checkpoint(digest) if digest else None
+        folder = self.settings.data / champion.folder if champion is not None else self.settings.model.path
+        fault = fault_of(folder) if folder is not None else ""
+        if fault and champion is not None:
+            raise BrokenError(
+                f"the model in service is damaged: {folder}: {fault}",
+                hint="put that folder back from a copy, or go back to the one before with `assay model rollback`",
+            )
+        if fault:
+            raise ConfigError(
+                f"model.path is {folder}: {fault}",
+                hint="set it to a complete Hugging Face folder (config.json, tokenizer.json, *.safetensors), or unset "
+                "it; pickled weights (.bin, .pt) are refused, for they can run code",
+            )
+
+    def require_isolation(self) -> None:
+        """Raises RefusedError where model code cannot be run."""
+        broker = self.settings.sandbox.broker
+        if self.refused is not None and not (broker is not None and is_served(broker)):
+            kind = BrokerAwayError if self.own_broker else RefusedError
+            raise kind(str(self.refused), hint=self.refused.hint)
+        require_isolation(self.settings)
+
+    def blocked(self) -> BlockedReason | None:
+        """None when a worker can begin."""
+        try:
+            self.require()
+        except BrokerAwayError as error:
+            if self.own_broker:
+                return BlockedReason(f"{error}; our own broker starts again by itself", passes=True)
+            return BlockedReason(f"{error}; {error.hint}", passes=False)
+        except (SandboxError, ConfigError, BrokenError) as error:
+            return BlockedReason(f"{error}; {error.hint}", passes=isinstance(error, NoRoomError))
+        return None
 
 
 def require_room(data: Path, gib: float) -> None:
@@ -53,49 +97,6 @@ def require_room(data: Path, gib: float) -> None:
         raise NoRoomError(
             f"the disk of {data} has {free:.1f} GiB left; the policy asks for {gib:g}",
             hint="free some space, or lower resources.min_free_gib in the policy",
-        )
-
-
-def is_served(socket: Path) -> bool:
-    """Whether a broker that we may use answers there."""
-    try:
-        ask(socket)
-    except SandboxError:
-        return False
-    return True
-
-
-def _of_broker(socket: Path, backend: BackendName) -> str:
-    try:
-        backends = ask(socket).backends
-    except SandboxError as error:
-        raise BrokerAwayError(f"model code cannot be run: {error}", hint=error.hint) from error
-    if backend.value not in backends:
-        raise RefusedError(
-            f"model code cannot be run: the broker at {socket} has no {backend.value}, as the policy wants it",
-            hint="`assay doctor`, as the broker's user, says why; sandbox.model_code in the policy names the backend",
-        )
-    return f"{backend.value} {backends[backend.value]}"
-
-
-def require_model(folder: Path) -> None:
-    """The model that the configuration names. Raises ConfigError unless it can be a model."""
-    fault = fault_of(folder)
-    if fault:
-        raise ConfigError(
-            f"model.path is {folder}: {fault}",
-            hint="set it to a complete Hugging Face folder (config.json, tokenizer.json, *.safetensors), or unset it; "
-            "pickled weights (.bin, .pt) are refused, for they can run code",
-        )
-
-
-def require_champion(folder: Path) -> None:
-    """The model in service. Raises BrokenError unless it is still there."""
-    fault = fault_of(folder)
-    if fault:
-        raise BrokenError(
-            f"the model in service is damaged: {folder}: {fault}",
-            hint="put that folder back from a copy, or go back to the one before with `assay model rollback`",
         )
 
 

@@ -11,7 +11,7 @@ from apscheduler.triggers.cron import CronTrigger
 from appliance.config import ScheduleSettings
 
 
-class Clock:
+class ScheduleClock:
     """A schedule that is not enabled is never due. A time missed by at most an hour (suspend) counts once."""
 
     def __init__(self, schedule: ScheduleSettings, due: Callable[[], object]) -> None:

@@ -23,15 +23,17 @@ from appliance import __version__, logs
 from appliance.config import Settings
 from appliance.daemon.api import make_app
 from appliance.daemon.core import Core
-from appliance.daemon.deadlines import Deadlines
 from appliance.daemon.dispatcher import Dispatcher
-from appliance.daemon.footing import footing
 from appliance.daemon.listening import OwnerOnlyProtocol, listen
-from appliance.daemon.schedule import Clock
+from appliance.daemon.schedule import ScheduleClock
+from appliance.daemon.startup import started_broker
+from appliance.daemon.wake_thread import WakeThread
 from appliance.daemon.worker_process import WORKER
 from runtime.errors import RefusedError
 
 log = structlog.get_logger("assay")
+CLOCK_SECONDS = 60.0
+"""Between two looks at a deadline that is ahead: the machine's clock may be set."""
 
 
 class _Server(uvicorn.Server):
@@ -48,7 +50,7 @@ def serve(settings: Settings, *, worker: Sequence[str] = WORKER) -> None:
     path = settings.socket_path
     failed: list[Exception] = []
     with (
-        footing(settings) as ground,
+        started_broker(settings) as ground,
         Core(ground.settings, worker=worker, refused=ground.refused, own_broker=ground.broker is not None) as core,
         listen(path) as sock,
     ):
@@ -61,26 +63,31 @@ def serve(settings: Settings, *, worker: Sequence[str] = WORKER) -> None:
             stop()
 
         def due() -> None:
-            core.start_due_cycle()
+            core.cycles.start_due()
             dispatcher.wake()
+
+        def end_overdue() -> float | None:
+            """Ends waiting jobs whose deadline has passed, also while the worker does something else."""
+            seconds = core.jobs.end_overdue()
+            return None if seconds is None else min(seconds, CLOCK_SECONDS)
 
         def wake() -> None:
             deadlines.wake()
             dispatcher.wake()
 
         dispatcher = Dispatcher(core, fail)
-        deadlines = Deadlines(core.desk, fail)
-        clock = Clock(settings.schedule, due)
+        deadlines = WakeThread("deadlines", end_overdue, fail)
+        clock = ScheduleClock(settings.schedule, due)
         app = make_app(core, wake=wake, next_cycle=lambda: clock.next_time, stop=stop)
         server = _Server(_uvicorn(app))
         try:
             clock.start()
             deadlines.start()
             dispatcher.start()
-            core.say("daemon", f"started, version {__version__}")
+            core.events.add("daemon", f"started, version {__version__}")
             _warn_without_isolation(core)
             log.info("serving", data=str(core.data), socket=str(path), pid=os.getpid())
-            with ground.watched(lambda text: core.say("broker", text), fail):
+            with ground.watched(lambda text: core.events.add("broker", text), fail):
                 asyncio.run(_until_stopped(server, sock))
             log.info("stopping")
         finally:
@@ -88,7 +95,7 @@ def serve(settings: Settings, *, worker: Sequence[str] = WORKER) -> None:
             clock.close()
             deadlines.close()
             dispatcher.close()
-        core.say("daemon", "stopped")
+        core.events.add("daemon", "stopped")
     if failed:
         raise failed[0]
 
@@ -96,7 +103,7 @@ def serve(settings: Settings, *, worker: Sequence[str] = WORKER) -> None:
 def _warn_without_isolation(core: Core) -> None:
     """What is on record can be looked at and decided on without isolation; nothing can be run."""
     try:
-        core.require_isolation()
+        core.readiness.require_isolation()
     except RefusedError as error:
         log.warning("no cycle and no job will be run", problem=str(error), hint=error.hint)
 

@@ -1,8 +1,8 @@
 """One worker: the child process that holds the model, and whose death is an event and never the core's own.
 
 What always holds: the worker leads a process group of its own, ends when the core ends (PDEATHSIG, and its ledger's
-socket closes), runs at a lower priority, and has exactly one inherited descriptor besides the standard three: its end
-of the socket to the ledger. When `run` returns, the whole group is dead.
+connection closes), runs at a lower priority, and has exactly one inherited descriptor besides the standard three: its
+end of the connection to the ledger. When `run` returns, the whole group is dead.
 
     python -m appliance.worker cycle <id> --ledger-fd N --data DIR --settings FILE
     python -m appliance.worker jobs       --ledger-fd N --data DIR --settings FILE
@@ -13,13 +13,14 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 from appliance.daemon import launch
@@ -39,7 +40,7 @@ class WorkerEnd:
     stopped: bool
     """Whether the core asked it to end."""
     seconds: float
-    last_words: str
+    last_line: str
     """The last line of its standard error: untrusted text."""
     trouble: str = ""
     """Why its log could not be kept; empty when it was."""
@@ -55,35 +56,26 @@ class WorkerEnd:
             name = signal.Signals(-self.code).name
             also = ": the machine may have run out of memory" if -self.code == signal.SIGKILL else ""
             return f"the worker was killed by {name} after {self.seconds:.0f} s{also}"
-        said = f": {self.last_words}" if self.last_words else ", and said nothing"
-        return f"the worker ended with status {self.code} after {self.seconds:.0f} s{said}"
+        why = f": {self.last_line}" if self.last_line else ", without a message"
+        return f"the worker ended with status {self.code} after {self.seconds:.0f} s{why}"
 
 
+@dataclass
 class WorkerProcess:
     """Runs one worker at a time. `run` belongs to one thread; `stop` may be called from any."""
 
-    def __init__(
-        self,
-        ledger: Ledger,
-        data: Path,
-        settings_file: Path,
-        log: ChildLog,
-        *,
-        command: Sequence[str] = WORKER,
-        grace_seconds: float = 10.0,
-        nice: int = 5,
-    ) -> None:
-        self._ledger = ledger
-        self._data = data
-        self._settings_file = settings_file
-        self._log = log
-        self._command = tuple(command)
-        self._grace_seconds = grace_seconds
-        self._nice = nice
+    ledger: Ledger
+    data: Path
+    settings_file: Path
+    log: ChildLog
+    command: Sequence[str] = WORKER
+    grace_seconds: float = 10.0
+    nice: int = 5
+
+    def __post_init__(self) -> None:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
-        self._stopping = False
-        self._closed = False
+        self._stopping = self._closed = False
 
     @property
     def pid(self) -> int | None:
@@ -96,17 +88,15 @@ class WorkerProcess:
         The caller's thread must live on meanwhile: the kernel kills the worker when the thread that started it ends.
         An exception here (Ctrl-C) stops the worker first. After `close` nothing starts any more.
         """
-        ours, theirs = socket.socketpair()
+        ours, theirs = Pipe()
         with ours:
             with theirs:
                 process = self._start(work, theirs)
             if process is None:
-                return WorkerEnd(0, stopped=True, seconds=0.0, last_words="")
+                return WorkerEnd(0, stopped=True, seconds=0.0, last_line="")
             started = time.monotonic()
-            serving = threading.Thread(
-                target=serve_ledger, args=(ours, self._ledger), name="worker-ledger", daemon=True
-            )
-            reading = threading.Thread(target=self._log.drain, args=(process.stderr,), name="worker-log", daemon=True)
+            serving = threading.Thread(target=serve_ledger, args=(ours, self.ledger), name="worker-ledger", daemon=True)
+            reading = threading.Thread(target=self.log.drain, args=(process.stderr,), name="worker-log", daemon=True)
             serving.start()
             reading.start()
             try:
@@ -123,7 +113,7 @@ class WorkerProcess:
                 with self._lock:
                     self._process = None
                     stopped, self._stopping = self._stopping, False
-        return WorkerEnd(code, stopped, time.monotonic() - started, self._log.last_words(), self._log.trouble)
+        return WorkerEnd(code, stopped, time.monotonic() - started, self.log.last_line(), self.log.trouble)
 
     def stop(self) -> None:
         """Asks the worker to end, and kills its group when it has not after the grace. Nothing happens without one."""
@@ -133,12 +123,10 @@ class WorkerProcess:
                 return
             self._stopping = True
             process.terminate()
-        deadline = time.monotonic() + self._grace_seconds
-        while time.monotonic() < deadline:
-            if self._process is not process or process.poll() is not None:
-                return
-            time.sleep(0.02)
-        _kill_group(process.pid)
+        try:
+            process.wait(self.grace_seconds)
+        except subprocess.TimeoutExpired:
+            _kill_group(process.pid)
 
     def close(self) -> None:
         """Stops the worker, and lets no other start."""
@@ -146,16 +134,16 @@ class WorkerProcess:
             self._closed = True
         self.stop()
 
-    def _start(self, work: Sequence[str], theirs: socket.socket) -> subprocess.Popen[bytes] | None:
+    def _start(self, work: Sequence[str], theirs: Connection) -> subprocess.Popen[bytes] | None:
         number = theirs.fileno()
-        launcher = (sys.executable, "-I", "-S", str(launch.__file__), str(os.getpid()), str(self._nice))
-        arguments = ("--ledger-fd", str(number), "--data", str(self._data), "--settings", str(self._settings_file))
+        launcher = (sys.executable, "-I", "-S", str(launch.__file__), str(os.getpid()), str(self.nice))
+        arguments = ("--ledger-fd", str(number), "--data", str(self.data), "--settings", str(self.settings_file))
         with self._lock:
             self._stopping = False
             if self._closed:
                 return None
             self._process = subprocess.Popen(
-                [*launcher, *self._command, *work, *arguments],
+                [*launcher, *self.command, *work, *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,

@@ -1,1 +1,1 @@
-"""Token ids in, token ids and log-probabilities out: the engine seam and its implementations."""
+"""This package samples: token ids go in; token ids and log-probabilities come out."""

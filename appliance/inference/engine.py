@@ -1,4 +1,4 @@
-"""The engine seam: token ids in, token ids and log-probabilities out.
+"""The engine seam takes token ids and gives token ids, log-probabilities and the version of the weights that drew them.
 
 An engine knows nothing of tools, tasks or text. It advances a batch of rows; a row that ends its turn is handed out and
 waits, at no cost to the others, until the caller forces more tokens on it or finishes it. Sampled ids are returned as
@@ -14,11 +14,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from appliance.records.rollouts import WeightSpan
+from runtime.errors import HintedError
+
+if TYPE_CHECKING:
+    from torch import nn
+
+
+class ModelError(HintedError):
+    """A model folder or an engine that cannot be used; the message says what is wrong and `hint` what to do."""
 
 
 @dataclass(frozen=True)
-class Request:
+class GenerationRequest:
     id: int
     """Unique among the engine's unfinished requests."""
     prompt: tuple[int, ...]
@@ -42,27 +52,46 @@ class Turn:
     """One for each id, under the distribution at the request's temperature."""
     ended: Literal["stop", "length"]
     """`length`: the budget is spent; the row is finished and cannot be resumed."""
+    weights: tuple[WeightSpan, ...] = ()
+    """Which version of the weights drew which of `ids`: spans in order, without gaps."""
+
+
+@dataclass(frozen=True)
+class PushProof:
+    """Says what an engine holds after a push."""
+
+    version: str
+    digest: str
+    """`appliance.inference.weights.weights_digest` of what it holds."""
 
 
 class Engine(Protocol):
     @property
-    def weights(self) -> str:
-        """Digest of the weights in use; empty before the first load."""
+    def version(self) -> str:
+        """Names the weights in use, as they were pushed; empty before the first push."""
         ...
 
     @property
     def tokens_sampled(self) -> int:
-        """Since the engine was made."""
+        """Counts since the engine was made."""
         ...
 
-    def load(self, folder: Path, digest: str) -> None:
-        """Loads a model folder (config.json, safetensors). Raises ModelError when it is missing, broken or foreign."""
+    def push(self, weights: Path | nn.Module, version: str) -> PushProof:
+        """Takes new weights: a model folder (config.json, safetensors), or a live transformers model.
+
+        Raises ModelError when they are missing, broken or foreign, RuntimeError while requests are unfinished."""
         ...
 
-    def submit(self, request: Request) -> None: ...
+    def score(self, conversations: Sequence[Sequence[int]], temperature: float = 1.0) -> list[tuple[float, ...]]:
+        """Returns log-probabilities of given tokens under the weights in use: one for each token of a conversation but
+        its first, given those before it. Raises ValueError for one that is empty or does not fit, RuntimeError without
+        weights."""
+        ...
+
+    def submit(self, request: GenerationRequest) -> None: ...
 
     def step(self) -> Sequence[Turn]:
-        """One decoding step. Returns the turns that ended; [] also when every row waits."""
+        """Takes one decoding step and returns the turns that ended; [] also when every row waits."""
         ...
 
     def resume(self, request: int, forced: Sequence[int]) -> None:
@@ -75,18 +104,14 @@ class Engine(Protocol):
 
     @property
     def unfinished(self) -> int:
-        """Rows running, waiting or queued."""
+        """Counts rows that run, wait or are queued."""
         ...
 
     @property
     def runnable(self) -> int:
-        """Rows that the next step would advance (running or queued): 0 means that all wait for the caller."""
+        """Counts rows that the next step would advance (running or queued): 0 means that all wait for the caller."""
         ...
 
-
-class ModelError(Exception):
-    """A model folder that cannot be used; the message says what is wrong and `hint` what to do."""
-
-    def __init__(self, message: str, *, hint: str = "") -> None:
-        super().__init__(message)
-        self.hint = hint
+    def close(self) -> None:
+        """Frees the weights and all rows. Closing again does nothing."""
+        ...

@@ -1,4 +1,4 @@
-"""Opening a model folder: safetensors only, no code from it, no network, and a plain word when it is unusable."""
+"""Opens a model folder: safetensors only, no code from it, no network, and a plain message when it is unusable."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COMPLETE = "point the configuration at a complete Hugging Face model folder (con
 
 
 def open_model(folder: Path) -> Any:
-    """The folder's causal language model from transformers, in float32, in evaluation mode.
+    """Loads the folder's causal language model with transformers, in float32, in evaluation mode.
 
     Raises ModelError: no folder, no config.json, no or broken safetensors, an unknown architecture, weights that do
     not fit the configuration.
@@ -57,7 +57,7 @@ def open_model(folder: Path) -> Any:
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """transformers draws bars and tables on stderr; what matters of them comes back as a value or a ModelError."""
+    """Keeps transformers from drawing on stderr; what matters of it comes back as a value or a ModelError."""
     from transformers.utils import logging
 
     bars, level = logging.is_progress_bar_enabled(), logging.get_verbosity()
@@ -72,7 +72,7 @@ def quietly() -> Iterator[None]:
 
 
 def check_files(folder: Path) -> None:
-    """Whether the files are there and whole, before anything interprets them. Raises ModelError."""
+    """Checks that the files are there and whole, before anything interprets them. Raises ModelError."""
     if not folder.is_dir():
         raise ModelError(f"there is no model folder {folder}", hint=COMPLETE)
     try:

@@ -1,4 +1,4 @@
-"""A decoder of our own for the Llama family (Llama, Mistral, Qwen2, Qwen3): few, large operations for each token.
+"""Decodes the Llama family (Llama, Mistral, Qwen2, Qwen3) with few, large operations for each token.
 
 The weights of queries, keys and values are one matrix, those of gate and up another, and the weight of a norm is folded
 into the matrix behind it. Dimensions of queries and keys are reordered so that a rotary pair lies side by side and is
@@ -38,7 +38,7 @@ class _Layer:
 
 
 def can_fuse(model: Any) -> bool:
-    """Whether this transformers model is computed exactly by `FusedDecoder`."""
+    """Says whether `FusedDecoder` computes this transformers model exactly."""
     config = model.config
     if type(model).__name__ not in ARCHITECTURES or getattr(config, "quantization_config", None):
         return False
@@ -55,7 +55,7 @@ class FusedDecoder:
 
     @torch.inference_mode()
     def __init__(self, model: Any, positions: int) -> None:
-        """`positions`: how many tokens a row can hold."""
+        """`positions` is how many tokens a row can hold."""
         config = model.config
         self._heads: int = config.num_attention_heads
         self._kv: int = config.num_key_value_heads
@@ -98,14 +98,14 @@ class FusedDecoder:
         )
 
     def _reorder(self, weight: Tensor) -> Tensor:
-        """Dimensions 0..size-1 of each head as 0, size/2, 1, size/2 + 1, ..."""
+        """Puts dimensions 0..size-1 of each head in the order 0, size/2, 1, size/2 + 1, ..."""
         return weight.detach().float().view(-1, self._size, *weight.shape[1:])[:, self._pairs].flatten(0, 1)
 
     def _norm(self, x: Tensor) -> Tensor:
         return F.rms_norm(x, (x.shape[-1],), eps=self._eps)
 
     def _project(self, layer: _Layer, x: Tensor, turns: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries, keys, values `[..., heads, size]`, queries and keys turned to their positions."""
+        """Returns queries, keys, values `[..., heads, size]`, with queries and keys turned to their positions."""
         h, k = self._heads, self._kv
         y = F.linear(self._norm(x), layer.qkv, layer.qkv_bias)
         y = y.view(*x.shape[:-1], h + 2 * k, self._size)
@@ -121,6 +121,17 @@ class FusedDecoder:
         return x + F.linear(F.silu(gate).mul_(up), layer.down, layer.down_bias)
 
     def prefill(self, ids: Tensor, lengths: Tensor) -> Prefilled:
+        x, keys, values = self._read(ids)
+        return Prefilled(self._unembed(x[torch.arange(len(ids)), lengths - 1]), keys, values)
+
+    def logits(self, ids: Tensor) -> Tensor:
+        return self._unembed(self._read(ids)[0])
+
+    def _unembed(self, x: Tensor) -> Tensor:
+        return F.linear(self._norm(x), self._head)
+
+    def _read(self, ids: Tensor) -> tuple[Tensor, list[Tensor], list[Tensor]]:
+        """Reads whole rows `[N, S]` at once; returns their states `[N, S, hidden]`, and keys and values by layer."""
         n, s = ids.shape
         x, turns = F.embedding(ids, self._embedding), self._turns[:s]
         keys, values = [], []
@@ -131,8 +142,7 @@ class FusedDecoder:
             x = self._mlp(layer, x)
             keys.append(k.contiguous())
             values.append(v.contiguous())
-        last = x[torch.arange(n), lengths - 1]
-        return Prefilled(F.linear(self._norm(last), self._head), keys, values)
+        return x, keys, values
 
     def advance(self, ids: Tensor, cache: SlotCache) -> Tensor:
         n = len(ids)
@@ -146,7 +156,7 @@ class FusedDecoder:
             seen = torch.matmul(scores.softmax(-1), values)
             x = x + F.linear(seen.view(n, -1), layer.out, layer.out_bias)
             x = self._mlp(layer, x)
-        return F.linear(self._norm(x), self._head)
+        return self._unembed(x)
 
 
 def _own(weight: Tensor) -> Tensor:

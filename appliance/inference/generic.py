@@ -1,4 +1,4 @@
-"""A decoder for any other causal language model of transformers: its own forward pass over the shared slots.
+"""Decodes any other causal language model of transformers by its own forward pass over the shared slots.
 
 Attention gets a ready mask and positions, so waits and refills do not show. An architecture that keeps another state
 than keys and values, or that looks at the distance of slots instead of positions, would be wrong in silence; `probe`
@@ -46,8 +46,12 @@ class GenericDecoder:
         last: Tensor = out.logits[torch.arange(n), lengths - 1].float()
         return Prefilled(last, [layer.keys for layer in cache.layers], [layer.values for layer in cache.layers])
 
+    def logits(self, ids: Tensor) -> Tensor:
+        logits: Tensor = self._forward(input_ids=ids, use_cache=False).logits.float()
+        return logits
+
     def _forward(self, **inputs: Any) -> Any:
-        """The trainer may have left the model in training mode, where dropout would falsify what is sampled."""
+        """Runs the model without dropout, which the trainer may have left on and which would falsify samples."""
         self._model.eval()
         return self._model(**inputs)
 
@@ -113,7 +117,8 @@ def probe(decoder: GenericDecoder, model: Any, tokens: int) -> None:
         expected = model.eval()(input_ids=ids, use_cache=False).logits.float().log_softmax(-1)
         first = decoder.prefill(ids[:, :3], torch.tensor([3, 2]))
         for row, n in enumerate((3, 2)):
-            cache.seat(row, [k[row, :, :n] for k in first.keys], [v[row, :, :n] for v in first.values])
+            read = first.one(row, n)
+            cache.seat(row, read.keys, read.values)
         worst = float((first.logits.log_softmax(-1) - expected[[0, 1], [2, 1]]).abs().max())
         for step in range(2 * length):
             held = cache.positions.clone()

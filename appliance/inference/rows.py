@@ -1,4 +1,4 @@
-"""The conversations of the batch as tables: one row for each, so that a step costs a few operations, not a loop.
+"""Keeps the conversations of the batch as tables, a row for each: a step costs a few operations, not a loop.
 
 What always holds for a row that holds a request: `used` tokens of its conversation are known (prompt, forced, sampled),
 of which the cache has consumed the first so many; it samples when it has consumed all of them.
@@ -6,16 +6,19 @@ of which the cache has consumed the first so many; it samples when it has consum
 
 from __future__ import annotations
 
+from typing import Literal
+
 import torch
 from torch import Tensor
 
-from appliance.inference.engine import Request, Turn
+from appliance.inference.engine import GenerationRequest, Turn
 from appliance.inference.sampling import uniforms
+from appliance.records.rollouts import WeightSpan
 
 
 class RowTable:
     def __init__(self, rows: int, slots: int) -> None:
-        self.requests: list[Request | None] = []
+        self.requests: list[GenerationRequest | None] = []
         """By row; the batch has as many rows as this list."""
         self.running = torch.zeros(rows, dtype=torch.bool)
         """Neither empty nor waiting."""
@@ -33,7 +36,7 @@ class RowTable:
     def __len__(self) -> int:
         return len(self.requests)
 
-    def seat(self, row: int, request: Request) -> None:
+    def seat(self, row: int, request: GenerationRequest) -> None:
         """Puts a request on an empty row, or on the next one."""
         if row == len(self.requests):
             self.requests.append(None)
@@ -60,12 +63,12 @@ class RowTable:
         self.running[row] = True
 
     def next_ids(self, positions: Tensor) -> Tensor:
-        """The token at each row's position `[B]`; rows that know no such token give an arbitrary one."""
+        """Returns the token at each row's position `[B]`; rows that know no such token give an arbitrary one."""
         n = len(self)
         return self._ids[:n].gather(1, positions[:, None].clamp(max=self._slots - 1)).squeeze(1)
 
     def uniform(self) -> Tensor:
-        """The number that each row's next token is drawn with `[B]`."""
+        """Returns the number that each row's next token is drawn with `[B]`."""
         n = len(self)
         return self._uniforms[:n].gather(1, self.used[:n, None].clamp(max=self._slots - 1)).squeeze(1)
 
@@ -79,22 +82,23 @@ class RowTable:
         self.used[:n] += sampling
         return rows[(ids == self._stop[rows]) | (at + 1 == self._limit[rows])]
 
-    def take_turn(self, row: int) -> Turn:
-        """The turn that ended on this row; a row that stopped waits from now on."""
+    def take_turn(self, row: int, version: str) -> Turn:
+        """Returns the turn that ended on this row, drawn by these weights; a row that stopped waits from now on."""
         request = self.requests[row]
         assert request is not None
         start, end = int(self._turn[row]), int(self.used[row])
         ids = tuple(self._ids[row, start:end].tolist())
         logprobs = tuple(self._logprobs[row, start:end].tolist())
         self.running[row] = False
-        return Turn(request.id, ids, logprobs, "stop" if ids[-1] == request.stop else "length")
+        ended: Literal["stop", "length"] = "stop" if ids[-1] == request.stop else "length"
+        return Turn(request.id, ids, logprobs, ended, (WeightSpan(version=version, start=0, end=len(ids)),))
 
     def room(self, row: int) -> int:
-        """Tokens that the budget still allows."""
+        """Counts the tokens that the budget still allows."""
         return int(self._limit[row] - self.used[row])
 
     def keep(self, rows: list[int]) -> None:
-        """Only these rows stay, in this order."""
+        """Keeps only these rows, in this order."""
         index, n = torch.tensor(rows, dtype=torch.long), len(rows)
         for table in (self.used, self.temperature, self._limit, self._stop, self._turn):
             table[:n] = table[index]

@@ -1,4 +1,4 @@
-"""Drawing one token for each row by inverting the cumulative distribution.
+"""Draws one token for each row by inverting the cumulative distribution.
 
 Each request brings its own stream of uniform numbers, one for each position, made from its seed. So what a row draws
 depends on its logits and its seed, never on which other rows are in the batch or on how they are scheduled. One uniform
@@ -17,13 +17,13 @@ BELOW_ONE = 1 - 2.0**-22
 
 
 def uniforms(seed: int, count: int) -> Tensor:
-    """`count` numbers in [0, 1), of 24 bits each, that depend on the seed alone."""
+    """Returns `count` numbers in [0, 1), of 24 bits each, that depend on the seed alone."""
     words = torch.frombuffer(bytearray(Random(seed).randbytes(4 * count)), dtype=torch.int32)
     return (words.bitwise_and(0xFFFFFF) * 2.0**-24).clamp_(max=BELOW_ONE)
 
 
 def draw(logits: Tensor, uniform: Tensor, temperature: Tensor) -> tuple[Tensor, Tensor]:
-    """One id for each row and its log-probability, both `[B]`, of logits `[B, V]`, uniform and temperature `[B]`.
+    """Draws one id for each row and its log-probability, both `[B]`, of logits `[B, V]`, uniform and temperature `[B]`.
 
     Temperature 0 is greedy, with the log-probability of the untempered distribution.
     """

@@ -1,4 +1,4 @@
-"""The key/value cache of the decoding loop: one shared time slot for all rows.
+"""Keeps the keys and values of the decoding loop: each step takes one time slot that all rows share.
 
 What always holds. Every step writes the keys and values of all rows at slot `head`, which is one cheap slice; a row
 sees the slots that it owns, in the order of its tokens, and no other (`bias` is 0 there and -inf elsewhere). A row that
@@ -18,7 +18,7 @@ HIDDEN = float("-inf")
 
 
 class SlotCache:
-    """[rows, key/value heads, slots, head size] for each layer, made when the first prompt arrives."""
+    """Holds [rows, key/value heads, slots, head size] for each layer, made when the first prompt arrives."""
 
     def __init__(self, rows: int, tokens: int, spare: int) -> None:
         """`tokens` is the most that one row can hold; `spare` slots are the steps between two moves, at least."""
@@ -72,7 +72,7 @@ class SlotCache:
         self.keys, self.values = [], []
 
     def vacate(self, row: int) -> None:
-        """The row owns nothing any more."""
+        """Takes everything from the row."""
         self.bias[row].fill_(HIDDEN)
         self.positions[row] = 0
         self._first[row] = self.capacity
@@ -95,7 +95,7 @@ class SlotCache:
 
     @property
     def window(self) -> Tensor:
-        """The additive mask `[count, low..head]` of the window that `write` returns."""
+        """Returns the additive mask `[count, low..head]` of the window that `write` returns."""
         return self.bias[: self.count, self.low : self.head + 1]
 
     def commit(self, going: Tensor) -> None:
@@ -106,7 +106,7 @@ class SlotCache:
         self.head += 1
 
     def keep(self, rows: list[int]) -> None:
-        """Only these rows stay, in this order, as rows 0, 1, ..."""
+        """Keeps only these rows, in this order, as rows 0, 1, ..."""
         index, n = torch.tensor(rows, dtype=torch.long), len(rows)
         for whole in (*self.keys, *self.values):
             whole[:n, :, self.low : self.head] = whole[index, :, self.low : self.head]

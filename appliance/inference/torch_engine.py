@@ -1,4 +1,4 @@
-"""The embedded engine: torch, in this process, float32, on the processor.
+"""The embedded engine runs torch in this process, in float32, on the processor.
 
 One loop advances all rows by one token a step. A row feeds its forced tokens (a tool's output) in the same steps in
 which the others sample; a row that waits keeps its place and holds nobody up; a row that is done is refilled at the
@@ -13,20 +13,20 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from appliance.inference.decoder import Decoder
-from appliance.inference.engine import ModelError, Request, Turn
+from appliance.inference.decoder import Decoder, Prefilled, padded
+from appliance.inference.engine import GenerationRequest, ModelError, PushProof, Turn
 from appliance.inference.folder import open_model
 from appliance.inference.rows import RowTable
 from appliance.inference.sampling import draw
 from appliance.inference.slots import SlotCache
+from appliance.inference.weights import weights_digest
 
 SHRINK_BELOW = 0.75
 """The batch shrinks when fewer than this share of its rows hold a request."""
@@ -40,18 +40,12 @@ READ_AHEAD = 32
 PREFILL_TOKENS = 8192
 """Most tokens of one prefill, padding included: bounds its memory."""
 
-
-@dataclass(frozen=True)
-class _Prompt:
-    """A prompt that was read: keys and values [heads, tokens, size] by layer, logits [V] after its last token."""
-
-    logits: Tensor
-    keys: list[Tensor]
-    values: list[Tensor]
+SCORE_LOGITS = 1 << 24
+"""Most logits of one pass of `score`: 64 MiB."""
 
 
 class TorchEngine:
-    """See `Engine`. `rows` decode at once; a conversation has at most `slots` tokens."""
+    """Is an `Engine` in which `rows` decode at once; a conversation has at most `slots` tokens."""
 
     def __init__(self, rows: int, slots: int) -> None:
         if rows < 1 or slots < 2:
@@ -59,17 +53,17 @@ class TorchEngine:
         self._capacity = rows
         self._slots = slots
         self._decoder: Decoder | None = None
-        self._weights = ""
+        self._version = ""
         self._sampled = 0
         self._cache = SlotCache(rows, slots, spare=slots)
         self._table = RowTable(rows, slots)
         self._at: dict[int, int] = {}
-        self._queue: OrderedDict[int, Request] = OrderedDict()
-        self._prompts: OrderedDict[tuple[int, ...], _Prompt] = OrderedDict()
+        self._queue: OrderedDict[int, GenerationRequest] = OrderedDict()
+        self._prompts: OrderedDict[tuple[int, ...], Prefilled] = OrderedDict()
 
     @property
-    def weights(self) -> str:
-        return self._weights
+    def version(self) -> str:
+        return self._version
 
     @property
     def tokens_sampled(self) -> int:
@@ -87,23 +81,47 @@ class TorchEngine:
     def _startable(self) -> int:
         return min(len(self._queue), self._capacity - len(self._at))
 
-    def load(self, folder: Path, digest: str) -> None:
-        self.load_state(open_model(folder), digest)
+    def push(self, weights: Path | nn.Module, version: str) -> PushProof:
+        """Takes a copy for the Llama family, the model itself otherwise; see `Engine`.
 
-    def load_state(self, model: Any, digest: str) -> None:
-        """Takes the weights of a live transformers model: a copy for the Llama family, the model itself otherwise.
-
-        Raises ModelError when the model cannot be decoded here, RuntimeError while requests are unfinished.
-        """
+        Raises ModelError also for a model that cannot be decoded here."""
         if self.unfinished:
             raise RuntimeError(f"{self.unfinished} requests are unfinished: new weights would answer half of each")
+        model = open_model(weights) if isinstance(weights, Path) else weights
         self._decoder = make_decoder(model, self._slots)
-        self._weights = digest
+        self._version = version
         self._prompts.clear()
         self._cache.clear()
         self._table.clear()
+        return PushProof(version, weights_digest(model))
 
-    def submit(self, request: Request) -> None:
+    @torch.inference_mode()
+    def score(self, conversations: Sequence[Sequence[int]], temperature: float = 1.0) -> list[tuple[float, ...]]:
+        decoder = self._decoder
+        if decoder is None:
+            raise RuntimeError("no weights are loaded")
+        for ids in conversations:
+            if not 0 < len(ids) <= self._slots:
+                raise ValueError(f"a conversation of {len(ids)} tokens does not fit: 1 to {self._slots} do")
+            self._check(ids)
+        scores: list[tuple[float, ...]] = [()] * len(conversations)
+        todo = sorted(range(len(conversations)), key=lambda place: len(conversations[place]))
+        while todo:
+            longest = len(conversations[todo[-1]])
+            some = todo[-max(1, SCORE_LOGITS // (longest * decoder.vocabulary)) :]
+            del todo[-len(some) :]
+            given = padded([conversations[place] for place in some])
+            logprobs = (decoder.logits(given)[:, :-1] / temperature).log_softmax(-1)
+            found = logprobs.gather(2, given[:, 1:, None]).squeeze(2)
+            for place, row in zip(some, found.tolist(), strict=True):
+                scores[place] = tuple(row[: len(conversations[place]) - 1])
+        return scores
+
+    def close(self) -> None:
+        self._drop_everything()
+        self._decoder, self._version = None, ""
+
+    def submit(self, request: GenerationRequest) -> None:
         """Raises ValueError for a request that cannot be served, RuntimeError before the first load."""
         if self._decoder is None:
             raise RuntimeError("no weights are loaded")
@@ -169,19 +187,19 @@ class TorchEngine:
         if not logprobs[sampling].isfinite().all():
             self._drop_everything()
             raise ModelError(
-                f"the weights {self._weights} give no finite probabilities",
+                f"the weights {self._version} give no finite probabilities",
                 hint="training has diverged or the file is damaged: go back to an earlier checkpoint",
             )
         self._sampled += int(sampling.sum())
         turns = []
         for row in table.append(drawn, logprobs, sampling).tolist():
-            turn = table.take_turn(row)
+            turn = table.take_turn(row, self._version)
             turns.append(turn)
             if turn.ended == "length":
                 self._free(row)
         return turns
 
-    def _refill(self, decoder: Decoder) -> dict[int, _Prompt]:
+    def _refill(self, decoder: Decoder) -> dict[int, Prefilled]:
         """Seats queued requests on free rows; returns the prompt of each row that was seated."""
         count = self._startable
         if not count:
@@ -217,14 +235,9 @@ class TorchEngine:
             some = new[-max(1, PREFILL_TOKENS // longest) :]
             del new[-len(some) :]
             lengths = torch.tensor([len(prompt) for prompt in some])
-            ids = torch.tensor([[*prompt, *[0] * (longest - len(prompt))] for prompt in some])
-            read = decoder.prefill(ids, lengths)
+            read = decoder.prefill(padded(some), lengths)
             for j, prompt in enumerate(some):
-                self._prompts[prompt] = _Prompt(
-                    read.logits[j],
-                    [k[j, :, : len(prompt)] for k in read.keys],
-                    [v[j, :, : len(prompt)] for v in read.values],
-                )
+                self._prompts[prompt] = read.one(j, len(prompt))
 
     def _free(self, row: int) -> None:
         request = self._table.requests[row]
@@ -243,7 +256,7 @@ class TorchEngine:
         self._at = {request.id: row for row, request in enumerate(self._table.requests) if request is not None}
 
     def _drop_everything(self) -> None:
-        """Nothing that the broken weights left may reach the next ones."""
+        """Drops all rows and prompts: nothing that the weights left may reach the next ones."""
         self._table.clear()
         self._at = {}
         self._queue.clear()
@@ -252,7 +265,7 @@ class TorchEngine:
 
 
 def make_decoder(model: Any, tokens: int) -> Decoder:
-    """The fastest decoder that computes this model exactly. Raises ModelError when there is none."""
+    """Makes the fastest decoder that computes this model exactly. Raises ModelError when there is none."""
     from appliance.inference.fused import FusedDecoder, can_fuse
     from appliance.inference.generic import GenericDecoder, probe
 

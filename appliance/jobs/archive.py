@@ -15,7 +15,7 @@ import struct
 import zlib
 from collections.abc import Iterator, Mapping
 
-from appliance.jobs.format import (
+from appliance.jobs.layout import (
     LARGEST,
     LARGEST_FILES,
     LARGEST_MANIFEST,

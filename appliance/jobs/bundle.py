@@ -1,12 +1,12 @@
 """Writing a bundle: an answer and everything that somebody else needs to check it, in a folder or in one file.
 
 A folder is there whole or not at all: the files are written into a temporary folder beside it and synced, the manifest
-last, and then the folder is renamed. What a kill leaves behind is a hidden folder that `remove_unfinished` takes away.
+last, and then the folder is renamed. What a kill leaves behind is a hidden folder that the next start takes away.
 
-The manifest itself is not signed; the seal beside it is (`appliance.jobs.seal`). The manifest shows damage and careless
-changes, and its digest names the bundle: a digest that was noted elsewhere (the ledger, an approval, a mail) proves
-that this is the bundle that was meant. By itself it proves nothing about who made the bundle: whoever can write the
-folder can write a new manifest. What nobody can forge is the other half, that the answer fulfils the spec: that is
+The manifest itself is not signed; the seal beside it is (`appliance.jobs.attestation`). The manifest shows damage and
+careless changes, and its digest names the bundle: a digest that was noted elsewhere (the ledger, an approval, a mail)
+proves that this is the bundle that was meant. By itself it proves nothing about who made the bundle: whoever can write
+the folder can write a new manifest. What nobody can forge is the other half, that the answer fulfils the spec: that is
 proved again at each check, by running the verifier.
 """
 
@@ -21,33 +21,15 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from appliance.durable_file import sync_folder, write_new
+from appliance.jobs import layout
 from appliance.jobs.archive import encode
-from appliance.jobs.format import (
-    ANSWER,
-    FILES,
-    LARGEST_FILES,
-    MANIFEST,
-    MEANING,
-    MOST_FILES,
-    QUESTION,
-    SCHEMA,
-    SPEC,
-    STATEMENT,
-    TRANSCRIPT,
-    VERDICT,
-    VERSIONS,
-    BundleError,
-    Entry,
-    Statement,
-    canonical,
-    largest,
-    require_few_parts,
-    sha256,
-)
-from appliance.jobs.reading import Read, read_bundle
-from appliance.records import Claim, Meaning
-from verifiers.spec import Spec
-from verifiers.verdict import Verdict
+from appliance.jobs.layout import BundleError, canonical, sha256
+from appliance.jobs.reading import BundleRead, read_bundle
+from appliance.records.jobs import Validation
+from verifiers.contract.statement import StatementPart
+from verifiers.contract.verdict import Verdict
+from verifiers.registry.spec import Spec
 
 UNFINISHED = ".unfinished-"
 
@@ -62,44 +44,45 @@ def write_bundle(
     transcript: Sequence[Mapping[str, Any]],
     versions: Mapping[str, Any],
     files: Mapping[str, bytes] | None = None,
-    statement: Sequence[Claim] = (),
+    statement: Sequence[StatementPart] = (),
     solved_by: str,
-    meaning: Meaning | None,
+    meaning: Validation | None,
 ) -> str:
     """Writes the bundle and gives the SHA-256 of its manifest.
 
     A bundle that is already there is replaced: that is for a job that is done again because it was killed before its
     artifact was recorded. A kill between the two renames loses it, so nothing may refer to it yet. `transcript` holds
-    one `Entry` a node, `files` what came with the question, by name. Raises BundleError for a verdict that is no pass
-    and for content that a bundle cannot hold, OSError where the disk does not let it.
+    one `TranscriptEntry` a node, `files` what came with the question, by name. Raises BundleError for a verdict that
+    is no pass and for content that a bundle cannot hold, OSError where the disk does not let it.
     """
     if not verdict.passed:
         raise BundleError("the verdict is not a pass", hint="Only what was verified becomes a bundle.")
     try:
-        entries = [Entry.model_validate(dict(entry)).model_dump(mode="json") for entry in transcript]
-        said = Statement(solved_by=solved_by, claims=tuple(statement))
+        entries = [layout.TranscriptEntry.model_validate(dict(entry)).model_dump(mode="json") for entry in transcript]
+        said = layout.ArtifactStatement(solved_by=solved_by, claims=tuple(statement))
         contents = {
-            ANSWER: answer.encode(),
-            QUESTION: question.encode(),
-            SPEC: canonical(spec.model_dump(mode="json")),
-            VERDICT: canonical(verdict.model_dump(mode="json")),
-            TRANSCRIPT: canonical(entries),
-            VERSIONS: canonical(dict(versions)),
-            STATEMENT: canonical(said.model_dump(mode="json")),
-            **({MEANING: canonical(meaning.model_dump(mode="json"))} if meaning is not None else {}),
-            **{f"{FILES}/{name}": data for name, data in (files or {}).items()},
+            layout.ANSWER: answer.encode(),
+            layout.QUESTION: question.encode(),
+            layout.SPEC: canonical(spec.model_dump(mode="json")),
+            layout.VERDICT: canonical(verdict.model_dump(mode="json")),
+            layout.TRANSCRIPT: canonical(entries),
+            layout.VERSIONS: canonical(dict(versions)),
+            layout.STATEMENT: canonical(said.model_dump(mode="json")),
+            **({layout.MEANING: canonical(meaning.model_dump(mode="json"))} if meaning is not None else {}),
+            **{f"{layout.FILES}/{name}": data for name, data in (files or {}).items()},
         }
     except (ValidationError, ValueError, TypeError) as error:
         hint = "Texts must be encodable as UTF-8, and records must be plain JSON."
         raise BundleError(f"this cannot be put into a bundle: {error}", hint=hint) from error
     _require_room(contents)
     try:
-        require_few_parts(contents[TRANSCRIPT])
+        layout.require_few_parts(contents[layout.TRANSCRIPT])
     except ValueError as error:
-        raise BundleError(f"{TRANSCRIPT} {error}", hint="A transcript is what an agent wrote, not data.") from error
+        hint = "A transcript is what an agent wrote, not data."
+        raise BundleError(f"{layout.TRANSCRIPT} {error}", hint=hint) from error
     listed = [{"name": name, "sha256": sha256(data), "bytes": len(data)} for name, data in sorted(contents.items())]
-    manifest = canonical({"schema_version": SCHEMA, "files": listed})
-    write_folder(folder, {**contents, MANIFEST: manifest})
+    manifest = canonical({"schema_version": layout.SCHEMA, "files": listed})
+    write_folder(folder, {**contents, layout.MANIFEST: manifest})
     return sha256(manifest)
 
 
@@ -110,17 +93,17 @@ def write_folder(folder: Path, contents: Mapping[str, bytes]) -> None:
     try:
         fresh = unfinished / "new"
         fresh.mkdir(mode=0o755)
-        if any(name.startswith(f"{FILES}/") for name in contents):
-            (fresh / FILES).mkdir(mode=0o755)
-        for name in sorted(contents, key=lambda name: (name == MANIFEST, name)):
-            _write(fresh / name, contents[name])
-        if (fresh / FILES).exists():
-            _sync(fresh / FILES)
-        _sync(fresh)
+        if any(name.startswith(f"{layout.FILES}/") for name in contents):
+            (fresh / layout.FILES).mkdir(mode=0o755)
+        for name in sorted(contents, key=lambda name: (name == layout.MANIFEST, name)):
+            write_new(fresh / name, contents[name], 0o644)
+        if (fresh / layout.FILES).exists():
+            sync_folder(fresh / layout.FILES)
+        sync_folder(fresh)
         if folder.is_symlink() or folder.exists():
             folder.rename(unfinished / "old")
         fresh.rename(folder)
-        _sync(folder.parent)
+        sync_folder(folder.parent)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
 
@@ -129,9 +112,9 @@ def put_into(folder: Path, name: str, data: bytes) -> None:
     """One more file, or another one of that name, in a bundle's folder: there whole or not at all. Raises OSError."""
     unfinished = Path(tempfile.mkdtemp(prefix=UNFINISHED, dir=folder.parent))
     try:
-        _write(unfinished / "new", data)
+        write_new(unfinished / "new", data, 0o644)
         (unfinished / "new").replace(folder / name)
-        _sync(folder)
+        sync_folder(folder)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
 
@@ -167,45 +150,21 @@ def unpack(file: Path, out: Path) -> Path:
     return out
 
 
-def _require_whole(read: Read, path: Path) -> None:
+def _require_whole(read: BundleRead, path: Path) -> None:
     if not read.intact:
         raise BundleError(f"{path} is no whole bundle: {read.wrong[0]}", hint="`assay verify` says more about it.")
 
 
-def remove_unfinished(artifacts: Path) -> int:
-    """Takes away what killed writers left in a folder of bundles; gives how many. No writer may be at work there."""
-    left = list(artifacts.glob(UNFINISHED + "*")) if artifacts.is_dir() else []
-    for path in left:
-        shutil.rmtree(path)
-    return len(left)
-
-
 def _require_room(contents: Mapping[str, bytes]) -> None:
-    came = {name: data for name, data in contents.items() if name.startswith(f"{FILES}/")}
+    came = {name: data for name, data in contents.items() if name.startswith(f"{layout.FILES}/")}
     for name, data in contents.items():
-        most = largest(name)
+        most = layout.largest(name)
         if most is None:
             raise BundleError(f"{name!a} is no name for a file", hint="Letters, digits, `_`, `.` and `-`, at most 100.")
         if len(data) > most:
             raise BundleError(f"{name} would have {len(data)} bytes", hint=f"At most {most} are kept.")
-    if len(came) > MOST_FILES or sum(map(len, came.values())) > LARGEST_FILES:
+    if len(came) > layout.MOST_FILES or sum(map(len, came.values())) > layout.LARGEST_FILES:
         raise BundleError(
             f"{len(came)} files of {sum(map(len, came.values()))} bytes came with the question",
-            hint=f"At most {MOST_FILES} of {LARGEST_FILES} bytes together are kept.",
+            hint=f"At most {layout.MOST_FILES} of {layout.LARGEST_FILES} bytes together are kept.",
         )
-
-
-def _write(path: Path, data: bytes) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
-    with os.fdopen(descriptor, "wb") as out:
-        out.write(data)
-        out.flush()
-        os.fsync(out.fileno())
-
-
-def _sync(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -21,40 +21,33 @@ from typing import Annotated, Any, TypeVar
 from pydantic import FailFast, TypeAdapter, ValidationError
 
 from appliance import __version__
-from appliance.jobs.format import (
-    ANSWER,
-    FILES,
-    MEANING,
-    QUESTION,
-    SEAL,
-    SPEC,
-    STATEMENT,
-    TRANSCRIPT,
-    VERDICT,
-    VERSIONS,
-    BundleError,
-    Entry,
-    Statement,
-    require_few_parts,
-    sha256,
-    strict,
-)
-from appliance.jobs.reading import Read, first_line, read_bundle
+from appliance.jobs import layout
+from appliance.jobs.attestation import seal_of, sealed_with
+from appliance.jobs.layout import BundleError, sha256, strict
+from appliance.jobs.reading import BundleRead, first_line, read_bundle
 from appliance.jobs.report import BundleReport, Sealed
-from appliance.jobs.seal import seal_of, sealed_with
-from appliance.jobs.standing import Word, disagreements, statement_faults, unchecked, was_judged, word_of
+from appliance.jobs.reverify import (
+    SignedValidations,
+    disagreements,
+    signed_validations_of,
+    statement_faults,
+    unchecked,
+    was_judged,
+)
 from appliance.jobs.statement import mark, statement_of
-from appliance.records import JobFile
+from appliance.records.jobs import JobFile
 from policies.envelopes import PublicKey
-from verifiers import spec as specs
-from verifiers.checker import SECONDS, Checker
-from verifiers.errors import SpecError
-from verifiers.verdict import Verdict
+from verifiers.checker import Checker
+from verifiers.contract.errors import SpecError
+from verifiers.contract.verdict import Verdict
+from verifiers.registry import kind_of
+from verifiers.registry import spec as specs
 
 LEAST_SECONDS = 30.0
 """For deciding again: more than a verdict is given in the first place, because this machine may be slower."""
 
-ENTRIES: TypeAdapter[tuple[Entry, ...]] = TypeAdapter(Annotated[tuple[Entry, ...], FailFast()])
+Transcript = tuple[layout.TranscriptEntry, ...]
+ENTRIES: TypeAdapter[Transcript] = TypeAdapter(Annotated[Transcript, FailFast()])
 T = TypeVar("T")
 
 
@@ -70,7 +63,7 @@ def check_bundle(
 ) -> BundleReport:
     """Checks the bytes, then decides anew. `expect` is the manifest's digest as it was noted elsewhere, in hex;
     `checker` one that decides, if there is one already; `key` the one that must have sealed it; `people` those whose
-    signed words count; `later` such a word that was given after the bundle was made.
+    validations count; `later` such a validation that was given after the bundle was made.
 
     Raises BundleError where there is no bundle to read. Whatever is in it is reported, never raised.
     """
@@ -84,24 +77,28 @@ def check_bundle(
         ok=False, form=read.form, manifest=read.digest, files=read.files, seal=seal, reasons=tuple(reasons)
     )
     if not read.intact or reasons:
-        return report.model_copy(update={"not_checked": unchecked(report, Word())})
+        return report.model_copy(update={"not_checked": unchecked(report, SignedValidations())})
     with nullcontext(checker) if checker is not None else Checker() as decider:
         return _decided(report, read.contents, decider, seconds, people, later)
 
 
-def _seal(read: Read, key: PublicKey | None) -> tuple[Sealed | None, str]:
+def _seal(read: BundleRead, key: PublicKey | None) -> tuple[Sealed | None, str]:
     """Who sealed it, and what is wrong with that. A bundle without a seal is one only where no key is asked for."""
-    if SEAL not in read.contents and key is None:
+    if layout.SEAL not in read.contents and key is None:
         return None, ""
     if not read.intact:
         return None, ""  # That is said already, and a seal cannot be about these bytes.
     try:
         found = seal_of(read, key)
-        said = found.predicate
+        said = {name: str(value) for name, value in found.predicate.items()}
         sealed = Sealed(
             key=sealed_with(found).fingerprint,
             known=key is not None,
-            **{name: str(said.get(field, "")) for name, field in Sealed.fields_of_the_predicate().items()},
+            made_at=said.get("madeAt", ""),
+            solved_by=said.get("solvedBy", ""),
+            model=said.get("model", ""),
+            policy=said.get("policy", ""),
+            environment=said.get("environment", ""),
         )
     except BundleError as error:
         return None, str(error)
@@ -117,7 +114,7 @@ class _Contents:
 
     def record(self, name: str, validate: Callable[[Any], T]) -> T | None:
         try:
-            require_few_parts(self._contents[name])
+            layout.require_few_parts(self._contents[name])
             return validate(strict(self._contents[name]))
         except (ValidationError, ValueError) as error:
             self.reasons.append(f"{name}: {first_line(error)}")
@@ -141,37 +138,38 @@ def _decided(
 ) -> BundleReport:
     """The second half: the records are read, and the verifier is asked again."""
     of = _Contents(contents)
-    answer, question = of.text(ANSWER), of.text(QUESTION)
-    spec = of.record(SPEC, specs.SPEC.validate_python)
-    then = of.record(VERDICT, Verdict.model_validate)
-    entries = of.record(TRANSCRIPT, _transcript)
-    made_with = of.record(VERSIONS, _object)
-    said = of.record(STATEMENT, Statement.model_validate)
+    answer, question = of.text(layout.ANSWER), of.text(layout.QUESTION)
+    spec = of.record(layout.SPEC, specs.SPEC.validate_python)
+    then = of.record(layout.VERDICT, Verdict.model_validate)
+    entries = of.record(layout.TRANSCRIPT, _transcript)
+    made_with = of.record(layout.VERSIONS, _object)
+    said = of.record(layout.STATEMENT, layout.ArtifactStatement.model_validate)
     files = [
-        JobFile(name=name.removeprefix(f"{FILES}/"), sha256=sha256(data), bytes=len(data))
+        JobFile(name=name.removeprefix(f"{layout.FILES}/"), sha256=sha256(data), bytes=len(data))
         for name, data in sorted(contents.items())
-        if name.startswith(f"{FILES}/")
+        if name.startswith(f"{layout.FILES}/")
     ]
-    word = Word()
+    signed = SignedValidations()
     if spec is not None and question is not None:
         try:
-            word = word_of(contents.get(MEANING), later, (question, spec, files), people)
+            signed = signed_validations_of(contents.get(layout.MEANING), later, (question, spec, files), people)
         except ValueError as error:
-            of.reasons.append(f"{MEANING}: {first_line(error)}")
+            of.reasons.append(f"{layout.MEANING}: {first_line(error)}")
     now: Verdict | None = None
     claims = None
     if spec is not None and answer is not None:
         try:
-            now = checker.check(spec, answer, max(seconds, 2 * SECONDS.get(spec.kind, 0.0)))
-            claims = statement_of(spec, now, meaning=word.checked, files=files)
+            now = checker.check(spec, answer, max(seconds, 2 * kind_of(spec).seconds))
+            claims = statement_of(spec, now, meaning=signed.checked, files=files)
         except SpecError as error:
-            of.reasons.append(f"{SPEC}: {error}")
+            of.reasons.append(f"{layout.SPEC}: {error}")
     reasons = of.reasons
     if spec is not None and then is not None and now is not None:
         reasons += disagreements(spec, then, now)
         if said is not None and now.passed:
             same = made_with is not None and made_with.get("assay") == __version__
-            carried = statement_of(spec, now, meaning=word.inside, files=files)
+            same = same and then.verifier == now.verifier  # an earlier one may have worded its statement otherwise
+            carried = statement_of(spec, now, meaning=signed.inside, files=files)
             reasons += statement_faults(said.claims, carried, strictly=same, judged=was_judged(spec, then))
     known = report.model_copy(
         update={
@@ -192,10 +190,10 @@ def _decided(
             "reasons": tuple(reasons),
         }
     )
-    return known.model_copy(update={"not_checked": unchecked(known, word)})
+    return known.model_copy(update={"not_checked": unchecked(known, signed)})
 
 
-def _transcript(value: Any) -> tuple[Entry, ...]:
+def _transcript(value: Any) -> Transcript:
     entries = ENTRIES.validate_python(value)
     for index, entry in enumerate(entries):
         if entry.parent is not None and not 0 <= entry.parent < index:

@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterable
 from html import escape
 
-from appliance.client.printable import printable
 from appliance.jobs.report import BundleReport
-from appliance.jobs.telling import facts, lineage, result, standings
-from verifiers.verdict import Verdict
+from appliance.jobs.report_text import facts, lineage, parts, result
+from appliance.printable import printable
+from verifiers.contract.verdict import Verdict
 
 SHOWN = 200_000
 """Characters of one text. What is longer is read in the bundle itself."""
@@ -61,10 +61,8 @@ def page(report: BundleReport) -> str:
 
 
 def _statement(report: BundleReport) -> str:
-    rows = [
-        [one.now + (f" (it says: {one.then})" if one.differs else ""), one.part, one.by] for one in standings(report)
-    ]
-    return _table(["standing", "part", "by, or why not"], rows)
+    rows = [[one.now + (f" (it says: {one.then})" if one.differs else ""), one.part, one.by] for one in parts(report)]
+    return _table(["assurance", "part", "by, or why not"], rows)
 
 
 def _transcript(report: BundleReport) -> str:

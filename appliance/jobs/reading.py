@@ -11,7 +11,8 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -19,25 +20,10 @@ from typing import Literal
 
 from pydantic import ValidationError
 
+from appliance.jobs import layout
 from appliance.jobs.archive import FIRST, LARGEST_ARCHIVE, decode
-from appliance.jobs.format import (
-    FILES,
-    LARGEST,
-    LARGEST_FILES,
-    LARGEST_MANIFEST,
-    MANIFEST,
-    MEANING,
-    MOST_FILES,
-    SCHEMA,
-    SEAL,
-    BundleError,
-    Manifest,
-    canonical,
-    largest,
-    sha256,
-    strict,
-)
-from appliance.records import Record
+from appliance.jobs.layout import BundleError, canonical, sha256, strict
+from appliance.records.record import Record
 
 SHOWN_ADDED = 20
 """Files that do not belong there and are named; one is enough to fail."""
@@ -62,7 +48,7 @@ class CheckedFile(Record):
 
 
 @dataclass(frozen=True)
-class Read:
+class BundleRead:
     form: Literal["folder", "file"]
     contents: Mapping[str, bytes]
     """The intact files, and the seal, by name."""
@@ -87,7 +73,7 @@ class _Rejected(Exception):
     """One file cannot be taken as it is."""
 
 
-def read_bundle(path: Path) -> Read:
+def read_bundle(path: Path) -> BundleRead:
     """Reads a bundle's folder or file. Raises BundleError where there is nothing that could be one."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -110,7 +96,7 @@ def read_bundle(path: Path) -> Read:
     return read
 
 
-def _archive(path: Path, descriptor: int) -> Read:
+def _archive(path: Path, descriptor: int) -> BundleRead:
     with os.fdopen(os.dup(descriptor), "rb") as source:
         data = source.read(LARGEST_ARCHIVE + 1)
     if not data.startswith(FIRST):
@@ -121,41 +107,31 @@ def _archive(path: Path, descriptor: int) -> Read:
     return _held_against_manifest("file", contents, {}, [], (f"the archive: {fault}",) if fault else ())
 
 
-def _folder(folder: int) -> Read:
+def _folder(folder: int) -> BundleRead:
     contents: dict[str, bytes] = {}
     broken: dict[str, CheckedFile] = {}
     added: list[str] = []
-    names = sorted(os.listdir(folder))  # by descriptor, so that it is the same folder below
-    if FILES in names:
-        names.remove(FILES)
-        try:
-            below = os.open(FILES, _FLAGS | os.O_DIRECTORY, dir_fd=folder)
-        except OSError as error:
-            broken[FILES] = _unreadable(FILES, error)
-        else:
+    with ExitStack() as opened:
+        places = [("", folder)]
+        if layout.FILES in os.listdir(folder):  # by descriptor, so that it is the same folder below
             try:
-                inner = sorted(os.listdir(below))  # noqa: PTH208 - by descriptor, as above
-                fit = [name for name in inner if largest(f"{FILES}/{name}") is not None][:MOST_FILES]
-                added += [f"{FILES}/{name}" for name in inner if name not in fit] or ([] if inner else [FILES])
-                _take(below, fit, f"{FILES}/", contents, broken)
-            finally:
-                os.close(below)
-    added += [name for name in names if largest(name) is None]
-    _take(folder, [name for name in names if largest(name) is not None], "", contents, broken)
+                below = os.open(layout.FILES, _FLAGS | os.O_DIRECTORY, dir_fd=folder)
+                opened.callback(os.close, below)
+                places.insert(0, (f"{layout.FILES}/", below))
+            except OSError as error:
+                broken[layout.FILES] = _unreadable(layout.FILES, error)
+        for before, place in places:
+            names = sorted(os.listdir(place))  # noqa: PTH208 - by descriptor, as above
+            sizes = {name: most for name in names if (most := layout.largest(before + name)) is not None}
+            fit = dict(list(sizes.items())[: layout.MOST_FILES if before else None])
+            added += [before + name for name in names if name not in fit and before + name != layout.FILES]
+            added += [layout.FILES] if before and not names else []
+            for name, most in fit.items():
+                try:
+                    contents[before + name] = _read(place, name, most)
+                except (_Rejected, OSError) as error:
+                    broken[before + name] = _unreadable(before + name, error)
     return _held_against_manifest("folder", contents, broken, added, ())
-
-
-def _take(
-    folder: int, names: Iterable[str], before: str, contents: dict[str, bytes], broken: dict[str, CheckedFile]
-) -> None:
-    for name in names:
-        full = before + name
-        most = largest(full)
-        assert most is not None
-        try:
-            contents[full] = _read(folder, name, most)
-        except (_Rejected, OSError) as error:
-            broken[full] = _unreadable(full, error)
 
 
 def _held_against_manifest(
@@ -164,21 +140,21 @@ def _held_against_manifest(
     broken: Mapping[str, CheckedFile],
     added: list[str],
     faults: tuple[str, ...],
-) -> Read:
+) -> BundleRead:
     """Every file's state. What is intact is kept, and the seal, about which the manifest says nothing."""
     states: list[CheckedFile] = []
     listed: dict[str, tuple[str, int]] = {}
-    manifest = contents.get(MANIFEST)
+    manifest = contents.get(layout.MANIFEST)
     if manifest is None:
-        states.append(broken.get(MANIFEST) or CheckedFile(name=MANIFEST, state=FileState.MISSING))
+        states.append(broken.get(layout.MANIFEST) or CheckedFile(name=layout.MANIFEST, state=FileState.MISSING))
     else:
         try:
             listed = _manifest(manifest)
-            states.append(CheckedFile(name=MANIFEST, state=FileState.INTACT))
+            states.append(CheckedFile(name=layout.MANIFEST, state=FileState.INTACT))
         except ValueError as error:
-            states.append(CheckedFile(name=MANIFEST, state=FileState.CHANGED, detail=first_line(error)))
-    kept = {name: data for name, data in contents.items() if name == SEAL}
-    for name in sorted({*LARGEST, *listed, *contents, *broken} - {MANIFEST, SEAL}):
+            states.append(CheckedFile(name=layout.MANIFEST, state=FileState.CHANGED, detail=first_line(error)))
+    kept = {name: data for name, data in contents.items() if name == layout.SEAL}
+    for name in sorted({*layout.LARGEST, *listed, *contents, *broken} - {layout.MANIFEST, layout.SEAL}):
         if name in broken:
             states.append(broken[name])
         elif name not in contents:
@@ -186,31 +162,33 @@ def _held_against_manifest(
         elif listed.get(name) == (sha256(contents[name]), len(contents[name])):
             kept[name] = contents[name]
             states.append(CheckedFile(name=name, state=FileState.INTACT))
-        elif name in listed or name in LARGEST or not listed:
+        elif name in listed or name in layout.LARGEST or not listed:
             states.append(CheckedFile(name=name, state=FileState.CHANGED))
         else:
             states.append(CheckedFile(name=name, state=FileState.ADDED))
-    if SEAL in broken:
-        states.append(broken[SEAL])
+    if layout.SEAL in broken:
+        states.append(broken[layout.SEAL])
     states += [CheckedFile(name=ascii(name)[1:-1], state=FileState.ADDED) for name in added[:SHOWN_ADDED]]
     if manifest is not None:
-        kept[MANIFEST] = manifest
-    return Read(form, kept, tuple(states), sha256(manifest) if manifest is not None else None, faults)
+        kept[layout.MANIFEST] = manifest
+    return BundleRead(form, kept, tuple(states), sha256(manifest) if manifest is not None else None, faults)
 
 
 def _manifest(data: bytes) -> dict[str, tuple[str, int]]:
     """Name to (digest, bytes). Raises ValueError unless the manifest is written exactly as we write it."""
-    if len(data) > LARGEST_MANIFEST:
-        raise ValueError(f"larger than {LARGEST_MANIFEST} bytes")
+    if len(data) > layout.LARGEST_MANIFEST:
+        raise ValueError(f"larger than {layout.LARGEST_MANIFEST} bytes")
     value = strict(data)
     if isinstance(value, dict) and value.get("schema_version") == 1:
-        raise ValueError(f"a bundle of format 1, from before any release; only {SCHEMA} is read: do the job again")
-    manifest = Manifest.model_validate(value)
+        raise ValueError(
+            f"a bundle of format 1, from before any release; only {layout.SCHEMA} is read: do the job again"
+        )
+    manifest = layout.BundleManifest.model_validate(value)
     names = [file.name for file in manifest.files]
-    came = [file for file in manifest.files if file.name.startswith(f"{FILES}/") and largest(file.name) is not None]
-    if {*names} - {file.name for file in came} - {MEANING} != {*LARGEST} or names != sorted(set(names)):
+    came = [one for one in manifest.files if one.name.startswith(f"{layout.FILES}/") and layout.largest(one.name)]
+    if {*names} - {file.name for file in came} - {layout.MEANING} != {*layout.LARGEST} or names != sorted(set(names)):
         raise ValueError("does not list exactly the files of a bundle")
-    if len(came) > MOST_FILES or sum(file.bytes for file in came) > LARGEST_FILES:
+    if len(came) > layout.MOST_FILES or sum(file.bytes for file in came) > layout.LARGEST_FILES:
         raise ValueError("lists more files than a bundle may have")
     if canonical(manifest.model_dump(mode="json")) != data:
         raise ValueError("is not written in the canonical way")

@@ -6,11 +6,12 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from appliance.jobs.format import Entry
+from appliance.jobs.layout import TranscriptEntry
 from appliance.jobs.reading import CheckedFile
-from appliance.records import Claim, Record
-from verifiers.spec import Spec
-from verifiers.verdict import Outcome, Verdict
+from appliance.records.record import Record
+from verifiers.contract.statement import StatementPart
+from verifiers.contract.verdict import Outcome, Verdict
+from verifiers.registry.spec import Spec
 
 
 class Sealed(Record):
@@ -25,16 +26,6 @@ class Sealed(Record):
     model: str
     policy: str
     environment: str
-
-    @staticmethod
-    def fields_of_the_predicate() -> dict[str, str]:
-        return {
-            "made_at": "madeAt",
-            "solved_by": "solvedBy",
-            "model": "model",
-            "policy": "policy",
-            "environment": "environment",
-        }
 
 
 class NotChecked(Record):
@@ -60,15 +51,15 @@ class BundleReport(Record):
     solved_by: str = ""
     verdict_then: Verdict | None = None
     verdict_now: Verdict | None = None
-    statement_then: tuple[Claim, ...] = ()
+    statement_then: tuple[StatementPart, ...] = ()
     """What the bundle says of itself."""
-    statement_now: tuple[Claim, ...] = ()
+    statement_now: tuple[StatementPart, ...] = ()
     """What the verdict of this machine carries, and the words that were checked here."""
     mark: str = ""
     """Of `statement_now`."""
     made_with: dict[str, Any] = Field(default={})
     """The maker's word."""
-    transcript: tuple[Entry, ...] = Field(default=(), exclude=True)
+    transcript: tuple[TranscriptEntry, ...] = Field(default=(), exclude=True)
     """For the page; it is not in the JSON, which is about the check."""
     nodes: int = 0
     """Of the transcript."""

@@ -9,8 +9,8 @@ from importlib import metadata
 from typing import Any
 
 from appliance import __version__
-from appliance.jobs.format import canonical, sha256
-from appliance.records import Checkpoint
+from appliance.jobs.layout import canonical, sha256
+from appliance.records.checkpoints import Checkpoint
 
 TOOLS = ("sympy", "mpmath", "torch", "transformers", "tokenizers", "pydantic")
 

@@ -1,1 +1,1 @@
-"""From verified rollouts to a better checkpoint: GRPO-RoC, objectives, checkpoints, evaluation."""
+"""This package makes a better checkpoint of verified rollouts: GRPO-RoC, objectives, checkpoints, evaluation."""

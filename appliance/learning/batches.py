@@ -1,4 +1,4 @@
-"""From rollouts to padded tensors: what is trained on, exactly as it was sampled.
+"""Turns rollouts into padded tensors: what is trained on, exactly as it was sampled.
 
 Token ids and log-probabilities come from the message graph and are never made again from text. Tensors are padded on
 the right; with causal attention no real token sees padding, so there is no attention mask. Forced tokens after the last
@@ -14,13 +14,15 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
+from appliance.inference.decoder import padded
 from appliance.learning.errors import LearningError
-from appliance.records import Group, Judged, Rollout
+from appliance.records.rollouts import Rollout
+from appliance.records.training import Group, Judged
 
 
 @dataclass(frozen=True)
 class Sample:
-    """One conversation to train on; the three tuples are of equal length."""
+    """Is one conversation to train on; the three tuples are of equal length."""
 
     rollout: str
     ids: tuple[int, ...]
@@ -51,7 +53,7 @@ class Batch:
 
 
 def sample(rollout: Rollout, advantage: float) -> Sample:
-    """Raises LearningError when the message graph branches or a sampled token has no log-probability."""
+    """Makes a sample. Raises LearningError when messages branch or a sampled token has no log-probability."""
     ids: list[int] = []
     mask: list[bool] = []
     logprobs: list[float] = []
@@ -69,7 +71,7 @@ def sample(rollout: Rollout, advantage: float) -> Sample:
 
 
 def samples(judged: Sequence[Judged], groups: Sequence[Group]) -> list[Sample]:
-    """What the groups kept, in the order of rollout ids: equal records give equal batches however they are listed.
+    """Makes samples of what the groups kept, in the order of rollout ids: equal records give equal batches.
 
     Rollouts without a sampled token are left out. Raises LearningError when a kept rollout is not among `judged`.
     """
@@ -87,7 +89,7 @@ def samples(judged: Sequence[Judged], groups: Sequence[Group]) -> list[Sample]:
 
 
 def micro_batches(chosen: Sequence[Sample], size: int) -> list[list[Sample]]:
-    """Slices of at most `size` samples of similar length, so that little is padded."""
+    """Cuts into slices of at most `size` samples of similar length, so that little is padded."""
     by_length = sorted(chosen, key=lambda one: (len(one.ids), one.rollout))
     bounds = [*range(0, len(by_length), size), len(by_length)]
     return [by_length[start:end] for start, end in pairwise(bounds)]
@@ -95,11 +97,9 @@ def micro_batches(chosen: Sequence[Sample], size: int) -> list[list[Sample]]:
 
 def collate(chosen: Sequence[Sample]) -> Batch:
     """Pads on the right to the longest of `chosen`, of which there is at least one."""
-    width = max(len(one.ids) for one in chosen)
-    pads = [width - len(one.ids) for one in chosen]
     return Batch(
-        ids=torch.tensor([[*one.ids, *[0] * pad] for one, pad in zip(chosen, pads, strict=True)]),
-        mask=torch.tensor([[*one.mask, *[False] * pad] for one, pad in zip(chosen, pads, strict=True)]),
-        logprobs=torch.tensor([[*one.logprobs, *[0.0] * pad] for one, pad in zip(chosen, pads, strict=True)]),
+        ids=padded([one.ids for one in chosen]),
+        mask=padded([one.mask for one in chosen], False),
+        logprobs=padded([one.logprobs for one in chosen], 0.0),
         advantages=torch.tensor([one.advantage for one in chosen]),
     )

@@ -1,4 +1,4 @@
-"""Checkpoints on disk: which there are, which are whole, which may go, and how weights get into service.
+"""Manages checkpoints on disk: which there are, which are whole, which may go, and how weights get into service.
 
     <cycle>/checkpoints/step-000010/    the model's files, training.safetensors, state.json, manifest.json
     <data>/models/<digest>/             a published model: the model's files and their manifest
@@ -15,20 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from appliance.learning.errors import CheckpointError
-from appliance.learning.folders import MANIFEST, remove_folder, sweep, verify, write_by_digest, write_folder
-
-__all__ = [
-    "Broken",
-    "Newest",
-    "model_files",
-    "newest_valid",
-    "prune",
-    "publish",
-    "save",
-    "step_folder",
-    "sweep",
-    "verify",
-]
+from appliance.learning.folders import MANIFEST, remove_folder, verify, write_by_digest, write_folder
 
 TRAINING = "training.safetensors"
 """Optimizer moments and random state; not part of a model."""
@@ -45,6 +32,7 @@ _COMPANIONS = (
     "vocab.json",
     "merges.txt",
     "chat_template.jinja",
+    "rendering.json",
     "dialect.json",
 )
 """What a model folder may hold beside weights. Code and pickles are not taken along."""
@@ -55,22 +43,13 @@ _STEP = re.compile(r"step-(\d{6,})")
 
 
 @dataclass(frozen=True)
-class Broken:
-    """A checkpoint that was passed over."""
-
-    folder: Path
-    reason: str
-
-
-@dataclass(frozen=True)
 class Newest:
     folder: Path | None
     """None when there is no whole checkpoint."""
-    digest: str
     step: int
     """-1 when there is none."""
-    broken: tuple[Broken, ...]
-    """Newer ones that are not whole, newest first: say so to the person."""
+    broken: Mapping[Path, str]
+    """Newer ones that were passed over, newest first, and what is wrong with each: say so to the person."""
 
 
 def step_folder(parent: Path, step: int) -> Path:
@@ -87,14 +66,16 @@ def save(folder: Path, files: Mapping[str, bytes | Path], companions: Path | Non
 
 
 def newest_valid(parent: Path) -> Newest:
-    """The checkpoint to go on from: the highest step whose every byte is as it was written."""
-    broken: list[Broken] = []
+    """Finds the checkpoint to go on from: the highest step whose every byte is as it was written."""
+    broken: dict[Path, str] = {}
     for step, folder in reversed(_steps(parent)):
         try:
-            return Newest(folder, verify(folder), step, tuple(broken))
+            verify(folder)
         except CheckpointError as error:
-            broken.append(Broken(folder, str(error)))
-    return Newest(None, "", -1, tuple(broken))
+            broken[folder] = str(error)
+        else:
+            return Newest(folder, step, broken)
+    return Newest(None, -1, broken)
 
 
 def prune(parent: Path, keep: int, spare: Collection[Path] = ()) -> list[Path]:
@@ -116,7 +97,7 @@ def prune(parent: Path, keep: int, spare: Collection[Path] = ()) -> list[Path]:
 
 
 def model_files(source: Path) -> dict[str, Path]:
-    """The files of a model folder that are taken into service, by name.
+    """Lists the files of a model folder that are taken into service, by name.
 
     Links are followed (a downloaded model's files often are links into a cache). Raises CheckpointError when the folder
     lacks what a model needs.
@@ -148,7 +129,7 @@ def publish(source: Path, models: Path) -> str:
 
 
 def _steps(parent: Path) -> list[tuple[int, Path]]:
-    """(step, folder), ascending."""
+    """Lists (step, folder), ascending."""
     if not parent.is_dir():
         return []
     named = ((_STEP.fullmatch(entry.name), entry) for entry in parent.iterdir())

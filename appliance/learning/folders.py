@@ -1,4 +1,4 @@
-"""Folders that are there whole or not at all.
+"""Writes folders that are there whole or not at all.
 
 A folder is written under a temporary name beside its target, every file and the folder are synced to disk, a manifest
 with size and SHA-256 of every file is written last, and only then is it renamed. So a power cut, a kill or a full disk
@@ -43,7 +43,7 @@ def write_folder(target: Path, files: Mapping[str, bytes | Path]) -> str:
 
 
 def write_by_digest(parent: Path, files: Mapping[str, bytes | Path]) -> str:
-    """The same for a folder that is named by its own digest."""
+    """Writes a folder that is named by its own digest; else as `write_folder`."""
     return _write(parent, files, lambda digest: parent / digest)
 
 
@@ -62,7 +62,7 @@ def verify(folder: Path, *, expect: str | None = None) -> str:
 
 
 def read_verified(folder: Path) -> dict[str, bytes]:
-    """All files of a folder, each checked against the manifest as it is read. Raises CheckpointError as `verify`."""
+    """Reads all files of a folder and checks each against the manifest. Raises CheckpointError as `verify`."""
     recorded, _ = _listed(folder)
     return {name: _check(folder / name, recorded[name], keep=True) for name in sorted(recorded)}
 
@@ -161,7 +161,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _listed(folder: Path) -> tuple[dict[str, dict[str, Any]], str]:
-    """The manifest's lines and its digest, when the folder holds exactly the files that it lists."""
+    """Returns the manifest's lines and its digest, when the folder holds exactly the files that it lists."""
     recorded, digest = _read_manifest(folder)
     try:
         present = {entry.name for entry in os.scandir(folder)} - {MANIFEST}
@@ -175,7 +175,7 @@ def _listed(folder: Path) -> tuple[dict[str, dict[str, Any]], str]:
 
 
 def _written(manifest: dict[str, Any]) -> bytes:
-    """The one form of a manifest, so that no byte of it is free."""
+    """Writes the one form of a manifest, so that no byte of it is free."""
     return json.dumps(manifest, indent=1, sort_keys=True).encode() + b"\n"
 
 

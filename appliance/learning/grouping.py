@@ -1,4 +1,4 @@
-"""From judged rollouts to groups: what is masked, what is kept, and what each kept rollout is worth.
+"""Makes groups of judged rollouts: what is masked, what is kept, and what each kept rollout is worth.
 
 Pure and deterministic: the choice is a function of (seed, step, task) and of the rollouts, not of the order in which
 they arrived. A rollout that met an infrastructure failure is masked before anything is chosen: it is neither a success
@@ -13,14 +13,16 @@ import math
 from collections.abc import Sequence
 from random import Random
 
+from appliance.learning.objectives.registry import OBJECTIVES
 from appliance.learning.recipe import TrainingRecipe
-from appliance.learning.roc import SELECTORS, Outcome
-from appliance.records import Ended, Group, Judged
-from verifiers.verdict import Outcome as VerdictOutcome
+from appliance.learning.roc import SELECTORS, RolloutOutcome
+from appliance.records.rollouts import RolloutEnd
+from appliance.records.training import Group, Judged
+from verifiers.contract.verdict import Outcome as VerdictOutcome
 
 
 def make_groups(judged: Sequence[Judged], recipe: TrainingRecipe, seed: int) -> tuple[Group, ...]:
-    """One group for each task, in the order in which the tasks first occur."""
+    """Makes one group for each task, in the order in which the tasks first occur."""
     by_task: dict[str, list[Judged]] = {}
     for one in judged:
         by_task.setdefault(one.rollout.task, []).append(one)
@@ -28,7 +30,7 @@ def make_groups(judged: Sequence[Judged], recipe: TrainingRecipe, seed: int) -> 
 
 
 def make_group(judged: Sequence[Judged], recipe: TrainingRecipe, seed: int) -> Group:
-    """The group of one task at one step. Raises ValueError when the rollouts are of several tasks, steps or cycles."""
+    """Makes the group of one task at one step. Raises ValueError for rollouts of several tasks, steps or cycles."""
     origins = {(one.rollout.cycle, one.rollout.step, one.rollout.task) for one in judged}
     if len(origins) != 1:
         raise ValueError(f"a group is made of one task at one step, not of {len(origins)}")
@@ -44,21 +46,21 @@ def make_group(judged: Sequence[Judged], recipe: TrainingRecipe, seed: int) -> G
         rollouts=tuple(one.rollout.id for one in alive),
         rewards=rewards,
         kept=tuple(kept),
-        advantages=advantages([rewards[i] for i in kept]),
+        advantages=OBJECTIVES[recipe.objective].advantages([rewards[i] for i in kept]),
         selector=recipe.selector,
         reason=reason,
     )
 
 
 def is_masked(judged: Judged) -> bool:
-    """Whether the rollout is about us and not about the policy model."""
-    return judged.rollout.ended is Ended.INFRA_ERROR or judged.verdict.outcome is VerdictOutcome.INFRA_ERROR
+    """Says whether the rollout is about us and not about the policy model."""
+    return judged.rollout.ended is RolloutEnd.INFRA_ERROR or judged.verdict.outcome is VerdictOutcome.INFRA_ERROR
 
 
-def outcome(judged: Judged) -> Outcome:
-    """What a selector needs to know of a judged rollout."""
+def outcome(judged: Judged) -> RolloutOutcome:
+    """Extracts what a selector needs to know of a judged rollout."""
     rollout = judged.rollout
-    return Outcome(
+    return RolloutOutcome(
         correct=judged.verdict.passed,
         calls=len(rollout.calls),
         failed_calls=rollout.failed_calls,
@@ -67,22 +69,8 @@ def outcome(judged: Judged) -> Outcome:
     )
 
 
-def advantages(rewards: Sequence[float]) -> tuple[float, ...]:
-    """(r - mean) / std over the kept rollouts, with the population's std (GRPO, 2402.03300, section 4.1.2).
-
-    Nothing in, nothing out. Raises ValueError when all rewards are equal.
-    """
-    if not rewards:
-        return ()
-    mean = math.fsum(rewards) / len(rewards)
-    spread = math.sqrt(math.fsum((reward - mean) ** 2 for reward in rewards) / len(rewards))
-    if len(set(rewards)) == 1:
-        raise ValueError("equal rewards have no advantages; the selector should have dropped the group")
-    return tuple((reward - mean) / spread for reward in rewards)
-
-
 def _choose(alive: Sequence[Judged], sampled: int, recipe: TrainingRecipe, rng: Random) -> tuple[list[int], str]:
-    """Indices into `alive`, and the sentence that explains them."""
+    """Chooses indices into `alive`, and says in a sentence why."""
     lost = sampled - len(alive)
     note = f"; {lost} of {sampled} masked after infrastructure failures" if lost else ""
     if len(alive) < max(2, math.ceil(sampled / 2)):

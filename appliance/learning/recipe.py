@@ -1,4 +1,4 @@
-"""Every number that makes a checkpoint, in one place. Its digest is in the checkpoint that it made.
+"""The recipe has every number that makes a checkpoint, in one place. Its digest is in the checkpoint that it made.
 
 The defaults are the embedded policy model's (0.66 M parameters, 2 cores); a larger model replaces them in the
 configuration. Sources: GRPO-RoC 2508.20722, clip-higher and token-level loss DAPO 2503.14476.
@@ -6,17 +6,24 @@ configuration. Sources: GRPO-RoC 2508.20722, clip-higher and token-level loss DA
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, Field
+
+from appliance.agent.budget import AgentBudget
+from appliance.learning.objectives.registry import OBJECTIVES
+from appliance.records.record import Record
+from curriculum.names import CALCULATORS
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+def _known_objective(name: str) -> str:
+    if name not in OBJECTIVES:
+        raise ValueError(f"there is no objective {name!r}; there are {', '.join(sorted(OBJECTIVES))}")
+    return name
 
 
-class WarmStartRecipe(_Section):
-    """SFT on generated traces: teaches format and tool use. Which call is right is shown only with `right_choice`."""
+class WarmStartRecipe(Record):
+    """SFT on generated traces teaches format and tool use. Which call is right is shown only with `right_choice`."""
 
     steps: int = Field(500, ge=1)
     batch: int = Field(64, ge=1)
@@ -34,7 +41,7 @@ class WarmStartRecipe(_Section):
     checkpoint_every: int = Field(50, ge=1)
 
 
-class TrainingRecipe(_Section):
+class TrainingRecipe(Record):
     steps: int = Field(70, ge=0)
     tasks_per_step: int = Field(24, ge=1)
     rollouts_per_task: int = Field(16, ge=2)
@@ -46,11 +53,13 @@ class TrainingRecipe(_Section):
     selector: Literal["roc", "roc_sorted", "uniform"] = "roc"
     """`roc` samples by inverse penalty as in the paper, `roc_sorted` truncates as in its release, `uniform` is GRPO
     with the same compute."""
-    objective: Literal["grpo"] = "grpo"
+    objective: Annotated[str, AfterValidator(_known_objective)] = "grpo"
+    """What is minimised: a row of `appliance.learning.objectives.registry`."""
     learning_rate: float = Field(3e-4, gt=0)
     warmup_steps: int = Field(5, ge=0)
-    clip_low: float = Field(0.20, gt=0, lt=1)
-    clip_high: float = Field(0.28, gt=0)
+    clip_low: float = Field(default_factory=lambda data: OBJECTIVES[data["objective"]].clip[0], gt=0, lt=1)
+    """How far the ratio may fall below 1 before it is clipped; otherwise as the objective has it."""
+    clip_high: float = Field(default_factory=lambda data: OBJECTIVES[data["objective"]].clip[1], gt=0)
     minibatches: int = Field(1, ge=1)
     micro_batch: int = Field(128, ge=1)
     gradient_norm: float = Field(1.0, gt=0)
@@ -63,24 +72,16 @@ class TrainingRecipe(_Section):
     checkpoint_every: int = Field(10, ge=1)
 
 
-class AgentBudget(_Section):
-    max_tokens: int = Field(120, ge=16)
-    """Of one conversation: prompt, turns and results together."""
-    max_calls: int = Field(4, ge=0)
-    max_result_chars: int = Field(28, ge=8)
-    """Of a tool result shown to the policy model; the rest is cut."""
-    concurrent: int = Field(192, ge=1)
-    """Rollouts in the decoding batch at once; finished rows are refilled."""
-
-
-class EvaluationRecipe(_Section):
+class EvaluationRecipe(Record):
     sealed_items: int = Field(512, ge=1)
     unsolvable_items: int = Field(192, ge=1)
     """Questions that cannot be solved, for the candidate alone: with 190 of them, no pass bounds hacks by 2 %."""
     temperature: float = Field(1.0, gt=0)
 
 
-class Recipe(_Section):
+class Recipe(Record):
+    tasksets: tuple[str, ...] = CALCULATORS
+    """What a cycle asks, by names in `curriculum.registry`; the policy's [data] says which of them are trained on."""
     warm_start: WarmStartRecipe = WarmStartRecipe()
     training: TrainingRecipe = TrainingRecipe()
     agent: AgentBudget = AgentBudget()

@@ -1,4 +1,4 @@
-"""Which rollouts of a group are trained on: Resample-on-Correct (GRPO-RoC, 2508.20722, section 2.2.3) and its rivals.
+"""Chooses which rollouts of a group are trained on: Resample-on-Correct (2508.20722, section 2.2.3) and its rivals.
 
 A reward for the outcome praises a right answer however it was reached. RoC leaves the reward alone and chooses instead:
 of an oversampled group it keeps a uniform share of the failures, for variety, and fills up with successes, preferring
@@ -29,8 +29,8 @@ RELEASE_FLOOR = 2
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What a selector needs to know of one rollout."""
+class RolloutOutcome:
+    """Says what a selector needs to know of one rollout."""
 
     correct: bool
     calls: int
@@ -41,19 +41,19 @@ class Outcome:
 
     @property
     def penalty(self) -> float:
-        """p_total = p_err + p_format, in [0, 2]."""
+        """Is p_total = p_err + p_format, in [0, 2]."""
         errors = self.failed_calls / self.calls if self.calls else NO_CALL_PENALTY
         form = min(1.0, (self.answers - 1) / self.turns) if self.answers and self.turns else 1.0
         return errors + form
 
     @property
     def weight(self) -> float:
-        """How strongly a success is preferred; relative to the other successes of its group."""
+        """Says how strongly a success is preferred; relative to the other successes of its group."""
         return 1 / (self.penalty + CLEAN_OFFSET)
 
 
-def roc(outcomes: Sequence[Outcome], keep: int, rng: Random) -> list[int]:
-    """The paper's rule. Of n rollouts it keeps floor(failures * keep / n) failures, half of them when keep is n / 2.
+def roc(outcomes: Sequence[RolloutOutcome], keep: int, rng: Random) -> list[int]:
+    """Applies the paper's rule: of n rollouts it keeps floor(failures * keep / n) failures, half when keep is n / 2.
 
     Raises ValueError when `keep` is below 2 or above the size of the group.
     """
@@ -65,8 +65,8 @@ def roc(outcomes: Sequence[Outcome], keep: int, rng: Random) -> list[int]:
     return sorted([*rng.sample(wrong, failures), *draw(right, weights, keep - failures, rng)])
 
 
-def roc_sorted(outcomes: Sequence[Outcome], keep: int, rng: Random) -> list[int]:
-    """The rule of the released code: the successes with the least penalty, the first failures, at least two of each.
+def roc_sorted(outcomes: Sequence[RolloutOutcome], keep: int, rng: Random) -> list[int]:
+    """Applies the released code's rule: the successes with the least penalty, the first failures, at least two of each.
 
     Deterministic; `rng` is not used. Ties go to the earlier rollout. Raises ValueError as `roc` does.
     """
@@ -81,8 +81,8 @@ def roc_sorted(outcomes: Sequence[Outcome], keep: int, rng: Random) -> list[int]
     return sorted([*wrong[:failures], *cleanest[: keep - failures]])
 
 
-def uniform(outcomes: Sequence[Outcome], keep: int, rng: Random) -> list[int]:
-    """Plain GRPO with the same compute: as many are sampled and as many trained on, but chosen blindly.
+def uniform(outcomes: Sequence[RolloutOutcome], keep: int, rng: Random) -> list[int]:
+    """Does as plain GRPO with the same compute: as many are sampled and as many trained on, but chosen blindly.
 
     Raises ValueError as `roc` does.
     """
@@ -91,14 +91,14 @@ def uniform(outcomes: Sequence[Outcome], keep: int, rng: Random) -> list[int]:
     return kept if len({outcomes[i].correct for i in kept}) == 2 else []
 
 
-Selector = Callable[[Sequence[Outcome], int, Random], list[int]]
+Selector = Callable[[Sequence[RolloutOutcome], int, Random], list[int]]
 
 SELECTORS: Mapping[str, Selector] = {"roc": roc, "roc_sorted": roc_sorted, "uniform": uniform}
 """By their name in the recipe."""
 
 
 def draw(items: Sequence[int], weights: Sequence[float], count: int, rng: Random) -> list[int]:
-    """`count` distinct items, each next one in proportion to its weight among those left.
+    """Draws `count` distinct items, each next one in proportion to its weight among those left.
 
     A race: every item arrives after an exponential time with its weight as rate, and the first ones win
     (Efraimidis & Spirakis 2006, in logarithms).
@@ -107,7 +107,7 @@ def draw(items: Sequence[int], weights: Sequence[float], count: int, rng: Random
     return sorted(arrival, key=arrival.__getitem__)[:count]
 
 
-def _kinds(outcomes: Sequence[Outcome], keep: int) -> tuple[list[int], list[int]]:
+def _kinds(outcomes: Sequence[RolloutOutcome], keep: int) -> tuple[list[int], list[int]]:
     if not 2 <= keep <= len(outcomes):
         raise ValueError(f"cannot keep {keep} of {len(outcomes)} rollouts: at least 2, at most all")
     right = [i for i, outcome in enumerate(outcomes) if outcome.correct]

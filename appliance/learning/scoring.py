@@ -1,4 +1,4 @@
-"""Log-probabilities of given tokens under a causal language model: the one place where the model runs for training.
+"""Scores given tokens under a causal language model: the one place where the model runs for training.
 
 Sequences are padded on the right and attention is causal, so no real token ever sees padding and no attention mask is
 needed. Logits are taken to float32 before the softmax (the mismatch with the sampler grows otherwise).

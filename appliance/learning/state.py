@@ -1,4 +1,4 @@
-"""What a learner needs to go on after a restart: weights, optimizer, random state, and what it was doing.
+"""Keeps what a learner needs to go on after a restart: weights, optimizer, random state, and what it was doing.
 
 Weights and optimizer moments are kept by parameter name as safetensors; step, seed, recipe digest and whatever the
 caller adds are JSON. A tied weight is stored once. Learners draw their own randomness from (seed, step), so a replayed
@@ -7,31 +7,32 @@ step is the same step; the generators of Python and torch are kept for whatever 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import random
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import safetensors
 import safetensors.torch
 import torch
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import Field, ValidationError
 from torch import Tensor, nn
 
 from appliance.learning.checkpoints import STATE, TRAINING, WEIGHTS, save
 from appliance.learning.errors import CheckpointError
 from appliance.learning.folders import read_verified
+from appliance.records.record import Record
+from curriculum.seeds import derive
+from runtime.model import FrozenModel
 
 _RANDOM = "random.torch"
 _START_AGAIN = "go on with the seed and the recipe that it was made with, or start anew"
 
 
-class Progress(BaseModel):
-    """Where a learner stands. It must be the same learner that goes on: kind, seed and recipe are compared."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class LearnerProgress(FrozenModel):
+    """Says how far a learner is. It must be the same learner that goes on: kind, seed and recipe are compared."""
 
     kind: Literal["warm_start", "training"]
     step: int
@@ -39,59 +40,83 @@ class Progress(BaseModel):
     seed: int
     recipe: str
     """Digest of the recipe."""
-    notes: dict[str, Any] = {}
-    """The caller's own, JSON only: the watch, for example."""
+    notes: dict[str, Any] = Field(default_factory=dict)
+    """The caller's own, JSON only: the state of early stopping, for example."""
 
 
-def recipe_digest(recipe: BaseModel) -> str:
-    return hashlib.sha256(recipe.model_dump_json().encode()).hexdigest()
+class Learner:
+    """Trains a model in place, and is saved and restored. Not thread-safe."""
 
+    kind: ClassVar[Literal["warm_start", "training"]]
 
-def save_state(
-    folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, progress: Progress, companions: Path | None
-) -> str:
-    """Writes the checkpoint and returns its digest. Raises CheckpointError as `checkpoints.save` does."""
-    training = {_RANDOM: torch.get_rng_state()}
-    for name, parameter in model.named_parameters():
-        for slot, value in optimizer.state.get(parameter, {}).items():
-            training[f"{slot}/{name}"] = torch.as_tensor(value)
-    state = {"progress": progress.model_dump(mode="json"), "random": _python_random()}
-    files: dict[str, bytes | Path] = {
-        WEIGHTS: safetensors.torch.save(dict(_weights(model)), metadata={"format": "pt"}),
-        TRAINING: safetensors.torch.save({name: _plain(tensor) for name, tensor in training.items()}),
-        STATE: (json.dumps(state, sort_keys=True) + "\n").encode(),
-    }
-    return save(folder, files, companions)
+    def __init__(
+        self, model: nn.Module, recipe: Record, seed: int, optimizer: torch.optim.Optimizer, companions: Path | None
+    ) -> None:
+        """`companions` is the model folder whose tokenizer and configuration go into each checkpoint."""
+        self.model = model
+        self.step = 0
+        """Steps done; the next one to take."""
+        self._seed = seed
+        self._digest = recipe.digest()
+        self._optimizer = optimizer
+        self._companions = companions
+        self._device = next(model.parameters()).device
 
+    def save(self, folder: Path, notes: Mapping[str, Any] | None = None) -> str:
+        """Writes a checkpoint (`notes` are the caller's, JSON) and returns its digest. Raises CheckpointError as
+        `checkpoints.save` does."""
+        training = {_RANDOM: torch.get_rng_state()}
+        for name, parameter in self.model.named_parameters():
+            for slot, value in self._optimizer.state.get(parameter, {}).items():
+                training[f"{slot}/{name}"] = torch.as_tensor(value)
+        state = {"progress": self._progress(notes or {}).model_dump(mode="json"), "random": _python_random()}
+        files: dict[str, bytes | Path] = {
+            WEIGHTS: safetensors.torch.save(dict(_weights(self.model)), metadata={"format": "pt"}),
+            TRAINING: safetensors.torch.save({name: _plain(tensor) for name, tensor in training.items()}),
+            STATE: (json.dumps(state, sort_keys=True) + "\n").encode(),
+        }
+        return save(folder, files, self._companions)
 
-def load_state(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, expected: Progress) -> Progress:
-    """Puts weights, optimizer and random state back; returns where it stood.
+    def restore(self, folder: Path) -> dict[str, Any]:
+        """Goes back to a checkpoint and returns the caller's notes.
 
-    `expected` says which learner asks: its kind, seed and recipe must be those of the checkpoint. Raises
-    CheckpointError when the folder is broken, or of another learner or model; the model is then unchanged.
-    """
-    files = read_verified(folder)
-    try:
-        state = json.loads(files[STATE])
-        progress = Progress.model_validate(state["progress"])
-        python = state["random"]
-        weights, training = (safetensors.torch.load(files[name]) for name in (WEIGHTS, TRAINING))
-        generator = training.pop(_RANDOM)
-    except (KeyError, TypeError, ValueError, ValidationError, safetensors.SafetensorError) as error:
-        raise CheckpointError(f"{folder} is not a learner's checkpoint: {error}", hint=_START_AGAIN) from error
-    for what in ("kind", "seed", "recipe"):
-        if getattr(progress, what) != getattr(expected, what):
-            found = getattr(progress, what)
-            raise CheckpointError(f"{folder} has {what} {found}, not {getattr(expected, what)}", hint=_START_AGAIN)
-    _load_weights(folder, model, weights)
-    _load_optimizer(model, optimizer, training)
-    torch.set_rng_state(generator)
-    random.setstate((python["version"], tuple(python["words"]), python["gauss"]))
-    return progress
+        Raises CheckpointError when the folder is broken, or of another learner or model; nothing is changed then.
+        """
+        files = read_verified(folder)
+        try:
+            state = json.loads(files[STATE])
+            progress = LearnerProgress.model_validate(state["progress"])
+            python = state["random"]
+            weights, training = (safetensors.torch.load(files[name]) for name in (WEIGHTS, TRAINING))
+            generator = training.pop(_RANDOM)
+        except (KeyError, TypeError, ValueError, ValidationError, safetensors.SafetensorError) as error:
+            raise CheckpointError(f"{folder} is not a learner's checkpoint: {error}", hint=_START_AGAIN) from error
+        own = self._progress({})
+        for what in ("kind", "seed", "recipe"):
+            found, expected = getattr(progress, what), getattr(own, what)
+            if found != expected:
+                raise CheckpointError(f"{folder} has {what} {found}, not {expected}", hint=_START_AGAIN)
+        _load_weights(folder, self.model, weights)
+        _load_optimizer(self.model, self._optimizer, training)
+        torch.set_rng_state(generator)
+        random.setstate((python["version"], tuple(python["words"]), python["gauss"]))
+        self.step = progress.step
+        return progress.notes
+
+    def _progress(self, notes: Mapping[str, Any]) -> LearnerProgress:
+        return LearnerProgress(kind=self.kind, step=self.step, seed=self._seed, recipe=self._digest, notes=dict(notes))
+
+    @contextmanager
+    def _seeded(self, what: str) -> Iterator[None]:
+        """Seeds torch's generators (dropout draws from them) for this step, and puts them back afterwards: a step
+        draws the same numbers in every replay."""
+        with torch.random.fork_rng(devices=[self._device] if self._device.type == "cuda" else []):
+            torch.manual_seed(derive(what, self._seed, self.step))
+            yield
 
 
 def _weights(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
-    """Each tensor once, under the first of its names: tied weights are one object."""
+    """Gives each tensor once, under the first of its names: tied weights are one object."""
     seen: set[int] = set()
     for name, tensor in model.state_dict(keep_vars=True).items():
         if id(tensor) not in seen:

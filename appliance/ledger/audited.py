@@ -1,8 +1,9 @@
-"""The core's ledger: what decides about a model is in the audit log before it is in the ledger.
+"""In the core's ledger, what decides about a model is in the audit log before it is in the ledger.
 
-What always holds: a decision, a person's word and every move of an alias get here only after their entry was logged,
-whoever asks, a worker too; where the entry cannot be written, nothing is. Writing again what is there changes nothing
-and logs nothing. A job ends together with its entry, so that each has exactly one, also when the daemon is killed.
+What always holds: a decision, a person's statement and every move of an alias get here only after their entry was
+logged, whoever asks, a worker too; where the entry cannot be written, nothing is. Writing again what is there changes
+nothing and logs nothing. A job ends together with its entry, so that each has exactly one, also when the daemon is
+killed.
 """
 
 from __future__ import annotations
@@ -15,20 +16,20 @@ from pathlib import Path
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from appliance.audit.log import AuditLog
-from appliance.ledger.ledger import LedgerError
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.ledger.sqlite_jobs import moved_on
-from appliance.records import Approval, Job, Meaning
-from policies.decision import Decision
+from appliance.records.evaluations import Approval
+from appliance.records.jobs import Job, Validation
+from policies.contract.decision import Decision
 
 
 class AuditedLedger(SqliteLedger):
-    """`audit` is the log, which is closed with the ledger. Raises what both raise."""
+    """Writes to the log `audit` first, and closes it with the ledger. Raises what both raise."""
 
     def __init__(self, path: Path, log: Path, key: Ed25519PrivateKey, now: Callable[[], str]) -> None:
         super().__init__(path)
         self._jobs = threading.Lock()
-        self.on_job_end: Callable[[Job], object] = _nobody_asked
+        self.on_job_end: Callable[[Job], object] = lambda job: None
         try:
             self.audit = AuditLog(log, key, self, now)
         except BaseException:
@@ -56,7 +57,7 @@ class AuditedLedger(SqliteLedger):
         return kept
 
     def _put_job(self, job: Job) -> tuple[Job, bool]:
-        """The job as it is now, and whether it ended with this."""
+        """Returns the job as it is now, and whether it ended with this."""
         with self._jobs:
             stored = self.job(job.id)
             if stored is None or stored.state.ended:
@@ -78,27 +79,13 @@ class AuditedLedger(SqliteLedger):
             )
             return kept, True
 
-    def put_meaning(self, job: str, meaning: Meaning | None) -> Job:
+    def put_validation(self, job: str, validation: Validation | None) -> Job:
         with self._jobs:
-            return super().put_meaning(job, meaning)
+            return super().put_validation(job, validation)
 
     def set_aliases(self, aliases: dict[str, str | None], reason: str, at: str) -> None:
-        for digest in filter(None, aliases.values()):
-            self.require_checkpoint(digest)
+        self.require_checkpoints(aliases)
         self.audit.append(
             "aliases", before={name: self.alias(name) for name in aliases}, after={**aliases}, reason=reason
         )
         super().set_aliases(aliases, reason, at)
-
-    def require_checkpoint(self, digest: str) -> None:
-        """Raises LedgerError for a digest that no checkpoint of this ledger has."""
-        found = self.checkpoint(digest)
-        if found is None or found.manifest != digest:
-            raise LedgerError(
-                f"nothing can stand for {digest[:12]}: the ledger holds no such checkpoint",
-                hint="see `assay model ls` for those that there are",
-            )
-
-
-def _nobody_asked(job: Job) -> None:
-    """Where nobody wants to hear that a job ended."""

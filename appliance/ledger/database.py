@@ -1,4 +1,4 @@
-"""The SQLite file: one connection that writes, a few that read, every failure explained.
+"""Opens the SQLite file: one connection writes, a few read, and every failure is explained.
 
 What always holds: a `writing` block is one transaction, on disk when the block has ended (WAL, synchronous=FULL) and
 not there at all when it raised. Only one thread writes at a time. Readers see what was committed before they began, and
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ BUSY_MILLISECONDS = 5_000
 
 
 class Database:
-    """An open ledger file, made when there is none. Raises LedgerError for a file that is something else."""
+    """Is an open ledger file, made when there is none. Raises LedgerError for a file that is something else."""
 
     def __init__(self, path: Path, scripts: Path = SCRIPTS) -> None:
         self.path = path
@@ -36,8 +36,20 @@ class Database:
         with explained(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-        self._writer = _engine(path, writes=True)
-        self._readers = _engine(path, writes=False)
+        self._writer = _engine(
+            path,
+            ("synchronous=FULL", "foreign_keys=ON", f"journal_size_limit={64 << 20}"),
+            "BEGIN IMMEDIATE",
+            poolclass=StaticPool,
+        )
+        self._readers = _engine(
+            path,
+            ("query_only=ON", "wal_autocheckpoint=0"),
+            "BEGIN",
+            poolclass=QueuePool,
+            pool_size=READERS,
+            max_overflow=0,
+        )
         try:
             with explained(path), self._writer.connect() as connection:
                 bring_up_to_date(connection, path, scripts)
@@ -60,7 +72,7 @@ class Database:
                 yield connection
 
     def close(self) -> None:
-        """The writer goes last: the connection that closes last empties the WAL."""
+        """Closes the writer last: the connection that closes last empties the WAL."""
         with self._lock:
             self._closed = True
             self._readers.dispose()
@@ -71,42 +83,22 @@ class Database:
             raise LedgerError(f"the ledger {self.path} is closed", hint="the daemon is stopping: start it again")
 
 
-def _engine(path: Path, *, writes: bool) -> Engine:
+def _engine(path: Path, pragmas: Sequence[str], begin: str, **pool: Any) -> Engine:
     url = URL.create("sqlite", database=str(path))
-    threads = {"check_same_thread": False}
-    if writes:
-        engine = create_engine(url, connect_args=threads, poolclass=StaticPool)
-    else:
-        engine = create_engine(url, connect_args=threads, poolclass=QueuePool, pool_size=READERS, max_overflow=0)
-    event.listen(engine, "connect", _set_up_writer if writes else _set_up_reader)
+    engine = create_engine(url, connect_args={"check_same_thread": False}, **pool)
+
+    @event.listens_for(engine, "connect")
+    def set_up(connection: Any, _record: object) -> None:
+        connection.isolation_level = None
+        for pragma in (f"busy_timeout={BUSY_MILLISECONDS}", *pragmas):
+            connection.execute(f"PRAGMA {pragma}")
+
     # sqlite3 begins transactions late and never around DDL; said explicitly, a migration is one transaction too.
-    event.listen(engine, "begin", _begin_writing if writes else _begin_reading)
+    @event.listens_for(engine, "begin")
+    def begin_now(connection: Connection) -> None:
+        connection.exec_driver_sql(begin)
+
     return engine
-
-
-def _set_up_writer(connection: Any, _record: object) -> None:
-    connection.isolation_level = None
-    for pragma in (
-        f"busy_timeout={BUSY_MILLISECONDS}",
-        "synchronous=FULL",
-        "foreign_keys=ON",
-        f"journal_size_limit={64 << 20}",
-    ):
-        connection.execute(f"PRAGMA {pragma}")
-
-
-def _set_up_reader(connection: Any, _record: object) -> None:
-    connection.isolation_level = None
-    for pragma in (f"busy_timeout={BUSY_MILLISECONDS}", "query_only=ON", "wal_autocheckpoint=0"):
-        connection.execute(f"PRAGMA {pragma}")
-
-
-def _begin_writing(connection: Connection) -> None:
-    connection.exec_driver_sql("BEGIN IMMEDIATE")
-
-
-def _begin_reading(connection: Connection) -> None:
-    connection.exec_driver_sql("BEGIN")
 
 
 def _use_wal(connection: Connection, path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What SQLite's failures mean for a person: each becomes a LedgerError that says what to do."""
+"""Tells a person what SQLite's failures mean: each becomes a LedgerError that says what to do."""
 
 from __future__ import annotations
 

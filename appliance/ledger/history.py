@@ -1,17 +1,17 @@
-"""The evaluations that a decision has to know of beside its own: those of its candidate, and of the quarter."""
+"""Collects the evaluations that a decision has to know beside its own: its candidate's, and the quarter's."""
 
 from __future__ import annotations
 
 from appliance.ledger.ledger import Ledger
-from appliance.records import Evaluation
-from policies.sequential import quarter_of
+from appliance.records.evaluations import Evaluation
+from policies.statistics.sequential import quarter_of
 
 FIRST = 128
 """How many are read at first; twice as many until the quarter's beginning is among them."""
 
 
 def history_of(evaluation: Evaluation, ledger: Ledger) -> list[Evaluation]:
-    """Every evaluation of the quarter in which the candidate was first evaluated and since, and all of the candidate's.
+    """Returns every evaluation of the quarter of the candidate's first and since, and all of the candidate's.
 
     In no particular order; each once.
     """

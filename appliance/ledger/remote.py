@@ -1,43 +1,39 @@
-"""The ledger through a connected socket: a worker has the protocol, and only the core has the file.
+"""Serves the ledger through a connection: a worker has the protocol, and only the core has the file.
 
 What always holds: the calls that exist are the methods of the `Ledger` protocol and no others, and those that put a
 model into service, or a job into the queue, are refused; arguments and results are checked against its type hints on
-both sides; a call returns when the record is on disk. A frame is four bytes of length (big-endian) and that much JSON.
-A frame that was not sent to its end is dropped, so a worker may be killed at any moment. A call that was interrupted
-makes its line unusable: the next reply could be another call's.
+both sides; a call returns when the record is on disk. A frame is JSON and nothing else: no object is unpickled. A frame
+that was not sent to its end is dropped, so a worker may be killed at any moment. A call that was interrupted makes its
+line unusable: the next reply could be another call's.
 """
 
 from __future__ import annotations
 
 import inspect
-import socket
-import struct
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
+from multiprocessing.connection import Connection
 from typing import Annotated, Any, Literal, Union, cast, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError, create_model
 from pydantic_core import PydanticSerializationError
 
 from appliance.ledger.ledger import Ledger, LedgerError
+from runtime.model import FrozenModel
 
 MAX_FRAME = 256 << 20
-_LENGTH = struct.Struct(">I")
 _GONE = "the daemon has ended; start it again with `assay serve`: what was recorded is intact"
 
 
-class _Shape(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class _Refusal(_Shape):
+class _Refusal(FrozenModel):
     message: str
     hint: str
 
 
 class _Call:
-    """One method of the protocol: its signature, and the shapes of a request and of a reply."""
+    """Describes one method of the protocol: its signature, and the shapes of a request and of a reply."""
 
     def __init__(self, name: str, method: Callable[..., Any]) -> None:
         hints = get_type_hints(method)
@@ -49,8 +45,8 @@ class _Call:
             default = self.signature.parameters[parameter].default
             request[parameter] = (hints[parameter], ... if default is inspect.Parameter.empty else default)
         reply: dict[str, Any] = {"value": (hints["return"] | None, None), "refused": (_Refusal | None, None)}
-        self.request: type[BaseModel] = create_model(f"{name}_request", __base__=_Shape, **request)
-        self.reply: type[BaseModel] = create_model(f"{name}_reply", __base__=_Shape, **reply)
+        self.request: type[BaseModel] = create_model(f"{name}_request", __base__=FrozenModel, **request)
+        self.reply: type[BaseModel] = create_model(f"{name}_reply", __base__=FrozenModel, **reply)
 
 
 @cache
@@ -66,10 +62,10 @@ def _requests() -> TypeAdapter[Any]:
 
 
 class _Line:
-    """The worker's end. One call at a time; its threads may share it."""
+    """Is the worker's end. It makes one call at a time; its threads may share it."""
 
-    def __init__(self, sock: socket.socket) -> None:
-        self._socket = sock
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
         self._lock = threading.Lock()
         self._usable = True
 
@@ -94,12 +90,12 @@ class _Line:
                 raise LedgerError("an earlier call to the ledger was interrupted", hint="start the worker again")
             self._usable = False
             try:
-                _send(self._socket, frame)
-                answer = _receive(self._socket)
+                self._connection.send_bytes(frame)
+                answer = self._connection.recv_bytes(MAX_FRAME)
+            except EOFError as error:
+                raise LedgerError("the ledger's process has closed the line", hint=_GONE) from error
             except OSError as error:
-                raise LedgerError(f"the line to the ledger broke: {error.strerror}", hint=_GONE) from error
-            if answer is None:
-                raise LedgerError("the ledger's process has closed the line", hint=_GONE)
+                raise LedgerError(f"the line to the ledger broke: {error.strerror or error}", hint=_GONE) from error
             self._usable = True
             return answer
 
@@ -114,24 +110,27 @@ def _method(call: _Call) -> Callable[..., Any]:
 
 
 RemoteLedger = cast(
-    Callable[[socket.socket], Ledger],
+    Callable[[Connection], Ledger],
     type("RemoteLedger", (_Line,), {name: _method(call) for name, call in _calls().items()}),
 )
-"""A Ledger over a connected socket. Every method may raise LedgerError: the core's own, or that the core has gone."""
+"""A Ledger over a connection. Every method may raise LedgerError: the core's own, or that the core has gone."""
 
 
-def serve_ledger(sock: socket.socket, ledger: Ledger) -> None:
-    """Answers calls until the other side closes or dies; blocks. Shuts the socket down; closing it is its owner's.
+def serve_ledger(connection: Connection, ledger: Ledger) -> None:
+    """Answers calls until the other side closes or dies; blocks, and closes the connection.
 
-    A request that is no call of the protocol is refused with a LedgerError on the other side.
+    A request that is no call of the protocol is refused with a LedgerError on the other side; one that is too long, or
+    was cut off, ends the connection.
     """
-    try:
-        while (frame := _receive(sock)) is not None:
-            _send(sock, _answer(ledger, frame))
-    except (BrokenPipeError, ConnectionResetError):
-        return
-    finally:
-        _shut_down(sock)
+    with connection:
+        while True:
+            try:
+                frame = connection.recv_bytes(MAX_FRAME)
+            except (EOFError, OSError):
+                return
+            answer = _answer(ledger, frame)
+            with suppress(BrokenPipeError, ConnectionResetError):
+                connection.send_bytes(answer)
 
 
 def _answer(ledger: Ledger, frame: bytes) -> bytes:
@@ -160,7 +159,7 @@ def _answer(ledger: Ledger, frame: bytes) -> bytes:
 
 
 def _is_governance(ledger: Ledger, request: Any) -> bool:
-    """Whether the call is a person's, or would replace what is in service: who trains a model never admits it.
+    """Says whether the call is a person's, or would replace what is in service: who trains a model never admits it.
 
     The very first champion is the exception: there is nothing that it would replace.
     """
@@ -174,36 +173,3 @@ def _is_governance(ledger: Ledger, request: Any) -> bool:
 
 def _refusal(message: str, hint: str) -> bytes:
     return b'{"refused":%s}' % _Refusal(message=message, hint=hint).model_dump_json().encode()
-
-
-def _send(sock: socket.socket, frame: bytes) -> None:
-    sock.sendall(_LENGTH.pack(len(frame)))
-    sock.sendall(frame)
-
-
-def _receive(sock: socket.socket) -> bytes | None:
-    """One frame; None at the end, also when it comes in the middle of a frame."""
-    header = _exactly(sock, _LENGTH.size)
-    if header is None:
-        return None
-    (length,) = _LENGTH.unpack(header)
-    return None if length > MAX_FRAME else _exactly(sock, length)
-
-
-def _exactly(sock: socket.socket, count: int) -> bytes | None:
-    buffer = bytearray(count)
-    view = memoryview(buffer)
-    filled = 0
-    while filled < count:
-        got = sock.recv_into(view[filled:])
-        if got == 0:
-            return None
-        filled += got
-    return bytes(buffer)
-
-
-def _shut_down(sock: socket.socket) -> None:
-    try:
-        sock.shutdown(socket.SHUT_RDWR)
-    except OSError:
-        return  # the other side, or the owner, was first

@@ -1,8 +1,8 @@
-"""What every part of the ledger on SQLite has in common: records as rows, written once or updated, and read again."""
+"""Keeps records as rows of SQLite, written once or updated, and reads them again."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -16,7 +16,7 @@ R = TypeVar("R", bound=BaseModel)
 
 
 class Rows:
-    """A record's JSON is the truth; one call is one transaction."""
+    """Writes and reads rows: a record's JSON is the truth; one call is one transaction."""
 
     _database: Database
 
@@ -29,10 +29,13 @@ class Rows:
             elif stored != payload and self._read(type(record), stored) != record:
                 raise differs(table, key)
 
+    def _put(self, table: Table, key: str, record: BaseModel) -> None:
+        with self._database.writing() as connection:
+            put_row(connection, table, {"key": key, "payload": payload_of(record)})
+
     def _one(self, shape: type[R], table: Table, key: str) -> R | None:
-        with self._database.reading() as connection:
-            payload = stored_in(connection, table, key)
-        return None if payload is None else self._read(shape, payload)
+        found = self._records(shape, select(table.c.payload).where(table.c.key == key))
+        return found[0] if found else None
 
     def _newest(self, shape: type[R], table: Table, limit: int | None, **columns: str | None) -> list[R]:
         query = select(table.c.payload)
@@ -42,9 +45,11 @@ class Rows:
         return self._records(shape, query.order_by(table.c.sequence.desc()).limit(limit))
 
     def _records(self, shape: type[R], query: Select[Any]) -> list[R]:
+        return [self._read(shape, row.payload) for row in self._rows(query)]
+
+    def _rows(self, query: Select[Any]) -> Sequence[Any]:
         with self._database.reading() as connection:
-            payloads = list(connection.execute(query).scalars())
-        return [self._read(shape, payload) for payload in payloads]
+            return connection.execute(query).all()
 
     def _read(self, shape: type[R], payload: str) -> R:
         try:
@@ -57,7 +62,7 @@ class Rows:
 
 
 def payload_of(record: BaseModel) -> str:
-    """The record's JSON. Raises LedgerError for a record that could not be read again, before anything is written."""
+    """Returns the record's JSON. Raises LedgerError for a record that could not be read again, before it is written."""
     try:
         payload = record.model_dump_json()
         type(record).model_validate_json(payload)

@@ -1,4 +1,4 @@
-"""The ledger's schema: which revision a file has, and the migrations that bring it to the newest.
+"""Finds the revision of the schema that a file has, and brings it to the newest.
 
 What always holds: a migration is one transaction, so a file has the old schema or the new one; before an existing file
 is migrated a copy lies beside it; a file of a newer version, or of another program, is left exactly as it is.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 from sqlalchemy import Connection, inspect
@@ -15,7 +16,7 @@ from sqlalchemy import Connection, inspect
 from appliance.ledger.ledger import LedgerError
 
 SCRIPTS = Path(__file__).parent / "migrations"
-NEWEST = "0003"
+NEWEST = "0004"
 """Head of the packaged migrations; a test holds it to that. Alembic is only loaded when a file has another one."""
 APPLICATION_ID = 0x41535359
 """Stands in the file's header, so that another program's database is never taken for a ledger."""
@@ -31,7 +32,7 @@ def bring_up_to_date(connection: Connection, path: Path, scripts: Path = SCRIPTS
 
 
 def _revision(connection: Connection, path: Path) -> str | None:
-    """None for an empty file. Raises LedgerError for a database that is not a ledger."""
+    """Returns None for an empty file. Raises LedgerError for a database that is not a ledger."""
     application = connection.exec_driver_sql("PRAGMA application_id").scalar_one()
     tables = inspect(connection).get_table_names()
     if application == 0 and not tables:
@@ -76,18 +77,15 @@ def _migrate(connection: Connection, path: Path, scripts: Path, found: str | Non
 
 
 def _back_up(connection: Connection, path: Path, found: str) -> Path:
-    """A complete copy beside the file, as of now, on disk when this returns."""
+    """Makes a complete copy beside the file, as of now, on disk when this returns."""
     backup = path.with_name(f"{path.name}.before-migration-from-{found}")
     partial = backup.with_name(f"{backup.name}.partial")
     partial.unlink(missing_ok=True)
     raw = connection.connection.driver_connection
     if not isinstance(raw, sqlite3.Connection):
         raise TypeError(f"no SQLite connection: {type(raw).__name__}")
-    copy = sqlite3.connect(partial)
-    try:
+    with closing(sqlite3.connect(partial)) as copy:
         raw.backup(copy)
-    finally:
-        copy.close()
     partial.chmod(0o600)
     for name in (partial, partial.parent):
         descriptor = os.open(name, os.O_RDONLY)

@@ -1,4 +1,4 @@
-"""Jobs and artifacts in the ledger on SQLite.
+"""Keeps jobs and artifacts in the ledger on SQLite.
 
 What always holds: a job that has ended stays as it ended, whatever is written later; work on a job changes nothing of
 what was asked; an artifact is never exchanged.
@@ -12,7 +12,8 @@ from sqlalchemy import func as sql
 from appliance.ledger.ledger import LedgerError
 from appliance.ledger.rows import Rows, payload_of, put_row, stored_in
 from appliance.ledger.tables import ARTIFACTS, JOBS
-from appliance.records import Artifact, Job, JobState, Meaning
+from appliance.records.artifacts import Artifact
+from appliance.records.jobs import Job, JobState, Validation
 
 OF_THE_WORK = (
     "state",
@@ -39,16 +40,16 @@ class JobRows(Rows):
             put_job_row(connection, kept)
         return kept
 
-    def put_meaning(self, job: str, meaning: Meaning | None) -> Job:
-        """A person's word on what was asked, also after the job has ended; None takes it off again. Not in the
-        protocol: no worker has one.
+    def put_validation(self, job: str, validation: Validation | None) -> Job:
+        """Sets a person's statement on what was asked, also after the job has ended; None takes it off. It is not in
+        the protocol: no worker has one.
 
         Raises LedgerError where there is no such job."""
         with self._database.writing() as connection:
             stored = stored_in(connection, JOBS, job)
             if stored is None:
                 raise LedgerError(f"there is no job {job!r}", hint="`assay jobs ls` lists them")
-            kept = self._read(Job, stored).model_copy(update={"meaning": meaning})
+            kept = self._read(Job, stored).model_copy(update={"validation": validation})
             put_job_row(connection, kept)
         return kept
 
@@ -69,20 +70,18 @@ class JobRows(Rows):
 
     def job_counts(self) -> dict[str, int]:
         query = select(JOBS.c.state, sql.count()).group_by(JOBS.c.state)
-        with self._database.reading() as connection:
-            return {str(state): int(count) for state, count in connection.execute(query)}
+        return {str(state): int(count) for state, count in self._rows(query)}
 
     def unended_jobs(self) -> list[Job]:
-        """Those that wait or are worked on, oldest first."""
+        """Lists those that wait or are worked on, oldest first."""
         waiting = JOBS.c.state.in_([JobState.QUEUED.value, JobState.RUNNING.value])
         return self._records(Job, select(JOBS.c.payload).where(waiting).order_by(JOBS.c.sequence))
 
     def job_files(self) -> set[str]:
-        """Digests of all files that belong to a job."""
+        """Lists the digests of all files that belong to a job."""
         each = sql.json_each(JOBS.c.payload, "$.files").table_valued("value")
         query = select(sql.json_extract(each.c.value, "$.sha256")).select_from(JOBS).join(each, true())
-        with self._database.reading() as connection:
-            return set(connection.execute(query).scalars())
+        return {digest for (digest,) in self._rows(query)}
 
     def put_artifact(self, artifact: Artifact) -> None:
         self._put_once(ARTIFACTS, artifact.id, artifact)
@@ -91,12 +90,12 @@ class JobRows(Rows):
         return self._one(Artifact, ARTIFACTS, artifact)
 
     def artifacts(self, limit: int = 50) -> list[Artifact]:
-        """Newest first."""
+        """Lists them, newest first."""
         return self._newest(Artifact, ARTIFACTS, limit)
 
 
 def moved_on(stored: Job, given: Job) -> Job:
-    """The stored job, as far as the work on it has come since; one that has ended only learns what it took."""
+    """Returns the stored job, as far as the work on it has come since; one that has ended only learns what it took."""
     spent = max(stored.spent_seconds, given.spent_seconds)
     if stored.state.ended:
         return stored.model_copy(update={"spent_seconds": spent})

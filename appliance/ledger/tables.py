@@ -1,4 +1,4 @@
-"""The tables: one for each kind of record, with the columns that are asked for and the whole record as JSON.
+"""Defines the tables, one for each kind of record: the columns that are asked for, and the whole record as JSON.
 
 `sequence` orders by arrival, which is what "newest" means; `key` is what makes a record itself, and is unique. The
 payload is the truth; the other columns repeat a part of it so that SQLite can look for it.
@@ -6,127 +6,59 @@ payload is the truth; the other columns repeat a part of it so that SQLite can l
 
 from __future__ import annotations
 
-from sqlalchemy import Index, Table
-from sqlmodel import Field, SQLModel
+from typing import Any
+
+from sqlalchemy import Column, ForeignKey, Index, Integer, MetaData, String, Table
+from sqlalchemy.schema import SchemaItem
+
+METADATA = MetaData()
 
 
-class _Stored(SQLModel):
-    sequence: int | None = Field(default=None, primary_key=True)
-    payload: str
+def _stored(name: str, *items: SchemaItem) -> Table:
+    return Table(name, METADATA, Column("sequence", Integer, primary_key=True), _text("payload"), *items)
 
 
-class _Keyed(_Stored):
-    key: str = Field(unique=True)
+def _keyed(name: str, *items: SchemaItem) -> Table:
+    return _stored(name, _text("key", unique=True), *items)
 
 
-class CycleRow(_Keyed, table=True):
-    __tablename__ = "cycles"
+def _text(name: str, **more: Any) -> Column[str]:
+    return Column(name, String, nullable=False, **more)
 
 
-class StepRow(_Stored, table=True):
-    """A training step without its rollouts, which have rows of their own."""
-
-    __tablename__ = "steps"
-    __table_args__ = (Index("steps_by_cycle", "cycle", "step", unique=True),)
-
-    cycle: str
-    step: int
-    metrics: str
-
-
-class RolloutRow(_Keyed, table=True):
-    __tablename__ = "rollouts"
-    __table_args__ = (Index("rollouts_by_cycle", "cycle", "purpose", "step"),)
-
-    cycle: str
-    purpose: str
-    step: int
-    step_sequence: int | None = Field(default=None, foreign_key="steps.sequence", index=True)
-    """The training step that it was committed with."""
-
-
-class SealedSetRow(_Keyed, table=True):
-    __tablename__ = "sealed_sets"
-
-
-class CheckpointRow(_Keyed, table=True):
-    __tablename__ = "checkpoints"
-
-    cycle: str = Field(index=True)
-
-
-class EvaluationRow(_Keyed, table=True):
-    __tablename__ = "evaluations"
-
-    candidate: str = Field(index=True)
-
-
-class DecisionRow(_Keyed, table=True):
-    __tablename__ = "decisions"
-
-    candidate: str = Field(index=True)
-
-
-class ApprovalRow(_Keyed, table=True):
-    __tablename__ = "approvals"
-
-    candidate: str = Field(index=True)
-
-
-class AliasRow(SQLModel, table=True):
-    __tablename__ = "aliases"
-
-    name: str = Field(primary_key=True)
-    manifest: str | None = Field(default=None, foreign_key="checkpoints.key")
-
-
-class AliasMoveRow(_Stored, table=True):
-    __tablename__ = "alias_moves"
-
-
-class CanaryRow(_Keyed, table=True):
-    __tablename__ = "canaries"
-
-
-class JobRow(_Keyed, table=True):
-    __tablename__ = "jobs"
-
-    state: str = Field(index=True)
-
-
-class ArtifactRow(_Keyed, table=True):
-    __tablename__ = "artifacts"
-
-
-class EventRow(_Stored, table=True):
-    __tablename__ = "events"
-
-
-class AuditHeadRow(SQLModel, table=True):
-    """The newest line of the audit log: one row, or none."""
-
-    __tablename__ = "audit_head"
-
-    only: int = Field(default=1, primary_key=True)
-    line: str
-
-
-def _table(row: type[SQLModel]) -> Table:
-    return SQLModel.metadata.tables[str(row.__tablename__)]
-
-
-CYCLES = _table(CycleRow)
-STEPS = _table(StepRow)
-ROLLOUTS = _table(RolloutRow)
-SEALED_SETS = _table(SealedSetRow)
-CHECKPOINTS = _table(CheckpointRow)
-EVALUATIONS = _table(EvaluationRow)
-DECISIONS = _table(DecisionRow)
-APPROVALS = _table(ApprovalRow)
-ALIASES = _table(AliasRow)
-ALIAS_MOVES = _table(AliasMoveRow)
-CANARIES = _table(CanaryRow)
-JOBS = _table(JobRow)
-ARTIFACTS = _table(ArtifactRow)
-EVENTS = _table(EventRow)
-AUDIT_HEAD = _table(AuditHeadRow)
+CYCLES = _keyed("cycles")
+STEPS = _stored(
+    "steps",
+    _text("cycle"),
+    Column("step", Integer, nullable=False),
+    _text("metrics"),
+    Index("steps_by_cycle", "cycle", "step", unique=True),
+)
+"""A training step without its rollouts, which have rows of their own."""
+ROLLOUTS = _keyed(
+    "rollouts",
+    _text("cycle"),
+    _text("purpose"),
+    Column("step", Integer, nullable=False),
+    Column("step_sequence", ForeignKey("steps.sequence"), index=True),
+    Index("rollouts_by_cycle", "cycle", "purpose", "step"),
+)
+"""`step_sequence`: the training step that it was committed with."""
+SEALED_SETS = _keyed("sealed_sets")
+CHECKPOINTS = _keyed("checkpoints", _text("cycle", index=True))
+EVALUATIONS = _keyed("evaluations", _text("candidate", index=True))
+DECISIONS = _keyed("decisions", _text("candidate", index=True))
+APPROVALS = _keyed("approvals", _text("candidate", index=True))
+ALIASES = Table(
+    "aliases",
+    METADATA,
+    Column("name", String, primary_key=True),
+    Column("manifest", ForeignKey("checkpoints.key")),
+)
+ALIAS_MOVES = _stored("alias_moves")
+CANARIES = _keyed("canaries")
+JOBS = _keyed("jobs", _text("state", index=True))
+ARTIFACTS = _keyed("artifacts")
+EVENTS = _stored("events")
+AUDIT_HEAD = Table("audit_head", METADATA, Column("only", Integer, primary_key=True), _text("line"))
+"""The newest line of the audit log: one row, or none."""

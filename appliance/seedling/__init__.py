@@ -1,1 +1,1 @@
-"""The embedded default policy model: a small standard architecture and its own tokenizer, made from nothing."""
+"""This package makes the embedded default policy model from nothing: a small standard architecture and a tokenizer."""

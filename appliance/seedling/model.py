@@ -1,7 +1,7 @@
-"""The embedded default policy model: a small Qwen2, and the folder in which it and every checkpoint of it is kept.
+"""The embedded default policy model is a small Qwen2; it and every checkpoint of it is kept in a folder.
 
 A folder is a normal Hugging Face model folder (`config.json`, `generation_config.json`, `tokenizer.json`,
-`tokenizer_config.json`, `model.safetensors`) with `dialect.json` beside it. Writing one is not atomic; who publishes
+`tokenizer_config.json`, `model.safetensors`) with `rendering.json` beside it. Writing one is not atomic; who publishes
 folders writes into a temporary one and renames it.
 """
 
@@ -15,14 +15,15 @@ import torch
 from tokenizers import Tokenizer
 from transformers import Qwen2Config, Qwen2ForCausalLM
 
-from appliance.agent.dialect import SEEDLING, Dialect, write_dialect
-from appliance.inference.folder import open_model, quietly
+from appliance.inference.folder import quietly
+from appliance.rendering.formats import write_markers
+from appliance.rendering.markers import SEEDLING
 
 POSITIONS = 256
 
 
-def new_seedling(tokenizer: Tokenizer, seed: int, dialect: Dialect = SEEDLING) -> Any:
-    """A freshly initialised model of 0.66 M parameters; equal seeds give equal weights, and no global state changes."""
+def new_seedling(tokenizer: Tokenizer, seed: int) -> Any:
+    """Makes a new model of 0.66 M parameters; equal seeds give equal weights, and no global state changes."""
     config = Qwen2Config(
         vocab_size=tokenizer.get_vocab_size(),
         hidden_size=128,
@@ -33,8 +34,8 @@ def new_seedling(tokenizer: Tokenizer, seed: int, dialect: Dialect = SEEDLING) -
         max_position_embeddings=POSITIONS,
         tie_word_embeddings=True,
         bos_token_id=None,
-        eos_token_id=tokenizer.token_to_id(dialect.end),
-        pad_token_id=tokenizer.token_to_id(dialect.pad),
+        eos_token_id=tokenizer.token_to_id(SEEDLING.end),
+        pad_token_id=tokenizer.token_to_id(SEEDLING.pad),
         initializer_range=0.02,
     )
     with torch.random.fork_rng(devices=[]):
@@ -42,7 +43,7 @@ def new_seedling(tokenizer: Tokenizer, seed: int, dialect: Dialect = SEEDLING) -
         return Qwen2ForCausalLM(config)
 
 
-def save_model_folder(model: Any, tokenizer: Tokenizer, dialect: Dialect, folder: Path) -> None:
+def save_model_folder(model: Any, tokenizer: Tokenizer, folder: Path) -> None:
     """Writes a complete model folder; `folder` is made when it is missing. Raises OSError when the disk refuses."""
     folder.mkdir(parents=True, exist_ok=True)
     with quietly():
@@ -50,15 +51,10 @@ def save_model_folder(model: Any, tokenizer: Tokenizer, dialect: Dialect, folder
     tokenizer.save(str(folder / "tokenizer.json"))
     settings = {
         "tokenizer_class": "PreTrainedTokenizerFast",
-        "eos_token": dialect.end,
-        "pad_token": dialect.pad,
+        "eos_token": SEEDLING.end,
+        "pad_token": SEEDLING.pad,
         "model_max_length": model.config.max_position_embeddings,
         "clean_up_tokenization_spaces": False,
     }
     (folder / "tokenizer_config.json").write_text(json.dumps(settings, indent=1) + "\n")
-    write_dialect(folder, dialect)
-
-
-def load_model(folder: Path) -> Any:
-    """The transformers model of a folder, in float32. Raises ModelError when the folder cannot be used."""
-    return open_model(folder)
+    write_markers(folder, SEEDLING)

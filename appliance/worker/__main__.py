@@ -1,4 +1,4 @@
-"""The worker's entry. It is started by the core, never by a person.
+"""Starts a worker, for the core and never for a person.
 
     python -m appliance.worker cycle <id> --ledger-fd N --data DIR --settings FILE
     python -m appliance.worker jobs       --ledger-fd N --data DIR --settings FILE
@@ -13,17 +13,18 @@ from __future__ import annotations
 import argparse
 import os
 import signal
-import socket
 import sys
+from multiprocessing.connection import Connection
 from pathlib import Path
 from types import FrameType
 
+from appliance import logs
 from appliance.config import Settings
-from appliance.daemon.readiness import BrokerAwayError
 from appliance.errors import ExitCode, explain
 from appliance.inference.engine import ModelError
 from appliance.ledger.ledger import Ledger
 from appliance.ledger.remote import RemoteLedger
+from appliance.sandbox_readiness import BrokerAwayError
 from runtime.errors import RefusedError
 
 
@@ -40,8 +41,9 @@ def main(argv: list[str]) -> int:
     # The core asks with SIGTERM: an exception closes what is open, on the way out.
     signal.signal(signal.SIGTERM, _stop)
     settings = Settings.model_validate_json(arguments.settings.read_text())
+    logs.configure(settings.log.level, settings.log.format)
     try:
-        with socket.socket(fileno=arguments.ledger_fd) as connection:
+        with Connection(arguments.ledger_fd) as connection:
             work(arguments.work, arguments.id, arguments.data, settings, RemoteLedger(connection))
     except (KeyboardInterrupt, SystemExit):
         raise

@@ -1,4 +1,4 @@
-"""The trainer's signed word on where a checkpoint comes from: `attestations/<digest>.json` in the data folder.
+"""Signs, as the trainer, where a checkpoint comes from: `attestations/<digest>.json` in the data folder.
 
 What always holds: a checkpoint that a cycle puts on record has its attestation before; it is written whole or not at
 all, and never changed afterwards.
@@ -16,8 +16,9 @@ from appliance import __version__
 from appliance.audit.machine_keys import load_or_make
 from appliance.learning.folders import MANIFEST
 from appliance.ledger.ledger import Ledger
-from appliance.records import Checkpoint, Cycle
-from policies.attestation import Lineage, Source, attest
+from appliance.records.checkpoints import Checkpoint
+from appliance.records.cycles import Cycle
+from policies.attestation import Lineage, LineageSource, attest
 from policies.envelopes import PublicKey, Signer
 
 PACKAGES = ("appliance", "curriculum", "policies", "runtime", "verifiers")
@@ -55,7 +56,7 @@ def write_attestation(data: Path, ledger: Ledger, cycle: Cycle, made: Checkpoint
     return path
 
 
-def _sources(ledger: Ledger, made: Checkpoint, *, policy: str, sealed: str) -> tuple[Source, ...]:
+def _sources(ledger: Ledger, made: Checkpoint, *, policy: str, sealed: str) -> tuple[LineageSource, ...]:
     """The base model, what was trained on, what it was kept from, the recipe, the code and the policy."""
     tasks = sorted({str(task["id"]) for task in ledger.step_tasks(made.cycle)})
     named = {
@@ -66,7 +67,7 @@ def _sources(ledger: Ledger, made: Checkpoint, *, policy: str, sealed: str) -> t
         "policy": policy,
         "source-code": code_digest(),
     }
-    return tuple(Source(name=name, sha256=digest) for name, digest in named.items() if digest)
+    return tuple(LineageSource(name=name, sha256=digest) for name, digest in named.items() if digest)
 
 
 def code_digest() -> str:

@@ -1,23 +1,25 @@
-"""What a cycle tells people while it runs: events in the ledger, and where its time went.
+"""Reports what a cycle does while it runs: events in the ledger, and where its time went.
 
 Nothing is ever decided on an event.
 """
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
 
+from appliance.clock import utc_now
+from appliance.learning.checkpoints import newest_valid
+from appliance.learning.folders import sweep
 from appliance.ledger.ledger import Ledger
-from appliance.records import Cycle, CycleState, Event
+from appliance.records.cycles import Cycle, CycleState
+from appliance.records.events import Event
 
 
-def utc_now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
-
-
-class Progress:
+class CycleProgress:
     """Keeps the cycle's record current: phase, state and wall seconds by phase, summed over restarts."""
 
     def __init__(
@@ -54,6 +56,20 @@ class Progress:
     def plan(self, **entries: object) -> None:
         """Adds to the cycle's plan what later phases must not decide anew."""
         self._update(plan={**self.cycle.plan, **entries})
+
+    def resume(self, checkpoints: Path, restore: Callable[[Path], dict[str, Any]]) -> dict[str, Any]:
+        """Has training that was interrupted go on from its newest whole checkpoint, and returns that one's notes; none
+        where training begins. Broken ones are removed, with a warning each."""
+        sweep(checkpoints)
+        newest = newest_valid(checkpoints)
+        for folder, reason in newest.broken.items():
+            self.say("warning", f"passed over {folder.name}: {reason}")
+            shutil.rmtree(folder)
+        if newest.folder is None:
+            return {}
+        notes = restore(newest.folder)
+        self.say("resume", f"goes on from step {newest.step}", step=float(newest.step))
+        return notes
 
     def done(self) -> None:
         self._update(phase="done", state=CycleState.DONE)

@@ -1,1 +1,1 @@
-"""Task families, one file each. `curriculum.registry` names those that are in use."""
+"""Families of questions that one line on a calculator answers, one file each; each family is a taskset."""

@@ -1,4 +1,4 @@
-"""The four operations of arithmetic, asked in words, with quotient and remainder apart.
+"""Asks for the four operations of arithmetic in words, with quotient and remainder apart.
 
 Levels raise the number of digits. Differences are positive. Remainders are small numbers; as they are a fifth of the
 items and their divisors have two digits, no constant answer is right in 2 %.
@@ -6,86 +6,54 @@ items and their divisors have two digits, no constant answer is right in 2 %.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from random import Random
 
-from curriculum.family import Operation
-from curriculum.phrased import PhrasedFamily, Question
+from curriculum.families.phrased import Level, Operation, PhrasedTaskset, Question
 
 
-@dataclass(frozen=True)
-class ArithmeticLevel:
-    """The largest number of each kind that is drawn."""
-
-    term: int
-    factor: int
-    dividend: int
-    divisor: int
-
-
-LEVELS = (
-    ArithmeticLevel(term=199, factor=29, dividend=999, divisor=19),
-    ArithmeticLevel(term=999, factor=99, dividend=4999, divisor=49),
-    ArithmeticLevel(term=9999, factor=999, dividend=9999, divisor=99),
-)
-
-
-def _terms(level: ArithmeticLevel, rng: Random) -> tuple[int, ...]:
-    return rng.randint(2, level.term), rng.randint(2, level.term)
-
-
-def _difference(level: ArithmeticLevel, rng: Random) -> tuple[int, ...]:
-    larger = rng.randint(level.term // 10 + 2, level.term)
+def _difference(level: Level, rng: Random) -> tuple[int, ...]:
+    larger = rng.randint(level["term"] // 10 + 2, level["term"])
     return larger, rng.randint(2, larger - 1)
 
 
-def _factors(level: ArithmeticLevel, rng: Random) -> tuple[int, ...]:
-    return rng.randint(2, level.factor), rng.randint(2, level.factor)
-
-
-def _sharing(level: ArithmeticLevel, rng: Random) -> tuple[int, ...]:
-    return rng.randint(100, level.dividend), rng.randint(2, level.divisor)
-
-
-def _leaving(level: ArithmeticLevel, rng: Random) -> tuple[int, ...]:
-    return rng.randint(100, level.dividend), rng.randint(23, 99)
-
-
-ARITHMETIC = PhrasedFamily(
+ARITHMETIC = PhrasedTaskset(
     name="arithmetic",
-    domain="arithmetic",
     version=1,
-    null_answer="22",
-    levels=LEVELS,
+    null_answers=("22",),
+    levels=(
+        {"term": 199, "factor": 29, "dividend": 999, "divisor": 19},
+        {"term": 999, "factor": 99, "dividend": 4999, "divisor": 49},
+        {"term": 9999, "factor": 999, "dividend": 9999, "divisor": 99},
+    ),
     questions=(
         Question(
-            Operation("add", 2, "print({a}+{b})", ("print({a}+{b}", "print(add({a},{b}))")),
+            Operation("add", "print({a}+{b})", ("print({a}+{b}", "print(add({a},{b}))")),
             ("{a} plus {b}?", "sum of {a} and {b}?", "{a} and {b} together?"),
-            _terms,
+            lambda level, rng: (rng.randint(2, level["term"]), rng.randint(2, level["term"])),
             lambda a, b: a + b,
         ),
         Question(
-            Operation("subtract", 2, "print({a}-{b})", ("print({a}-{b}", "print(sub({a},{b}))")),
+            Operation("subtract", "print({a}-{b})", ("print({a}-{b}", "print(sub({a},{b}))")),
             ("{a} minus {b}?", "difference of {a} and {b}?", "{a} less {b}?"),
             _difference,
             lambda a, b: a - b,
         ),
         Question(
-            Operation("multiply", 2, "print({a}*{b})", ("print({a}*{b}", "print(mul({a},{b}))")),
+            Operation("multiply", "print({a}*{b})", ("print({a}*{b}", "print(mul({a},{b}))")),
             ("{a} times {b}?", "product of {a} and {b}?", "area of {a} by {b}?"),
-            _factors,
+            lambda level, rng: (rng.randint(2, level["factor"]), rng.randint(2, level["factor"])),
             lambda a, b: a * b,
         ),
         Question(
-            Operation("quotient", 2, "print({a}//{b})", ("print({a}//{b}", "print(div({a},{b}))")),
+            Operation("quotient", "print({a}//{b})", ("print({a}//{b}", "print(div({a},{b}))")),
             ("whole quotient of {a} by {b}?", "how often does {b} fit into {a}?", "{a} over {b} rounded down?"),
-            _sharing,
+            lambda level, rng: (rng.randint(100, level["dividend"]), rng.randint(2, level["divisor"])),
             lambda a, b: a // b,
         ),
         Question(
-            Operation("remainder", 2, "print({a}%{b})", ("print({a}%{b}", "print(mod({a},{b}))")),
+            Operation("remainder", "print({a}%{b})", ("print({a}%{b}", "print(mod({a},{b}))")),
             ("{a} modulo {b}?", "remainder of {a} by {b}?", "what is left of {a} after sharing by {b}?"),
-            _leaving,
+            lambda level, rng: (rng.randint(100, level["dividend"]), rng.randint(23, 99)),
             lambda a, b: a % b,
         ),
     ),

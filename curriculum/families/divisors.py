@@ -1,4 +1,4 @@
-"""Common divisors, common multiples and the sum of all divisors.
+"""Asks for common divisors, common multiples and the sum of all divisors.
 
 Levels raise the size of the numbers. A common factor is planted, so that 1 is almost never a greatest common divisor;
 divisors are summed rather than counted, because a third of all numbers below a thousand have exactly four.
@@ -7,41 +7,20 @@ divisors are summed rather than counted, because a third of all numbers below a 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from random import Random
 
-from curriculum.family import Operation
-from curriculum.phrased import PhrasedFamily, Question
+from curriculum.families.phrased import Level, Operation, PhrasedTaskset, Question
 
 
-@dataclass(frozen=True)
-class DivisorsLevel:
-    """The largest number whose divisors are asked for, and the largest whose multiples are."""
-
-    number: int
-    multiple: int
-
-
-LEVELS = (
-    DivisorsLevel(number=199, multiple=39),
-    DivisorsLevel(number=499, multiple=69),
-    DivisorsLevel(number=999, multiple=99),
-)
-
-
-def _with_common_factor(level: DivisorsLevel, rng: Random) -> tuple[int, ...]:
-    common = rng.randint(2, level.number // 3)
-    first, second = rng.sample(range(1, level.number // common + 1), 2)
+def _with_common_factor(level: Level, rng: Random) -> tuple[int, ...]:
+    common = rng.randint(2, level["number"] // 3)
+    first, second = rng.sample(range(1, level["number"] // common + 1), 2)
     return common * first, common * second
 
 
-def _two_numbers(level: DivisorsLevel, rng: Random) -> tuple[int, ...]:
-    first, second = rng.sample(range(2, level.multiple + 1), 2)
+def _two_numbers(level: Level, rng: Random) -> tuple[int, ...]:
+    first, second = rng.sample(range(2, level["multiple"] + 1), 2)
     return first, second
-
-
-def _one_number(level: DivisorsLevel, rng: Random) -> tuple[int, ...]:
-    return (rng.randint(6, level.number),)
 
 
 def sum_of_divisors(number: int) -> int:
@@ -53,16 +32,19 @@ def sum_of_divisors(number: int) -> int:
     return total
 
 
-DIVISORS = PhrasedFamily(
+DIVISORS = PhrasedTaskset(
     name="divisors",
-    domain="number theory",
     version=1,
-    null_answer="60",
-    levels=LEVELS,
+    null_answers=("60",),
+    levels=(
+        {"number": 199, "multiple": 39},
+        {"number": 499, "multiple": 69},
+        {"number": 999, "multiple": 99},
+    ),
     questions=(
         Question(
             Operation(
-                "gcd", 2, "import math\nprint(math.gcd({a},{b}))", ("print(math.gcd({a},{b}))", "print(gcd({a},{b}))")
+                "gcd", "import math\nprint(math.gcd({a},{b}))", ("print(math.gcd({a},{b}))", "print(gcd({a},{b}))")
             ),
             ("gcd of {a} and {b}?", "greatest common divisor of {a} and {b}?", "largest divisor of both {a} and {b}?"),
             _with_common_factor,
@@ -70,7 +52,7 @@ DIVISORS = PhrasedFamily(
         ),
         Question(
             Operation(
-                "lcm", 2, "import math\nprint(math.lcm({a},{b}))", ("print(math.lcm({a},{b}))", "print(lcm({a},{b}))")
+                "lcm", "import math\nprint(math.lcm({a},{b}))", ("print(math.lcm({a},{b}))", "print(lcm({a},{b}))")
             ),
             ("lcm of {a} and {b}?", "least common multiple of {a} and {b}?", "smallest multiple of both {a} and {b}?"),
             _two_numbers,
@@ -79,12 +61,11 @@ DIVISORS = PhrasedFamily(
         Question(
             Operation(
                 "divisor_sum",
-                1,
                 "print(sum(d for d in range(1,{a}+1) if {a}%d==0))",
                 ("print(sum(divisors({a})))", "print(divisors({a}))"),
             ),
             ("sum of all divisors of {a}?", "what do the divisors of {a} add up to?"),
-            _one_number,
+            lambda level, rng: (rng.randint(6, level["number"]),),
             sum_of_divisors,
         ),
     ),

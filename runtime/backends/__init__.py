@@ -1,1 +1,48 @@
-"""How sandboxes are started, limited, frozen and removed: gVisor and nsjail. Used by the broker alone."""
+"""Starts, limits, freezes and removes sandboxes: gVisor and nsjail. Only the broker starts any; others may ask what
+works here."""
+
+import os
+from typing import NamedTuple
+
+from runtime.backends.cgroups import find_parents, located
+from runtime.backends.gvisor_find import find_runsc, runsc_version
+from runtime.backends.host import require_root
+from runtime.backends.lease import Owner
+from runtime.backends.nsjail_find import find_nsenter, find_nsjail, nsjail_version, require_user_namespaces
+from runtime.backends.seccomp_policy import policy
+from runtime.errors import SandboxError
+from runtime.profile import BackendName
+from runtime.settings import BrokerSettings
+
+__all__ = ["BackendReport", "describe"]
+SHARED_KERNEL = (
+    "nsjail works, but its guests run on this machine's own kernel: a flaw in it is a way out. Let it run tools that "
+    "you trust, and what models wrote only where gVisor cannot be had and you accept that. It takes no snapshots."
+)
+
+
+class BackendReport(NamedTuple):
+    works: bool
+    version: str = ""
+    problem: str = ""
+    hint: str = ""
+
+
+def describe(backend: BackendName, settings: BrokerSettings) -> BackendReport:
+    """Finds out whether a backend works on this machine, without starting a sandbox; raises nothing for what is
+    missing."""
+    version = hint = ""
+    try:
+        match backend:
+            case BackendName.GVISOR:
+                version = runsc_version(find_runsc(settings.runsc))
+            case BackendName.NSJAIL:
+                version, hint = nsjail_version(find_nsjail(settings.nsjail), settings.nsjail), SHARED_KERNEL
+                find_nsenter()
+                require_user_namespaces()
+                policy("sandbox", os.uname().machine)
+        require_root()
+        find_parents(located(), f"assay-doctor.{Owner.current()}.trial")
+    except SandboxError as error:
+        return BackendReport(works=False, version=version, problem=str(error), hint=error.hint)
+    return BackendReport(works=True, version=version, hint=hint)

@@ -1,4 +1,4 @@
-"""What a guest gets, as data: its command, environment, limits and mounts are decided here and nowhere else.
+"""Decides what a guest gets, as data: its command, environment, limits and mounts, here and nowhere else.
 
 `config` makes the OCI bundle of one gVisor sandbox of it (Open Container Initiative runtime specification 1.0.2); the
 rest is the same under every backend.
@@ -41,12 +41,12 @@ def environment(program: Program | None) -> dict[str, str]:
 
 
 def folder(program: Program | None) -> str:
-    """Where it starts."""
+    """Names the folder where it starts."""
     return "/work" if program is None else "/tmp"  # noqa: S108 - the guest's own
 
 
 def rlimits(profile: Profile, program: Program | None = None) -> dict[str, int]:
-    """What the kernel, gVisor's or the host's, enforces on every process of a guest; bytes and counts."""
+    """Lists what the kernel, gVisor's or the host's, enforces on every process of a guest; bytes and counts."""
     limits = {
         "RLIMIT_NOFILE": max(profile.open_files, WORKER_FILES),
         "RLIMIT_FSIZE": FILE_MIB << 20,
@@ -69,7 +69,8 @@ def _bind(path: Path) -> dict[str, Any]:
 
 
 def config(profile: Profile, root: Path, program: Program | None = None) -> dict[str, Any]:
-    """A read-only root, two small tmpfs, no network, no capability, an ordinary user; the folders of a program."""
+    """Gives a guest a read-only root, two small tmpfs, no network, no capability, an ordinary user; the folders of a
+    program."""
     proc = {"destination": "/proc", "type": "tmpfs", "source": "tmpfs", "options": ["ro", "size=4k", "mode=555"]}
     if program is not None and program.proc:
         proc = {"destination": "/proc", "type": "proc", "source": "proc", "options": []}

@@ -1,4 +1,4 @@
-"""Control groups that the host makes, limits, reads and removes itself; both versions of the kernel's interface.
+"""Makes, limits, reads and removes control groups of the host, through both versions of the kernel's interface.
 
 What always holds: a sandbox is in its group before it runs a single instruction of runsc, and the limits are read back
 from the kernel's own files by name, so a limit that could not be set is an error and not a silence.
@@ -10,11 +10,12 @@ import contextlib
 import os
 import signal
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from runtime.backends.backend import BoxUsage
 from runtime.errors import InfrastructureError, RefusedError
+from runtime.profile import BoxUsage
 
 NEEDED = ("memory", "pids", "cpu")
 MEASURED = {1: (*NEEDED, "cpuacct"), 2: NEEDED}
@@ -24,6 +25,12 @@ SHARES = {1: ("cpu.shares", "1024", "32"), 2: ("cpu.weight", "100", "3")}
 """The file, its usual text, and the text of a group that gives way: beside one busy group it then has a thirty-second
 of what that has, and all that nobody wants (Linux, sched-design-CFS). A busy group's weight is divided among the
 processors that it is busy on: beside one that is busy on two, it has a sixteenth of one."""
+COUNTED: dict[int, tuple[tuple[str, ...], float, str, str, str, str]] = {
+    1: (("cpuacct", "cpuacct.usage"), 1e9, "usage_in_bytes", "max_usage_in_bytes", "oom_control", "cache"),
+    2: (("cpu", "cpu.stat", "usage_usec"), 1e6, "current", "peak", "events", "file"),
+}
+"""Where processor time is counted, and in what part of a second; the files of memory that is used now, that was used at
+most, and of processes killed for it; the line of `memory.stat` with cached files."""
 THREADS = {1: "tasks", 2: "cgroup.threads"}
 MOST_WAITS = 512
 """Threads of which it is told: an answer has to fit into a packet."""
@@ -45,7 +52,7 @@ class Mount(NamedTuple):
 
 
 def read_mounts(mountinfo: str) -> list[Mount]:
-    """The cgroup mounts in the text of /proc/self/mountinfo (proc(5))."""
+    """Reads the cgroup mounts in the text of /proc/self/mountinfo (proc(5))."""
     found = []
     for line in mountinfo.splitlines():
         left, _, right = line.partition(" - ")
@@ -56,7 +63,8 @@ def read_mounts(mountinfo: str) -> list[Mount]:
 
 
 def own_folder(mount: Mount, path: str) -> Path:
-    """Where a group that the kernel calls `path` is seen below a mount, which may show a part of the tree only."""
+    """Finds where a group that the kernel calls `path` is seen below a mount, which may show a part of the tree
+    only."""
     root = mount.root.rstrip("/")
     if ".." not in path and (path == root or path.startswith(root + "/")):
         return mount.point / path[len(root) :].strip("/")
@@ -64,7 +72,7 @@ def own_folder(mount: Mount, path: str) -> Path:
 
 
 def locate(mountinfo: str, membership: str) -> list[Parents]:
-    """Candidates from the texts of /proc/self/mountinfo and /proc/self/cgroup, the nearest to the process first."""
+    """Finds candidates in the texts of /proc/self/mountinfo and /proc/self/cgroup, the nearest to the process first."""
     mounts = read_mounts(mountinfo)
     paths: dict[str, str] = {}
     for line in membership.splitlines():
@@ -85,21 +93,26 @@ def locate(mountinfo: str, membership: str) -> list[Parents]:
     return candidates
 
 
-def find_parents(mountinfo: str, membership: str, name: str) -> Parents:
-    """The first candidate in which a group with all three controllers can be made; `name` is free for the trial.
+def located() -> list[Parents]:
+    """Finds the candidates of this process."""
+    return locate(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text())
+
+
+def find_parents(candidates: Iterable[Parents], name: str) -> Parents:
+    """Finds the first candidate in which a group with all three controllers can be made; `name` is free for the trial.
 
     In version 2 a group that holds processes cannot have limited groups below it, so the search goes up the tree.
     Raises RefusedError when there is none: without limits nothing runs.
     """
     reasons = []
-    for parents in locate(mountinfo, membership):
+    for parents in candidates:
         try:
             if parents.version == 2:
                 control = parents.folders["memory"] / "cgroup.subtree_control"
                 missing = set(NEEDED) - set(control.read_text().split())
                 if missing:
                     control.write_text(" ".join(f"+{controller}" for controller in sorted(missing)))
-            trial = Group(parents, name, memory_mib=64, pids=16, cpus=1.0, together=True)
+            trial = ControlGroup(parents, name, memory_mib=64, pids=16, cpus=1.0, together=True)
             try:
                 events = trial.oom_events()
                 if events >= 0:
@@ -115,7 +128,7 @@ def find_parents(mountinfo: str, membership: str, name: str) -> Parents:
 
 
 def quota(version: int, cpus: float) -> str:
-    """Microseconds of each period, as the kernel takes them."""
+    """Writes microseconds of each period, as the kernel takes them."""
     share = int(cpus * PERIOD_US)
     return str(share) if version == 1 else f"{share} {PERIOD_US}"
 
@@ -123,7 +136,7 @@ def quota(version: int, cpus: float) -> str:
 def limit_files(
     version: int, *, memory_mib: int, pids: int, cpus: float, together: bool = False
 ) -> list[tuple[str, str, str, bool]]:
-    """What to write where: controller, file, text, and whether a kernel may lack the file."""
+    """Lists what to write where: controller, file, text, and whether a kernel may lack the file."""
     memory = str(memory_mib << 20)
     if version == 1:
         return [
@@ -142,14 +155,14 @@ def limit_files(
     ]
 
 
-class Group:
-    """One sandbox's group, limited from its first moment."""
+class ControlGroup:
+    """Holds one sandbox's group, limited from its first moment."""
 
     def __init__(
         self, parents: Parents, name: str, *, memory_mib: int, pids: int, cpus: float, together: bool = False
     ) -> None:
-        """`together`: who is killed for memory is not killed alone, where the kernel knows how (`oom_events` tells it
-        where it does not). Raises InfrastructureError when the kernel does not take a limit."""
+        """Makes it. `together`: who is killed for memory is not killed alone, where the kernel knows how (`oom_events`
+        tells it where it does not). Raises InfrastructureError when the kernel does not take a limit."""
         self._version = parents.version
         self._of = {controller: folder / name for controller, folder in parents.folders.items()}
         self.folders = sorted(set(self._of.values()))
@@ -167,25 +180,25 @@ class Group:
             raise InfrastructureError(f"the cgroup {name} could not be limited: {error}", hint=HINT) from error
 
     def limit_cpus(self, cpus: float) -> None:
-        """Another share of the processors from now on. Raises InfrastructureError when the kernel does not take it."""
-        file = "cpu.cfs_quota_us" if self._version == 1 else "cpu.max"
-        try:
-            (self._of["cpu"] / file).write_text(quota(self._version, cpus))
-        except OSError as error:
-            raise InfrastructureError(f"{self._of['cpu']} could not be limited: {error}", hint=HINT) from error
+        """Gives it another share of the processors from now on. Raises InfrastructureError when the kernel does not
+        take it."""
+        self._set_cpu("cpu.cfs_quota_us" if self._version == 1 else "cpu.max", quota(self._version, cpus))
 
     def give_way(self, others_first: bool) -> None:
-        """Whether it gets processors mostly when no other group wants them. Raises InfrastructureError when the kernel
-        does not take it."""
+        """Sets whether it gets processors mostly when no other group wants them. Raises InfrastructureError when the
+        kernel does not take it."""
         file, usual, less = SHARES[self._version]
+        self._set_cpu(file, less if others_first else usual)
+
+    def _set_cpu(self, file: str, text: str) -> None:
         try:
-            (self._of["cpu"] / file).write_text(less if others_first else usual)
+            (self._of["cpu"] / file).write_text(text)
         except OSError as error:
-            raise InfrastructureError(f"{self._of['cpu']} could not give way: {error}", hint=HINT) from error
+            raise InfrastructureError(f"{self._of['cpu'] / file} could not be set: {error}", hint=HINT) from error
 
     def limit_memory(self, memory_mib: int) -> None:
-        """Another limit from now on. A lower one makes the kernel write out and drop cached files first, and so may
-        block for a while. Raises InfrastructureError when the kernel does not take it."""
+        """Gives it another limit from now on. A lower one makes the kernel write out and drop cached files first, and
+        so may block for a while. Raises InfrastructureError when the kernel does not take it."""
         files = [
             (self._of[controller] / file, text)
             for controller, file, text, _ in limit_files(self._version, memory_mib=memory_mib, pids=1, cpus=1.0)
@@ -201,43 +214,35 @@ class Group:
 
     @property
     def entrances(self) -> list[str]:
-        """The files into which a process with one thread writes 0 to enter. In version 1 not `cgroup.procs`: moving a
-        whole process waits for a grace period of the kernel, up to 13 ms."""
+        """Lists the files into which a process with one thread writes 0 to enter. In version 1 not `cgroup.procs`:
+        moving a whole process waits for a grace period of the kernel, up to 13 ms."""
         file = "tasks" if self._version == 1 else "cgroup.procs"
         return [str(folder / file) for folder in self.folders]
 
     def members(self) -> list[int]:
-        """The processes inside, those that are in some of its folders only included."""
+        """Lists the processes inside, those that are in some of its folders only included."""
         return sorted({pid for folder in self.folders for pid in members(folder)})
 
     def usage(self, *, waits: bool = False) -> BoxUsage:
-        """What the kernel has counted so far; zeros for what it does not tell, or no longer.
+        """Reads what the kernel has counted so far; zeros for what it does not tell, or no longer.
 
         Files that are merely cached count in the peak, but not in the memory of now: images are such files. `waits` of
         threads that have ended are not among those told.
         """
-        waited = self._waits() if waits else {}
-        if self._version == 1:
-            return BoxUsage(
-                cpu_seconds=self._number("cpuacct", "cpuacct.usage") / 1e9,
-                memory_mib=(self._number("memory", "memory.usage_in_bytes") - self._cached("cache")) / 2**20,
-                peak_memory_mib=self._number("memory", "memory.max_usage_in_bytes") / 2**20,
-                oom_kills=self._number("memory", "memory.oom_control", "oom_kill"),
-                pids_denied=self._number("pids", "pids.events", "max"),
-                waits=waited,
-            )
+        cpu, ticks, now, peak, oom, cached = COUNTED[self._version]
+        files = max(0, self._number("memory", "memory.stat", cached) - self._number("memory", "memory.stat", "shmem"))
         return BoxUsage(
-            cpu_seconds=self._number("cpu", "cpu.stat", "usage_usec") / 1e6,
-            memory_mib=(self._number("memory", "memory.current") - self._cached("file")) / 2**20,
-            peak_memory_mib=self._number("memory", "memory.peak") / 2**20,
-            oom_kills=self._number("memory", "memory.events", "oom_kill"),
+            cpu_seconds=self._number(*cpu) / ticks,
+            memory_mib=(self._number("memory", f"memory.{now}") - files) / 2**20,
+            peak_memory_mib=self._number("memory", f"memory.{peak}") / 2**20,
+            oom_kills=self._number("memory", f"memory.{oom}", "oom_kill"),
             pids_denied=self._number("pids", "pids.events", "max"),
-            waits=waited,
+            waits=self._waits() if waits else {},
         )
 
     def _waits(self) -> dict[int, float]:
-        """By thread, the seconds for which it stood ready without a processor (Linux, sched-stats); the longest ones,
-        and none where the kernel does not count them."""
+        """Reads, by thread, the seconds for which it stood ready without a processor (Linux, sched-stats); the longest
+        ones, and none where the kernel does not count them."""
         found: dict[int, float] = {}
         with contextlib.suppress(FileNotFoundError):
             for thread in (self._of["cpu"] / THREADS[self._version]).read_text().split():
@@ -246,11 +251,8 @@ class Group:
         longest = sorted(found, key=lambda thread: found[thread], reverse=True)[:MOST_WAITS]
         return {thread: found[thread] for thread in longest}
 
-    def _cached(self, key: str) -> int:
-        return max(0, self._number("memory", "memory.stat", key) - self._number("memory", "memory.stat", "shmem"))
-
     def _number(self, controller: str, file: str, key: str = "") -> int:
-        """The number in a file, or the one behind a word at the beginning of a line."""
+        """Reads the number in a file, or the one behind a name at the beginning of a line."""
         try:
             text = (self._of[controller] / file).read_text()
         except FileNotFoundError:
@@ -261,14 +263,10 @@ class Group:
                 return int(rest)
         return 0
 
-    def oom_kills(self) -> int:
-        """How many processes of the group the kernel killed for memory."""
-        return self.usage().oom_kills
-
     def oom_events(self) -> int:
-        """A descriptor, the caller's, that can be read when the group has no memory left, just before the kernel kills
-        a process of it; -1 in version 2, where `memory.oom.group` can make the kernel kill all of them (Linux, cgroup
-        v1 memory controller, "OOM control"). Raises InfrastructureError when the kernel gives none."""
+        """Opens a descriptor, the caller's, that can be read when the group has no memory left, just before the kernel
+        kills a process of it; -1 in version 2, where `memory.oom.group` can make the kernel kill all of them (Linux,
+        cgroup v1 memory controller, "OOM control"). Raises InfrastructureError when the kernel gives none."""
         if self._version == 2:
             return -1
         events = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
@@ -281,7 +279,7 @@ class Group:
         return events
 
     def kill(self) -> None:
-        """Kills all that is inside, and what those begin meanwhile where the kernel has a word for it."""
+        """Kills all that is inside, and what those begin meanwhile where the kernel has a file for it."""
         kill_folders(self.folders)
 
     def remove(self) -> None:
@@ -290,7 +288,7 @@ class Group:
 
 
 def members(folder: Path) -> list[int]:
-    """The processes in a group; none when the group is gone."""
+    """Lists the processes in a group; none when the group is gone."""
     try:
         return [int(line) for line in (folder / "cgroup.procs").read_text().split()]
     except FileNotFoundError:

@@ -1,7 +1,8 @@
-"""Where runsc is, which one it is, and whether gVisor can work on this machine; found out without a sandbox."""
+"""Finds out where runsc is, which one it is, and whether gVisor can work on this machine; without a sandbox."""
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import shutil
@@ -9,12 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
-
-from runtime.backends.cgroups import find_parents
-from runtime.backends.owner import Owner
-from runtime.backends.site import require_root
-from runtime.errors import RefusedError, SandboxError
+from runtime.errors import RefusedError
 
 USUAL_PLACES = ("/usr/local/bin/runsc", "/usr/bin/runsc", "/usr/local/sbin/runsc", "/opt/gvisor/runsc")
 RUNSC_HINT = (
@@ -23,23 +19,9 @@ RUNSC_HINT = (
 )
 
 
-class Description(BaseModel):
-    """What `assay doctor` shows about this backend."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    works: bool
-    runsc: str = ""
-    version: str = ""
-    platform: str = "systrap"
-    cgroup_version: int = 0
-    problem: str = ""
-    hint: str = ""
-
-
 def find_runsc(path: str | None = None) -> Path:
-    """The runsc to use: the given one, else beside this interpreter, where the installer puts it, else on PATH or in
-    the usual places. Raises RefusedError when there is none."""
+    """Finds the runsc to use: the given one, else beside this interpreter, where the installer puts it, else on PATH or
+    in the usual places. Raises RefusedError when there is none."""
     if path is not None:
         candidates = [path]
     else:
@@ -54,7 +36,7 @@ def find_runsc(path: str | None = None) -> Path:
 
 
 def runsc_version(runsc: Path) -> str:
-    """What runsc calls itself. Raises RefusedError when it does not start."""
+    """Asks runsc what it calls itself. Raises RefusedError when it does not start."""
     try:
         answer = subprocess.run([runsc, "--version"], capture_output=True, text=True, timeout=20, check=True)
     except (OSError, subprocess.SubprocessError) as error:
@@ -62,35 +44,17 @@ def runsc_version(runsc: Path) -> str:
     return answer.stdout.splitlines()[0].removeprefix("runsc version ").strip() if answer.stdout else ""
 
 
-class Digest:
-    """The SHA-256 of a program, computed again when the file has changed."""
-
-    def __init__(self, program: Path) -> None:
-        self._program = program
-        self._known: tuple[tuple[int, ...], str] = ((), "")
-
-    def __call__(self) -> str:
-        """About 40 ms at first. Raises RefusedError when the program is gone."""
-        try:
-            found = self._program.stat()
-            seen = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
-            if seen != self._known[0]:
-                with self._program.open("rb") as file:
-                    self._known = (seen, hashlib.file_digest(file, "sha256").hexdigest())
-        except OSError as error:
-            raise RefusedError(f"{self._program} cannot be read: {error}", hint=RUNSC_HINT) from error
-        return self._known[1]
-
-
-def describe(runsc_path: str | None = None) -> Description:
-    """Finds out what works here without starting a sandbox; never raises for what is missing."""
-    version, runsc = "", ""
+def digest(program: Path) -> str:
+    """Computes the SHA-256 of a program, again when the file has changed; about 40 ms. Raises RefusedError when it is
+    gone."""
     try:
-        found = find_runsc(runsc_path)
-        runsc, version = str(found), runsc_version(found)
-        require_root()
-        mountinfo, membership = Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text()
-        parents = find_parents(mountinfo, membership, f"assay-doctor.{Owner.current()}.trial")
-    except SandboxError as error:
-        return Description(works=False, runsc=runsc, version=version, problem=str(error), hint=error.hint)
-    return Description(works=True, runsc=runsc, version=version, cgroup_version=parents.version)
+        found = program.stat()
+        return _digest(program, found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+    except OSError as error:
+        raise RefusedError(f"{program} cannot be read: {error}", hint=RUNSC_HINT) from error
+
+
+@functools.lru_cache(1)
+def _digest(program: Path, *_seen: int) -> str:
+    with program.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,4 +1,4 @@
-"""A small child that outlives its broker for a moment, to kill what the broker can no longer kill.
+"""Kills what a dead broker can no longer kill: a small child that outlives its broker for a moment.
 
 What always holds: however the broker ends, the keeper's pipe ends with it, because nobody else holds the other end;
 then the keeper kills every process in the control groups of that owner until none has been there for a while, and
@@ -7,7 +7,6 @@ exits. An orderly `close` sends it home before. It removes no folders: the next 
 
 from __future__ import annotations
 
-import contextlib
 import subprocess
 from collections.abc import Iterable
 from pathlib import Path
@@ -48,23 +47,13 @@ class Keeper:
             raise InfrastructureError(f"the keeper of sandboxes could not be started: {error}") from error
 
     @property
-    def pid(self) -> int:
-        return self._process.pid
-
-    @property
     def alive(self) -> bool:
         return self._process.poll() is None
 
     def close(self) -> None:
         """Sends it home; nothing is killed."""
-        assert self._process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):
-            self._process.stdin.write(b"home\n")
-            self._process.stdin.flush()
-        with contextlib.suppress(BrokenPipeError):
-            self._process.stdin.close()
         try:
-            self._process.wait(timeout=5)
+            self._process.communicate(b"home\n", timeout=5)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait(timeout=5)

@@ -1,4 +1,4 @@
-"""The nsjail backend: boxes on the host's own kernel, behind namespaces, a system-call policy and control groups.
+"""Is the nsjail backend: boxes on the host's own kernel, behind namespaces, a system-call policy and control groups.
 
 **The host's kernel is shared with the guest.** What gVisor answers in a program of its own, Linux answers here: a flaw
 in one of the system calls that the policy allows is a way out. So it is for tools that are trusted more than what a
@@ -21,12 +21,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from runtime.backends import nsjail_mounts
-from runtime.backends.backend import Box, BoxUsage
-from runtime.backends.hosted import HINT, Boxes, HostedBox
+from runtime.backends.backend import Backend
+from runtime.backends.host import SandboxHost
 from runtime.backends.nsjail_find import find_nsenter, find_nsjail, nsjail_version, require_user_namespaces
 from runtime.backends.nsjail_jail import FOLDER, ROOT, jail
+from runtime.backends.process_box import HINT, ProcessBox
 from runtime.backends.rootfs import ensure_root
-from runtime.backends.site import Site
 from runtime.errors import InfrastructureError, RefusedError, SandboxError
 from runtime.profile import BackendName, Profile
 from runtime.programs import Program
@@ -41,16 +41,16 @@ NO_SNAPSHOTS = RefusedError(
 )
 
 
-class NsJail:
+class NsJail(Backend):
     """Everything but the constructor is called, and calls back, on the reactor's thread."""
 
     name = BackendName.NSJAIL
 
-    def __init__(self, settings: BrokerSettings, reactor: Reactor, site: Site) -> None:
+    def __init__(self, settings: BrokerSettings, reactor: Reactor, host: SandboxHost) -> None:
         """Builds the guest's root when it is not there yet (a second), where guests may come. Raises RefusedError
         without a usable nsjail or Python, InfrastructureError when the disk does not take the root."""
         self._reactor = reactor
-        self._boxes = Boxes(site)
+        super().__init__(host)
         self.nsjail = find_nsjail(settings.nsjail)
         nsjail_version(self.nsjail, settings.nsjail)
         require_user_namespaces()
@@ -59,7 +59,6 @@ class NsJail:
         self._settings = settings
         self._mounts: dict[str | None, int] = {}
         """Descriptors of mount namespaces, by program; None is the guests' Python."""
-        self._closed = False
         if settings.guests:
             root = ensure_root(settings.root_dir, settings.python, settings.packages).resolve()
             self._mounts[None] = nsjail_mounts.make({ROOT: root})
@@ -69,8 +68,8 @@ class NsJail:
         """Raises RefusedError: there are no images."""
         raise NO_SNAPSHOTS
 
-    def start(self, profile: Profile, image: Path | None, done: Callable[[Box | SandboxError], None]) -> None:
-        """A new box; its worker says READY some 30 ms later, a program when it is warm. An image is refused."""
+    def start(self, profile: Profile, image: Path | None, done: Callable[[ProcessBox | SandboxError], None]) -> None:
+        """Starts a new box; its worker says READY some 30 ms later, a program when it is warm. An image is refused."""
         if image is not None:
             done(NO_SNAPSHOTS)
             return
@@ -80,7 +79,7 @@ class NsJail:
         try:
             mounts = self._namespace(program)
             text = jail(profile, program, host_id=host_id, nice=nice, machine=self._machine)
-            box = self._boxes.add(profile)
+            box = self.add(profile)
         except SandboxError as error:
             done(error)
             return
@@ -105,46 +104,23 @@ class NsJail:
                 answered = True
                 done(box)
 
-        self._boxes.run(box, argv, group=box.group, seconds=None, finished=finished)
+        self.run(box, argv, group=box.group, seconds=None, finished=finished)
         self._reactor.call(started)
 
     def checkpoint(
-        self,
-        box: Box,
-        folder: Path,
-        *,
-        leave_running: bool,
-        done: Callable[[SandboxError | None], None],
-        settled: bool = False,
+        self, box: ProcessBox, folder: Path, *, done: Callable[[SandboxError | None], None], settled: bool = False
     ) -> None:
-        """Refused."""
+        """Refuses it."""
         done(NO_SNAPSHOTS)
 
-    def usage(self, box: Box, *, waits: bool = False) -> BoxUsage:
-        assert isinstance(box, HostedBox)
-        return box.group.usage(waits=waits)
-
-    def give_way(self, box: Box, others_first: bool) -> None:
-        assert isinstance(box, HostedBox)
-        box.group.give_way(others_first)
-
-    def end(self, box: Box, done: Callable[[BoxUsage], None]) -> None:
-        """Kills everything inside; the figures come once nothing of it runs any more (some 5 ms)."""
-        assert isinstance(box, HostedBox)
-        self._boxes.end(box, done)
-
     def close(self) -> None:
-        """Ends every box and waits until nothing is left. Closing twice is fine.
-
-        Raises InfrastructureError when something will not go.
-        """
-        self._closed = True
         while self._mounts:
             os.close(self._mounts.popitem()[1])
-        self._boxes.close()
+        super().close()
 
     def _namespace(self, program: Program | None) -> int:
-        """Where its folders are; made when it is first asked for. Raises RefusedError when one is not there."""
+        """Gives the namespace where its folders are; made when it is first asked for. Raises RefusedError when one is
+        not there."""
         if self._closed:
             raise InfrastructureError("the sandbox backend is closed")
         name = program.name if program is not None else None
@@ -154,6 +130,6 @@ class NsJail:
             self._mounts[name] = nsjail_mounts.make(folders)
         return self._mounts[name]
 
-    def _fail(self, box: HostedBox, why: str, done: Callable[[Box | SandboxError], None]) -> None:
+    def _fail(self, box: ProcessBox, why: str, done: Callable[[ProcessBox | SandboxError], None]) -> None:
         problem = InfrastructureError(f"sandbox {box.id} could not be started: {why}", hint=HINT)
-        self._boxes.end(box, lambda _: done(problem))
+        self.end(box, lambda _: done(problem))

@@ -1,4 +1,4 @@
-"""The jail of one guest, as data: what nsjail is told, in the words of its own configuration.
+"""Writes the jail of one guest, as data: nsjail's own configuration.
 
 What always holds: a guest has its own user, pid, mount, network, ipc, uts and cgroup namespace; it is user 1000 there
 and a user of the host that owns nothing; its root is read-only, its only devices are null, zero and urandom, and /proc
@@ -46,8 +46,8 @@ def _read_only(source: str, target: str) -> dict[str, object]:
     return {"src": source, "dst": target, "is_bind": True, "rw": False, "nosuid": True, "nodev": True}
 
 
-def _places(profile: Profile, program: Program | None) -> list[dict[str, object]]:
-    """All mounts; a program's root is an empty one, and what is its own comes last, for it may lie below /tmp."""
+def _mounts(profile: Profile, program: Program | None) -> list[dict[str, object]]:
+    """Lists all mounts; a program's root is an empty one, and what is its own comes last, for it may lie below /tmp."""
     devices = {"dst": "/dev", "fstype": "tmpfs", "options": "size=4k,mode=755", "nosuid": True, "noexec": True}
     own = [devices, *map(_device, DEVICES), _tmpfs("/tmp", profile.tmp_mib)]  # noqa: S108
     if program is None:
@@ -57,7 +57,7 @@ def _places(profile: Profile, program: Program | None) -> list[dict[str, object]
 
 
 def _rlimits(profile: Profile, program: Program | None) -> dict[str, object]:
-    """In the units of nsjail: MiB for what is memory or files, numbers for the rest."""
+    """Lists limits in the units of nsjail: MiB for what is memory or files, numbers for the rest."""
     limits = bundle.rlimits(profile, program)
     found: dict[str, object] = {
         "rlimit_fsize": limits["RLIMIT_FSIZE"] >> 20,
@@ -76,7 +76,7 @@ def _rlimits(profile: Profile, program: Program | None) -> dict[str, object]:
 
 
 def jail(profile: Profile, program: Program | None = None, *, host_id: int, nice: int, machine: str) -> str:
-    """The text for `nsjail --config`; `host_id` is the user and group of the host behind the guest's own, `nice`
+    """Writes the text for `nsjail --config`; `host_id` is the user and group of the host behind the guest's own, `nice`
     the niceness of the broker, which its guests keep.
 
     Raises RefusedError for a machine without a system-call policy.
@@ -94,7 +94,7 @@ def jail(profile: Profile, program: Program | None = None, *, host_id: int, nice
         "gidmap": identity,
         "iface_no_lo": True,
         "mount_proc": program is not None and program.proc,
-        "mount": _places(profile, program),
+        "mount": _mounts(profile, program),
         "seccomp_string": [policy(profile.mode, machine, program=program is not None)],
         "envar": [f"{name}={value}" for name, value in bundle.environment(program).items()],
         "exec_bin": {"path": binary, "arg": arguments},

@@ -1,4 +1,4 @@
-"""A mount namespace for nsjail to start in, so that what it prepares is never seen on the host.
+"""Makes a mount namespace for nsjail to start in, so that what it prepares is never seen on the host.
 
 nsjail wants two working folders in a place of the host, and the guest's unmapped user would have to be able to walk to
 the guest's root. Here all are in a small tmpfs over /run that nobody else sees. What always holds: the host's mounts
@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import ctypes
 import os
-import threading
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from runtime.errors import RefusedError
@@ -40,15 +40,15 @@ def _make(binds: Mapping[str, Path]) -> int:
     _mount(None, "/", None, MS_REC | MS_SLAVE)
     origins: dict[str, int] = {}
     try:
-        for place, folder in binds.items():
-            origins[place] = os.open(folder, os.O_PATH | os.O_DIRECTORY)
+        for path, folder in binds.items():
+            origins[path] = os.open(folder, os.O_PATH | os.O_DIRECTORY)
         _mount("tmpfs", "/run", "tmpfs", MS_NOSUID | MS_NODEV, "size=64k,mode=755")
         for made in (*FOLDERS, *binds):
             Path(made).mkdir()
             Path(made).chmod(0o755)  # whatever the umask is, the guest's user has to walk through
-        for place, origin in origins.items():
-            _mount(f"/proc/thread-self/fd/{origin}", place, None, MS_BIND)
-            _mount(None, place, None, MS_BIND | MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV)
+        for path, origin in origins.items():
+            _mount(f"/proc/thread-self/fd/{origin}", path, None, MS_BIND)
+            _mount(None, path, None, MS_BIND | MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV)
     finally:
         for origin in origins.values():
             os.close(origin)
@@ -56,26 +56,16 @@ def _make(binds: Mapping[str, Path]) -> int:
 
 
 def make(binds: Mapping[str, Path]) -> int:
-    """A descriptor of a new namespace with these folders of the host at their places directly below /run, read-only;
-    the caller closes it. Some milliseconds.
+    """Gives a descriptor of a new namespace with these folders of the host at their places directly below /run,
+    read-only; the caller closes it. Some milliseconds.
 
     Raises RefusedError where it cannot be made.
     """
-    found: list[int] = []
-    failed: list[OSError] = []
-
-    def run() -> None:
+    with ThreadPoolExecutor(1, thread_name_prefix="nsjail-mounts") as thread:
         try:
-            found.append(_make(binds))
+            return thread.submit(_make, binds).result()
         except OSError as error:
-            failed.append(error)
-
-    thread = threading.Thread(target=run, name="nsjail-mounts")
-    thread.start()
-    thread.join()
-    if failed:
-        raise RefusedError(
-            f"no mount namespace for nsjail can be had: {failed[0]}",
-            hint="Run as root with the capability to mount (CAP_SYS_ADMIN); in a container it has to be granted.",
-        ) from failed[0]
-    return found[0]
+            raise RefusedError(
+                f"no mount namespace for nsjail can be had: {error}",
+                hint="Run as root with the capability to mount (CAP_SYS_ADMIN); in a container it has to be granted.",
+            ) from error

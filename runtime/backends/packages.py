@@ -1,4 +1,4 @@
-"""The packages that guests may import beside the standard library: a folder that the installer builds.
+"""Finds the packages that guests may import beside the standard library: a folder that the installer builds.
 
 What always holds: a folder is named by the digest beside it, and a guest's root that has them is named by that digest
 too; the folder itself is only read. Without it guests have the standard library, and `import numpy` says that there is
@@ -28,7 +28,7 @@ class Packages(NamedTuple):
 
 
 def find_packages(path: Path | None = None) -> Packages | None:
-    """Those in the given folder, or the installer's, beside this interpreter; None where it has built none.
+    """Finds those in the given folder, or the installer's, beside this interpreter; None where it has built none.
 
     Raises RefusedError when the given folder is not one that the installer finished.
     """

@@ -13,28 +13,20 @@ import selectors
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from runtime.backends.launch import become_subreaper, spawn
+from runtime.backends.lease import process_status
 from runtime.reactor import Reactor
 
 ROUND_SECONDS = 0.5
 
 
-class Program:
-    """A started program."""
-
-    def __init__(self, process: subprocess.Popen[bytes], descriptor: int, exited: Callable[[int], None]) -> None:
-        self.pid = process.pid
-        self.process = process
-        self.exited = exited
-        self.descriptor = descriptor
-
-    @property
-    def running(self) -> bool:
-        return self.process.returncode is None
-
-    def kill(self) -> None:
-        self.process.kill()
+class StartedProgram(NamedTuple):
+    process: subprocess.Popen[bytes]
+    descriptor: int
+    """That can be read once it has ended."""
+    exited: Callable[[int], None]
 
 
 class Reaper:
@@ -43,7 +35,7 @@ class Reaper:
     def __init__(self, reactor: Reactor) -> None:
         become_subreaper()
         self._reactor = reactor
-        self._programs: dict[int, Program] = {}
+        self._programs: dict[int, StartedProgram] = {}
         self._session = os.getsid(0)
         self._closed = False
         reactor.call(self._round)
@@ -57,17 +49,17 @@ class Reaper:
         stdout: int = subprocess.DEVNULL,
         stderr: int = subprocess.DEVNULL,
         exited: Callable[[int], None],
-    ) -> Program:
+    ) -> StartedProgram:
         """Starts a program in the groups given; `exited` gets its status, negative for a signal. Raises OSError."""
         process = spawn(argv, entrances=entrances, stdin=stdin, stdout=stdout, stderr=stderr)
         try:
-            program = Program(process, os.pidfd_open(process.pid), exited)
+            program = StartedProgram(process, os.pidfd_open(process.pid), exited)
         except OSError:
             process.kill()
             process.wait()
             raise
-        self._programs[program.pid] = program
-        self._reactor.watch(program.descriptor, selectors.EVENT_READ, lambda: self._look(program))
+        self._programs[process.pid] = program
+        self._reactor.watch(program.descriptor, selectors.EVENT_READ, lambda: self._check(program))
         return program
 
     def adopt(self) -> int:
@@ -85,11 +77,12 @@ class Reaper:
             found += 1
 
     def _reap(self, pid: int) -> bool:
-        """Whether an ended child was one of ours to wait for, and is gone now."""
+        """Says whether an ended child was one of ours to wait for, and is gone now."""
         if pid in self._programs:
-            self._look(self._programs[pid])
+            self._check(self._programs[pid])
             return True
-        if _session_of(pid) in (self._session, 0):
+        status = process_status(pid)  # state, parent, group, session
+        if not status or int(status[3]) in (self._session, 0):
             return False
         with contextlib.suppress(ChildProcessError):
             os.waitpid(pid, os.WNOHANG)
@@ -99,9 +92,9 @@ class Reaper:
         """Kills the programs that still run, and waits for all of them."""
         self._closed = True
         for program in list(self._programs.values()):
-            program.kill()
+            program.process.kill()
             program.process.wait(timeout=10)
-            self._look(program)
+            self._check(program)
         self.adopt()
 
     def _round(self) -> None:
@@ -109,30 +102,17 @@ class Reaper:
             self._reactor.after(ROUND_SECONDS, self._round)
             self.adopt()
 
-    def _look(self, program: Program) -> None:
+    def _check(self, program: StartedProgram) -> None:
         code = program.process.poll()
-        if code is None or program.pid not in self._programs:
+        if code is None or self._programs.pop(program.process.pid, None) is None:
             return
-        del self._programs[program.pid]
         self._reactor.watch(program.descriptor, 0, lambda: None)
         os.close(program.descriptor)
         program.exited(code)
 
 
-def _status(pid: int) -> list[str]:
-    """State, parent, group, session of a process that may be a zombie; empty when it is gone (proc(5))."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[:4]
-    except (FileNotFoundError, ProcessLookupError):
-        return []
-
-
-def _session_of(pid: int) -> int:
-    return int((_status(pid) or ["", "0", "0", "0"])[3])
-
-
 def _zombies() -> list[int]:
-    """All ended children of this process: some milliseconds."""
+    """Lists all ended children of this process: some milliseconds."""
     mine = ["Z", str(os.getpid())]
     pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
-    return [pid for pid in pids if _status(pid)[:2] == mine]
+    return [pid for pid in pids if process_status(pid)[:2] == mine]

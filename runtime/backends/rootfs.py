@@ -1,4 +1,4 @@
-"""The guest's root folder: the distribution's Python, its standard library, what both link to, and the worker.
+"""Builds the guest's root: the distribution's Python, its standard library, what both link to, and the worker.
 
 What always holds: a root is named by the digest of what goes into it and appears by one rename, so it is complete or
 absent; several processes may build at once and all get the same one. It is mounted read-only and holds no secret, no
@@ -27,18 +27,16 @@ GUEST = Path(__file__).parents[1] / "guest"
 DEFAULT_PYTHON = "/usr/bin/python3"
 UNWANTED = (
     "test tests idlelib ensurepip lib2to3 tkinter turtledemo pydoc_data dist-packages site-packages venv distutils"
-    " LICENSE.txt EXTERNALLY-MANAGED sitecustomize.py"
+    " LICENSE.txt EXTERNALLY-MANAGED sitecustomize.py config-* _test* _ctypes_test* _tkinter*"
 )
-WITHOUT = frozenset(UNWANTED.split())
 """Not needed by a guest, or (`dist-packages`, `sitecustomize`) able to run code of the host's at start."""
-WITHOUT_PREFIXES = ("config-", "_test", "_ctypes_test", "_tkinter")
 ASK = """import json, os, sys, sysconfig
 print(json.dumps({"executable": os.path.realpath(sys.executable), "stdlib": sysconfig.get_path("stdlib"),
     "dynload": sysconfig.get_config_var("DESTSHARED"), "version": sys.version, "prefix": sys.base_prefix}))"""
 
 
 class Python(NamedTuple):
-    """An interpreter of the host, as it describes itself."""
+    """Is an interpreter of the host, as it describes itself."""
 
     executable: Path
     stdlib: Path
@@ -51,17 +49,17 @@ def inspect_python(path: str | None) -> Python:
     hint = "Install the distribution's python3 (apt install python3), or set the path of a Python 3.11 or newer."
     try:
         answer = subprocess.run([wanted, "-I", "-S", "-c", ASK], capture_output=True, timeout=30, check=True, cwd="/")
-        told = json.loads(answer.stdout)
+        facts = json.loads(answer.stdout)
     except (OSError, subprocess.SubprocessError, ValueError) as error:
         raise RefusedError(f"{wanted} is no usable Python for guests: {error}", hint=hint) from error
-    found = re.match(r"(\d+)\.(\d+)", told["version"])
+    found = re.match(r"(\d+)\.(\d+)", facts["version"])
     if found is None or (int(found[1]), int(found[2])) < (3, 11):
-        raise RefusedError(f"{wanted} is Python {told['version'].split()[0]}; guests need 3.11", hint=hint)
-    return Python(Path(told["executable"]), Path(told["stdlib"]), told["version"])
+        raise RefusedError(f"{wanted} is Python {facts['version'].split()[0]}; guests need 3.11", hint=hint)
+    return Python(Path(facts["executable"]), Path(facts["stdlib"]), facts["version"])
 
 
 class Linked(NamedTuple):
-    """What the loader would take for some files."""
+    """Finds what the loader would take for some files."""
 
     libraries: set[Path]
     """Every shared library, by the path it is asked for."""
@@ -87,7 +85,7 @@ def linked(files: list[Path]) -> Linked:
 
 
 def digest(python: Python, packages: Packages | None = None) -> str:
-    """The name of the root that this interpreter, this worker and these packages give."""
+    """Computes the name of the root that this interpreter, this worker and these packages give."""
     state = hashlib.sha256(FORMAT.encode())
     found = python.executable.stat()
     state.update(f"{python.executable}|{python.stdlib}|{python.version}|{found.st_size}|{found.st_mtime_ns}".encode())
@@ -98,7 +96,7 @@ def digest(python: Python, packages: Packages | None = None) -> str:
 
 
 def ensure_root(root_dir: Path, python_path: str | None = None, packages_path: Path | None = None) -> Path:
-    """The finished root folder, built when it is not there yet (about a second).
+    """Gives the finished root folder, built when it is not there yet (about a second).
 
     Raises RefusedError without a usable Python or a given folder of packages, InfrastructureError when the disk does
     not take it.
@@ -131,15 +129,11 @@ def ensure_root(root_dir: Path, python_path: str | None = None, packages_path: P
 
 
 def _remove_abandoned(root_dir: Path) -> None:
-    """What a builder that was killed left; nobody builds for an hour."""
+    """Removes what a builder that was killed left; nobody builds for an hour."""
     for folder in root_dir.glob("building-*"):
         with contextlib.suppress(FileNotFoundError):
             if folder.stat().st_mtime < time.time() - 3600:
                 shutil.rmtree(folder, ignore_errors=True)
-
-
-def _unwanted(_folder: str, names: list[str]) -> set[str]:
-    return {name for name in names if name in WITHOUT or name.startswith(WITHOUT_PREFIXES)}
 
 
 def _build(root: Path, python: Python, packages: Packages | None) -> None:
@@ -150,7 +144,8 @@ def _build(root: Path, python: Python, packages: Packages | None) -> None:
     if not link.exists():
         link.symlink_to(python.executable)
     inside = root / python.stdlib.relative_to("/")
-    shutil.copytree(python.stdlib, inside, symlinks=False, ignore=_unwanted, ignore_dangling_symlinks=True)
+    unwanted = shutil.ignore_patterns(*UNWANTED.split())
+    shutil.copytree(python.stdlib, inside, symlinks=False, ignore=unwanted, ignore_dangling_symlinks=True)
     extensions = sorted(inside.glob("lib-dynload/*.so"))
     found = linked([python.executable, *extensions])
     for library in found.libraries:

@@ -1,4 +1,4 @@
-"""Which system calls a guest may make of the host's kernel when nothing but nsjail stands between them; as Kafel text.
+"""Lists the system calls that a guest may make where nothing but nsjail is between it and the host; as Kafel text.
 
 What always holds: what is not listed is denied with EPERM, and another architecture's numbers (i386, x32) are no way
 around it. The list is what CPython, numpy and small programs were seen to need: files, memory, clocks, pipes, threads
@@ -111,7 +111,7 @@ def _conditions(mode: Mode) -> dict[str, str]:
 
 
 def policy(mode: Mode, machine: str, *, program: bool = False) -> str:
-    """The policy for one kind of worker, or for a program of ours, as nsjail's `seccomp_string` takes it.
+    """Writes the policy for one kind of worker, or for a program of ours, as nsjail's `seccomp_string` takes it.
 
     Raises RefusedError for a machine on which nobody has tried it: without a policy nothing runs.
     """

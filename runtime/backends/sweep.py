@@ -11,22 +11,20 @@ import os
 import shutil
 import signal
 import time
+from collections import Counter
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
-
-from runtime.backends.cgroups import locate, members, remove_folders
-from runtime.backends.owner import Owner, state_mark, working_folder
+from runtime.backends.cgroups import located, members, remove_folders
+from runtime.backends.lease import Owner, state_mark, working_folder
 from runtime.errors import InfrastructureError
+from runtime.model import FrozenModel
 
 PROGRAMS = (b"runsc", b"runsc-sandbox", b"runsc-gofer", b"exe", b"nsjail", b"sh")
 HINT = "Stop the processes named, then start again; nothing of a live owner is ever removed."
 
 
-class SweepReport(BaseModel):
-    """What was found of dead owners and is gone now."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class SweepReport(FrozenModel):
+    """Counts what was found of dead owners and is gone now."""
 
     owners: int = 0
     processes: int = 0
@@ -41,9 +39,9 @@ def sweep(state_dir: Path) -> SweepReport:
     Raises InfrastructureError when something will not go.
     """
     working = working_folder(state_dir)
-    report = SweepReport(cgroups=_remove_empty_groups())
+    report = Counter(cgroups=_remove_empty_groups())
     if not working.is_dir():
-        return report
+        return SweepReport(**report)
     mark = state_mark(state_dir)
     for folder in sorted(working.iterdir()):
         owner = Owner.parse(folder.name)
@@ -58,24 +56,18 @@ def sweep(state_dir: Path) -> SweepReport:
             continue  # somebody else sweeps here too
         except OSError as error:
             raise InfrastructureError(f"{folder} cannot be swept: {error}", hint=HINT) from error
-        report = SweepReport(
-            owners=report.owners + 1,
-            processes=report.processes + processes,
-            cgroups=report.cgroups + cgroups,
-            folders=report.folders + sandboxes,
-        )
+        report.update(owners=1, processes=processes, cgroups=cgroups, folders=sandboxes)
     if working != state_dir.resolve():
         with contextlib.suppress(OSError):  # not empty: somebody lives there
             working.rmdir()
-    return report
+    return SweepReport(**report)
 
 
-def _remove_cgroups(places: Path, prefix: str) -> tuple[int, int]:
-    """How many processes were still inside, and how many groups there were. Looks where the owner wrote that it made
-    groups, and where this process would: an owner killed early had written nothing yet."""
-    parents = {Path(line) for line in places.read_text().splitlines()} if places.is_file() else set()
-    here = locate(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text())
-    parents.update(folder for candidate in here for folder in candidate.folders.values())
+def _remove_cgroups(paths: Path, prefix: str) -> tuple[int, int]:
+    """Says how many processes were still inside, and how many groups there were. Looks where the owner wrote that it
+    made groups, and where this process would: an owner killed early had written nothing yet."""
+    parents = {Path(line) for line in paths.read_text().splitlines()} if paths.is_file() else set()
+    parents.update(folder for candidate in located() for folder in candidate.folders.values())
     inside: set[int] = set()
     groups: set[str] = set()
     for parent in sorted(parents):
@@ -91,9 +83,8 @@ def _remove_cgroups(places: Path, prefix: str) -> tuple[int, int]:
 
 def _remove_empty_groups() -> int:
     """Removes empty cgroups of dead owners, whatever their state folder: it may be gone, and nobody else would come."""
-    here = locate(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text())
     removed: set[str] = set()
-    for parent in {folder for candidate in here for folder in candidate.folders.values()}:
+    for parent in {folder for candidate in located() for folder in candidate.folders.values()}:
         for entry in parent.glob("assay-*.*.*") if parent.is_dir() else ():
             owner = Owner.parse(entry.name.split(".")[1])
             if owner is None or owner.alive():
@@ -127,9 +118,9 @@ def _kill_strays(folder: Path) -> int:
 
 def _is_ours(pid: int, wanted: bytes) -> bool:
     """Programs that we start, and only those: somebody may well be looking at the folder with another."""
-    words = _command_line(Path(f"/proc/{pid}")).split(b"\0")
-    name = os.path.basename(words[0])  # noqa: PTH119 - bytes, as the kernel has them
-    return name in PROGRAMS and any(wanted in word for word in words)
+    arguments = _command_line(Path(f"/proc/{pid}")).split(b"\0")
+    name = os.path.basename(arguments[0])  # noqa: PTH119 - bytes, as the kernel has them
+    return name in PROGRAMS and any(wanted in argument for argument in arguments)
 
 
 def _command_line(process: Path) -> bytes:

@@ -1,1 +1,6 @@
-"""The one process with the right to start sandboxes, and how others ask it."""
+"""Is the one process with the right to start sandboxes, and how others ask it."""
+
+from runtime.broker.client import BrokerClient, ask, connect
+from runtime.broker.messages import BrokerWelcome
+
+__all__ = ["BrokerClient", "BrokerWelcome", "ask", "connect"]

@@ -1,4 +1,4 @@
-"""`python -m runtime.broker`: the process that starts sandboxes.
+"""Runs the process that starts sandboxes: `python -m runtime.broker`.
 
     --settings FILE or -      BrokerSettings as JSON; `-` reads standard input to its end
     --socket PATH             listen there, for the users named by --allow-uid (none named: our own)
@@ -23,8 +23,8 @@ def main() -> int:
     where.add_argument("--socket")
     where.add_argument("--connection", type=int)
     parser.add_argument("--allow-uid", type=int, action="append", default=[])
-    given = parser.parse_args()
-    return run(given.settings, given.socket, given.connection, given.allow_uid)
+    options = parser.parse_args()
+    return run(options.settings, options.socket, options.connection, options.allow_uid)
 
 
 if __name__ == "__main__":

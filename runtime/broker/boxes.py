@@ -1,9 +1,9 @@
-"""The life of one sandbox in the broker: starting, ready, held, ending.
+"""Leads each sandbox of the broker through its life: starting, ready, held, ending.
 
-What always holds: a box is ready only after its guest has answered; it is held by one connection, once, and after that
-it only ends; a ready one that stirs (nobody spoke to it) is ended at once. The profile's CPU time and life are counted
-from readiness and hand-over and enforced here, on the host's clock, within `CLOCK_SECONDS` and what the kernel takes.
-Why a box ended is what the host knows: its groups, its clock, its process.
+What always holds: a box is ready only after its guest has answered, and rests while it is ready; it is held by one
+connection, once, and after that it only ends; a ready one that writes anything (nobody asked it) is ended at once. The
+profile's CPU time and life are counted from readiness and hand-over and enforced here, on the host's clock, within
+`CLOCK_SECONDS` and what the kernel takes. Why a box ended is what the host knows: its groups, its clock, its process.
 """
 
 from __future__ import annotations
@@ -19,12 +19,14 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
-from runtime.backends.backend import Backend, Box, BoxUsage, Cause
-from runtime.broker.greeting import Greeting
+from runtime.backends.backend import Backend
+from runtime.backends.process_box import ProcessBox
+from runtime.broker.base_images import StartSource
+from runtime.broker.handshake import Handshake
+from runtime.broker_api import Termination
 from runtime.errors import InfrastructureError, SandboxError
 from runtime.guest.wire import Op
-from runtime.launcher import Fate
-from runtime.profile import Profile
+from runtime.profile import BoxUsage, Cause, Profile
 from runtime.reactor import Reactor
 
 log = logging.getLogger(__name__)
@@ -44,7 +46,7 @@ class State(StrEnum):
 
 @dataclass(eq=False)
 class Live:
-    """One sandbox from the wish for it to its end."""
+    """Is one sandbox from the request for it to its end."""
 
     number: int
     key: str
@@ -55,7 +57,7 @@ class Live:
     """The snapshot it was restored from, or empty."""
     since: float
     state: State = State.STARTING
-    box: Box | None = None
+    box: ProcessBox | None = None
     holder: int = 0
     """Number of the connection; 0 for none."""
     pid: int = 0
@@ -64,30 +66,28 @@ class Live:
     held_since: float = 0.0
     spent: BoxUsage = field(default_factory=BoxUsage)
     """What it had used when it became ready: the cost of its start, not of what its holder does."""
-    fate: Fate | None = None
+    termination: Termination | None = None
     cause: Cause | None = None
     """Why it is being ended; the first reason counts."""
-    when_ended: list[Callable[[Fate], None]] = field(default_factory=list)
+    when_ended: list[Callable[[Termination], None]] = field(default_factory=list)
     freezing: bool = False
     """A snapshot of it is being taken."""
-    greeting: Greeting | None = None
+    handshake: Handshake | None = None
 
     @property
     def id(self) -> str:
         return self.box.id if self.box is not None else f"start-{self.number}"
 
 
-Started = Callable[[Live | SandboxError], None]
-
-
-class Boxes:
-    """All sandboxes of this broker. `changed` is called whenever one has ended."""
+class BrokerBoxes:
+    """Starts, holds and ends all sandboxes of this broker. `changed` is called whenever one has ended."""
 
     def __init__(
-        self, reactor: Reactor, changed: Callable[[], None], stirred: Callable[[Live], None], *, freezes: int
+        self, reactor: Reactor, changed: Callable[[], None], ready_lost: Callable[[Live], None], *, freezes: int
     ) -> None:
-        """`stirred`: a ready one that spoke or ended; `freezes`: checkpoints at once, the others wait."""
-        self._reactor, self._changed, self._stirred = reactor, changed, stirred
+        """Begins with none. `ready_lost`: a ready one that spoke or ended; `freezes`: checkpoints at once, the others
+        wait."""
+        self._reactor, self._changed, self._ready_lost = reactor, changed, ready_lost
         self._numbers = itertools.count(1)
         self.alive: dict[int, Live] = {}
         """Everything that may have a process, by number."""
@@ -95,24 +95,16 @@ class Boxes:
         self._freezes = freezes
         self._to_freeze: deque[Callable[[], None]] = deque()
         self._clock = reactor.after(CLOCK_SECONDS / SLICES, self._tick)
-        self._closed = False
 
     def start(
-        self,
-        backend: Backend,
-        profile: Profile,
-        *,
-        key: str,
-        image: Path | None,
-        parent: str,
-        op: Op | None,
-        done: Started,
-    ) -> Live:
+        self, source: StartSource, image: Path | None, op: Op | None, done: Callable[[Live | SandboxError], None]
+    ) -> None:
         """Begins a start from an image, or cold; calls back once, with the box when it is ready."""
-        live = Live(next(self._numbers), key, profile, backend, parent, time.monotonic())
+        parent = source.snapshot.key if source.snapshot is not None else ""
+        live = Live(next(self._numbers), source.key, source.profile, source.backend, parent, time.monotonic())
         self.alive[live.number] = live
 
-        def given(box: Box | SandboxError) -> None:
+        def on_ready(box: ProcessBox | SandboxError) -> None:
             if isinstance(box, SandboxError):
                 self._forget(live, BoxUsage())
                 done(box)
@@ -122,35 +114,37 @@ class Boxes:
                 self._kill(live)
                 done(InfrastructureError(f"sandbox {box.id} was ended before it was ready"))
                 return
-            self.greet(live, op, START_SECONDS, greeted)
+            self.handshake(live, op, START_SECONDS, answered)
 
-        def greeted(problem: SandboxError | None) -> None:
+        def answered(problem: SandboxError | None) -> None:
             if problem is None:
-                live.spent = live.backend.usage(_box(live))
+                live.spent = _box(live).usage()
             done(live if problem is None else problem)
 
-        backend.start(profile, image, given)
-        return live
+        source.backend.start(source.profile, image, on_ready)
 
-    def greet(self, live: Live, op: Op | None, seconds: float, done: Callable[[SandboxError | None], None]) -> None:
-        """Speaks with a box that nobody holds. It is ready afterwards, or else ended, and then with an error."""
+    def handshake(self, live: Live, op: Op | None, seconds: float, done: Callable[[SandboxError | None], None]) -> None:
+        """Exchanges one message with a box that nobody holds. It is ready afterwards, or else ended, and then with an
+        error."""
         live.state = State.STARTING
+        _box(live).wake()
 
-        def heard(problem: SandboxError | None) -> None:
-            live.greeting = None
+        def answered(problem: SandboxError | None) -> None:
+            live.handshake = None
             if problem is None:
                 self._rest(live)
             else:
                 self.end(live, Cause.DIED)
             done(problem)
 
-        live.greeting = Greeting(self._reactor, _box(live), op, seconds, heard)
+        live.handshake = Handshake(self._reactor, _box(live), op, seconds, answered)
 
     def hold(self, live: Live, holder: int, pid: int, caller: str) -> tuple[int, int]:
         """Gives a ready box away, once: its two descriptors, to be sent on, not to be closed."""
         box = _box(live)
         assert live.state is State.READY
         self._reactor.watch(box.replies, 0, lambda: None)
+        box.wake()
         live.state, live.holder, live.pid, live.caller = State.HELD, holder, pid, caller
         live.held_since = time.monotonic()
         return box.requests, box.replies
@@ -158,7 +152,7 @@ class Boxes:
     def freeze(
         self, live: Live, folder: Path, done: Callable[[SandboxError | None], None], *, settled: bool = False
     ) -> None:
-        """A checkpoint into an empty folder; the box goes on. `settled` as of `Backend.checkpoint`."""
+        """Takes a checkpoint into an empty folder; the box goes on. `settled` as of `Backend.checkpoint`."""
         live.freezing = True
 
         def begin() -> None:
@@ -166,11 +160,14 @@ class Boxes:
             if live.cause is not None:
                 frozen(InfrastructureError(f"sandbox {live.id} has ended"))
             else:
-                live.backend.checkpoint(_box(live), folder, leave_running=True, done=frozen, settled=settled)
+                _box(live).wake()
+                live.backend.checkpoint(_box(live), folder, done=frozen, settled=settled)
 
         def frozen(problem: SandboxError | None) -> None:
             self._freezes += 1
             live.freezing = False
+            if live.state is State.READY:
+                _box(live).rest()
             if self._to_freeze:
                 self._to_freeze.popleft()()
             done(problem)
@@ -181,21 +178,21 @@ class Boxes:
             self._to_freeze.append(begin)
 
     def usage(self, live: Live, *, waits: bool = False) -> BoxUsage:
-        """What its holder has used; `waits` are from the start of its threads."""
-        if live.fate is not None:
-            return live.fate.usage
-        return _since(live.spent, live.backend.usage(_box(live), waits=waits))
+        """Says what its holder has used; `waits` are from the start of its threads."""
+        if live.termination is not None:
+            return live.termination.usage
+        return _since(live.spent, _box(live).usage(waits=waits))
 
     def give_way(self, live: Live, others_first: bool) -> None:
-        """Of one that is alive; there is nothing to say to one that has ended. Raises InfrastructureError."""
+        """Changes it for one that is alive; one that has ended is left alone. Raises InfrastructureError."""
         if live.cause is None:
-            live.backend.give_way(_box(live), others_first)
+            _box(live).group.give_way(others_first)
 
-    def end(self, live: Live, cause: Cause, done: Callable[[Fate], None] | None = None) -> None:
+    def end(self, live: Live, cause: Cause, done: Callable[[Termination], None] | None = None) -> None:
         """Kills it now; calls back with why it ended, which is the first reason that anybody had."""
-        if live.fate is not None:
+        if live.termination is not None:
             if done is not None:
-                done(live.fate)
+                done(live.termination)
             return
         if done is not None:
             live.when_ended.append(done)
@@ -210,26 +207,26 @@ class Boxes:
 
     def close(self) -> None:
         self._clock.cancel()
-        self._closed = True
 
     def _rest(self, live: Live) -> None:
-        """Nobody speaks to it now, so it has nothing to say."""
+        """Lets it wait for its holder: nobody speaks to it now, so it has nothing to say."""
         box = _box(live)
         live.state = State.READY
 
-        def stirs() -> None:
-            self._reactor.watch(box.replies, 0, stirs)
+        def lost() -> None:
+            self._reactor.watch(box.replies, 0, lost)
             if live.state is State.READY:
                 log.warning("sandbox %s ended or spoke while nobody held it: %r", box.id, box.complaint())
-                self._stirred(live)
+                self._ready_lost(live)
                 self.end(live, Cause.DIED)
 
-        self._reactor.watch(box.replies, selectors.EVENT_READ, stirs)
+        self._reactor.watch(box.replies, selectors.EVENT_READ, lost)
+        box.rest()
 
     def _kill(self, live: Live) -> None:
         box = _box(live)
-        if live.greeting is not None:
-            live.greeting.give_up()
+        if live.handshake is not None:
+            live.handshake.give_up()
         self._reactor.watch(box.replies, 0, lambda: None)
         live.backend.end(box, lambda usage: self._forget(live, usage))
 
@@ -237,27 +234,25 @@ class Boxes:
         cause = live.cause or Cause.DIED
         if usage.oom_kills > live.spent.oom_kills and cause in (Cause.DIED, Cause.ASKED):
             cause = Cause.MEMORY
-        live.fate = Fate(cause, _since(live.spent, usage))
+        live.termination = Termination(cause, _since(live.spent, usage))
         live.state = State.ENDING
         self.alive.pop(live.number, None)
         waiting, live.when_ended = live.when_ended, []
         for done in waiting:
-            done(live.fate)
+            done(live.termination)
         self._changed()
 
     def _tick(self) -> None:
-        if self._closed:
-            return
         self._clock = self._reactor.after(CLOCK_SECONDS / SLICES, self._tick)  # first: whatever one box does below
         self._turn = (self._turn + 1) % SLICES
         for live in list(self.alive.values()):
             if live.state is State.HELD and live.number % SLICES == self._turn:
                 try:
-                    self._look(live, time.monotonic())
+                    self._check_limits(live, time.monotonic())
                 except Exception:  # one sandbox's trouble must not stop the clocks of the others
                     log.exception("sandbox %s cannot be looked at", live.id)
 
-    def _look(self, live: Live, now: float) -> None:
+    def _check_limits(self, live: Live, now: float) -> None:
         profile = live.profile
         if _has_died(_box(live)):
             self.end(live, Cause.DIED)
@@ -267,13 +262,13 @@ class Boxes:
             self.end(live, Cause.CPU)
 
 
-def _box(live: Live) -> Box:
+def _box(live: Live) -> ProcessBox:
     assert live.box is not None
     return live.box
 
 
-def _has_died(box: Box) -> bool:
-    """Whether the other end of its replies is closed: only the guest has it. So it is where ours is."""
+def _has_died(box: ProcessBox) -> bool:
+    """Says whether the other end of its replies is closed: only the guest has it. So it is where ours is."""
     if box.replies < 0:
         return True
     poll = select.poll()

@@ -1,4 +1,4 @@
-"""A client's end of the broker: implements `runtime.launcher.Launcher` over one connection.
+"""Is a client's end of the broker: implements `runtime.broker_api.BrokerApi` over one connection.
 
 What always holds: nothing blocks; every call back comes exactly once, on the reactor, also when the broker dies: then
 waits end with an InfrastructureError, and of every sandbox still held the end for requests is replaced by a broken
@@ -15,65 +15,62 @@ import selectors
 import socket
 import struct
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
-from runtime.backends.backend import BoxUsage, Cause
 from runtime.broker import messages as m
 from runtime.broker import packets
-from runtime.broker.failures import error_of
+from runtime.broker_api import Handle, OnReady, SnapshotCopy, Termination
 from runtime.errors import BrokerLostError, InfrastructureError, RefusedError, SandboxError
-from runtime.launcher import Fate, Given, Handle, Kept
-from runtime.profile import Profile
+from runtime.profile import BoxUsage, Cause, Profile
 from runtime.reactor import Reactor
 from runtime.sandbox import Priority, SnapshotId
 
 log = logging.getLogger(__name__)
-GONE_HINT = "Look at the broker's own words, in its log or on this terminal; a new one may be started."
+GONE_HINT = "See what the broker wrote, in its log or on this terminal; a new one may be started."
+ALLOW_HINT = "It is told with --allow-uid who may use it."
 CONNECT_SECONDS = 5
 Answered = Callable[[m.Answer | SandboxError], None]
 A = TypeVar("A", bound=m.Answer)
+V = TypeVar("V")
 
 
 def connect(path: Path) -> socket.socket:
-    """A connection to a broker that listens there. Raises RefusedError when there is none, or it may not be used."""
+    """Connects to a broker that listens there. Raises RefusedError when there is none, or it may not be used."""
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     try:
         # a blocking connect waits while the broker has many to accept, for so long; one with Python's timeout does not
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("@ll", CONNECT_SECONDS, 0))
         connection.connect(str(path))
-    except FileNotFoundError as error:
-        connection.close()
-        raise RefusedError(f"no broker: {path} does not exist", hint="Start the service, or the broker.") from error
-    except PermissionError as error:
-        connection.close()
-        raise RefusedError(
-            f"the broker at {path} is not for this user", hint="It is told with --allow-uid who may use it."
-        ) from error
     except OSError as error:
         connection.close()
-        raise RefusedError(f"no broker answers at {path}: {error}", hint="Start the service, or the broker.") from error
+        if isinstance(error, PermissionError):
+            raise RefusedError(f"the broker at {path} is not for this user", hint=ALLOW_HINT) from error
+        missing = isinstance(error, FileNotFoundError)
+        why = f"no broker: {path} does not exist" if missing else f"no broker answers at {path}: {error}"
+        raise RefusedError(why, hint="Start the service, or the broker.") from error
     connection.setblocking(False)
     return connection
 
 
-def ask(path: Path, seconds: float = 5.0) -> m.Welcome:
-    """Whether a broker that we may use listens there, and what it has; blocks. Raises RefusedError when not."""
+def ask(path: Path, seconds: float = 5.0) -> m.BrokerWelcome:
+    """Asks a broker that we may use what it has; blocks. Raises RefusedError when not."""
     with connect(path) as connection:
         connection.settimeout(seconds)
         try:
-            connection.send(packets.pack(m.Hello(request=m.FIRST, protocol=m.PROTOCOL)))
+            connection.send(packets.pack(m.ClientHello(request=m.FIRST, protocol=m.PROTOCOL)))
             data = connection.recv(m.PACKET_BYTES)
             answer = m.ANSWER.validate_json(data) if data else None
         except (OSError, ValidationError) as error:
             raise RefusedError(f"the broker at {path} does not answer: {error}", hint=GONE_HINT) from error
-    if isinstance(answer, m.Welcome):
+    if isinstance(answer, m.BrokerWelcome):
         return answer
-    if isinstance(answer, m.Failed):
-        raise error_of(answer)
-    raise RefusedError(f"the broker at {path} hung up on us", hint="It is told with --allow-uid who may use it.")
+    if isinstance(answer, m.RequestFailed):
+        raise answer.exception()
+    raise RefusedError(f"the broker at {path} hung up on us", hint=ALLOW_HINT)
 
 
 class _Ticket(NamedTuple):
@@ -86,14 +83,12 @@ class _Ticket(NamedTuple):
 
 class BrokerClient:
     def __init__(self, reactor: Reactor, connection: socket.socket, gone: Callable[[], None] | None = None) -> None:
-        """From a callback of the reactor, as everything here. `gone` is called once the broker has hung up, after every
-        wait was answered; not after `close`."""
+        """Says hello, from a callback of the reactor, as everything here. `gone` is called once the broker has hung up,
+        after every wait was answered; not after `close`."""
         self._reactor, self._socket, self._gone = reactor, connection, gone
         self._waiting: dict[int, Answered] = {}
         self._handles: dict[str, Handle] = {}
         self._cancelled: set[int] = set()
-        self._profiles: dict[int, Profile] = {}
-        """Of launches under way."""
         self._unsent: list[bytes] = []
         self._numbers = 0
         self.lost: SandboxError | None = None
@@ -102,77 +97,59 @@ class BrokerClient:
         self.refused: dict[str, str] = {}
         """Why others do not work there."""
         connection.setblocking(False)
-        reactor.watch(connection.fileno(), selectors.EVENT_READ, self._hear)
-        self._ask(m.Hello(request=self._next(), protocol=m.PROTOCOL), self._welcomed)
+        reactor.watch(connection.fileno(), selectors.EVENT_READ, self._receive)
+        hello = m.ClientHello(request=self._next(), protocol=m.PROTOCOL)
+        self._ask(hello, _with(m.BrokerWelcome, _itself, self._welcomed))
 
-    def launch(self, profile: Profile, *, caller: str, priority: Priority, given: Given) -> _Ticket:
-        number = self._next()
-        request = m.Launch(request=number, profile=profile, caller=caller, priority=priority)
-        self._profiles[number] = profile
-        self._ask(request, lambda answer: self._given(answer, given))
-        return _Ticket(self, number)
-
-    def restore(self, snapshot: SnapshotId, *, reseed: bool, caller: str, priority: Priority, given: Given) -> _Ticket:
-        number = self._next()
-        request = m.Restore(request=number, snapshot=snapshot, reseed=reseed, caller=caller, priority=priority)
-        self._ask(request, lambda answer: self._given(answer, given))
-        return _Ticket(self, number)
+    def launch(self, wanted: Profile | SnapshotCopy, *, caller: str, priority: Priority, on_ready: OnReady) -> _Ticket:
+        request = m.Launch(request=self._next(), wanted=wanted, caller=caller, priority=priority)
+        self._ask(request, _with(m.Launched, lambda launched: self._handles[launched.box], on_ready))
+        return _Ticket(self, request.request)
 
     def cancel(self, number: int) -> None:
-        """Of a launch or restore that is no longer wanted."""
+        """Gives up a launch that is no longer wanted."""
         if self._waiting.pop(number, None) is not None and self.lost is None:
             self._cancelled.add(number)
-            self._ask(m.Cancel(request=self._next(), of=number), lambda _answer: self._was_cancelled(number))
+            self._ask(m.Cancel(request=self._next(), of=number), lambda _answer: self._cancelled.discard(number))
 
     def prepare(self, snapshot: SnapshotId, copies: int, done: Callable[[SandboxError | None], None]) -> None:
-        request = m.Prepare(request=self._next(), snapshot=snapshot, copies=copies)
-        self._ask(request, lambda answer: done(_problem(answer, m.Done)))
+        self._ask(m.Prepare(request=self._next(), snapshot=snapshot, copies=copies), _once(done))
 
     def snapshot(
-        self, handle: Handle, *, durable: bool, label: str, done: Callable[[Kept | SandboxError], None]
+        self, handle: Handle, *, durable: bool, label: str, done: Callable[[SnapshotId | SandboxError], None]
     ) -> None:
-        def kept(answer: m.Answer | SandboxError) -> None:
-            found = _only(answer, m.SnapshotKept)
-            if isinstance(found, SandboxError):
-                done(found)
-            else:
-                done(Kept(SnapshotId(found.snapshot), found.bytes, found.seconds))
-
-        self._ask(m.Snapshot(request=self._next(), box=handle.id, durable=durable, label=label), kept)
+        request = m.TakeSnapshot(request=self._next(), box=handle.id, durable=durable, label=label)
+        self._ask(request, _with(m.SnapshotKept, lambda kept: kept.snapshot, done))
 
     def forget(self, snapshot: SnapshotId, done: Callable[[SandboxError | None], None]) -> None:
-        request = m.Forget(request=self._next(), snapshot=snapshot)
-        self._ask(request, lambda answer: done(_problem(answer, m.Done)))
+        self._ask(m.ForgetSnapshot(request=self._next(), snapshot=snapshot), _once(done))
 
     def usage(self, handle: Handle, done: Callable[[BoxUsage | SandboxError], None], *, waits: bool = False) -> None:
-        def measured(answer: m.Answer | SandboxError) -> None:
-            found = _only(answer, m.Measured)
-            done(found if isinstance(found, SandboxError) else found.usage)
-
-        self._ask(m.Measure(request=self._next(), box=handle.id, waits=waits), measured)
+        request = m.MeasureBox(request=self._next(), box=handle.id, waits=waits)
+        self._ask(request, _with(m.Measured, lambda measured: measured.usage, done))
 
     def give_way(self, handle: Handle, others_first: bool, done: Callable[[SandboxError | None], None]) -> None:
-        request = m.GiveWay(request=self._next(), box=handle.id, others_first=others_first)
-        self._ask(request, lambda answer: done(_problem(answer, m.Done)))
+        self._ask(m.GiveWay(request=self._next(), box=handle.id, others_first=others_first), _once(done))
 
-    def end(self, handle: Handle, done: Callable[[Fate], None]) -> None:
+    def end(self, handle: Handle, done: Callable[[Termination], None]) -> None:
         """Stops watching its descriptors and closes them, too. Ending twice answers `died`."""
         self._drop(handle)
 
-        def ended(answer: m.Answer | SandboxError) -> None:
-            found = _only(answer, m.Ended)
-            done(Fate(found.cause, found.usage) if isinstance(found, m.Ended) else Fate(Cause.DIED, BoxUsage()))
+        def ended(found: Termination | SandboxError) -> None:
+            done(Termination(Cause.DIED, BoxUsage()) if isinstance(found, SandboxError) else found)
 
-        self._ask(m.End(request=self._next(), box=handle.id), ended)
+        self._ask(
+            m.EndBox(request=self._next(), box=handle.id), _with(m.BoxEnded, lambda answer: answer.termination, ended)
+        )
 
-    def listing(self, done: Callable[[m.Listing | SandboxError], None]) -> None:
-        self._ask(m.List(request=self._next()), lambda answer: done(_only(answer, m.Listing)))
+    def listing(self, done: Callable[[m.SnapshotListing | SandboxError], None]) -> None:
+        self._ask(m.List(request=self._next()), _with(m.SnapshotListing, _itself, done))
 
     def stats(self, done: Callable[[m.Figures | SandboxError], None]) -> None:
-        self._ask(m.Stats(request=self._next()), lambda answer: done(_only(answer, m.Figures)))
+        self._ask(m.Stats(request=self._next()), _with(m.Figures, _itself, done))
 
     def sweep(self, done: Callable[[m.Swept | SandboxError], None]) -> None:
-        self._ask(m.Sweep(request=self._next()), lambda answer: done(_only(answer, m.Swept)))
+        self._ask(m.Sweep(request=self._next()), _with(m.Swept, _itself, done))
 
     def close(self) -> None:
         """The broker ends all that this connection has."""
@@ -185,8 +162,7 @@ class BrokerClient:
 
     def _ask(self, request: m.Request, answered: Answered) -> None:
         if self.lost is not None:
-            problem = self.lost
-            self._reactor.call(lambda: answered(problem))
+            self._reactor.call(partial(answered, self.lost))
             return
         self._waiting[request.request] = answered
         self._unsent.append(packets.pack(request))
@@ -201,17 +177,16 @@ class BrokerClient:
                     break
                 sent += 1
         except OSError as error:
-            problem = error
             self._unsent.clear()
-            self._reactor.call(lambda: self._hear_last_words(problem))
+            self._reactor.call(partial(self._receive_last, error))
             return
         was_full = len(self._unsent) > sent
         del self._unsent[:sent]
         self._reactor.watch(
-            self._socket.fileno(), selectors.EVENT_READ | (selectors.EVENT_WRITE if was_full else 0), self._hear
+            self._socket.fileno(), selectors.EVENT_READ | (selectors.EVENT_WRITE if was_full else 0), self._receive
         )
 
-    def _hear(self) -> None:
+    def _receive(self) -> None:
         if self._unsent:
             self._flush()
         while self.lost is None:
@@ -223,45 +198,34 @@ class BrokerClient:
                     raise BrokerLostError("the broker has ended", hint=GONE_HINT)
                 answer = m.ANSWER.validate_json(packet.data)
             except (OSError, packets.PacketError, ValidationError, InfrastructureError) as error:
-                self._lose_to(error)
+                self._lose(error)
                 return
             self._take(answer, packet.descriptors)
 
-    def _hear_last_words(self, problem: OSError) -> None:
-        """It takes nothing any more; perhaps it said why."""
-        self._hear()
-        self._lose_to(problem)
+    def _receive_last(self, problem: OSError) -> None:
+        """Reads what is left: the broker takes nothing any more; perhaps it said why."""
+        self._receive()
+        self._lose(problem)
 
     def _take(self, answer: m.Answer, descriptors: tuple[int, ...]) -> None:
-        asked = self._profiles.pop(answer.request, None)
-        if isinstance(answer, m.Launched):
-            profile = answer.profile or asked
-            if len(descriptors) != packets.DESCRIPTORS or profile is None:
-                packets.close_all(descriptors)
-                self._lose_to(packets.PacketError("a sandbox without its descriptors or its profile"))
-                return
-            self._handles[answer.box] = Handle(answer.box, profile, *descriptors)
-            if answer.request not in self._waiting:  # it crossed the word that it is no longer wanted
-                self.end(self._handles[answer.box], lambda _fate: None)
-                return
-        else:
+        if not isinstance(answer, m.Launched):
             packets.close_all(descriptors)
+        elif len(descriptors) != packets.DESCRIPTORS:
+            packets.close_all(descriptors)
+            self._lose(packets.PacketError("a sandbox without its descriptors"))
+            return
+        else:
+            handle = self._handles[answer.box] = Handle(answer.box, answer.profile, *descriptors)
+            if answer.request not in self._waiting:  # it crossed the message that gives it up
+                self.end(handle, lambda _termination: None)
+                return
         answered = self._waiting.pop(answer.request, None)
         if answered is not None:
-            answered(error_of(answer) if isinstance(answer, m.Failed) else answer)
+            answered(answer.exception() if isinstance(answer, m.RequestFailed) else answer)
         elif answer.request not in self._cancelled:
             log.warning("the broker answered %s to nothing", answer.kind)
 
-    def _was_cancelled(self, number: int) -> None:
-        self._cancelled.discard(number)
-        self._profiles.pop(number, None)
-
-    def _given(self, answer: m.Answer | SandboxError, given: Given) -> None:
-        found = _only(answer, m.Launched)
-        given(found if isinstance(found, SandboxError) else self._handles[found.box])
-
-    def _welcomed(self, answer: m.Answer | SandboxError) -> None:
-        found = _only(answer, m.Welcome)
+    def _welcomed(self, found: m.BrokerWelcome | SandboxError) -> None:
         if isinstance(found, SandboxError):
             self._lose(found)
         else:
@@ -273,17 +237,14 @@ class BrokerClient:
                 self._reactor.watch(descriptor, 0, lambda: None)
                 os.close(descriptor)
 
-    def _lose_to(self, error: Exception) -> None:
-        if isinstance(error, SandboxError):
-            self._lose(error)
-        else:
-            self._lose(BrokerLostError(f"the connection to the broker broke: {error}", hint=GONE_HINT))
-
-    def _lose(self, problem: SandboxError) -> None:
+    def _lose(self, error: Exception) -> None:
         if self.lost is not None:
             return
+        problem = error
+        if not isinstance(problem, SandboxError):
+            problem = BrokerLostError(f"the connection to the broker broke: {error}", hint=GONE_HINT)
         self.lost = problem
-        self._reactor.watch(self._socket.fileno(), 0, self._hear)
+        self._reactor.watch(self._socket.fileno(), 0, self._receive)
         self._socket.close()
         for handle in self._handles.values():
             _break(handle.requests)
@@ -302,12 +263,23 @@ def _break(descriptor: int) -> None:
         os.dup2(writing, descriptor, inheritable=False)
 
 
-def _only(answer: m.Answer | SandboxError, kind: type[A]) -> A | SandboxError:
-    if isinstance(answer, (SandboxError, kind)):
-        return answer
-    return InfrastructureError(f"the broker answered {answer.kind}, which is no answer to this")
+def _with(kind: type[A], value: Callable[[A], V], done: Callable[[V | SandboxError], None]) -> Answered:
+    """Calls back with what an answer of this kind holds, or with what went wrong."""
+
+    def answered(answer: m.Answer | SandboxError) -> None:
+        if isinstance(answer, kind):
+            done(value(answer))
+        elif isinstance(answer, SandboxError):
+            done(answer)
+        else:
+            done(InfrastructureError(f"the broker answered {answer.kind}, which is no answer to this"))
+
+    return answered
 
 
-def _problem(answer: m.Answer | SandboxError, kind: type[A]) -> SandboxError | None:
-    found = _only(answer, kind)
-    return found if isinstance(found, SandboxError) else None
+def _once(done: Callable[[SandboxError | None], None]) -> Answered:
+    return _with(m.Done, lambda _: None, done)
+
+
+def _itself(answer: A) -> A:
+    return answer

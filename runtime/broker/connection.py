@@ -1,4 +1,4 @@
-"""The broker's end of one client: packets in, answers out, and who it is.
+"""Is the broker's end of one client: packets in, answers out, and who it is.
 
 What always holds: a client that does not read its answers, that sends what is no packet, or that brings descriptors, is
 hung up on; what waits to be sent is bounded; descriptors given to `send` stay their owner's, who may close them when it
@@ -33,32 +33,32 @@ AT_ONCE = 32
 _UCRED = struct.Struct("3i")
 
 
-class Peer(NamedTuple):
-    """Who connected, as the kernel says (unix(7), SO_PEERCRED)."""
+class ClientPeer(NamedTuple):
+    """Says who connected, as the kernel says (unix(7), SO_PEERCRED)."""
 
     pid: int
     uid: int
     gid: int
 
     @classmethod
-    def of(cls, connection: socket.socket) -> Peer:
+    def of(cls, connection: socket.socket) -> ClientPeer:
         return cls(*_UCRED.unpack(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size)))
 
 
-class Connection:
+class ClientConnection:
     def __init__(
         self,
         reactor: Reactor,
         connection: socket.socket,
         number: int,
         *,
-        received: Callable[[Connection, bytes], None],
-        closed: Callable[[Connection], None],
+        received: Callable[[ClientConnection, bytes], None],
+        closed: Callable[[ClientConnection], None],
     ) -> None:
-        """From a callback of the reactor."""
+        """Watches the connection, from a callback of the reactor."""
         self.number = number
-        self.peer = Peer.of(connection)
-        self.greeted = False
+        self.peer = ClientPeer.of(connection)
+        self.answered = False
         self._reactor, self._socket = reactor, connection
         self._received, self._closed = received, closed
         self._unsent: deque[tuple[bytes, tuple[int, ...]]] = deque()
@@ -72,7 +72,7 @@ class Connection:
         self._watch()
 
     def send(self, message: BaseModel, descriptors: tuple[int, ...] = ()) -> None:
-        """On a closed connection the message is lost."""
+        """Sends a message; on a closed connection it is lost."""
         if not self.open:
             return
         data = packets.pack(message)
@@ -91,12 +91,12 @@ class Connection:
             self.close(f"{len(self._unsent)} answers unread")
         elif len(self._unsent) == 1:
             self._progress = time.monotonic()
-            self._reactor.after(UNSENT_SECONDS, self._look_again)
+            self._reactor.after(UNSENT_SECONDS, self._check_reading)
             self._watch()
 
     def dismiss(self, message: BaseModel) -> None:
-        """The last word. What still comes is read and ignored until the client hangs up, for a moment: a socket that
-        is closed with something unread takes back what was sent (unix(7))."""
+        """Sends a last message. What still comes is read and ignored until the client hangs up, for a moment: a socket
+        that is closed with something unread takes back what was sent (unix(7))."""
         self.send(message)
         self._dismissed = True
         self._reactor.after(DISMISS_SECONDS, self.close)
@@ -159,7 +159,7 @@ class Connection:
             return
         self._watch()
 
-    def _look_again(self) -> None:
+    def _check_reading(self) -> None:
         """Hangs up on a client that has not read for long."""
         if not self.open or not self._unsent:
             return
@@ -167,4 +167,4 @@ class Connection:
         if waited >= UNSENT_SECONDS:
             self.close(f"{len(self._unsent)} answers unread for {UNSENT_SECONDS:g} s")
         else:
-            self._reactor.after(UNSENT_SECONDS - waited, self._look_again)
+            self._reactor.after(UNSENT_SECONDS - waited, self._check_reading)

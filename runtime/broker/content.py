@@ -1,4 +1,4 @@
-"""What is in a folder of image files, as digests; and whether it is still that.
+"""Names what is in a folder of image files, by digests, and says whether it is still that.
 
 What always holds: only plain files directly in the folder count, ours alone (owner, one name, nobody else may write);
 anything else in it, a link, a folder, a device, is a RefusedError and is never followed. Files are hashed in blocks on
@@ -52,7 +52,7 @@ def own_folder(folder: Path) -> Path:
 
 
 def is_in_memory(folder: Path, mountinfo: str) -> bool:
-    """Whether a folder is on a tmpfs, by the text of /proc/self/mountinfo (proc(5)). What a sandbox is frozen into
+    """Says whether a folder is on a tmpfs, by the text of /proc/self/mountinfo (proc(5)). What a sandbox is frozen into
     there counts against its memory, and cannot be dropped."""
     device = folder.stat().st_dev
     number = f"{os.major(device)}:{os.minor(device)}"
@@ -63,12 +63,13 @@ def is_in_memory(folder: Path, mountinfo: str) -> bool:
 
 
 def read(folder: Path) -> tuple[File, ...]:
-    """Size and digest of every file, by name. Blocks (64 MB take about 20 ms); raises RefusedError, and OSError."""
-    place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    """Reads size and digest of every file, by name. Blocks (64 MB take about 20 ms); raises RefusedError, and
+    OSError."""
+    directory = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     opened: dict[str, tuple[int, int]] = {}
     try:
-        for name in sorted(entry.name for entry in os.scandir(place)):
-            _open(place, folder, name, opened)
+        for name in sorted(entry.name for entry in os.scandir(directory)):
+            _open(directory, folder, name, opened)
         blocks = [
             (descriptor, offset)
             for descriptor, size in opened.values()
@@ -82,7 +83,7 @@ def read(folder: Path) -> tuple[File, ...]:
     finally:
         for descriptor, _ in opened.values():
             os.close(descriptor)
-        os.close(place)
+        os.close(directory)
     whole = {descriptor: hashlib.sha256() for descriptor, _ in opened.values()}
     for (descriptor, _), digest in zip(blocks, digests, strict=True):
         whole[descriptor].update(digest)
@@ -102,12 +103,12 @@ def flush(path: Path) -> None:
         os.close(descriptor)
 
 
-def _open(place: int, folder: Path, name: str, opened: dict[str, tuple[int, int]]) -> None:
-    found = os.stat(name, dir_fd=place, follow_symlinks=False)
+def _open(directory: int, folder: Path, name: str, opened: dict[str, tuple[int, int]]) -> None:
+    found = os.stat(name, dir_fd=directory, follow_symlinks=False)
     ours = found.st_uid == os.geteuid() and found.st_nlink == 1 and not found.st_mode & 0o022
     if not stat.S_ISREG(found.st_mode) or not ours:
         raise RefusedError(f"{folder} holds something that is not an image file of ours: {name!r}", hint=HINT)
-    descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=place)
+    descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory)
     opened[name] = (descriptor, os.fstat(descriptor).st_size)
 
 

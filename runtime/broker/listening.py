@@ -1,9 +1,9 @@
-"""The broker's socket in the file system, and who may come in.
+"""Opens the broker's socket in the file system, and decides who may come in.
 
 What always holds: one broker a path, as long as it lives (a lock beside the socket, which ends with its holder); the
-kernel's word about the other side (SO_PEERCRED, at the moment it connected) decides, not a name or a mode. The socket's
-mode keeps strangers out where that is possible: 0600 for our own user, 0666 when others may come in. Nothing is changed
-by name after it was made.
+kernel's statement about the other side (SO_PEERCRED, at the moment it connected) decides, not a name or a mode. The
+socket's mode keeps strangers out where that is possible: 0600 for our own user, 0666 when others may come in. Nothing
+is changed by name after it was made.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import socket
 from collections.abc import Callable, Collection
 from pathlib import Path
 
-from runtime.broker.connection import Peer
+from runtime.broker.connection import ClientPeer
 from runtime.errors import BadRequestError, InfrastructureError, RefusedError, SandboxError
 from runtime.reactor import Reactor
 
@@ -25,15 +25,13 @@ BACKLOG = 128
 PATH_BYTES = 107
 
 
-class Listener:
+class BrokerListener:
     def __init__(self, reactor: Reactor, path: Path, allowed: Collection[int]) -> None:
         """Before the reactor has anything to do with it; `listen` begins. Raises BadRequestError for a path that cannot
         be, InfrastructureError when another broker is there or the folder does not take it."""
         if len(os.fsencode(path)) > PATH_BYTES:
             raise BadRequestError(f"{path} is too long for a socket", hint=f"Linux takes {PATH_BYTES} bytes.")
         self._reactor, self._path = reactor, path
-        self._connected: Callable[[socket.socket], None] = socket.socket.close
-        self._turned_away: Callable[[socket.socket, SandboxError], None] = lambda connection, _why: connection.close()
         self._allowed = frozenset(allowed) | {os.geteuid()}
         others = self._allowed - {os.geteuid()}
         self._lock = _lock(path)
@@ -52,11 +50,10 @@ class Listener:
             os.umask(mask)
 
     def listen(
-        self,
-        connected: Callable[[socket.socket], None],
-        turned_away: Callable[[socket.socket, SandboxError], None],
+        self, connected: Callable[[socket.socket], None], turned_away: Callable[[socket.socket, SandboxError], None]
     ) -> None:
-        """From a callback of the reactor. `turned_away` gets the connections of users who may not come in."""
+        """Begins to listen, from a callback of the reactor. `turned_away` gets connections of users who may not come
+        in."""
         self._connected, self._turned_away = connected, turned_away
         self._begin()
 
@@ -80,7 +77,7 @@ class Listener:
             self._reactor.watch(self._socket.fileno(), 0, self._accept)
             self._reactor.after(0.2, self._begin)
             return
-        peer = Peer.of(connection)
+        peer = ClientPeer.of(connection)
         if peer.uid not in self._allowed:
             log.warning("process %d of user %d may not use this broker", peer.pid, peer.uid)
             self._turned_away(

@@ -1,4 +1,4 @@
-"""What is known of an image on disk: written last, beside the folder of its files, so an image without one is none.
+"""Describes an image on disk: written last, beside the folder of its files, so an image without one is none.
 
     KEY/manifest.json, KEY/image/...
 
@@ -14,10 +14,11 @@ import os
 import stat
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from runtime.broker.content import HINT, File, read, tree_digest
 from runtime.errors import RefusedError
+from runtime.model import FrozenModel
 from runtime.profile import Profile
 
 FORMAT = 1
@@ -25,9 +26,7 @@ NAME = "manifest.json"
 MANIFEST_BYTES = 1 << 16
 
 
-class Manifest(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
+class SnapshotManifest(FrozenModel):
     format: int = FORMAT
     parts: tuple[str, ...]
     """What its backend says that it depends on."""
@@ -47,15 +46,15 @@ class Manifest(BaseModel):
 
     @property
     def key(self) -> str:
-        """The name of a snapshot. What it is called and whose it is does not belong to it; nor does what the profile
-        leaves at its defaults, so that a later version with one more of them still knows it."""
+        """Computes the name of a snapshot. What it is called and whose it is does not belong to it; nor does what the
+        profile leaves at its defaults, so that a later version with one more of them still knows it."""
         profile = self.profile.model_dump_json(exclude_defaults=True)
         depends = [self.format, self.parts, profile, self.parent, tree_digest(self.files)]
         return hashlib.sha256(json.dumps(depends).encode()).hexdigest()
 
 
-def write(folder: Path, manifest: Manifest) -> None:
-    """By one rename, so that it is whole or absent. Raises OSError."""
+def write(folder: Path, manifest: SnapshotManifest) -> None:
+    """Writes it by one rename, so that it is whole or absent. Raises OSError."""
     new = folder / f".{NAME}"
     descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     with os.fdopen(descriptor, "w") as file:
@@ -63,8 +62,8 @@ def write(folder: Path, manifest: Manifest) -> None:
     new.rename(folder / NAME)
 
 
-def load(folder: Path) -> Manifest | None:
-    """None where there is none. Raises RefusedError when it is not one of ours, or not to be read as one."""
+def load(folder: Path) -> SnapshotManifest | None:
+    """Reads it; None where there is none. Raises RefusedError when it is not one of ours, or not to be read as one."""
     try:
         descriptor = os.open(folder / NAME, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -77,7 +76,7 @@ def load(folder: Path) -> Manifest | None:
             raise RefusedError(f"{folder / NAME} is not ours alone", hint=HINT)
         data = file.read(MANIFEST_BYTES + 1)
     try:
-        manifest = Manifest.model_validate_json(data)
+        manifest = SnapshotManifest.model_validate_json(data)
     except ValidationError as error:
         raise RefusedError(f"{folder / NAME} is no manifest: {error.error_count()} mistakes", hint=HINT) from error
     if manifest.format != FORMAT:
@@ -85,7 +84,7 @@ def load(folder: Path) -> Manifest | None:
     return manifest
 
 
-def verify(folder: Path, manifest: Manifest) -> None:
+def verify(folder: Path, manifest: SnapshotManifest) -> None:
     """Reads every byte of its files. Blocks; raises RefusedError when they are not the ones it names."""
     try:
         found = read(folder / "image")

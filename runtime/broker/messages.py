@@ -1,4 +1,5 @@
-"""The broker's protocol: one packet of JSON on a Unix socket (SOCK_SEQPACKET) for each message, descriptors beside it.
+"""Defines the broker's protocol: one packet of JSON on a Unix socket (SOCK_SEQPACKET) for each message, descriptors
+beside it.
 
 Every request has a number that its answer repeats. The broker never trusts a client with more than its own sandboxes
 and snapshots; a packet that is no message of this module ends the connection.
@@ -6,23 +7,25 @@ and snapshots; a packet that is no message of this module ends the connection.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import Field, TypeAdapter
 
-from runtime.backends.backend import BoxUsage, Cause
-from runtime.profile import Profile
-from runtime.sandbox import Priority
+from runtime.broker_api import SnapshotCopy, Termination
+from runtime.errors import ERRORS, ErrorName, SandboxError, name_of
+from runtime.model import FrozenModel
+from runtime.profile import BoxUsage, Profile
+from runtime.sandbox import Priority, SnapshotId
 
-PROTOCOL = 3
+PROTOCOL = 5
 PACKET_BYTES = 1 << 16
+TEXT_CHARS = 2_000
+"""Of a message or a hint of an error; what is longer loses its end."""
 Name = Annotated[str, Field(max_length=200)]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
-class _Message(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
+class _BrokerMessage(FrozenModel):
     request: int = Field(ge=0)
 
 
@@ -30,46 +33,36 @@ FIRST = 1
 """The number of a connection's first request, which is Hello: who is turned away is told so before it has spoken."""
 
 
-class Hello(_Message):
+class ClientHello(_BrokerMessage):
     kind: Literal["hello"] = "hello"
     protocol: int
 
 
-class Launch(_Message):
-    """Answered with `Launched` and two descriptors (requests, replies), or `Failed`."""
+class Launch(_BrokerMessage):
+    """Asks for a sandbox; answered with `Launched` and two descriptors (requests, replies), or `RequestFailed`."""
 
     kind: Literal["launch"] = "launch"
-    profile: Profile
+    wanted: Profile | SnapshotCopy
     caller: Name = ""
     priority: Priority = Priority.TRAINING
 
 
-class Restore(_Message):
-    """As `Launch`."""
-
-    kind: Literal["restore"] = "restore"
-    snapshot: Digest
-    reseed: bool = False
-    caller: Name = ""
-    priority: Priority = Priority.TRAINING
-
-
-class Cancel(_Message):
-    """Of a `Launch` or `Restore` with number `of`; answered with `Done`, and the other then with nothing."""
+class Cancel(_BrokerMessage):
+    """Gives up a `Launch` with number `of`; answered with `Done`, and the other then with nothing."""
 
     kind: Literal["cancel"] = "cancel"
     of: int
 
 
-class End(_Message):
-    """Answered with `Ended`."""
+class EndBox(_BrokerMessage):
+    """Asks for a sandbox's end; answered with `BoxEnded`."""
 
     kind: Literal["end"] = "end"
     box: Name
 
 
-class Measure(_Message):
-    """Answered with `Measured`."""
+class MeasureBox(_BrokerMessage):
+    """Asks what a sandbox has used; answered with `Measured`."""
 
     kind: Literal["measure"] = "measure"
     box: Name
@@ -77,16 +70,16 @@ class Measure(_Message):
     """Those of its threads, too."""
 
 
-class GiveWay(_Message):
-    """Whether the box computes mostly when no other does; answered with `Done`."""
+class GiveWay(_BrokerMessage):
+    """Says whether the box computes mostly when no other does; answered with `Done`."""
 
     kind: Literal["give_way"] = "give_way"
     box: Name
     others_first: bool
 
 
-class Snapshot(_Message):
-    """Answered with `Kept`."""
+class TakeSnapshot(_BrokerMessage):
+    """Asks for a snapshot of a sandbox; answered with `SnapshotKept`."""
 
     kind: Literal["snapshot"] = "snapshot"
     box: Name
@@ -94,42 +87,53 @@ class Snapshot(_Message):
     label: Name = ""
 
 
-class Prepare(_Message):
+class Prepare(_BrokerMessage):
     kind: Literal["prepare"] = "prepare"
     snapshot: Digest
     copies: int = Field(ge=0, le=64)
 
 
-class Forget(_Message):
+class ForgetSnapshot(_BrokerMessage):
     kind: Literal["forget"] = "forget"
     snapshot: Digest
 
 
-class List(_Message):
-    """Answered with `Listing`."""
+class List(_BrokerMessage):
+    """Asks for sandboxes and snapshots; answered with `SnapshotListing`."""
 
     kind: Literal["list"] = "list"
 
 
-class Stats(_Message):
-    """Answered with `Figures`."""
+class Stats(_BrokerMessage):
+    """Asks for counters; answered with `Figures`."""
 
     kind: Literal["stats"] = "stats"
 
 
-class Sweep(_Message):
-    """Answered with `Swept`."""
+class Sweep(_BrokerMessage):
+    """Has what dead owners left removed; answered with `Swept`."""
 
     kind: Literal["sweep"] = "sweep"
 
 
 Request = Annotated[
-    Hello | Launch | Restore | Cancel | End | Measure | GiveWay | Snapshot | Prepare | Forget | List | Stats | Sweep,
+    ClientHello
+    | Launch
+    | Cancel
+    | EndBox
+    | MeasureBox
+    | GiveWay
+    | TakeSnapshot
+    | Prepare
+    | ForgetSnapshot
+    | List
+    | Stats
+    | Sweep,
     Field(discriminator="kind"),
 ]
 
 
-class Welcome(_Message):
+class BrokerWelcome(_BrokerMessage):
     kind: Literal["welcome"] = "welcome"
     protocol: int
     pid: int
@@ -139,34 +143,29 @@ class Welcome(_Message):
     """Why the others that may be used do not."""
 
 
-class Launched(_Message):
+class Launched(_BrokerMessage):
     kind: Literal["launched"] = "launched"
     box: Name
-    profile: Profile | None
-    """None: as it was asked for. Who asks for a copy of a snapshot does not know it."""
+    profile: Profile
+    """Who asks for a copy of a snapshot does not know it."""
 
 
-class Ended(_Message):
+class BoxEnded(_BrokerMessage):
     kind: Literal["ended"] = "ended"
-    cause: Cause
-    usage: BoxUsage
+    termination: Termination
 
 
-class Measured(_Message):
+class Measured(_BrokerMessage):
     kind: Literal["measured"] = "measured"
     usage: BoxUsage
 
 
-class SnapshotKept(_Message):
+class SnapshotKept(_BrokerMessage):
     kind: Literal["kept"] = "kept"
-    snapshot: Digest
-    bytes: int
-    seconds: float
+    snapshot: SnapshotId
 
 
-class BoxLine(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
+class BoxLine(FrozenModel):
     box: str
     mode: str
     backend: str
@@ -177,9 +176,7 @@ class BoxLine(BaseModel):
     age_seconds: float
 
 
-class SnapshotLine(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
+class SnapshotLine(FrozenModel):
     snapshot: str
     bytes: int
     durable: bool
@@ -189,7 +186,7 @@ class SnapshotLine(BaseModel):
     parent: str
 
 
-class Listing(_Message):
+class SnapshotListing(_BrokerMessage):
     kind: Literal["listing"] = "listing"
     boxes: tuple[BoxLine, ...]
     snapshots: tuple[SnapshotLine, ...]
@@ -197,12 +194,12 @@ class Listing(_Message):
     """How many did not fit."""
 
 
-class Figures(_Message):
+class Figures(_BrokerMessage):
     kind: Literal["figures"] = "figures"
     values: dict[str, float]
 
 
-class Swept(_Message):
+class Swept(_BrokerMessage):
     kind: Literal["swept"] = "swept"
     owners: int
     processes: int
@@ -210,21 +207,48 @@ class Swept(_Message):
     folders: int
 
 
-class Done(_Message):
+class Done(_BrokerMessage):
     kind: Literal["done"] = "done"
 
 
-class Failed(_Message):
-    """`error` names the class of `runtime.errors` that the client raises."""
+class WireFailure(FrozenModel):
+    """Carries an exception of `runtime.errors` by its name; what the other side raises again."""
 
-    kind: Literal["failed"] = "failed"
-    error: Literal["bad_request", "limit", "busy", "refused", "infrastructure"]
+    error: ErrorName
     message: str
     hint: str = ""
 
+    @classmethod
+    def of(cls, error: BaseException, **more: int) -> Self:
+        """Describes any error; one that nobody foresaw is the infrastructure's."""
+        text = str(error) if isinstance(error, SandboxError) else f"{type(error).__name__}: {error}"
+        hint = error.hint if isinstance(error, SandboxError) else ""
+        return cls(error=name_of(error), message=_plain(text), hint=_plain(hint), **more)
+
+    def exception(self) -> SandboxError:
+        return ERRORS[self.error](self.message, hint=self.hint)
+
+
+class RequestFailed(_BrokerMessage, WireFailure):
+    kind: Literal["failed"] = "failed"
+
+
+def _plain(text: str) -> str:
+    """Makes it fit for a terminal: what a guest's program said may be quoted in it."""
+    return "".join(sign if sign.isprintable() or sign == "\n" else repr(sign)[1:-1] for sign in text[:TEXT_CHARS])
+
 
 Answer = Annotated[
-    Welcome | Launched | Ended | Measured | SnapshotKept | Listing | Figures | Swept | Done | Failed,
+    BrokerWelcome
+    | Launched
+    | BoxEnded
+    | Measured
+    | SnapshotKept
+    | SnapshotListing
+    | Figures
+    | Swept
+    | Done
+    | RequestFailed,
     Field(discriminator="kind"),
 ]
 

@@ -1,4 +1,4 @@
-"""One message in one packet: JSON on a connected Unix socket (SOCK_SEQPACKET), descriptors beside it.
+"""Sends one message in one packet: JSON on a connected Unix socket (SOCK_SEQPACKET), descriptors beside it.
 
 What always holds: nothing here blocks; a packet that is too long, or brings more descriptors than any message has, is a
 PacketError and never half a message; descriptors that came with a packet are the receiver's to close.
@@ -35,7 +35,7 @@ def pack(message: BaseModel) -> bytes:
 
 
 def send(connection: socket.socket, data: bytes, descriptors: Sequence[int] = ()) -> bool:
-    """Whether the kernel took it; not, when the other side does not read. Raises OSError when it has hung up."""
+    """Says whether the kernel took it; not, when the other side does not read. Raises OSError when it has hung up."""
     rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))] if descriptors else []
     try:
         connection.sendmsg([data], rights, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
@@ -45,7 +45,8 @@ def send(connection: socket.socket, data: bytes, descriptors: Sequence[int] = ()
 
 
 def receive(connection: socket.socket) -> Packet | None:
-    """The next packet, or None when there is none yet. Raises PacketError, and OSError when the connection broke."""
+    """Takes the next packet, or None when there is none yet. Raises PacketError, and OSError when the connection
+    broke."""
     try:
         data, ancillary, flags, _ = connection.recvmsg(
             PACKET_BYTES, _ANCILLARY, socket.MSG_DONTWAIT | socket.MSG_CMSG_CLOEXEC

@@ -1,4 +1,4 @@
-"""A broker of one's own: a child process that serves one connection and ends with it.
+"""Starts a broker of one's own: a child process that serves one connection and ends with it.
 
 What always holds: the child serves only the socket that its parent made, which nobody else can reach; it ends when that
 is closed, also because the parent was killed.
@@ -22,8 +22,8 @@ END_SECONDS = 15.0
 
 
 def start(settings: BrokerSettings) -> tuple[socket.socket, subprocess.Popen[bytes]]:
-    """Our end of the connection, and the process, for `wait_for`. Returns at once; what is wrong with the machine or
-    the settings is told on the connection. Raises InfrastructureError when no process can be started."""
+    """Starts one: our end of the connection, and the process, for `wait_for`. Returns at once; what is wrong with the
+    machine or the settings is told on the connection. Raises InfrastructureError when no process can be started."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     try:
         process = subprocess.Popen(
@@ -45,7 +45,7 @@ def start(settings: BrokerSettings) -> tuple[socket.socket, subprocess.Popen[byt
 
 
 def wait_for(process: subprocess.Popen[bytes], seconds: float = END_SECONDS) -> None:
-    """After the connection was closed: waits until the broker has ended everything. One that does not is killed, and
+    """Waits, after the connection was closed, until the broker has ended everything. One that does not is killed, and
     what it leaves is killed by its keeper and swept by the next."""
     if process.poll() is None and not _has_ended(process.pid, seconds):
         log.warning("broker %d did not end within %g s and is killed", process.pid, seconds)
@@ -54,7 +54,7 @@ def wait_for(process: subprocess.Popen[bytes], seconds: float = END_SECONDS) -> 
 
 
 def _has_ended(pid: int, seconds: float) -> bool:
-    """Of a child, within so many seconds; told at once, where `Popen.wait` looks every 50 ms."""
+    """Waits for the end of a child, so many seconds; it is known at once, where `Popen.wait` looks every 50 ms."""
     with contextlib.closing(os.fdopen(os.pidfd_open(pid), "rb", buffering=0)) as ended:
         poll = select.poll()
         poll.register(ended, select.POLLIN)

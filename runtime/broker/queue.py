@@ -1,4 +1,4 @@
-"""Who gets which sandbox, and which to start next. Pure: no clock, no lock; its owner calls it from one place.
+"""Decides who gets which sandbox, and which to start next. Pure: no clock, no lock; its owner calls it from one place.
 
 Requests wait for a sandbox of some key (an image or a snapshot). Two questions are answered apart, each by turns: which
 key to start next, over all requests, and who gets a sandbox of a key that became ready. So a sandbox started for one
@@ -16,15 +16,15 @@ from collections.abc import Callable, Hashable
 from typing import Generic, NamedTuple, TypeVar
 
 from runtime.errors import BusyError
+from runtime.fair_queue import FairQueue, QueueEntry
 from runtime.sandbox import Priority
-from runtime.turns import Entry, Turns
 
 Key = TypeVar("Key", bound=Hashable)
 Item = TypeVar("Item")
 
 
-class Place(NamedTuple, Generic[Key]):
-    """A request in the queue, for `cancel`."""
+class QueuePosition(NamedTuple, Generic[Key]):
+    """Names a request in the queue, for `cancel`."""
 
     number: int
     key: Key
@@ -33,8 +33,8 @@ class Place(NamedTuple, Generic[Key]):
 class _Waiting(NamedTuple, Generic[Item]):
     item: Item
     priority: Priority
-    to_start: Entry
-    to_serve: Entry
+    to_start: QueueEntry
+    to_serve: QueueEntry
 
 
 class Queue(Generic[Key, Item]):
@@ -44,8 +44,8 @@ class Queue(Generic[Key, Item]):
         self._numbers = itertools.count()
         self._waiting: dict[int, _Waiting[Item]] = {}
         self._count = dict.fromkeys(Priority, 0)
-        self._to_start: Turns[Key] = Turns()
-        self._to_serve: dict[Key, Turns[int]] = {}
+        self._to_start: FairQueue[Key] = FairQueue()
+        self._to_serve: dict[Key, FairQueue[int]] = {}
         self._unasked: dict[Key, int] = {}
         """Of each key, requests whose turn to start one has not come yet."""
         self._starting: dict[Key, int] = {}
@@ -55,7 +55,7 @@ class Queue(Generic[Key, Item]):
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def add(self, item: Item, key: Key, *, caller: str, priority: Priority) -> Place[Key]:
+    def add(self, item: Item, key: Key, *, caller: str, priority: Priority) -> QueuePosition[Key]:
         """Raises BusyError when too many wait already."""
         if self._count[priority] >= self._most:
             raise BusyError(
@@ -63,18 +63,18 @@ class Queue(Generic[Key, Item]):
             )
         number = next(self._numbers)
         to_start = self._to_start.add(key, caller=caller, priority=priority)
-        to_serve = self._to_serve.setdefault(key, Turns()).add(number, caller=caller, priority=priority)
+        to_serve = self._to_serve.setdefault(key, FairQueue()).add(number, caller=caller, priority=priority)
         self._waiting[number] = _Waiting(item, priority, to_start, to_serve)
         self._count[priority] += 1
         self._unasked[key] = self._unasked.get(key, 0) + 1
-        return Place(number, key)
+        return QueuePosition(number, key)
 
-    def cancel(self, place: Place[Key]) -> bool:
-        """Whether it still waited."""
-        if place.number not in self._waiting:
+    def cancel(self, position: QueuePosition[Key]) -> bool:
+        """Removes it; whether it still waited."""
+        if position.number not in self._waiting:
             return False
-        self._to_serve[place.key].remove(self._waiting[place.number].to_serve)
-        self._leave(place.number, place.key)
+        self._to_serve[position.key].remove(self._waiting[position.number].to_serve)
+        self._leave(position.number, position.key)
         return True
 
     def serve(self, key: Key) -> Item | None:
@@ -96,7 +96,7 @@ class Queue(Generic[Key, Item]):
         return self._starting.get(key, 0)
 
     def next_start(self, blocked: Callable[[Key], bool]) -> Key | None:
-        """The key to start next, or None when every request is covered or blocked. Tell `started` if you do."""
+        """Finds the key to start next, or None when every request is covered or blocked. Tell `started` if you do."""
         for key in list(self._owed):
             if self._uncovered(key) <= 0:
                 del self._owed[key]

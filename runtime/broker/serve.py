@@ -6,14 +6,13 @@ keeper kills them and the next start sweeps. The main thread only waits for sign
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import resource
 import signal
 import socket
 import sys
-from collections.abc import Callable
-from concurrent.futures import Future
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -22,15 +21,14 @@ from pydantic import ValidationError
 from runtime.backends.backend import Backend
 from runtime.backends.gvisor import GVisor
 from runtime.backends.gvisor_find import find_runsc, runsc_version
+from runtime.backends.host import SandboxHost
 from runtime.backends.nsjail import NsJail
 from runtime.backends.nsjail_find import find_nsjail, nsjail_version
-from runtime.backends.site import Site
 from runtime.backends.sweep import sweep
 from runtime.broker import content
-from runtime.broker.failures import failed
-from runtime.broker.golden import Golden
-from runtime.broker.listening import Listener
-from runtime.broker.messages import PACKET_BYTES, REQUEST
+from runtime.broker.base_images import BaseImages
+from runtime.broker.listening import BrokerListener
+from runtime.broker.messages import PACKET_BYTES, REQUEST, RequestFailed
 from runtime.broker.packets import pack
 from runtime.broker.server import Server
 from runtime.broker.store import Store
@@ -38,60 +36,54 @@ from runtime.errors import InfrastructureError, RefusedError, SandboxError
 from runtime.profile import BackendName
 from runtime.reactor import Reactor
 from runtime.settings import BrokerSettings
-from runtime.stop import Stop
+from runtime.shutdown import Shutdown
 
 log = logging.getLogger("runtime.broker")
 UNUSABLE = 2
 FAILED = 1
-TELL_SECONDS = 2.0
+REPORT_SECONDS = 2.0
 
 
 def run(settings: str, listen: str | None, connection: int | None, allowed: list[int]) -> int:
-    """The exit status."""
+    """Is the broker's process, and gives its exit status."""
     level = logging.INFO if connection is None else logging.ERROR  # a private one says what is wrong to its client
     logging.basicConfig(level=level, format="broker: %(message)s", stream=sys.stderr)
     try:
         text = sys.stdin.read() if settings == "-" else Path(settings).read_text()
-        given = BrokerSettings.model_validate_json(text)
+        broker_settings = BrokerSettings.model_validate_json(text)
     except (OSError, ValidationError) as error:
         log.error("the settings cannot be used: %s", error)
         return UNUSABLE
-    stop = Stop()
+    stop = Shutdown()
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     only = socket.socket(fileno=connection) if connection is not None else None
     os.umask(0o022)
     try:
-        _serve(given, only, stop, Path(listen) if listen is not None else None, allowed)
-    except SandboxError as error:
-        if only is None or not _told(only, error):
+        _serve(broker_settings, only, stop, Path(listen) if listen is not None else None, allowed)
+    except (SandboxError, OSError) as error:
+        if not isinstance(error, SandboxError):
+            error = InfrastructureError(f"the broker cannot work here: {error}")
+        if only is None or not _report(only, error):
             log.error("%s%s", error, f" ({error.hint})" if error.hint else "")
-        return FAILED
-    except OSError as error:
-        problem = InfrastructureError(f"the broker cannot work here: {error}")
-        if only is None or not _told(only, problem):
-            log.error("%s", problem)
         return FAILED
     return 0
 
 
-def _told(only: socket.socket, error: SandboxError) -> bool:
-    """Whether the client has heard why it is not served; it hangs up then."""
+def _report(only: socket.socket, error: SandboxError) -> bool:
+    """Says whether the client was told why it is not served; it hangs up then."""
     told = False
-    with only:
-        try:
-            only.settimeout(TELL_SECONDS)
-            while data := only.recv(PACKET_BYTES):
-                only.send(pack(failed(REQUEST.validate_json(data).request, error)))
-                told = True
-        except (OSError, ValidationError):
-            return told
+    with only, contextlib.suppress(OSError, ValidationError):
+        only.settimeout(REPORT_SECONDS)
+        while data := only.recv(PACKET_BYTES):
+            only.send(pack(RequestFailed.of(error, request=REQUEST.validate_json(data).request)))
+            told = True
     return told
 
 
 def _serve(
-    settings: BrokerSettings, only: socket.socket | None, stop: Stop, path: Path | None, allowed: list[int]
+    settings: BrokerSettings, only: socket.socket | None, stop: Shutdown, path: Path | None, allowed: list[int]
 ) -> None:
     """Each part that was built is taken down again, whatever happened to the later ones: backends on the reactor's
     thread, then the reactor, then what works in the background, and last the folders that it worked in."""
@@ -99,79 +91,62 @@ def _serve(
     with ExitStack() as parts:
         parts.callback(reactor.stop)
         sweep(settings.state_dir)
-        site = Site(settings.state_dir, reactor)
+        host = SandboxHost(settings.state_dir, reactor)
         folders: list[Store] = []
-        parts.callback(_close, reactor, site, folders)
+        parts.callback(_close, reactor, host, folders)
         store = Store(
             settings.snapshot_dir or settings.root_dir / "snapshots",
-            site.owner,
-            site.background,
+            host.owner,
+            host.background,
             most_mib=settings.snapshots_mib,
             free_mib=settings.free_mib,
         )
         folders.append(store)
-        golden = Golden(settings.root_dir / "images", site.owner, site.background)
-        for folder in (store.folder, golden.folder):
+        base_images = BaseImages(settings.root_dir / "images", host.owner, host.background)
+        for folder in (store.folder, base_images.folder):
             if content.is_in_memory(folder, Path("/proc/self/mountinfo").read_text()):
                 log.warning("%s is in memory, which images would fill: choose a folder on a disk", folder)
-        backends, versions, refused = _backends(settings, reactor, site, parts)
-        listener = Listener(reactor, path, allowed) if path is not None else None
-        servers: list[Server] = []
+        backends, versions, refused = _backends(settings, reactor, host, parts)
+        listener = BrokerListener(reactor, path, allowed) if path is not None else None
 
-        def begin() -> None:
+        def begin() -> Server:
             server = Server(
                 settings,
                 reactor,
                 backends,
                 versions,
-                golden,
+                base_images,
                 store,
-                site.background,
+                host.background,
                 refused=refused,
                 alone=stop.set if only is not None else lambda: None,
             )
-            servers.append(server)
             if only is not None:
                 server.connect(only)
             if listener is not None:
                 listener.listen(server.connect, server.turn_away)
+            return server
 
-        _on(reactor, begin)
+        server = reactor.result(begin)
         log.info("serving with %s", ", ".join(f"{name} {version}" for name, version in versions.items()))
         stop.wait()
         if listener is not None:
-            _on(reactor, listener.close)
-        _on(reactor, servers[0].close)
+            reactor.result(listener.close)
+        reactor.result(server.close)
 
 
-def _on(reactor: Reactor, callback: Callable[[], None]) -> None:
-    """Runs it on the reactor's thread and waits for it. Raises what it raises."""
-    done: Future[None] = Future()
-
-    def run() -> None:
-        try:
-            callback()
-        except BaseException as error:  # noqa: BLE001 - it is raised again by who waits
-            done.set_exception(error)
-        else:
-            done.set_result(None)
-
-    reactor.call(run)
-    done.result()
-
-
-def _close(reactor: Reactor, site: Site, folders: list[Store]) -> None:
+def _close(reactor: Reactor, host: SandboxHost, folders: list[Store]) -> None:
     reactor.stop()
-    site.close()
+    host.close()
     for store in folders:
         store.close()
 
 
 def _backends(
-    settings: BrokerSettings, reactor: Reactor, site: Site, parts: ExitStack
+    settings: BrokerSettings, reactor: Reactor, host: SandboxHost, parts: ExitStack
 ) -> tuple[dict[BackendName, Backend], dict[str, str], dict[BackendName, SandboxError]]:
-    """Those that may be used and work here, their versions, and why the others do not. Raises RefusedError when there
-    is none."""
+    """Finds those that may be used and work here, their versions, and why the others do not. Raises RefusedError when
+    there is none."""
     backends: dict[BackendName, Backend] = {}
     versions: dict[str, str] = {}
     refused: dict[BackendName, SandboxError] = {}
@@ -179,16 +154,16 @@ def _backends(
         try:
             match name:
                 case BackendName.GVISOR:
-                    backends[name] = GVisor(settings, reactor, site)
+                    backends[name] = GVisor(settings, reactor, host)
                     versions[name] = runsc_version(find_runsc(settings.runsc))
                 case BackendName.NSJAIL:
-                    backends[name] = NsJail(settings, reactor, site)
+                    backends[name] = NsJail(settings, reactor, host)
                     versions[name] = nsjail_version(find_nsjail(settings.nsjail), settings.nsjail)
         except SandboxError as error:
             log.warning("%s cannot be used: %s", name, error)
             refused[name] = error
         else:
-            parts.callback(_on, reactor, backends[name].close)
+            parts.callback(reactor.result, backends[name].close)
     if not backends:
         raise next(iter(refused.values()), RefusedError("no backend may be used", hint="The policy names none."))
     return backends, versions, refused

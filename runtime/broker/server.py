@@ -1,4 +1,4 @@
-"""The broker: what each message means, and what belongs to whom.
+"""Answers the broker's messages: what each means, and what belongs to whom.
 
 What always holds: a connection is answered for its own sandboxes, and for snapshots of its own user, and for nothing
 else; what does not exist and what is somebody else's are told apart by nothing. Once a connection has ended, so have
@@ -10,44 +10,44 @@ from __future__ import annotations
 import logging
 import os
 import socket
-import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
+from dataclasses import dataclass, field
+from functools import partial
 from typing import assert_never
 
 from pydantic import ValidationError
 
-from runtime.backends.backend import Backend, Cause
+from runtime.backends.backend import Backend
 from runtime.backends.sweep import SweepReport, sweep
-from runtime.broker import account
 from runtime.broker import messages as m
+from runtime.broker import statistics
+from runtime.broker.base_images import BaseImages, StartSource
 from runtime.broker.boxes import Live
-from runtime.broker.connection import Connection
-from runtime.broker.failures import failed
-from runtime.broker.golden import Golden
-from runtime.broker.keeping import Keeping
-from runtime.broker.starts import Source
-from runtime.broker.store import Background, Snapshot, Store
-from runtime.broker.supply import Supply, Wish
+from runtime.broker.connection import ClientConnection
+from runtime.broker.snapshots import SnapshotService
+from runtime.broker.store import Background, Store, StoredSnapshot
+from runtime.broker.warm_pool import BoxRequest, WarmPool
+from runtime.broker_api import SnapshotCopy
 from runtime.errors import BadRequestError, BusyError, InfrastructureError, LimitError, RefusedError, SandboxError
-from runtime.launcher import Fate
-from runtime.profile import BackendName, Profile
+from runtime.profile import BackendName, Cause, Profile
 from runtime.reactor import Reactor
+from runtime.sandbox import SnapshotId
 from runtime.settings import BrokerSettings
 
 log = logging.getLogger(__name__)
 CONNECTIONS = 256
-BOXES_KEPT = 4_096
+MOST_BOXES = 4_096
 """Sandboxes of one connection, ended ones included until it has asked how they ended."""
 
 
+@dataclass(eq=False)
 class Client:
-    """What one connection has."""
+    """Holds what one connection has."""
 
-    def __init__(self, connection: Connection) -> None:
-        self.connection = connection
-        self.boxes: dict[str, Live] = {}
-        self.waiting: dict[int, Wish] = {}
+    connection: ClientConnection
+    boxes: dict[str, Live] = field(default_factory=dict)
+    waiting: dict[int, BoxRequest] = field(default_factory=dict)
 
 
 class Server:
@@ -57,22 +57,21 @@ class Server:
         reactor: Reactor,
         backends: Mapping[BackendName, Backend],
         versions: Mapping[str, str],
-        golden: Golden,
+        base_images: BaseImages,
         store: Store,
         background: Background,
         *,
-        refused: Mapping[BackendName, SandboxError] | None = None,
-        alone: Callable[[], None] = lambda: None,
+        refused: Mapping[BackendName, SandboxError],
+        alone: Callable[[], None],
     ) -> None:
-        """From a callback of the reactor. `refused`: why a backend that may be used does not work here; `alone` is
-        called whenever the last connection has ended."""
+        """Serves nobody yet; from a callback of the reactor. `refused`: why a backend that may be used does not work
+        here; `alone` is called whenever the last connection has ended."""
         self._settings, self._reactor = settings, reactor
-        self._backends, self._versions = dict(backends), dict(versions)
-        self._refused = dict(refused or {})
-        self._golden, self._store, self._background = golden, store, background
+        self._backends, self._versions, self._refused = backends, versions, refused
+        self._base_images, self._store, self._background = base_images, store, background
         self._alone = alone
-        self._supply = Supply(settings, reactor, golden, store)
-        self._keeping = Keeping(store, self._supply, self._backend)
+        self._warm_pool = WarmPool(settings, reactor, base_images, store)
+        self._snapshots = SnapshotService(store, self._warm_pool, self._backend)
         self._clients: dict[int, Client] = {}
         self._numbers = self._leaving = 0
 
@@ -83,101 +82,112 @@ class Server:
             self.turn_away(connection, busy)
             return
         self._numbers += 1
-        opened = Connection(self._reactor, connection, self._numbers, received=self._received, closed=self._closed)
+        opened = ClientConnection(
+            self._reactor, connection, self._numbers, received=self._received, closed=self._closed
+        )
         self._clients[opened.number] = Client(opened)
 
     def turn_away(self, connection: socket.socket, why: SandboxError) -> None:
-        """Tells it why and hangs up; what it says is not even read. A crowd is hung up on without a word."""
+        """Says why and hangs up; what it sends is not even read. Of too many, it hangs up at once."""
         if self._leaving >= CONNECTIONS:
             connection.close()
             return
         self._leaving += 1
-        leaving = Connection(self._reactor, connection, 0, received=lambda _connection, _data: None, closed=self._left)
-        leaving.dismiss(failed(m.FIRST, why))
+        leaving = ClientConnection(
+            self._reactor, connection, 0, received=lambda _connection, _data: None, closed=self._left
+        )
+        leaving.dismiss(m.RequestFailed.of(why, request=m.FIRST))
 
-    def _left(self, _connection: Connection) -> None:
+    def _left(self, _connection: ClientConnection) -> None:
         self._leaving -= 1
 
     def close(self) -> None:
-        self._supply.close()
+        self._warm_pool.close()
         for client in list(self._clients.values()):
             client.connection.close()
 
-    def _received(self, connection: Connection, data: bytes) -> None:
+    def _received(self, connection: ClientConnection, data: bytes) -> None:
         try:
             request = m.REQUEST.validate_json(data)
         except ValidationError as error:
             connection.close(f"no message: {error.errors(include_input=False, include_url=False)[:2]}")
             return
         client = self._clients[connection.number]
-        if not connection.greeted and not isinstance(request, m.Hello):
+        if not connection.answered and not isinstance(request, m.ClientHello):
             connection.close("it did not say hello")
             return
         try:
-            self._handle(client, request)
+            answer = self._handle(client, request)
         except SandboxError as error:
-            connection.send(failed(request.request, error))
+            answer = m.RequestFailed.of(error, request=request.request)
+        if answer is not None:
+            connection.send(answer)
 
-    def _handle(self, client: Client, request: m.Request) -> None:
-        send = client.connection.send
+    def _handle(self, client: Client, request: m.Request) -> m.Answer | None:
+        """Gives the answer; None where it comes later."""
+        number, send = request.request, client.connection.send
+        boxes = self._warm_pool.boxes
         match request:
-            case m.Hello():
-                self._hello(client, request)
+            case m.ClientHello():
+                return self._hello(client, request)
             case m.Launch():
-                kind = self._golden.kind(self._backend(request.profile), request.profile)
-                self._ask(client, request, Source(kind.key, kind.profile, kind.backend, kind=kind))
-            case m.Restore():
-                self._with_source(client, request, lambda source: self._ask(client, request, source))
+                wanted, ask = request.wanted, partial(self._ask, client, request)
+                if isinstance(wanted, SnapshotCopy):
+                    self._with_source(client, number, wanted.snapshot, ask)
+                else:
+                    ask(self._base_images.source(self._backend(wanted), wanted))
+                return None
             case m.Cancel():
-                wish = client.waiting.pop(request.of, None)
-                if wish is not None:
-                    self._supply.cancel(wish)
-                send(m.Done(request=request.request))
-            case m.End():
+                cancelled = client.waiting.pop(request.of, None)
+                if cancelled is not None:
+                    self._warm_pool.cancel(cancelled)
+            case m.EndBox():
                 live = self._own(client, request.box)
                 del client.boxes[request.box]
-                self._supply.boxes.end(live, Cause.ASKED, lambda fate: send(_ended(request.request, fate)))
-            case m.Measure():
-                usage = self._supply.boxes.usage(self._own(client, request.box), waits=request.waits)
-                send(m.Measured(request=request.request, usage=usage))
+                boxes.end(live, Cause.ASKED, lambda ended: send(m.BoxEnded(request=number, termination=ended)))
+                return None
+            case m.MeasureBox():
+                usage = boxes.usage(self._own(client, request.box), waits=request.waits)
+                return m.Measured(request=number, usage=usage)
             case m.GiveWay():
-                self._supply.boxes.give_way(self._own(client, request.box), request.others_first)
-                send(m.Done(request=request.request))
-            case m.Snapshot():
+                boxes.give_way(self._own(client, request.box), request.others_first)
+            case m.TakeSnapshot():
                 self._snapshot(client, request)
+                return None
+            case m.Prepare(copies=0):
+                self._snapshots.stop_preparing(request.snapshot, client.connection.number)
             case m.Prepare():
                 self._prepare(client, request)
-            case m.Forget():
-                self._keeping.forget(request.snapshot, client.connection.number, client.connection.peer.uid)
-                send(m.Done(request=request.request))
+                return None
+            case m.ForgetSnapshot():
+                self._snapshots.forget(request.snapshot, client.connection)
             case m.List():
-                boxes, snapshots = self._seen_by(client.connection.peer.uid)
-                send(account.listing(request.request, boxes, snapshots))
+                return statistics.listing(number, *self._seen_by(client.connection.peer.uid))
             case m.Stats():
-                values = account.figures(self._supply, self._store, len(self._clients))
-                send(m.Figures(request=request.request, values=values))
+                values = statistics.figures(self._warm_pool, self._store, len(self._clients))
+                return m.Figures(request=number, values=values)
             case m.Sweep():
-                self._sweep(client, request.request)
+                self._sweep(client, number)
+                return None
             case _:
                 assert_never(request)
+        return m.Done(request=number)
 
-    def _hello(self, client: Client, request: m.Hello) -> None:
+    def _hello(self, client: Client, request: m.ClientHello) -> m.BrokerWelcome | None:
         if request.protocol != m.PROTOCOL:
             error = RefusedError(
                 f"the broker speaks protocol {m.PROTOCOL}, not {request.protocol}",
                 hint="Broker and client come from different versions: restart the older one.",
             )
-            client.connection.dismiss(failed(request.request, error))
-            return
-        client.connection.greeted = True
-        client.connection.send(
-            m.Welcome(
-                request=request.request,
-                protocol=m.PROTOCOL,
-                pid=os.getpid(),
-                backends=self._versions,
-                refused={name.value: str(error)[:500] for name, error in self._refused.items()},
-            )
+            client.connection.dismiss(m.RequestFailed.of(error, request=request.request))
+            return None
+        client.connection.answered = True
+        return m.BrokerWelcome(
+            request=request.request,
+            protocol=m.PROTOCOL,
+            pid=os.getpid(),
+            backends=dict(self._versions),
+            refused={name.value: str(error)[:500] for name, error in self._refused.items()},
         )
 
     def _backend(self, profile: Profile) -> Backend:
@@ -190,94 +200,80 @@ class Server:
         backend = self._backends.get(profile.backend)
         if backend is None:
             raise self._refused.get(profile.backend) or RefusedError(
-                f"{profile.backend} may not be used here",
-                hint="The written policy says which backends may be used.",
+                f"{profile.backend} may not be used here", hint="The written policy says which backends may be used."
             )
         return backend
 
-    def _ask(self, client: Client, request: m.Launch | m.Restore, source: Source) -> None:
+    def _ask(self, client: Client, request: m.Launch, source: StartSource) -> None:
         connection = client.connection
 
-        def given(live: Live | SandboxError) -> None:
+        def on_ready(live: Live | SandboxError) -> None:
             client.waiting.pop(request.request, None)
             if isinstance(live, SandboxError):
-                connection.send(failed(request.request, live))
+                connection.send(m.RequestFailed.of(live, request=request.request))
                 return
-            descriptors = self._supply.boxes.hold(live, connection.number, connection.peer.pid, request.caller)
+            descriptors = self._warm_pool.boxes.hold(live, connection.number, connection.peer.pid, request.caller)
             client.boxes[live.id] = live
-            told = None if isinstance(request, m.Launch) else live.profile
-            connection.send(m.Launched(request=request.request, box=live.id, profile=told), descriptors)
+            connection.send(m.Launched(request=request.request, box=live.id, profile=live.profile), descriptors)
 
         if request.request in client.waiting:
             raise BadRequestError(f"request {request.request} waits already")
-        if len(client.boxes) + len(client.waiting) >= BOXES_KEPT:
-            raise LimitError(f"this connection has {BOXES_KEPT} sandboxes", hint="End those that are not needed.")
-        wish = self._supply.ask(
+        if len(client.boxes) + len(client.waiting) >= MOST_BOXES:
+            raise LimitError(f"this connection has {MOST_BOXES} sandboxes", hint="End those that are not needed.")
+        waiting = self._warm_pool.ask(
             source,
             caller=f"{connection.number}/{request.caller}",
             priority=request.priority,
-            given=given,
-            reseed=isinstance(request, m.Restore) and request.reseed,
+            on_ready=on_ready,
+            reseed=isinstance(request.wanted, SnapshotCopy) and request.wanted.reseed,
         )
-        if not wish.over:
-            client.waiting[request.request] = wish
+        if not waiting.over:
+            client.waiting[request.request] = waiting
 
-    def _with_source(self, client: Client, request: m.Restore | m.Prepare, then: Callable[[Source], None]) -> None:
+    def _with_source(
+        self, client: Client, request: int, snapshot: str, on_source: Callable[[StartSource], None]
+    ) -> None:
         """Goes on once the snapshot may be restored; what is wrong with it is the answer."""
         connection = client.connection
 
-        def found(source: Source | SandboxError) -> None:
+        def found(source: StartSource | SandboxError) -> None:
             if not connection.open:
                 return
             try:
                 if isinstance(source, SandboxError):
                     raise source
-                then(source)
+                on_source(source)
             except SandboxError as error:
-                connection.send(failed(request.request, error))
+                connection.send(m.RequestFailed.of(error, request=request))
 
-        self._keeping.source(request.snapshot, connection.number, connection.peer.uid, found)
+        self._snapshots.source(snapshot, connection, found)
 
-    def _snapshot(self, client: Client, request: m.Snapshot) -> None:
-        connection, begun = client.connection, time.monotonic()
+    def _snapshot(self, client: Client, request: m.TakeSnapshot) -> None:
+        connection = client.connection
 
-        def kept(snapshot: Snapshot | SandboxError) -> None:
+        def stored(snapshot: StoredSnapshot | SandboxError) -> None:
             if not connection.open:
-                self._keeping.hung_up(connection.number)  # it came too late to be referred to
+                self._snapshots.hung_up(connection.number)  # it came too late to be referred to
             elif isinstance(snapshot, SandboxError):
-                connection.send(failed(request.request, snapshot))
+                connection.send(m.RequestFailed.of(snapshot, request=request.request))
             else:
-                seconds = round(time.monotonic() - begun, 6)
-                size = snapshot.manifest.bytes
-                connection.send(
-                    m.SnapshotKept(request=request.request, snapshot=snapshot.key, bytes=size, seconds=seconds)
-                )
+                connection.send(m.SnapshotKept(request=request.request, snapshot=SnapshotId(snapshot.key)))
 
-        self._keeping.take(
-            self._own(client, request.box),
-            connection.number,
-            connection.peer.uid,
-            label=request.label,
-            durable=request.durable,
-            done=kept,
-        )
+        live = self._own(client, request.box)
+        self._snapshots.take(live, connection, label=request.label, durable=request.durable, done=stored)
 
     def _prepare(self, client: Client, request: m.Prepare) -> None:
         connection = client.connection
 
-        def prepared(source: Source) -> None:
-            self._keeping.prepare(source, connection.number, request.copies)
+        def prepared(source: StartSource) -> None:
+            self._snapshots.prepare(source, connection.number, request.copies)
             connection.send(m.Done(request=request.request))
 
-        if request.copies:
-            self._with_source(client, request, prepared)
-        else:
-            self._keeping.stop_preparing(request.snapshot, connection.number)
-            connection.send(m.Done(request=request.request))
+        self._with_source(client, request.request, request.snapshot, prepared)
 
-    def _seen_by(self, uid: int) -> tuple[list[Live], list[Snapshot]]:
+    def _seen_by(self, uid: int) -> tuple[list[Live], list[StoredSnapshot]]:
         """Our own user sees everything; others see their own, and sandboxes that nobody holds."""
-        alive = self._supply.boxes.alive.values()
+        alive = self._warm_pool.boxes.alive.values()
         if uid == os.geteuid():
             return list(alive), self._store.all()
         numbers = {number for number, client in self._clients.items() if client.connection.peer.uid == uid}
@@ -288,7 +284,7 @@ class Server:
             problem = future.exception()
             if problem is not None:
                 error = problem if isinstance(problem, SandboxError) else InfrastructureError(f"no sweep: {problem}")
-                client.connection.send(failed(request, error))
+                client.connection.send(m.RequestFailed.of(error, request=request))
             else:
                 client.connection.send(m.Swept(request=request, **future.result().model_dump()))
 
@@ -304,16 +300,12 @@ class Server:
             raise BadRequestError("this connection has no such sandbox")
         return live
 
-    def _closed(self, connection: Connection) -> None:
+    def _closed(self, connection: ClientConnection) -> None:
         client = self._clients.pop(connection.number)
-        for wish in client.waiting.values():
-            self._supply.cancel(wish)
+        for request in client.waiting.values():
+            self._warm_pool.cancel(request)
         for live in client.boxes.values():
-            self._supply.boxes.end(live, Cause.ASKED)
-        self._keeping.hung_up(connection.number)
+            self._warm_pool.boxes.end(live, Cause.ASKED)
+        self._snapshots.hung_up(connection.number)
         if not self._clients:
             self._alone()
-
-
-def _ended(request: int, fate: Fate) -> m.Ended:
-    return m.Ended(request=request, cause=fate.cause, usage=fate.usage)

@@ -1,11 +1,11 @@
-"""How long things took lately, and how often they happen: the last few of each."""
+"""Keeps how long things took lately, and how often they happen: the last few of each."""
 
 from __future__ import annotations
 
 from collections import deque
 from typing import NamedTuple
 
-KEPT = 256
+MOST_SPANS = 256
 LATELY_SECONDS = 10.0
 
 
@@ -21,15 +21,16 @@ class Spans:
         self._lately: dict[str, deque[Span]] = {}
 
     def add(self, name: str, seconds: float, moment: float) -> None:
-        self._lately.setdefault(name, deque(maxlen=KEPT)).append(Span(moment, seconds))
+        self._lately.setdefault(name, deque(maxlen=MOST_SPANS)).append(Span(moment, seconds))
 
     def per_second(self, name: str, moment: float) -> float:
-        """Over the last LATELY_SECONDS; of what is more frequent than KEPT in that time, a little less."""
+        """Counts those of the last LATELY_SECONDS, for each second; of what happens more than MOST_SPANS times
+        in them, a little less."""
         spans = self._lately.get(name, ())
         return sum(1 for span in spans if moment - span.moment <= LATELY_SECONDS) / LATELY_SECONDS
 
     def figures(self) -> dict[str, float]:
-        """`NAME_p50_ms` and `NAME_p95_ms` of each."""
+        """Gives `NAME_p50_ms` and `NAME_p95_ms` of each."""
         found = {}
         for name, spans in self._lately.items():
             ordered = sorted(span.seconds for span in spans)

@@ -1,5 +1,5 @@
-"""One sandbox from its source: restored from an image where there is one, else started fresh; and the first of a kind
-frozen, so that there is one.
+"""Makes one sandbox from its source: restored from an image where there is one, else started fresh; and the first of a
+kind frozen, so that there is one.
 
 What always holds: each start ends once, with a box that is ready or with an error; a snapshot stays in the store while
 a box is being restored from it. Sandboxes that begin alike draw the same from Python's `random`, so that a history can
@@ -11,33 +11,20 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
-from runtime.backends.backend import Backend
-from runtime.broker.boxes import START_SECONDS, Boxes, Live, State
-from runtime.broker.golden import Golden, Kind, Standing
+from runtime.broker.base_images import BaseImages, ImageState, StartSource
+from runtime.broker.boxes import START_SECONDS, BrokerBoxes, Live, State
 from runtime.broker.spans import Spans
-from runtime.broker.store import INNER, Snapshot, Store
+from runtime.broker.store import INNER, Store, StoredSnapshot
 from runtime.errors import InfrastructureError, SandboxError
 from runtime.guest.wire import Op
-from runtime.profile import Profile
 
 
 @dataclass(frozen=True)
-class Source:
-    """What a sandbox is made from: a golden image, or a snapshot."""
-
-    key: str
-    """Of the image; sandboxes of one key are alike."""
-    profile: Profile
-    backend: Backend
-    kind: Kind | None = None
-    snapshot: Snapshot | None = None
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How a start ended."""
+class StartOutcome:
+    """Says how a start ended."""
 
     live: Live | SandboxError
     seconds: float
@@ -45,36 +32,42 @@ class Outcome:
     """It could not be restored from its golden image, which was thrown away: another start may do better."""
 
 
-Done = Callable[[Outcome], None]
+Done = Callable[[StartOutcome], None]
 
 
-class Starts:
-    def __init__(self, boxes: Boxes, golden: Golden, store: Store, counts: Counter[str], spans: Spans) -> None:
-        self._boxes, self._golden, self._store = boxes, golden, store
-        self._counts, self._spans = counts, spans
+class BoxStarts:
+    def __init__(
+        self,
+        boxes: BrokerBoxes,
+        base_images: BaseImages,
+        store: Store,
+        counts: Counter[str],
+        spans: Spans,
+        changed: Callable[[], None],
+    ) -> None:
+        """`changed` is called when a golden image has been looked at, or made after a start had ended."""
+        self._boxes, self._base_images, self._store = boxes, base_images, store
+        self._counts, self._spans, self._changed = counts, spans, changed
         self._closed = False
 
-    def blocked(self, source: Source, changed: Callable[[], None]) -> bool:
-        """Whether to wait, while the golden image is looked at or made; `changed` is called then."""
-        if source.kind is None:
+    def blocked(self, source: StartSource) -> bool:
+        """Says whether to wait, while the golden image is looked at or made."""
+        if source.snapshot is not None:
             return False
-        standing = self._golden.standing(source.kind)
-        if standing is Standing.UNKNOWN:
-            self._golden.look(source.kind, changed)
-            return True
-        return standing is Standing.BUSY
+        state = self._base_images.state(source)
+        if state is ImageState.UNKNOWN:
+            self._base_images.inspect(source, self._changed)
+        return state in (ImageState.UNKNOWN, ImageState.BUSY)
 
-    def start(self, source: Source, changed: Callable[[], None], done: Done) -> None:
-        """Begins one; `changed` is called when a golden image has come of it, after `done`."""
+    def start(self, source: StartSource, done: Done) -> None:
         if source.snapshot is not None:
             self._restore(source, source.snapshot, done)
             return
-        assert source.kind is not None
-        match self._golden.standing(source.kind):
-            case Standing.HERE:
-                self._from_golden(source, source.kind, done)
-            case Standing.MISSING:
-                self._first(source, source.kind, changed, done)
+        match self._base_images.state(source):
+            case ImageState.HERE:
+                self._from_base_image(source, done)
+            case ImageState.MISSING:
+                self._first(source, done)
             case _:
                 self._fresh(source, done)
 
@@ -82,80 +75,56 @@ class Starts:
         """What fails from now on says nothing about images."""
         self._closed = True
 
-    def _restore(self, source: Source, snapshot: Snapshot, done: Done) -> None:
+    def _restore(self, source: StartSource, snapshot: StoredSnapshot, done: Done) -> None:
         self._store.refer(snapshot, INNER)
 
-        def restored(outcome: Outcome) -> None:
+        def restored(outcome: StartOutcome) -> None:
             self._store.release(snapshot, INNER)
             done(outcome)
 
-        self._boxes.start(
-            source.backend,
-            source.profile,
-            key=source.key,
-            image=snapshot.image,
-            parent=snapshot.key,
-            op=Op.PING,
-            done=self._timed("restore", restored),
-        )
+        self._from_image(source, snapshot.image, restored)
 
-    def _from_golden(self, source: Source, kind: Kind, done: Done) -> None:
-        def restored(outcome: Outcome) -> None:
+    def _from_base_image(self, source: StartSource, done: Done) -> None:
+        def restored(outcome: StartOutcome) -> None:
             if isinstance(outcome.live, SandboxError) and not self._closed:
-                self._golden.drop(kind, outcome.live)
-                outcome = Outcome(outcome.live, outcome.seconds, blames_image=True)
+                self._base_images.drop(source, outcome.live)
+                outcome = replace(outcome, blames_image=True)
             done(outcome)
 
-        self._boxes.start(
-            source.backend,
-            source.profile,
-            key=source.key,
-            image=self._golden.image(kind),
-            parent="",
-            op=Op.PING,
-            done=self._timed("restore", restored),
-        )
+        self._from_image(source, self._base_images.image(source), restored)
 
-    def _fresh(self, source: Source, done: Done) -> None:
-        self._boxes.start(
-            source.backend,
-            source.profile,
-            key=source.key,
-            image=None,
-            parent="",
-            op=None,
-            done=self._timed("start", done),
-        )
+    def _from_image(self, source: StartSource, image: Path, done: Done) -> None:
+        self._boxes.start(source, image, Op.PING, self._timed("restore", done))
 
-    def _first(self, source: Source, kind: Kind, changed: Callable[[], None], done: Done) -> None:
+    def _fresh(self, source: StartSource, done: Done) -> None:
+        self._boxes.start(source, None, None, self._timed("start", done))
+
+    def _first(self, source: StartSource, done: Done) -> None:
         """It becomes the golden image, and then goes where it was wanted."""
-        self._golden.begin(kind)
+        self._base_images.begin(source)
 
-        def started(outcome: Outcome) -> None:
-            live = outcome.live
-            if isinstance(live, SandboxError):
-                self._golden.cannot(kind, live)
-                done(outcome)
-                return
+        def started(outcome: StartOutcome) -> None:
             try:
-                new = self._golden.folder_for(kind)
-            except OSError as error:
-                self._golden.cannot(kind, error)
+                if isinstance(outcome.live, SandboxError):
+                    raise outcome.live
+                live, new = outcome.live, self._base_images.new_folder()
+            except (SandboxError, OSError) as error:
+                self._base_images.cannot(source, error)
                 done(outcome)
                 return
 
             def frozen(problem: SandboxError | None) -> None:
                 if problem is None:
-                    self._golden.keep(kind, new, changed)
+                    self._base_images.keep(source, new, self._changed)
                 else:
-                    self._golden.abandon(kind, new, problem)
+                    self._base_images.abandon(source, new, problem)
                 if live.state is State.READY:
-                    self._boxes.greet(live, Op.PING, START_SECONDS, greeted)
+                    self._boxes.handshake(live, Op.PING, START_SECONDS, answered)
                 else:
-                    greeted(InfrastructureError(f"sandbox {live.id} ended while its image was made"))
+                    answered(InfrastructureError(f"sandbox {live.id} ended while its image was made"))
 
-            def greeted(problem: SandboxError | None) -> None:
-                done(Outcome(live if problem is None else problem, outcome.seconds))
+            def answered(problem: SandboxError | None) -> None:
+                done(StartOutcome(live if problem is None else problem, outcome.seconds))
 
             self._boxes.freeze(live, new / "image", frozen, settled=True)
 
@@ -169,6 +138,6 @@ class Starts:
             if isinstance(live, Live):
                 self._spans.add(name, now - begun, now)
                 self._counts["launches_cold" if name == "start" else "launches_restored"] += 1
-            done(Outcome(live, now - begun))
+            done(StartOutcome(live, now - begun))
 
         return ended

@@ -1,4 +1,4 @@
-"""The store of snapshots: taken, kept, found again after a restart, forgotten.
+"""Stores snapshots: taken, kept, found again after a restart, forgotten.
 
     FOLDER/durable/KEY         until somebody forgets them
     FOLDER/live/OWNER/KEY      while a connection refers to them; an owner that is dead is swept
@@ -18,18 +18,16 @@ import logging
 import os
 import re
 import shutil
-import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from runtime.backends.owner import Owner
+from runtime.backends.lease import Owner
 from runtime.broker import content, manifest
-from runtime.broker.manifest import Manifest
+from runtime.broker.manifest import SnapshotManifest
 from runtime.errors import BadRequestError, InfrastructureError, LimitError, SandboxError
-from runtime.profile import Profile
 
 log = logging.getLogger(__name__)
 KEY = re.compile(r"[0-9a-f]{64}")
@@ -44,11 +42,11 @@ class Background(Protocol):
 
 
 @dataclass(eq=False)
-class Snapshot:
-    """One in the store."""
+class StoredSnapshot:
+    """Is a snapshot in the store."""
 
     key: str
-    manifest: Manifest
+    manifest: SnapshotManifest
     folder: Path
     durable: bool
     verified: bool
@@ -65,15 +63,12 @@ class Snapshot:
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """A snapshot that is being taken."""
+class PendingSnapshot:
+    """Is a snapshot that is being taken."""
 
     folder: Path
-    profile: Profile
-    parts: tuple[str, ...]
-    parent: str
-    uid: int
-    label: str
+    manifest: SnapshotManifest
+    """Without its files, and when it was made."""
     durable: bool
     expected: int
     """Bytes set aside for it."""
@@ -83,7 +78,7 @@ class Wanted:
         return self.folder / "image"
 
 
-Kept = Callable[[Snapshot | SandboxError], None]
+OnStored = Callable[[StoredSnapshot | SandboxError], None]
 
 
 class Store:
@@ -95,7 +90,7 @@ class Store:
         self._live = content.own_folder(folder / "live") / str(owner)
         self._most, self._free = most_mib << 20, free_mib << 20
         self._numbers = itertools.count(1)
-        self._known: dict[str, Snapshot] = {}
+        self._known: dict[str, StoredSnapshot] = {}
         self._reserved = 0
         self.removed: Callable[[str], None] = lambda _key: None
         """Called with the key of one that is gone."""
@@ -107,13 +102,13 @@ class Store:
 
     @property
     def bytes(self) -> int:
-        """Of all snapshots, and set aside for those that are being taken."""
+        """Counts the bytes of all snapshots, and those set aside for snapshots that are being taken."""
         return sum(snapshot.manifest.bytes for snapshot in self._known.values()) + self._reserved
 
     def __len__(self) -> int:
         return len(self._known)
 
-    def get(self, key: str, uid: int) -> Snapshot:
+    def get(self, key: str, uid: int) -> StoredSnapshot:
         """Raises BadRequestError when there is none that this user may see."""
         snapshot = self._known.get(key)
         if snapshot is None and KEY.fullmatch(key):
@@ -123,24 +118,15 @@ class Store:
             raise BadRequestError(f"there is no snapshot {key[:12]}", hint="It was forgotten, or its taker has gone.")
         return snapshot
 
-    def all(self) -> list[Snapshot]:
+    def all(self) -> list[StoredSnapshot]:
         return list(self._known.values())
 
-    def seen_by(self, uid: int) -> list[Snapshot]:
+    def seen_by(self, uid: int) -> list[StoredSnapshot]:
         return [snapshot for snapshot in self._known.values() if snapshot.manifest.uid == uid]
 
-    def begin(
-        self,
-        profile: Profile,
-        parts: tuple[str, ...],
-        *,
-        parent: str,
-        uid: int,
-        label: str,
-        durable: bool,
-        expected: int,
-    ) -> Wanted:
-        """A folder to freeze a sandbox into, of `expected` bytes. Raises LimitError when there is no room."""
+    def begin(self, described: SnapshotManifest, *, durable: bool, expected: int) -> PendingSnapshot:
+        """Makes a folder to freeze a sandbox into, of `expected` bytes; `described` names no files yet. Raises
+        LimitError when there is no room."""
         if self.bytes + expected > self._most:
             raise LimitError(
                 f"the snapshots have {self.bytes >> 20} MiB of {self._most >> 20} already",
@@ -159,42 +145,39 @@ class Store:
         except OSError as error:
             raise InfrastructureError(f"no snapshot can be kept in {self._live}: {error}") from error
         self._reserved += expected
-        return Wanted(folder, profile, parts, parent, uid, label, durable, expected)
+        return PendingSnapshot(folder, described, durable, expected)
 
-    def abandon(self, wanted: Wanted) -> None:
-        """It could not be frozen."""
-        self._reserved -= wanted.expected
-        self._remove_folder(wanted.folder)
+    def abandon(self, pending: PendingSnapshot) -> None:
+        """Gives up one that could not be frozen."""
+        self._reserved -= pending.expected
+        remove_later(pending.folder, self._background)
 
-    def finish(self, wanted: Wanted, holder: int, done: Kept) -> None:
+    def finish(self, pending: PendingSnapshot, holder: int, done: OnStored) -> None:
         """Gives what was frozen its name; calls back once it is in the store, referred to by `holder`."""
 
-        def finished(future: Future[Manifest]) -> None:
-            self._reserved -= wanted.expected
+        def finished(future: Future[SnapshotManifest]) -> None:
+            self._reserved -= pending.expected
             try:
-                found = future.result()
-                snapshot = self._admit(wanted, found)
-            except SandboxError as error:
-                self._remove_folder(wanted.folder)
+                snapshot = self._admit(pending, future.result())
+            except (SandboxError, OSError) as error:
+                remove_later(pending.folder, self._background)
+                if not isinstance(error, SandboxError):
+                    error = InfrastructureError(f"the snapshot could not be kept: {error}", hint="Free disk space.")
                 done(error)
                 return
-            except OSError as error:
-                self._remove_folder(wanted.folder)
-                done(InfrastructureError(f"the snapshot could not be kept: {error}", hint="Free disk space."))
-                return
             self.refer(snapshot, holder)
-            if wanted.durable:  # its name is on the disk before anybody relies on it
+            if pending.durable:  # its name is on the disk before anybody relies on it
                 self._background(lambda: content.flush(self._durable), lambda flushed: settled(snapshot, flushed))
             else:
                 done(snapshot)
 
-        def settled(snapshot: Snapshot, flushed: Future[None]) -> None:
+        def settled(snapshot: StoredSnapshot, flushed: Future[None]) -> None:
             problem = flushed.exception()
             done(snapshot if problem is None else InfrastructureError(f"the snapshot could not be kept: {problem}"))
 
-        self._background(lambda: _describe(wanted), finished)
+        self._background(lambda: _describe(pending), finished)
 
-    def check(self, snapshot: Snapshot, done: Callable[[SandboxError | None], None]) -> None:
+    def check(self, snapshot: StoredSnapshot, done: Callable[[SandboxError | None], None]) -> None:
         """Calls back with None once it is known to be what was written; at once when it is known already."""
         if snapshot.verified:
             done(None)
@@ -214,11 +197,11 @@ class Store:
 
         self._background(lambda: manifest.verify(snapshot.folder, snapshot.manifest), finished)
 
-    def refer(self, snapshot: Snapshot, holder: int) -> None:
+    def refer(self, snapshot: StoredSnapshot, holder: int) -> None:
         snapshot.holders[holder] = snapshot.holders.get(holder, 0) + 1
 
-    def release(self, snapshot: Snapshot, holder: int) -> None:
-        """One reference less."""
+    def release(self, snapshot: StoredSnapshot, holder: int) -> None:
+        """Takes one reference away."""
         left = snapshot.holders.get(holder, 0) - 1
         if left > 0:
             snapshot.holders[holder] = left
@@ -226,27 +209,27 @@ class Store:
             snapshot.holders.pop(holder, None)
             self._collect(snapshot)
 
-    def forget(self, snapshot: Snapshot, holder: int) -> None:
-        """Gone for this connection now; from the disk once nobody else refers to it."""
+    def forget(self, snapshot: StoredSnapshot, holder: int) -> None:
+        """Gives it up for this connection now; from the disk once nobody else refers to it."""
         snapshot.forgotten = True
         snapshot.holders.pop(holder, None)
         self._collect(snapshot)
 
     def hung_up(self, holder: int) -> None:
-        """This connection refers to nothing any more."""
+        """Takes away all references of this connection."""
         for snapshot in list(self._known.values()):
             if snapshot.holders.pop(holder, None) is not None:
                 self._collect(snapshot)
 
     def sweep(self) -> int:
-        """As `sweep`; on any thread."""
+        """Sweeps as `sweep` does; on any thread."""
         return sweep(self.folder)
 
     def close(self) -> None:
         """Removes all that is not durable. Blocks; nothing else is called afterwards."""
         shutil.rmtree(self._live)
 
-    def _collect(self, snapshot: Snapshot) -> None:
+    def _collect(self, snapshot: StoredSnapshot) -> None:
         unwanted = snapshot.forgotten or not snapshot.durable
         if unwanted and not snapshot.holders and self._known.get(snapshot.key) is snapshot:
             del self._known[snapshot.key]
@@ -256,11 +239,11 @@ class Store:
             except OSError as error:
                 log.warning("snapshot %s cannot be removed: %s", snapshot.key[:12], error)
             else:
-                self._remove_folder(gone)
+                remove_later(gone, self._background)
             self.removed(snapshot.key)
 
-    def _admit(self, wanted: Wanted, found: Manifest) -> Snapshot:
-        """From now on it can be asked for."""
+    def _admit(self, pending: PendingSnapshot, found: SnapshotManifest) -> StoredSnapshot:
+        """Puts it into the store: from now on it can be asked for."""
         if self.bytes + found.bytes > self._most:
             raise LimitError(
                 f"the snapshot of {found.bytes >> 20} MiB does not fit beside the others: {self.bytes >> 20} MiB of "
@@ -268,14 +251,14 @@ class Store:
                 hint="Forget some, or allow more (snapshots_mib).",
             )
         known = self._known.get(found.key)
-        if known is not None and known.manifest.uid == wanted.uid and (known.durable or not wanted.durable):
-            self._remove_folder(wanted.folder)  # the very same state was kept before
+        if known is not None and known.manifest.uid == found.uid and (known.durable or not pending.durable):
+            remove_later(pending.folder, self._background)  # the very same state was kept before
             return known
-        target = (self._durable if wanted.durable else self._live) / found.key
+        target = (self._durable if pending.durable else self._live) / found.key
         if known is not None or target.exists():
             raise InfrastructureError("the very same state is in the store already, kept differently")
-        wanted.folder.rename(target)
-        snapshot = self._known[found.key] = Snapshot(found.key, found, target, wanted.durable, verified=True)
+        pending.folder.rename(target)
+        snapshot = self._known[found.key] = StoredSnapshot(found.key, found, target, pending.durable, verified=True)
         return snapshot
 
     def _find(self, folder: Path) -> None:
@@ -288,10 +271,7 @@ class Store:
         except SandboxError as error:
             log.warning("the snapshot in %s cannot be used; remove it by hand: %s", folder, error)
             return
-        self._known[folder.name] = Snapshot(folder.name, found, folder, durable=True, verified=False)
-
-    def _remove_folder(self, folder: Path) -> None:
-        self._background(lambda: shutil.rmtree(folder), _say_if_failed)
+        self._known[folder.name] = StoredSnapshot(folder.name, found, folder, durable=True, verified=False)
 
 
 def sweep(folder: Path) -> int:
@@ -307,27 +287,23 @@ def sweep(folder: Path) -> int:
     return found
 
 
-def _describe(wanted: Wanted) -> Manifest:
+def _describe(pending: PendingSnapshot) -> SnapshotManifest:
     """Reads what was frozen and writes its manifest; on another thread."""
-    files = content.read(wanted.image)
-    created = datetime.datetime.fromtimestamp(time.time(), datetime.UTC).isoformat(timespec="seconds")
-    found = Manifest(
-        parts=wanted.parts,
-        profile=wanted.profile,
-        parent=wanted.parent,
-        files=files,
-        uid=wanted.uid,
-        label=wanted.label,
-        created=created,
-    )
-    manifest.write(wanted.folder, found)
-    if wanted.durable:
-        for path in (*wanted.image.iterdir(), wanted.image, wanted.folder / manifest.NAME, wanted.folder):
+    created = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    found = pending.manifest.model_copy(update={"files": content.read(pending.image), "created": created})
+    manifest.write(pending.folder, found)
+    if pending.durable:
+        for path in (*pending.image.iterdir(), pending.image, pending.folder / manifest.NAME, pending.folder):
             content.flush(path)
     return found
 
 
-def _say_if_failed(future: Future[Any]) -> None:
-    problem = future.exception()
-    if problem is not None:
-        log.warning("the store of snapshots: %s", problem)
+def remove_later(folder: Path, background: Background) -> None:
+    """Removes a folder that nobody needs; where that fails, the log says so."""
+
+    def removed(future: Future[None]) -> None:
+        problem = future.exception()
+        if problem is not None:
+            log.warning("%s cannot be removed: %s", folder, problem)
+
+    background(lambda: shutil.rmtree(folder), removed)

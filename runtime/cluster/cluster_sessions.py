@@ -1,4 +1,4 @@
-"""A pool of sessions over many hosts: the driver's side.
+"""Is a pool of sessions over many hosts: the driver's side.
 
 What always holds: a session is opened on the host with the most room and stays there; a host that was silent for
 `lost_seconds`, or whose part of the cluster ended, is lost, and at that moment every call that waits for it ends with
@@ -9,47 +9,42 @@ that a call on a lost host did not run, or that it is known here what other driv
 from __future__ import annotations
 
 import itertools
-import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
-from types import TracebackType
-from typing import Self
+from typing import NamedTuple
 
 from runtime.cluster import messages as m
 from runtime.cluster.frames import Frame, FrameKind
 from runtime.cluster.link import GatewayLink, Link
-from runtime.cluster.placement import Health, Placement
-from runtime.cluster.remote import AnyReport, Question, RemoteSandbox, RemoteSession, T
-from runtime.cluster.roster import Answered, Event, Joined, Lost, Pulsed, Roster, Send
-from runtime.cluster.settings import ClusterSettings
+from runtime.cluster.placement import Health, HostPlacement
+from runtime.cluster.remote import RemoteSandbox, RemoteSession, T
+from runtime.cluster.roster import Answered, Event, HostLost, Roster
 from runtime.errors import BadRequestError, InfrastructureError, SandboxError
 from runtime.profile import BackendName
 from runtime.reactor import Reactor
-from runtime.sandbox import NO_FILES, Limits, Priority, Sandbox, Session, SnapshotId, Tier
+from runtime.sandbox import NO_FILES, ClosesOnExit, Limits, Priority, Sandbox, Session, SnapshotId, Tier
 from runtime.sessions.branches import new_files
+from runtime.settings import ClusterSettings
 
-log = logging.getLogger(__name__)
 CHECK_SECONDS = 0.5
 Later = list[Callable[[], None]]
 """What is done once the lock is free: it may call back into here."""
 
 
-@dataclass
-class Waiting:
-    """A question that was asked."""
+class PendingCall(NamedTuple):
+    """Is a question that was asked and not answered."""
 
     node: str
-    answer: Callable[[AnyReport], None]
+    answer: Callable[[m.Did], None]
     fail: Callable[[SandboxError], None]
 
 
-class ClusterSessions:
-    """A `runtime.sandbox.SessionPool`. Its methods may be called from any thread."""
+class ClusterSessions(ClosesOnExit):
+    """Is a `runtime.sandbox.SessionPool`. Its methods may be called from any thread."""
 
     def __init__(
         self,
@@ -58,20 +53,19 @@ class ClusterSessions:
         *,
         backend: BackendName = BackendName.GVISOR,
         link: Callable[[ClusterSettings, Reactor], Link] = GatewayLink,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Returns when the hosts that are there have said what they have. Hosts with another backend are not used.
 
         Raises RefusedError when the cluster will not have us, InfrastructureError when no host is there in time.
         """
         self.limits = limits
-        self._settings, self._clock = settings, clock
+        self._settings = settings
         self._reactor = Reactor()
         self._lock = threading.Condition()
         self._numbers = itertools.count(1)
-        self._placement = Placement()
-        self._roster = Roster(settings, m.Hello(backend=backend, limits=limits))
-        self._waiting: dict[int, Waiting] = {}
+        self._placement = HostPlacement()
+        self._roster = Roster(settings, m.DriverHello(backend=backend, limits=limits), self._placement)
+        self._waiting: dict[int, PendingCall] = {}
         self._snapshots: dict[SnapshotId, str] = {}
         """Where each lies."""
         self._closed = False
@@ -81,7 +75,7 @@ class ClusterSessions:
             self._reactor.stop()
             raise
         self._reactor.call(self._check)
-        self._link.start(self._heard, self._unlinked)
+        self._link.start(self._receive, self._unlinked)
         try:
             self._wait_for_hosts()
         except BaseException:
@@ -106,7 +100,9 @@ class ClusterSessions:
             self._check_open()
             number = self.number()
             host = self._placement.open(number, tier)
-            self._send(host, m.Open(session=number, tier=tier, caller=caller, priority=priority, files=begun_with))
+            self._send(
+                host, m.OpenSession(session=number, tier=tier, caller=caller, priority=priority, files=begun_with)
+            )
             return RemoteSession(number, host, tier, self)
 
     def sandbox(
@@ -117,7 +113,8 @@ class ClusterSessions:
         caller: str = "",
         priority: Priority = Priority.TRAINING,
     ) -> Sandbox:
-        """From a snapshot: on the host where it was taken. Raises BadRequestError for one taken by nobody here."""
+        """Opens a sandbox; from a snapshot, on the host where it was taken. Raises BadRequestError for one taken by
+        nobody here."""
         with self._lock:
             self._check_open()
             number = self.number()
@@ -125,12 +122,11 @@ class ClusterSessions:
                 self._placement.open(number, Tier.SANDBOX)
             else:
                 self._placement.settle(number, self._keeper(snapshot), Tier.SANDBOX)
-        box = RemoteSandbox(number, self)
-        wish = m.Box(
+        command = m.OpenBox(
             session=number, call=self.number(), limits=limits, snapshot=snapshot, caller=caller, priority=priority
         )
         try:
-            return self.ask(wish, box.opened).result()
+            return self.ask(command, lambda did: RemoteSandbox.opened(did, self)).result()
         except BaseException:
             self.leave(number)
             raise
@@ -140,48 +136,41 @@ class ClusterSessions:
         with self._lock:
             self._check_open()
             home = self._keeper(snapshot)
-            done = self._ask(home, m.Forget(call=self.number(), snapshot=snapshot), lambda _: None)
+            command = m.Do(session=0, call=self.number(), what="forget", text=snapshot)
+            done = self._ask(home, command, lambda _: None)
         done.result()
         with self._lock:
             self._snapshots.pop(snapshot, None)
 
     def stats(self) -> dict[str, float]:
-        """The sums of what the hosts say of themselves, and `hosts`."""
+        """Gives the sums of what the hosts say of themselves, and `hosts`."""
         with self._lock:
             totals = {key: float(value) for key, value in sorted(self._roster.stats().items())}
             return {**totals, "hosts": float(len(self._roster.nodes))}
 
     def hosts(self) -> dict[str, Health]:
-        """Those that are or were in the cluster, by name."""
+        """Lists those that are or were in the cluster, by name."""
         with self._lock:
             return {name: host.health for name, host in self._placement.hosts.items()}
 
     def close(self) -> None:
-        """Every session of ours, on every host, is ended."""
+        """Ends every session of ours, on every host."""
         with self._changing() as later:
             if self._closed:
                 return
             self._closed = True
             error = BadRequestError("the pool of sessions was closed")
-            later += [_failing(waiting, error) for waiting in self._waiting.values()]
+            later += [partial(waiting.fail, error) for waiting in self._waiting.values()]
             self._waiting.clear()
         self._link.close()
         self._reactor.stop()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     # for remote objects
 
     def number(self) -> int:
         return next(self._numbers)
 
-    def ask(self, command: Question, take: Callable[[AnyReport], T]) -> Future[T]:
+    def ask(self, command: m.OpenBox | m.Do, take: Callable[[m.Did], T]) -> Future[T]:
         with self._lock:
             self._check_open()
             home = self._placement.home(command.session)
@@ -191,11 +180,11 @@ class ClusterSessions:
                 return future
             return self._ask(home, command, take)
 
-    def adopt(self, session: RemoteSession, like: int) -> None:
-        self._settle(session.number, like, session.tier)
-
-    def adopt_box(self, box: RemoteSandbox, like: int) -> None:
-        self._settle(box.number, like, Tier.SANDBOX)
+    def adopt(self, number: int, like: int, tier: Tier) -> None:
+        with self._lock:
+            home = self._placement.home(like)
+            if home is not None:  # else it went down with its parent's host
+                self._placement.settle(number, home, tier)
 
     def keep(self, snapshot: SnapshotId, session: int) -> None:
         with self._lock:
@@ -212,12 +201,6 @@ class ClusterSessions:
 
     # inside, with the lock
 
-    def _settle(self, number: int, like: int, tier: Tier) -> None:
-        with self._lock:
-            home = self._placement.home(like)
-            if home is not None:  # else it went down with its parent's host
-                self._placement.settle(number, home, tier)
-
     def _check_open(self) -> None:
         if self._closed:
             raise BadRequestError("the pool of sessions is closed")
@@ -228,17 +211,17 @@ class ClusterSessions:
             raise BadRequestError(f"no host of the cluster is known to have snapshot {snapshot[:12]}")
         return home
 
-    def _ask(self, host: str, command: Question | m.Forget, take: Callable[[AnyReport], T]) -> Future[T]:
+    def _ask(self, host: str, command: m.OpenBox | m.Do, take: Callable[[m.Did], T]) -> Future[T]:
         future: Future[T] = Future()
         future.set_running_or_notify_cancel()  # from here on it cannot be taken back
 
-        def answer(report: AnyReport) -> None:
+        def answer(report: m.Did) -> None:
             try:
                 future.set_result(take(report))
             except SandboxError as error:
                 future.set_exception(error)
 
-        self._waiting[command.call] = Waiting(self._roster.nodes[host], answer, future.set_exception)
+        self._waiting[command.call] = PendingCall(self._roster.nodes[host], answer, future.set_exception)
         self._send(host, command)
         return future
 
@@ -256,10 +239,10 @@ class ClusterSessions:
             action()
 
     def _wait_for_hosts(self) -> None:
-        """Until as many hosts as there were at first have said what they have, or have failed to."""
-        deadline = self._clock() + self._settings.connect_seconds
+        """Waits until as many hosts as there were at first have said what they have, or have failed to."""
+        deadline = time.monotonic() + self._settings.connect_seconds
         with self._lock:
-            while not (self._roster.settled or self._roster.barred) and (left := deadline - self._clock()) > 0:
+            while not (self._roster.settled or self._roster.barred) and (left := deadline - time.monotonic()) > 0:
                 self._lock.wait(left)
             if not self._roster.nodes:
                 raise self._roster.problem or InfrastructureError(
@@ -274,13 +257,13 @@ class ClusterSessions:
         with self._changing() as later:
             if self._closed:
                 return
-            self._follow(self._roster.silent(self._clock()), later)
+            self._follow(self._roster.silent(time.monotonic()), later)
         self._reactor.after(CHECK_SECONDS, self._check)
 
-    def _heard(self, frame: Frame) -> None:
+    def _receive(self, frame: Frame) -> None:
         with self._changing() as later:
             if not self._closed:
-                self._follow(self._roster.heard(frame, self._clock()), later)
+                self._follow(self._roster.received(frame, time.monotonic()), later)
 
     def _unlinked(self, reason: SandboxError | None) -> None:
         with self._changing() as later:
@@ -289,39 +272,30 @@ class ClusterSessions:
 
     def _follow(self, events: Iterable[Event], later: Later) -> None:
         for event in events:
-            if isinstance(event, Send):
-                self._link.send(event.frame)
-            elif isinstance(event, Joined):
-                self._placement.join(event.name, event.capacity)
-                log.info("host %s of the cluster is there: %s", event.name, dict(event.capacity))
-            elif isinstance(event, Pulsed):
-                self._placement.drain(event.name, event.draining)
-                if event.draining and not self._placement.hosts[event.name].load.total():
-                    self._follow(list(self._roster.dismiss(event.name)), later)
-            elif isinstance(event, Lost):
-                self._lose(event, later)
-            else:
-                self._answered(event, later)
+            match event:
+                case Frame():
+                    self._link.send(event)
+                case HostLost():
+                    self._lose(event, later)
+                case Answered():
+                    self._answered(event, later)
 
-    def _lose(self, event: Lost, later: Later) -> None:
-        log.warning("%s is lost: %s", event.what, event.reason)
-        if event.name:
-            self._placement.lose(event.name)
-            self._snapshots = {snapshot: home for snapshot, home in self._snapshots.items() if home != event.name}
+    def _lose(self, event: HostLost, later: Later) -> None:
+        self._snapshots = {snapshot: home for snapshot, home in self._snapshots.items() if home != event.name}
         error = _lost(event.what, event.reason)
         mine = [call for call, waiting in self._waiting.items() if waiting.node == event.node]
-        later += [_failing(self._waiting.pop(call), error) for call in mine]
+        later += [partial(self._waiting.pop(call).fail, error) for call in mine]
 
     def _answered(self, event: Answered, later: Later) -> None:
         report = event.report
-        if isinstance(report, m.Called):
+        if isinstance(report, m.Did) and report.result is not None:
             self._placement.moved(report.session, report.result.tier)
         waiting = self._waiting.get(report.call)
         if waiting is None or waiting.node != event.node:  # an opening that failed: the session's calls say so
             return
         del self._waiting[report.call]
-        if isinstance(report, m.Failed):
-            later.append(_failing(waiting, report.trouble.exception()))
+        if isinstance(report, m.CallFailed):
+            later.append(partial(waiting.fail, report.failure.exception()))
         else:
             later.append(partial(waiting.answer, report))
 
@@ -330,7 +304,3 @@ def _lost(what: str, why: str) -> InfrastructureError:
     return InfrastructureError(
         f"{what} is lost: {why}", hint="the session is gone; open another one, the remaining hosts take it"
     )
-
-
-def _failing(waiting: Waiting, error: SandboxError) -> Callable[[], None]:
-    return lambda: waiting.fail(error)

@@ -1,4 +1,4 @@
-"""The folder of a node: who holds it, what a dead one left in it, and how a living one is told to leave.
+"""Guards the folder of a node: who holds it, what a dead one left in it, and how a living one is asked to leave.
 
 What always holds: one node for each folder, by a lock that the kernel frees with its process; what is removed here is
 only what nodes make here.
@@ -24,7 +24,7 @@ LOCK, PROCESSES, HOST, NODE, RAY, LOG = "lock", "processes", "host.json", "node.
 
 
 def take(folder: Path) -> int:
-    """The folder's lock; whoever has it is the node. Raises RefusedError when there is one."""
+    """Takes the folder's lock; whoever has it is the node. Raises RefusedError when there is one."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
@@ -55,7 +55,7 @@ def clear(folder: Path) -> None:
 
 
 def in_use(folder: Path) -> bool:
-    """Whether a driver has an actor here."""
+    """Says whether a driver has an actor here."""
     try:
         with (folder / IN_USE).open("rb") as file:
             return not _free(file)
@@ -63,8 +63,8 @@ def in_use(folder: Path) -> bool:
         return False
 
 
-def told(folder: Path) -> bytes | None:
-    """The settings of the node that holds this folder; None where there is none."""
+def node_settings(folder: Path) -> bytes | None:
+    """Reads the settings of the node that holds this folder; None where there is none."""
     try:
         with (folder / LOCK).open("rb") as lock:
             return None if _free(lock) else (folder / NODE).read_bytes()

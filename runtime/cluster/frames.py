@@ -1,14 +1,15 @@
-"""Frames between a driver and its gateway, on one socket: a kind, the host that it is about, and what is said.
+"""Defines the frames between a driver and its gateway, on one socket: a kind, the host that it is about, and a body.
 
-Both ends are ours and trust each other; a frame that cannot be read is a defect and raises ValueError.
+Both ends are ours and trust each other; a frame that cannot be read is a defect and ends the gateway.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from runtime.guest.frames import FrameReader
 
 HEADER = struct.Struct(">IBH")
 LARGEST = 1 << 30
@@ -24,7 +25,7 @@ class FrameKind(IntEnum):
     DOWN = 4
     """From the gateway: the host is gone; from the driver: it is taken for gone, and may be tried again later."""
     REFUSED = 5
-    """From the gateway, before it ends: why it is not in the cluster, as a `Trouble`."""
+    """From the gateway, before it ends: why it is not in the cluster, as a `WireFailure`."""
 
 
 class Frame(NamedTuple):
@@ -37,23 +38,16 @@ class Frame(NamedTuple):
         return HEADER.pack(len(host) + len(self.body), self.kind, len(host)) + host + self.body
 
 
-class Decoder:
+class FrameDecoder(FrameReader):
     """Puts frames together again from whatever pieces come in."""
 
     def __init__(self) -> None:
-        self._buffer = bytearray()
+        super().__init__(HEADER, LARGEST)
 
-    def feed(self, data: bytes) -> Iterator[Frame]:
-        self._buffer += data
-        position = 0
-        while len(self._buffer) - position >= HEADER.size:
-            size, kind, host = HEADER.unpack_from(self._buffer, position)
-            if size > LARGEST or host > size:
-                raise ValueError("no frame of this protocol")
-            start = position + HEADER.size
-            if len(self._buffer) - start < size:
-                break
-            name = bytes(self._buffer[start : start + host]).decode()
-            yield Frame(FrameKind(kind), name, bytes(self._buffer[start + host : start + size]))
-            position = start + size
-        del self._buffer[:position]
+    def accepts(self, header: tuple[Any, ...]) -> bool:
+        """Asks also that the name of its host is part of it."""
+        return bool(header[2] <= header[0] <= self.most)
+
+    def frames(self, data: bytes) -> list[Frame]:
+        """Gives those that are complete now. Raises FrameError or ValueError for what is no frame of ours."""
+        return [Frame(FrameKind(kind), body[:host].decode(), body[host:]) for (_, kind, host), body in self.feed(data)]

@@ -1,4 +1,4 @@
-"""A driver's way into Ray: the one module that imports it, in a process of its own.
+"""Is a driver's way into Ray: the one module that imports it, in a process of its own.
 
 Ray ends a process whose node dies, takes over its signals and listens on ports: none of that may happen to a driver.
 So it sends frames to this process and gets frames back (`runtime.cluster.frames`). The gateway keeps one actor on each
@@ -12,11 +12,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-import json
 import os
 import signal
 import socket
 import sys
+from collections.abc import Coroutine
 from typing import Any
 
 import ray
@@ -24,11 +24,13 @@ from ray.exceptions import AuthenticationError, RayError
 from ray.util import list_named_actors
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from runtime.cluster.frames import Decoder, Frame, FrameKind
-from runtime.cluster.messages import Pulse, Trouble
+from runtime.broker.messages import WireFailure
+from runtime.cluster.frames import Frame, FrameDecoder, FrameKind
+from runtime.cluster.messages import Pulse
 from runtime.cluster.sessions_host import SessionsHost
-from runtime.cluster.settings import ClusterSettings
+from runtime.cluster.status import ANSWER, HostLine
 from runtime.errors import InfrastructureError, RefusedError, SandboxError
+from runtime.settings import ClusterSettings
 
 NAMESPACE = "assay"
 COLLECT_SECONDS = 1.0
@@ -38,13 +40,14 @@ CONCURRENCY = 4
 LIST_SECONDS = 1.0
 CLOSE_SECONDS = 5.0
 ASK_SECONDS = 3.0
-JOIN_ERRORS = (ConnectionError, RayError, RuntimeError, ValueError)
+RAY_ERRORS = (ConnectionError, RayError, RuntimeError, ValueError)
+ERRORS = (*RAY_ERRORS, SandboxError)
 REFUSAL = "InvalidAuthToken"
 """In what Ray says of a wrong token, at times as text only."""
 
 
-class Host:
-    """An actor on one node."""
+class HostProxy:
+    """Speaks with the actor on one node."""
 
     numbers = itertools.count()
 
@@ -66,14 +69,14 @@ class Host:
         )
         self._waiting: list[bytes] = []
         self._some = asyncio.Event()
-        self._tasks = [asyncio.create_task(self._collect()), asyncio.create_task(self._submit())]
+        self._tasks = [asyncio.create_task(self._until_lost(work)) for work in (self._collect(), self._submit())]
 
     def send(self, packet: bytes) -> None:
         self._waiting.append(packet)
         self._some.set()
 
     def end(self) -> None:
-        """Without a word: what its actor held is closed because its process ends."""
+        """Ends it without a message: what its actor held is closed because its process ends."""
         for task in self._tasks:
             task.cancel()
         with contextlib.suppress(RayError, ValueError):
@@ -81,48 +84,46 @@ class Host:
 
     async def close(self) -> None:
         with contextlib.suppress(RayError, TimeoutError):
-            await asyncio.wait_for(_answer(self.actor.close.remote()), CLOSE_SECONDS)
+            await asyncio.wait_for(self.actor.close.remote(), CLOSE_SECONDS)
         self.end()
+
+    async def _until_lost(self, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        except RayError as error:
+            self._gateway.down(self, _reason(error))
 
     async def _collect(self) -> None:
         while True:
-            try:
-                packet = await _answer(self.actor.collect.remote(COLLECT_SECONDS))
-            except RayError as error:
-                self._gateway.down(self, _reason(error))
-                return
-            self._gateway.say(Frame(FrameKind.PACKET, self.node, packet))
+            packet = await self.actor.collect.remote(COLLECT_SECONDS)
+            self._gateway.send(Frame(FrameKind.PACKET, self.node, packet))
 
     async def _submit(self) -> None:
-        """One message under way at a time: order is kept, and what comes meanwhile goes together."""
+        """Sends one message at a time: order is kept, and what comes meanwhile goes together."""
         while True:
             await self._some.wait()
             self._some.clear()
             packets, self._waiting = self._waiting, []
-            try:
-                await _answer(self.actor.submit.remote(packets))
-            except RayError as error:
-                self._gateway.down(self, _reason(error))
-                return
+            await self.actor.submit.remote(packets)
 
 
 class Gateway:
     def __init__(self, settings: ClusterSettings, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._settings, self._reader, self._writer = settings, reader, writer
-        self._hosts: dict[str, Host] = {}
+        self._hosts: dict[str, HostProxy] = {}
         self._rest: dict[str, float] = {}
         """Nodes that failed, and when they may be asked again."""
 
-    def say(self, frame: Frame) -> None:
+    def send(self, frame: Frame) -> None:
         self._writer.write(frame.encoded())
 
-    def down(self, host: Host, reason: str) -> None:
+    def down(self, host: HostProxy, reason: str) -> None:
         if self._hosts.get(host.node) is host:
             self._forget(host)
-            self.say(Frame(FrameKind.DOWN, host.node, reason.encode()))
+            self.send(Frame(FrameKind.DOWN, host.node, reason.encode()))
 
     async def run(self) -> None:
-        """Until the driver hangs up."""
+        """Serves until the driver hangs up."""
         tasks = {asyncio.create_task(self._keep_listing()), asyncio.create_task(self._keep_reading())}
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -134,9 +135,9 @@ class Gateway:
             await asyncio.gather(*(host.close() for host in self._hosts.values()))
 
     async def _keep_reading(self) -> None:
-        decoder = Decoder()
+        decoder = FrameDecoder()
         while data := await self._reader.read(1 << 18):
-            for frame in decoder.feed(data):
+            for frame in decoder.frames(data):
                 host = self._hosts.get(frame.host)
                 if host is None:
                     continue  # it went down while this was on its way
@@ -145,7 +146,7 @@ class Gateway:
                 else:
                     self._forget(host)
 
-    def _forget(self, host: Host) -> None:
+    def _forget(self, host: HostProxy) -> None:
         del self._hosts[host.node]
         self._rest[host.node] = asyncio.get_running_loop().time() + self._settings.retry_seconds
         host.end()
@@ -156,12 +157,12 @@ class Gateway:
             nodes = await loop.run_in_executor(None, _nodes)
             alive = {node["NodeID"]: str(node["NodeManagerAddress"]) for node in nodes if node["Alive"]}
             if first:
-                self.say(Frame(FrameKind.NODES, body=str(len(alive)).encode()))
+                self.send(Frame(FrameKind.NODES, body=str(len(alive)).encode()))
                 first = False
             for node, address in alive.items():
                 if node not in self._hosts and self._rest.get(node, 0.0) <= loop.time():
-                    self._hosts[node] = Host(self, node)
-                    self.say(Frame(FrameKind.UP, node, address.encode()))
+                    self._hosts[node] = HostProxy(self, node)
+                    self.send(Frame(FrameKind.UP, node, address.encode()))
             self._rest = {node: when for node, when in self._rest.items() if node in alive}
             await asyncio.sleep(LIST_SECONDS)
 
@@ -171,12 +172,8 @@ def _nodes() -> list[dict[str, Any]]:
     return list(listed())
 
 
-async def _answer(reference: Any) -> Any:
-    return await reference
-
-
 def _reason(error: RayError) -> str:
-    """The first line of what Ray says; the rest is for its own log."""
+    """Takes the first line of what Ray says; the rest is for its own log."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:500]
 
 
@@ -196,79 +193,77 @@ def _understood(error: BaseException, settings: ClusterSettings) -> SandboxError
 
 
 def _join(settings: ClusterSettings) -> None:
-    ray.init(
-        address=settings.address,
-        _node_ip_address=settings.interface,
-        namespace=NAMESPACE,
-        log_to_driver=False,
-        configure_logging=False,
-    )
+    """Raises RefusedError for a token that is not the cluster's, InfrastructureError when it cannot be joined."""
+    try:
+        ray.init(
+            address=settings.address,
+            _node_ip_address=settings.interface,
+            namespace=NAMESPACE,
+            log_to_driver=False,
+            configure_logging=False,
+        )
+    except RAY_ERRORS as error:
+        raise _understood(error, settings) from error
 
 
 async def _serve(settings: ClusterSettings, channel: socket.socket) -> None:
     reader, writer = await asyncio.open_connection(sock=channel, limit=1 << 20)
     try:
         _join(settings)
-    except JOIN_ERRORS as error:
-        trouble = Trouble.of(_understood(error, settings))
-        writer.write(Frame(FrameKind.REFUSED, body=trouble.model_dump_json().encode()).encoded())
-        await writer.drain()
-        return
-    # Ray would end this process at once; the driver's hanging up ends it in order.
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
+        # Ray would end this process at once; the driver's hanging up ends it in order.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         await Gateway(settings, reader, writer).run()
-    except JOIN_ERRORS as error:
-        writer.write(Frame(FrameKind.REFUSED, body=Trouble.of(error).model_dump_json().encode()).encoded())
+    except ERRORS as error:
+        writer.write(Frame(FrameKind.REFUSED, body=WireFailure.of(error).model_dump_json().encode()).encoded())
         await writer.drain()
     finally:
         ray.shutdown()
 
 
 async def _ask(name: str) -> Pulse | None:
-    """What one driver's actor says of its host; None when it ends meanwhile or does not answer."""
+    """Asks what one driver's actor says of its host; None when it ends meanwhile or does not answer."""
     try:
         actor = ray.get_actor(name, namespace=NAMESPACE)
-        return Pulse.model_validate_json(await asyncio.wait_for(_answer(actor.report.remote()), ASK_SECONDS))
+        return Pulse.model_validate_json(await asyncio.wait_for(actor.report.remote(), ASK_SECONDS))
     except (RayError, TimeoutError, ValueError):
         return None
 
 
-async def _look() -> list[dict[str, object]]:
-    """A `status.HostLine` for each node."""
+async def _list_hosts() -> list[HostLine]:
     actors = [str(actor["name"]) for actor in list_named_actors(all_namespaces=True) if actor["namespace"] == NAMESPACE]
     pulses = dict(zip(actors, await asyncio.gather(*map(_ask, actors)), strict=True))
-    lines: list[dict[str, object]] = []
+    lines: list[HostLine] = []
     for node in _nodes():
         mine = [pulse for name, pulse in pulses.items() if pulse and name.split()[0] == node["NodeID"]]
         lines.append(
-            {
-                "name": node["NodeName"],
-                "address": node["NodeManagerAddress"],
-                "alive": node["Alive"],
-                "head": "node:__internal_head__" in node["Resources"],
-                "drivers": len(mine),
-                "sessions": sum(pulse.sessions for pulse in mine),
-                "draining": any(pulse.draining for pulse in mine),
-            }
+            HostLine(
+                name=node["NodeName"],
+                address=node["NodeManagerAddress"],
+                alive=node["Alive"],
+                head="node:__internal_head__" in node["Resources"],
+                drivers=len(mine),
+                sessions=sum(pulse.sessions for pulse in mine),
+                draining=any(pulse.draining for pulse in mine),
+            )
         )
     return lines
 
 
-def _tell(settings: ClusterSettings, output: int) -> None:
+def _write_answer(settings: ClusterSettings, output: int) -> None:
     """Writes who is in the cluster, or why that cannot be said, and ends."""
+    answer: list[HostLine] | WireFailure
     try:
         _join(settings)
-        answer: object = asyncio.run(_look())
-    except JOIN_ERRORS as error:
-        answer = Trouble.of(_understood(error, settings)).model_dump()
-    os.write(output, json.dumps(answer).encode())
+        answer = asyncio.run(_list_hosts())
+    except ERRORS as error:
+        answer = WireFailure.of(error)
+    os.write(output, ANSWER.dump_json(answer))
 
 
 if __name__ == "__main__":
-    given = ClusterSettings.model_validate_json(sys.argv[2])
+    settings = ClusterSettings.model_validate_json(sys.argv[2])
     if sys.argv[3:] == ["status"]:
-        _tell(given, int(sys.argv[1]))
+        _write_answer(settings, int(sys.argv[1]))
     else:
-        asyncio.run(_serve(given, socket.socket(fileno=int(sys.argv[1]))))
+        asyncio.run(_serve(settings, socket.socket(fileno=int(sys.argv[1]))))

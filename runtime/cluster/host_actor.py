@@ -1,36 +1,42 @@
-"""One host's part for one driver: it opens sessions of this host's own pool and passes calls and results on.
+"""Is one host's part for one driver: it opens sessions and sandboxes of this host's own pool and passes calls and
+results on.
 
 What always holds: every call is answered once; a call never waits for another session's, what blocks runs on threads
-of its own; a driver that was silent for the lease is gone, and everything it had here is closed. It knows nothing of
-Ray: `submit` and `collect`, each called by one thread at a time, carry packets of `runtime.cluster.messages`, and that
-is all that crosses the wire.
+of its own; a sandbox that the driver closed ends at once, also while it is still starting or in the middle of a
+program; a driver that was silent for the lease is gone, and everything it had here is closed. It knows nothing of Ray:
+`submit` and `collect`, each called by one thread at a time, carry packets of `runtime.cluster.messages`, and that is
+all that crosses the wire.
 """
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import logging
 import os
+import queue
 import threading
 import time
-from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
 
 from pydantic import BaseModel
 
+from runtime.broker.messages import WireFailure
 from runtime.cluster import messages as m
-from runtime.cluster.boxes import Boxes
 from runtime.cluster.settings import HostSettings
 from runtime.errors import BadRequestError, BusyError, RefusedError, SandboxError
-from runtime.sandbox import CallResult, Limits, Session, SessionPool
+from runtime.sandbox import Limits, Sandbox, Session, SessionPool, SnapshotId
 
 log = logging.getLogger(__name__)
+MOST = 256
+"""Sandboxes that one driver may have on one host, those included that still wait."""
 THREADS = 16
-"""For what blocks: branches, figures."""
+"""For what else blocks: branches, figures, endings."""
 PACKET_REPORTS = 512
 """In one packet; more go with the next."""
-LOOK_SECONDS = 0.5
+DRIVER_CHECK_SECONDS = 0.5
 """How old what a pulse says may be."""
 
 
@@ -38,22 +44,18 @@ class HostActor:
     """`pool` makes the pool once the driver has said hello; `ended` is called when nothing is left to do here."""
 
     def __init__(
-        self,
-        settings: HostSettings,
-        pool: Callable[[Limits], SessionPool],
-        ended: Callable[[], None],
-        clock: Callable[[], float] = time.monotonic,
+        self, settings: HostSettings, pool: Callable[[Limits], SessionPool], ended: Callable[[], None]
     ) -> None:
-        self._settings, self._make_pool, self._ended, self._clock = settings, pool, ended, clock
+        self._settings, self._make_pool, self._ended = settings, pool, ended
         self._pool: SessionPool | None = None
-        self._boxes: Boxes | None = None
         self._sessions: dict[int, Session] = {}
-        self._unopened: dict[int, m.Trouble] = {}
-        self._reports: deque[BaseModel] = deque()
-        self._some = threading.Event()
-        """There may be reports."""
-        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="host")
-        self._heard = clock()
+        self._unopened: dict[int, WireFailure] = {}
+        self._boxes: dict[int, Sandbox | None] = {}
+        """None while it is still starting."""
+        self._reports: queue.SimpleQueue[BaseModel] = queue.SimpleQueue()
+        self._threads = ThreadPoolExecutor(MOST + THREADS, thread_name_prefix="host")
+        """Each sandbox has one call at a time, so none of them ever waits for a thread."""
+        self._heard = time.monotonic()
         self._looked = 0.0
         self._draining = False
         self._lock: int | None = None
@@ -66,22 +68,24 @@ class HostActor:
         self._listen()
         for packet in packets:
             for command in m.commands(packet):
-                self._carry_out(command)
+                try:
+                    self._carry_out(command)
+                except SandboxError as error:
+                    self._fail(command, error)
 
     def collect(self, seconds: float) -> bytes:
-        """What has happened since, at the latest after that many seconds; ends with a pulse."""
+        """Gives what has happened since, at the latest after that many seconds; ends with a pulse."""
         self._listen()
-        deadline = time.monotonic() + seconds
-        while not self._reports:
-            self._some.clear()
-            if self._reports or not self._some.wait(deadline - time.monotonic()):
-                break
-        self._heard = self._clock()
-        reports = [self._reports.popleft() for _ in range(min(len(self._reports), PACKET_REPORTS))]
+        reports: list[BaseModel] = []
+        with contextlib.suppress(queue.Empty):
+            reports.append(self._reports.get(timeout=seconds))
+            while len(reports) < PACKET_REPORTS:
+                reports.append(self._reports.get_nowait())
+        self._heard = time.monotonic()
         return m.packet([*reports, self._pulse()])
 
     def report(self) -> bytes:
-        """A pulse, for people."""
+        """Gives a pulse, for people."""
         return self._pulse().model_dump_json().encode()
 
     def close(self) -> None:
@@ -90,8 +94,6 @@ class HostActor:
             if self._closed.is_set():
                 return
             self._closed.set()
-        if self._boxes is not None:
-            self._boxes.close()
         if self._pool is not None:
             self._pool.close()
         self._threads.shutdown(wait=False, cancel_futures=True)
@@ -100,7 +102,7 @@ class HostActor:
             self._lock = None
 
     def _listen(self) -> None:
-        self._heard = self._clock()
+        self._heard = time.monotonic()
         with self._guard:
             if self._watch is None:
                 self._watch = threading.Thread(target=self._watch_the_driver, name="lease", daemon=True)
@@ -108,7 +110,7 @@ class HostActor:
 
     def _watch_the_driver(self) -> None:
         lease = self._settings.lease_seconds
-        while self._clock() - self._heard < lease:
+        while time.monotonic() - self._heard < lease:
             if self._closed.wait(min(1.0, lease / 4)):
                 return
         log.error("the driver was silent for %.0f s: its sessions are closed", lease)
@@ -116,29 +118,19 @@ class HostActor:
         self._ended()
 
     def _carry_out(self, command: m.Command) -> None:
-        try:
-            if isinstance(command, m.Hello):
+        match command:
+            case m.DriverHello():
                 self._hello(command)
-            elif isinstance(command, m.Open):
+            case m.OpenSession():
                 self._open(command)
-            elif isinstance(command, m.Call):
-                self._call(command)
-            elif isinstance(command, m.Fork):
-                self._fork(command)
-            elif isinstance(command, m.Measure):
-                self._measure(command)
-            elif isinstance(command, m.Forget):
-                self._forget(command)
-            elif isinstance(command, m.Close):
-                self._close(command)
-            elif isinstance(command, m.Box):
-                self._known_boxes().open(command)
-            else:
-                self._known_boxes().do(command)
-        except SandboxError as error:
-            self._fail(command, error)
+            case m.OpenBox():
+                self._open_box(command)
+            case m.Do():
+                self._do(command)
+            case m.Close():
+                self._close(command.session)
 
-    def _hello(self, hello: m.Hello) -> None:
+    def _hello(self, hello: m.DriverHello) -> None:
         try:
             if hello.protocol != m.PROTOCOL:
                 raise BadRequestError(
@@ -154,129 +146,169 @@ class HostActor:
                 raise BusyError("this host is leaving the cluster")
             self._hold()
             self._pool = self._make_pool(hello.limits)
-            self._boxes = Boxes(self._pool, self._say)
         except (SandboxError, OSError) as error:
-            self._say(m.Turned(trouble=m.Trouble.of(error)))
+            self._reports.put(m.Turned(failure=WireFailure.of(error)))
             return
-        settings = self._settings
-        self._say(m.Welcome(protocol=m.PROTOCOL, name=settings.name, capacity=settings.capacity, limits=hello.limits))
+        self._reports.put(m.HostWelcome(name=self._settings.name, capacity=self._settings.capacity))
 
     def _hold(self) -> None:
         """Tells the host's own process that a driver is here, for as long as this process lives."""
         self._lock = os.open(self._settings.in_use, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
 
-    def _open(self, command: m.Open) -> None:
-        try:
-            self._sessions[command.session] = self._known_pool().open(
-                tier=command.tier, caller=command.caller, priority=command.priority, files=command.files
-            )
-        except SandboxError as error:
-            self._unopened[command.session] = m.Trouble.of(error)
-            self._fail(command, error)
-
-    def _call(self, command: m.Call) -> None:
-        session = self._session(command.session)
-        future = session.start(
-            command.code.decode("utf-8", "surrogatepass"), seconds=command.seconds, keep=command.keep
-        )
-        future.add_done_callback(lambda done: self._called(command, done))
-
-    def _called(self, command: m.Call, done: Future[CallResult]) -> None:
-        """On the pool's thread, which must not wait."""
-        error = done.exception()
-        if error is None:
-            self._say(m.Called(session=command.session, call=command.call, result=done.result()))
-        else:
-            self._fail(command, error)
-
-    def _measure(self, command: m.Measure) -> None:
-        session = self._session(command.session)
-        self._aside(command, lambda: m.Did(session=command.session, call=command.call, usage=session.usage))
-
-    def _forget(self, command: m.Forget) -> None:
-        pool = self._known_pool()
-
-        def forget() -> m.Did:
-            pool.forget(command.snapshot)
-            return m.Did(session=0, call=command.call)
-
-        self._aside(command, forget)
-
-    def _fork(self, command: m.Fork) -> None:
-        session = self._session(command.session)
-        if set(command.into) & self._sessions.keys():
-            raise BadRequestError("a session with that number is there already")
-
-        def fork() -> m.Did:
-            branches = session.fork(len(command.into), undo=command.undo)
-            self._sessions.update(zip(command.into, branches, strict=True))
-            return m.Did(session=command.session, call=command.call)
-
-        self._aside(command, fork)
-
-    def _aside(self, command: m.Command, job: Callable[[], m.Did]) -> None:
-        """Does what waits on another thread, and says what came of it."""
-
-        def finished(done: Future[m.Did]) -> None:
-            if not done.cancelled():
-                error = done.exception()
-                if error is None:
-                    self._say(done.result())
-                else:
-                    self._fail(command, error)
-
-        self._threads.submit(job).add_done_callback(finished)
-
-    def _close(self, command: m.Close) -> None:
-        self._unopened.pop(command.session, None)
-        session = self._sessions.pop(command.session, None)
-        if session is not None:
-            session.close()
-        elif self._boxes is not None:
-            self._boxes.end(command.session)
-
-    def _session(self, number: int) -> Session:
-        session = self._sessions.get(number)
-        if session is None:
-            raise (
-                self._unopened[number].exception()
-                if number in self._unopened
-                else BadRequestError(f"session {number} is closed")
-            )
-        return session
-
     def _known_pool(self) -> SessionPool:
         if self._pool is None:
             raise BadRequestError("the driver has not said hello")
         return self._pool
 
-    def _known_boxes(self) -> Boxes:
-        if self._boxes is None:
-            raise BadRequestError("the driver has not said hello")
-        return self._boxes
+    def _check_new(self, *numbers: int) -> None:
+        if (self._sessions.keys() | self._boxes.keys()).intersection(numbers):
+            raise BadRequestError("a session or sandbox with that number is there already")
 
-    def _say(self, report: BaseModel) -> None:
-        """From any thread."""
-        self._reports.append(report)
-        self._some.set()
+    def _open(self, command: m.OpenSession) -> None:
+        self._check_new(command.session)
+        try:
+            self._sessions[command.session] = self._known_pool().open(
+                tier=command.tier, caller=command.caller, priority=command.priority, files=command.files
+            )
+        except SandboxError as error:
+            self._unopened[command.session] = WireFailure.of(error)
+            raise
+
+    def _open_box(self, command: m.OpenBox) -> None:
+        pool = self._known_pool()
+
+        def open_one() -> Sequence[Sandbox]:
+            return [
+                pool.sandbox(
+                    command.limits, snapshot=command.snapshot, caller=command.caller, priority=command.priority
+                )
+            ]
+
+        self._make_boxes(command, (command.session,), open_one)
+
+    def _do(self, command: m.Do) -> None:
+        pool = self._known_pool()
+        session, box = self._sessions.get(command.session), self._boxes.get(command.session)
+        if command.what == "forget":
+            self._aside(command, lambda: pool.forget(SnapshotId(command.text)))
+        elif session is not None and command.what == "run":
+            running = session.start(_code(command), seconds=command.seconds, keep=command.keep)
+            running.add_done_callback(lambda done: self._answer(command, done, "result"))
+        elif session is not None:
+            self._check_new(*command.into)
+            self._aside(command, lambda: self._of_session(session, command))
+        elif box is not None and command.what == "fork":
+            self._make_boxes(command, command.into, lambda: box.fork(SnapshotId(command.text), len(command.into)))
+        elif box is not None:
+            self._aside(command, lambda: _of_box(box, command))
+        elif command.session in self._unopened:
+            raise self._unopened[command.session].exception()
+        else:
+            raise BadRequestError(f"session {command.session} is closed")
+
+    def _of_session(self, session: Session, command: m.Do) -> dict[str, object]:
+        if command.what == "measure":
+            return {"usage": session.usage}
+        if command.what != "fork":
+            raise BadRequestError(f"a session has no {command.what}")
+        branches = session.fork(len(command.into), undo=command.undo)
+        self._sessions.update(zip(command.into, branches, strict=True))
+        return {}
+
+    def _make_boxes(
+        self, command: m.OpenBox | m.Do, numbers: tuple[int, ...], make: Callable[[], Sequence[Sandbox]]
+    ) -> None:
+        """Makes sandboxes, which have their numbers from here on. Raises BusyError beyond `MOST`."""
+        self._check_new(*numbers)
+        if len(self._boxes) + len(numbers) > MOST:
+            raise BusyError(f"{MOST} sandboxes of one driver are open on this host")
+        self._boxes.update(dict.fromkeys(numbers))
+
+        def made() -> dict[str, object]:
+            try:
+                boxes = dict(zip(numbers, make(), strict=True))
+            except BaseException:
+                for number in numbers:
+                    self._boxes.pop(number, None)
+                raise
+            with self._guard:
+                unwanted = boxes.keys() - self._boxes.keys()  # closed while they were still starting
+                self._boxes.update({number: box for number, box in boxes.items() if number not in unwanted})
+            for number in unwanted:
+                boxes[number].close()
+            return {"boxes": tuple(box.id for box in boxes.values()), "limits": boxes[numbers[0]].limits}
+
+        self._aside(command, made)
+
+    def _aside(self, command: m.OpenBox | m.Do, job: Callable[[], dict[str, object] | None]) -> None:
+        """Does what waits on another thread, and says what came of it."""
+        self._threads.submit(job).add_done_callback(lambda done: self._answer(command, done))
+
+    def _answer(self, command: m.OpenBox | m.Do, done: Future[Any], field: str | None = None) -> None:
+        """Answers with the fields that it gave, or as that field; on the thread of who did it, which must not wait."""
+        if done.cancelled():
+            return
+        error = done.exception()
+        if error is not None:
+            self._fail(command, error)
+            return
+        fields = {field: done.result()} if field is not None else done.result() or {}
+        self._reports.put(m.Did(session=command.session, call=command.call, **fields))
+
+    def _close(self, number: int) -> None:
+        self._unopened.pop(number, None)
+        session = self._sessions.pop(number, None)
+        if session is not None:
+            session.close()
+        with self._guard:
+            box = self._boxes.pop(number, None)
+        if box is not None:
+            self._threads.submit(box.close)
 
     def _fail(self, command: m.Command, error: BaseException) -> None:
         if not isinstance(error, SandboxError):
             log.error("a command of the driver failed", exc_info=error)
-        self._say(
-            m.Failed(
-                session=getattr(command, "session", 0), call=getattr(command, "call", 0), trouble=m.Trouble.of(error)
-            )
-        )
+        numbers = {name: getattr(command, name, 0) for name in ("session", "call")}
+        self._reports.put(m.CallFailed(**numbers, failure=WireFailure.of(error)))
 
     def _pulse(self) -> m.Pulse:
-        due = self._clock() - self._looked > LOOK_SECONDS
+        due = time.monotonic() - self._looked > DRIVER_CHECK_SECONDS
         if due:
-            self._looked = self._clock()
+            self._looked = time.monotonic()
             self._draining = self._settings.draining.exists()
         return m.Pulse(
             draining=self._draining,
-            sessions=len(self._sessions) + (len(self._boxes) if self._boxes is not None else 0),
+            sessions=len(self._sessions) + len(self._boxes),
             stats=self._pool.stats() if due and self._pool is not None else None,
         )
+
+
+def _code(command: m.Do) -> str:
+    return command.data.decode("utf-8", "surrogatepass")
+
+
+def _of_box(box: Sandbox, command: m.Do) -> dict[str, object]:
+    """Does it, and gives the fields of `Did` that say what came of it."""
+    match command.what:
+        case "run":
+            return {"result": box.run(_code(command), seconds=command.seconds, patience=command.patience)}
+        case "exec":
+            stdin, seconds, patience = command.data, command.seconds, command.patience
+            return {"ran": box.exec(command.arguments, stdin=stdin, seconds=seconds, patience=patience)}
+        case "write":
+            box.write(command.text, command.data)
+        case "read":
+            return {"data": box.read(command.text, max_bytes=command.number)}
+        case "list":
+            return {"entries": tuple(box.list(command.text))}
+        case "snapshot":
+            return {"text": box.snapshot(durable=command.durable)}
+        case "prepare":
+            box.prepare(SnapshotId(command.text), command.number)
+        case "restore":
+            box.restore(SnapshotId(command.text))
+            return {"boxes": (box.id,)}
+        case "measure":
+            return {"usage": box.usage}
+    return {}

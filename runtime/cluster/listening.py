@@ -1,4 +1,4 @@
-"""Programs that can listen on one address only, whatever they ask for.
+"""Lets programs listen on one address only, whatever they ask for.
 
 Ray's servers listen on every interface unless the address is 127.0.0.1, and have no option for that. So they run under
 a seccomp filter that hands each `bind` and `listen` to us: we do it for them, with the wildcard replaced by the one
@@ -18,6 +18,7 @@ import logging
 import os
 import platform
 import select
+import signal
 import socket
 import struct
 import subprocess
@@ -29,18 +30,15 @@ from pathlib import Path
 from typing import BinaryIO
 
 from runtime.errors import RefusedError
+from runtime.guest.confine import PR_SET_NO_NEW_PRIVS, Filter, end_with_parent, prctl
+from runtime.guest.filters import KILL_PROCESS, answering
 
 log = logging.getLogger(__name__)
 IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
-PR_SET_PDEATHSIG = 1
-PR_SET_NO_NEW_PRIVS = 38
-SIGKILL = 9
 SECCOMP_SET_MODE_FILTER = 1
 SECCOMP_FILTER_FLAG_NEW_LISTENER = 8
-KILL_PROCESS, USER_NOTIF, ALLOW = 0x80000000, 0x7FC00000, 0x7FFF0000
-LOAD_WORD, JUMP_IF_EQUAL, RETURN = 0x20, 0x15, 0x06
-OFFSET_NUMBER, OFFSET_ARCHITECTURE = 0, 4
+USER_NOTIF = 0x7FC00000
 NOTIF_RECEIVE, NOTIF_SEND, NOTIF_VALID = 0xC0502100, 0xC0182101, 0x40082102
 NOTIF_CONTINUE = 1
 NOTIF = struct.Struct("=QIIiIQ6Q")
@@ -50,37 +48,18 @@ PIDFD_GETFD = 438  # on every architecture
 
 @dataclass(frozen=True)
 class Machine:
-    """What differs between architectures (linux/audit.h and each one's system call table)."""
+    """Holds what differs between architectures (each one's system call table)."""
 
-    audit: int
     seccomp: int
     bind: int
     listen: int
 
 
-MACHINES = {
-    "x86_64": Machine(0xC000003E, seccomp=317, bind=49, listen=50),
-    "aarch64": Machine(0xC00000B7, seccomp=277, bind=200, listen=201),
-}
-
-
-def filter_program(machine: Machine) -> bytes:
-    """`bind` and `listen` are asked for, the rest is allowed; a foreign architecture ends the process."""
-    steps = [
-        (LOAD_WORD, 0, 0, OFFSET_ARCHITECTURE),
-        (JUMP_IF_EQUAL, 1, 0, machine.audit),
-        (RETURN, 0, 0, KILL_PROCESS),
-        (LOAD_WORD, 0, 0, OFFSET_NUMBER),
-        (JUMP_IF_EQUAL, 2, 0, machine.bind),
-        (JUMP_IF_EQUAL, 1, 0, machine.listen),
-        (RETURN, 0, 0, ALLOW),
-        (RETURN, 0, 0, USER_NOTIF),
-    ]
-    return b"".join(struct.pack("<HBBI", code, yes, no, value) for code, yes, no, value in steps)
+MACHINES = {"x86_64": Machine(seccomp=317, bind=49, listen=50), "aarch64": Machine(seccomp=277, bind=200, listen=201)}
 
 
 def replaced(family: int, host: str, address: IPAddress) -> str:
-    """Where a socket is really bound that asked for `host`. Raises OSError (EACCES) for what it may not have."""
+    """Says where a socket is really bound that asked for `host`. Raises OSError (EACCES) for what it may not have."""
     asked = ipaddress.ip_address(host.partition("%")[0])
     mapped = asked.ipv4_mapped if isinstance(asked, ipaddress.IPv6Address) else None
     meant: IPAddress = mapped or asked
@@ -95,8 +74,9 @@ def replaced(family: int, host: str, address: IPAddress) -> str:
     return str(meant)
 
 
-class Listener:
-    """A program under the filter, and the thread that binds its sockets for it. Close it when the program has ended."""
+class ClusterListener:
+    """Holds a program under the filter, and the thread that binds its sockets for it. Close it when the program has
+    ended."""
 
     def __init__(self, address: IPAddress, process: subprocess.Popen[bytes], notifications: int) -> None:
         self.process = process
@@ -106,6 +86,12 @@ class Listener:
         self._stop_out, self._stop_in = os.pipe2(os.O_CLOEXEC)
         self._thread = threading.Thread(target=self._serve, name="listening", daemon=True)
         self._thread.start()
+
+    def kill(self) -> None:
+        """Ends the program, if it has not ended, and closes."""
+        self.process.kill()
+        self.process.wait()
+        self.close()
 
     def close(self) -> None:
         """Ends the thread; from here on no process under the filter can bind anything."""
@@ -143,7 +129,8 @@ class Listener:
                 fcntl.ioctl(self._notifications, NOTIF_SEND, ANSWER.pack(number, 0, -refusal, proceed))
 
     def _decide(self, number: int, thread: int, call: int, descriptor: int, pointer: int, size: int) -> bool:
-        """Whether the kernel should carry the call out itself; else it was done here. Raises OSError to refuse it."""
+        """Says whether the kernel should carry the call out itself; else it was done here. Raises OSError to refuse
+        it."""
         process = _process_of(thread)
         with _their_socket(process, descriptor) as theirs:
             if theirs.family not in (socket.AF_INET, socket.AF_INET6):
@@ -169,7 +156,7 @@ def start(
     folder: Path,
     output: BinaryIO | int,
     descriptors: Sequence[int] = (),
-) -> Listener:
+) -> ClusterListener:
     """Starts a program that can listen on `address` and on loopback only, and that dies with the calling thread.
 
     It inherits `descriptors` under the same numbers. Raises RefusedError where the kernel has no such filter.
@@ -182,7 +169,7 @@ def start(
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     with ours, theirs:
         process = subprocess.Popen(
-            [sys.executable, "-I", "-m", "runtime.cluster.listening", str(theirs.fileno()), *arguments],
+            [sys.executable, "-I", __file__, str(theirs.fileno()), *arguments],
             pass_fds=[theirs.fileno(), *descriptors],
             env=dict(environ),
             cwd=folder,
@@ -194,13 +181,13 @@ def start(
         theirs.close()
         ours.settimeout(30)
         try:
-            said, descriptors, _, _ = socket.recv_fds(ours, 256, 1)
+            message, descriptors, _, _ = socket.recv_fds(ours, 256, 1)
             if not descriptors:
                 raise RefusedError(
-                    f"sockets cannot be confined to {address}: {said.decode(errors='replace') or 'no answer'}",
+                    f"sockets cannot be confined to {address}: {message.decode(errors='replace') or 'no answer'}",
                     hint="this needs Linux 5.6 or newer with seccomp user notification",
                 )
-            return Listener(address, process, descriptors[0])
+            return ClusterListener(address, process, descriptors[0])
         except BaseException:
             process.kill()
             process.wait()
@@ -215,16 +202,12 @@ def _process_of(thread: int) -> int:
 
 
 def _their_socket(process: int, descriptor: int) -> socket.socket:
-    """The same socket as theirs, under a descriptor of ours."""
+    """Opens the same socket as theirs, under a descriptor of ours."""
     pidfd = os.pidfd_open(process)
     try:
-        libc = ctypes.CDLL(None, use_errno=True)
-        copy = libc.syscall(ctypes.c_long(PIDFD_GETFD), ctypes.c_int(pidfd), ctypes.c_int(descriptor), ctypes.c_uint(0))
+        copy = _system_call(PIDFD_GETFD, ctypes.c_int(pidfd), ctypes.c_int(descriptor), ctypes.c_uint(0))
     finally:
         os.close(pidfd)
-    if copy < 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
     try:
         return socket.socket(fileno=copy)
     except OSError:
@@ -238,7 +221,7 @@ def _their_memory(process: int, pointer: int, size: int) -> bytes:
 
 
 def _parsed(sockaddr: bytes) -> tuple[int, str, tuple[int, ...]]:
-    """Family, host, and what follows the host in Python's form of an address."""
+    """Reads family, host, and what follows the host in Python's form of an address."""
     if len(sockaddr) >= 16 and (family := struct.unpack_from("=H", sockaddr)[0]) == socket.AF_INET:
         (port,) = struct.unpack_from("!H", sockaddr, 2)
         return family, socket.inet_ntop(socket.AF_INET, sockaddr[4:8]), (port,)
@@ -249,40 +232,35 @@ def _parsed(sockaddr: bytes) -> tuple[int, str, tuple[int, ...]]:
     raise OSError(errno.EINVAL, "no internet address")
 
 
-def _checked(result: int, what: str) -> int:
+def _system_call(number: int, *arguments: ctypes.c_int | ctypes.c_uint | ctypes.c_void_p) -> int:
+    """Makes one that Python has no function for. Raises OSError."""
+    result = int(ctypes.CDLL(None, use_errno=True).syscall(ctypes.c_long(number), *arguments))
     if result < 0:
-        number = ctypes.get_errno()
-        raise OSError(number, f"{what}: {os.strerror(number)}")
+        error = ctypes.get_errno()
+        raise OSError(error, f"system call {number}: {os.strerror(error)}")
     return result
 
 
 def _confine() -> int:
     """Puts the calling process under the filter, for good; the descriptor on which its calls are asked for."""
     machine = MACHINES[platform.machine()]
-    code = filter_program(machine)
-    buffer = ctypes.create_string_buffer(code, len(code))
-    header = ctypes.create_string_buffer(struct.pack("@HP", len(code) // 8, ctypes.addressof(buffer)))
-    libc = ctypes.CDLL(None, use_errno=True)
-    zero = ctypes.c_ulong(0)
-    _checked(libc.prctl(PR_SET_NO_NEW_PRIVS, ctypes.c_ulong(1), zero, zero, zero), "prctl(PR_SET_NO_NEW_PRIVS)")
-    return _checked(
-        libc.syscall(
-            ctypes.c_long(machine.seccomp),
-            ctypes.c_uint(SECCOMP_SET_MODE_FILTER),
-            ctypes.c_uint(SECCOMP_FILTER_FLAG_NEW_LISTENER),
-            ctypes.c_void_p(ctypes.addressof(header)),
-        ),
-        "seccomp",
+    asked = {machine.bind: USER_NOTIF, machine.listen: USER_NOTIF}
+    program = Filter(answering(platform.machine(), asked, foreign=KILL_PROCESS))
+    prctl(PR_SET_NO_NEW_PRIVS, 1)
+    return _system_call(
+        machine.seccomp,
+        ctypes.c_uint(SECCOMP_SET_MODE_FILTER),
+        ctypes.c_uint(SECCOMP_FILTER_FLAG_NEW_LISTENER),
+        ctypes.c_void_p(program.address),
     )
 
 
 def main(arguments: Sequence[str]) -> None:
-    """In the child: confine yourself, hand the notifications over, become the program."""
+    """Runs in the child: confine yourself, hand the notifications over, become the program."""
     channel = socket.socket(fileno=int(arguments[0]))
     parent = os.getppid()
     try:
-        libc = ctypes.CDLL(None, use_errno=True)
-        _checked(libc.prctl(PR_SET_PDEATHSIG, ctypes.c_ulong(SIGKILL)), "prctl(PR_SET_PDEATHSIG)")
+        end_with_parent(signal.SIGKILL)
         if os.getppid() != parent:
             raise ProcessLookupError(errno.ESRCH, "the one who started this is gone")
         notifications = _confine()

@@ -1,4 +1,4 @@
-"""What a driver and a host say to each other: packets of JSON, each a list of messages.
+"""Defines what a driver and a host say to each other: packets of JSON, each a list of messages.
 
 Ray carries them as bytes and as nothing else, so no class of anybody's crosses the wire and nothing is unpickled that
 a guest had a hand in: what guests wrote are strings and base64 inside these messages. A packet that is no list of
@@ -12,57 +12,34 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-from runtime.errors import (
-    BadRequestError,
-    BusyError,
-    InfrastructureError,
-    LimitError,
-    RefusedError,
-    SandboxError,
-)
+from runtime.broker.messages import WireFailure
+from runtime.model import FrozenModel
 from runtime.profile import BackendName
-from runtime.sandbox import CallResult, ExecResult, FileKind, Limits, Priority, SnapshotId, Tier, Usage
+from runtime.sandbox import CallResult, ExecResult, FileEntry, Limits, Priority, SnapshotId, Tier, Usage
 
-PROTOCOL = 3
-What = Literal["run", "exec", "write", "read", "list", "snapshot", "prepare", "restore", "fork", "measure"]
-ErrorName = Literal["bad_request", "limit", "busy", "refused", "infrastructure"]
-_ERRORS: dict[ErrorName, type[SandboxError]] = {
-    "bad_request": BadRequestError,
-    "limit": LimitError,
-    "busy": BusyError,
-    "refused": RefusedError,
-    "infrastructure": InfrastructureError,
-}
+PROTOCOL = 5
+What = Literal["run", "exec", "write", "read", "list", "snapshot", "prepare", "restore", "fork", "measure", "forget"]
 
 
-class _Message(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_bytes="base64", val_json_bytes="base64")
+class _ClusterMessage(FrozenModel):
+    model_config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
 
 
-class Trouble(_Message):
-    """An exception of `runtime.errors` by its name."""
+class _AboutSession(_ClusterMessage):
+    session: int
+    """Of a session or a sandbox: the driver gives both their numbers, each once."""
 
-    error: ErrorName
-    message: str
-    hint: str = ""
 
-    @classmethod
-    def of(cls, error: BaseException) -> Trouble:
-        """Anything that is no SandboxError is the infrastructure's fault."""
-        for name, kind in _ERRORS.items():
-            if isinstance(error, kind):
-                return cls(error=name, message=_printable(str(error)), hint=_printable(getattr(error, "hint", "")))
-        return cls(error="infrastructure", message=_printable(f"{type(error).__name__}: {error}"))
-
-    def exception(self) -> SandboxError:
-        return _ERRORS[self.error](self.message, hint=self.hint)
+class _AboutCall(_AboutSession):
+    call: int
+    """Likewise; what it is answered with repeats both."""
 
 
 # from the driver
 
 
-class Hello(_Message):
-    """The first message; answered with `Welcome` or `Turned`."""
+class DriverHello(_ClusterMessage):
+    """Is the first message; answered with `HostWelcome` or `Turned`."""
 
     kind: Literal["hello"] = "hello"
     protocol: int = PROTOCOL
@@ -71,167 +48,98 @@ class Hello(_Message):
     limits: Limits
 
 
-class Open(_Message):
-    """Answered only when it fails, with `Failed` for the session. Sessions have numbers that the driver gives."""
+class OpenSession(_AboutSession):
+    """Opens a session; answered only when it fails, with `CallFailed` for call 0."""
 
     kind: Literal["open"] = "open"
-    session: int
     tier: Tier
     caller: str
     priority: Priority
-    files: dict[str, bytes] = {}
+    files: dict[str, bytes] = Field(default_factory=dict)
     """What /work begins with, by name."""
 
 
-class Call(_Message):
-    """Answered with `Called` or `Failed`. The code is UTF-8 as Python has it (lone surrogates pass)."""
-
-    kind: Literal["call"] = "call"
-    session: int
-    call: int
-    code: bytes
-    seconds: float | None
-    keep: bool = False
-    """Whether the session can be forked as it was before."""
-
-
-class Fork(_Message):
-    """Answered with `Did` or `Failed`; then `into` are sessions too."""
-
-    kind: Literal["fork"] = "fork"
-    session: int
-    call: int
-    into: tuple[int, ...]
-    undo: bool = False
-    """As before the last call with `keep`."""
-
-
-class Measure(_Message):
-    """Answered with `Did`, which has the session's usage, or `Failed`."""
-
-    kind: Literal["measure"] = "measure"
-    session: int
-    call: int
-
-
-class Forget(_Message):
-    """Of a snapshot on this host; answered with `Did` or `Failed`."""
-
-    kind: Literal["forget"] = "forget"
-    call: int
-    snapshot: SnapshotId
-
-
-class Close(_Message):
-    """Of a session or a sandbox; not answered."""
-
-    kind: Literal["close"] = "close"
-    session: int
-
-
-class Box(_Message):
-    """A sandbox of its own, by number like a session. Answered with `Boxed` or `Failed`."""
+class OpenBox(_AboutCall):
+    """Opens a sandbox of its own; answered with `Did` or `CallFailed`."""
 
     kind: Literal["box"] = "box"
-    session: int
-    call: int
     limits: Limits | None
     snapshot: SnapshotId | None
     caller: str
     priority: Priority
 
 
-class Do(_Message):
-    """Anything that a sandbox can; answered with `Called`, `Executed`, `Did` or `Failed`."""
+class Do(_AboutCall):
+    """Asks for anything that a session or a sandbox can, or the pool (`forget`); answered with `Did` or
+    `CallFailed`."""
 
     kind: Literal["do"] = "do"
-    session: int
-    call: int
     what: What
     text: str = ""
     """A path, a folder or the name of a snapshot."""
     arguments: tuple[str, ...] = ()
     data: bytes = b""
-    """Code, standard input or the content of a file."""
+    """Standard input, the content of a file, or code: UTF-8 as Python has it (lone surrogates pass)."""
     seconds: float | None = None
     patience: float = 1.0
     number: int = 0
     """The most bytes to read, or copies to prepare."""
     durable: bool = False
+    keep: bool = False
+    """Whether the session can be forked as it was before this call."""
+    undo: bool = False
+    """Fork it as it was before the last call with `keep`."""
     into: tuple[int, ...] = ()
+    """What a fork makes: they are sessions or sandboxes too, once it is answered."""
 
 
-Command = Annotated[Hello | Open | Call | Fork | Measure | Forget | Close | Box | Do, Field(discriminator="kind")]
+class Close(_AboutSession):
+    """Closes a session or a sandbox; not answered."""
+
+    kind: Literal["close"] = "close"
+
+
+Command = Annotated[DriverHello | OpenSession | OpenBox | Do | Close, Field(discriminator="kind")]
 
 # from the host
 
 
-class Welcome(_Message):
+class HostWelcome(_ClusterMessage):
     kind: Literal["welcome"] = "welcome"
-    protocol: int
     name: str
     capacity: dict[Tier, int]
-    limits: Limits
 
 
-class Turned(_Message):
+class Turned(_ClusterMessage):
     """The host cannot or will not have this driver's sessions."""
 
     kind: Literal["turned"] = "turned"
-    trouble: Trouble
+    failure: WireFailure
 
 
-class Called(_Message):
-    kind: Literal["called"] = "called"
-    session: int
-    call: int
-    result: CallResult
+class Did(_AboutCall):
+    """Answers what was asked for with what came of it, and no more."""
 
-
-class Executed(_Message):
-    kind: Literal["executed"] = "executed"
-    session: int
-    call: int
-    result: ExecResult
-
-
-class Boxed(_Message):
-    kind: Literal["boxed"] = "boxed"
-    session: int
-    call: int
-    box: str
-    limits: Limits
-
-
-class Item(_Message):
-    """One entry of a listing."""
-
-    path: str
-    what: FileKind
-    size: int
-
-
-class Did(_Message):
     kind: Literal["did"] = "did"
-    session: int
-    call: int
+    result: CallResult | None = None
+    ran: ExecResult | None = None
     text: str = ""
     data: bytes = b""
-    entries: tuple[Item, ...] = ()
+    entries: tuple[FileEntry, ...] = ()
     boxes: tuple[str, ...] = ()
+    """The identity of each sandbox that is new, or that this one has now."""
+    limits: Limits | None = None
     usage: Usage | None = None
 
 
-class Failed(_Message):
+class CallFailed(_AboutCall):
     """`call` is 0 when it was the opening."""
 
     kind: Literal["failed"] = "failed"
-    session: int
-    call: int
-    trouble: Trouble
+    failure: WireFailure
 
 
-class Pulse(_Message):
+class Pulse(_ClusterMessage):
     """Ends every packet of a host: it is alive, and how it is."""
 
     kind: Literal["pulse"] = "pulse"
@@ -241,10 +149,7 @@ class Pulse(_Message):
     """Of the pool; now and then."""
 
 
-Report = Annotated[
-    Welcome | Turned | Called | Executed | Boxed | Did | Failed | Pulse,
-    Field(discriminator="kind"),
-]
+Report = Annotated[HostWelcome | Turned | Did | CallFailed | Pulse, Field(discriminator="kind")]
 
 _COMMANDS: TypeAdapter[list[Command]] = TypeAdapter(list[Command])
 _REPORTS: TypeAdapter[list[Report]] = TypeAdapter(list[Report])
@@ -262,8 +167,3 @@ def reports(packet: bytes) -> list[Report]:
 
 def packet(messages: Sequence[BaseModel]) -> bytes:
     return b"[" + b",".join(message.model_dump_json().encode() for message in messages) + b"]"
-
-
-def _printable(text: str) -> str:
-    """Text that JSON can carry."""
-    return text.encode("utf-8", "replace").decode()

@@ -1,8 +1,8 @@
-"""This machine's part of a cluster: Ray's processes, started and ended as one.
+"""Runs this machine's part of a cluster: Ray's processes, started and ended as one.
 
 What always holds: nothing of Ray's listens anywhere but on the given address and on loopback; every connection needs
 the token; no dashboard, no client server, no usage reports; one node for each folder. Ray's processes that end by
-themselves are started again. However a node ends, with a word or with kill -9, at the next start in the same folder no
+themselves are started again. However a node ends, asked to or by kill -9, at the next start in the same folder no
 process of the last one is left and its files are gone.
 """
 
@@ -14,18 +14,19 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from ipaddress import ip_address
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from runtime.cluster import folder, listening, token
 from runtime.cluster.process_session import ProcessSession
-from runtime.cluster.settings import HOST_VARIABLE, LOOPBACK, PORTS, Address, HostSettings, Interface
+from runtime.cluster.settings import HOST_VARIABLE, HostSettings
 from runtime.errors import InfrastructureError, RefusedError
-from runtime.settings import RuntimeSettings
-from runtime.stop import Stop
+from runtime.model import FrozenModel
+from runtime.settings import LOOPBACK, PORTS, Address, Interface, RuntimeSettings
+from runtime.shutdown import Shutdown
 
 SOCKET_PATH_BYTES = 107
 SESSION_PATH_BYTES = 64
@@ -39,9 +40,7 @@ WORKER_PORTS = 16
 """The port after the last of Ray's own, counted from the first; what is left is for its worker processes."""
 
 
-class NodeSettings(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
+class NodeSettings(FrozenModel):
     head: bool
     """The first host, which the others join."""
     address: Address
@@ -65,80 +64,70 @@ class NodeSettings(BaseModel):
         return HostSettings(name=self.name or self.interface, folder=self.folder, runtime=self.runtime)
 
 
-class Node:
-    """One life of Ray's processes, in a folder whose lock its user holds."""
+@contextlib.contextmanager
+def _in_cluster(settings: NodeSettings, stop: Shutdown) -> Iterator[subprocess.Popen[bytes]]:
+    """Is one life of Ray's processes, in a folder whose lock its user holds: begins when this machine is in the
+    cluster, or was asked to stop, and ends every process and removes Ray's files. Nobody is asked: sessions here are
+    lost.
 
-    def __init__(self, settings: NodeSettings, stop: Stop) -> None:
-        self._settings, self._stop = settings, stop
-        self._listener: listening.Listener | None = None
-
-    def start(self) -> None:
-        """Returns when this machine is in the cluster, or was asked to stop.
-
-        Raises RefusedError without the token or where a socket cannot be kept to one address, InfrastructureError when
-        Ray does not start.
-        """
-        settings, place = self._settings, self._settings.folder
-        environ = token.ray_environment(
-            os.environ,
-            settings.token,
-            **{HOST_VARIABLE: str(place / folder.HOST)},
-            RAY_health_check_period_ms="1000",
-            RAY_health_check_initial_delay_ms="1000",
-            RAY_kill_child_processes_on_worker_exit="false",  # a broker of an actor's own ends with it, in order
-            **({} if settings.head else token.QUICK),
+    Raises RefusedError without the token or where a socket cannot be kept to one address, InfrastructureError when Ray
+    does not start.
+    """
+    state_folder = settings.folder
+    environ = token.ray_environment(
+        os.environ,
+        settings.token,
+        **{HOST_VARIABLE: str(state_folder / folder.HOST)},
+        RAY_health_check_period_ms="1000",
+        RAY_health_check_initial_delay_ms="1000",
+        RAY_kill_child_processes_on_worker_exit="false",  # a broker of an actor's own ends with it, in order
+        **({} if settings.head else token.QUICK),
+    )
+    (state_folder / folder.HOST).write_text(settings.host.model_dump_json(), encoding="utf-8")
+    with (state_folder / folder.LOG).open("wb") as output:
+        listener = listening.start(
+            [sys.executable, "-I", "-m", "ray.scripts.scripts", "start", *_arguments(settings)],
+            ip_address(settings.interface),
+            environ=environ,
+            folder=state_folder,
+            output=output,
         )
-        (place / folder.HOST).write_text(settings.host.model_dump_json(), encoding="utf-8")
-        with (place / folder.LOG).open("wb") as output:
-            self._listener = listening.start(
-                [sys.executable, "-I", "-m", "ray.scripts.scripts", "start", *_arguments(settings)],
-                ip_address(settings.interface),
-                environ=environ,
-                folder=place,
-                output=output,
-            )
-        ProcessSession.of(self._listener.process.pid).record(place / folder.PROCESSES)
-        self._wait_until_ready(self._listener.process)
-
-    def serve(self) -> bool:
-        """Until it is asked to stop or was drained (True), or until Ray ends by itself (False)."""
-        assert self._listener is not None, "serve comes after start"
-        while not self._stop.wait(0.5):
-            if self._listener.process.poll() is not None:
-                return False
-            if self._settings.host.draining.exists() and not folder.in_use(self._settings.folder):
-                break
-        return True
-
-    def end(self) -> None:
-        """Ends every process and removes Ray's files. Nobody is asked: sessions here are lost."""
-        listener, self._listener = self._listener, None
-        if listener is None:
-            return
+    try:
+        ProcessSession.of(listener.process.pid).record(state_folder / folder.PROCESSES)
+        _wait_until_ready(listener.process, state_folder / folder.LOG, stop)
+        yield listener.process
+    finally:
         listener.process.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
             listener.process.wait(TERM_SECONDS)
-        folder.end(self._settings.folder)
-        listener.process.wait()
-        listener.close()
+        folder.end(state_folder)
+        listener.kill()
 
-    def _wait_until_ready(self, process: subprocess.Popen[bytes]) -> None:
-        log = self._settings.folder / folder.LOG
-        deadline = time.monotonic() + START_SECONDS
-        while time.monotonic() < deadline and not self._stop.is_set():
-            said = log.read_bytes()
-            if b"Ray runtime started" in said:
-                return
-            if process.poll() is not None:
-                break
-            time.sleep(0.05)
-        if self._stop.is_set():
+
+def _wait_until_ready(process: subprocess.Popen[bytes], log: Path, stop: Shutdown) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline and not stop.wait(0.05):
+        if b"Ray runtime started" in log.read_bytes():
             return
-        lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
-        raise InfrastructureError(
-            f"Ray did not start: {lines[-1].strip()[:300] if lines else 'it said nothing'}",
-            hint=f"its output is in {log}; the head's address and the token have to be right, and its ports free",
-        )
+        if process.poll() is not None:
+            break
+    if stop.is_set():
+        return
+    lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
+    raise InfrastructureError(
+        f"Ray did not start: {lines[-1].strip()[:300] if lines else 'it output nothing'}",
+        hint=f"its output is in {log}; the head's address and the token have to be right, and its ports free",
+    )
+
+
+def _serve(settings: NodeSettings, process: subprocess.Popen[bytes], stop: Shutdown) -> bool:
+    """Runs until it is asked to stop or was drained (True), or until Ray ends by itself (False)."""
+    while not stop.wait(0.5):
+        if process.poll() is not None:
+            return False
+        if settings.host.draining.exists() and not folder.in_use(settings.folder):
+            break
+    return True
 
 
 def _arguments(settings: NodeSettings) -> list[str]:
@@ -169,11 +158,11 @@ def _arguments(settings: NodeSettings) -> list[str]:
     ]
 
 
-def keep(settings: NodeSettings, stop: Stop, say: Callable[[str], None]) -> None:
+def run_node(settings: NodeSettings, stop: Shutdown, notify: Callable[[str], None]) -> None:
     """Keeps this machine in the cluster until it is asked to stop or was drained; what ends by itself is started again.
 
-    `say` hears READY each time it is in, and why it is not. Raises what `Node.start` raises when the first start fails,
-    and RefusedError at any time.
+    `notify` gets READY each time it is in, and why it is not. Raises what `_in_cluster` raises when the first
+    start fails, and RefusedError at any time.
     """
     _check(settings)
     lock = folder.take(settings.folder)
@@ -182,29 +171,26 @@ def keep(settings: NodeSettings, stop: Stop, say: Callable[[str], None]) -> None
         if settings.head:
             token.make(settings.token)
         (settings.folder / folder.NODE).write_text(settings.model_dump_json(), encoding="utf-8")
-        _live(settings, stop, say)
+        _live(settings, stop, notify)
     finally:
         folder.clear(settings.folder)
         os.close(lock)
 
 
-def _live(settings: NodeSettings, stop: Stop, say: Callable[[str], None]) -> None:
+def _live(settings: NodeSettings, stop: Shutdown, notify: Callable[[str], None]) -> None:
     pause, ever = FIRST_PAUSE, False
     while not stop.is_set() and not settings.host.draining.exists():
-        node = Node(settings, stop)
         try:
-            node.start()
-            ever, pause = True, FIRST_PAUSE
-            say(READY)
-            if node.serve():
-                return
-            say("Ray ended by itself and is started again")
+            with _in_cluster(settings, stop) as process:
+                ever, pause = True, FIRST_PAUSE
+                notify(READY)
+                if _serve(settings, process, stop):
+                    return
+                notify("Ray ended by itself and is started again")
         except InfrastructureError as error:
             if not ever:
                 raise
-            say(str(error))
-        finally:
-            node.end()
+            notify(str(error))
         stop.wait(pause)
         pause = min(pause * 2, LONGEST_PAUSE)
 
@@ -223,14 +209,3 @@ def _check(settings: NodeSettings) -> None:
             f"the path of {settings.folder} is too long for Ray's sockets",
             hint=f"choose a folder whose path has at most {longest} bytes",
         )
-
-
-def main() -> int:
-    """Reads settings from standard input and is a node until a signal ends it."""
-    settings = NodeSettings.model_validate_json(sys.stdin.buffer.read())
-    keep(settings, Stop(), lambda what: print(what, flush=True))
-    return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -1,4 +1,4 @@
-"""Which host gets the next session. Pure: no clock, no chance, no I/O.
+"""Decides which host gets the next session. Pure: no clock, no chance, no I/O.
 
 What always holds: a session has one host from its first moment to its last; a host that drains, is lost or has no
 places of that kind gets none; a lost host takes exactly its own sessions with it. Sessions go to the host that is
@@ -29,7 +29,7 @@ class Health(StrEnum):
 
 
 @dataclass
-class Host:
+class HostLoad:
     name: str
     capacity: Capacity
     health: Health = Health.READY
@@ -37,17 +37,17 @@ class Host:
     """Sessions that live there, by tier."""
 
     def filled(self, tier: Tier, more: int = 0) -> Fraction:
-        """The part of its places that would be taken; beyond 1 the rest waits."""
+        """Computes the part of its places that would be taken; beyond 1 the rest waits."""
         return Fraction(self.load[tier] + more, self.capacity[tier])
 
 
-def choose(hosts: Iterable[Host], tier: Tier) -> Host | None:
-    """The host with the most room for one more session of this tier; None when none may have it.
+def choose(hosts: Iterable[HostLoad], tier: Tier) -> HostLoad | None:
+    """Finds the host with the most room for one more session of this tier; None when none may have it.
 
     Between equals goes the one with more room in the other tiers, then the larger one, then the first by name.
     """
 
-    def order(host: Host) -> tuple[Fraction, Fraction, int, str]:
+    def order(host: HostLoad) -> tuple[Fraction, Fraction, int, str]:
         others = sum((host.filled(other) for other in Tier if host.capacity.get(other)), Fraction(0))
         return host.filled(tier, 1), others, -host.capacity[tier], host.name
 
@@ -55,18 +55,18 @@ def choose(hosts: Iterable[Host], tier: Tier) -> Host | None:
     return min(fit, key=order, default=None)
 
 
-class Placement:
-    """Who lives where. Hosts and sessions are known by names that their owner chooses and uses once."""
+class HostPlacement:
+    """Knows who lives where. Hosts and sessions are known by names that their owner chooses and uses once."""
 
     def __init__(self) -> None:
-        self.hosts: dict[str, Host] = {}
-        self._homes: dict[int, tuple[Host, Tier]] = {}
+        self.hosts: dict[str, HostLoad] = {}
+        self._homes: dict[int, tuple[HostLoad, Tier]] = {}
 
     def join(self, name: str, capacity: Capacity) -> None:
         """A host is there, or is there again: it begins empty."""
         if name in self.hosts and self.hosts[name].health is not Health.LOST:
             raise ValueError(f"host {name} has joined already")
-        self.hosts[name] = Host(name, dict(capacity))
+        self.hosts[name] = HostLoad(name, dict(capacity))
 
     def drain(self, name: str, draining: bool = True) -> None:
         if self.hosts[name].health is not Health.LOST:
@@ -94,7 +94,7 @@ class Placement:
         return host.name
 
     def settle(self, session: int, name: str, tier: Tier) -> None:
-        """A session that has to live on this host, such as a branch of one that does."""
+        """Notes a session that has to live on this host, such as a branch of one that does."""
         if session in self._homes:
             raise ValueError(f"session {session} has a home already")
         host = self.hosts[name]

@@ -1,4 +1,4 @@
-"""All processes that one process has started, found again by the session (setsid) that they share.
+"""Finds all processes that one process has started, by the session (setsid) that they share.
 
 What always holds: only processes of that very session and of this user are killed: the kernel gives a session's number
 to nobody else while one of its processes lives, and a record that names another boot or another leader is ignored.
@@ -16,13 +16,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from runtime.backends.lease import process_status
 from runtime.errors import InfrastructureError
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 KILL_SECONDS = 10.0
 
 
-class Process(NamedTuple):
+class SessionProcess(NamedTuple):
     pid: int
     state: str
     session: int
@@ -38,7 +39,7 @@ class ProcessSession:
 
     @classmethod
     def of(cls, leader: int) -> ProcessSession:
-        """Of a process that leads its session. Raises ProcessLookupError when it is gone."""
+        """Finds that of a process that leads its session. Raises ProcessLookupError when it is gone."""
         found = _process(leader)
         if found is None or found.session != leader:
             raise ProcessLookupError(f"process {leader} leads no session")
@@ -73,8 +74,8 @@ class ProcessSession:
                 )
             time.sleep(0.02)
 
-    def members(self) -> Iterator[Process]:
-        """Those alive or not yet reaped, of this user."""
+    def members(self) -> Iterator[SessionProcess]:
+        """Lists those alive or not yet reaped, of this user."""
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit():
                 with contextlib.suppress(FileNotFoundError, ProcessLookupError):
@@ -84,10 +85,6 @@ class ProcessSession:
                             yield found
 
 
-def _process(pid: int) -> Process | None:
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-    except (FileNotFoundError, ProcessLookupError):
-        return None
-    rest = text.rpartition(")")[2].split()
-    return Process(pid, rest[0], int(rest[3]), int(rest[19]))
+def _process(pid: int) -> SessionProcess | None:
+    status = process_status(pid)
+    return SessionProcess(pid, status[0], int(status[3]), int(status[19])) if status else None

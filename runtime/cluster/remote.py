@@ -1,4 +1,4 @@
-"""Sessions and sandboxes that live on another host, as their user here sees them.
+"""Stands for sessions and sandboxes that live on another host, as their user here sees them.
 
 What always holds: an object belongs to one host for its whole life; once that host is lost every call of it, waiting or
 new, ends with InfrastructureError. Waiting for an answer needs no thread.
@@ -9,224 +9,182 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from runtime.cluster import messages as m
 from runtime.errors import BadRequestError, InfrastructureError, RefusedError
-from runtime.sandbox import CallResult, Entry, ExecResult, Limits, Sandbox, Session, SnapshotId, Tier, Usage
+from runtime.sandbox import (
+    CallResult,
+    ClosesOnExit,
+    ExecResult,
+    FileEntry,
+    Limits,
+    Sandbox,
+    Session,
+    SnapshotId,
+    Tier,
+    Usage,
+)
 
 TREES = "list, read and write go over the network, one file at a time"
 T = TypeVar("T")
-R = TypeVar("R", m.Called, m.Executed, m.Boxed, m.Did)
-AnyReport = m.Called | m.Executed | m.Boxed | m.Did
-Question = m.Call | m.Fork | m.Measure | m.Box | m.Do
 
 
 class Post(Protocol):
-    """What remote objects need of the one who owns them."""
-
-    limits: Limits
+    """Is what remote objects need of the one who owns them."""
 
     def number(self) -> int:
-        """A fresh one, for sessions, sandboxes and calls alike."""
+        """Gives a fresh one, for sessions, sandboxes and calls alike."""
         ...
 
-    def ask(self, command: Question, take: Callable[[AnyReport], T]) -> Future[T]:
+    def ask(self, command: m.OpenBox | m.Do, take: Callable[[m.Did], T]) -> Future[T]:
         """Sends it to the host where the session lives. The future ends with an error if that host is lost."""
         ...
 
-    def adopt(self, session: RemoteSession, like: int) -> None:
-        """A new session that lives where another one does."""
+    def adopt(self, number: int, like: int, tier: Tier) -> None:
+        """Takes in a new session or sandbox that lives where another one does."""
         ...
-
-    def adopt_box(self, box: RemoteSandbox, like: int) -> None: ...
 
     def keep(self, snapshot: SnapshotId, session: int) -> None:
         """Remembers where a snapshot is."""
         ...
 
     def leave(self, session: int) -> None:
-        """It was closed."""
+        """Notes that it was closed."""
         ...
 
 
-class RemoteSession:
-    """A `runtime.sandbox.Session` on one host of the cluster."""
+class _Remote(ClosesOnExit):
+    """Is what a session and a sandbox on another host have in common."""
+
+    noun: ClassVar[str]
+
+    def __init__(self, number: int, name: str, post: Post) -> None:
+        self.id, self.number = name, number
+        self._post = post
+        self._closed = False
+
+    @property
+    def usage(self) -> Usage:
+        """Asks the host, and waits for it."""
+        return _said(self._do("measure").usage)
+
+    def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            self._post.leave(self.number)
+
+    def _ask(self, what: m.What, take: Callable[[m.Did], T], **details: Any) -> Future[T]:
+        if self._closed:
+            raise BadRequestError(f"{self.noun} {self.id} is closed")
+        command = m.Do(session=self.number, call=self._post.number(), what=what, **details)
+        return self._post.ask(command, take)
+
+    def _do(self, what: m.What, **details: Any) -> m.Did:
+        return self._ask(what, lambda did: did, **details).result()
+
+    def _fork(self, n: int, tier: Tier, **details: Any) -> tuple[tuple[int, ...], m.Did]:
+        """Gives the numbers of the new ones, and what the host said of them."""
+        if n < 1:
+            raise BadRequestError(f"a {self.noun} cannot be forked into {n}")
+        into = tuple(self._post.number() for _ in range(n))
+        did = self._do("fork", into=into, **details)
+        for number in into:
+            self._post.adopt(number, self.number, tier)
+        return into, did
+
+
+class RemoteSession(_Remote):
+    """Is a `runtime.sandbox.Session` on one host of the cluster."""
+
+    noun = "session"
 
     def __init__(self, number: int, host: str, tier: Tier, post: Post) -> None:
-        self.id = f"{host}/session-{number}"
-        self.number, self.host = number, host
-        self._post = post
-        self._tier = tier
-        self._closed = False
+        super().__init__(number, f"{host}/session-{number}", post)
+        self.host, self._tier = host, tier
 
     @property
     def tier(self) -> Tier:
         """As of the last answer."""
         return self._tier
 
-    @property
-    def usage(self) -> Usage:
-        """Asks the host, and waits for it."""
-        question = m.Measure(session=self.number, call=self._post.number())
-        return self._post.ask(question, _usage).result()
-
     def start(self, code: str, *, seconds: float | None = None, keep: bool = False) -> Future[CallResult]:
         if seconds is not None and not seconds > 0:
             raise BadRequestError(f"a call cannot be limited to {seconds} seconds")
-        self._check_open()
-        call = m.Call(
-            session=self.number,
-            call=self._post.number(),
-            code=code.encode("utf-8", "surrogatepass"),
-            seconds=seconds,
-            keep=keep,
-        )
-        return self._post.ask(call, self._ran)
+        return self._ask("run", self._ran, data=code.encode("utf-8", "surrogatepass"), seconds=seconds, keep=keep)
 
     def run(self, code: str, *, seconds: float | None = None) -> CallResult:
         return self.start(code, seconds=seconds).result()
 
     def fork(self, n: int, *, undo: bool = False) -> list[Session]:
-        if n < 1:
-            raise BadRequestError(f"a session cannot be forked into {n}")
-        self._check_open()
-        into = tuple(self._post.number() for _ in range(n))
-        done = self._post.ask(
-            m.Fork(session=self.number, call=self._post.number(), into=into, undo=undo),
-            lambda report: self._forked(report, into),
-        )
-        return done.result()
+        into, _ = self._fork(n, self._tier, undo=undo)
+        return [RemoteSession(number, self.host, self._tier, self._post) for number in into]
 
-    def close(self) -> None:
-        if not self._closed:
-            self._closed = True
-            self._post.leave(self.number)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise BadRequestError(f"{self.id} is closed")
-
-    def _ran(self, report: AnyReport) -> CallResult:
-        called = _as(m.Called, report)
-        self._tier = called.result.tier
-        return called.result
-
-    def _forked(self, report: AnyReport, into: Sequence[int]) -> list[Session]:
-        _as(m.Did, report)
-        branches = [RemoteSession(number, self.host, self._tier, self._post) for number in into]
-        for branch in branches:
-            self._post.adopt(branch, self.number)
-        return list(branches)
+    def _ran(self, did: m.Did) -> CallResult:
+        result = _said(did.result)
+        self._tier = result.tier
+        return result
 
 
-class RemoteSandbox:
-    """A `runtime.sandbox.Sandbox` on one host of the cluster. Its snapshots lie there and nowhere else."""
+class RemoteSandbox(_Remote):
+    """Is a `runtime.sandbox.Sandbox` on one host of the cluster. Its snapshots lie there and nowhere else."""
 
-    def __init__(self, number: int, post: Post) -> None:
-        self.number = number
-        self.id, self.limits = "", post.limits
-        self._post = post
-        self._closed = False
+    noun = "sandbox"
 
-    def opened(self, report: AnyReport) -> Sandbox:
-        boxed = _as(m.Boxed, report)
-        self.id, self.limits = boxed.box, boxed.limits
-        return self
+    def __init__(self, number: int, name: str, limits: Limits, post: Post) -> None:
+        super().__init__(number, name, post)
+        self.limits = limits
 
-    @property
-    def usage(self) -> Usage:
-        return _usage(self._do("measure"))
+    @classmethod
+    def opened(cls, did: m.Did, post: Post) -> RemoteSandbox:
+        """Raises InfrastructureError where the host does not say what it opened."""
+        return cls(did.session, _said("".join(did.boxes) or None), _said(did.limits), post)
 
     def run(self, code: str, *, seconds: float | None = None, patience: float = 1.0) -> CallResult:
         code_bytes = code.encode("utf-8", "surrogatepass")
-        return _as(m.Called, self._do("run", data=code_bytes, seconds=seconds, patience=patience)).result
+        return _said(self._do("run", data=code_bytes, seconds=seconds, patience=patience).result)
 
     def exec(
         self, argv: Sequence[str], *, stdin: bytes = b"", seconds: float | None = None, patience: float = 1.0
     ) -> ExecResult:
-        done = self._do("exec", arguments=tuple(argv), data=stdin, seconds=seconds, patience=patience)
-        return _as(m.Executed, done).result
+        return _said(self._do("exec", arguments=tuple(argv), data=stdin, seconds=seconds, patience=patience).ran)
 
     def write(self, path: str, data: bytes) -> None:
-        self._did("write", text=path, data=data)
+        self._do("write", text=path, data=data)
 
     def read(self, path: str, *, max_bytes: int = 1 << 20) -> bytes:
-        return self._did("read", text=path, number=max_bytes).data
+        return self._do("read", text=path, number=max_bytes).data
 
-    def list(self, path: str = "/work") -> Sequence[Entry]:
-        return [Entry(item.path, item.what, item.size) for item in self._did("list", text=path).entries]
+    def list(self, path: str = "/work") -> Sequence[FileEntry]:
+        return self._do("list", text=path).entries
 
     def upload(self, source: Path, path: str) -> int:
-        """Refused: a tree is copied between this machine and a sandbox on it only."""
+        """Refuses it: a tree is copied between this machine and a sandbox on it only."""
         raise RefusedError("a tree of files cannot be sent to a sandbox on another host", hint=TREES)
 
     def download(self, path: str, target: Path) -> int:
-        """Refused likewise."""
+        """Refuses it likewise."""
         raise RefusedError("a tree of files cannot be fetched from a sandbox on another host", hint=TREES)
 
     def snapshot(self, *, durable: bool = False) -> SnapshotId:
-        kept = SnapshotId(self._did("snapshot", durable=durable).text)
-        self._post.keep(kept, self.number)
-        return kept
+        taken = SnapshotId(self._do("snapshot", durable=durable).text)
+        self._post.keep(taken, self.number)
+        return taken
 
     def prepare(self, snapshot: SnapshotId, copies: int = 1) -> None:
-        self._did("prepare", text=snapshot, number=copies)
+        self._do("prepare", text=snapshot, number=copies)
 
     def restore(self, snapshot: SnapshotId) -> None:
-        (self.id,) = self._did("restore", text=snapshot).boxes
+        (self.id,) = self._do("restore", text=snapshot).boxes
 
     def fork(self, snapshot: SnapshotId, n: int) -> Sequence[Sandbox]:
-        if n < 1:
-            raise BadRequestError(f"a snapshot cannot be forked into {n}")
-        into = tuple(self._post.number() for _ in range(n))
-        names = self._did("fork", text=snapshot, into=into).boxes
-        branches = [RemoteSandbox(number, self._post) for number in into]
-        for branch, name in zip(branches, names, strict=True):
-            branch.id, branch.limits = name, self.limits
-            self._post.adopt_box(branch, self.number)
-        return branches
-
-    def close(self) -> None:
-        if not self._closed:
-            self._closed = True
-            self._post.leave(self.number)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def _do(self, what: m.What, **details: Any) -> AnyReport:
-        if self._closed:
-            raise BadRequestError(f"sandbox {self.id} is closed")
-        command = m.Do(session=self.number, call=self._post.number(), what=what, **details)
-        return self._post.ask(command, lambda report: report).result()
-
-    def _did(self, what: m.What, **details: Any) -> m.Did:
-        return _as(m.Did, self._do(what, **details))
+        into, did = self._fork(n, Tier.SANDBOX, text=snapshot)
+        return [
+            RemoteSandbox(number, name, self.limits, self._post) for number, name in zip(into, did.boxes, strict=True)
+        ]
 
 
-def _usage(report: AnyReport) -> Usage:
-    usage = _as(m.Did, report).usage
-    if usage is None:
-        raise InfrastructureError("the host does not say what was used")
-    return usage
-
-
-def _as(kind: type[R], report: AnyReport) -> R:
-    if not isinstance(report, kind):
-        raise InfrastructureError(f"the host answered with {report.kind} where {kind.__name__} was asked for")
-    return report
+def _said(value: T | None) -> T:
+    if value is None:
+        raise InfrastructureError("the host answered something else than it was asked")
+    return value

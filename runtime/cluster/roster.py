@@ -1,30 +1,29 @@
-"""Which hosts are there: what the gateway's frames and silence say about them. Pure: time is an argument, no I/O.
+"""Knows which hosts are there, by the gateway's frames and by silence. Pure: time is an argument, no I/O.
 
-What always holds: a host joins once and is lost once, in turn; its reports are passed on only in between; whoever is
-given up is told so. A host that was silent for too long, breaks the protocol, turns us away, or takes the name of
-another is given up.
+What always holds: a host joins once and is lost once, in turn, and the placement knows; its reports are passed on only
+in between; whoever is given up is told so. A host that was silent for too long, breaks the protocol, turns us away,
+takes the name of another, or drains and has nothing of ours any more is given up.
 """
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from runtime.broker.messages import WireFailure
 from runtime.cluster import messages as m
 from runtime.cluster.frames import Frame, FrameKind
-from runtime.cluster.placement import Capacity
-from runtime.cluster.settings import ClusterSettings
+from runtime.cluster.placement import HostPlacement
 from runtime.errors import InfrastructureError, RefusedError, SandboxError
+from runtime.settings import ClusterSettings
+
+log = logging.getLogger(__name__)
 
 
-class Joined(NamedTuple):
-    name: str
-    capacity: Capacity
-
-
-class Lost(NamedTuple):
+class HostLost(NamedTuple):
     node: str
     name: str
     """Empty for a host that had never joined."""
@@ -32,31 +31,23 @@ class Lost(NamedTuple):
     reason: str
 
 
-class Pulsed(NamedTuple):
-    name: str
-    draining: bool
-
-
 class Answered(NamedTuple):
     node: str
-    report: m.Called | m.Executed | m.Boxed | m.Did | m.Failed
+    report: m.Did | m.CallFailed
 
 
-class Send(NamedTuple):
-    frame: Frame
-
-
-Event = Joined | Lost | Pulsed | Answered | Send
+Event = HostLost | Answered | Frame
+"""A frame is to be sent."""
 
 
 @dataclass
-class Peer:
-    """One host's actor, from its first sign of life to its last."""
+class HostPeer:
+    """Is one host's actor, from its first sign of life to its last."""
 
     node: str
     address: str
     since: float
-    heard: float | None = None
+    received: float | None = None
     """When it last said anything; None before the first time."""
     name: str = ""
     """Empty until it has said what it has."""
@@ -64,9 +55,9 @@ class Peer:
 
 
 class Roster:
-    def __init__(self, settings: ClusterSettings, hello: m.Hello) -> None:
-        self._settings, self._hello = settings, hello
-        self._peers: dict[str, Peer] = {}
+    def __init__(self, settings: ClusterSettings, hello: m.DriverHello, placement: HostPlacement) -> None:
+        self._settings, self._hello, self._placement = settings, hello, placement
+        self._peers: dict[str, HostPeer] = {}
         self._past: Counter[str] = Counter()
         """Figures of hosts that are gone."""
         self._expected: int | None = None
@@ -80,7 +71,7 @@ class Roster:
 
     @property
     def settled(self) -> bool:
-        """Whether every host that was there at first has said what it has, or has failed to."""
+        """Says whether every host that was there at first has said what it has, or has failed to."""
         return self._expected is not None and self._expected <= 0
 
     def stats(self) -> Counter[str]:
@@ -89,35 +80,29 @@ class Roster:
             total.update(peer.stats)
         return total
 
-    def heard(self, frame: Frame, now: float) -> Iterator[Event]:
-        """What follows from a frame of the gateway's."""
+    def received(self, frame: Frame, now: float) -> Iterator[Event]:
+        """Says what follows from a frame of the gateway's."""
         peer = self._peers.get(frame.host)
         if frame.kind is FrameKind.NODES:
             self._expected = int(frame.body)
         elif frame.kind is FrameKind.REFUSED:
-            self.problem = m.Trouble.model_validate_json(frame.body).exception()
+            self.problem = WireFailure.model_validate_json(frame.body).exception()
             self.barred = isinstance(self.problem, RefusedError)
         elif frame.kind is FrameKind.UP:
-            self._peers[frame.host] = Peer(frame.host, frame.body.decode(), now)
-            yield Send(Frame(FrameKind.PACKET, frame.host, m.packet([self._hello])))
+            self._peers[frame.host] = HostPeer(frame.host, frame.body.decode(), now)
+            yield Frame(FrameKind.PACKET, frame.host, m.packet([self._hello]))
         elif peer is not None and frame.kind is FrameKind.DOWN:
             yield self._gone(peer, frame.body.decode())
         elif peer is not None:
             yield from self._packet(peer, frame.body, now)
 
     def silent(self, now: float) -> Iterator[Event]:
-        """Gives up who has said nothing for too long."""
+        """Gives up hosts that were silent for too long."""
         for peer in list(self._peers.values()):
-            if peer.heard is None and now - peer.since > self._settings.connect_seconds:
+            if peer.received is None and now - peer.since > self._settings.connect_seconds:
                 yield from self._give_up(peer, f"it has not answered for {now - peer.since:.0f} s")
-            elif peer.heard is not None and now - peer.heard > self._settings.lost_seconds:
-                yield from self._give_up(peer, f"it was silent for {now - peer.heard:.0f} s")
-
-    def dismiss(self, name: str) -> Iterator[Event]:
-        """A host that drains and has nothing of ours any more."""
-        peer = self._peers.get(self.nodes.get(name, ""))
-        if peer is not None:
-            yield from self._give_up(peer, "it has left the cluster")
+            elif peer.received is not None and now - peer.received > self._settings.lost_seconds:
+                yield from self._give_up(peer, f"it was silent for {now - peer.received:.0f} s")
 
     def unlinked(self, reason: SandboxError | None) -> Iterator[Event]:
         """The gateway is gone, and with it the way to every host."""
@@ -126,29 +111,31 @@ class Roster:
             yield self._gone(peer, "this machine has lost the cluster")
         self._expected = None
 
-    def _packet(self, peer: Peer, body: bytes, now: float) -> Iterator[Event]:
-        peer.heard = now
+    def _packet(self, peer: HostPeer, body: bytes, now: float) -> Iterator[Event]:
+        peer.received = now
         try:
             reports = m.reports(body)
         except ValueError:
             yield from self._give_up(peer, "it does not keep to the protocol")
             return
         for report in reports:
-            if isinstance(report, m.Welcome):
+            if isinstance(report, m.HostWelcome):
                 yield from self._welcome(peer, report)
             elif isinstance(report, m.Turned):
-                self.problem = report.trouble.exception()
-                yield from self._give_up(peer, report.trouble.message)
+                self.problem = report.failure.exception()
+                yield from self._give_up(peer, report.failure.message)
             elif isinstance(report, m.Pulse):
                 peer.stats = peer.stats if report.stats is None else report.stats
                 if peer.name:
-                    yield Pulsed(peer.name, report.draining)
+                    self._placement.drain(peer.name, report.draining)
+                    if report.draining and not self._placement.hosts[peer.name].load.total():
+                        yield from self._give_up(peer, "it has left the cluster")
             else:
                 yield Answered(peer.node, report)
             if peer.node not in self._peers:
                 return
 
-    def _welcome(self, peer: Peer, welcome: m.Welcome) -> Iterator[Event]:
+    def _welcome(self, peer: HostPeer, welcome: m.HostWelcome) -> Iterator[Event]:
         earlier = self._peers.get(self.nodes.get(welcome.name, ""))
         if earlier is not None and earlier.address != peer.address:
             self.problem = InfrastructureError(
@@ -162,21 +149,25 @@ class Roster:
         peer.name = welcome.name
         self.nodes[peer.name] = peer.node
         self._settle_one()
-        yield Joined(peer.name, welcome.capacity)
+        self._placement.join(peer.name, welcome.capacity)
+        log.info("host %s of the cluster is there: %s", peer.name, welcome.capacity)
 
-    def _give_up(self, peer: Peer, reason: str) -> Iterator[Event]:
+    def _give_up(self, peer: HostPeer, reason: str) -> Iterator[Event]:
         """The gateway ends what is left of it and asks the host again later."""
         yield self._gone(peer, reason)
-        yield Send(Frame(FrameKind.DOWN, peer.node))
+        yield Frame(FrameKind.DOWN, peer.node)
 
-    def _gone(self, peer: Peer, reason: str) -> Lost:
+    def _gone(self, peer: HostPeer, reason: str) -> HostLost:
         del self._peers[peer.node]
         self._past.update(peer.stats)
         if peer.name:
             del self.nodes[peer.name]
+            self._placement.lose(peer.name)
         else:
             self._settle_one()
-        return Lost(peer.node, peer.name, f"host {peer.name or peer.address} of the cluster", reason)
+        what = f"host {peer.name or peer.address} of the cluster"
+        log.warning("%s is lost: %s", what, reason)
+        return HostLost(peer.node, peer.name, what, reason)
 
     def _settle_one(self) -> None:
         if self._expected is not None:

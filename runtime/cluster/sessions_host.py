@@ -1,4 +1,4 @@
-"""The actor that Ray starts on a host: configured by that host's own file, and by nobody else."""
+"""The actor that Ray starts on a host is configured by that host's own file, and by nobody else."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from pathlib import Path
 
 from runtime.cluster.host_actor import HostActor
 from runtime.cluster.settings import HOST_VARIABLE, HostSettings
-from runtime.sessions.pool import Sessions
+from runtime.sessions import Sessions
 
 
 class SessionsHost:
-    """Thin, because Ray wraps every method of an actor's class."""
+    """Passes calls on to `HostActor`; it is thin, because Ray wraps every method of an actor's class."""
 
     def __init__(self) -> None:
         """Raises KeyError on a Ray node that did not join by `runtime.cluster.node`."""

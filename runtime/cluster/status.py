@@ -1,26 +1,20 @@
-"""Who is in the cluster, asked by a machine that is in it."""
+"""Asks who is in the cluster, from a machine that is in it."""
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 import tempfile
-from ipaddress import ip_address
-from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter
+from pydantic import TypeAdapter
 
-from runtime.cluster import listening
-from runtime.cluster.messages import Trouble
-from runtime.cluster.settings import ClusterSettings
-from runtime.cluster.token import QUICK, ray_environment
+from runtime.broker.messages import WireFailure
+from runtime.cluster.link import start_gateway
 from runtime.errors import InfrastructureError
+from runtime.model import FrozenModel
+from runtime.settings import ClusterSettings
 
 
-class HostLine(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
+class HostLine(FrozenModel):
     name: str
     address: str
     alive: bool
@@ -32,39 +26,30 @@ class HostLine(BaseModel):
     """As far as a driver has asked."""
 
 
-Answer: TypeAdapter[list[HostLine] | Trouble] = TypeAdapter(list[HostLine] | Trouble)
+ANSWER: TypeAdapter[list[HostLine] | WireFailure] = TypeAdapter(list[HostLine] | WireFailure)
+"""What the gateway writes."""
 
 
 def hosts(settings: ClusterSettings) -> list[HostLine]:
-    """Those that are and those that were, by name. Raises RefusedError without the token, InfrastructureError when the
-    cluster does not answer in time."""
+    """Lists those that are and those that were, by name. Raises RefusedError without the token, InfrastructureError
+    when the cluster does not answer in time."""
     with tempfile.TemporaryFile() as output:
-        told = [str(output.fileno()), settings.model_dump_json(), "status"]
-        listener = listening.start(
-            [sys.executable, "-I", "-m", "runtime.cluster.gateway", *told],
-            ip_address(settings.interface),
-            environ=ray_environment(os.environ, settings.token, **QUICK),
-            folder=Path("/"),
-            output=subprocess.DEVNULL,
-            descriptors=(output.fileno(),),
-        )
+        listener = start_gateway(settings, output.fileno(), "status")
         try:
             listener.process.wait(settings.connect_seconds)
         except subprocess.TimeoutExpired:
-            listener.process.kill()
             raise InfrastructureError(
                 f"the cluster at {settings.address} has not answered for {settings.connect_seconds:.0f} s",
                 hint="is its first host up?",
             ) from None
         finally:
-            listener.process.wait()
-            listener.close()
+            listener.kill()
         output.seek(0)
-        said = output.read()
+        written = output.read()
     try:
-        answer = Answer.validate_json(said)
+        answer = ANSWER.validate_json(written)
     except ValueError as error:
         raise InfrastructureError("the cluster gave no answer that can be understood") from error
-    if isinstance(answer, Trouble):
+    if isinstance(answer, WireFailure):
         raise answer.exception()
     return sorted(answer, key=lambda line: (not line.alive, line.name))

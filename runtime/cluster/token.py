@@ -1,4 +1,4 @@
-"""The one secret of a cluster: whoever has it can run anything on every host of it.
+"""Keeps the one secret of a cluster: whoever has it can run anything on every host of it.
 
 What always holds: it lies in a file that only its owner can read; no process of the cluster starts without it; nothing
 that a person's shell says about Ray reaches one. The token is proof and not a cipher: what the hosts say to each other
@@ -22,7 +22,7 @@ QUICK = {"RAY_NUM_REDIS_GET_RETRIES": "3"}
 
 
 def make(path: Path) -> None:
-    """A new token, unless the file is there already."""
+    """Makes a new token, unless the file is there already."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -53,7 +53,7 @@ def check(path: Path) -> None:
 
 
 def ray_environment(environ: Mapping[str, str], token: Path, **more: str) -> dict[str, str]:
-    """What a process of Ray's is started with. Raises RefusedError without a token."""
+    """Gives what a process of Ray's is started with. Raises RefusedError without a token."""
     check(token)
     return {
         **{name: value for name, value in environ.items() if not name.startswith("RAY_")},

@@ -1,4 +1,4 @@
-"""What a conformance check is, and what comes out of one.
+"""Defines a conformance check, and what comes out of one.
 
 What always holds: a check sees a backend as any caller does, through `SessionPool`, and looks at the host as any user
 can; it passes only after it has seen what it asserts. Not promised: that a backend which passes cannot be escaped from.
@@ -13,9 +13,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
-from pydantic import BaseModel, ConfigDict
-
 from runtime.errors import RefusedError, SandboxError
+from runtime.model import FrozenModel
 from runtime.sandbox import CallResult, CallStatus, Limits, Sandbox, Session, SessionPool, SnapshotId, Tier
 
 LIMITS = Limits(
@@ -41,19 +40,19 @@ class Violation(Exception):
 
 
 class Subject(NamedTuple):
-    """What is examined, and with what."""
+    """Is what is examined, and with what."""
 
     pool: SessionPool
     scratch: Path
     """An empty folder of the host for this check alone."""
     token: str
-    """A word that nobody else knows: what is looked for where it must not be."""
+    """A text that nobody else knows: what is looked for where it must not be."""
 
     @contextlib.contextmanager
     def sandbox(
         self, *, snapshot: SnapshotId | None = None, limits: Mapping[str, float] | None = None
     ) -> Iterator[Sandbox]:
-        """A sandbox of its own for the block, with `LIMITS` but for those in `limits`."""
+        """Gives a sandbox of its own for the block, with `LIMITS` but for those in `limits`."""
         box = self.pool.sandbox(LIMITS.model_copy(update=dict(limits or {})), snapshot=snapshot, caller=CALLER)
         with contextlib.closing(box):
             yield box
@@ -66,7 +65,7 @@ Figures = Mapping[str, float]
 """What a check measured on its way; milliseconds end in `_ms`."""
 
 
-class Check(NamedTuple):
+class ConformanceCheck(NamedTuple):
     name: str
     asserts: str
     """One sentence: what holds where it passes."""
@@ -77,23 +76,28 @@ class Check(NamedTuple):
     """Less than a second or so on a small machine."""
 
 
-class Outcome(StrEnum):
+def check(
+    name: str, asserts: str, *, needs_snapshots: bool = False, quick: bool = True
+) -> Callable[[Callable[[Subject], Figures]], ConformanceCheck]:
+    """Makes a check of the function below it."""
+    return lambda run: ConformanceCheck(name, asserts, run, needs_snapshots, quick)
+
+
+class CheckOutcome(StrEnum):
     PASS = "pass"  # noqa: S105 - no password
     FAIL = "fail"
     REFUSED = "refused"
     """The backend says clearly that it cannot, and its documentation says so too."""
 
 
-class CheckResult(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
+class CheckResult(FrozenModel):
     area: str
     name: str
     asserts: str
-    outcome: Outcome
+    outcome: CheckOutcome
     detail: str = ""
     """For `fail`, what was seen instead; for `refused`, what the backend said. Hostile text."""
-    figures: dict[str, float] = {}
+    figures: dict[str, float]
     seconds: float
 
 
@@ -103,8 +107,19 @@ def require(holds: bool, seen: str) -> None:
         raise Violation(seen)
 
 
+def require_error(
+    attempt: Callable[[], object], seen: str, kinds: type[SandboxError] | tuple[type[SandboxError], ...]
+) -> None:
+    """Raises Violation with what was seen unless the attempt raises an error of these kinds."""
+    try:
+        attempt()
+    except kinds:
+        return
+    raise Violation(seen)
+
+
 def answered(result: CallResult, status: CallStatus = CallStatus.OK) -> str:
-    """The output of a call that ended as it should. Raises Violation when it ended otherwise."""
+    """Gives the output of a call that ended as it should. Raises Violation when it ended otherwise."""
     require(
         result.status is status,
         f"a call ended with {result.status.value} instead of {status.value}: {result.error or result.output[:200]!r}",
@@ -112,7 +127,7 @@ def answered(result: CallResult, status: CallStatus = CallStatus.OK) -> str:
     return result.output
 
 
-def examine(check: Check, subject: Subject, *, area: str, snapshots: bool) -> CheckResult:
+def examine(check: ConformanceCheck, subject: Subject, *, area: str, snapshots: bool) -> CheckResult:
     """Runs one check. `snapshots` is whether the backend is documented to take any; where it is not, it has to refuse.
 
     An error of any kind fails the check and not the suite; only what ends the program passes through.
@@ -122,13 +137,13 @@ def examine(check: Check, subject: Subject, *, area: str, snapshots: bool) -> Ch
     figures: Figures = {}
     try:
         figures = check.run(subject)
-        outcome, detail = Outcome.PASS, ""
+        outcome, detail = CheckOutcome.PASS, ""
         if may_refuse:
-            outcome, detail = Outcome.FAIL, "it was done, and the documentation says that it is refused"
+            outcome, detail = CheckOutcome.FAIL, "it was done, and the documentation says that it is refused"
     except RefusedError as error:
-        outcome, detail = Outcome.REFUSED if may_refuse and error.hint else Outcome.FAIL, _told(error)
+        outcome, detail = CheckOutcome.REFUSED if may_refuse and error.hint else CheckOutcome.FAIL, _text_of(error)
     except Exception as error:  # noqa: BLE001 - whatever breaks a check is what the check found, and is said
-        outcome, detail = Outcome.FAIL, _told(error)
+        outcome, detail = CheckOutcome.FAIL, _text_of(error)
     return CheckResult(
         area=area,
         name=check.name,
@@ -140,7 +155,7 @@ def examine(check: Check, subject: Subject, *, area: str, snapshots: bool) -> Ch
     )
 
 
-def _told(error: Exception) -> str:
+def _text_of(error: Exception) -> str:
     if isinstance(error, Violation):
         return str(error)
     hint = f" ({error.hint})" if isinstance(error, SandboxError) and error.hint else ""

@@ -1,10 +1,10 @@
-"""Checks of what code may be and touch inside: a read-only root, no rights, nothing of the host in its environment."""
+"""Checks what code may be and touch inside: a read-only root, no rights, nothing of the host in its environment."""
 
 from __future__ import annotations
 
 import json
 
-from runtime.conformance.check import Check, Figures, Subject, answered, require
+from runtime.conformance.check import Figures, Subject, answered, check, require
 
 WRITES = """import json, os, stat
 def attempts():
@@ -34,6 +34,7 @@ print(json.dumps([written[:5], refused]))
 """
 
 
+@check("the root is read-only", "Nothing outside /work and /tmp can be made or written.")
 def root_is_read_only(subject: Subject) -> Figures:
     with subject.sandbox() as box:
         written, refused = json.loads(answered(box.run(WRITES)))
@@ -77,6 +78,7 @@ print(json.dumps([os.getresuid(), os.getresgid(), gained, list(capabilities)]))
 """
 
 
+@check("there are no rights", "Code is a user without capabilities and cannot become another, mount, or make devices.")
 def there_are_no_rights(subject: Subject) -> Figures:
     with subject.sandbox() as box:
         users, groups, gained, capabilities = json.loads(answered(box.run(RIGHTS)))
@@ -113,6 +115,10 @@ print(json.dumps([names, sorted(os.listdir('/')), interpreter, files, os.listdir
 """
 
 
+@check(
+    "nothing of the host is inside",
+    "Environment, root folder and work folders of a fresh sandbox hold nothing of the host.",
+)
 def nothing_of_the_host_is_inside(subject: Subject) -> Figures:
     with subject.sandbox() as box:
         names, folders, interpreter, files, rest = json.loads(answered(box.run(SURROUNDINGS)))
@@ -125,15 +131,7 @@ def nothing_of_the_host_is_inside(subject: Subject) -> Figures:
 
 
 CHECKS = (
-    Check("the root is read-only", "Nothing outside /work and /tmp can be made or written.", root_is_read_only),
-    Check(
-        "there are no rights",
-        "Code is a user without capabilities and cannot become another, mount, or make devices.",
-        there_are_no_rights,
-    ),
-    Check(
-        "nothing of the host is inside",
-        "Environment, root folder and work folders of a fresh sandbox hold nothing of the host.",
-        nothing_of_the_host_is_inside,
-    ),
+    root_is_read_only,
+    there_are_no_rights,
+    nothing_of_the_host_is_inside,
 )

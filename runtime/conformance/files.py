@@ -1,12 +1,13 @@
-"""Checks of what goes in and comes out: exact bytes, and names and kinds that cannot be turned against the host."""
+"""Checks what goes in and comes out: exact bytes, and names and kinds that cannot be turned against the host."""
 
 from __future__ import annotations
 
+import hashlib
 import stat
 from collections.abc import Callable
 from pathlib import Path
 
-from runtime.conformance.check import LIMITS, Check, Figures, Subject, Violation, answered, require
+from runtime.conformance.check import LIMITS, Figures, Subject, answered, check, require, require_error
 from runtime.errors import BadRequestError, LimitError
 from runtime.sandbox import FileKind, Sandbox
 
@@ -14,6 +15,7 @@ CONTENT = bytes(range(256)) * 512
 TREE = {"a.txt": b"first", "empty": b"", "deep/er/b.bin": CONTENT, "deep/sp ace \u00e9": b"\x00\xff"}
 
 
+@check("files come back as they were", "Files and trees go in and come out byte by byte, and code sees the same.")
 def files_come_back_as_they_were(subject: Subject) -> Figures:
     source, target = subject.scratch / "up", subject.scratch / "down"
     for name, data in TREE.items():
@@ -25,7 +27,8 @@ def files_come_back_as_they_were(subject: Subject) -> Figures:
         seen = answered(box.run("import hashlib\nprint(hashlib.sha256(open('/work/one.bin','rb').read()).hexdigest())"))
         box.write("/work/one.bin", b"other")
         require(box.read("/work/one.bin") == b"other", "a file that was written again kept its old bytes")
-        require(seen.strip() == _sha256(CONTENT), "code sees other bytes than those that were written")
+        digest = hashlib.sha256(CONTENT).hexdigest()
+        require(seen.strip() == digest, "code sees other bytes than those that were written")
         sent = box.upload(source, "/work/tree")
         require(sent == len(TREE), f"{sent} of {len(TREE)} files were uploaded")
         listed = {entry.path: (entry.kind, entry.size) for entry in box.list("/work/tree")}
@@ -37,12 +40,6 @@ def files_come_back_as_they_were(subject: Subject) -> Figures:
     back = {str(path.relative_to(target)): path.read_bytes() for path in target.rglob("*") if path.is_file()}
     require(back == TREE, f"the tree came back with {sorted(back)}, or with other bytes")
     return {"files": float(taken)}
-
-
-def _sha256(data: bytes) -> str:
-    import hashlib
-
-    return hashlib.sha256(data).hexdigest()
 
 
 OUTSIDE = (
@@ -76,13 +73,10 @@ for name in os.listdir('/work'):
 
 
 def _refused(attempt: Callable[[], object], what: str) -> None:
-    try:
-        attempt()
-    except (BadRequestError, LimitError):
-        return
-    raise Violation(f"{what} was not refused")
+    require_error(attempt, f"{what} was not refused", (BadRequestError, LimitError))
 
 
+@check("only plain files are touched", "No path, link, second name, pipe or socket leads outside /work and /tmp.")
 def only_plain_files_are_touched(subject: Subject) -> Figures:
     with subject.sandbox() as box:
         for path in OUTSIDE:
@@ -98,7 +92,6 @@ def only_plain_files_are_touched(subject: Subject) -> Figures:
         answered(box.run(CLEAN + "os.mkdir('/tmp/real'); os.symlink('/tmp/real', '/work/sly')"))
         _refused(lambda: box.read("/work/sly/passwd"), "a path through a link")
         _refused(lambda: box.write("/work/sly/made", b"x"), "writing through a link")
-        answered(box.run("open('/work/big', 'wb').truncate(1 << 40) if False else None"))
     return {"paths": float(len(OUTSIDE)), "traps": float(len(TRAPS))}
 
 
@@ -135,6 +128,10 @@ BOMBS = {
 """Each as large as the backend lets it be made."""
 
 
+@check(
+    "hostile names touch nothing",
+    "Whatever names and files a guest makes, a listing and a download change nothing else on the host.",
+)
 def hostile_names_touch_nothing(subject: Subject) -> Figures:
     target, beside = subject.scratch / "down", subject.scratch / "beside"
     beside.write_text("untouched")
@@ -158,7 +155,7 @@ def hostile_names_touch_nothing(subject: Subject) -> Figures:
 
 
 def _taken_whole_or_not(box: Sandbox, path: str, target: Path) -> int:
-    """Whether the download was refused, as 1."""
+    """Says whether the download was refused, as 1."""
     try:
         box.download(path, target)
     except (BadRequestError, LimitError):
@@ -167,7 +164,7 @@ def _taken_whole_or_not(box: Sandbox, path: str, target: Path) -> int:
 
 
 def _only_plain(folder: Path, known: set[str]) -> None:
-    """Nothing but plain files and folders, and none that we do not know at the top."""
+    """Asserts that there is nothing but plain files and folders, and none that we do not know at the top."""
     names = {path.name for path in folder.iterdir()}
     require(names <= known, f"beside the download there is {sorted(names - known)}")
     size = entries = 0
@@ -181,19 +178,7 @@ def _only_plain(folder: Path, known: set[str]) -> None:
 
 
 CHECKS = (
-    Check(
-        "files come back as they were",
-        "Files and trees go in and come out byte by byte, and code sees the same.",
-        files_come_back_as_they_were,
-    ),
-    Check(
-        "only plain files are touched",
-        "No path, link, second name, pipe or socket leads outside /work and /tmp.",
-        only_plain_files_are_touched,
-    ),
-    Check(
-        "hostile names touch nothing",
-        "Whatever names and files a guest makes, a listing and a download change nothing else on the host.",
-        hostile_names_touch_nothing,
-    ),
+    files_come_back_as_they_were,
+    only_plain_files_are_touched,
+    hostile_names_touch_nothing,
 )

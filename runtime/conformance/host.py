@@ -1,4 +1,4 @@
-"""What the host shows of a sandbox to anybody who looks: its control groups, the processes in them, our descriptors.
+"""Reads what the host shows of a sandbox to anybody who looks: control groups, processes in them, our descriptors.
 
 A box is known by its identity: the name of each of its groups ends with it. Nothing is asked of the broker here, so a
 broker that says that all is gone is not believed.
@@ -12,13 +12,15 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from runtime.backends.lease import start_ticks
+
 CGROUPS = Path("/sys/fs/cgroup")
 SYS_KCMP = {"x86_64": 312, "aarch64": 272}
 KCMP_VM = 1
 
 
 def groups(box: str) -> list[Path]:
-    """The control groups of a box, by any hierarchy. A group that goes while we look is gone."""
+    """Finds the control groups of a box, by any hierarchy. A group that goes while we look is gone."""
     found = []
     for folder, below, _ in os.walk(CGROUPS):
         mine = [name for name in below if name == box or name.endswith(f".{box}")]
@@ -28,28 +30,24 @@ def groups(box: str) -> list[Path]:
 
 
 def processes(folders: list[Path]) -> set[int]:
-    """The processes in these groups and in those below them; none where a group is gone."""
+    """Finds the processes in these groups and in those below them; none where a group is gone."""
     found: set[int] = set()
     for folder in folders:
-        for place, _, _ in os.walk(folder):
+        for path, _, _ in os.walk(folder):
             try:
-                found |= {int(line) for line in (Path(place) / "cgroup.procs").read_text().split()}
+                found |= {int(line) for line in (Path(path) / "cgroup.procs").read_text().split()}
             except OSError:
                 continue
     return found
 
 
 def alive(process: int) -> bool:
-    """Whether there is such a process that is more than a zombie (proc(5), stat)."""
-    try:
-        text = Path(f"/proc/{process}/stat").read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return text.rpartition(")")[2].split()[0] not in ("Z", "X")
+    """Says whether there is such a process that is more than a zombie."""
+    return start_ticks(process) is not None
 
 
 def descriptors() -> int:
-    """How many this process has open."""
+    """Counts those that this process has open."""
     return len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - names only
 
 
@@ -68,7 +66,8 @@ def becomes_true(condition: Callable[[], bool], *, seconds: float) -> bool:
 
 
 def pss_mib(processes: Iterable[int]) -> float | None:
-    """Memory of processes together, shared pages by their share; None where we may not look, nothing of those gone.
+    """Adds up the memory of processes, together, shared pages by their share; None where we may not look, nothing of
+    those gone.
 
     Processes that share one address space, as the pairs in which systrap runs a guest do, are counted once (kcmp(2)).
     """
@@ -96,7 +95,7 @@ def _same_memory(libc: ctypes.CDLL, first: int, second: int) -> bool:
 
 
 def charged_mib(folders: list[Path]) -> float:
-    """What the kernel charges to these groups, in either version of its interface."""
+    """Reads what the kernel charges to these groups, in either version of its interface."""
     for folder in folders:
         for name in ("memory.current", "memory.usage_in_bytes"):
             try:

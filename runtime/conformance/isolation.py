@@ -7,7 +7,7 @@ import sys
 import time
 from statistics import quantiles
 
-from runtime.conformance.check import Check, Figures, Subject, answered, require
+from runtime.conformance.check import Figures, Subject, answered, check, require
 from runtime.sandbox import CallStatus, Session, Tier
 
 LEAVE = {
@@ -53,6 +53,7 @@ print('secret' in dir(), 'secret' in dir(builtins), 'secret' in dir(math), 'SECR
 """Says `False` for every way in which it could see another's secret; where no way is, its name is asked for."""
 
 
+@check("sessions are apart", "No session sees another's names, modules, files, sockets or processes, in any tier.")
 def sessions_are_apart(subject: Subject) -> Figures:
     for tier in Tier:
         with subject.session(tier) as left, subject.session(tier) as right:
@@ -66,8 +67,8 @@ def sessions_are_apart(subject: Subject) -> Figures:
             else:
                 answered(looked, CallStatus.EXCEPTION)
                 require(looked.error.startswith("NameError"), f"a {tier.value} session has a secret: {looked.error}")
-            kept = answered(left.run("print(secret)")).strip()
-            require(kept == subject.token, f"a {tier.value} session found {kept!r} in the place of what it left")
+            saved = answered(left.run("print(secret)")).strip()
+            require(saved == subject.token, f"a {tier.value} session found {saved!r} in the place of what it left")
     return {}
 
 
@@ -83,6 +84,7 @@ print(len(found), any(token in line for line in found))
 """
 
 
+@check("the host's processes are hidden", "Code sees no process of the host and can signal none.")
 def host_processes_are_hidden(subject: Subject) -> Figures:
     sleeper = subprocess.Popen(
         [sys.executable, "-I", "-S", "-c", "import time; time.sleep(60)", subject.token],
@@ -117,6 +119,11 @@ while True:
 """
 
 
+@check(
+    "neighbours are undisturbed",
+    "Beside a fork and memory bomb every call of a neighbour is answered within a second.",
+    quick=False,
+)
 def neighbours_are_undisturbed(subject: Subject) -> Figures:
     with subject.session(Tier.SANDBOX) as neighbour, subject.sandbox() as box:
         answered(neighbour.run("x = 1"))
@@ -147,20 +154,7 @@ def _p95_ms(session: Session, calls: int) -> float:
 
 
 CHECKS = (
-    Check(
-        "sessions are apart",
-        "No session sees another's names, modules, files, sockets or processes, in any tier.",
-        sessions_are_apart,
-    ),
-    Check(
-        "the host's processes are hidden",
-        "Code sees no process of the host and can signal none.",
-        host_processes_are_hidden,
-    ),
-    Check(
-        "neighbours are undisturbed",
-        "Beside a fork and memory bomb every call of a neighbour is answered within a second.",
-        neighbours_are_undisturbed,
-        quick=False,
-    ),
+    sessions_are_apart,
+    host_processes_are_hidden,
+    neighbours_are_undisturbed,
 )

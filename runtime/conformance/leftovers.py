@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 
 from runtime.conformance import host
-from runtime.conformance.check import Check, Figures, Subject, Violation, answered, require
+from runtime.conformance.check import Figures, Subject, Violation, answered, check, require, require_error
 from runtime.errors import SandboxError
 from runtime.sandbox import CallStatus, Tier
 
@@ -35,12 +35,16 @@ def _nothing_of(box: str, before: set[int]) -> None:
 
 
 def _seen(box: str) -> set[int]:
-    """The processes of a box that runs; that they are seen is what makes it count that they are not, later."""
+    """Finds the processes of a box that runs; that they are seen is what makes it count that they are not, later."""
     processes = host.processes(host.groups(box))
     require(bool(processes), f"no control group with processes of {box} is seen, so nobody could say that it is gone")
     return processes
 
 
+@check(
+    "closing leaves nothing",
+    "After a sandbox with daemons is closed, none of its processes, groups and mounts is left.",
+)
 def closing_leaves_nothing(subject: Subject) -> Figures:
     with subject.sandbox() as box:
         require(answered(box.run(DAEMONS)) == "started\n", "no daemon was started")
@@ -48,13 +52,15 @@ def closing_leaves_nothing(subject: Subject) -> Figures:
         started = time.monotonic()
     closed = time.monotonic() - started
     _nothing_of(identity, seen)
-    try:
-        box.run("print(1)")
-    except SandboxError:
-        return {"processes": float(len(seen)), "close_ms": 1000 * closed}
-    raise Violation("a closed sandbox answers")
+    require_error(lambda: box.run("print(1)"), "a closed sandbox answers", SandboxError)
+    return {"processes": float(len(seen)), "close_ms": 1000 * closed}
 
 
+@check(
+    "a killed call leaves nothing",
+    "After a call that had to be killed, nothing of its sandbox is left either.",
+    quick=False,
+)
 def a_killed_call_leaves_nothing(subject: Subject) -> Figures:
     with subject.sandbox(limits={"call_seconds": 0.5}) as box:
         seen, identity = _seen(box.id), box.id
@@ -64,6 +70,7 @@ def a_killed_call_leaves_nothing(subject: Subject) -> Figures:
     return {"processes": float(len(seen))}
 
 
+@check("closing a session in a call leaves nothing", "A session closed in the middle of a call is freed at once.")
 def closing_a_session_in_a_call_leaves_nothing(subject: Subject) -> Figures:
     with subject.session(Tier.SANDBOX) as session:
         first = session.run("print(1)")
@@ -85,6 +92,7 @@ def closing_a_session_in_a_call_leaves_nothing(subject: Subject) -> Figures:
     return {"freed_ms": 1000 * passed}
 
 
+@check("descriptors are closed", "This process has no more descriptors after many sandboxes.", quick=False)
 def descriptors_are_closed(subject: Subject, times: int = 5) -> Figures:
     with subject.sandbox() as box:
         answered(box.run("1"))
@@ -98,26 +106,8 @@ def descriptors_are_closed(subject: Subject, times: int = 5) -> Figures:
 
 
 CHECKS = (
-    Check(
-        "closing leaves nothing",
-        "After a sandbox with daemons is closed, none of its processes, groups and mounts is left.",
-        closing_leaves_nothing,
-    ),
-    Check(
-        "a killed call leaves nothing",
-        "After a call that had to be killed, nothing of its sandbox is left either.",
-        a_killed_call_leaves_nothing,
-        quick=False,
-    ),
-    Check(
-        "closing a session in a call leaves nothing",
-        "A session closed in the middle of a call is freed at once.",
-        closing_a_session_in_a_call_leaves_nothing,
-    ),
-    Check(
-        "descriptors are closed",
-        "This process has no more descriptors after many sandboxes.",
-        descriptors_are_closed,
-        quick=False,
-    ),
+    closing_leaves_nothing,
+    a_killed_call_leaves_nothing,
+    closing_a_session_in_a_call_leaves_nothing,
+    descriptors_are_closed,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from runtime.conformance.check import Check, Figures, Subject, answered, require
+from runtime.conformance.check import Figures, Subject, answered, check, require
 from runtime.errors import InfrastructureError
 from runtime.guest import wire
 from runtime.sandbox import CallStatus, Sandbox
@@ -13,7 +13,7 @@ FORGED = b"forged"
 FRAMES = [
     wire.pack_reply(nonce, kind, FORGED, b'{"error": "forged", "traceback": "", "limit": "memory"}')
     for nonce in (wire.NO_NONCE, b"\xff" * wire.NONCE_BYTES)
-    for kind in (wire.Kind.OK, wire.Kind.READY, wire.Kind.TIMEOUT)
+    for kind in (wire.ReplyKind.OK, wire.ReplyKind.READY, wire.ReplyKind.TIMEOUT)
 ]
 SPRAY = """import os, threading, time
 def spray():
@@ -52,7 +52,7 @@ print('true')
 
 
 def _true_or_lost(box: Sandbox, code: str, *, alone: bool) -> None:
-    """What was forged must not come out as the host's word; that code ends its own sandbox is its own affair.
+    """What was forged must not come out as what the host says; that code ends its own sandbox is its own affair.
 
     `alone`: nothing else may have printed into this call.
     """
@@ -69,6 +69,10 @@ def _true_or_lost(box: Sandbox, code: str, *, alone: bool) -> None:
     )
 
 
+@check(
+    "replies cannot be forged",
+    "Frames written to every descriptor, now and from the background, without a call's nonce, answer none.",
+)
 def replies_cannot_be_forged(subject: Subject) -> Figures:
     for attack in (NOW, LATER):
         with subject.sandbox() as box:
@@ -124,6 +128,10 @@ print(json.dumps(reached))
 """
 
 
+@check(
+    "the supervisor is out of reach",
+    "Code can open no descriptor of another process, trace none, and mount no /proc that shows one.",
+)
 def the_supervisor_is_out_of_reach(subject: Subject) -> Figures:
     with subject.sandbox() as box:
         reached = json.loads(answered(box.run(REACH)))
@@ -135,7 +143,7 @@ CLAIMS = {
     "a status in what is printed": ('print(\'{"status": "timeout"}\')', CallStatus.OK),
     "an exit code": ("raise SystemExit(0)", CallStatus.EXCEPTION),
     "an exit of the interpreter": ("import os\nos._exit(0)", CallStatus.DIED),
-    "an error with the host's words": (
+    "an error as the host would write it": (
         "class InfrastructureError(Exception): pass\nraise InfrastructureError('the sandbox is gone')",
         CallStatus.EXCEPTION,
     ),
@@ -147,6 +155,11 @@ CLAIMS = {
 }
 
 
+@check(
+    "statuses are the host's",
+    "No exit code, message or output of code is taken for what the host says, and errors are one line of text.",
+    quick=False,
+)
 def statuses_are_the_hosts(subject: Subject) -> Figures:
     for name, (code, expected) in CLAIMS.items():
         with subject.sandbox() as box:
@@ -162,20 +175,7 @@ def statuses_are_the_hosts(subject: Subject) -> Figures:
 
 
 CHECKS = (
-    Check(
-        "replies cannot be forged",
-        "Frames written to every descriptor, now and from the background, without a call's nonce, answer none.",
-        replies_cannot_be_forged,
-    ),
-    Check(
-        "the supervisor is out of reach",
-        "Code can open no descriptor of another process, trace none, and mount no /proc that shows one.",
-        the_supervisor_is_out_of_reach,
-    ),
-    Check(
-        "statuses are the host's",
-        "No exit code, message or output of code is taken for the host's word, and errors are one line of text.",
-        statuses_are_the_hosts,
-        quick=False,
-    ),
+    replies_cannot_be_forged,
+    the_supervisor_is_out_of_reach,
+    statuses_are_the_hosts,
 )

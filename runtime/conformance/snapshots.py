@@ -1,12 +1,13 @@
-"""Checks of snapshot, rollback and branch: the whole state or nothing, and branches that do not share their chance."""
+"""Checks snapshot, rollback and branch: the whole state or nothing, and branches that do not share their chance."""
 
 from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 
-from runtime.conformance.check import Check, Figures, Subject, Violation, answered, require
+from runtime.conformance.check import Figures, Subject, answered, check, require, require_error
 from runtime.errors import LimitError, SandboxError
 from runtime.sandbox import Sandbox, SnapshotId
 
@@ -52,20 +53,25 @@ AS_IT_WAS = "1 2 ore before before False True\n"
 """The heap, the child's count, the rest of the open file, both files, no new file, a thread that goes on."""
 
 
+@check(
+    "rollback is whole",
+    "A rollback brings back heap, threads, child processes, open files, /tmp and /work, again and again.",
+    needs_snapshots=True,
+)
 def rollback_is_whole(subject: Subject) -> Figures:
     with subject.sandbox() as box:
         answered(box.run(BEGIN))
         started = time.monotonic()
-        kept = box.snapshot()
+        saved = box.snapshot()
         taken = time.monotonic()
         identity, slowest = box.id, 0.0
         for _ in range(2):
             answered(box.run(CHANGE))
             began = time.monotonic()
-            box.restore(kept)
-            said = answered(box.run("print(heap['n'])"))
+            box.restore(saved)
+            printed = answered(box.run("print(heap['n'])"))
             slowest = max(slowest, time.monotonic() - began)
-            require(said == "1\n", f"after the rollback the heap has {said!r}")
+            require(printed == "1\n", f"after the rollback the heap has {printed!r}")
             require(box.id != identity, "a sandbox that went back has the identity that it had before")
             identity = box.id
             state = answered(box.run(STATE))
@@ -76,14 +82,19 @@ def rollback_is_whole(subject: Subject) -> Figures:
 CHANCE = "import os, random, uuid\nprint(random.random(), os.urandom(8).hex(), uuid.uuid4().hex)"
 
 
+@check(
+    "branches are apart",
+    "Branches begin where the snapshot was, see nothing of each other, and draw other random numbers.",
+    needs_snapshots=True,
+)
 def branches_are_apart(subject: Subject, ways: int = 4) -> Figures:
     with contextlib.ExitStack() as stack:
         trunk = stack.enter_context(subject.sandbox())
         answered(trunk.run("import random, os, uuid\nheap = [0]\nopen('/work/kept', 'w').write('trunk')"))
-        kept = trunk.snapshot()
+        saved = trunk.snapshot()
         answered(trunk.run("heap.append('trunk')"))
         started = time.monotonic()
-        branches: Sequence[Sandbox] = trunk.fork(kept, ways)
+        branches: Sequence[Sandbox] = trunk.fork(saved, ways)
         for branch in branches:
             stack.callback(branch.close)
         require(len(branches) == ways, f"{len(branches)} of {ways} branches were made")
@@ -91,10 +102,10 @@ def branches_are_apart(subject: Subject, ways: int = 4) -> Figures:
             answered(branch.run(f"heap.append({number})\nopen('/work/kept', 'a').write('{number}')"))
         passed = time.monotonic() - started
         for number, branch in enumerate(branches):
-            said = answered(branch.run("print(heap, open('/work/kept').read())"))
-            require(said == f"[0, {number}] trunk{number}\n", f"branch {number} has {said!r}")
-        said = answered(trunk.run("print(heap, open('/work/kept').read())"))
-        require(said == "[0, 'trunk'] trunk\n", f"the trunk has {said!r}")
+            printed = answered(branch.run("print(heap, open('/work/kept').read())"))
+            require(printed == f"[0, {number}] trunk{number}\n", f"branch {number} has {printed!r}")
+        printed = answered(trunk.run("print(heap, open('/work/kept').read())"))
+        require(printed == "[0, 'trunk'] trunk\n", f"the trunk has {printed!r}")
         require(len({box.id for box in (trunk, *branches)}) == ways + 1, "two branches have one identity")
         drawn = [answered(branch.run(CHANCE)).split() for branch in branches]
         for name, values in zip(("random", "os.urandom", "uuid"), zip(*drawn, strict=True), strict=True):
@@ -102,93 +113,78 @@ def branches_are_apart(subject: Subject, ways: int = 4) -> Figures:
     return {"branches": float(ways), "all_answered_ms": 1000 * passed}
 
 
+@check("ready copies are taken", "A rollback to a copy restored ahead is exact as well.", needs_snapshots=True)
 def ready_copies_are_taken(subject: Subject) -> Figures:
     with subject.sandbox() as box:
         answered(box.run("n = 5"))
-        kept = box.snapshot()
-        box.prepare(kept, 1)
+        saved = box.snapshot()
+        box.prepare(saved, 1)
         answered(box.run("n = 6"))
         time.sleep(0.5)
         started = time.monotonic()
-        box.restore(kept)
-        said = answered(box.run("print(n)"))
+        box.restore(saved)
+        printed = answered(box.run("print(n)"))
         passed = time.monotonic() - started
-        box.prepare(kept, 0)
-    require(said == "5\n", f"after the rollback to a ready copy there is {said!r}")
+        box.prepare(saved, 0)
+    require(printed == "5\n", f"after the rollback to a ready copy there is {printed!r}")
     return {"rollback_ms": 1000 * passed}
 
 
+@check(
+    "a durable snapshot outlives its sandbox",
+    "A durable snapshot can be continued after its sandbox is gone, until it is forgotten.",
+    needs_snapshots=True,
+)
 def a_snapshot_outlives_its_sandbox(subject: Subject) -> Figures:
     with subject.sandbox() as box:
         answered(box.run("n = 5\nopen('/work/kept', 'w').write('kept')"))
-        kept = box.snapshot(durable=True)
+        saved = box.snapshot(durable=True)
     try:
-        with subject.sandbox(snapshot=kept) as again:
-            said = answered(again.run("print(n, open('/work/kept').read())"))
-            require(said == "5 kept\n", f"the snapshot of a sandbox that is gone has {said!r}")
+        with subject.sandbox(snapshot=saved) as again:
+            printed = answered(again.run("print(n, open('/work/kept').read())"))
+            require(printed == "5 kept\n", f"the snapshot of a sandbox that is gone has {printed!r}")
             answered(again.run("n += 1"))
-            again.restore(kept)
+            again.restore(saved)
             require(answered(again.run("print(n)")) == "5\n", "it cannot go back to where it began")
     finally:
-        subject.pool.forget(kept)
-    try:
-        with subject.sandbox(snapshot=kept):
+        subject.pool.forget(saved)
+
+    def use() -> None:
+        with subject.sandbox(snapshot=saved):
             pass
-    except SandboxError:
-        return {}
-    raise Violation("a snapshot that was forgotten can still be used")
+
+    require_error(use, "a snapshot that was forgotten can still be used", SandboxError)
+    return {}
 
 
+@check(
+    "unknown snapshots are refused", "A name that is no snapshot is refused, and changes nothing.", needs_snapshots=True
+)
 def unknown_snapshots_are_refused(subject: Subject) -> Figures:
     names = ("0" * 64, "../../../etc/passwd", "", "A" * 64, "\0" * 64)
     with subject.sandbox() as box:
         answered(box.run("n = 1"))
         box.snapshot()
         for name in names:
-            try:
-                box.restore(SnapshotId(name))
-            except SandboxError:
-                continue
-            raise Violation(f"a snapshot of the name {name[:20]!r} was restored")
+            restore = partial(box.restore, SnapshotId(name))
+            require_error(restore, f"a snapshot of the name {name[:20]!r} was restored", SandboxError)
         require(answered(box.run("print(n)")) == "1\n", "a refused rollback changed the sandbox")
     return {"names": float(len(names))}
 
 
+@check("limit: number of snapshots", "A snapshot beyond their number is a LimitError.", needs_snapshots=True)
 def snapshots_are_counted(subject: Subject) -> Figures:
     with subject.sandbox(limits={"snapshots": 1}) as box:
         box.snapshot()
-        try:
-            box.snapshot()
-        except LimitError:
-            return {}
-    raise Violation("two snapshots were taken where one is allowed")
-
-
-def _check(name: str, asserts: str, run: Callable[[Subject], Figures], *, quick: bool = True) -> Check:
-    return Check(name, asserts, run, needs_snapshots=True, quick=quick)
+        require_error(box.snapshot, "two snapshots were taken where one is allowed", LimitError)
+    return {}
 
 
 CHECKS = (
-    _check(
-        "rollback is whole",
-        "A rollback brings back heap, threads, child processes, open files, /tmp and /work, again and again.",
-        rollback_is_whole,
-    ),
-    _check(
-        "branches are apart",
-        "Branches begin where the snapshot was, see nothing of each other, and draw other random numbers.",
-        branches_are_apart,
-    ),
-    _check("ready copies are taken", "A rollback to a copy restored ahead is exact as well.", ready_copies_are_taken),
-    _check(
-        "a durable snapshot outlives its sandbox",
-        "A durable snapshot can be continued after its sandbox is gone, until it is forgotten.",
-        a_snapshot_outlives_its_sandbox,
-    ),
-    _check(
-        "unknown snapshots are refused",
-        "A name that is no snapshot is refused, and changes nothing.",
-        unknown_snapshots_are_refused,
-    ),
-    _check("limit: number of snapshots", "A snapshot beyond their number is a LimitError.", snapshots_are_counted),
+    rollback_is_whole,
+    branches_are_apart,
+    ready_copies_are_taken,
+    a_snapshot_outlives_its_sandbox,
+    unknown_snapshots_are_refused,
+    snapshots_are_counted,
 )

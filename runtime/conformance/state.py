@@ -1,13 +1,14 @@
-"""Checks about what a caller gets: Python with a memory, honest errors, programs, the host's clock."""
+"""Checks what a caller gets: Python with a memory, honest errors, programs, the host's clock."""
 
 from __future__ import annotations
 
 import time
 
-from runtime.conformance.check import Check, Figures, Subject, answered, require
+from runtime.conformance.check import Figures, Subject, answered, check, require
 from runtime.sandbox import CallStatus, Tier
 
 
+@check("names persist", "What one call defines is there in the next, in every tier.")
 def names_persist(subject: Subject) -> Figures:
     figures = {}
     for tier in Tier:
@@ -17,14 +18,15 @@ def names_persist(subject: Subject) -> Figures:
             figures[f"{tier.value}_first_ms"] = 1000 * (time.monotonic() - started)
             answered(session.run("def double(n):\n    return 2 * n\ncounted.append(double(21))"))
             result = session.run("print(counted)")
-            said = answered(result)
-            require(said == "[1, 2, 3, 42]\n", f"a {tier.value} session printed {said!r} instead of its list")
+            printed = answered(result)
+            require(printed == "[1, 2, 3, 42]\n", f"a {tier.value} session printed {printed!r} instead of its list")
             require(result.sandbox != "", f"a {tier.value} call does not say in which sandbox it ran")
             figures[f"{tier.value}_call_ms"] = 1000 * result.seconds
     return figures
 
 
-def errors_are_told(subject: Subject) -> Figures:
+@check("errors are told", "An exception comes back with its type, its line and what was printed.")
+def errors_are_reported(subject: Subject) -> Figures:
     with subject.sandbox() as box:
         answered(box.run("kept = 7"))
         result = box.run("print('before')\ndef f(n):\n    return 1 / n\nf(0)")
@@ -36,6 +38,7 @@ def errors_are_told(subject: Subject) -> Figures:
     return {}
 
 
+@check("programs run", "A program gets its input, and gives both outputs and its exit code.")
 def programs_run(subject: Subject) -> Figures:
     code = "import sys; print(sys.stdin.read().upper()); print('aside', file=sys.stderr); sys.exit(7)"
     with subject.sandbox() as box:
@@ -55,6 +58,7 @@ print('slept')
 """
 
 
+@check("time is the host's", "How long a call took is measured outside, whatever its clocks say.")
 def time_is_the_hosts(subject: Subject) -> Figures:
     with subject.sandbox() as box:
         started = time.monotonic()
@@ -69,10 +73,8 @@ def time_is_the_hosts(subject: Subject) -> Figures:
 
 
 CHECKS = (
-    Check("names persist", "What one call defines is there in the next, in every tier.", names_persist),
-    Check("errors are told", "An exception comes back with its type, its line and what was printed.", errors_are_told),
-    Check("programs run", "A program gets its input, and gives both outputs and its exit code.", programs_run),
-    Check(
-        "time is the host's", "How long a call took is measured outside, whatever its clocks say.", time_is_the_hosts
-    ),
+    names_persist,
+    errors_are_reported,
+    programs_run,
+    time_is_the_hosts,
 )

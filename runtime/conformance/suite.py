@@ -1,4 +1,4 @@
-"""All checks in the order in which a person reads them, and the run of them over one pool.
+"""Lists all checks in the order in which a person reads them, and runs them over one pool.
 
 What always holds: every check that was chosen is run and gives one result, whatever the others did; nothing that the
 suite made is left when it ends, also by Ctrl-C; what one that was killed left, the next removes. Two at once do not
@@ -14,23 +14,13 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from runtime.backends.owner import Owner
-from runtime.conformance import (
-    containment,
-    files,
-    isolation,
-    leftovers,
-    limits,
-    network,
-    replies,
-    snapshots,
-    state,
-)
-from runtime.conformance.check import Check, CheckResult, Subject, examine
+from runtime.backends.lease import Owner
+from runtime.conformance import containment, files, isolation, leftovers, limits, network, replies, snapshots, state
+from runtime.conformance.check import CheckResult, ConformanceCheck, Subject, examine
 from runtime.profile import BackendName
 from runtime.sandbox import SessionPool
 
-AREAS: dict[str, tuple[Check, ...]] = {
+AREAS: dict[str, tuple[ConformanceCheck, ...]] = {
     "state": state.CHECKS,
     "isolation": isolation.CHECKS,
     "containment": containment.CHECKS,
@@ -49,11 +39,13 @@ TAKES_SNAPSHOTS = {BackendName.GVISOR: True, BackendName.NSJAIL: False}
 """What the documentation says of each backend; one that cannot has to refuse."""
 
 
-def chosen(*, quick: bool) -> tuple[Check, ...]:
+def chosen(*, quick: bool) -> tuple[ConformanceCheck, ...]:
     return tuple(check for check in CHECKS if check.quick or not quick)
 
 
-def conform(pool: SessionPool, backend: BackendName, checks: Iterable[Check] = CHECKS) -> Iterator[CheckResult]:
+def conform(
+    pool: SessionPool, backend: BackendName, checks: Iterable[ConformanceCheck] = CHECKS
+) -> Iterator[CheckResult]:
     """Runs the checks one after the other, and gives each result as soon as it is there.
 
     The pool stays the caller's. Raises nothing for what a check finds.
@@ -62,12 +54,9 @@ def conform(pool: SessionPool, backend: BackendName, checks: Iterable[Check] = C
     sweep(temporary)
     mine = f"{PREFIX}{Owner.current()}."
     for check in checks:
-        scratch = Path(tempfile.mkdtemp(prefix=mine, dir=temporary))
-        try:
-            subject = Subject(pool, scratch, token=f"token{secrets.token_hex(12)}")
+        with tempfile.TemporaryDirectory(prefix=mine, dir=temporary) as scratch:
+            subject = Subject(pool, Path(scratch), token=f"token{secrets.token_hex(12)}")
             yield examine(check, subject, area=_AREA_OF[check.name], snapshots=TAKES_SNAPSHOTS[backend])
-        finally:
-            shutil.rmtree(scratch)
 
 
 def sweep(temporary: Path) -> None:

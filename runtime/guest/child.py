@@ -1,4 +1,4 @@
-"""The process of one session: takes source from one pipe, answers on another, prints into a third.
+"""Is the process of one session: takes source from one pipe, answers on another, prints into a third.
 
 It runs user code, so nothing it says is believed beyond what the supervisor checks: the nonce of the call in progress,
 one reply for one request, and a kind that a user process may claim.
@@ -13,6 +13,7 @@ import struct
 import sys
 
 from runtime.guest import kinds, seeds
+from runtime.guest.frames import FrameReader, write_all
 from runtime.guest.report import FILENAME, report
 
 TYPE_CHECKING = False  # what it guards is for type checkers: a guest does not load `typing`
@@ -29,12 +30,12 @@ Ends = tuple[int, int, int]
 
 
 def bound_memory(size: int) -> None:
-    """Address space of this process and of those it will fork, in bytes, for good."""
+    """Bounds the address space of this process and of those it will fork, in bytes, for good."""
     _bound(resource.RLIMIT_AS, size)
 
 
 def bound_files(number: int) -> None:
-    """Open descriptors, likewise."""
+    """Bounds its open descriptors, likewise."""
     _bound(resource.RLIMIT_NOFILE, number)
 
 
@@ -55,8 +56,8 @@ def load(names: list[str]) -> str:
 
 
 def live(ends: Ends, *, confine: Callable[[], None] | None = None) -> NoReturn:
-    """The whole life of the process; never returns to the supervisor's code. `confine` is called last before it takes
-    the first request."""
+    """Is the whole life of the process; never returns to the supervisor's code. `confine` is called last before it
+    takes the first request."""
     requests, replies = _settle(ends)
     output = io.TextIOWrapper(
         io.FileIO(1, "w", closefd=False), encoding="utf-8", errors="backslashreplace", write_through=False
@@ -90,25 +91,14 @@ def _fresh_main() -> dict[str, Any]:
 
 
 def _serve(requests: int, replies: int, output: io.TextIOWrapper, names: dict[str, Any]) -> NoReturn:
-    waiting = b""
+    orders = FrameReader(HEADER)
     while True:
-        while len(waiting) < HEADER.size:
-            waiting += _read(requests)
-        size, nonce, order = HEADER.unpack_from(waiting)
-        end = HEADER.size + size
-        if len(waiting) < end:
-            pieces = [waiting]
-            missing = end - len(waiting)
-            while missing > 0:
-                pieces.append(_read(requests))
-                missing -= len(pieces[-1])
-            waiting = b"".join(pieces)
-        body, waiting = waiting[HEADER.size : end], waiting[end:]
-        if order == SEED:
-            _seed(body)
-            continue
-        kind, error = _run(body.decode("utf-8", "surrogatepass"), output, names)
-        _write(replies, HEADER.pack(len(error), nonce, kind) + error)
+        for (_, nonce, order), body in orders.feed(_read(requests)):
+            if order == SEED:
+                _seed(body)
+                continue
+            kind, error = _run(body.decode("utf-8", "surrogatepass"), output, names)
+            write_all(replies, HEADER.pack(len(error), nonce, kind) + error)
 
 
 def _run(text: str, output: io.TextIOWrapper, names: dict[str, Any]) -> tuple[int, bytes]:
@@ -136,9 +126,3 @@ def _read(descriptor: int) -> bytes:
     if not data:
         os._exit(0)
     return data
-
-
-def _write(descriptor: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(descriptor, view) :]

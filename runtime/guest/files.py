@@ -1,4 +1,4 @@
-"""Files, asked for by the host and done by the supervisor, which user code cannot have poisoned.
+"""Reads, writes and lists files for the host, in the supervisor, which user code cannot have poisoned.
 
 The tree below /work and /tmp belongs to hostile code: every step of a path is opened without following links, and only
 a regular file with one name is ever read or replaced. Nothing here waits for anything but the kernel, and what is read,
@@ -19,19 +19,19 @@ DEPTH = 64
 """Folders within one another that a listing goes down into; each costs a descriptor."""
 
 
-class RefusedError(Exception):
+class FileAccessError(Exception):
     """What was asked for is not there, is not a plain file, or is too much."""
 
 
 def _parts(path: str, least: int) -> list[str]:
     parts = path.split("/")
     if len(parts) <= least or parts[0] or parts[1] not in ROOTS or any(part in ("", ".", "..") for part in parts[1:]):
-        raise RefusedError("only plain names under /work and /tmp can be used")
+        raise FileAccessError("only plain names under /work and /tmp can be used")
     return parts[1:]
 
 
 def _open_folders(parts: list[str], *, make: bool = False) -> int:
-    """The last of these folders; with `make`, those that are missing come into being."""
+    """Opens the last of these folders; with `make`, those that are missing come into being."""
     folder = os.open("/", os.O_RDONLY | os.O_DIRECTORY)
     for part in parts:
         try:
@@ -58,7 +58,7 @@ def _open_folder(name: str, folder: int) -> int:
     opened = os.fstat(inner)
     if not stat.S_ISDIR(stood.st_mode) or (stood.st_dev, stood.st_ino) != (opened.st_dev, opened.st_ino):
         os.close(inner)
-        raise RefusedError("a folder of the path is a link")
+        raise FileAccessError("a folder of the path is a link")
     return inner
 
 
@@ -67,7 +67,7 @@ def _plain(found: os.stat_result) -> bool:
 
 
 def read(path: str, offset: int, max_bytes: int) -> bytes:
-    """At most `max_bytes` from there on; fewer only at the end of the file."""
+    """Reads at most `max_bytes` from there on; fewer only at the end of the file."""
     *above, name = _parts(path, 2)
     folder = _open_folders(above)
     try:
@@ -76,7 +76,7 @@ def read(path: str, offset: int, max_bytes: int) -> bytes:
         os.close(folder)
     try:
         if not _plain(os.fstat(file)):
-            raise RefusedError("not a regular file with one name")
+            raise FileAccessError("not a regular file with one name")
         pieces, size = [], 0
         while size < max_bytes and (piece := os.pread(file, min(max_bytes - size, 1 << 20), offset + size)):
             pieces.append(piece)
@@ -94,14 +94,12 @@ def write(path: str, data: bytes | memoryview, *, parents: bool = False) -> None
     try:
         try:
             if not _plain(os.stat(name, dir_fd=folder, follow_symlinks=False)):
-                raise RefusedError("not a regular file with one name")
+                raise FileAccessError("not a regular file with one name")
         except FileNotFoundError:
             pass
         file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644, dir_fd=folder)
         try:
-            view = memoryview(data)
-            while view:
-                view = view[os.write(file, view) :]
+            frames.write_all(file, data)
         except OSError:
             os.unlink(temporary, dir_fd=folder)
             raise
@@ -113,7 +111,7 @@ def write(path: str, data: bytes | memoryview, *, parents: bool = False) -> None
 
 
 def listing(path: str, entries: int) -> bytes:
-    """`ENTRY` records of all below a folder, folders before what is in them; links are named, never followed.
+    """Gives `ENTRY` records of all below a folder, folders before what is in them; links are named, never followed.
 
     Raises RefusedError beyond so many entries, LIST_BYTES or DEPTH. A tree that others change meanwhile gives each
     folder as it was at some moment.
@@ -123,7 +121,7 @@ def listing(path: str, entries: int) -> bytes:
         found.take(_open_folders(_parts(path, 1)), b"", 0)
     except OSError as error:
         if error.errno == errno.EMFILE:
-            raise RefusedError("more than can be open at once: folders within one another") from error
+            raise FileAccessError("more than can be open at once: folders within one another") from error
         raise
     return b"".join(found.records)
 
@@ -134,7 +132,7 @@ class _Listing:
         self._entries, self._size, self._pending = entries, 0, 0
 
     def take(self, folder: int, above: bytes, depth: int) -> None:
-        """All that is in an open folder, which it closes."""
+        """Takes all that is in an open folder, which it closes."""
         try:
             names = self._names(folder)
             for name in names:
@@ -145,7 +143,7 @@ class _Listing:
                     inner = _open_folder(name, folder) if stat.S_ISDIR(found.st_mode) else -1
                 except FileNotFoundError:
                     continue
-                except (PermissionError, RefusedError):  # shut by its owner, or exchanged for a link since
+                except (PermissionError, FileAccessError):  # shut by its owner, or exchanged for a link since
                     self._add(b"o", 0, path)
                     continue
                 if inner >= 0:
@@ -157,22 +155,22 @@ class _Listing:
             os.close(folder)
 
     def _names(self, folder: int) -> list[str]:
-        """No more than may be listed: a folder of a million names is not read to its end."""
+        """Lists no more than may be listed: a folder of a million names is not read to its end."""
         names = []
         with os.scandir(folder) as each:
             for entry in each:
                 names.append(entry.name)
                 self._pending += 1
                 if len(self.records) + self._pending > self._entries:
-                    raise RefusedError(f"more than {self._entries} names")
+                    raise FileAccessError(f"more than {self._entries} names")
         return names
 
     def _add_folder(self, inner: int, path: bytes, depth: int) -> None:
         try:
             self._add(b"d", 0, path)
             if depth + 1 == DEPTH:
-                raise RefusedError(f"more than {DEPTH - 1} folders within one another")
-        except RefusedError:
+                raise FileAccessError(f"more than {DEPTH - 1} folders within one another")
+        except FileAccessError:
             os.close(inner)
             raise
         self.take(inner, path + b"/", depth + 1)
@@ -181,5 +179,5 @@ class _Listing:
         record = frames.ENTRY.pack(kind, size, len(path)) + path
         self._size += len(record)
         if self._size > frames.LIST_BYTES:
-            raise RefusedError(f"more than {frames.LIST_BYTES} bytes of names")
+            raise FileAccessError(f"more than {frames.LIST_BYTES} bytes of names")
         self.records.append(record)

@@ -1,4 +1,4 @@
-"""Filters of system calls, as programs of the kernel's packet filter; gVisor's kernel or the host's enforces them.
+"""Writes filters of system calls for the kernel's packet filter; gVisor's kernel or the host's enforces them.
 
 `compute_only` is a list of what is allowed, for processes that may only compute: all of it works on open descriptors,
 on memory and on clocks, so it can neither name a file nor reach another process; anything else ends the process.
@@ -100,7 +100,7 @@ def compute_only(machine: str) -> bytes:
 
 
 def reading_only(machine: str) -> bytes:
-    """For a program of ours that reads hostile input and decides: it may compute, load modules and start threads. All
+    """Lets a program of ours that reads hostile input and decides: it may compute, load modules and start threads. All
     else fails: to open for writing, to start a process or a program, to signal, trace or limit another, every socket.
     Raises KeyError for a machine without a table."""
     numbers = COMPUTE[machine] | READING[machine]
@@ -113,8 +113,8 @@ def reading_only(machine: str) -> bytes:
     lines, labels = _begin(machine)
     _search(lines, labels, cases, "refused")
 
-    def argument(place: int) -> bytes:
-        return instruction(LOAD_WORD, OFFSET_FIRST_ARGUMENT + ARGUMENT_BYTES * place)
+    def argument(number: int) -> bytes:
+        return instruction(LOAD_WORD, OFFSET_FIRST_ARGUMENT + ARGUMENT_BYTES * number)
 
     return _assemble(
         lines,
@@ -156,6 +156,15 @@ def one_world(machine: str, *, filters: bool) -> bytes:
     )
 
 
+def answering(machine: str, answers: dict[int, int], *, foreign: int) -> bytes:
+    """Gives these calls the answers named, all calls of another architecture `foreign`, and lets the rest pass. Raises
+    KeyError for a machine without a table."""
+    lines, labels = _begin(machine)
+    _search(lines, labels, {number: f"answer {answer}" for number, answer in answers.items()}, "other")
+    ends: dict[str, list[Line]] = {f"answer {answer}": [_return(answer)] for answer in answers.values()}
+    return _assemble(lines, labels, ends | {"other": [_return(ALLOW)], "foreign": [_return(foreign)]})
+
+
 def _begin(machine: str) -> tuple[list[Line], dict[str, int]]:
     """Leaves the number of the call to look at, and a foreign architecture at `foreign`."""
     lines: list[Line] = [
@@ -167,7 +176,7 @@ def _begin(machine: str) -> tuple[list[Line], dict[str, int]]:
 
 
 def _search(lines: list[Line], labels: dict[str, int], cases: dict[int, str], default: str) -> None:
-    """By halves: gVisor runs a new filter once for every number that there is."""
+    """Searches by halves: gVisor runs a new filter once for every number that there is."""
     numbers = sorted(cases)
     if len(numbers) == 1:
         lines.append((JUMP_IF_EQUAL, numbers[0], cases[numbers[0]], default))
@@ -196,7 +205,7 @@ def _assemble(lines: list[Line], labels: dict[str, int], ends: dict[str, list[Li
 
 
 def instruction(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
-    """One `struct sock_filter`."""
+    """Makes one `struct sock_filter`."""
     return struct.pack("<HBBI", code, if_true, if_false, value)
 
 

@@ -1,4 +1,4 @@
-"""The frames between host and guest, from the guest's side; `runtime.guest.wire` is the host's.
+"""Defines the frames between host and guest, from the guest's side; `runtime.guest.wire` is the host's.
 
 Every request carries a nonce that the host chose for that call alone, and its reply has to repeat it, so code that runs
 now cannot answer for a call that comes later. Replies are binary headers with plain text behind them: the host parses
@@ -7,7 +7,12 @@ no structure that a guest chose, apart from the small JSON report that it caps a
 
 from __future__ import annotations
 
+import os
 import struct
+
+TYPE_CHECKING = False  # what it guards is for type checkers: a guest does not load `typing`
+if TYPE_CHECKING:
+    from typing import Any
 
 NONCE_BYTES = 16
 NO_NONCE = bytes(NONCE_BYTES)
@@ -22,43 +27,64 @@ LIST_BYTES = 1 << 20
 FIELDS = struct.Struct(">I")
 """Bytes of fields that follow, each ended by a zero byte; behind them the content."""
 
-Request = tuple[bytes, int, int, bytes]
-"""Nonce, number of `ops`, session number, body."""
-
 
 def pack_reply(nonce: bytes, kind: int, output: bytes = b"", report: bytes = b"") -> bytes:
     return REPLY.pack(len(output) + len(report), nonce, kind, len(output)) + output + report
 
 
 def fields_of(body: bytes) -> tuple[list[str], memoryview]:
-    """The fields of a body and the content behind them. The host is trusted to have packed it."""
+    """Reads the fields of a body and the content behind them. The host is trusted to have packed it."""
     (size,) = FIELDS.unpack_from(body)
     end = FIELDS.size + size
     fields = body[FIELDS.size : end].split(b"\0")[:-1]
     return [field.decode("utf-8", "surrogateescape") for field in fields], memoryview(body)[end:]
 
 
-class Requests:
-    """Bytes in, requests out. The host is trusted, so lengths are not capped."""
+def write_all(descriptor: int, data: bytes | memoryview) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
 
-    def __init__(self) -> None:
+
+class FrameError(Exception):
+    """The other side does not speak this protocol."""
+
+
+class FrameReader:
+    """Cuts a stream into frames: a header whose first field is the number of bytes that follow it, and those bytes.
+
+    It serves every stream of ours: guests, clusters, and the verifiers' workers.
+    """
+
+    def __init__(self, header: struct.Struct, most: int = 0xFFFFFFFF) -> None:
+        """Begins with nothing. `most`: bytes that may follow a header."""
+        self._header, self.most = header, most
         self._rest = bytearray()
 
-    def feed(self, data: bytes) -> list[Request]:
-        """What is complete now. A request that came in one piece is copied once."""
+    def accepts(self, header: tuple[Any, ...]) -> bool:
+        """Says whether a frame may begin like this."""
+        return bool(header[0] <= self.most)
+
+    def feed(self, data: bytes) -> list[tuple[tuple[Any, ...], bytes]]:
+        """Gives the headers and bodies that are complete now; a body that came in one piece is copied once.
+
+        Raises FrameError as soon as a header is not accepted; the stream is of no use then.
+        """
         if self._rest:
             self._rest += data
             data = self._rest  # type: ignore[assignment]
         found = []
-        start, end = 0, len(data)
+        start, end, size = 0, len(data), self._header.size
         with memoryview(data) as view:
-            while end - start >= REQUEST.size:
-                length, nonce, op, session = REQUEST.unpack_from(view, start)
-                body = start + REQUEST.size
-                if end - body < length:
+            while end - start >= size:
+                header = self._header.unpack_from(view, start)
+                if not self.accepts(header):
+                    raise FrameError(f"a header that cannot be: {header[0]} bytes follow it")
+                body = start + size
+                if end - body < header[0]:
                     break
-                start = body + length
-                found.append((nonce, op, session, bytes(view[body:start])))
+                start = body + header[0]
+                found.append((header, bytes(view[body:start])))
         if self._rest:
             del self._rest[:start]
         elif start < end:

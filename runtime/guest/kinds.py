@@ -1,5 +1,5 @@
-"""How a call ended, as the guest tells it: the numbers on the wire. What the host makes of it depends on what it
-measured itself; it has them as `runtime.guest.wire.Kind`."""
+"""Numbers how a call ended, as the guest says it on the wire. What the host makes of it depends on what it measured
+itself; it has them as `runtime.guest.wire.ReplyKind`."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What the host asks of a guest: the numbers on the wire. Plain integers, because `enum` costs a guest 0.9 MB; the host
-has them as `runtime.guest.wire.Op`."""
+"""Numbers what the host asks of a guest, on the wire. Plain integers, because `enum` costs a guest 0.9 MB; the host has
+them as `runtime.guest.wire.Op`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One process of a session as its supervisor sees it, and the pipes between them."""
+"""Is one process of a session as its supervisor sees it, and the pipes between them."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ SIGKILL, SIGSYS = 9, 31
 
 
 class Process:
-    __slots__ = ("nonce", "output", "pid", "printed", "replies", "requests", "said", "unsent")
+    __slots__ = ("nonce", "output", "pid", "printed", "received", "replies", "requests", "unsent")
 
     def __init__(self, pid: int, ends: child.Ends) -> None:
         self.pid = pid
         self.requests, self.replies, self.output = ends
         self.nonce = b""
         """Of the call in progress; empty between calls."""
-        self.said, self.printed = bytearray(), bytearray()
+        self.received, self.printed = bytearray(), bytearray()
         self.unsent = b""
 
     def close(self) -> None:
@@ -34,7 +34,7 @@ class Process:
 
 
 def pipes() -> tuple[child.Ends, child.Ends]:
-    """The supervisor's ends, which do not block, and the child's."""
+    """Makes the supervisor's ends, which do not block, and the child's."""
     made = [os.pipe() for _ in range(3)]
     (request_out, request_in), (reply_out, reply_in), (output_out, output_in) = made
     ours = (request_in, reply_out, output_out)
@@ -43,19 +43,19 @@ def pipes() -> tuple[child.Ends, child.Ends]:
     return ours, (request_out, reply_in, output_in)
 
 
-class Nursery(Protocol):
-    """Where processes come from. Both methods call back, now or when `hear` is called."""
+class ProcessParent(Protocol):
+    """Is where processes come from. Both methods call back, now or when `receive` is called."""
 
     line: int = -1
-    """A descriptor to poll for reading before `hear`; none if negative."""
+    """A descriptor to poll for reading before `receive`; none if negative."""
 
     def fork(self, done: Callable[[Process | None], None]) -> None:
-        """A new process, or None when there will be no more."""
+        """Makes a new process, or None when there will be no more."""
 
     def reap(self, pid: int, done: Callable[[int], None]) -> None:
         """Kills a process; calls back with its status as of waitpid(2) once it has ended."""
 
-    def hear(self) -> None:
+    def receive(self) -> None:
         """Takes what has come in on the line."""
         return
 

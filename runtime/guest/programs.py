@@ -1,4 +1,4 @@
-"""Programs that the host has run: started by the supervisor, never by a process with user code in it.
+"""Runs programs for the host: started by the supervisor, never by a process with user code in it.
 
 What always holds: output beyond the cap and time beyond the limit end the whole process group, and nothing that the
 program does makes the supervisor wait beyond the limit: neither an end that never comes nor a descendant that keeps its
@@ -15,12 +15,12 @@ from runtime.guest import kinds
 from runtime.guest.process import SIGKILL
 
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "HOME": "/work", "LANG": "C.UTF-8", "TMPDIR": "/tmp"}  # noqa: S108
-FIRST_LOOK, LAST_LOOK = 0.001, 0.05
+FIRST_PAUSE, LAST_PAUSE = 0.001, 0.05
 """Seconds between looks at whether the program has ended, at first and at most; a guest has no descriptor for that."""
 
 
 class Ended:
-    """How a program ended: its exit code as `os.waitstatus_to_exitcode` has it, and what it wrote."""
+    """Says how a program ended: its exit code as `os.waitstatus_to_exitcode` has it, and what it wrote."""
 
     def __init__(self, kind: int, exit_code: int, stdout: bytes, stderr: bytes) -> None:
         self.kind, self.exit_code, self.stdout, self.stderr = kind, exit_code, stdout, stderr
@@ -40,7 +40,7 @@ class _Run:
     def __init__(self, argv: list[str], stdin: bytes, output_bytes: int) -> None:
         (stdin_out, stdin_in), (stdout_out, stdout_in), (stderr_out, stderr_in) = (os.pipe() for _ in range(3))
         theirs, ours = (stdin_out, stdout_in, stderr_in), (stdin_in, stdout_out, stderr_out)
-        actions = [(os.POSIX_SPAWN_DUP2, end, place) for place, end in enumerate(theirs)]
+        actions = [(os.POSIX_SPAWN_DUP2, end, number) for number, end in enumerate(theirs)]
         try:
             self._pid = os.posix_spawn(argv[0], argv, ENVIRONMENT, file_actions=actions, setsid=True)
         except OSError:
@@ -60,17 +60,17 @@ class _Run:
         self._open = set(ours)
 
     def finish(self, deadline: float) -> Ended:
-        kind, look = kinds.OK, FIRST_LOOK
+        kind, pause = kinds.OK, FIRST_PAUSE
         ended, status = 0, 0
         while kind == kinds.OK and not ended:
             left = deadline - time.monotonic()
             if left <= 0:
                 kind = kinds.TIMEOUT
                 break
-            quiet = not self._poll.poll(min(left, look) * 1000)
+            quiet = not self._poll.poll(min(left, pause) * 1000)
             kind = self._exchange()
             ended, status = os.waitpid(self._pid, os.WNOHANG)
-            look = min(2 * look, LAST_LOOK) if quiet else FIRST_LOOK
+            pause = min(2 * pause, LAST_PAUSE) if quiet else FIRST_PAUSE
         if kind == kinds.OK:
             kind = self._exchange()
         if not ended:
@@ -101,7 +101,7 @@ class _Run:
         self._close(self._stdin)
 
     def _gather(self, descriptor: int) -> bool:
-        """False once there is more than may be."""
+        """Gives False once there is more than may be."""
         gathered = self._gathered[descriptor]
         while len(gathered) <= self._output_bytes:
             try:

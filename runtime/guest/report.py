@@ -1,4 +1,4 @@
-"""What a failed snippet leaves behind for its author: one line, and the frames of the author's own code."""
+"""Writes what a failed snippet leaves behind for its author: one line, and the frames of the author's own code."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ STARTS = frozenset(["fork", "forkpty", "fork_exec", "_fork_exec", "posix_spawn",
 
 
 def describe(error: BaseException) -> str:
-    """`Type: message` on one line; an exception that cannot even be printed still gets its type."""
+    """Writes `Type: message` on one line; an exception that cannot even be printed still gets its type."""
     name = type(error).__name__
     try:
         message = " ".join(str(error).split())
@@ -37,22 +37,22 @@ def describe(error: BaseException) -> str:
 
 
 def frames(trace: TracebackType | None, source: str) -> str:
-    """The innermost frames of the snippet itself, each with its line of source when that line is known."""
+    """Gives the innermost frames of the snippet itself, each with its line of source when that line is known."""
     lines = source.split("\n")
     own: list[tuple[int, FrameType]] = []
     while trace is not None:
         if trace.tb_frame.f_code.co_filename == FILENAME:
             own.append((trace.tb_lineno, trace.tb_frame))
         trace = trace.tb_next
-    told = []
+    complaint = []
     for number, frame in own[-FRAMES:]:
         text = lines[number - 1].strip()[:LINE_CHARS] if 0 < number <= len(lines) else ""
-        told.append(f"line {number}, in {frame.f_code.co_name[:NAME_CHARS]}: {text}")
-    return "\n".join(told)
+        complaint.append(f"line {number}, in {frame.f_code.co_name[:NAME_CHARS]}: {text}")
+    return "\n".join(complaint)
 
 
 def limit(error: BaseException) -> str | None:
-    """Which limit the code ran into, as far as the kind of the exception says so; one of `wire.LIMITS_TOLD`."""
+    """Says which limit the code ran into, as far as the kind of the exception says so; of `wire.REPORTED_LIMITS`."""
     if isinstance(error, MemoryError):
         return "memory"
     if isinstance(error, RuntimeError) and error.args == ("can't start new thread",):
@@ -64,16 +64,17 @@ def limit(error: BaseException) -> str | None:
 
 
 def _was_starting(trace: TracebackType | None) -> bool:
-    """Whether the innermost function starts processes: EAGAIN is also what a read says that would have to wait."""
+    """Says whether the innermost function starts processes: EAGAIN is also what a read says that would have to wait."""
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     return trace is not None and not STARTS.isdisjoint(trace.tb_frame.f_code.co_names)
 
 
 def report(error: BaseException, source: str) -> bytes:
-    """JSON {error, traceback, limit}, the last one where a limit is known. Made by hand: `json` costs a guest 1 MB."""
-    told = {"error": describe(error), "traceback": frames(error.__traceback__, source), "limit": limit(error)}
-    members = [f"{_quoted(name)}: {_quoted(text)}" for name, text in told.items() if text is not None]
+    """Writes JSON {error, traceback, limit}, the last one where a limit is known. Made by hand: `json` costs a guest 1
+    MB."""
+    complaint = {"error": describe(error), "traceback": frames(error.__traceback__, source), "limit": limit(error)}
+    members = [f"{_quoted(name)}: {_quoted(text)}" for name, text in complaint.items() if text is not None]
     return ("{" + ", ".join(members) + "}").encode()
 
 
@@ -82,7 +83,7 @@ def _quoted(text: str) -> str:
 
 
 def _escaped(code: int) -> str:
-    """As UTF-16 code units, two for what lies beyond the basic plane."""
+    """Writes UTF-16 code units, two for what lies beyond the basic plane."""
     if code < 0x10000:
         return f"\\u{code:04x}"
     return f"\\u{0xD800 + ((code - 0x10000) >> 10):04x}\\u{0xDC00 + (code & 0x3FF):04x}"

@@ -1,4 +1,4 @@
-"""Random numbers of a session's process: the same in all at first, others after a restore that asks for it.
+"""Seeds a session's processes: the same random numbers in all at first, others after a restore that asks for it.
 
 What is seeded: the global generators of `random` and, where it is loaded, of `numpy.random`. What cannot be: a
 generator that user code made itself (`random.Random()`, `numpy.random.default_rng()`), values already drawn, the layout
@@ -28,6 +28,6 @@ def seed(value: bytes) -> None:
 
 
 def mixed(value: bytes, number: int) -> bytes:
-    """Other 32 bytes for each number."""
+    """Makes other 32 bytes for each number."""
     words = WORDS.unpack(value)
     return WORDS.pack((words[0] ^ number) & 0xFFFFFFFF, *words[1:])

@@ -1,4 +1,4 @@
-"""The shared tier: snippets that the host proved pure, from many sessions, in one interpreter.
+"""Is the shared tier: snippets that the host proved pure, from many sessions, in one interpreter.
 
 What always holds: each session has names and builtins of its own, and what is in them are immutable types and functions
 of C, so no snippet that keeps to the host's allow-list can reach another session. Pure code cannot catch an interrupt,
@@ -50,7 +50,7 @@ def import_pure(name: str, _globals: object = None, _locals: object = None, _nam
 
 
 class Printer:
-    """The `print` of one session. Counts bytes and stops the snippet at the cap."""
+    """Is the `print` of one session. Counts bytes and stops the snippet at the cap."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
@@ -87,9 +87,9 @@ class SharedWorker:
     def serve(self, source: int, sink: int) -> None:
         """Says READY, then answers requests in order until the host closes the pipe."""
         os.write(sink, frames.pack_reply(frames.NO_NONCE, kinds.READY))
-        requests = frames.Requests()
+        requests = frames.FrameReader(frames.REQUEST)
         while data := os.read(source, 1 << 16):
-            for nonce, op, session, body in requests.feed(data):
+            for (_, nonce, op, session), body in requests.feed(data):
                 if op == ops.DROP:
                     self._sessions.pop(session, None)
                     continue
@@ -100,9 +100,7 @@ class SharedWorker:
                 if kind == kinds.MEMORY and not self._has_room():
                     error = kinds.FULL
                 # one by one: who waits for an answer must not wait for the next call too, or pay for what it does
-                answer = memoryview(frames.pack_reply(nonce, kind, self._printer.take(), error))
-                while answer:
-                    answer = answer[os.write(sink, answer) :]
+                frames.write_all(sink, frames.pack_reply(nonce, kind, self._printer.take(), error))
 
     def _call(self, op: int, session: int, body: bytes) -> tuple[int, bytes]:
         text = body.decode("utf-8", "surrogatepass")

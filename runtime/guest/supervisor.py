@@ -11,14 +11,13 @@ from __future__ import annotations
 import os
 import select
 
-from runtime.guest import child, errands, frames, kinds, ops
+from runtime.guest import child, frames, host_ops, kinds, ops
 from runtime.guest.process import SIGSYS
 from runtime.guest.report import REPORT_BYTES
 
 TYPE_CHECKING = False  # what it guards is for type checkers: a guest does not load `typing`
 if TYPE_CHECKING:
-    from runtime.guest.frames import Request
-    from runtime.guest.process import Nursery, Process
+    from runtime.guest.process import Process, ProcessParent
 
 READ_BYTES = 1 << 16
 MOST_FORKING = 4
@@ -26,9 +25,9 @@ MOST_FORKING = 4
 
 
 class Supervisor:
-    def __init__(self, nursery: Nursery, *, ahead: int, most_ahead: int, output_bytes: int) -> None:
+    def __init__(self, parent: ProcessParent, *, ahead: int, most_ahead: int, output_bytes: int) -> None:
         """Keeps `ahead` processes idle; when that was not enough, twice as many, up to `most_ahead`. Forks them now."""
-        self._nursery = nursery
+        self._parent = parent
         self._sink = -1
         self._ahead, self._most_ahead, self._output_bytes = ahead, most_ahead, output_bytes
         self._idle: list[Process] = []
@@ -42,26 +41,26 @@ class Supervisor:
         """What new processes are seeded with; empty: as every other guest."""
         self._stock()
         while self._forking:
-            nursery.hear()
+            parent.receive()
 
     def serve(self, source: int, sink: int) -> None:
         """Says READY, then answers until the host closes the pipe."""
         self._sink = sink
         self._answer(frames.NO_NONCE, kinds.READY)
-        requests = frames.Requests()
+        requests = frames.FrameReader(frames.REQUEST)
         self._poll.register(source, select.POLLIN)
-        if self._nursery.line >= 0:
-            self._poll.register(self._nursery.line, select.POLLIN)
+        if self._parent.line >= 0:
+            self._poll.register(self._parent.line, select.POLLIN)
         while True:
             for descriptor, _ in self._poll.poll():
                 if descriptor == source:
                     data = os.read(source, READ_BYTES)
                     if not data:
                         return
-                    for request in requests.feed(data):
-                        self._handle(request)
-                elif descriptor == self._nursery.line:
-                    self._nursery.hear()
+                    for (_, nonce, op, session), body in requests.feed(data):
+                        self._handle(nonce, op, session, body)
+                elif descriptor == self._parent.line:
+                    self._parent.receive()
                 elif descriptor in self._by_descriptor:
                     session, process = self._by_descriptor[descriptor]
                     if descriptor == process.output:
@@ -70,15 +69,12 @@ class Supervisor:
                         self._listen(session, process)
                     else:
                         self._feed(session, process)
-            self._nursery.tidy()
+            self._parent.tidy()
 
     def _answer(self, nonce: bytes, kind: int, output: bytes = b"", report: bytes = b"") -> None:
-        view = memoryview(frames.pack_reply(nonce, kind, output, report))
-        while view:
-            view = view[os.write(self._sink, view) :]
+        frames.write_all(self._sink, frames.pack_reply(nonce, kind, output, report))
 
-    def _handle(self, request: Request) -> None:
-        nonce, op, session, body = request
+    def _handle(self, nonce: bytes, op: int, session: int, body: bytes) -> None:
         if op == ops.RUN:
             self._run(session, nonce, body)
         elif op == ops.OPEN:
@@ -91,7 +87,7 @@ class Supervisor:
             self._reseed(body)
             self._answer(nonce, kinds.READY)
         else:
-            self._answer(nonce, *errands.answer(op, body))
+            self._answer(nonce, *host_ops.answer(op, body))
 
     def begin(self, session: int) -> None:
         """Gives it an idle process before anybody asks for one."""
@@ -112,7 +108,7 @@ class Supervisor:
         """Has processes forked for those who wait, and ahead of need."""
         while self._forking < MOST_FORKING and len(self._idle) + self._forking < len(self._opening) + self._ahead:
             self._forking += 1
-            self._nursery.fork(self._forked)
+            self._parent.fork(self._forked)
 
     def _forked(self, process: Process | None) -> None:
         self._forking -= 1
@@ -209,19 +205,19 @@ class Supervisor:
             if self._sessions.get(session) is process:
                 self._end(session, kinds.DIED)
             return
-        process.said += data
-        if len(process.said) < child.HEADER.size:
+        process.received += data
+        if len(process.received) < child.HEADER.size:
             return
-        size, nonce, kind = child.HEADER.unpack_from(process.said)
+        size, nonce, kind = child.HEADER.unpack_from(process.received)
         end = child.HEADER.size + size
         forged = nonce != process.nonce or not process.nonce or kind not in kinds.FROM_USER_PROCESS
-        if forged or size > REPORT_BYTES or len(process.said) > end:
+        if forged or size > REPORT_BYTES or len(process.received) > end:
             self._end(session, kinds.DIED)
             return
-        if len(process.said) < end:
+        if len(process.received) < end:
             return
-        report = bytes(process.said[child.HEADER.size : end])
-        process.said.clear()
+        report = bytes(process.received[child.HEADER.size : end])
+        process.received.clear()
         self._gather(session, process)
         if self._sessions.get(session) is not process:
             return
@@ -251,4 +247,4 @@ class Supervisor:
                 denied = kind == kinds.DIED and os.WIFSIGNALED(status) and os.WTERMSIG(status) == SIGSYS
                 self._answer(process.nonce, kinds.DENIED if denied else kind, bytes(process.printed))
 
-        self._nursery.reap(process.pid, reaped)
+        self._parent.reap(process.pid, reaped)

@@ -1,4 +1,5 @@
-"""The frames between host and guest, from the host's side; `runtime.guest.frames` is the guest's, and says what holds.
+"""Defines the frames between host and guest, from the host's side; `runtime.guest.frames` is the guest's, and says what
+holds.
 
 Numbers and layouts are defined there, in `ops` and in `kinds`, once.
 """
@@ -7,14 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from runtime.guest import kinds, ops
-from runtime.guest.frames import ENTRY, FIELDS, LIST_BYTES, NO_NONCE, NONCE_BYTES, REPLY, REQUEST, pack_reply
+from runtime.guest.frames import (
+    ENTRY,
+    FIELDS,
+    LIST_BYTES,
+    NO_NONCE,
+    NONCE_BYTES,
+    REPLY,
+    REQUEST,
+    FrameError,
+    FrameReader,
+    pack_reply,
+)
 from runtime.guest.kinds import FULL
 
-__all__ = ["ENTRY", "FULL", "LIST_BYTES", "NONCE_BYTES", "NO_NONCE", "REPLY", "REQUEST", "pack_reply"]
-LIMITS_TOLD = frozenset({"memory", "disk", "files", "pids"})
+__all__ = ["ENTRY", "FULL", "LIST_BYTES", "NONCE_BYTES", "NO_NONCE", "REPLY", "REQUEST", "FrameError", "pack_reply"]
+REPORTED_LIMITS = frozenset({"memory", "disk", "files", "pids"})
 """What the report of an exception may name as `limit`, beside `error` and `traceback`."""
 
 
@@ -34,7 +46,7 @@ class Op(IntEnum):
     LIST = ops.LIST
 
 
-class Kind(IntEnum):
+class ReplyKind(IntEnum):
     """What each means is said in `runtime.guest.kinds`."""
 
     OK = kinds.OK
@@ -58,16 +70,12 @@ class Reply(NamedTuple):
     report: bytes
 
 
-class BrokenWireError(Exception):
-    """The bytes are not frames: too long, or lengths that contradict each other."""
-
-
 def pack_request(nonce: bytes, op: Op, session: int, body: bytes = b"") -> bytes:
     return REQUEST.pack(len(body), nonce, op, session) + body
 
 
 def exec_body(argv: Sequence[str], stdin: bytes, *, seconds: float, output_bytes: int) -> bytes:
-    """For EXEC: a program by its full path with its arguments; `output_bytes` of either output at most."""
+    """Packs an EXEC: a program by its full path with its arguments; `output_bytes` of either output at most."""
     return _body([str(seconds), str(output_bytes), *argv], stdin)
 
 
@@ -76,7 +84,7 @@ def read_body(path: str, *, offset: int, max_bytes: int) -> bytes:
 
 
 def write_body(path: str, content: bytes, *, parents: bool = False) -> bytes:
-    """For WRITE: with `parents`, missing folders are made."""
+    """Packs a WRITE: with `parents`, missing folders are made."""
     return _body([path, "1" if parents else "0"], content)
 
 
@@ -92,27 +100,16 @@ def _body(fields: Sequence[str], content: bytes = b"") -> bytes:
     return FIELDS.pack(len(packed)) + packed + content
 
 
-class Replies:
-    """Bytes in, replies out. Raises BrokenWireError as soon as a header announces more than `max_bytes`."""
+class Replies(FrameReader):
+    """Cuts a guest's stream into replies."""
 
     def __init__(self, max_bytes: int) -> None:
-        self._rest = bytearray()
-        self._max_bytes = max_bytes
+        super().__init__(REPLY, max_bytes)
 
-    def feed(self, data: bytes) -> list[Reply]:
-        self._rest += data
-        found = []
-        start, end = 0, len(self._rest)
-        with memoryview(self._rest) as view:
-            while end - start >= REPLY.size:
-                length, nonce, kind, output = REPLY.unpack_from(view, start)
-                if length > self._max_bytes or output > length:
-                    raise BrokenWireError(f"a reply of {length} bytes, of which {output} output")
-                body = start + REPLY.size
-                if end - body < length:
-                    break
-                start = body + length
-                middle = body + output
-                found.append(Reply(nonce, kind, bytes(view[body:middle]), bytes(view[middle:start])))
-        del self._rest[:start]
-        return found
+    def accepts(self, header: tuple[Any, ...]) -> bool:
+        """Asks also that its output is no longer than all of it."""
+        return bool(header[3] <= header[0] <= self.most)
+
+    def replies(self, data: bytes) -> list[Reply]:
+        """Gives those that are complete now. Raises FrameError as soon as a header announces too much."""
+        return [Reply(nonce, kind, body[:output], body[output:]) for (_, nonce, kind, output), body in self.feed(data)]

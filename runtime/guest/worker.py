@@ -1,4 +1,4 @@
-"""The first process in a sandbox. Takes the host's pipes for itself before anything else can use them.
+"""Is the first process in a sandbox. Takes the host's pipes for itself before anything else can use them.
 
 Its arguments are a mode, `shared`, `process` or `sandbox`, and what `Profile.worker_limits` makes. Descriptors 0, 1 and
 2 lead nowhere afterwards: what is printed by accident can never be taken for a reply.
@@ -11,7 +11,7 @@ import sys
 
 TYPE_CHECKING = False  # what it guards is for type checkers: a guest does not load `typing`
 if TYPE_CHECKING:
-    from runtime.guest.process import Nursery
+    from runtime.guest.process import ProcessParent
     from runtime.guest.shared import SharedWorker
     from runtime.guest.supervisor import Supervisor
 
@@ -28,7 +28,8 @@ COMPUTE_MODULES = COMPUTE_NAMES.split()
 
 
 class Pipes:
-    """The host's, under numbers of our own; standard error stays open for complaints until the worker is ready."""
+    """Holds the host's pipes under numbers of our own; standard error stays open for complaints until the worker is
+    ready."""
 
     def __init__(self) -> None:
         self.source, self.sink, self.complaints = (os.dup(descriptor) for descriptor in (0, 1, 2))
@@ -38,14 +39,9 @@ class Pipes:
         os.close(nowhere)
 
 
-def limits_of(text: str) -> dict[str, str]:
-    """`Profile.worker_limits`, read: name=value, separated by blanks."""
-    return dict(word.split("=", 1) for word in text.split())
-
-
 def prepare(mode: str, limits: dict[str, str], pipes: Pipes) -> SharedWorker | Supervisor:
-    """All that is done before the first request is read. Raises whatever is wrong with the limits or with a module of
-    `preload`."""
+    """Does all that is done before the first request is read. Raises whatever is wrong with the limits or with a module
+    of `preload`."""
     output_bytes, memory_bytes = int(limits["output_bytes"]), int(limits["memory_bytes"])
     sys.path.insert(0, OWN)
     from runtime.guest import confine, filters
@@ -59,21 +55,21 @@ def prepare(mode: str, limits: dict[str, str], pipes: Pipes) -> SharedWorker | S
         return SharedWorker(
             slice_seconds=float(limits["slice_seconds"]), output_bytes=output_bytes, memory_bytes=memory_bytes
         )
-    from runtime.guest import child, lone, supervisor, zygote
+    from runtime.guest import child, single, supervisor, zygote
 
     sys.path.remove(OWN)
     if os.path.isdir(PACKAGES) and os.listdir(PACKAGES):  # noqa: PTH112, PTH208
         sys.path.append(PACKAGES)
     preload = [name for name in limits["preload"].split(",") if name]
     open_files = int(limits["open_files"])
-    nursery: Nursery
+    parent: ProcessParent
     if mode == "sandbox":
         ahead = 1
         child.bound_files(open_files)  # of programs too, which the supervisor starts
-        nursery = lone.Lone(memory_bytes=memory_bytes, preload=preload)
+        parent = single.SingleProcess(memory_bytes=memory_bytes, preload=preload)
     else:
         ahead = int(limits["ahead"])
-        nursery = zygote.Zygote(
+        parent = zygote.Zygote(
             memory_bytes=memory_bytes,
             open_files=open_files,
             machine=machine,
@@ -82,7 +78,7 @@ def prepare(mode: str, limits: dict[str, str], pipes: Pipes) -> SharedWorker | S
             not_for_it=(pipes.source, pipes.sink, pipes.complaints),
         )
     most_ahead = max(ahead, int(limits["most_ahead"]))
-    made = supervisor.Supervisor(nursery, ahead=ahead, most_ahead=most_ahead, output_bytes=output_bytes)
+    made = supervisor.Supervisor(parent, ahead=ahead, most_ahead=most_ahead, output_bytes=output_bytes)
     if mode == "sandbox":
         made.begin(0)  # its one session: who gets the sandbox sends code at once
     return made
@@ -90,13 +86,14 @@ def prepare(mode: str, limits: dict[str, str], pipes: Pipes) -> SharedWorker | S
 
 def main(mode: str, limits: str) -> None:
     """Says READY on the host's pipe once all that was asked for ahead of need is there, then serves until the host
-    closes the pipe. When it does not come to that, it says why in one line."""
+    closes the pipe. When it does not come to that, it says why in one line. `limits` are name=value, separated by
+    blanks."""
     pipes = Pipes()
     try:
-        worker = prepare(mode, limits_of(limits), pipes)
+        worker = prepare(mode, dict(pair.split("=", 1) for pair in limits.split()), pipes)
     except BaseException as error:
-        told = " ".join(f"the worker did not start: {type(error).__name__}: {error}".split())
-        os.write(pipes.complaints, f"{told[:COMPLAINT_CHARS]}\n".encode())
+        complaint = " ".join(f"the worker did not start: {type(error).__name__}: {error}".split())
+        os.write(pipes.complaints, f"{complaint[:COMPLAINT_CHARS]}\n".encode())
         raise
     os.close(pipes.complaints)
     worker.serve(pipes.source, pipes.sink)

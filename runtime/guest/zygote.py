@@ -1,4 +1,4 @@
-"""The parent of all processes that run user code; it only loads modules, forks and reaps.
+"""Is the parent of all processes that run user code; it only loads modules, forks and reaps.
 
 What always holds: it is forked before the first request is read, so no memory that a child gets ever held the code, the
 output or the nonce of any session; and a child cannot outlive the sandbox whose first process the supervisor is.
@@ -13,7 +13,7 @@ import struct
 
 from runtime.guest import child, filters
 from runtime.guest.confine import Filter
-from runtime.guest.process import SIGKILL, Nursery, Process, pipes
+from runtime.guest.process import SIGKILL, Process, ProcessParent, pipes
 
 TYPE_CHECKING = False  # what it guards is for type checkers: a guest does not load `typing`
 if TYPE_CHECKING:
@@ -26,12 +26,12 @@ ORDER = struct.Struct("=Bi")
 ANSWER = struct.Struct("=ii")
 """Of a fork: zero and the number of the new process. Of a reaping: the process and the status in which it ended."""
 ENDS = struct.Struct("=3i")
-WORD_BYTES = 1 << 12
+MESSAGE_BYTES = 1 << 12
 READY = b"ready"
 
 
-class Zygote(Nursery):
-    """The supervisor's handle on it. Orders are answered in turn, one message each."""
+class Zygote(ProcessParent):
+    """Is the supervisor's handle on it. Orders are answered in turn, one message each."""
 
     def __init__(
         self,
@@ -60,15 +60,15 @@ class Zygote(Nursery):
                 problem = child.load(["random", *preload])
                 child.bound_memory(memory_bytes)
                 child.bound_files(open_files)
-                theirs.send(problem.encode()[:WORD_BYTES] or READY)
+                theirs.send(problem.encode()[:MESSAGE_BYTES] or READY)
                 if not problem:
                     _serve(theirs, confinement)
             finally:
                 os._exit(71)
         theirs.close()
-        said = self._line.recv(WORD_BYTES)
-        if said != READY:
-            raise ImportError(said.decode() or "the zygote ended while it imported them")
+        received = self._line.recv(MESSAGE_BYTES)
+        if received != READY:
+            raise ImportError(received.decode() or "the zygote ended while it imported them")
 
     def fork(self, done: Callable[[Process | None], None]) -> None:
         ours, theirs = pipes()
@@ -82,7 +82,7 @@ class Zygote(Nursery):
         self._reaping[pid] = done
         self._line.send(ORDER.pack(REAP, pid))
 
-    def hear(self) -> None:
+    def receive(self) -> None:
         """Raises ConnectionError when there is no zygote any more."""
         answer = self._line.recv(ANSWER.size)
         if not answer:
@@ -96,10 +96,10 @@ class Zygote(Nursery):
 
 
 def _prepare(machine: str, modules: list[str]) -> Filter:
-    """All that children need and cannot get at themselves."""
-    from runtime.guest import kept  # here: the supervisor need not bear what it takes
+    """Makes all that children need and cannot get at themselves."""
+    from runtime.guest import import_shelf  # here: the supervisor need not bear what it takes
 
-    kept.keep(modules)
+    import_shelf.shelve(modules)
     return Filter(filters.compute_only(machine))
 
 

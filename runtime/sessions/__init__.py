@@ -1,1 +1,6 @@
-"""What a rollout holds: sessions, the tiers they move between, and the pool that they come from."""
+"""Holds what a rollout has: sessions, the tiers they move between, and the pool that they come from."""
+
+from runtime.sessions.connection import BrokerConnection
+from runtime.sessions.pool import Sessions
+
+__all__ = ["BrokerConnection", "Sessions"]

@@ -1,4 +1,4 @@
-"""What a session begins with: nothing, another one's history, or a snapshot of another one's sandbox.
+"""Says what a session begins with: nothing, another one's history, or a snapshot of another one's sandbox.
 
 What always holds: a snapshot that was taken for a fork is forgotten as soon as every session that begins there has
 begun, or has ended before it did, and nobody keeps it to go back to.
@@ -10,27 +10,26 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from runtime.errors import BadRequestError, LimitError, SandboxError
-from runtime.launcher import Kept
 from runtime.sandbox import SnapshotId, Tier
-from runtime.sessions.endings import Past
 from runtime.sessions.files import checked_path
+from runtime.sessions.outcomes import Past
 
 PAGE_BYTES = 4_096
 
 
 class Origin:
-    """A snapshot, for as many sessions as still have to begin there."""
+    """Holds a snapshot for as many sessions as still have to begin there."""
 
     def __init__(self, snapshot: SnapshotId, sessions: int, forget: Callable[[SnapshotId], None]) -> None:
         self.snapshot = snapshot
         self._sessions, self._forget = sessions, forget
 
     def share(self, sessions: int) -> None:
-        """That many more."""
+        """Adds that many more."""
         self._sessions += sessions
 
     def release(self) -> None:
-        """One fewer."""
+        """Takes one away."""
         self._sessions -= 1
         if self._sessions == 0:
             self._forget(self.snapshot)
@@ -42,7 +41,8 @@ class NewFile(NamedTuple):
 
 
 def new_files(files: Mapping[str, bytes], work_mib: int) -> tuple[NewFile, ...]:
-    """In the order of their names. Raises BadRequestError for a name that is none, LimitError for too much."""
+    """Puts them in the order of their names. Raises BadRequestError for a name that is none, LimitError for too
+    much."""
     for name in files:
         checked_path(f"/work/{name}")
         if "/" in name:
@@ -65,43 +65,45 @@ class Seed(NamedTuple):
     """What /work begins with in a sandbox that is fresh."""
 
     def times(self, n: int) -> list[Seed]:
-        """For so many sessions, which all begin like this."""
+        """Gives it to so many sessions, which all begin like this."""
         if self.origin is not None:
             self.origin.share(n)
         return [self] * n
 
     def release(self) -> None:
-        """One fewer session begins here."""
+        """Takes one away that begins here."""
         if self.origin is not None:
             self.origin.release()
 
-    def at(self, kept: Kept | SandboxError, n: int, forget: Callable[[SnapshotId], None]) -> list[Seed] | SandboxError:
-        """For `n` sessions that begin at a snapshot, if there is one."""
-        if isinstance(kept, SandboxError):
-            return kept
-        origin = Origin(kept.id, n, forget)
+    def at(
+        self, taken: SnapshotId | SandboxError, n: int, forget: Callable[[SnapshotId], None]
+    ) -> list[Seed] | SandboxError:
+        """Makes those of `n` sessions that begin at a snapshot, if there is one."""
+        if isinstance(taken, SandboxError):
+            return taken
+        origin = Origin(taken, n, forget)
         return [self._replace(origin=origin)] * n
 
 
 class Before:
-    """What is kept of the moment before a call. What always holds: of one moment at most, and a snapshot that it
+    """Keeps the moment before a call. What always holds: of one moment at most, and a snapshot that it
     rests on is held until it is given up."""
 
     def __init__(self) -> None:
-        self._kept: Seed | SandboxError | None = None
+        self._taken: Seed | SandboxError | None = None
 
-    def keep(self, kept: Seed | SandboxError) -> None:
-        """A seed with a share of its origin, or why there is none."""
+    def keep(self, taken: Seed | SandboxError) -> None:
+        """Gives a seed with a share of its origin, or why there is none."""
         self.give_up()
-        self._kept = kept
+        self._taken = taken
 
     def give_up(self) -> None:
-        kept, self._kept = self._kept, None
-        if isinstance(kept, Seed):
-            kept.release()
+        taken, self._taken = self._taken, None
+        if isinstance(taken, Seed):
+            taken.release()
 
     def seeds(self, n: int) -> list[Seed] | SandboxError:
-        """For `n` sessions that begin then."""
-        if isinstance(self._kept, Seed):
-            return self._kept.times(n)
-        return self._kept or BadRequestError("nothing was kept of this session before a call")
+        """Gives those of `n` sessions that begin then."""
+        if isinstance(self._taken, Seed):
+            return self._taken.times(n)
+        return self._taken or BadRequestError("nothing was kept of this session before a call")

@@ -1,4 +1,4 @@
-"""The broker of this process: connected at the start, and again when it has died and somebody asks for a sandbox.
+"""Is this process's way to its broker: connected at the start, and again when it has died and a sandbox is asked for.
 
 What always holds: nothing here blocks the reactor; a request that comes while there is no broker waits for one attempt
 to get one and no longer; what belonged to a broker that died is never asked of the next. Called from the reactor only,
@@ -18,12 +18,10 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from runtime.backends.backend import BoxUsage, Cause
-from runtime.broker import private
-from runtime.broker.client import BrokerClient, connect
+from runtime.broker import BrokerClient, connect, private
+from runtime.broker_api import Handle, OnReady, SnapshotCopy, Termination, Ticket
 from runtime.errors import InfrastructureError, RefusedError, SandboxError
-from runtime.launcher import Fate, Given, Handle, Kept, Ticket
-from runtime.profile import Profile
+from runtime.profile import BoxUsage, Cause, Profile
 from runtime.reactor import Reactor
 from runtime.sandbox import Priority, SnapshotId
 from runtime.settings import RuntimeSettings
@@ -34,13 +32,13 @@ START_SECONDS = 60.0
 AGAIN_SECONDS = 10.0
 """How long a shared broker that has died is awaited; its service may be starting it again."""
 PAUSE_SECONDS = 0.2
-GONE_HINT = "Look at the broker's own words, in its log or on this terminal."
+GONE_HINT = "See what the broker wrote, in its log or on this terminal."
 Use = Callable[[BrokerClient], Ticket | None]
 
 
 @dataclass(eq=False)
 class _Later:
-    """A request from before there was a broker, and its ticket."""
+    """Is a request from before there was a broker, and its ticket."""
 
     use: Use
     failed: Callable[[SandboxError], None]
@@ -53,8 +51,8 @@ class _Later:
             self.ticket.cancel()
 
 
-class Connection:
-    """Implements `runtime.launcher.Launcher` for as many brokers as it takes, one after another."""
+class BrokerConnection:
+    """Implements `runtime.broker_api.BrokerApi` for as many brokers as it takes, one after another."""
 
     def __init__(self, reactor: Reactor, settings: RuntimeSettings, died: Callable[[], None]) -> None:
         """Asks nobody yet. `died` is called each time a broker has gone, after every wait was answered."""
@@ -85,22 +83,14 @@ class Connection:
             self.close()
             raise problem
 
-    # as of Launcher
+    # as of BrokerApi
 
-    def launch(self, profile: Profile, *, caller: str, priority: Priority, given: Given) -> Ticket:
+    def launch(self, wanted: Profile | SnapshotCopy, *, caller: str, priority: Priority, on_ready: OnReady) -> Ticket:
         return self._when_connected(
             lambda client: client.launch(
-                profile, caller=caller, priority=priority, given=partial(self._take, client, given)
+                wanted, caller=caller, priority=priority, on_ready=partial(self._take, client, on_ready)
             ),
-            given,
-        )
-
-    def restore(self, snapshot: SnapshotId, *, reseed: bool, caller: str, priority: Priority, given: Given) -> Ticket:
-        return self._when_connected(
-            lambda client: client.restore(
-                snapshot, reseed=reseed, caller=caller, priority=priority, given=partial(self._take, client, given)
-            ),
-            given,
+            on_ready,
         )
 
     def prepare(self, snapshot: SnapshotId, copies: int, done: Callable[[SandboxError | None], None]) -> None:
@@ -110,60 +100,53 @@ class Connection:
         self._when_connected(lambda client: client.forget(snapshot, done), done)
 
     def snapshot(
-        self, handle: Handle, *, durable: bool, label: str, done: Callable[[Kept | SandboxError], None]
+        self, handle: Handle, *, durable: bool, label: str, done: Callable[[SnapshotId | SandboxError], None]
     ) -> None:
-        owner = self._owners.get(handle)
-        if owner is None:
-            done(InfrastructureError(f"sandbox {handle.id} has ended"))
-        else:
+        if (owner := self._owner(handle, done)) is not None:
             owner.snapshot(handle, durable=durable, label=label, done=done)
 
     def usage(self, handle: Handle, done: Callable[[BoxUsage | SandboxError], None], *, waits: bool = False) -> None:
-        owner = self._owners.get(handle)
-        if owner is None:
-            done(InfrastructureError(f"sandbox {handle.id} has ended"))
-        else:
+        if (owner := self._owner(handle, done)) is not None:
             owner.usage(handle, done, waits=waits)
 
     def give_way(self, handle: Handle, others_first: bool, done: Callable[[SandboxError | None], None]) -> None:
-        owner = self._owners.get(handle)
-        if owner is None:
-            done(InfrastructureError(f"sandbox {handle.id} has ended"))
-        else:
+        if (owner := self._owner(handle, done)) is not None:
             owner.give_way(handle, others_first, done)
 
-    def end(self, handle: Handle, done: Callable[[Fate], None]) -> None:
+    def _owner(self, handle: Handle, failed: Callable[[SandboxError], None]) -> BrokerClient | None:
+        """Finds the connection that a sandbox came by; where it is gone, that is the answer."""
+        owner = self._owners.get(handle)
+        if owner is None:
+            failed(InfrastructureError(f"sandbox {handle.id} has ended"))
+        return owner
+
+    def end(self, handle: Handle, done: Callable[[Termination], None]) -> None:
         owner = self._owners.pop(handle, None)
         if owner is None:
-            done(Fate(Cause.DIED, BoxUsage()))
+            done(Termination(Cause.DIED, BoxUsage()))
             return
 
-        def ended(fate: Fate) -> None:
+        def ended(termination: Termination) -> None:
             """A broker that is gone says `died`, and then that it is gone: that has to be known first."""
-            if fate.cause is Cause.DIED:
-                self._reactor.call(lambda: done(fate))
+            if termination.cause is Cause.DIED:
+                self._reactor.call(lambda: done(termination))
             else:
-                done(fate)
+                done(termination)
 
         owner.end(handle, ended)
 
     def close(self) -> None:
-        """From the caller's thread. A broker of our own has ended everything when this returns."""
-        closed: Future[None] = Future()
+        """Closes it, from the caller's thread. A broker of our own has ended everything when this returns."""
 
         def end() -> None:
             self._closed = True
             if self._client is not None:
                 self._client.close()
-            closed.set_result(None)
 
-        self._reactor.call(end)
-        closed.result()
+        self._reactor.result(end)
         if self._opener is not None:  # a broker that is just being started has to be ended, too
             self._opener.join()
-            settled: Future[None] = Future()
-            self._reactor.call(partial(settled.set_result, None))
-            settled.result()
+            self._reactor.result(lambda: None)  # what it found has been taken by then
         if self._process is not None:
             private.wait_for(self._process)
 
@@ -185,7 +168,7 @@ class Connection:
         return later
 
     def _open(self, again: bool) -> None:
-        """On a thread of its own, because it waits."""
+        """Opens one on a thread of its own, because it waits."""
         try:
             if self._settings.broker is not None:
                 ends, process = _await(self._settings.broker, AGAIN_SECONDS if again else 0.0), None
@@ -233,14 +216,14 @@ class Connection:
         self._client = None
         self._died()
 
-    def _take(self, client: BrokerClient, given: Given, handle: Handle | SandboxError) -> None:
+    def _take(self, client: BrokerClient, on_ready: OnReady, handle: Handle | SandboxError) -> None:
         if isinstance(handle, Handle):
             self._owners[handle] = client
-        given(handle)
+        on_ready(handle)
 
 
 def _await(path: Path, seconds: float) -> socket.socket:
-    """As `connect`, again and again for that long while nobody listens."""
+    """Connects as `connect` does, again and again for that long while nobody listens."""
     until = time.monotonic() + seconds
     while True:
         try:

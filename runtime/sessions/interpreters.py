@@ -1,4 +1,4 @@
-"""The shared interpreters: many sessions in each, proved not to see one another.
+"""Keeps the shared interpreters: many sessions in each, proved not to see one another.
 
 What always holds: an interpreter is started when a session first needs it, sessions are spread over them, and one that
 is lost is replaced by one that was kept ready, so its sessions go on after a repetition of their histories. Called from
@@ -7,108 +7,89 @@ the reactor only.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from runtime.errors import SandboxError
-from runtime.guest.wire import Op
 from runtime.sandbox import Priority
-from runtime.sessions.places import Given, Place, Wish
-from runtime.sessions.starts import Starts
+from runtime.sessions.ports import OnPort, PortRequest, SharedBox
+from runtime.sessions.starts import SessionStarts, Started
 from runtime.sessions.worker import Worker
 
 
 @dataclass(eq=False)
 class _Claim:
-    wish: Wish
-    given: Given
+    terms: PortRequest
+    on_ready: OnPort
     wanted: bool = True
 
     def cancel(self) -> None:
         self.wanted = False
 
 
-@dataclass(eq=False)
-class _Slot:
-    worker: Worker | None = None
-    starting: bool = False
-    members: int = 0
-    waiting: list[_Claim] = field(default_factory=list)
-
-
 class Interpreters:
-    def __init__(self, starts: Starts, count: int) -> None:
+    def __init__(self, starts: SessionStarts, count: int) -> None:
         self._starts = starts
-        self._slots = [_Slot() for _ in range(count)]
+        self._boxes: list[SharedBox[_Claim]] = [SharedBox() for _ in range(count)]
         self._spare: Worker | None = None
         self._spare_starting = False
         self.begun = False
 
-    def claim(self, wish: Wish, given: Given) -> _Claim:
-        claim = _Claim(wish, given)
-        slot = min(self._slots, key=lambda one: one.members + len(one.waiting))
-        if slot.worker is not None:
-            self._seat(slot, slot.worker, claim)
+    def claim(self, terms: PortRequest, on_ready: OnPort) -> _Claim:
+        claim = _Claim(terms, on_ready)
+        box = min(self._boxes, key=len)
+        if box.worker is not None:
+            self._assign(box, box.worker, claim)
         else:
-            slot.waiting.append(claim)
-            self._fill(slot)
+            box.waiting.append(claim)
+            self._fill(box)
         return claim
 
     def begin(self) -> None:
         """Starts the first one, before anybody calls."""
         self.begun = True
-        if self._slots[0].worker is None:
-            self._fill(self._slots[0])
+        if self._boxes[0].worker is None:
+            self._fill(self._boxes[0])
 
     def lost(self, worker: Worker) -> None:
         """A sandbox has ended; it may have been one of these."""
         if worker is self._spare:
             self._spare = None
-        for slot in self._slots:
-            if slot.worker is worker:
-                slot.worker, slot.members = None, 0
-                if self._spare is not None:
-                    self._fill(slot)
+        for box in self._boxes:
+            if box.lost(worker) and self._spare is not None:
+                self._fill(box)
 
-    def _fill(self, slot: _Slot) -> None:
+    def _fill(self, box: SharedBox[_Claim]) -> None:
         if self._spare is not None:
             spare, self._spare = self._spare, None
-            self._filled(slot, spare)
-        elif not slot.starting:
-            slot.starting = True
-            self._starts.launch("shared", priority=Priority.JOB, given=lambda given: self._filled(slot, given))
+            self._filled(box, spare)
+        elif not box.starting:
+            box.starting = True
+            self._launch(Priority.JOB, lambda answer: self._filled(box, answer))
 
-    def _filled(self, slot: _Slot, given: Worker | SandboxError) -> None:
-        slot.starting = False
-        claims, slot.waiting = [claim for claim in slot.waiting if claim.wanted], []
-        if isinstance(given, SandboxError):
+    def _filled(self, box: SharedBox[_Claim], answer: Worker | SandboxError) -> None:
+        box.starting = False
+        claims, box.waiting = [claim for claim in box.waiting if claim.wanted], []
+        if isinstance(answer, SandboxError):
             for claim in claims:
-                claim.given(given)
+                claim.on_ready(answer)
             return
-        slot.worker = given
+        box.worker = answer
         for claim in claims:
-            self._seat(slot, given, claim)
+            self._assign(box, answer, claim)
         self._keep_spare()
 
-    def _seat(self, slot: _Slot, worker: Worker, claim: _Claim) -> None:
-        slot.members += 1
-        session = claim.wish.session
-        claim.given(Place(worker, session, self._leaver(slot, worker, session)))
-
-    def _leaver(self, slot: _Slot, worker: Worker, session: int) -> Callable[[], None]:
-        def left() -> None:
-            worker.tell(Op.DROP, session)
-            if slot.worker is worker:
-                slot.members -= 1
-
-        return left
+    def _assign(self, box: SharedBox[_Claim], worker: Worker, claim: _Claim) -> None:
+        claim.on_ready(box.port(worker, claim.terms.session, lambda: None))
 
     def _keep_spare(self) -> None:
         if self._spare is None and not self._spare_starting:
             self._spare_starting = True
-            self._starts.launch("shared", priority=Priority.BACKGROUND, given=self._spare_given)
+            self._launch(Priority.BACKGROUND, self._spare_ready)
 
-    def _spare_given(self, given: Worker | SandboxError) -> None:
+    def _launch(self, priority: Priority, on_ready: Started) -> None:
+        self._starts.launch(self._starts.profile("shared"), priority=priority, on_ready=on_ready)
+
+    def _spare_ready(self, answer: Worker | SandboxError) -> None:
         self._spare_starting = False
-        if isinstance(given, Worker):
-            self._spare = given
+        if isinstance(answer, Worker):
+            self._spare = answer

@@ -1,4 +1,4 @@
-"""A call that is waited for with patience: what others took from it is not counted, and what takes long gives way.
+"""Waits for a call with patience: what others took from it is not counted, and what takes long gives way.
 
 What always holds: the limit is of the call's own time, in which it computed or rested, as the host's kernel tells it;
 a call that computes for its limit is ended whatever its clock says, and every call is ended at the end of its wall
@@ -12,9 +12,9 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import NamedTuple
 
-from runtime.backends.backend import BoxUsage
 from runtime.errors import SandboxError
-from runtime.sessions.endings import Ending
+from runtime.profile import BoxUsage
+from runtime.sessions.outcomes import CallOutcome
 
 FIRST_SECONDS = 0.02
 """Without an answer, after which it is found out what the sandbox has used before: what is quick costs nothing more."""
@@ -23,7 +23,7 @@ GIVES_WAY_SECONDS = 0.1
 GIVES_WAY_LIMITS = 5.0
 """So many limits of wall clock long. Then it has its share again, or a full machine would never let it come to its
 limit, which is also the most that it can cost others."""
-LOOK_SECONDS = 0.1
+MEASURE_PAUSE_SECONDS = 0.1
 """Between looks at what a call has used, at least."""
 MEASURE_SECONDS = 5.0
 """How long the broker may take to say it."""
@@ -32,7 +32,7 @@ Answered = Callable[[BoxUsage | SandboxError], None]
 
 
 class Pace(NamedTuple):
-    """Limits of one call, in seconds; `wall` is at least `own`."""
+    """Holds the limits of one call, in seconds; `wall` is at least `own`."""
 
     own: float
     wall: float
@@ -40,14 +40,14 @@ class Pace(NamedTuple):
 
 
 class Spent(NamedTuple):
-    """What a call had used when somebody last looked, but for its first `FIRST_SECONDS`."""
+    """Holds what a call had used when it was last measured, but for its first `FIRST_SECONDS`."""
 
     computed: float | None = None
     waited: float = 0.0
 
 
 class Watched(NamedTuple):
-    """What can be done about the sandbox of the call. None of it raises or waits."""
+    """Is what can be done about the sandbox of the call. None of it raises or waits."""
 
     measure: Callable[[Answered], None]
     give_way: Callable[[bool], None]
@@ -56,8 +56,8 @@ class Watched(NamedTuple):
 
 
 def spent(before: BoxUsage, now: BoxUsage) -> Spent:
-    """Between two looks. It waited as long as the one of its threads that waited longest: the waits of many threads at
-    once are no longer than one's."""
+    """Takes what was used between two measurements. It waited as long as the one of its threads that waited longest:
+    the waits of many threads at once are no longer than one's."""
     waited = max((seconds - before.waits.get(thread, 0.0) for thread, seconds in now.waits.items()), default=0.0)
     return Spent(max(0.0, now.cpu_seconds - before.cpu_seconds), max(0.0, waited))
 
@@ -68,7 +68,7 @@ def is_over(pace: Pace, used: Spent, wall: float) -> bool:
     return used.computed is not None and used.computed >= pace.own * max(1.0, pace.cpus)
 
 
-def until_answered(answer: Future[Ending], pace: Pace, of: Watched) -> Spent:
+def until_answered(answer: Future[CallOutcome], pace: Pace, of: Watched) -> Spent:
     """Waits for the answer, for which the sandbox is ended when the pace is over. The call has begun."""
     begun = time.monotonic()
     used, gives_way, gave_way = Spent(), False, False
@@ -85,7 +85,7 @@ def until_answered(answer: Future[Ending], pace: Pace, of: Watched) -> Spent:
             gives_way = False
             of.give_way(False)
         if wall >= min(pace.own, pace.wall):
-            used = _look(before, of)
+            used = _measure(before, of)
             if is_over(pace, used, time.monotonic() - begun):
                 of.end()
                 answer.result()
@@ -95,17 +95,17 @@ def until_answered(answer: Future[Ending], pace: Pace, of: Watched) -> Spent:
     return used
 
 
-def _wait(answer: Future[Ending], begun: float, pace: Pace, used: Spent, gave_way: bool) -> bool:
-    """Until there is something to do; whether it is answered."""
+def _wait(answer: Future[CallOutcome], begun: float, pace: Pace, used: Spent, gave_way: bool) -> bool:
+    """Waits until there is something to do; whether it is answered."""
     wall = time.monotonic() - begun
     left = min(pace.own + used.waited, pace.wall) - wall
-    seconds = max(LOOK_SECONDS if wall >= pace.own else 0.0, left)
+    seconds = max(MEASURE_PAUSE_SECONDS if wall >= pace.own else 0.0, left)
     if not gave_way:
         seconds = min(seconds, max(0.0, GIVES_WAY_SECONDS - wall))
     return _is_answered(answer, seconds)
 
 
-def _is_answered(answer: Future[Ending], seconds: float) -> bool:
+def _is_answered(answer: Future[CallOutcome], seconds: float) -> bool:
     try:
         answer.result(timeout=seconds)
     except TimeoutError:
@@ -113,8 +113,8 @@ def _is_answered(answer: Future[Ending], seconds: float) -> bool:
     return True
 
 
-def _look(before: Future[BoxUsage | SandboxError], of: Watched) -> Spent:
-    """Nothing is known to have been used or waited where nobody says it."""
+def _measure(before: Future[BoxUsage | SandboxError], of: Watched) -> Spent:
+    """Measures what was used; nothing is known where nobody says it."""
     now: Future[BoxUsage | SandboxError] = Future()
     of.measure(now.set_result)
     try:

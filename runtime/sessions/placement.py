@@ -1,4 +1,4 @@
-"""Where one session runs: its tier, its place, and the history that takes it from one place to the next.
+"""Decides where one session runs: its tier, its place, and the history that takes it from one place to the next.
 
 A call is carried to a place that knows the whole history; a place that does not is told it first, and each repeated
 call has to end exactly as it did the first time. What always holds: one call at a time; its end is reported once, by
@@ -11,34 +11,31 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from runtime.broker_api import Termination, Ticket
 from runtime.errors import BrokerLostError, InfrastructureError, LimitError, SandboxError
-from runtime.guest.wire import FULL, Kind, Op
-from runtime.launcher import Fate, Kept
+from runtime.guest.wire import FULL, Op, ReplyKind
 from runtime.sandbox import CallResult, CallStatus, Tier
-from runtime.sessions.accounts import Account
 from runtime.sessions.branches import Before, NewFile, Seed
-from runtime.sessions.calls import Call
-from runtime.sessions.compiling import compile_aside
-from runtime.sessions.endings import (
+from runtime.sessions.outcomes import (
     EMPTY,
     EMPTY_BUT_FILES,
     LOST_BY,
-    TIER_OF,
-    Ending,
-    Lost,
+    CallOutcome,
+    LossCause,
+    NextStep,
     Past,
-    Then,
     fingerprint,
     result_of,
     what_follows,
 )
-from runtime.sessions.places import Claim, Place, Places, Wish
+from runtime.sessions.ports import Port, PortRequest, Ports
 from runtime.sessions.profiles import joined
 from runtime.sessions.purity import Need
-from runtime.sessions.request import Request
+from runtime.sessions.session_queue import Done, SessionCall, SessionRequest
 from runtime.sessions.supplies import Supplies, unwritten
+from runtime.sessions.usage_meter import UsageMeter
 
-ORDER = {tier: place for place, tier in enumerate(Tier)}
+ORDER = {tier: port for port, tier in enumerate(Tier)}
 RETRIES = 2
 """How often a call may lose its sandbox through the fault of others before it goes where there are fewer of them."""
 UNREPEATABLE = (
@@ -50,31 +47,31 @@ ALL_SNAPSHOTS = "all {snapshots} snapshots of this session have been taken"
 TAKE_A_NEW_ONE = "Open a new session; it starts a broker again where there is none."
 
 
-class Placement:
+class SessionPlacement:
     def __init__(
         self,
         seed: Seed,
-        wish: Wish,
-        places: Places,
-        account: Account,
+        terms: PortRequest,
+        ports: Ports,
+        account: UsageMeter,
         *,
-        answered: Callable[[Call, CallResult], None],
-        failed: Callable[[Call, SandboxError], None],
+        answered: Callable[[SessionCall, CallResult], None],
+        failed: Callable[[SessionCall, SandboxError], None],
     ) -> None:
-        """`wish` names the session, its caller and its priority; the rest of it follows the seed."""
+        """Runs nowhere yet. `terms` names the session, its caller and its priority; the rest of it follows the seed."""
         self.tier, self.preload = seed.tier, seed.preload
         self._history, self._origin = list(seed.history), seed.origin
-        self._supplies, self._before = Supplies(seed.files, wish), Before()
-        self._wish, self._places, self._account = wish, places, account
+        self._supplies, self._before = Supplies(seed.files, terms), Before()
+        self._terms, self._ports, self._account = terms, ports, account
         self._answered, self._failed = answered, failed
-        self._call: Call | None = None
-        self._request: Request | None = None
-        self._place: Place | None = None
-        self._claim: Claim | None = None
+        self._call: SessionCall | None = None
+        self._request: SessionRequest | None = None
+        self._port: Port | None = None
+        self._claim: Ticket | None = None
         self._asking = False
         self._broken: SandboxError | None = None
 
-    def run(self, call: Call) -> None:
+    def run(self, call: SessionCall) -> None:
         self._call = call
         if call.keep:
             self._keep(call)
@@ -83,22 +80,22 @@ class Placement:
 
     def begin(self) -> None:
         """Asks for the place before anybody calls."""
-        if self._place is None:
+        if self._port is None:
             self._ask()
 
     def leave(self) -> None:
         """Gives up the place, in the middle of a call if need be; the history stays."""
-        if self._request is not None and self._place is not None:
-            self._place.worker.withdraw(self._request)
+        if self._request is not None and self._port is not None:
+            self._port.worker.withdraw(self._request)
         self._request = None
         if self._claim is not None:
             self._claim.cancel()
             self._claim = None
         self._asking = False
         self._supplies.stop()
-        place, self._place = self._place, None
-        if place is not None:
-            place.leave()
+        port, self._port = self._port, None
+        if port is not None:
+            port.leave()
 
     def end(self) -> None:
         """The session is over; nothing is reported any more."""
@@ -108,53 +105,39 @@ class Placement:
         self._before.give_up()
 
     def fork(self, n: int, done: Callable[[list[Seed] | SandboxError], None], *, undo: bool = False) -> None:
-        """What `n` sessions need to begin with this one's names, or with those before the call that was kept. No call
-        is under way."""
+        """Makes what `n` sessions need to begin with this one's names, or with those before the call that was kept. No
+        call is under way."""
         if self._broken is not None:
             done(self._broken)
         elif undo:
             done(self._before.seeds(n))
-        elif self._at_its_beginning or self._place is None:
-            done(self._seed.times(n))
-        elif self._place.worker.state != "ready":
-            done(InfrastructureError("the session's sandbox has ended, and its state with it", hint="Call it first."))
-        elif self._account.snapshots >= self._places.limits.snapshots:
-            done(LimitError(ALL_SNAPSHOTS.format(snapshots=self._places.limits.snapshots)))
+        else:
+            gone = InfrastructureError("the session's sandbox has ended, and its state with it", hint="Call it first.")
+            self._begin_here(n, gone, done)
+
+    def _begin_here(self, n: int, gone: SandboxError, done: Callable[[list[Seed] | SandboxError], None]) -> None:
+        """Makes what `n` sessions need to begin as this one is: a seed that tells all that there is, else a snapshot.
+        `gone` is the answer where its sandbox has ended."""
+        files, port = self._supplies.files, self._port
+        if self.tier is not Tier.SANDBOX or port is None or self._supplies.under_way:
+            done(Seed(self.tier, self.preload, tuple(self._history), self._origin, files).times(n))
+        elif port.worker.state != "ready":
+            done(gone)
+        elif self._account.snapshots >= self._ports.limits.snapshots:
+            done(LimitError(ALL_SNAPSHOTS.format(snapshots=self._ports.limits.snapshots)))
         else:
             self._account.snapshots += 1
-            begin = Seed(Tier.SANDBOX, self.preload, files=self._supplies.files)
-            self._places.snapshot(self._place.worker, lambda kept: done(begin.at(kept, n, self._places.forget_soon)))
-
-    @property
-    def _at_its_beginning(self) -> bool:
-        """What a seed tells is all that there is; otherwise it takes a snapshot."""
-        return self.tier is not Tier.SANDBOX or self._place is None or self._supplies.under_way
-
-    @property
-    def _seed(self) -> Seed:
-        return Seed(self.tier, self.preload, tuple(self._history), self._origin, self._supplies.files)
+            begin = Seed(Tier.SANDBOX, self.preload, files=files)
+            self._ports.snapshot(port.worker, lambda taken: done(begin.at(taken, n, self._ports.forget_soon)))
 
     # what is kept of the moment before a call
 
-    def _keep(self, call: Call) -> None:
+    def _keep(self, call: SessionCall) -> None:
         self._before.give_up()
-        place = self._place
-        if self._at_its_beginning or place is None:
-            self._before.keep(self._seed.times(1)[0])
-            self._go()
-        elif place.worker.state != "ready":
-            self._before.keep(InfrastructureError("the sandbox had ended before the call, and its state with it"))
-            self._go()
-        elif self._account.snapshots >= self._places.limits.snapshots:
-            self._before.keep(LimitError(ALL_SNAPSHOTS.format(snapshots=self._places.limits.snapshots)))
-            self._go()
-        else:
-            self._account.snapshots += 1
-            self._places.snapshot(place.worker, partial(self._kept, call))
+        gone = InfrastructureError("the sandbox had ended before the call, and its state with it")
+        self._begin_here(1, gone, partial(self._kept, call))
 
-    def _kept(self, call: Call, kept: Kept | SandboxError) -> None:
-        begin = Seed(Tier.SANDBOX, self.preload, files=self._supplies.files)
-        seeds = begin.at(kept, 1, self._places.forget_soon)
+    def _kept(self, call: SessionCall, seeds: list[Seed] | SandboxError) -> None:
         if call is self._call:
             self._before.keep(seeds if isinstance(seeds, SandboxError) else seeds[0])
             self._go()
@@ -178,27 +161,27 @@ class Placement:
         if call.need is not Need.BROKEN:
             self._raise_to(call.need.tier, call.preload)
         elif self.tier is Tier.PROCESS:
-            compile_aside(self._places, self._wish, call, partial(self._compiled_aside, call))
+            self._compile_aside(call)
             return
-        place = self._place
-        if place is None:
+        port = self._port
+        if port is None:
             self._ask()
-        elif place.worker.state == "ready":
-            self._continue(call, place)
-        elif place.worker.lost_by is Lost.BROKER:
+        elif port.worker.state == "ready":
+            self._continue(call, port)
+        elif port.worker.lost_by is LossCause.BROKER:
             self._break()
         elif self.tier is Tier.SANDBOX:
-            place.worker.when_ended(partial(self._ended_between_calls, call, place))
+            port.worker.when_ended(partial(self._ended_between_calls, call, port))
         else:
             self.leave()
             self._ask()
 
     def _raise_to(self, tier: Tier, preload: tuple[str, ...] = ()) -> None:
-        """Only ever to more isolation; the modules that were ready once stay so."""
+        """Moves only ever to more isolation; the modules that were ready once stay so."""
         if ORDER[tier] > ORDER[self.tier]:
             self.leave()
             self.tier = tier
-        movable = self._origin is None and (self._place is None or self.tier is Tier.PROCESS)
+        movable = self._origin is None and (self._port is None or self.tier is Tier.PROCESS)
         if preload and movable and (more := joined(self.preload, preload)) != self.preload:
             self.leave()
             self.preload = more
@@ -208,33 +191,33 @@ class Placement:
             return
         self._asking = True
         snapshot = self._origin.snapshot if self._origin is not None else None
-        wish = self._wish._replace(tier=self.tier, preload=self.preload, snapshot=snapshot)
-        claim = self._places.claim(wish, self._placed)
+        terms = self._terms._replace(tier=self.tier, preload=self.preload, snapshot=snapshot)
+        claim = self._ports.claim(terms, self._entered)
         if self._asking:  # it has not been given yet
             self._claim = claim
 
-    def _placed(self, place: Place | SandboxError) -> None:
+    def _entered(self, port: Port | SandboxError) -> None:
         self._asking, self._claim = False, None
-        if isinstance(place, BrokerLostError) and self._history:
+        if isinstance(port, BrokerLostError) and self._history:
             self._break()  # a session that it served fails from here on, wherever it was when the broker died
             return
-        if isinstance(place, SandboxError):
+        if isinstance(port, SandboxError):
             if self._call is not None:
-                self._fail(place)
+                self._fail(port)
             return
-        self._place = place
-        self._account.placed(place.worker, alone=self.tier is Tier.SANDBOX)
+        self._port = port
+        self._account.placed(port.worker, alone=self.tier is Tier.SANDBOX)
         fresh = self._origin is None
         self._release()
         if fresh and self._supplies.files:
-            self._supplies.begin(place, self._supplied)
+            self._supplies.begin(port, self._supplied)
         else:
             self._go()
 
-    def _supplied(self, failed: tuple[NewFile, Ending] | None) -> None:
+    def _supplied(self, failed: tuple[NewFile, CallOutcome] | None) -> None:
         if failed is None:
             self._go()
-        elif failed[1].kind is Lost.BROKER:
+        elif failed[1].kind is LossCause.BROKER:
             self._break()
         else:
             self._break_with(unwritten(*failed))
@@ -246,49 +229,51 @@ class Placement:
 
     # in a place
 
-    def _continue(self, call: Call, place: Place) -> None:
-        if place.known < len(self._history):
-            past = self._history[place.known]
-            self._send(call, place, Op.RUN, past.source, self._places.limits.call_seconds, self._replayed)
+    def _continue(self, call: SessionCall, port: Port) -> None:
+        if port.known < len(self._history):
+            past = self._history[port.known]
+            self._send(call, port, Op.RUN, past.source, self._ports.limits.call_seconds, self._replayed)
         elif call.need is Need.BROKEN and self.tier is Tier.SHARED:
-            self._send(call, place, Op.COMPILE, call.source, call.seconds, self._compiled)
+            self._send(call, port, Op.COMPILE, call.source, call.seconds, self._compiled)
         else:
             if self.tier is Tier.SANDBOX:
                 self._history.clear()
-                place.known = 0
-            self._send(call, place, Op.RUN, call.source, call.seconds, self._ran)
+                port.known = 0
+            self._send(call, port, Op.RUN, call.source, call.seconds, self._ran)
 
     def _send(
         self,
-        call: Call,
-        place: Place,
+        call: SessionCall,
+        port: Port,
         op: Op,
         source: str,
         limit: float,
-        then: Callable[[Call, Place, Ending], None],
+        on_done: Callable[[SessionCall, Port, CallOutcome], None],
     ) -> None:
-        def done(ending: Ending) -> None:
+        def done(outcome: CallOutcome) -> None:
             if call is self._call:
                 self._request = None
-                then(call, place, ending)
+                on_done(call, port, outcome)
 
+        self._request = self._request_to(port, op, source, limit, done)
+        port.worker.turn(self._request)
+
+    def _request_to(self, port: Port, op: Op, source: str, limit: float, done: Done) -> SessionRequest:
         body = source.encode("utf-8", "surrogatepass")
-        request = Request(op, place.number, body, limit, done, self._wish.caller, self._wish.priority)
-        self._request = request
-        place.worker.turn(request)
+        return SessionRequest(op, port.number, body, limit, done, self._terms.caller, self._terms.priority)
 
-    def _replayed(self, call: Call, place: Place, ending: Ending) -> None:
-        if fingerprint(ending) == self._history[place.known].ending:
-            place.known += 1
-            self._continue(call, place)
-        elif ending.kind is Lost.BROKER:
+    def _replayed(self, call: SessionCall, port: Port, outcome: CallOutcome) -> None:
+        if fingerprint(outcome) == self._history[port.known].outcome:
+            port.known += 1
+            self._continue(call, port)
+        elif outcome.kind is LossCause.BROKER:
             self._break()
-        elif isinstance(ending.kind, Lost) and not ending.blamed:
+        elif isinstance(outcome.kind, LossCause) and not outcome.blamed:
             self._again(call)
         elif self.tier is Tier.SHARED:
-            self._move(place, ending, Tier.PROCESS)
-        elif self.tier is Tier.PROCESS and ending.kind not in (Kind.OK, Kind.EXCEPTION):
-            self._move(place, ending, Tier.SANDBOX)  # stopped, perhaps through others, before it could end differently
+            self._move(port, outcome, Tier.PROCESS)
+        elif self.tier is Tier.PROCESS and outcome.kind not in (ReplyKind.OK, ReplyKind.EXCEPTION):
+            self._move(port, outcome, Tier.SANDBOX)  # stopped, perhaps through others, before it could end differently
         else:
             self.leave()
             self._history.clear()
@@ -296,62 +281,74 @@ class Placement:
                 CallResult(
                     status=CallStatus.EXCEPTION,
                     error=UNREPEATABLE,
-                    seconds=ending.seconds,
-                    tier=TIER_OF[place.worker.profile.mode],
-                    sandbox=place.worker.id,
+                    seconds=outcome.seconds,
+                    tier=Tier(port.worker.profile.mode),
+                    sandbox=port.worker.id,
                 )
             )
 
-    def _compiled_aside(self, call: Call, found: tuple[Place, Ending] | SandboxError) -> None:
-        if call is not self._call:
-            return
-        if isinstance(found, SandboxError):
-            self._fail(found)
-        else:
-            self._compiled(call, *found)
+    def _compile_aside(self, call: SessionCall) -> None:
+        """Has a shared interpreter, where the session keeps nothing, compile what the host could not parse: a process
+        may open no file, and Python's parser looks for the source that it complains of."""
 
-    def _compiled(self, call: Call, place: Place, ending: Ending) -> None:
-        if ending.kind is Kind.EXCEPTION:
-            self._report(call, place, ending)
-        elif ending.kind is Lost.BROKER:
+        def on_ready(port: Port | SandboxError) -> None:
+            if isinstance(port, SandboxError):
+                if call is self._call:
+                    self._fail(port)
+                return
+            aside = port
+
+            def compiled(outcome: CallOutcome) -> None:
+                aside.leave()
+                if call is self._call:
+                    self._compiled(call, aside, outcome)
+
+            aside.worker.turn(self._request_to(aside, Op.COMPILE, call.source, call.seconds, compiled))
+
+        self._ports.claim(self._terms._replace(tier=Tier.SHARED, preload=(), snapshot=None), on_ready)
+
+    def _compiled(self, call: SessionCall, port: Port, outcome: CallOutcome) -> None:
+        if outcome.kind is ReplyKind.EXCEPTION:
+            self._report(call, port, outcome)
+        elif outcome.kind is LossCause.BROKER:
             self._break()
-        elif isinstance(ending.kind, Lost) and not ending.blamed:
+        elif isinstance(outcome.kind, LossCause) and not outcome.blamed:
             self._again(call)
         else:
             call.need = Need.COMPUTE  # the guest makes something of it that the host could not parse
             self._go()
 
-    def _ran(self, call: Call, place: Place, ending: Ending) -> None:
-        match what_follows(self.tier, ending, call.seconds):
-            case Then.ANSWER:
+    def _ran(self, call: SessionCall, port: Port, outcome: CallOutcome) -> None:
+        match what_follows(self.tier, outcome, call.seconds):
+            case NextStep.ANSWER:
                 if self.tier is not Tier.SANDBOX:
-                    self._history.append(Past(call.source, fingerprint(ending)))
-                    place.known = len(self._history)
-                self._report(call, place, ending)
-            case Then.UNDO:
+                    self._history.append(Past(call.source, fingerprint(outcome)))
+                    port.known = len(self._history)
+                self._report(call, port, outcome)
+            case NextStep.UNDO:
                 self.leave()
-                self._report(call, place, ending)
-            case Then.EMPTY:
+                self._report(call, port, outcome)
+            case NextStep.EMPTY:
                 self.leave()
                 self._history.clear()
-                self._report(call, place, ending, aside=self._emptied)
-            case Then.AGAIN:
+                self._report(call, port, outcome, aside=self._emptied)
+            case NextStep.AGAIN:
                 self._again(call)
-            case Then.PROCESS:
-                self._move(place, ending, Tier.PROCESS)
-            case Then.SANDBOX:
-                self._move(place, ending, Tier.SANDBOX)
-            case Then.BROKEN:
+            case NextStep.PROCESS:
+                self._move(port, outcome, Tier.PROCESS)
+            case NextStep.SANDBOX:
+                self._move(port, outcome, Tier.SANDBOX)
+            case NextStep.BROKEN:
                 self._break()
 
-    def _move(self, place: Place, ending: Ending, tier: Tier) -> None:
+    def _move(self, port: Port, outcome: CallOutcome, tier: Tier) -> None:
         """What could not be finished among others is run again with more isolation: nothing of it was seen."""
-        if ending.kind is Kind.MEMORY and ending.report == FULL:
-            place.worker.retire()
+        if outcome.kind is ReplyKind.MEMORY and outcome.report == FULL:
+            port.worker.retire()
         self._raise_to(tier)
         self._go()
 
-    def _again(self, call: Call) -> None:
+    def _again(self, call: SessionCall) -> None:
         call.losses += 1
         self.leave()
         if call.losses > RETRIES:
@@ -362,14 +359,14 @@ class Placement:
             self._raise_to(Tier.PROCESS if self.tier is Tier.SHARED else Tier.SANDBOX)
         self._go()
 
-    def _ended_between_calls(self, call: Call, place: Place, fate: Fate) -> None:
+    def _ended_between_calls(self, call: SessionCall, port: Port, termination: Termination) -> None:
         """A sandbox that ended while nothing was asked of it: by its own code, or for a limit. The call did not run."""
-        if call is not self._call or place is not self._place:
+        if call is not self._call or port is not self._port:
             return
         self.leave()
         self._history.clear()
-        kind = LOST_BY.get(fate.cause, Lost.DIED)
-        self._report(call, place, Ending(kind, b"", b"", 0.0), aside=self._emptied)
+        kind = LOST_BY.get(termination.cause, LossCause.DIED)
+        self._report(call, port, CallOutcome(kind, b"", b"", 0.0), aside=self._emptied)
 
     # the end of a call
 
@@ -383,14 +380,14 @@ class Placement:
         self._history.clear()
         self._fail(error)
 
-    def _report(self, call: Call, place: Place, ending: Ending, *, aside: str = "") -> None:
-        worker = place.worker
+    def _report(self, call: SessionCall, port: Port, outcome: CallOutcome, *, aside: str = "") -> None:
+        worker = port.worker
         self._answer(
             result_of(
-                ending,
-                limits=self._places.limits,
+                outcome,
+                limits=self._ports.limits,
                 seconds=call.seconds,
-                tier=TIER_OF[worker.profile.mode],
+                tier=Tier(worker.profile.mode),
                 sandbox=worker.id,
                 aside=aside,
             )

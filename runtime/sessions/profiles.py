@@ -1,4 +1,4 @@
-"""What the sandboxes of each tier may use, and which modules they have imported before the first call.
+"""Says what the sandboxes of each tier may use, and which modules they have imported before the first call.
 
 A snippet that mentions numpy, scipy, sympy or mpmath gets its place in a sandbox whose golden image has them. That is
 the process tier, too, as for anything that only computes: imported before the fork they need no file. Measured under
@@ -19,7 +19,7 @@ from runtime.sandbox import Limits
 from runtime.settings import RuntimeSettings
 
 
-class Family(NamedTuple):
+class ModuleFamily(NamedTuple):
     """Modules that are imported together."""
 
     mentioned: re.Pattern[str]
@@ -42,20 +42,20 @@ _SYMPY = (
     " sympy.assumptions.handlers.sets"
 )
 FAMILIES = (
-    Family(re.compile(r"\b(?:numpy|scipy)\b"), tuple(_NUMPY.split()), 100, 260),
-    Family(re.compile(r"\b(?:sympy|mpmath)\b"), tuple(_SYMPY.split()), 60, 80),
+    ModuleFamily(re.compile(r"\b(?:numpy|scipy)\b"), tuple(_NUMPY.split()), 100, 260),
+    ModuleFamily(re.compile(r"\b(?:sympy|mpmath)\b"), tuple(_SYMPY.split()), 60, 80),
 )
 PRELOADED = frozenset(["numpy", "scipy", "sympy", "mpmath"])
 """What a process can compute with, beside the standard library, where the guest has packages."""
 
 
 def preload_for(source: str) -> tuple[str, ...]:
-    """What is imported ahead for this source: whole families, by their mention, so that there are few images."""
+    """Says what is imported ahead for this source: whole families, by their mention, so that there are few images."""
     return sum((family.modules for family in FAMILIES if family.mentioned.search(source)), ())
 
 
 def joined(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
-    """What both ask for, always in the same order."""
+    """Gives what both ask for, always in the same order."""
     return sum((family.modules for family in FAMILIES if family.modules[0] in first + second), ())
 
 

@@ -1,4 +1,4 @@
-"""Which tier a snippet needs, decided from its syntax on the host before anything runs.
+"""Decides which tier a snippet needs, from its syntax, on the host, before anything runs.
 
 The allow-list decides about sharing an interpreter, never about safety: all tiers are inside gVisor. It names what may
 occur; whatever it does not name makes a snippet impure. What always holds: a pure snippet can only touch values of
@@ -37,7 +37,7 @@ warnings.filterwarnings("ignore", module=re.escape(FILENAME))  # what a guest's 
 
 
 class Need(StrEnum):
-    """What a snippet asks for. `broken` does not compile, so it can do nothing but raise SyntaxError."""
+    """Is what a snippet asks for. `broken` does not compile, so it can do nothing but raise SyntaxError."""
 
     PURE = "pure"
     BROKEN = "broken"
@@ -98,7 +98,7 @@ MACHINE_NAMES: Final = frozenset(["open", "input", "breakpoint", "exit", "quit"]
 
 
 def classify(source: str, ready: frozenset[str] = frozenset()) -> Need:
-    """The least that this source needs, where a process has the modules in `ready` beside those of the standard
+    """Gives the least that this source needs, where a process has the modules in `ready` beside those of the standard
     library. Never raises: what cannot be decided needs more, not less."""
     if len(source) > SOURCE_CHARS or max(map(source.count, "([{")) > BRACKETS:
         return Need.COMPUTE if len(source) <= 50 * SOURCE_CHARS else Need.MACHINE
@@ -122,8 +122,9 @@ def _decide(source: str, ready: frozenset[str]) -> Need:
 
 
 def _parsed(source: str) -> ast.AST:
-    """One at a time: CPython 3.11 counts the depth of all trees that are being made together, and two threads that make
-    one each can lose count (SystemError, "recursion depth mismatch"); others of this process may still be at it."""
+    """Parses one at a time: CPython 3.11 counts the depth of all trees that are being made together, and two threads
+    that make one each can lose count (SystemError, "recursion depth mismatch"); others of this process may still be at
+    it."""
     with PARSING:
         for _ in range(PARSES):
             with suppress(SystemError):
@@ -161,7 +162,7 @@ def _is_pure(tree: ast.AST) -> bool:
 
 
 def _nodes(tree: ast.AST) -> list[ast.AST] | None:
-    """All nodes, without recursion; None when the tree is too deep to be told."""
+    """Lists all nodes, without recursion; None when the tree is too deep to be told."""
     found: list[ast.AST] = []
     level: list[ast.AST] = [tree]
     for _ in range(DEPTH):
@@ -173,16 +174,8 @@ def _nodes(tree: ast.AST) -> list[ast.AST] | None:
 
 
 def _plain(name: str | None) -> bool:
-    """A name that a session may bind or read: ASCII, no leading underscore, no builtin that is not pure."""
+    """Accepts a name that a session may bind or read: ASCII, no leading underscore, no builtin that is not pure."""
     return name is None or (name.isascii() and not name.startswith("_") and name not in FORBIDDEN_NAMES)
-
-
-def _pure_name(node: ast.Name) -> bool:
-    return _plain(node.id)
-
-
-def _pure_attribute(node: ast.Attribute) -> bool:
-    return node.attr in ATTRIBUTES and type(node.ctx) is ast.Load
 
 
 def _pure_call(node: ast.Call) -> bool:
@@ -193,30 +186,9 @@ def _pure_call(node: ast.Call) -> bool:
     return type(called) is ast.Attribute
 
 
-def _pure_keyword(node: ast.keyword) -> bool:
-    return node.arg is not None and _plain(node.arg)
-
-
-def _pure_function(node: ast.FunctionDef) -> bool:
-    return _plain(node.name) and not node.decorator_list and node.returns is None
-
-
-def _pure_argument(node: ast.arg) -> bool:
-    return _plain(node.arg) and node.annotation is None
-
-
-def _pure_import(node: ast.Import) -> bool:
-    return all(alias.name in MODULES for alias in node.names)
-
-
 def _pure_import_from(node: ast.ImportFrom) -> bool:
     known = MODULES.get(node.module or "", frozenset())
     return node.level == 0 and all(alias.name in known for alias in node.names)
-
-
-def _pure_alias(node: ast.alias) -> bool:
-    """What is imported was looked at with its statement; here, under which name."""
-    return _plain(node.asname)
 
 
 def _pure_comparison(node: ast.Compare) -> bool:
@@ -227,28 +199,25 @@ def _pure_comparison(node: ast.Compare) -> bool:
     )
 
 
-def _pure_comprehension(node: ast.comprehension) -> bool:
-    return not node.is_async
-
-
 CHECKS: Final[dict[type, Callable[[Any], bool]]] = {
-    ast.comprehension: _pure_comprehension,
-    ast.Name: _pure_name,
-    ast.Attribute: _pure_attribute,
+    ast.comprehension: lambda node: not node.is_async,
+    ast.Name: lambda node: _plain(node.id),
+    ast.Attribute: lambda node: node.attr in ATTRIBUTES and type(node.ctx) is ast.Load,
     ast.Call: _pure_call,
-    ast.keyword: _pure_keyword,
-    ast.FunctionDef: _pure_function,
-    ast.arg: _pure_argument,
-    ast.Import: _pure_import,
+    ast.keyword: lambda node: node.arg is not None and _plain(node.arg),
+    ast.FunctionDef: lambda node: _plain(node.name) and not node.decorator_list and node.returns is None,
+    ast.arg: lambda node: _plain(node.arg) and node.annotation is None,
+    ast.Import: lambda node: all(alias.name in MODULES for alias in node.names),
     ast.ImportFrom: _pure_import_from,
-    ast.alias: _pure_alias,
+    ast.alias: lambda node: _plain(node.asname),  # what is imported under it was looked at with its statement
     ast.Compare: _pure_comparison,
 }
+"""What else has to hold of a node of this type."""
 
 
 def _stepped_slices_are_given_lists(nodes: list[ast.AST]) -> bool:
-    """Whether `x[::2] = ...` only ever takes a list that is complete before: of anything else CPython takes the items
-    after it has measured `x`, and items that shorten `x` make it write past the end (python/cpython#120384)."""
+    """Says whether `x[::2] = ...` only ever takes a list that is complete before: of anything else CPython takes the
+    items after it has measured `x`, and items that shorten `x` make it write past the end (python/cpython#120384)."""
     safe: set[int] = set()
     for node in nodes:
         match node:
@@ -278,7 +247,7 @@ def _stores_with_a_step(node: ast.AST) -> bool:
 
 
 def _asks_for_a_machine(node: ast.AST, ready: frozenset[str]) -> bool:
-    """A guess that saves a detour: what it misses is caught by the filter of the process tier."""
+    """Guesses, which saves a detour: what it misses is caught by the filter of the process tier."""
     match node:
         case ast.Import(names=names):
             return any(_needs_a_file(alias.name, ready) for alias in names)

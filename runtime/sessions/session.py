@@ -1,4 +1,4 @@
-"""One session: its calls in order, and the answers to whoever waits for them.
+"""Is one session: its calls in order, and the answers to whoever waits for them.
 
 A session starts among others in a shared interpreter and moves down when its code asks for more (see `placement`); a
 move can never change what it has seen. What always holds: calls of one session run in order, each is answered once, and
@@ -11,35 +11,35 @@ from __future__ import annotations
 from collections import deque
 from concurrent.futures import Future
 from functools import partial
-from types import TracebackType
-from typing import Self
 
-from runtime.errors import BadRequestError, InfrastructureError, SandboxError
+from runtime.errors import BadRequestError, SandboxError
 from runtime.reactor import Reactor
-from runtime.sandbox import CallResult, Session, Tier, Usage
-from runtime.sessions.accounts import Account
+from runtime.sandbox import CallResult, ClosesOnExit, Session, Tier, Usage
 from runtime.sessions.branches import Seed
-from runtime.sessions.calls import Call, Fork
-from runtime.sessions.endings import not_run
-from runtime.sessions.placement import Placement
-from runtime.sessions.places import Places, Wish
+from runtime.sessions.outcomes import not_run
+from runtime.sessions.placement import SessionPlacement
+from runtime.sessions.ports import PortRequest, Ports
 from runtime.sessions.profiles import preload_for
 from runtime.sessions.purity import Need, classify
+from runtime.sessions.session_queue import MAX_FORKS, SessionCall, SessionFork, call_seconds
+from runtime.sessions.usage_meter import UsageMeter
+from runtime.sessions.waiter import awaited
 
 USAGE_SECONDS = 10.0
-MAX_FORKS = 256
 
 
-class LiveSession:
-    """The one implementation of `runtime.sandbox.Session`."""
+class LiveSession(ClosesOnExit):
+    """Is the one implementation of `runtime.sandbox.Session`."""
 
-    def __init__(self, wish: Wish, seed: Seed, places: Places, reactor: Reactor) -> None:
-        self.id = f"session-{wish.session}"
-        self._wish, self._places, self._reactor = wish, places, reactor
-        self._queue: deque[Call | Fork] = deque()
-        self._active: Call | Fork | None = None
-        self._account = Account()
-        self._placement = Placement(seed, wish, places, self._account, answered=self._answered, failed=self._failed)
+    def __init__(self, terms: PortRequest, seed: Seed, ports: Ports, reactor: Reactor) -> None:
+        self.id = f"session-{terms.session}"
+        self._terms, self._ports, self._reactor = terms, ports, reactor
+        self._queue: deque[SessionCall | SessionFork] = deque()
+        self._active: SessionCall | SessionFork | None = None
+        self._account = UsageMeter()
+        self._placement = SessionPlacement(
+            seed, terms, ports, self._account, answered=self._answered, failed=self._failed
+        )
         self._closed = self._advancing = False
 
     @property
@@ -48,24 +48,19 @@ class LiveSession:
 
     @property
     def usage(self) -> Usage:
-        """The latest figures. Raises InfrastructureError when the broker does not say them in time."""
-        answer: Future[Usage] = Future()
-        self._reactor.here(partial(self._account.report, self._places.measure, answer.set_result))
-        try:
-            return answer.result(timeout=USAGE_SECONDS)
-        except TimeoutError:
-            raise InfrastructureError(f"nobody says what {self.id} has used", hint="Is the broker alive?") from None
+        """Gives the latest figures. Raises InfrastructureError when the broker does not say them in time."""
+        report = partial(self._account.report, self._ports.measure)
+        used: Usage = awaited(self._reactor, report, USAGE_SECONDS, f"nobody says what {self.id} has used")
+        return used
 
     def start(self, code: str, *, seconds: float | None = None, keep: bool = False) -> Future[CallResult]:
-        limit = self._places.limits.call_seconds
-        if seconds is not None and not seconds > 0:
-            raise BadRequestError(f"a call cannot be limited to {seconds} seconds")
+        limit = call_seconds(seconds, self._ports.limits)
         if self._closed:
             raise BadRequestError(f"{self.id} is closed")
-        need = classify(code, self._places.ready_modules)
-        plain = need is Need.PURE or need is Need.BROKEN or not self._places.ready_modules
+        need = classify(code, self._ports.ready_modules)
+        plain = need is Need.PURE or need is Need.BROKEN or not self._ports.ready_modules
         preload = () if plain else preload_for(code)
-        call = Call(code, min(limit, seconds or limit), need, preload, Future(), keep)
+        call = SessionCall(code, limit, need, preload, Future(), keep)
         self._reactor.here(partial(self._enqueue, call))
         return call.future
 
@@ -77,7 +72,7 @@ class LiveSession:
             raise BadRequestError(f"a session is forked into 1 to {MAX_FORKS} others, not {n}")
         if self._closed:
             raise BadRequestError(f"{self.id} is closed")
-        fork = Fork(n, Future(), undo)
+        fork = SessionFork(n, Future(), undo)
         self._reactor.here(partial(self._enqueue, fork))
         return fork.future.result()
 
@@ -85,14 +80,6 @@ class LiveSession:
         if not self._closed:
             self._closed = True
             self._reactor.here(partial(self.abandon, "it was closed while the call waited"))
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def begin(self) -> None:
         """Takes its place before the first call."""
@@ -109,9 +96,9 @@ class LiveSession:
         self._queue.clear()
         for job in waiting:
             job.future.set_exception(BadRequestError(f"{self.id}: {why}"))
-        self._places.gone(self._wish.session)
+        self._ports.gone(self._terms.session)
 
-    def _enqueue(self, job: Call | Fork) -> None:
+    def _enqueue(self, job: SessionCall | SessionFork) -> None:
         if self._closed:
             if job.future.set_running_or_notify_cancel():
                 job.future.set_exception(BadRequestError(f"{self.id} is closed"))
@@ -131,36 +118,35 @@ class LiveSession:
                 self._begin(job)
         self._advancing = False
 
-    def _begin(self, job: Call | Fork) -> None:
-        if isinstance(job, Fork):
+    def _begin(self, job: SessionCall | SessionFork) -> None:
+        if isinstance(job, SessionFork):
             self._placement.fork(job.sessions, partial(self._forked, job), undo=job.undo)
-        elif self._account.calls >= self._places.limits.calls:
-            self._answered(job, not_run(self._places.limits, self.tier))
+        elif self._account.calls >= self._ports.limits.calls:
+            self._answered(job, not_run(self._ports.limits, self.tier))
         else:
             self._account.calls += 1
             self._placement.run(job)
 
-    def _answered(self, call: Call, result: CallResult) -> None:
+    def _answered(self, call: SessionCall, result: CallResult) -> None:
         self._active = None
         self._account.called(result.seconds, len(result.output.encode()))
-        self._places.count(result)
+        self._ports.count(result)
         call.future.set_result(result)
         self._next()
 
-    def _failed(self, call: Call, error: SandboxError) -> None:
+    def _failed(self, call: SessionCall, error: SandboxError) -> None:
         self._active = None
         call.future.set_exception(error)
         self._next()
 
-    def _forked(self, fork: Fork, seeds: list[Seed] | SandboxError) -> None:
+    def _forked(self, fork: SessionFork, seeds: list[Seed] | SandboxError) -> None:
         if fork is not self._active:  # closed meanwhile
             for seed in seeds if isinstance(seeds, list) else []:
-                if seed.origin is not None:
-                    seed.origin.release()
+                seed.release()
             return
         self._active = None
         if isinstance(seeds, SandboxError):
             fork.future.set_exception(seeds)
         else:
-            fork.future.set_result(self._places.born(self._wish, seeds))
+            fork.future.set_result(self._ports.born(self._terms, seeds))
         self._next()

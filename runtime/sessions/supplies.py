@@ -1,4 +1,4 @@
-"""The files that a session begins with, on their way into a fresh sandbox.
+"""Writes the files that a session begins with into a fresh sandbox.
 
 What always holds: one after the other, and `done` is called once, unless `stop` came first. Called from the reactor
 only.
@@ -9,61 +9,61 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from runtime.errors import InfrastructureError, LimitError, SandboxError
-from runtime.guest.wire import Kind, Op, write_body
+from runtime.guest.wire import Op, ReplyKind, write_body
 from runtime.sessions.branches import NewFile
-from runtime.sessions.endings import Ending
 from runtime.sessions.files import FILE_SECONDS, reason
-from runtime.sessions.places import Place, Wish
-from runtime.sessions.request import Request
+from runtime.sessions.outcomes import CallOutcome
+from runtime.sessions.ports import Port, PortRequest
+from runtime.sessions.session_queue import SessionRequest
 
-Done = Callable[[tuple[NewFile, Ending] | None], None]
+Done = Callable[[tuple[NewFile, CallOutcome] | None], None]
 """Told of the first file that could not be written, or of none."""
 
 
 class Supplies:
-    def __init__(self, files: tuple[NewFile, ...], wish: Wish) -> None:
-        self.files, self._wish = files, wish
-        self._place: Place | None = None
-        self._request: Request | None = None
+    def __init__(self, files: tuple[NewFile, ...], terms: PortRequest) -> None:
+        self.files, self._terms = files, terms
+        self._port: Port | None = None
+        self._request: SessionRequest | None = None
 
     @property
     def under_way(self) -> bool:
-        return self._place is not None
+        return self._port is not None
 
-    def begin(self, place: Place, done: Done) -> None:
-        self._place = place
-        self._write(place, 0, done)
+    def begin(self, port: Port, done: Done) -> None:
+        self._port = port
+        self._write(port, 0, done)
 
     def stop(self) -> None:
-        """They are not wanted there any more."""
-        if self._place is not None and self._request is not None:
-            self._place.worker.withdraw(self._request)
-        self._place = self._request = None
+        """Stops: they are not wanted there any more."""
+        if self._port is not None and self._request is not None:
+            self._port.worker.withdraw(self._request)
+        self._port = self._request = None
 
-    def _write(self, place: Place, number: int, done: Done) -> None:
+    def _write(self, port: Port, number: int, done: Done) -> None:
         if number == len(self.files):
-            self._place = self._request = None
+            self._port = self._request = None
             done(None)
             return
-        file, wish = self.files[number], self._wish
+        file, terms = self.files[number], self._terms
 
-        def written(ending: Ending) -> None:
-            if place is not self._place:
+        def written(outcome: CallOutcome) -> None:
+            if port is not self._port:
                 return
-            if ending.kind is Kind.OK:
-                self._write(place, number + 1, done)
+            if outcome.kind is ReplyKind.OK:
+                self._write(port, number + 1, done)
             else:
-                self._place = self._request = None
-                done((file, ending))
+                self._port = self._request = None
+                done((file, outcome))
 
         body = write_body(f"/work/{file.name}", file.data)
-        request = Request(Op.WRITE, place.number, body, FILE_SECONDS, written, wish.caller, wish.priority)
+        request = SessionRequest(Op.WRITE, port.number, body, FILE_SECONDS, written, terms.caller, terms.priority)
         self._request = request
-        place.worker.turn(request)
+        port.worker.turn(request)
 
 
-def unwritten(file: NewFile, ending: Ending) -> SandboxError:
-    """Why a session cannot begin with a file."""
-    if ending.kind is Kind.REFUSED:
-        return LimitError(f"the file {file.name} cannot be written to /work: {reason(ending)}")
+def unwritten(file: NewFile, outcome: CallOutcome) -> SandboxError:
+    """Says why a session cannot begin with a file."""
+    if outcome.kind is ReplyKind.REFUSED:
+        return LimitError(f"the file {file.name} cannot be written to /work: {reason(outcome)}")
     return InfrastructureError(f"the sandbox ended while the file {file.name} was written", hint="Open a new session.")

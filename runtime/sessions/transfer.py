@@ -1,4 +1,4 @@
-"""Trees of files between the host and a sandbox, with neither side able to turn names or kinds against the host.
+"""Copies trees of files between host and sandbox, with neither able to turn names or kinds against the host.
 
 Nothing is packed, so nothing can unpack into more. What always holds: on the host every step of a path is taken from an
 open folder and follows no link; what is created did not exist before, is a plain file or folder, and has a fixed mode;
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -18,8 +19,9 @@ from typing import NamedTuple
 
 from runtime.errors import BadRequestError, LimitError
 from runtime.guest import wire
-from runtime.guest.wire import BrokenWireError
-from runtime.sandbox import Entry, FileKind
+from runtime.guest.frames import write_all
+from runtime.guest.wire import FrameError
+from runtime.sandbox import FileEntry, FileKind
 
 NAME_BYTES = 255
 DEPTH = 32
@@ -30,7 +32,7 @@ KINDS = {b"f": FileKind.FILE, b"d": FileKind.FOLDER}
 
 
 class Caps(NamedTuple):
-    """How much one copy may take."""
+    """Says how much one copy may take."""
 
     entries: int
     """Files and folders."""
@@ -38,36 +40,36 @@ class Caps(NamedTuple):
     """Of all files together."""
 
 
-class Listed(NamedTuple):
-    """One record of a listing, as the guest said it: the path is relative to the listed folder."""
+class ListedName(NamedTuple):
+    """Is one record of a listing, as the guest said it: the path is relative to the listed folder."""
 
     path: bytes
     kind: FileKind
     size: int
 
 
-def records(data: bytes) -> list[Listed]:
-    """Raises BrokenWireError when it is no listing."""
+def records(data: bytes) -> list[ListedName]:
+    """Raises FrameError when it is no listing."""
     found, at = [], 0
     while at < len(data):
         if len(data) - at < wire.ENTRY.size:
-            raise BrokenWireError("a listing ends in the middle of a record")
+            raise FrameError("a listing ends in the middle of a record")
         kind, size, length = wire.ENTRY.unpack_from(data, at)
         at += wire.ENTRY.size
         if len(data) - at < length:
-            raise BrokenWireError("a listing ends in the middle of a name")
-        found.append(Listed(data[at : at + length], KINDS.get(kind, FileKind.OTHER), size))
+            raise FrameError("a listing ends in the middle of a name")
+        found.append(ListedName(data[at : at + length], KINDS.get(kind, FileKind.OTHER), size))
         at += length
     return found
 
 
-def entry(folder: str, listed: Listed) -> Entry:
+def entry(folder: str, listed: ListedName) -> FileEntry:
     """For the caller to read. Bytes that are no text come out as escapes."""
-    return Entry(f"{folder}/{listed.path.decode(errors='backslashreplace')}", listed.kind, listed.size)
+    return FileEntry(f"{folder}/{listed.path.decode(errors='backslashreplace')}", listed.kind, listed.size)
 
 
 def checked_parts(path: bytes) -> list[str]:
-    """The names of a relative path. Raises BadRequestError for any that the host does not want to have."""
+    """Checks the names of a relative path. Raises BadRequestError for any that the host does not want to have."""
     try:
         parts = path.decode().split("/")
     except UnicodeDecodeError:
@@ -84,7 +86,7 @@ def checked_parts(path: bytes) -> list[str]:
 # out of the sandbox
 
 
-def download(listing: Sequence[Listed], target: Path, caps: Caps, read: Callable[[str, int, int], bytes]) -> int:
+def download(listing: Sequence[ListedName], target: Path, caps: Caps, read: Callable[[str, int, int], bytes]) -> int:
     """Makes `target` and fills it with what was listed; how many files. `read` gives bytes of a relative path, from an
     offset, at most so many.
 
@@ -116,7 +118,7 @@ def _parent_of(target: Path) -> tuple[int, str]:
 
 @contextlib.contextmanager
 def _made(parent: int, name: str, target: Path) -> Iterator[int]:
-    """A new folder, open; gone again when the block fails."""
+    """Makes a new folder, open; gone again when the block fails."""
     try:
         os.mkdir(name, FOLDER_MODE, dir_fd=parent)
     except FileExistsError:
@@ -127,32 +129,17 @@ def _made(parent: int, name: str, target: Path) -> Iterator[int]:
     try:
         yield top
     except BaseException:
-        remove(top)
-        os.rmdir(name, dir_fd=parent)
+        shutil.rmtree(name, dir_fd=parent)
         raise
     finally:
         os.close(top)
 
 
-def remove(folder: int) -> None:
-    """Empties an open folder of what `download` made there."""
-    for name in os.listdir(folder):
-        if stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
-            inner = os.open(name, FOLDER, dir_fd=folder)
-            try:
-                remove(inner)
-            finally:
-                os.close(inner)
-            os.rmdir(name, dir_fd=folder)
-        else:
-            os.unlink(name, dir_fd=folder)
-
-
-def _fill(top: int, listing: Sequence[Listed], caps: Caps, read: Callable[[str, int, int], bytes]) -> int:
+def _fill(top: int, listing: Sequence[ListedName], caps: Caps, read: Callable[[str, int, int], bytes]) -> int:
     files, left = 0, caps.bytes
     for listed in sorted(listing):  # a folder comes before what is in it
         parts = checked_parts(listed.path)
-        folder = _walk(top, parts[:-1], listed)
+        folder = _open_inside(top, parts[:-1], f"in no listed folder: {listed.path[:80]!r}")
         try:
             if listed.kind is FileKind.FOLDER:
                 os.mkdir(parts[-1], FOLDER_MODE, dir_fd=folder)
@@ -168,21 +155,9 @@ def _fill(top: int, listing: Sequence[Listed], caps: Caps, read: Callable[[str, 
     return files
 
 
-def _walk(top: int, parts: Sequence[str], listed: Listed) -> int:
-    """The folder that a name is in, open; all of them were listed as folders, and made, before."""
-    folder = os.dup(top)
-    for part in parts:
-        try:
-            inner = os.open(part, FOLDER, dir_fd=folder)
-        except OSError:
-            raise BadRequestError(f"in no listed folder: {listed.path[:80]!r}") from None
-        finally:
-            os.close(folder)
-        folder = inner
-    return folder
-
-
-def _copy_out(folder: int, parts: list[str], listed: Listed, left: int, read: Callable[[str, int, int], bytes]) -> int:
+def _copy_out(
+    folder: int, parts: list[str], listed: ListedName, left: int, read: Callable[[str, int, int], bytes]
+) -> int:
     file = os.open(
         parts[-1], os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, FILE_MODE, dir_fd=folder
     )
@@ -192,9 +167,7 @@ def _copy_out(folder: int, parts: list[str], listed: Listed, left: int, read: Ca
             size += len(chunk)
             if size > left:
                 raise LimitError(f"{listed.path[:80]!r} has grown beyond what may be copied")
-            view = memoryview(chunk)
-            while view:
-                view = view[os.write(file, view) :]
+            write_all(file, chunk)
             if len(chunk) < CHUNK_BYTES:
                 break
         return size
@@ -228,13 +201,13 @@ def upload(source: Path, caps: Caps, write: Callable[[str, bytes], None]) -> int
 
 
 def _plan(top: int, caps: Caps) -> list[list[str]]:
-    """The files below an open folder, all of it looked at before anything is sent."""
+    """Lists the files below an open folder, all of it looked at before anything is sent."""
     files: list[list[str]] = []
     seen = 0
     waiting: list[list[str]] = [[]]
     while waiting:
         inside = waiting.pop()
-        folder = _open_inside(top, inside)
+        folder = _open_inside(top, inside, f"{'/'.join(inside)!r} cannot be read")
         try:
             for name in sorted(os.listdir(folder)):  # noqa: PTH208
                 seen += 1
@@ -254,13 +227,14 @@ def _plan(top: int, caps: Caps) -> list[list[str]]:
     return files
 
 
-def _open_inside(top: int, parts: Sequence[str]) -> int:
+def _open_inside(top: int, parts: Sequence[str], problem: str) -> int:
+    """Opens a folder by the names on the way to it. Raises BadRequestError with the problem, and why."""
     folder = os.dup(top)
     for part in parts:
         try:
             inner = os.open(part, FOLDER, dir_fd=folder)
         except OSError as error:
-            raise BadRequestError(f"{'/'.join(parts)!r} cannot be read: {error.strerror}") from error
+            raise BadRequestError(f"{problem}: {error.strerror}") from error
         finally:
             os.close(folder)
         folder = inner
@@ -268,8 +242,8 @@ def _open_inside(top: int, parts: Sequence[str]) -> int:
 
 
 def _copy_in(top: int, parts: Sequence[str], left: int) -> bytes:
-    folder = _open_inside(top, parts[:-1])
     name = "/".join(parts)
+    folder = _open_inside(top, parts[:-1], f"{name!r} cannot be read")
     try:
         file = os.open(parts[-1], os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
     except OSError as error:

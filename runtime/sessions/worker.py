@@ -1,9 +1,10 @@
-"""The host's end of one sandbox: requests out, replies in, and a clock on every call. Called from the reactor only.
+"""Is the host's end of one sandbox: requests out, replies in, a clock on every call. Called from the reactor only.
 
 What always holds: a reply counts only when it repeats the nonce of a call that is waiting for one; anything else on the
 pipe means that the guest is not to be believed, and the whole sandbox is killed. Every call ends exactly once, with an
-`Ending`. At most `width` calls are under way; the others wait here, by priority and in turns, so that one caller who
-sends much does not delay the rest. A shared interpreter has as many under way as keep it busy for some milliseconds.
+`CallOutcome`. At most `width` calls are under way; the others wait here, by priority and in turns, so that one caller
+who sends much does not delay the rest. A shared interpreter has as many under way as keep it busy for some
+milliseconds.
 """
 
 from __future__ import annotations
@@ -14,19 +15,19 @@ import time
 from collections.abc import Callable
 from typing import Literal
 
-from runtime.backends.backend import BoxUsage
+from runtime.broker_api import BrokerApi, Handle, Termination
 from runtime.errors import SandboxError
+from runtime.fair_queue import FairQueue
 from runtime.guest import wire
-from runtime.guest.wire import Kind, Op
-from runtime.launcher import Fate, Handle, Launcher
+from runtime.guest.wire import Op, ReplyKind
+from runtime.profile import BoxUsage
 from runtime.reactor import Reactor, Timer
-from runtime.sessions.endings import LOST_BY, Ending, Lost
-from runtime.sessions.request import Request
-from runtime.turns import Turns
+from runtime.sessions.outcomes import LOST_BY, CallOutcome, LossCause
+from runtime.sessions.session_queue import SessionRequest
 
 KILL_SECONDS = 1.0
 """How long the guest may take to end one process."""
-FATE_SECONDS = 5.0
+TERMINATION_SECONDS = 5.0
 """How long the broker may take to say why a sandbox ended."""
 REPORT_BYTES = 1 << 14
 READ_BYTES = 1 << 17
@@ -39,24 +40,26 @@ PACE_CALLS = 32
 
 
 class Worker:
-    """One sandbox. `serial` when it answers calls one after another: then a call's clock starts when its turn comes."""
+    """Is the host's end of one sandbox. `serial` when it answers calls one after another: then a call's clock starts
+    when its turn comes."""
 
     def __init__(
         self,
         reactor: Reactor,
-        launcher: Launcher,
+        launcher: BrokerApi,
         handle: Handle,
         *,
         ended: Callable[[Worker], None],
         width: int = 1,
         reply_bytes: int = 0,
     ) -> None:
-        """`reply_bytes`: the longest content that will be asked for, beside what calls print."""
+        """Watches it from now on. `reply_bytes`: the longest content that will be asked for, beside what calls
+        print."""
         self.id, self.profile, self.handle = handle.id, handle.profile, handle
         self.state: Literal["ready", "lost"] = "ready"
-        self.fate: Fate | None = None
+        self.termination: Termination | None = None
         """How it ended, once that is known."""
-        self.lost_by: Lost | None = None
+        self.lost_by: LossCause | None = None
         self._serial = handle.profile.mode == "shared"
         self._patience = 2 * handle.profile.slice_seconds + 0.5
         """How long a shared interpreter may not answer before it is killed."""
@@ -64,31 +67,29 @@ class Worker:
         """Seconds that a call takes there, of late."""
         self._reactor, self._launcher, self._ended, self._width = reactor, launcher, ended, width
         self._replies = wire.Replies(max(handle.profile.output_bytes, reply_bytes) + REPORT_BYTES)
-        self._turns: Turns[Request] = Turns()
-        self._under_way: dict[bytes, Request] = {}
+        self._turns: FairQueue[SessionRequest] = FairQueue()
+        self._under_way: dict[bytes, SessionRequest] = {}
         self._unsent: list[bytes | memoryview] = []
         self._reading = False
         self._clock: Timer | None = None
         self._clock_due = 0.0
         self._nonces = b""
-        self._blamed: list[Request] = []
-        """Calls that wait to hear why the sandbox ended."""
-        self._when_ended: list[Callable[[Fate], None]] = []
+        self._blamed: list[SessionRequest] = []
+        """Calls that wait for why the sandbox ended."""
+        self._when_ended: list[Callable[[Termination], None]] = []
         reactor.watch(handle.replies, selectors.EVENT_READ, self._read)
 
-    def turn(self, request: Request) -> None:
+    def turn(self, request: SessionRequest) -> None:
         """Sends a call when its turn comes. On a lost worker it ends at once, unblamed."""
-        if self.state != "ready":
-            request.done(Ending(Lost.DIED, b"", b"", 0.0, blamed=False))
-        elif len(self._under_way) < self._width and not self._turns:
-            self.send(request)
-        else:
+        if self.state == "ready" and (self._turns or len(self._under_way) >= self._width):
             request.entry = self._turns.add(request, caller=request.caller, priority=request.priority)
+        else:
+            self.send(request)
 
-    def send(self, request: Request) -> None:
+    def send(self, request: SessionRequest) -> None:
         """Sends it now, out of turn. On a lost worker it ends at once, unblamed."""
         if self.state != "ready":
-            request.done(Ending(Lost.DIED, b"", b"", 0.0, blamed=False))
+            request.done(CallOutcome(LossCause.DIED, b"", b"", 0.0, blamed=False))
             return
         if not self._nonces:
             self._nonces = os.urandom(wire.NONCE_BYTES * NONCES)
@@ -98,67 +99,67 @@ class Worker:
         self._under_way[nonce] = request
         self._write(wire.pack_request(nonce, request.op, request.session, request.body))
 
-    def tell(self, op: Op, session: int) -> None:
-        """DROP or KILL: nothing is answered for itself."""
+    def notify(self, op: Op, session: int) -> None:
+        """Sends DROP or KILL: nothing is answered for itself."""
         if self.state == "ready":
             self._write(wire.pack_request(wire.NO_NONCE, op, session))
 
-    def withdraw(self, request: Request) -> None:
+    def withdraw(self, request: SessionRequest) -> None:
         """Nobody waits for it any more: it is not sent, or its answer is not passed on."""
-        request.done = _ignore
+        request.done = lambda _outcome: None
         if request.entry is not None:
             self._turns.remove(request.entry)
 
     def retire(self) -> None:
         """Kills the sandbox through no fault of the calls that wait in it."""
-        self.lose(Lost.DIED, blame=False)
+        self.lose(LossCause.DIED, blame=False)
 
-    def lose(self, why: Lost, culprit: Request | None = None, *, blame: bool = True) -> None:
+    def lose(self, why: LossCause, culprit: SessionRequest | None = None, *, blame: bool = True) -> None:
         """Kills the sandbox; every call in it ends. Without a culprit, all that were running are to blame: they are
         answered when the broker has said why it ended, the others at once."""
         if self.state == "lost":
-            if why is Lost.BROKER:
+            if why is LossCause.BROKER:
                 self._known(why)
             return
         self.state, self.lost_by = "lost", why
         for descriptor in (self.handle.replies, self.handle.requests):
-            self._reactor.watch(descriptor, 0, _nothing)
+            self._reactor.watch(descriptor, 0, lambda: None)
         running, self._under_way = list(self._under_way.values()), {}
         waiting = [self._turns.take() for _ in range(len(self._turns))]
         if self._serial and running:
             culprit = running[0]
         self._blamed = [call for call in running if blame and (culprit is None or call is culprit)]
         innocent = [call for call in running if call not in self._blamed] + waiting
-        self._set_clock(FATE_SECONDS, lambda: self._known(why))
+        self._set_clock(TERMINATION_SECONDS, lambda: self._known(why))
         self._ended(self)  # first: a call that goes again at once must not be sent here again
         for call in innocent:
-            kind = Lost.BROKER if why is Lost.BROKER else Lost.DIED
-            call.done(Ending(kind, b"", b"", 0.0, blamed=False))
-        if why in (Lost.TIMEOUT, Lost.BROKER):
+            kind = LossCause.BROKER if why is LossCause.BROKER else LossCause.DIED
+            call.done(CallOutcome(kind, b"", b"", 0.0, blamed=False))
+        if why in (LossCause.TIMEOUT, LossCause.BROKER):
             self._known(why)
-        self._launcher.end(self.handle, lambda fate: self._has_ended(fate, why))
+        self._launcher.end(self.handle, lambda termination: self._has_ended(termination, why))
 
-    def when_ended(self, callback: Callable[[Fate], None]) -> None:
+    def when_ended(self, callback: Callable[[Termination], None]) -> None:
         """Calls back once nothing inside a lost sandbox runs any more."""
-        if self.fate is None:
+        if self.termination is None:
             self._when_ended.append(callback)
         else:
-            callback(self.fate)
+            callback(self.termination)
 
-    def _has_ended(self, fate: Fate, why: Lost) -> None:
-        self.fate = fate
-        self._known(LOST_BY.get(fate.cause, why))
+    def _has_ended(self, termination: Termination, why: LossCause) -> None:
+        self.termination = termination
+        self._known(LOST_BY.get(termination.cause, why))
         callbacks, self._when_ended = self._when_ended, []
         for callback in callbacks:
-            callback(fate)
+            callback(termination)
 
-    def _known(self, why: Lost) -> None:
+    def _known(self, why: LossCause) -> None:
         if self._clock is not None:
             self._clock.cancel()
         blamed, self._blamed = self._blamed, []
         now = time.monotonic()
         for call in blamed:
-            call.done(Ending(why, b"", b"", now - call.since))
+            call.done(CallOutcome(why, b"", b"", now - call.since))
 
     # replies
 
@@ -170,23 +171,24 @@ class Worker:
         except BlockingIOError:
             return
         if not data:
-            self.lose(Lost.DIED)
+            self.lose(LossCause.DIED)
             return
         try:
-            replies = self._replies.feed(data)
-        except wire.BrokenWireError:
-            self.lose(Lost.DIED)
+            replies = self._replies.replies(data)
+        except wire.FrameError:
+            self.lose(LossCause.DIED)
             return
         self._reading = True  # what is sent meanwhile goes out in one write
         believed = all(self._take(reply) for reply in replies)
         self._reading = False
         if not believed:
-            self.lose(Lost.DIED)
+            self.lose(LossCause.DIED)
         elif self.state == "ready" and self._unsent:
             self._flush()
 
     def _take(self, reply: wire.Reply) -> bool:
-        """Whether the reply was one that somebody waits for, and in turn; of a lost sandbox nobody reads any more."""
+        """Says whether the reply was one that somebody waits for, and in turn; of a lost sandbox nobody reads any
+        more."""
         if self.state != "ready":
             return True
         call = self._under_way.get(reply.nonce)
@@ -205,19 +207,19 @@ class Worker:
                 self._start_clock(next(iter(self._under_way.values())))
         while self._turns and len(self._under_way) < self._width:
             self.send(self._turns.take())
-        ending = Ending(KINDS[reply.kind], reply.output, reply.report, seconds)
-        if ending.kind is Kind.DIED and call.op is Op.RUN:
-            self._ask_why(call, ending)
+        outcome = CallOutcome(KINDS[reply.kind], reply.output, reply.report, seconds)
+        if outcome.kind is ReplyKind.DIED and call.op is Op.RUN:
+            self._ask_why(call, outcome)
         else:
-            call.done(ending)
+            call.done(outcome)
         return True
 
-    def _ask_why(self, call: Request, ending: Ending) -> None:
+    def _ask_why(self, call: SessionRequest, outcome: CallOutcome) -> None:
         """A process that died may have been killed for memory: only the host knows. Such a sandbox is not kept."""
 
         def answered(usage: BoxUsage | SandboxError) -> None:
             for_memory = isinstance(usage, BoxUsage) and usage.oom_kills > 0
-            call.done(ending._replace(kind=Lost.MEMORY if for_memory else Kind.DIED))
+            call.done(outcome._replace(kind=LossCause.MEMORY if for_memory else ReplyKind.DIED))
             if for_memory:
                 self.retire()
 
@@ -225,21 +227,21 @@ class Worker:
 
     # clocks
 
-    def _start_clock(self, call: Request) -> None:
+    def _start_clock(self, call: SessionRequest) -> None:
         call.since = time.monotonic()
         limit = min(call.limit, self._patience) if self._serial else call.limit
         call.deadline = call.since + limit
         if self._clock is None or call.deadline < self._clock_due:
-            self._set_clock(limit, self._look)
+            self._set_clock(limit, self._check_deadlines)
 
-    def _set_clock(self, seconds: float, then: Callable[[], None]) -> None:
-        """One timer for all calls: it is set for the first that could be late, and looks when it is due."""
+    def _set_clock(self, seconds: float, callback: Callable[[], None]) -> None:
+        """Sets the one timer for all calls: for the first that could be late."""
         if self._clock is not None:
             self._clock.cancel()
         self._clock_due = time.monotonic() + seconds
-        self._clock = self._reactor.after(seconds, then)
+        self._clock = self._reactor.after(seconds, callback)
 
-    def _look(self) -> None:
+    def _check_deadlines(self) -> None:
         self._clock = None
         now = time.monotonic()
         calls = list(self._under_way.values())[: 1 if self._serial else None]
@@ -249,23 +251,23 @@ class Worker:
             if self.state != "ready":
                 return
         if calls:
-            self._set_clock(max(0.0, min(call.deadline for call in calls) - now), self._look)
+            self._set_clock(max(0.0, min(call.deadline for call in calls) - now), self._check_deadlines)
 
-    def _overdue(self, call: Request) -> None:
+    def _overdue(self, call: SessionRequest) -> None:
         """In a sandbox of many, one call can be stopped alone; when that does not work, the sandbox is."""
         stoppable = self.profile.mode == "process" or (self._serial and call.limit < self._patience)
         if call.stopped or call.op is not Op.RUN or not stoppable:
-            self.lose(Lost.TIMEOUT, call)
+            self.lose(LossCause.TIMEOUT, call)
             return
         call.stopped = True
         if self.profile.mode == "process":
-            self.tell(Op.KILL, call.session)
+            self.notify(Op.KILL, call.session)
             call.deadline = time.monotonic() + KILL_SECONDS
         else:  # it goes on to the end of its slice: nobody waits for that, and its names are not kept
             call.deadline = call.since + self._patience
-            self.tell(Op.DROP, call.session)
-            done, call.done = call.done, _ignore
-            done(Ending(Kind.KILLED, b"", b"", time.monotonic() - call.since))
+            self.notify(Op.DROP, call.session)
+            done, call.done = call.done, lambda _outcome: None
+            done(CallOutcome(ReplyKind.KILLED, b"", b"", time.monotonic() - call.since))
 
     # requests
 
@@ -281,7 +283,7 @@ class Worker:
         except BlockingIOError:
             sent = 0
         except BrokenPipeError:
-            self._reactor.call(lambda: self.lose(Lost.DIED))
+            self._reactor.call(lambda: self.lose(LossCause.DIED))
             return
         self._unsent = [] if sent == len(data) else [memoryview(data)[sent:]]
         if self._unsent:
@@ -289,16 +291,8 @@ class Worker:
 
     def _may_write(self) -> None:
         if self.state == "ready":
-            self._reactor.watch(self.handle.requests, 0, _nothing)
+            self._reactor.watch(self.handle.requests, 0, lambda: None)
             self._flush()
 
 
-KINDS = {int(kind): kind for kind in Kind}
-
-
-def _nothing() -> None:
-    """In place of a callback that will not be called."""
-
-
-def _ignore(_ending: Ending) -> None:
-    """In place of who does not wait any more."""
+KINDS = {int(kind): kind for kind in ReplyKind}

@@ -12,7 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from appliance.config import ConfigError, Settings
+from appliance.config import Settings
+from appliance.config_layers import ConfigError
+from appliance.learning.recipe import Recipe
+from curriculum.registry import TASKSETS
 from runtime.sandbox import Limits
 
 
@@ -252,3 +255,8 @@ def test_the_constructor_reads_no_environment(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("DATA", "/wrong")
     monkeypatch.setenv("THREADS", "64")
     assert Settings(data=Path("/d")).threads is None
+
+
+def test_the_tasksets_of_the_default_recipe_are_calculators_of_the_registry() -> None:
+    known = [name for name, taskset in TASKSETS.items() if name not in ("programs", "theorems")]
+    assert list(Recipe().tasksets) == known

@@ -5,9 +5,12 @@ from __future__ import annotations
 import errno
 import io
 import json
+import logging
+import os
 import subprocess
 import sys
 import unicodedata
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,15 +20,16 @@ from hypothesis import strategies as st
 
 from appliance import logs
 from appliance.client import ApiError, DaemonNotRunning
-from appliance.config import ConfigError
+from appliance.config import Settings
+from appliance.config_layers import ConfigError
 from appliance.errors import AssayError, ExitCode, exit_code, explain
 from appliance.inference.engine import ModelError
 from appliance.learning.errors import CheckpointError
 from appliance.ledger.ledger import LedgerError
 from appliance.promotion import PromotionError
-from curriculum.errors import UnknownFamilyError
+from curriculum.contract.errors import UnknownTasksetError
 from runtime.errors import BadRequestError, InfrastructureError, RefusedError
-from verifiers.errors import SpecError
+from verifiers.contract.errors import SpecError
 
 
 @pytest.mark.parametrize(
@@ -33,7 +37,7 @@ from verifiers.errors import SpecError
     [
         (ConfigError("m", hint="h"), ExitCode.USAGE),
         (BadRequestError("m", hint="h"), ExitCode.USAGE),
-        (UnknownFamilyError("m", hint="h"), ExitCode.USAGE),
+        (UnknownTasksetError("m", hint="h"), ExitCode.USAGE),
         (SpecError("m", hint="h"), ExitCode.USAGE),
         (DaemonNotRunning(Path("/s")), ExitCode.NOT_RUNNING),
         (ApiError("m", hint="h", exit_code=4), ExitCode.REFUSED),
@@ -128,3 +132,60 @@ def test_what_is_below_the_level_is_not_said() -> None:
     log.info("quiet")
     log.warning("loud")
     assert [json.loads(line)["event"] for line in stream.getvalue().splitlines()] == ["loud"]
+
+
+@pytest.fixture
+def _logging_as_it_was() -> Iterator[None]:
+    root, levels = logging.getLogger(), {name: logging.getLogger(name).level for name in logs.PACKAGES}
+    before = root.handlers[:]
+    yield
+    root.handlers = before
+    for name, level in levels.items():
+        logging.getLogger(name).setLevel(level)
+
+
+@pytest.mark.usefixtures("_logging_as_it_was")
+def test_what_our_packages_log_obeys_the_level_and_of_others_only_warnings_are_shown() -> None:
+    stream = io.StringIO()
+    logs.configure("info", "json", stream)
+    logging.getLogger("runtime.broker").info("a sandbox\x1b[2J began")
+    logging.getLogger("runtime.broker").debug("not asked for")
+    logging.getLogger("somebody.else").info("noise")
+    logging.getLogger("somebody.else").warning("trouble")
+    first, second = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert (first["event"], first["level"], first["logger"]) == ("a sandbox\\x1b[2J began", "info", "runtime.broker")
+    assert (second["event"], second["level"]) == ("trouble", "warning")
+
+
+@pytest.mark.parametrize(("settings", "line"), [({"ASSAY_LOG__LEVEL": "error"}, ""), ({}, "trouble\\x1b")])
+def test_what_a_command_logs_obeys_the_configuration_and_loads_structlog_only_then(
+    tmp_path: Path, settings: dict[str, str], line: str
+) -> None:
+    program = (
+        "import logging, sys, typer\n"
+        "from appliance.cli.options import settings_of\n"
+        "app = typer.Typer()\n"
+        "@app.command()\n"
+        "def ask(context: typer.Context) -> None:\n"
+        "    settings_of(context, None)\n"
+        "    print('structlog' in sys.modules)\n"
+        "    logging.getLogger('runtime.sessions').warning('trouble\\x1b')\n"
+        "    print('structlog' in sys.modules)\n"
+        "app()\n"
+    )
+    environment = {**os.environ, "ASSAY_DATA": str(tmp_path), **settings}
+    found = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    assert found.stdout.split() == ["False", str(bool(line))], found.stderr
+    assert found.stderr.count("\n") == bool(line)
+    assert line in found.stderr
+
+
+@pytest.mark.parametrize(("level", "number"), [("debug", 10), ("error", 40)])
+def test_the_worker_obeys_the_level_of_the_configuration(tmp_path: Path, level: str, number: int) -> None:
+    settings = Settings.load({"data": tmp_path, "log.level": level}, {}, tmp_path, tmp_path)
+    (tmp_path / "settings.json").write_text(settings.model_dump_json())
+    program = "import logging, sys\nfrom appliance.worker.__main__ import main\nmain(sys.argv[1:])\n"
+    program += "print(logging.getLogger('runtime').level)\n"
+    words = ["jobs", "--ledger-fd", "-1", "--data", str(tmp_path), "--settings", str(tmp_path / "settings.json")]
+    told = subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True, check=False)
+    assert told.stdout.split() == [str(number)], told.stderr

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import cache
 
 import pytest
-from good_evidence import gathered
+from good_evidence import good_measurements
 
 from appliance.promotion import (
     PromotionError,
@@ -16,9 +16,9 @@ from appliance.promotion import (
     decision_on,
     evidence_of,
 )
-from appliance.records import Approval, Evaluation, ItemResult, ModelResults
+from appliance.records.evaluations import Approval, Evaluation, ItemResult, ModelResults
 from curriculum.sealed import SealedSet, sealed_set
-from policies.decision import Decision, DecisionOutcome, GateOutcome
+from policies.contract.decision import Decision, DecisionOutcome, GateOutcome
 from policies.policy import load
 
 POLICY = load()
@@ -32,7 +32,7 @@ def results(weights: str, passes: int, *, temperature: float = 1.0, skip: int = 
         weights=weights,
         temperature=temperature,
         items=tuple(
-            ItemResult(task=task.id, family=task.family, passed=n * 7 % 10 < passes, calls=1, failed_calls=0)
+            ItemResult(task=task.id, family=task.taskset, passed=n * 7 % 10 < passes, calls=1, failed_calls=0)
             for n, task in enumerate(SEALED.tasks[skip:])
         ),
         tokens=512 * 60,
@@ -49,7 +49,7 @@ def evaluation(before: int = 4, after: int = 8, skip: int = 0) -> Evaluation:
         champion=results(CHAMPION, before),
         candidate_greedy=results(CANDIDATE, after, temperature=0.0),
         champion_greedy=results(CHAMPION, before, temperature=0.0),
-        gathered=gathered("2025-03-02T01:50:00+00:00"),
+        measurements=good_measurements("2025-03-02T01:50:00+00:00"),
         created="2025-03-02T02:00:00+00:00",
     )
 
@@ -167,7 +167,7 @@ def answers(seed: int) -> tuple[SealedSet, tuple[ItemResult, ...], tuple[ItemRes
     """Questions, and the answers of candidate and champion: of 25 questions 3 are gained and 1 is lost."""
     sealed = sealed_set(400, seed=seed)
     items = [
-        ItemResult(task=task.id, family=task.family, passed=None, calls=1, failed_calls=0) for task in sealed.tasks
+        ItemResult(task=task.id, family=task.taskset, passed=None, calls=1, failed_calls=0) for task in sealed.tasks
     ]
     ours = tuple(item.model_copy(update={"passed": n % 25 < 16}) for n, item in enumerate(items))
     theirs = tuple(item.model_copy(update={"passed": n % 25 < 13 or n % 25 == 24}) for n, item in enumerate(items))
@@ -210,9 +210,9 @@ def test_what_is_no_fair_earlier_night_of_the_same_two_adds_nothing(fault: str) 
     elif fault == "other questions":
         other = other.model_copy(update={"sealed_set": "0" * 64})
     else:
-        seen = gathered(other.created)
+        seen = good_measurements(other.created)
         met = seen.contamination.model_copy(update={"found": 1}) if seen.contamination else None
-        other = other.model_copy(update={"gathered": seen.model_copy(update={"contamination": met})})
+        other = other.model_copy(update={"measurements": seen.model_copy(update={"contamination": met})})
     material = evidence_of(
         tonight, in_service=CHAMPION, history=[other], approvals=[], decisions=[], policy_digest=POLICY.digest
     )
@@ -237,7 +237,7 @@ def test_a_quarter_counts_each_pair_of_models_once_and_in_the_order_in_which_the
 def test_when_the_budget_is_spent_the_best_candidate_waits_for_the_next_quarter() -> None:
     met = [
         night(f"n{number}", f"2025-03-01T02:00:{number // 60:02}+00:00", candidate=f"{number:064x}")
-        for number in range(POLICY.promotion.evidence.candidates)
+        for number in range(POLICY.gates.evidence.candidates)
     ]
     held = decide(evaluation(), history=met)
     assert "budget is spent" in held.reason

@@ -1,4 +1,4 @@
-"""A house of sandboxes for attacks: what is attacked, what is looked at afterwards, a neighbour that must not notice.
+"""A bench of sandboxes for attacks: what is attacked, what is looked at afterwards, a neighbour that must not notice.
 
 What every attack has to leave, whatever its verdict: no process, mount, control group or folder of its box, an answer
 within its limit and one second, and a neighbour whose p99 stays within 50 ms of that of the same calls in a quiet
@@ -19,12 +19,12 @@ from typing import NamedTuple
 
 import pytest
 
-from runtime.backends.owner import working_folder
+from runtime.backends.lease import working_folder
 from runtime.conformance import host
 from runtime.profile import BackendName
 from runtime.sandbox import CallResult, CallStatus, Limits, Sandbox
-from runtime.sessions.own import OwnSandbox
-from runtime.sessions.pool import Sessions
+from runtime.sessions import Sessions
+from runtime.sessions.own_sandbox import OwnSandbox
 from runtime.settings import BrokerSettings, RuntimeSettings
 
 LIMITS = Limits(
@@ -69,13 +69,13 @@ def each(attacks: list[Attack]) -> pytest.MarkDecorator:
 class Traces:
     """What the host shows of a box while it lives, to be looked for afterwards."""
 
-    def __init__(self, house: House, box: str) -> None:
-        self._folder = working_folder(house.state_dir) / house.owner() / box
+    def __init__(self, bench: AttackBench, box: str) -> None:
+        self._folder = working_folder(bench.state_dir) / bench.owner() / box
         self._box = box
         self._processes: set[int] = set()
-        self.look()
+        self.note_processes()
 
-    def look(self) -> None:
+    def note_processes(self) -> None:
         self._processes |= host.processes(host.groups(self._box))
 
     def left(self) -> list[str]:
@@ -85,7 +85,7 @@ class Traces:
         return found
 
 
-class House:
+class AttackBench:
     def __init__(self, backend: BackendName, state_dir: Path, root_dir: Path) -> None:
         self.backend, self.state_dir = backend, state_dir
         os.environ["ATTACK_CANARY"] = CANARY
@@ -106,7 +106,7 @@ class House:
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit() and _child_of_mine(entry) and str(self.state_dir) in _settings_of(entry, self):
                 return int(entry.name)
-        raise AssertionError("the house has no broker")
+        raise AssertionError("the bench has no broker")
 
     def owner(self) -> str:
         """The name of the broker's folder."""
@@ -153,7 +153,7 @@ class House:
         traces = Traces(self, box.id)
         try:
             yield box
-            traces.look()
+            traces.note_processes()
         finally:
             box.close()
         assert host.becomes_true(lambda: not traces.left(), seconds=GONE_SECONDS), traces.left()
@@ -206,8 +206,8 @@ def _child_of_mine(process: Path) -> bool:
     return b"runtime.broker" in command and parent == os.getpid()
 
 
-def _settings_of(process: Path, house: House) -> str:
+def _settings_of(process: Path, bench: AttackBench) -> str:
     """A broker's settings are not on its command line, but its keeper's prefixes name its owner."""
-    working = working_folder(house.state_dir)
+    working = working_folder(bench.state_dir)
     names = [entry.name for entry in working.iterdir()] if working.is_dir() else []
-    return str(house.state_dir) if any(name.startswith(f"{process.name}-") for name in names) else ""
+    return str(bench.state_dir) if any(name.startswith(f"{process.name}-") for name in names) else ""

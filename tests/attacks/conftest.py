@@ -1,5 +1,5 @@
-"""One house of sandboxes for each backend and test process, whatever the order of the tests, until another folder's
-tests follow: a sandbox that nobody uses takes two hundredths of a processor all the same."""
+"""One bench of sandboxes for each backend and test process, whatever the order of the tests, until another folder's
+tests follow: a sandbox that nobody uses takes some hundredths of a processor all the same."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from attack_kit import House
+from attack_kit import AttackBench
 
 from runtime.profile import BackendName
 
@@ -17,20 +17,20 @@ def attack_roots(guest_roots: Path) -> Path:
     return guest_roots
 
 
-HOUSES: dict[BackendName, House] = {}
+BENCHES: dict[BackendName, AttackBench] = {}
 """A fixture with parameters would build them anew each time that these change."""
 
 
 @pytest.fixture(params=list(BackendName), ids=str)
-def house(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, attack_roots: Path) -> House:
-    if request.param not in HOUSES:
-        HOUSES[request.param] = House(request.param, tmp_path_factory.mktemp("state"), attack_roots)
-    return HOUSES[request.param]
+def bench(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, attack_roots: Path) -> AttackBench:
+    if request.param not in BENCHES:
+        BENCHES[request.param] = AttackBench(request.param, tmp_path_factory.mktemp("state"), attack_roots)
+    return BENCHES[request.param]
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
     yield
     if nextitem is None or nextitem.path.parent != item.path.parent:
-        while HOUSES:
-            HOUSES.popitem()[1].close()
+        while BENCHES:
+            BENCHES.popitem()[1].close()

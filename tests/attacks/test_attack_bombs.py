@@ -16,7 +16,7 @@ from attack_kit import (
     PIDS,
     TIMEOUT,
     Attack,
-    House,
+    AttackBench,
     attack,
     each,
 )  # fmt: skip
@@ -112,22 +112,22 @@ ATTACKS = [
 
 
 @each(ATTACKS)
-def test_a_bomb_is_held_and_named(house: House, tried: Attack) -> None:
-    house.suffer(tried)
+def test_a_bomb_is_held_and_named(bench: AttackBench, tried: Attack) -> None:
+    bench.suffer(tried)
 
 
-def test_what_was_full_is_free_again_for_the_next(house: House) -> None:
-    with house.sandbox() as box:
-        assert house.call(box, DISK_FULL).status is DISK
-        assert house.call(box, "import os\nos.unlink('/work/fill'); open('/work/a', 'w').write('x')").status is OK
-        assert house.call(box, DESCRIPTORS).status is FILES
-        assert house.call(box, "for one in kept: os.close(one)\nopen('/work/a').close()").status is OK
+def test_what_was_full_is_free_again_for_the_next(bench: AttackBench) -> None:
+    with bench.sandbox() as box:
+        assert bench.call(box, DISK_FULL).status is DISK
+        assert bench.call(box, "import os\nos.unlink('/work/fill'); open('/work/a', 'w').write('x')").status is OK
+        assert bench.call(box, DESCRIPTORS).status is FILES
+        assert bench.call(box, "for one in kept: os.close(one)\nopen('/work/a').close()").status is OK
 
 
 @pytest.mark.parametrize("folder", ["/tmp", "/work"])
-def test_the_size_of_a_folder_is_what_was_given(house: House, folder: str) -> None:
-    with house.sandbox() as box:
+def test_the_size_of_a_folder_is_what_was_given(bench: AttackBench, folder: str) -> None:
+    with bench.sandbox() as box:
         code = f"import os\nf = open('{folder}/x', 'wb', 0)\ntry:\n    while True: f.write(bytes(1 << 16))\n"
-        result = house.call(box, code + f"except OSError: print(os.path.getsize('{folder}/x'))")
+        result = bench.call(box, code + f"except OSError: print(os.path.getsize('{folder}/x'))")
         given = box.limits.tmp_mib if folder == "/tmp" else box.limits.work_mib
         assert int(result.output) <= given << 20

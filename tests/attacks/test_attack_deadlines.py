@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from attack_kit import DIED, EXCEPTION, MEMORY, OK, PATIENCE, PIDS, TIMEOUT, Attack, House, attack, each
+from attack_kit import DIED, EXCEPTION, MEMORY, OK, PATIENCE, PIDS, TIMEOUT, Attack, AttackBench, attack, each
 
 from runtime.conformance import host
 from runtime.errors import InfrastructureError, SandboxError
@@ -61,28 +61,28 @@ ENDLESS = [
 
 
 @each(ENDLESS)
-def test_what_does_not_end_is_ended(house: House, tried: Attack) -> None:
-    assert house.suffer(tried._replace(limits={"call_seconds": 0.5})).seconds >= 0.5
+def test_what_does_not_end_is_ended(bench: AttackBench, tried: Attack) -> None:
+    assert bench.suffer(tried._replace(limits={"call_seconds": 0.5})).seconds >= 0.5
 
 
-def test_orphans_of_a_call_that_ended_die_with_the_sandbox(house: House) -> None:
-    with house.sandbox() as box:
-        assert house.call(box, DEAF + ORPHANS + "print('done')").output.endswith("done\n")
-        assert len(host.processes(host.groups(box.id))) >= 2 or house.backend == "gvisor"
-        assert house.call(box, "print(1)").output == "1\n"
+def test_orphans_of_a_call_that_ended_die_with_the_sandbox(bench: AttackBench) -> None:
+    with bench.sandbox() as box:
+        assert bench.call(box, DEAF + ORPHANS + "print('done')").output.endswith("done\n")
+        assert len(host.processes(host.groups(box.id))) >= 2 or bench.backend == "gvisor"
+        assert bench.call(box, "print(1)").output == "1\n"
 
 
-def test_a_program_that_leaves_its_group_cannot_keep_the_sandbox_waiting(house: House) -> None:
-    with house.sandbox() as box:
+def test_a_program_that_leaves_its_group_cannot_keep_the_sandbox_waiting(bench: AttackBench) -> None:
+    with bench.sandbox() as box:
         code = DEAF + ORPHANS + "print('gone')"
         started = time.monotonic()
         result = box.exec([PYTHON, "-c", code], seconds=0.5)
         assert time.monotonic() - started < PATIENCE
         assert result.status in (OK, TIMEOUT)
-        assert house.call(box, "print(1)").output == "1\n"
+        assert bench.call(box, "print(1)").output == "1\n"
 
 
-def test_what_waits_for_the_end_of_a_call_cannot_change_what_was_said(house: House) -> None:
+def test_what_waits_for_the_end_of_a_call_cannot_change_what_was_said(bench: AttackBench) -> None:
     """Row 16: a daemon that edits files later. The host reads before it, or from a snapshot, or not at all."""
     waits = """import os, time
 open('/work/result', 'w').write('honest')
@@ -91,49 +91,49 @@ if not os.fork():
     while not os.path.exists('/work/verified'): time.sleep(0.001)
     while True: open('/work/result', 'w').write('forged')
 """
-    with house.sandbox() as box:
-        assert house.call(box, waits).status is OK
+    with bench.sandbox() as box:
+        assert bench.call(box, waits).status is OK
         taken = box.read("/work/result")
         box.write("/work/verified", b"")
         assert taken == b"honest"
-        with house.sandbox() as judge:
+        with bench.sandbox() as judge:
             judge.write("/work/result", taken)
             time.sleep(0.05)
             assert judge.read("/work/result") == b"honest"
 
 
 @pytest.mark.parametrize("targets", ["1,", "os.getppid(),", "-1,", "0,", "*range(2, 40),", "-os.getppid(), -2, -3"])
-def test_signals_reach_nobody_who_could_answer_for_them(house: House, targets: str) -> None:
-    with house.beside_a_neighbour(), house.sandbox() as box:
-        result = house.call(box, SHOTS.format(targets=targets), seconds=1.0)
+def test_signals_reach_nobody_who_could_answer_for_them(bench: AttackBench, targets: str) -> None:
+    with bench.beside_a_neighbour(), bench.sandbox() as box:
+        result = bench.call(box, SHOTS.format(targets=targets), seconds=1.0)
         assert result.status in (OK, DIED, TIMEOUT)
         if result.status is OK:
             assert result.output == "alive\n"
         else:
             with pytest.raises(InfrastructureError):
                 box.run("1")
-    with house.sandbox() as box:
-        assert house.call(box, "print(1)").output == "1\n"
+    with bench.sandbox() as box:
+        assert bench.call(box, "print(1)").output == "1\n"
 
 
-def test_a_signal_that_is_meant_for_everybody_ends_at_most_its_own_sandbox(house: House) -> None:
-    with house.sandbox() as box:
-        house.call(box, "import os, signal\nos.kill(-1, signal.SIGKILL)")
-    assert host.alive(house.broker)
+def test_a_signal_that_is_meant_for_everybody_ends_at_most_its_own_sandbox(bench: AttackBench) -> None:
+    with bench.sandbox() as box:
+        bench.call(box, "import os, signal\nos.kill(-1, signal.SIGKILL)")
+    assert host.alive(bench.broker)
 
 
-def test_nobody_can_be_traced(house: House) -> None:
-    with house.sandbox() as box:
-        result = house.call(box, TRACES)
+def test_nobody_can_be_traced(bench: AttackBench) -> None:
+    with bench.sandbox() as box:
+        result = bench.call(box, TRACES)
         if result.status is OK:
             assert result.output == "[]\n"
         else:
             assert result.status in (DIED, EXCEPTION, PIDS, MEMORY)
 
 
-def test_a_call_after_a_killed_one_is_an_infrastructure_error_and_never_a_verdict(house: House) -> None:
-    with house.sandbox() as box:
-        assert house.call(box, "while True: pass", seconds=0.2).status is TIMEOUT
+def test_a_call_after_a_killed_one_is_an_infrastructure_error_and_never_a_verdict(bench: AttackBench) -> None:
+    with bench.sandbox() as box:
+        assert bench.call(box, "while True: pass", seconds=0.2).status is TIMEOUT
         for late in (lambda: box.run("1"), lambda: box.read("/work/a"), lambda: box.exec([PYTHON]), box.snapshot):
             with pytest.raises(SandboxError):
                 late()

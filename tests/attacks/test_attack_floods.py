@@ -7,7 +7,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from attack_kit import DIED, EXCEPTION, MEMORY, OK, OUTPUT, TIMEOUT, Attack, House, attack, each
+from attack_kit import DIED, EXCEPTION, MEMORY, OK, OUTPUT, TIMEOUT, Attack, AttackBench, attack, each
 
 from runtime.errors import BadRequestError
 
@@ -57,45 +57,45 @@ UNREADABLE = (
 
 
 @each(FLOODS)
-def test_a_flood_is_cut_where_the_cap_is(house: House, tried: Attack) -> None:
-    result = house.suffer(tried)
+def test_a_flood_is_cut_where_the_cap_is(bench: AttackBench, tried: Attack) -> None:
+    result = bench.suffer(tried)
     assert len(result.error) <= 500
     assert len(result.traceback) <= 2_000
     (result.error + result.traceback + result.output).encode()
 
 
-def test_a_source_that_cannot_be_parsed_costs_only_its_own_call(house: House) -> None:
-    with house.sandbox() as box:
+def test_a_source_that_cannot_be_parsed_costs_only_its_own_call(bench: AttackBench) -> None:
+    with bench.sandbox() as box:
         for source in UNREADABLE:
-            assert house.call(box, source).status in (EXCEPTION, MEMORY)
-        assert house.call(box, "print(1)").output == "1\n"
+            assert bench.call(box, source).status in (EXCEPTION, MEMORY)
+        assert bench.call(box, "print(1)").output == "1\n"
 
 
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
-def test_a_program_that_floods_is_ended_and_the_sandbox_lives_on(house: House, stream: str) -> None:
-    with house.sandbox() as box:
+def test_a_program_that_floods_is_ended_and_the_sandbox_lives_on(bench: AttackBench, stream: str) -> None:
+    with bench.sandbox() as box:
         code = f"import sys\nwhile True: sys.{stream}.buffer.write(b'\\xff\\0\\x1b' * 999)"
         result = box.exec([PYTHON, "-c", code])
         assert result.status is OUTPUT
         assert len(result.stdout) <= box.limits.output_bytes
         assert len(result.stderr) <= box.limits.output_bytes
-        assert house.call(box, "print(1)").output == "1\n"
+        assert bench.call(box, "print(1)").output == "1\n"
 
 
-def test_a_bomb_of_an_archive_comes_back_as_the_bytes_it_is(house: House, tmp_path: Path) -> None:
+def test_a_bomb_of_an_archive_comes_back_as_the_bytes_it_is(bench: AttackBench, tmp_path: Path) -> None:
     """Nothing on the host unpacks what a guest made."""
     bomb = io.BytesIO()
     with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("zeros", bytes(1 << 26))
-    with house.sandbox() as box:
+    with bench.sandbox() as box:
         box.write("/work/bomb.zip", bomb.getvalue())
         assert box.download("/work", tmp_path / "back") == 1
         assert (tmp_path / "back/bomb.zip").read_bytes() == bomb.getvalue()
 
 
-def test_a_program_fed_with_more_than_it_reads_is_no_trouble(house: House) -> None:
-    with house.sandbox() as box:
+def test_a_program_fed_with_more_than_it_reads_is_no_trouble(bench: AttackBench) -> None:
+    with bench.sandbox() as box:
         assert box.exec([PYTHON, "-c", "pass"], stdin=bytes(1 << 20)).status is OK
         with pytest.raises(BadRequestError):
             box.exec([PYTHON, "-c", "\0"])
-        assert house.call(box, "print(1)").output == "1\n"
+        assert bench.call(box, "print(1)").output == "1\n"

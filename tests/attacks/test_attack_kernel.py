@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from attack_kit import DIED, OK, House
+from attack_kit import DIED, OK, AttackBench
 
 from runtime.profile import BackendName
 from runtime.sandbox import Tier
@@ -71,12 +71,12 @@ print(json.dumps(gained))
 )
 
 
-def test_no_right_can_be_gained(house: House) -> None:
-    with house.sandbox(call_seconds=5.0) as box:
-        result = house.call(box, GAINED.replace("GAINS", repr(json.dumps(GAINS))))
+def test_no_right_can_be_gained(bench: AttackBench) -> None:
+    with bench.sandbox(call_seconds=5.0) as box:
+        result = bench.call(box, GAINED.replace("GAINS", repr(json.dumps(GAINS))))
         assert result.status is OK
-        assert set(json.loads(result.output)) <= (EMULATED if house.backend is BackendName.GVISOR else set())
-        assert house.call(box, "import os\nprint(os.getuid(), os.geteuid(), os.getgroups())").output == "1000 1000 []\n"
+        assert set(json.loads(result.output)) <= (EMULATED if bench.backend is BackendName.GVISOR else set())
+        assert bench.call(box, "import os\nprint(os.getuid(), os.geteuid(), os.getgroups())").output == "1000 1000 []\n"
 
 
 OWN_WORLD = """import ctypes, os
@@ -94,39 +94,39 @@ print(reached)
 """
 
 
-def test_no_world_of_its_own_leads_to_the_pipes_of_its_supervisor(house: House) -> None:
+def test_no_world_of_its_own_leads_to_the_pipes_of_its_supervisor(bench: AttackBench) -> None:
     """Rights in a namespace of users, a process table mounted there, and the supervisor's descriptors in it."""
-    with house.sandbox() as box:
-        result = house.call(box, OWN_WORLD)
+    with bench.sandbox() as box:
+        result = bench.call(box, OWN_WORLD)
         assert (result.status, result.output) == (OK, "[]\n")
         assert box.exec(["/usr/bin/python3", "-c", OWN_WORLD]).stdout == b"[]\n"
 
 
-def test_no_filter_of_its_own_comes_before_that_of_the_worker(house: House) -> None:
+def test_no_filter_of_its_own_comes_before_that_of_the_worker(bench: AttackBench) -> None:
     code = CALLING + "print(call(157, 22, 2, 0, 0, 0), ctypes.get_errno(), call(317, 1, 0, 0), ctypes.get_errno())"
-    with house.sandbox() as box:
-        assert house.call(box, code).output == "-1 1 -1 1\n"
+    with bench.sandbox() as box:
+        assert bench.call(box, code).output == "-1 1 -1 1\n"
 
 
-def test_no_file_of_the_root_lends_rights(house: House) -> None:
+def test_no_file_of_the_root_lends_rights(bench: AttackBench) -> None:
     code = """import os, stat
 print([os.path.join(folder, name) for folder, _, names in os.walk('/') for name in names
     if os.lstat(os.path.join(folder, name)).st_mode & 0o6000])
 helpers = ('sudo', 'su', 'mount', 'pkexec', 'newuidmap', 'docker', 'nvidia-smi', 'sh', 'bash')
 places = ('/bin', '/usr/bin', '/sbin', '/usr/sbin', '/usr/local/bin')
 print([name for name in helpers for folder in places if os.path.exists(f'{folder}/{name}')])"""
-    with house.sandbox(call_seconds=5.0) as box:
-        assert house.call(box, code).output == "[]\n[]\n"
+    with bench.sandbox(call_seconds=5.0) as box:
+        assert bench.call(box, code).output == "[]\n[]\n"
 
 
-def test_a_setuid_file_of_its_own_lends_none(house: House) -> None:
+def test_a_setuid_file_of_its_own_lends_none(bench: AttackBench) -> None:
     code = """import os
 with open('/work/tool', 'w') as file:
     file.write('#!/usr/bin/python3\\nimport os\\nprint(os.geteuid(), os.getegid())\\n')
 os.chmod('/work/tool', 0o6777)
 os.waitpid(os.posix_spawn('/work/tool', ['tool'], {}), 0)"""
-    with house.sandbox() as box:
-        assert house.call(box, code).output == "1000 1000\n"
+    with bench.sandbox() as box:
+        assert bench.call(box, code).output == "1000 1000\n"
 
 
 INTERFACES = (
@@ -141,51 +141,53 @@ INTERFACES = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("flag", ["os.O_RDONLY", "os.O_WRONLY", "os.O_RDWR | os.O_CREAT"])
-def test_no_interface_of_a_kernel_can_be_opened(house: House, flag: str) -> None:
+def test_no_interface_of_a_kernel_can_be_opened(bench: AttackBench) -> None:
     code = f"""import os
 opened = []
-for path in {INTERFACES}:
-    try: opened.append((path, os.read(os.open(path, {flag} | os.O_NONBLOCK), 16)))
-    except IsADirectoryError: opened.append((path, os.listdir(path)))
-    except OSError: pass
+for flag in (os.O_RDONLY, os.O_WRONLY, os.O_RDWR | os.O_CREAT):
+    for path in {INTERFACES}:
+        try: opened.append((path, os.read(os.open(path, flag | os.O_NONBLOCK), 16)))
+        except IsADirectoryError: opened.append((path, os.listdir(path)))
+        except OSError: pass
 print([found for found in opened if found[1] != []])"""
-    with house.sandbox() as box:
-        assert house.call(box, code).output == "[]\n"
+    with bench.sandbox() as box:
+        assert bench.call(box, code).output == "[]\n"
 
 
-def test_devices_are_those_that_hold_nothing(house: House) -> None:
+def test_devices_are_those_that_hold_nothing(bench: AttackBench) -> None:
     code = """import json, os, stat
 devices = [name for name in os.listdir('/dev') for found in [os.lstat(f'/dev/{name}')]
     if stat.S_ISCHR(found.st_mode) or stat.S_ISBLK(found.st_mode)]
 print(json.dumps(devices))"""
     harmless = {"null", "zero", "full", "random", "urandom", "tty", "ptmx"}
-    with house.sandbox() as box:
-        found = set(json.loads(house.call(box, code).output))
-        assert found <= ({"null", "zero", "urandom"} if house.backend is BackendName.NSJAIL else harmless | {"fuse"})
+    with bench.sandbox() as box:
+        found = set(json.loads(bench.call(box, code).output))
+        assert found <= ({"null", "zero", "urandom"} if bench.backend is BackendName.NSJAIL else harmless | {"fuse"})
 
 
-def test_new_privileges_are_given_up_for_good(house: House) -> None:
+def test_new_privileges_are_given_up_for_good(bench: AttackBench) -> None:
     code = CALLING + "print(call(157, 39, 0, 0, 0, 0), call(157, 38, 0, 0, 0, 0))"
-    with house.sandbox() as box:
-        assert house.call(box, code).output == "1 -1\n"
+    with bench.sandbox() as box:
+        assert bench.call(box, code).output == "1 -1\n"
 
 
-def test_the_host_keeps_its_name_and_its_clock(house: House) -> None:
+def test_the_host_keeps_its_name_and_its_clock(bench: AttackBench) -> None:
     code = """import os, time
 try: time.clock_settime(time.CLOCK_REALTIME, 0)
 except OSError: pass
 print(os.uname().nodename, time.time() > 1e9)"""
-    with house.sandbox() as box:
-        assert house.call(box, code).output == "sandbox True\n"
+    with bench.sandbox() as box:
+        assert bench.call(box, code).output == "sandbox True\n"
 
 
 DENIED = ("os.setuid(0)", "os.fork()", "os.open('/dev/null', 0)", "os.kill(1, 9)", "os.listdir('/')", "os.pipe()")
 
 
 @pytest.mark.parametrize("action", DENIED)
-def test_what_a_process_that_may_only_compute_tries_moves_it_to_a_sandbox_of_its_own(house: House, action: str) -> None:
-    with house.pool.open(tier=Tier.PROCESS) as session:
+def test_what_a_process_that_may_only_compute_tries_moves_it_to_a_sandbox_of_its_own(
+    bench: AttackBench, action: str
+) -> None:
+    with bench.pool.open(tier=Tier.PROCESS) as session:
         assert session.run("kept = 1").tier is Tier.PROCESS
         result = session.run(f"import os\ntry: {action}\nexcept OSError: pass\nprint(kept)")
         assert result.tier is Tier.SANDBOX

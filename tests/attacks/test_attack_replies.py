@@ -9,7 +9,7 @@ judged has run.
 from __future__ import annotations
 
 import pytest
-from attack_kit import DIED, DISK, EXCEPTION, MEMORY, OK, PATIENCE, TIMEOUT, Attack, House, attack, each
+from attack_kit import DIED, DISK, EXCEPTION, MEMORY, OK, PATIENCE, TIMEOUT, Attack, AttackBench, attack, each
 
 from runtime.sandbox import Tier
 
@@ -61,8 +61,8 @@ LEAVING = [
 
 
 @each(LEAVING)
-def test_leaving_early_is_never_a_success_with_words_of_its_own(house: House, tried: Attack) -> None:
-    result = house.suffer(tried)
+def test_leaving_early_is_never_a_success_with_words_of_its_own(bench: AttackBench, tried: Attack) -> None:
+    result = bench.suffer(tried)
     assert "PASSED" not in result.error
     if result.status is not OK:
         assert result.error
@@ -83,9 +83,9 @@ FORGED = {
 
 
 @pytest.mark.parametrize("forged", FORGED)
-def test_a_forged_reply_is_a_death_or_no_reply_at_all(house: House, forged: str) -> None:
-    with house.beside_a_neighbour(), house.sandbox() as box:
-        result = house.call(box, STOLEN + FORGED[forged], seconds=1.0)
+def test_a_forged_reply_is_a_death_or_no_reply_at_all(bench: AttackBench, forged: str) -> None:
+    with bench.beside_a_neighbour(), bench.sandbox() as box:
+        result = bench.call(box, STOLEN + FORGED[forged], seconds=1.0)
         assert result.status in (OK, DIED, TIMEOUT)
         if forged != "printed":
             assert "PASSED" not in result.output
@@ -93,14 +93,14 @@ def test_a_forged_reply_is_a_death_or_no_reply_at_all(house: House, forged: str)
         assert result.sandbox == box.id
 
 
-def test_a_session_has_its_own_word_for_its_own_call_and_for_nothing_else(house: House) -> None:
+def test_a_session_has_its_own_word_for_its_own_call_and_for_nothing_else(bench: AttackBench) -> None:
     """The forgery that works, so that the others are known to be real ones."""
-    with house.sandbox() as box:
-        result = house.call(box, "print('seen', flush=True)\n" + STOLEN + "everywhere(child_reply(0))\nos._exit(0)")
+    with bench.sandbox() as box:
+        result = bench.call(box, "print('seen', flush=True)\n" + STOLEN + "everywhere(child_reply(0))\nos._exit(0)")
         assert (result.status, result.output, result.error) == (OK, "seen\n", "")
-    with house.sandbox() as box:
+    with bench.sandbox() as box:
         told = 'everywhere(child_reply(1, b\'{"error": "said", "traceback": ""}\'))\nimport time\ntime.sleep(60)'
-        result = house.call(box, STOLEN + told)
+        result = bench.call(box, STOLEN + told)
         assert (result.status, result.error) == (EXCEPTION, "said")
 
 
@@ -109,9 +109,9 @@ PRIVILEGED = {2: "output", 4: "denied", 5: "slice", 6: "memory", 7: "impure", 8:
 
 
 @pytest.mark.parametrize("kind", PRIVILEGED, ids=PRIVILEGED.values())
-def test_what_only_the_supervisor_may_say_is_believed_from_nobody_else(house: House, kind: int) -> None:
-    with house.sandbox() as box:
-        result = house.call(box, STOLEN + f"everywhere(child_reply({kind}))\nimport time\ntime.sleep(60)")
+def test_what_only_the_supervisor_may_say_is_believed_from_nobody_else(bench: AttackBench, kind: int) -> None:
+    with bench.sandbox() as box:
+        result = bench.call(box, STOLEN + f"everywhere(child_reply({kind}))\nimport time\ntime.sleep(60)")
         assert result.status is DIED
         assert result.seconds < PATIENCE
 
@@ -130,20 +130,20 @@ REPORTS = {
 
 
 @pytest.mark.parametrize("report", REPORTS)
-def test_a_report_that_nobody_should_parse_hurts_nobody(house: House, report: str) -> None:
+def test_a_report_that_nobody_should_parse_hurts_nobody(bench: AttackBench, report: str) -> None:
     code = STOLEN + f"everywhere(child_reply(1, {REPORTS[report]}))\nimport time\ntime.sleep(60)"
-    with house.sandbox() as box:
-        result = house.call(box, code)
+    with bench.sandbox() as box:
+        result = bench.call(box, code)
         assert result.status in (EXCEPTION, DIED)
         assert len(result.error) <= 500
         result.model_dump_json()
         (result.error + result.traceback).encode()
 
 
-def test_a_lie_about_a_limit_changes_a_name_and_nothing_else(house: House) -> None:
-    with house.sandbox() as box:
+def test_a_lie_about_a_limit_changes_a_name_and_nothing_else(bench: AttackBench) -> None:
+    with bench.sandbox() as box:
         lie = STOLEN + 'everywhere(child_reply(1, b\'{"error": "", "traceback": "", "limit": "disk"}\'))'
-        result = house.call(box, lie + "\nimport time\ntime.sleep(60)")
+        result = bench.call(box, lie + "\nimport time\ntime.sleep(60)")
         assert result.status in (DISK, DIED)
         assert not result.output
 
@@ -163,10 +163,10 @@ threading.Thread(target=swallow, daemon=True).start()
 """
 
 
-def test_a_thread_that_steals_the_next_request_answers_for_its_own_session_alone(house: House) -> None:
-    with house.sandbox() as box, house.beside_a_neighbour():
-        house.call(box, STOLEN + SWALLOWING)
-        result = house.call(box, "print('asked')", seconds=1.0)
+def test_a_thread_that_steals_the_next_request_answers_for_its_own_session_alone(bench: AttackBench) -> None:
+    with bench.sandbox() as box, bench.beside_a_neighbour():
+        bench.call(box, STOLEN + SWALLOWING)
+        result = bench.call(box, "print('asked')", seconds=1.0)
         assert result.status in (OK, DIED, TIMEOUT)
         assert result.output in ("", "asked\n")
 
@@ -179,9 +179,9 @@ for descriptor in range(3, 256):
 """
 
 
-def test_sessions_that_share_a_sandbox_cannot_answer_for_each_other(house: House) -> None:
-    victims = [house.pool.open(tier=Tier.PROCESS, caller="victims") for _ in range(3)]
-    attackers = [house.pool.open(tier=Tier.PROCESS, caller="attackers") for _ in range(3)]
+def test_sessions_that_share_a_sandbox_cannot_answer_for_each_other(bench: AttackBench) -> None:
+    victims = [bench.pool.open(tier=Tier.PROCESS, caller="victims") for _ in range(3)]
+    attackers = [bench.pool.open(tier=Tier.PROCESS, caller="attackers") for _ in range(3)]
     try:
         for number, victim in enumerate(victims):
             assert victim.run(f"import decimal\nkept = {number}").status is OK

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from attack_kit import LIMITS, OK, PATIENCE, House
+from attack_kit import LIMITS, OK, PATIENCE, AttackBench
 
 from runtime.errors import BadRequestError, InfrastructureError, LimitError, RefusedError, SandboxError
 from runtime.profile import BackendName
 from runtime.sandbox import SnapshotId
-from runtime.sessions.pool import Sessions
+from runtime.sessions import Sessions
 from runtime.settings import BrokerSettings, RuntimeSettings
 
 BUSY = {
@@ -76,13 +76,13 @@ signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
 
 
 @pytest.mark.parametrize("busy", BUSY)
-def test_a_snapshot_in_the_middle_of_anything_is_taken_or_refused_in_time(house: House, busy: str) -> None:
-    if house.backend is BackendName.NSJAIL:
+def test_a_snapshot_in_the_middle_of_anything_is_taken_or_refused_in_time(bench: AttackBench, busy: str) -> None:
+    if bench.backend is BackendName.NSJAIL:
         with pytest.raises(RefusedError):
-            house.neighbour.snapshot()
+            bench.neighbour.snapshot()
         return
-    with house.beside_a_neighbour(), house.sandbox() as box:
-        assert house.call(box, BUSY[busy] + "\nmark = 7").status is OK
+    with bench.beside_a_neighbour(), bench.sandbox() as box:
+        assert bench.call(box, BUSY[busy] + "\nmark = 7").status is OK
         started = time.monotonic()
         try:
             taken = box.snapshot()
@@ -90,12 +90,12 @@ def test_a_snapshot_in_the_middle_of_anything_is_taken_or_refused_in_time(house:
             assert time.monotonic() - started < PATIENCE
             return
         assert time.monotonic() - started < PATIENCE
-        assert house.call(box, "print(mark)").output == "7\n"
+        assert bench.call(box, "print(mark)").output == "7\n"
         box.restore(taken)
-        assert house.call(box, "print(mark)").output == "7\n"
+        assert bench.call(box, "print(mark)").output == "7\n"
 
 
-def test_a_guest_cannot_ask_for_one(house: House) -> None:
+def test_a_guest_cannot_ask_for_one(bench: AttackBench) -> None:
     paths = [
         f"/proc/gvisor/{name}" for name in ("checkpoint", "fscheckpoint", "snapshot", "enable", "kernel_is_gvisor")
     ]
@@ -106,32 +106,32 @@ for path in {[*paths, "/proc/self/checkpoint", "/sys/kernel/checkpoint"]}:
         try: os.write(os.open(path, flags), b'1'); made.append(path)
         except OSError: pass
 print(made)"""
-    with house.sandbox() as box:
-        assert house.call(box, code).output == "[]\n"
+    with bench.sandbox() as box:
+        assert bench.call(box, code).output == "[]\n"
         assert box.usage.snapshots == 0
 
 
-def test_asking_for_them_in_a_loop_comes_to_an_end(house: House) -> None:
-    if house.backend is BackendName.NSJAIL:
+def test_asking_for_them_in_a_loop_comes_to_an_end(bench: AttackBench) -> None:
+    if bench.backend is BackendName.NSJAIL:
         return
-    with house.sandbox(snapshots=3) as box:
+    with bench.sandbox(snapshots=3) as box:
         taken = []
         for number in range(3):
-            house.call(box, f"x = {number}")
+            bench.call(box, f"x = {number}")
             taken.append(box.snapshot())
         with pytest.raises(LimitError):
             box.snapshot()
-        assert house.call(box, "print(x)").output == "2\n"
+        assert bench.call(box, "print(x)").output == "2\n"
         assert len(set(taken)) == 3
 
 
-@pytest.mark.parametrize("name", ["", "x", "0" * 63, "0" * 64, "../" * 20, "\0", "A" * 64, "f" * 65])
-def test_a_name_of_no_snapshot_is_no_snapshot(house: House, name: str) -> None:
-    with house.sandbox() as box:
-        for action in (box.restore, lambda name: box.fork(name, 2), house.pool.forget):
-            with pytest.raises((BadRequestError, RefusedError)):
-                action(SnapshotId(name))
-        assert house.call(box, "print(1)").output == "1\n"
+def test_a_name_of_no_snapshot_is_no_snapshot(bench: AttackBench) -> None:
+    with bench.sandbox() as box:
+        for name in ("", "x", "0" * 63, "0" * 64, "../" * 20, "\0", "A" * 64, "f" * 65):
+            for action in (box.restore, lambda name: box.fork(name, 2), bench.pool.forget):
+                with pytest.raises((BadRequestError, RefusedError)):
+                    action(SnapshotId(name))
+            assert bench.call(box, "print(1)").output == "1\n"
 
 
 def flip(image: Path) -> None:
@@ -253,16 +253,16 @@ def test_a_store_that_others_may_write_to_is_refused(tmp_path: Path, attack_root
         pass
 
 
-def test_many_at_once_ask_for_the_same_one(house: House) -> None:
-    if house.backend is BackendName.NSJAIL:
+def test_many_at_once_ask_for_the_same_one(bench: AttackBench) -> None:
+    if bench.backend is BackendName.NSJAIL:
         return
-    with house.sandbox() as box:
-        house.call(box, "mark = 7")
+    with bench.sandbox() as box:
+        bench.call(box, "mark = 7")
         taken = box.snapshot()
         answers: list[str] = []
 
         def use() -> None:
-            other = house.pool.sandbox(snapshot=taken)
+            other = bench.pool.sandbox(snapshot=taken)
             answers.append(other.run("print(mark)").output)
             other.close()
 

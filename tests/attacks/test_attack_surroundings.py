@@ -10,7 +10,7 @@ import json
 import os
 
 import pytest
-from attack_kit import CANARY, OK, House
+from attack_kit import CANARY, OK, AttackBench
 
 from runtime.errors import BadRequestError
 from runtime.profile import BackendName
@@ -49,9 +49,9 @@ print(done)
 """
 
 
-def test_poisoned_modules_programs_and_variables_reach_nothing_that_the_host_asks_for(house: House) -> None:
-    with house.sandbox() as box:
-        assert house.call(box, POISON).status is OK
+def test_poisoned_modules_programs_and_variables_reach_nothing_that_the_host_asks_for(bench: AttackBench) -> None:
+    with bench.sandbox() as box:
+        assert bench.call(box, POISON).status is OK
         ran = box.exec([PYTHON, "-I", "-S", "-c", TOLD])
         assert b"POISON" not in ran.stdout + ran.stderr
         environment, path = json.loads(ran.stdout)
@@ -63,14 +63,14 @@ def test_poisoned_modules_programs_and_variables_reach_nothing_that_the_host_ask
         assert any(entry.path == "/work/after" for entry in box.list("/work"))
         with pytest.raises(BadRequestError):
             box.exec(["cat", "/work/after"])
-    with house.sandbox() as box:
-        seen = house.call(box, "import json, os, struct\nprint(os.listdir('/work'), os.environ['PATH'])")
+    with bench.sandbox() as box:
+        seen = bench.call(box, "import json, os, struct\nprint(os.listdir('/work'), os.environ['PATH'])")
         assert seen.output == "[] /usr/bin:/bin\n"
 
 
-def test_nothing_of_the_root_can_be_replaced(house: House) -> None:
-    with house.sandbox() as box:
-        assert house.call(box, REPLACED).output == "[]\n"
+def test_nothing_of_the_root_can_be_replaced(bench: AttackBench) -> None:
+    with bench.sandbox() as box:
+        assert bench.call(box, REPLACED).output == "[]\n"
 
 
 LOOK = """import json, os, socket, sys
@@ -84,14 +84,14 @@ print(json.dumps([dict(os.environ), socket.gethostname(), os.getuid(), os.getgid
 """
 
 
-def test_every_sandbox_looks_the_same_from_inside(house: House) -> None:
+def test_every_sandbox_looks_the_same_from_inside(bench: AttackBench) -> None:
     """Row 21: code cannot tell who is looking, and behave."""
     seen = []
     for _ in range(3):
-        with house.sandbox() as box:
-            seen.append(house.call(box, LOOK).output)
+        with bench.sandbox() as box:
+            seen.append(bench.call(box, LOOK).output)
     assert len(set(seen)) == 1
-    with house.pool.open(tier=Tier.SANDBOX, caller="somebody else") as session:
+    with bench.pool.open(tier=Tier.SANDBOX, caller="somebody else") as session:
         assert session.run(LOOK).output == seen[0]
 
 
@@ -126,20 +126,20 @@ print(hits)
 """
 
 
-def test_a_word_of_the_host_is_found_nowhere_inside(house: House) -> None:
+def test_a_word_of_the_host_is_found_nowhere_inside(bench: AttackBench) -> None:
     """Rows 22, 23 and 57: the word is in the environment of this process and so of the broker's parent, in the state
     folder and in /tmp of the host."""
     assert os.environ["ATTACK_CANARY"] == CANARY
-    with house.sandbox(call_seconds=20.0) as box:
+    with bench.sandbox(call_seconds=20.0) as box:
         result = box.run(SEARCH.format(hidden=CANARY.encode().hex()))
         assert (result.status, result.output) == (OK, "[]\n")
 
 
-def test_there_is_no_history_and_no_cache_to_read(house: House) -> None:
+def test_there_is_no_history_and_no_cache_to_read(bench: AttackBench) -> None:
     wanted = "{'.git', '.hg', '.svn', '.cache', '.ssh', '.netrc', '.bash_history', 'pip', '.aws', 'shadow', '.env'}"
     code = f"import os\nprint([(f, n) for f, d, names in os.walk('/') for n in [*d, *names] if n in {wanted}])"
-    with house.sandbox() as box:
-        assert house.call(box, code).output == "[]\n"
+    with bench.sandbox() as box:
+        assert bench.call(box, code).output == "[]\n"
 
 
 MARK = """import builtins, os, resource, sys
@@ -158,33 +158,33 @@ print(marks, 'MARK' in os.environ, hasattr(sys, 'mark'), hasattr(builtins, 'MARK
 """
 
 
-def test_nothing_of_one_session_is_found_in_the_next(house: House) -> None:
+def test_nothing_of_one_session_is_found_in_the_next(bench: AttackBench) -> None:
     for _ in range(2):
-        with house.pool.open(tier=Tier.SANDBOX) as session:
+        with bench.pool.open(tier=Tier.SANDBOX) as session:
             assert session.run(MARK).status is OK
-        with house.pool.open(tier=Tier.SANDBOX) as session:
+        with bench.pool.open(tier=Tier.SANDBOX) as session:
             assert session.run(UNMARKED).output == "[] False False False /work True 0o22\n"
 
 
-def test_sessions_that_share_a_sandbox_see_nothing_of_each_other(house: House) -> None:
-    with house.pool.open(tier=Tier.PROCESS) as one, house.pool.open(tier=Tier.PROCESS) as other:
+def test_sessions_that_share_a_sandbox_see_nothing_of_each_other(bench: AttackBench) -> None:
+    with bench.pool.open(tier=Tier.PROCESS) as one, bench.pool.open(tier=Tier.PROCESS) as other:
         assert one.run("import sys, math\nsys.mark = math.mark = 'MARK'\nmine = 'MARK'").status is OK
         seen = other.run("import sys, math\nprint(hasattr(sys, 'mark'), hasattr(math, 'mark'), 'mine' in globals())")
         assert (seen.status, seen.output) == (CallStatus.OK, "False False False\n")
 
 
-def test_the_order_of_a_set_is_the_same_in_every_tier(house: House) -> None:
+def test_the_order_of_a_set_is_the_same_in_every_tier(bench: AttackBench) -> None:
     """Otherwise a history that is repeated elsewhere could look different, and tell where it runs."""
     seen = set()
     for tier in Tier:
-        with house.pool.open(tier=tier) as session:
+        with bench.pool.open(tier=tier) as session:
             result = session.run("print({'a', 'b', 'c', 'd', 'e'})")
             assert (result.status, result.tier) == (OK, tier)
             seen.add(result.output)
     assert len(seen) == 1
 
 
-def test_descriptors_inside_lead_nowhere_but_to_the_own_supervisor(house: House) -> None:
+def test_descriptors_inside_lead_nowhere_but_to_the_own_supervisor(bench: AttackBench) -> None:
     code = """import os, stat
 found = {}
 for number in range(1024):
@@ -193,9 +193,9 @@ for number in range(1024):
     found[number] = 'pipe' if stat.S_ISFIFO(mode) else 'device' if stat.S_ISCHR(mode) else 'other'
 print(found)
 """
-    with house.sandbox() as box:
-        found = eval(house.call(box, code).output)  # a dictionary of the test's own making
+    with bench.sandbox() as box:
+        found = eval(bench.call(box, code).output)  # a dictionary of the test's own making
         assert set(found.values()) <= {"pipe", "device"}
         assert len(found) <= 8
-        if house.backend is BackendName.NSJAIL:
+        if bench.backend is BackendName.NSJAIL:
             assert found[0] == "device"

@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from curriculum import seeds
-from curriculum.errors import LevelError, SeedError, UnknownFamilyError
-from curriculum.registry import FAMILIES, OPERATIONS, make_task, operation_of, problem_of
-from curriculum.task import Split
+from curriculum.contract.errors import LevelError, SeedError, UnknownTasksetError
+from curriculum.contract.task import Split, Task, asked
+from curriculum.registry import CALCULATORS, TASKSETS, draft_of, key_of, make_draft, make_task
+from verifiers.contract.kinds import AnswerForm
 
 any_seed = st.integers(0, seeds.LIMIT - 1)
 
@@ -55,10 +56,10 @@ def test_a_number_out_of_range_is_no_seed(seed: int) -> None:
 
 
 def test_the_same_seed_gives_the_same_task_in_another_process() -> None:
-    here = [make_task(name, 1, 4 * 10**17 + 2, Split.SEALED).model_dump_json() for name in FAMILIES]
+    here = [make_task(name, 1, 4 * 10**17 + 2, Split.SEALED).model_dump_json() for name in TASKSETS]
     code = (
         "from curriculum.registry import *\n"
-        "for name in FAMILIES: print(make_task(name, 1, 4 * 10**17 + 2, Split.SEALED).model_dump_json())"
+        "for name in TASKSETS: print(make_task(name, 1, 4 * 10**17 + 2, Split.SEALED).model_dump_json())"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.splitlines() == here
@@ -76,26 +77,66 @@ GOLDEN = {
 
 
 @pytest.mark.parametrize("name", GOLDEN)
-def test_a_task_stays_what_it_was_until_its_family_changes_its_version(name: str) -> None:
-    assert make_task(name, 1, 40, Split.TRAIN).prompt == GOLDEN[name]
+def test_a_task_stays_what_it_was_until_its_taskset_changes_its_version(name: str) -> None:
+    assert make_task(name, 1, 40, Split.TRAIN).question == GOLDEN[name]
 
 
-@given(st.sampled_from(sorted(FAMILIES)), st.integers(0, 1), any_seed)
-def test_a_task_leads_back_to_its_problem(name: str, level: int, seed: int) -> None:
+@given(st.sampled_from(sorted(TASKSETS)), st.integers(0, 1), any_seed)
+def test_a_task_leads_back_to_its_draft(name: str, level: int, seed: int) -> None:
     task = make_task(name, level, seed, seeds.split_of(seed))
-    problem = problem_of(task)
-    assert (problem.prompt, problem.spec) == (task.prompt, task.spec)
-    assert operation_of(task) in FAMILIES[name].operations
-    assert task.provenance == f"{name}@{FAMILIES[name].version}"
+    draft = draft_of(task)
+    assert (draft.messages, draft.spec, draft.key, draft.form) == (task.messages, task.spec, task.key, task.form)
+    assert draft.topic in TASKSETS[name].topics
+    assert task.provenance == f"{name}@{TASKSETS[name].version}"
+    assert Task.model_validate_json(task.model_dump_json()) == task
 
 
-def test_names_in_the_table_are_the_families_own_and_operations_are_unique() -> None:
-    assert all(family.name == name for name, family in FAMILIES.items())
-    assert len(OPERATIONS) == sum(len(family.operations) for family in FAMILIES.values()) == 16
+def test_names_in_the_table_are_the_tasksets_own_and_topics_are_unique() -> None:
+    assert all(taskset.name == name for name, taskset in TASKSETS.items())
+    topics = [topic for taskset in TASKSETS.values() for topic in taskset.topics]
+    assert len(set(topics)) == len(topics)
+    assert sum(len(TASKSETS[name].topics) for name in CALCULATORS) == 16
+
+
+def test_what_is_asked_by_default_are_the_calculators() -> None:
+    """The smallest policy model reads no more."""
+    assert [name for name in TASKSETS if name not in CALCULATORS] == ["programs", "theorems"]
+
+
+def test_a_task_on_record_from_before_tasksets_is_the_same_question() -> None:
+    now = make_task("powers", 1, 40, Split.TRAIN)
+    before = {
+        "id": "0123456789abcdef0123",
+        "family": "powers",
+        "level": 1,
+        "seed": 40,
+        "split": "train",
+        "prompt": now.question,
+        "spec": now.spec.model_dump(mode="json"),
+        "provenance": "powers@1",
+    }
+    read = Task.model_validate(before)
+    assert (read.id, read.taskset, read.question, read.form) == (now.id, "powers", now.question, now.form)
+    assert read.key == ""
+    assert key_of(read) == now.key
+
+
+def test_the_id_of_a_task_is_that_of_all_that_is_asked_and_not_of_where_it_comes_from() -> None:
+    task = make_task("powers", 1, 40, Split.TRAIN)
+    changes = [
+        {"messages": asked("1+1?")},
+        {"spec": make_draft("powers", 0, 1).spec},
+        {"form": AnswerForm.WHOLE},
+        {"tools": ()},
+        {"files": {"a.txt": "1"}},
+    ]
+    changed = [Task.model_validate({**task.model_dump(), **change}) for change in changes]
+    assert len({one.id for one in [task, *changed]}) == 1 + len(changes)
+    assert Task.model_validate({**task.model_dump(), "level": 2, "seed": 44, "turns": 3}).id == task.id
 
 
 def test_an_unknown_family_is_named_with_those_that_exist() -> None:
-    with pytest.raises(UnknownFamilyError) as refused:
+    with pytest.raises(UnknownTasksetError) as refused:
         make_task("alchemy", 0, 0, Split.TRAIN)
     assert "arithmetic" in refused.value.hint
     with pytest.raises(LevelError):

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.lock import DataLock
+from appliance.ledger.lock import data_lock
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "install.sh"
@@ -223,7 +223,7 @@ def test_purge_removes_the_data_folder_that_the_configuration_names_and_nothing_
 def test_while_a_daemon_works_nothing_is_removed(checkout: Path, flags: list[str]) -> None:
     venv = able_environment(checkout)
     data = checkout.parent / "data"
-    with DataLock(data):
+    with data_lock(data):
         result = install(checkout, *flags, ASSAY_DATA=str(data))
     assert result.returncode == 5
     assert "stop it first" in result.stderr

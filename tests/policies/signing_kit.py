@@ -6,9 +6,9 @@ import hashlib
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from policies.envelopes import Signer, canonical, seal, sign_too
-from policies.register import KEY, KeyStatement, Register
-from policies.words import WORD, Question, new_word
+from policies.approvals import APPROVAL_TYPE, ApprovalSubject, SignedApproval
+from policies.envelopes import Signer, add_signature, canonical, sign_envelope
+from policies.register import KEY_TYPE, KeyStatement, Register
 
 NOW = "2026-01-02T04:04:05.000+00:00"
 LATER = "2026-01-02T05:04:05.000+00:00"
@@ -26,7 +26,7 @@ def digest(name: str) -> str:
     return hashlib.sha256(name.encode()).hexdigest()
 
 
-QUESTION = Question(
+QUESTION = ApprovalSubject(
     verdict="approve",
     candidate=digest("candidate"),
     decision=digest("decision"),
@@ -40,16 +40,16 @@ def admission(person: str, *by: str, key: str = "", at: str = NOW) -> bytes:
     """A statement that admits the person's key, signed by it and by others' keys."""
     own = signer(key or person)
     statement = KeyStatement(action="admit", person=person, key=own.public.line, at=at)
-    envelope = seal(canonical(statement.model_dump(mode="json")), KEY, own)
+    envelope = sign_envelope(canonical(statement.model_dump(mode="json")), KEY_TYPE, own)
     for other in by:
-        envelope = sign_too(envelope, signer(other))
+        envelope = add_signature(envelope, signer(other))
     return envelope
 
 
 def revocation(person: str, by: str, *, key: str = "", at: str = LATER) -> bytes:
     line = signer(key or person).public.line
     statement = KeyStatement(action="revoke", person=person, key=line, reason="lost", at=at)
-    return seal(canonical(statement.model_dump(mode="json")), KEY, signer(by))
+    return sign_envelope(canonical(statement.model_dump(mode="json")), KEY_TYPE, signer(by))
 
 
 def register_of(*persons: str) -> Register:
@@ -65,10 +65,23 @@ def word(
     person: str = "ada",
     *,
     key: str = "",
-    question: Question = QUESTION,
+    question: ApprovalSubject = QUESTION,
     nonce: str = "0" * 32,
     made_at: str = NOW,
     hours: float | None = None,
 ) -> bytes:
-    made = new_word(question, person, nonce=nonce, made_at=made_at, hours=hours)
-    return seal(made.payload(), WORD, signer(key or person))
+    made = said(question, person, nonce=nonce, made_at=made_at, hours=hours)
+    return sign_envelope(made.payload(), APPROVAL_TYPE, signer(key or person))
+
+
+def said(
+    question: ApprovalSubject,
+    person: str = "ada",
+    *,
+    nonce: str = "0" * 32,
+    made_at: str = NOW,
+    hours: float | None = None,
+) -> SignedApproval:
+    about = {name: getattr(question, name) for name in ("verdict", "candidate", "decision", "policy")}
+    valid = question.valid_hours if hours is None else hours
+    return SignedApproval.valid_for(valid, made_at=made_at, person=person, nonce=nonce, **about)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from signing_kit import private
 
-from policies.audit import START, Entry, Found, Head, check, check_export, digest_of, export, read, write
+from policies.audit import START, AuditEntry, Head, LogCheck, check, check_export, digest_of, export, read, write
 
 KEY = private("daemon")
 PUBLIC = KEY.public_key()
@@ -21,12 +21,14 @@ def log(count: int, *, key=KEY, text: str = "x") -> list[bytes]:
     previous = START
     for number in range(count):
         at = f"2026-01-02T03:{number // 60 % 60:02}:{number % 60:02}+00:00"
-        lines.append(write(Entry(number=number, previous=previous, at=at, kind="decision", what={"text": text}), key))
+        lines.append(
+            write(AuditEntry(number=number, previous=previous, at=at, kind="decision", what={"text": text}), key)
+        )
         previous = digest_of(lines[-1])
     return lines
 
 
-def found(lines: list[bytes], *, head: bool = True, like: list[bytes] | None = None) -> Found:
+def found(lines: list[bytes], *, head: bool = True, like: list[bytes] | None = None) -> LogCheck:
     """As `assay audit verify` does: by the chain, the signatures and the head that the ledger keeps."""
     return check(lines, PUBLIC, known=[Head.of((like or LOG)[-1])] if head else [])
 
@@ -39,7 +41,7 @@ LOG = log(6)
 
 
 def test_a_log_that_nobody_touched_holds() -> None:
-    assert found(LOG) == Found(6, Head(5, digest_of(LOG[5])))
+    assert found(LOG) == LogCheck(6, Head(5, digest_of(LOG[5])))
     assert read(LOG[2]).number == 2
 
 
@@ -115,8 +117,8 @@ def test_an_export_holds_without_the_ledger_and_only_to_its_end() -> None:
 
 
 def test_a_clock_that_went_back_is_said_and_is_no_fault() -> None:
-    first = write(Entry(number=0, previous=START, at="2026-01-02", kind="daemon.start", what={}), KEY)
-    second = write(Entry(number=1, previous=digest_of(first), at="2026-01-01", kind="daemon.start", what={}), KEY)
+    first = write(AuditEntry(number=0, previous=START, at="2026-01-02", kind="daemon.start", what={}), KEY)
+    second = write(AuditEntry(number=1, previous=digest_of(first), at="2026-01-01", kind="daemon.start", what={}), KEY)
     verdict = check([first, second], PUBLIC)
     assert (verdict.holds, verdict.back) == (True, 1)
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policies.canary import Counts, arm, is_worth_it, log_odds_of_drop, step_of, told
+from benchmarks.canary_windows import Service, simulate_service
+from policies.canary import Counts, arm, describe, is_wanted, log_odds_of_drop, step_of
+from policies.contract.rules import ServiceRules
 from policies.policy import load
-from policies.rules import ServiceRules
-from policies.simulate_canary import Service, simulate_service
 
 RULES = load().service
 SINCE = "2026-01-01T00:00:00+00:00"
@@ -61,13 +61,13 @@ def test_the_window_closes_after_hours_and_jobs_and_never_stays_open() -> None:
     assert step(Counts(), "2026-01-05T00:00:00+00:00") == "share"
     assert step(Counts(), "2026-01-08T00:00:00+00:00") == "passed"
     assert step(Counts(lost=7, to_replay=5), SINCE, since="") == "dropped"
-    assert "odds of 31.9 to 1" in told(Counts(replayed=7, lost=7), RULES)
+    assert "odds of 31.9 to 1" in describe(Counts(replayed=7, lost=7), RULES)
 
 
 def test_without_jobs_to_compare_on_there_is_no_window() -> None:
-    assert not is_worth_it(RULES, RULES.min_jobs - 1)
-    assert is_worth_it(RULES, RULES.min_jobs)
-    assert not is_worth_it(RULES.model_copy(update={"canary": False}), 1_000)
+    assert not is_wanted(RULES, RULES.min_jobs - 1)
+    assert is_wanted(RULES, RULES.min_jobs)
+    assert not is_wanted(RULES.model_copy(update={"canary": False}), 1_000)
 
 
 def test_noise_seldom_takes_back_and_a_fall_does_soon() -> None:

@@ -3,34 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import pytest
-from good_evidence import gathered
+from good_evidence import good_measurements
 
+from policies.contract.decision import DecisionOutcome, GateFinding, GateOutcome
+from policies.contract.evidence import Budget, CostReport, Evidence, Measurements, PairedItem, ProbeReport
 from policies.decide import decide
-from policies.decision import DecisionOutcome, Finding, GateOutcome
-from policies.evidence import Budget, CostReport, Evidence, Gathered, PairedItem, ProbeReport
-from policies.gates_conduct import clean_tries, contamination, cost, drift, egress, hacks, refusal, selftest
+from policies.gates.gate import GateContext
+from policies.gates.hacks import clean_tries
+from policies.gates.refusal import GATE as REFUSAL
+from policies.gates.registry import GATES as REGISTRY
 from policies.policy import load
 
 POLICY = load()
-RULES = POLICY.promotion
+RULES = POLICY.gates
 AT = "2026-01-02T03:00:00+00:00"
-GOOD = gathered(AT)
+GOOD = good_measurements(AT)
 
-GATES: dict[str, Callable[[Evidence], Finding]] = {
-    "selftest": lambda material: selftest(material, RULES.selftest),
-    "hacks": lambda material: hacks(material, RULES.hacks),
-    "drift": lambda material: drift(material, RULES.drift),
-    "contamination": contamination,
-    "egress": egress,
-    "refusal": lambda material: refusal(material, RULES.probes),
-    "cost": lambda material: cost(material, RULES.cost),
-}
+GATES = ("selftest", "hacks", "drift", "contamination", "egress", "refusal", "cost")
+PROBED = REFUSAL.section(min_refused=99.0)
 
 
-def evidence(measured: Gathered = GOOD, spent: CostReport | None = None) -> Evidence:
+def evidence(measured: Measurements = GOOD, spent: CostReport | None = None) -> Evidence:
     won = [PairedItem(task=str(n), family="gcd", champion_passed=n % 3 == 0, candidate_passed=True) for n in range(600)]
     return Evidence(
         evaluation="e",
@@ -44,7 +39,7 @@ def evidence(measured: Gathered = GOOD, spent: CostReport | None = None) -> Evid
         champion_temperature=1.0,
         items=tuple(won),
         evaluated_at=AT,
-        gathered=measured,
+        measurements=measured,
         budget=Budget(quarter="2026-Q1", before=0),
         cost=spent or CostReport(answers=600, tokens=90, tokens_champion=100, calls=500, calls_champion=600),
     )
@@ -54,13 +49,14 @@ def changed(report: str, **changes: object) -> Evidence:
     return evidence(GOOD.model_copy(update={report: getattr(GOOD, report).model_copy(update=changes)}))
 
 
-def asked(gate: str, material: Evidence) -> Finding:
-    return GATES[gate](material)
+def asked(gate: str, material: Evidence) -> GateFinding:
+    row = next(row for row in REGISTRY if row.name == gate)
+    return row.judge(material, RULES.get(row) or PROBED, GateContext(RULES, AT))
 
 
 @pytest.mark.parametrize("gate", GATES)
 def test_without_its_evidence_a_gate_is_not_passed_and_says_what_is_missing(gate: str) -> None:
-    finding = asked(gate, evidence(Gathered()).model_copy(update={"cost": None}))
+    finding = asked(gate, evidence(Measurements()).model_copy(update={"cost": None}))
     assert finding.outcome is GateOutcome.UNDECIDED
     assert "not on record" in finding.reason
     assert finding.would_change

@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 
 import policies
 from appliance.places import parse_policy
-from curriculum.registry import FAMILIES
+from curriculum.contract.task import Split
+from curriculum.registry import CALCULATORS
 from curriculum.sealed import TaskStream, ceil_share
-from curriculum.task import Split
 from policies.data import shares_of
-from policies.policy import PolicyError, load
+from policies.errors import PolicyError
+from policies.policy import load
 
 DEFAULT = (Path(policies.__file__).parent / "default_policy.toml").read_text()
 
@@ -30,15 +31,15 @@ def with_data(families: str = '["*"]', max_share: str = "40.0", shares: str = ""
 
 
 def test_the_packaged_policy_trains_on_every_family() -> None:
-    assert set(shares_of(load().data, FAMILIES)) == set(FAMILIES)
+    assert set(shares_of(load().data, CALCULATORS)) == set(CALCULATORS)
 
 
 def test_a_family_that_is_not_named_or_has_no_share_is_not_trained_on() -> None:
     policy = parse_policy(with_data('["digits", "linear", "powers"]', "100.0", "powers = 0.0").encode(), "p")
-    shares = shares_of(policy.data, FAMILIES)
+    shares = shares_of(policy.data, CALCULATORS)
     assert shares == {"digits": 100.0, "linear": 100.0}
     drawn = TaskStream(Split.TRAIN, 1, shares=shares).tasks(0, 60)
-    assert {task.family for task in drawn} == {"digits", "linear"}
+    assert {task.taskset for task in drawn} == {"digits", "linear"}
 
 
 @pytest.mark.parametrize(
@@ -67,9 +68,9 @@ def test_rules_that_mean_nothing_are_refused_with_what_to_do(written: str, said:
 )
 def test_no_family_is_ever_more_of_a_step_than_its_share(shares: list[float], step: int, count: int) -> None:
     """Also of each beginning, which is what a step that is refilled has drawn before."""
-    rules = dict(zip(FAMILIES, shares, strict=True))
+    rules = dict(zip(CALCULATORS, shares, strict=True))
     stream = TaskStream(Split.TRAIN, 3, shares=rules)
-    drawn = [task.family for task in stream.tasks(step, count)]
+    drawn = [task.taskset for task in stream.tasks(step, count)]
     for end in range(1, count + 1):
         assert all(number <= ceil_share(rules[name], end) for name, number in Counter(drawn[:end]).items())
-    assert [task.family for task in stream.tasks(step, count + 3)][:count] == drawn
+    assert [task.taskset for task in stream.tasks(step, count + 3)][:count] == drawn

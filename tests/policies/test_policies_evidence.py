@@ -9,23 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policies.bootstrap import LEAST_CLUSTERS, of_clusters, of_questions
-from policies.decision import Finding, GateOutcome
-from policies.evidence import Budget, EarlierNight, Evidence, PairedItem, Pairs, all_nights
-from policies.gates_gain import (
-    asks_again,
-    evidence_so_far,
-    gain_outcome,
-    improvement,
-    may_go_on,
-    nights_to_go,
-    odds_outcome,
-)
+from policies.contract.decision import GateFinding, GateOutcome
+from policies.contract.evidence import Budget, EarlierNight, Evidence, PairCounts, PairedItem, all_nights
+from policies.gates.evidence import GATE, asks_again, may_go_on, nights_to_go, odds_outcome
+from policies.gates.gate import GateContext
+from policies.gates.improvement import gain_outcome
+from policies.gates.improvement import judge as improvement
 from policies.policy import load
-from policies.sequential import log_odds, needed, quarter_of
-from policies.statistics import paired_difference
+from policies.statistics.bootstrap import LEAST_CLUSTERS, of_clusters, of_questions
+from policies.statistics.intervals import paired_difference
+from policies.statistics.sequential import log_odds, needed, quarter_of
 
-RULES = load().promotion
+RULES = load().gates
+CONTEXT = GateContext(RULES, "2026-01-02T03:00:00+00:00")
 
 
 def night(gained: int, lost: int, rest: int, name: str = "n") -> tuple[PairedItem, ...]:
@@ -54,8 +50,8 @@ def evidence(*nights: tuple[PairedItem, ...], before: int | None = 0) -> Evidenc
     )
 
 
-def so_far(material: Evidence) -> Finding:
-    return evidence_so_far(material, RULES.improvement, RULES.evidence)
+def so_far(material: Evidence) -> GateFinding:
+    return GATE.judge(material, RULES.evidence, CONTEXT)
 
 
 @pytest.mark.parametrize("pairs", [0, 1, 7, 160, 700])
@@ -141,12 +137,12 @@ def test_the_budget_runs_out_and_is_never_overdrawn() -> None:
 
 def test_a_candidate_without_a_gain_is_told_that_more_nights_do_not_help() -> None:
     assert "not even 60 nights" in so_far(evidence(night(80, 80, 640))).would_change
-    assert nights_to_go(Pairs(items=800, gained=80, lost=80), 1, RULES.improvement, RULES.evidence) is None
+    assert nights_to_go(PairCounts(items=800, gained=80, lost=80), 1, RULES.improvement, RULES.evidence) is None
 
 
 def test_the_figures_are_numbers_that_json_can_hold() -> None:
     finding = so_far(evidence(night(3000, 0, 10)))
-    assert Finding.model_validate_json(finding.model_dump_json()) == finding
+    assert GateFinding.model_validate_json(finding.model_dump_json()) == finding
 
 
 @pytest.mark.parametrize(
@@ -162,28 +158,28 @@ def test_the_figures_are_numbers_that_json_can_hold() -> None:
 )
 def test_who_is_asked_again(gain: str, so_far_: str, figure: float, nights: int, again: bool) -> None:
     findings = [
-        Finding(gate="improvement", outcome=GateOutcome(gain), figure=figure, reason=""),
-        Finding(gate="evidence", outcome=GateOutcome(so_far_), figure=9.0, reason=""),
-        Finding(gate="approval", outcome=GateOutcome.UNDECIDED, figure=0.0, reason=""),
+        GateFinding(gate="improvement", outcome=GateOutcome(gain), figure=figure, reason=""),
+        GateFinding(gate="evidence", outcome=GateOutcome(so_far_), figure=9.0, reason=""),
+        GateFinding(gate="approval", outcome=GateOutcome.UNDECIDED, figure=0.0, reason=""),
     ]
     assert asks_again(findings, nights, RULES.evidence) is again
 
 
 def test_nobody_is_asked_again_after_a_failed_gate() -> None:
     findings = [
-        Finding(gate="improvement", outcome=GateOutcome.UNDECIDED, figure=3.0, reason=""),
-        Finding(gate="evidence", outcome=GateOutcome.UNDECIDED, figure=9.0, reason=""),
-        Finding(gate="drift", outcome=GateOutcome.FAILED, figure=9.0, reason=""),
+        GateFinding(gate="improvement", outcome=GateOutcome.UNDECIDED, figure=3.0, reason=""),
+        GateFinding(gate="evidence", outcome=GateOutcome.UNDECIDED, figure=9.0, reason=""),
+        GateFinding(gate="drift", outcome=GateOutcome.FAILED, figure=9.0, reason=""),
     ]
     assert not asks_again(findings, 1, RULES.evidence)
 
 
 @given(st.integers(0, 300), st.integers(0, 300), st.integers(1, 6))
 def test_counts_and_findings_agree_on_who_goes_on(gained: int, lost: int, nights: int) -> None:
-    seen = Pairs(items=800, gained=gained, lost=lost)
+    seen = PairCounts(items=800, gained=gained, lost=lost)
     findings = [
-        Finding(gate="improvement", outcome=GateOutcome.UNDECIDED, figure=seen.gain, reason=""),
-        Finding(gate="evidence", outcome=odds_outcome(seen, 0, RULES.evidence), figure=1.0, reason=""),
+        GateFinding(gate="improvement", outcome=GateOutcome.UNDECIDED, figure=seen.gain, reason=""),
+        GateFinding(gate="evidence", outcome=odds_outcome(seen, 0, RULES.evidence), figure=1.0, reason=""),
     ]
     assert asks_again(findings, nights, RULES.evidence) is may_go_on(seen, nights, RULES.evidence)
 
@@ -211,18 +207,18 @@ def test_a_gain_that_rests_on_few_families_is_not_shown_for_families() -> None:
 def test_the_policy_says_what_is_drawn_anew() -> None:
     by_family = RULES.improvement.model_copy(update={"clusters": "family"})
     material = evidence(night(200, 40, 560))
-    assert improvement(material, by_family).outcome is GateOutcome.PASSED
+    assert improvement(material, by_family, CONTEXT).outcome is GateOutcome.PASSED
     few = material.model_copy(
         update={"items": tuple(item.model_copy(update={"family": "gcd"}) for item in material.items)}
     )
-    assert improvement(few, RULES.improvement).outcome is GateOutcome.PASSED
-    refused = improvement(few, by_family)
+    assert improvement(few, RULES.improvement, CONTEXT).outcome is GateOutcome.PASSED
+    refused = improvement(few, by_family, CONTEXT)
     assert refused.outcome is GateOutcome.UNDECIDED
     assert 'clusters = "question"' in refused.would_change
 
 
 def test_a_bootstrap_that_does_not_reach_the_gain_holds() -> None:
-    seen = Pairs(items=800, gained=200, lost=40)
+    seen = PairCounts(items=800, gained=200, lost=40)
     assert gain_outcome(seen, RULES.improvement, lambda: (0.0, 0.3)) is GateOutcome.UNDECIDED
     assert gain_outcome(seen, RULES.improvement, lambda: None) is GateOutcome.UNDECIDED
     assert gain_outcome(seen, RULES.improvement, lambda: (0.2, 0.3)) is GateOutcome.PASSED

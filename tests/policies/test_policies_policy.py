@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 import policies
-from policies.policy import PolicyError, load, parse
+from policies.errors import PolicyError
+from policies.policy import load, parse
 
 DEFAULT = (Path(policies.__file__).parent / "default_policy.toml").read_text()
 
@@ -25,10 +27,10 @@ def refused(text: str) -> PolicyError:
 
 def test_the_packaged_policy_asks_for_evidence_and_for_a_person() -> None:
     policy = load()
-    assert policy.promotion.approval.required
+    assert policy.approval.required
     assert policy.sandboxes.allow_unsandboxed is False
     assert (policy.sandboxes.model_code, policy.sandboxes.tools) == ("gvisor", "nsjail")
-    assert 0 < policy.promotion.improvement.alpha <= 0.05
+    assert 0 < policy.gates.improvement.alpha <= 0.05
     assert policy.digest == hashlib.sha256(DEFAULT.encode()).hexdigest()
 
 
@@ -36,7 +38,7 @@ def test_the_digest_is_that_of_the_bytes_and_follows_every_change(tmp_path: Path
     path = tmp_path / "policy.toml"
     path.write_text(DEFAULT + "# a word more\n")
     assert load(path).digest == hashlib.sha256(path.read_bytes()).hexdigest() != load().digest
-    assert load(path).promotion == load().promotion
+    assert load(path).gates == load().gates
 
 
 def test_a_policy_made_in_memory_has_a_digest_of_its_content() -> None:
@@ -49,8 +51,8 @@ def test_a_policy_made_in_memory_has_a_digest_of_its_content() -> None:
 def test_an_unknown_key_is_named_with_its_line() -> None:
     error = refused(DEFAULT.replace("min_gain = 1.0", "min_gian = 1.0"))
     line = next(n for n, text in enumerate(DEFAULT.splitlines(), 1) if text.startswith("min_gain"))
-    assert f"line {line}: promotion.improvement.min_gian: there is no such key" in str(error)
-    assert "promotion.improvement.min_gain: this key is missing" in str(error)
+    assert f"line {line}: gates.improvement.min_gian: there is no such key" in str(error)
+    assert "gates.improvement.min_gain: this key is missing" in str(error)
 
 
 def test_an_unknown_section_is_named() -> None:
@@ -81,19 +83,39 @@ def test_the_table_of_families_must_be_there_and_may_be_empty() -> None:
     assert parse(DEFAULT.encode(), "policy.toml").sandboxes.tiers.families == {}
 
 
-@pytest.mark.parametrize("version", [1, 2])
-def test_a_file_of_an_earlier_version_is_refused_with_one_fault_and_what_went_where(version: int) -> None:
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_a_file_of_an_early_version_is_refused_with_one_fault_and_what_to_do(version: int) -> None:
     error = refused(f"version = {version}\n[improvement]\nmin_items = 200\n")
     assert str(error) == f"policy.toml, line 1: version: a file of version {version} is not read any more"
-    for words in ("default_policy.toml", "[promotion.improvement]", "[sandboxes.tiers]"):
-        assert words in error.hint
+    assert "default_policy.toml" in error.hint
 
 
-def test_a_file_of_the_version_before_is_refused_with_what_is_new() -> None:
-    error = refused("version = 3\n[promotion]\n")
-    assert str(error) == "policy.toml, line 1: version: a file of version 3 is not read any more"
-    for words in ("default_policy.toml", "[service]", "[data]", '"service"'):
-        assert words in error.hint
+def test_a_file_of_the_version_before_is_migrated_first() -> None:
+    error = refused("version = 4\n[promotion]\n")
+    assert "has no effect any more, unless it is in force already" in str(error)
+    assert "assay policy migrate" in error.hint
+
+
+@pytest.mark.parametrize("gate", ["integrity", "selftest", "contamination", "improvement", "evidence", "approval"])
+def test_a_gate_that_may_never_be_missing_is_asked_for_with_the_reason(gate: str) -> None:
+    section = re.search(rf"\[gates\.{gate}\].*?\n\n", DEFAULT, re.DOTALL)
+    assert section is not None
+    rule = re.search(rf".*when = \"{gate}\".*\n", DEFAULT)
+    error = refused(DEFAULT.replace(section[0], "").replace(rule[0] if rule else "", ""))
+    assert f"gates.{gate}: this gate cannot be left out: without it" in str(error)
+    assert error.hint.startswith(f"add the section [gates.{gate}]")
+
+
+def test_a_gate_that_there_is_not_is_named_with_the_nearest_one() -> None:
+    assert "gates.driftt: there is no such gate: did you mean 'drift'?" in str(
+        refused(DEFAULT.replace("[gates.drift]", "[gates.driftt]"))
+    )
+
+
+def test_a_rule_about_a_gate_that_the_file_does_not_ask_for_is_refused() -> None:
+    error = refused(DEFAULT.replace("[gates.egress]", "# [gates.egress]"))
+    assert "this file does not ask for the gate 'egress'" in str(error)
+    assert "remove the rule" in error.hint
 
 
 @pytest.mark.parametrize(
@@ -105,7 +127,7 @@ def test_a_file_of_the_version_before_is_refused_with_what_is_new() -> None:
             'when = "any", is = "passed", then = "promote"',
             "may promote",
         ),
-        ('when = "hacks"', 'when = "hack"', "promotion.rules.3.when"),
+        ('when = "hacks"', 'when = "hack"', "there is no gate 'hack': did you mean 'hacks'?"),
         ('check = "any", then = "allow"', 'check = "any"', "jobs.rules.0.then: this key is missing"),
     ],
 )
@@ -124,7 +146,7 @@ def test_people_s_jobs_are_never_learned_from_and_training_never_meets_a_sealed_
 
 
 def test_many_faults_fit_on_a_screen() -> None:
-    error = refused("version = 4\n" + "".join(f"key{number} = 1\n" for number in range(100)))
+    error = refused("version = 5\n" + "".join(f"key{number} = 1\n" for number in range(100)))
     assert len(str(error).splitlines()) < 20
     assert str(error).endswith("more")
 
@@ -134,7 +156,7 @@ def test_the_packaged_file_is_read_in_two_minutes() -> None:
 
 
 def test_a_file_of_a_version_that_is_not_known_yet_is_not_taken_for_an_old_one() -> None:
-    assert "version 1" not in refused(DEFAULT.replace("version = 4", "version = 5")).hint
+    assert "version 1" not in refused(DEFAULT.replace("version = 5", "version = 6")).hint
 
 
 @pytest.mark.parametrize(
@@ -176,7 +198,7 @@ def test_isolation_cannot_be_switched_off() -> None:
         ("margin", "inf"),
         ("max_infra_errors", "-0.1"),
         ("version", "1"),
-        ("version", "5"),
+        ("version", "6"),
     ],
 )
 def test_values_out_of_bounds_or_of_another_type_are_refused(key: str, value: str) -> None:
@@ -185,7 +207,7 @@ def test_values_out_of_bounds_or_of_another_type_are_refused(key: str, value: st
 
 
 def test_broken_toml_is_refused_with_its_line() -> None:
-    assert "line 2" in str(refused("version = 4\nmin_items = = 3\n"))
+    assert "line 2" in str(refused("version = 5\nmin_items = = 3\n"))
 
 
 def test_a_file_that_is_not_text_is_refused() -> None:
@@ -209,4 +231,4 @@ def test_whatever_the_bytes_they_are_refused_and_never_crash(content: bytes) -> 
 
 def test_rules_in_force_cannot_be_changed() -> None:
     with pytest.raises(ValidationError, match="frozen"):
-        load().promotion.approval.required = False  # type: ignore[misc]
+        load().approval.required = False  # type: ignore[misc]

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from signing_kit import LATER, NOW, admission, digest, register_of, revocation, signer
 
-from policies.edits import POLICY, PolicyEdit, accepted_edit
-from policies.envelopes import canonical, seal, sign_too
-from policies.refusals import Refusal, Refused
+from policies.edits import POLICY_TYPE, PolicyEdit, verify_edit
+from policies.envelopes import add_signature, canonical, sign_envelope
+from policies.refusals import Refusal, StatementRefused
 from policies.register import Register
 
 
 def refused(register: Register, envelope: bytes, *, people: int = 1) -> Refusal:
-    with pytest.raises(Refused) as met:
+    with pytest.raises(StatementRefused) as met:
         register.after(envelope, people=people)
     assert met.value.hint
     return met.value.name
@@ -48,7 +48,7 @@ def test_where_two_people_must_approve_one_alone_admits_nobody() -> None:
 def test_revoking_anothers_key_leaves_as_many_people_to_be_asked() -> None:
     left = register_of("ada", "bob").after(revocation("bob", "ada"), people=2)
     assert refused(left, admission("eve", "ada"), people=2) is Refusal.SIGNERS
-    with pytest.raises(Refused, match="too few people: 1 of 2") as met:
+    with pytest.raises(StatementRefused, match="too few people: 1 of 2") as met:
         accept(edit(3, "ada"), people=2, register=left)
     assert "assay audit renew" in met.value.hint
     assert accept(edit(3, "ada"), people=1, register=left) == ("ada",)
@@ -116,23 +116,23 @@ def test_a_name_is_plain(name: str) -> None:
 
 def edit(number: int, *by: str, log: str = "log", replaces: str = "old", new: str = "new") -> bytes:
     made = PolicyEdit(log=digest(log), number=number, replaces=digest(replaces), file=digest(new), at=NOW)
-    envelope = seal(canonical(made.model_dump(mode="json")), POLICY, signer(by[0]))
+    envelope = sign_envelope(canonical(made.model_dump(mode="json")), POLICY_TYPE, signer(by[0]))
     for other in by[1:]:
-        envelope = sign_too(envelope, signer(other))
+        envelope = add_signature(envelope, signer(other))
     return envelope
 
 
 def accept(envelope: bytes, *, people: int = 1, register: Register | None = None) -> tuple[str, ...]:
     known = register_of("ada", "bob") if register is None else register
-    return accepted_edit(
+    return verify_edit(
         envelope, known, log=digest("log"), number=3, in_force=digest("old"), digest=digest("new"), people=people
-    )[1]
+    )
 
 
 def test_an_edit_of_the_policy_takes_as_many_people_as_the_policy_in_force_asks_for() -> None:
     assert accept(edit(3, "ada")) == ("ada",)
     assert accept(edit(3, "ada", "bob"), people=2) == ("ada", "bob")
-    with pytest.raises(Refused, match="too few people: 1 of 2"):
+    with pytest.raises(StatementRefused, match="too few people: 1 of 2"):
         accept(edit(3, "ada"), people=2)
 
 
@@ -150,6 +150,6 @@ def test_an_edit_of_the_policy_takes_as_many_people_as_the_policy_in_force_asks_
     ],
 )
 def test_an_edit_that_is_old_or_of_another_file_or_by_nobody_is_refused(envelope: bytes, name: Refusal) -> None:
-    with pytest.raises(Refused) as met:
+    with pytest.raises(StatementRefused) as met:
         accept(envelope)
     assert met.value.name is name

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import pytest
-from good_evidence import gathered
+from good_evidence import good_measurements
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from policies.contract.decision import DecisionOutcome
+from policies.contract.evidence import Budget, CostReport, Evidence, PairCounts, PairedItem
 from policies.decide import decide
-from policies.decision import DecisionOutcome
-from policies.evidence import Budget, CostReport, Evidence, PairedItem
 from policies.policy import Policy, load
-from policies.simulate import Assumed, Judge, Standing, simulate
+from policies.simulate import Assumed, SimulatedJudge, simulate
 
 POLICY = load()
 AT = "2026-01-02T03:00:00+00:00"
 ALONE = POLICY.model_copy(
     update={
-        "promotion": POLICY.promotion.model_copy(
-            update={"approval": POLICY.promotion.approval.model_copy(update={"required": False})}
-        )
+        "gates": POLICY.gates.model_copy(update={"approval": POLICY.approval.model_copy(update={"required": False})})
     }
 )
-JUDGE = Judge(POLICY.promotion)
+JUDGE = SimulatedJudge(POLICY)
 
 
 def really_decided(families: list[tuple[int, int, int]], before: int, policy: Policy = ALONE) -> DecisionOutcome:
@@ -47,7 +45,7 @@ def really_decided(families: list[tuple[int, int, int]], before: int, policy: Po
         champion_temperature=1.0,
         items=tuple(items),
         evaluated_at=AT,
-        gathered=gathered(AT),
+        measurements=good_measurements(AT),
         budget=Budget(quarter="2026-Q1", before=before),
         cost=CostReport(answers=len(items), tokens=1, tokens_champion=1, calls=1, calls_champion=1),
     )
@@ -67,8 +65,8 @@ def test_counts_are_judged_as_the_decision_judges_the_questions(
     families: list[tuple[int, int, int]], before: int
 ) -> None:
     whole = tuple(sum(column) for column in zip(*families, strict=True))
-    standing = Standing((whole[0], whole[1], whole[2]), tuple(families))
-    assert JUDGE.outcome(standing, before) is really_decided(families, before)
+    counted = tuple(PairCounts(*one) for one in (whole, *families))
+    assert JUDGE.outcome(counted, before) is really_decided(families, before)
 
 
 @pytest.mark.parametrize(
@@ -80,13 +78,14 @@ def test_counts_are_judged_as_the_decision_judges_the_questions(
     ],
 )
 def test_each_outcome_is_met_in_both(family: tuple[int, int, int], outcome: DecisionOutcome) -> None:
-    whole = (2 * family[0], 2 * family[1], 2 * family[2])
-    assert JUDGE.outcome(Standing(whole, (family, family)), 0) is outcome
+    one = PairCounts(*family)
+    whole = PairCounts(*(2 * count for count in family))
+    assert JUDGE.outcome((whole, one, one), 0) is outcome
     assert really_decided([family, family], 0) is outcome
 
 
 def test_the_packaged_policy_is_rarely_fooled_and_finds_four_points() -> None:
-    found = simulate(POLICY.promotion, Assumed(quarters=40, seed=1))
+    found = simulate(POLICY, Assumed(quarters=40, seed=1))
     assert found.null_promoted_share <= 0.05
     assert found.power >= 0.8
     assert list(found.found_by_night) == sorted(found.found_by_night)
@@ -96,21 +95,20 @@ def test_the_packaged_policy_is_rarely_fooled_and_finds_four_points() -> None:
 
 def test_a_careless_policy_is_seen_to_be_fooled() -> None:
     """The control: a simulation that saw nothing would not see this either."""
-    rules = POLICY.promotion
-    careless = rules.model_copy(
-        update={
-            "improvement": rules.improvement.model_copy(update={"min_gain": 0.0, "alpha": 0.2}),
-            "evidence": rules.evidence.model_copy(update={"alpha": 0.2, "candidates": 1, "nights": 1}),
-        }
-    )
+    gates = POLICY.gates
+    changes = {
+        "improvement": gates.improvement.model_copy(update={"min_gain": 0.0, "alpha": 0.2}),
+        "evidence": gates.evidence.model_copy(update={"alpha": 0.2, "candidates": 1, "nights": 1}),
+    }
+    careless = POLICY.model_copy(update={"gates": gates.model_copy(update=changes)})
     found = simulate(careless, Assumed(quarters=400, nights=1, within=1, seed=2))
     assert 0.005 < found.null_promoted_share <= 0.2
-    assert simulate(rules, Assumed(quarters=400, nights=1, within=1, seed=2)).null_promoted_share == 0.0
+    assert simulate(POLICY, Assumed(quarters=400, nights=1, within=1, seed=2)).null_promoted_share == 0.0
 
 
 def test_equal_seeds_give_equal_figures() -> None:
     small = Assumed(quarters=5, nights=10, items=200, families=3)
-    assert simulate(POLICY.promotion, small) == simulate(POLICY.promotion, small)
+    assert simulate(POLICY, small) == simulate(POLICY, small)
 
 
 @pytest.mark.parametrize("wrong", [{"gain": 30.0}, {"items": 3}, {"gain": 0.0}, {"discordant": 101.0}, {"quarters": 0}])

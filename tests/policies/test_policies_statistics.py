@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policies.statistics import (
+from policies.statistics.intervals import (
     mcnemar_exact,
     mcnemar_mid_p,
     non_inferiority_bounds,

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policies.policy import MOST_BYTES, PolicyError, earlier_version, load, parse
+from policies.errors import PolicyError
+from policies.policy import MOST_BYTES, load, parse, version_of
 from policies.toml_files import TomlError, beginning, read_toml
 
 UNREADABLE = {
@@ -35,7 +36,7 @@ def test_a_text_that_cannot_be_read_is_refused_as_toml_and_as_a_policy(text: str
     with pytest.raises(PolicyError, match=r"policy\.toml: ") as refused:
         parse(text.encode(), "policy.toml")
     assert refused.value.hint
-    assert earlier_version(text.encode()) is None
+    assert version_of(text.encode()) is None
 
 
 @given(st.text(max_size=200))

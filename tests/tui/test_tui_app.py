@@ -18,12 +18,17 @@ from textual.widgets import ContentSwitcher, Input
 
 from appliance.client.person_keys import keys_folder, make_key, unlock
 from appliance.client.signing import admission
-from appliance.records import CycleState, JobState, Purpose, ToolStatus
+from appliance.records.cycles import CycleState
+from appliance.records.jobs import JobState
+from appliance.records.rollouts import Purpose, ToolStatus
 from tui.app import AssayApp
 from tui.dialogs import Reading, SubmitDialog, TypedConfirmation
-from tui.panels import Absent, CyclePanel, Detail, RecordTable, Shown, TopLine
-from verifiers.spec import PredicateSpec
-from verifiers.verdict import Outcome
+from tui.panels import Absent, CyclePanel, Detail, PlainText, RecordTable, TopLine
+from tui.table import Row, Table
+from tui.tables import TABLES
+from tui.text import plain
+from verifiers.contract.verdict import Outcome
+from verifiers.predicate.spec import PredicateSpec
 
 if TYPE_CHECKING:
     from conftest import Appliance
@@ -59,17 +64,17 @@ def cells(pilot: Screen, name: str) -> list[str]:
     return [" | ".join(cell.plain for cell in rows.get_row_at(index)) for index in range(rows.row_count)]
 
 
-def text(pilot: Screen, kind: type[Shown]) -> str:
+def text(pilot: Screen, kind: type[PlainText]) -> str:
     return pilot.app.query_one(kind).text.plain
 
 
 def detail(pilot: Screen) -> str:
-    return pilot.app.query_one(Detail).query_one(Shown).text.plain
+    return pilot.app.query_one(Detail).query_one(PlainText).text.plain
 
 
 def everything(pilot: Screen) -> str:
     """Every text on the open screens, table cells included."""
-    parts = [widget.text.plain for screen in pilot.app.screen_stack for widget in screen.query(Shown)]
+    parts = [widget.text.plain for screen in pilot.app.screen_stack for widget in screen.query(PlainText)]
     return "\n".join(parts + [line for name in ("rollouts", "models", "jobs") for line in cells(pilot, name)])
 
 
@@ -119,9 +124,29 @@ async def test_the_detail_follows_the_cursor_and_enter_opens_it_whole(appliance:
         assert "tried  5: 7*5+3 = 38, not 45" in detail(pilot)
         await pilot.press("enter")
         assert isinstance(pilot.app.screen, Reading)
-        assert "n with n*n == 2" in pilot.app.screen.query_one(Shown).text.plain
+        assert "n with n*n == 2" in pilot.app.screen.query_one(PlainText).text.plain
         await pilot.press("escape")
         assert not isinstance(pilot.app.screen, Reading)
+
+
+async def test_a_new_table_is_one_object_and_one_row(appliance: Appliance) -> None:
+    cycles = Table(
+        name="cycles",
+        columns=(("cycle", 12), ("phase", 10)),
+        side="left",
+        empty="No cycle yet.",
+        fetch=lambda client: client.cycles(limit=5),
+        row=lambda cycle: Row(cycle.id, (plain(cycle.id), plain(cycle.phase))),
+        detail=lambda cycle, status: plain(f"{cycle.id} began {cycle.created}"),
+    )
+    appliance.start()
+    made.put_night(appliance.core.ledger, appliance.data)
+    app = AssayApp(appliance.socket, seconds=0.05, tables=(*TABLES, cycles))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await shown(pilot)
+        await until(pilot, lambda: bool(cells(pilot, "cycles")))
+        table(pilot, "cycles").focus()
+        await until(pilot, lambda: "began" in detail(pilot))
 
 
 async def test_new_rollouts_appear_and_the_cursor_stays_on_its_record(appliance: Appliance) -> None:
@@ -134,7 +159,7 @@ async def test_new_rollouts_appear_and_the_cursor_stays_on_its_record(appliance:
         await pilot.press("down", "down")
         assert table(pilot, "rollouts").selected == "r3"
         ledger.put_rollouts([made.judged("newest", outcome=Outcome.HACK_SUSPECTED)])
-        appliance.core.say("note", "something happened")
+        appliance.core.events.add("note", "something happened")
         await until(pilot, lambda: len(cells(pilot, "rollouts")) == 7)
         assert cells(pilot, "rollouts")[0].startswith("! hack?")
         assert table(pilot, "rollouts").selected == "r3"
@@ -185,7 +210,7 @@ async def test_text_of_models_guests_and_strangers_is_shown_and_does_nothing(app
         assert "\x1b" not in pilot.app.export_screenshot()
 
 
-# a word on the candidate
+# approving and rejecting the candidate
 PASSPHRASE = "correct horse"
 
 
@@ -268,7 +293,7 @@ async def test_what_the_policy_refuses_is_said_with_what_would_change_it(applian
 
 
 @pytest.mark.usefixtures("ada")
-async def test_a_word_on_a_decision_that_is_not_the_newest_any_more_is_refused(appliance: Appliance) -> None:
+async def test_a_signature_on_a_decision_that_is_not_the_newest_any_more_is_refused(appliance: Appliance) -> None:
     decision = made.put_night(appliance.core.ledger, appliance.data)
     async with open_app(appliance).run_test(size=(80, 24)) as pilot:
         await shown(pilot)
@@ -335,7 +360,7 @@ async def test_a_check_that_decides_nothing_is_refused_with_the_reason(appliance
         check.value = "import os"
         check.focus()
         await pilot.press("enter")
-        await until(pilot, lambda: bool(pilot.app.screen.query_one("#dialog-error", Shown).text.plain))
+        await until(pilot, lambda: bool(pilot.app.screen.query_one("#dialog-error", PlainText).text.plain))
         assert isinstance(pilot.app.screen, SubmitDialog)
         await pilot.press("escape")
     assert appliance.core.ledger.jobs() == []
@@ -368,7 +393,7 @@ async def test_a_socket_that_nobody_answers_is_reported_as_such(appliance: Appli
         deaf.listen()
         async with open_app(appliance).run_test(size=(80, 24)) as pilot:
             page = pilot.app.query_one(Absent)
-            await until(pilot, lambda: "does not answer" in page.query_one(Shown).text.plain)
+            await until(pilot, lambda: "does not answer" in page.query_one(PlainText).text.plain)
             assert "start `assay serve` again" in everything(pilot)
 
 

@@ -12,26 +12,31 @@ from appliance.client import (
     CanaryView,
     CheckpointView,
     Event,
-    Finding,
+    GateFinding,
     GateOutcome,
     RolloutView,
     Status,
     ToolStatus,
     WorkerStatus,
 )
-from appliance.records import MEANING, Artifact, Canary, CanaryState, Claim, CycleState, JobState, Meaning, Standing
+from appliance.records.artifacts import MEANING, Artifact
+from appliance.records.cycles import CycleState
+from appliance.records.jobs import JobState, Validation
+from appliance.records.service import Canary, CanaryState
 from policies.canary import Counts
 from policies.policy import load
 from runtime.sandbox import Usage
-from tui.detail import job_detail, model_detail, rollout_detail
-from tui.marks import call_marks, plain, sparkline
+from tui import jobs, models, rollouts
+from tui.decisions import figure_text
+from tui.jobs import JobRecord
 from tui.progress import cycle_text
-from tui.rows import figure_text, job_row
-from tui.snapshot import Snapshot
-from verifiers.verdict import Outcome, Verdict
+from tui.snapshot import StatusSnapshot
+from tui.text import plain, sparkline
+from verifiers.contract.statement import Assurance, StatementPart
+from verifiers.contract.verdict import Outcome, Verdict
 
 
-def snapshot(**changes: object) -> Snapshot:
+def snapshot(**changes: object) -> StatusSnapshot:
     status = Status(
         version="1",
         pid=1,
@@ -47,11 +52,11 @@ def snapshot(**changes: object) -> Snapshot:
         policy="p",
         last_event=0,
     ).model_copy(update=changes)
-    return Snapshot(status=status)
+    return StatusSnapshot(status=status)
 
 
-def with_events(shot: Snapshot, *events: Event) -> Snapshot:
-    return Snapshot(status=shot.status, events=tuple(enumerate(events, 1)))
+def with_events(shot: StatusSnapshot, *events: Event) -> StatusSnapshot:
+    return StatusSnapshot(status=shot.status, events=tuple(enumerate(events, 1)))
 
 
 def event(kind: str, minutes: float = -1.0, **figures: float) -> Event:
@@ -110,14 +115,14 @@ def test_a_rollouts_detail_says_what_its_session_used() -> None:
     one = made.judged("r")
     used = Usage(calls=3, seconds=0.25, output_bytes=1200, moves=1, cpu_seconds=0.5, peak_memory_mib=41.6)
     rollout = one.rollout.model_copy(update={"usage": used})
-    text = rollout_detail(RolloutView.of(one.model_copy(update={"rollout": rollout}))).plain
+    text = rollouts.detail(RolloutView.of(one.model_copy(update={"rollout": rollout}))).plain
     assert "3 calls in 0.25 s, 1,200 bytes printed, moved 1 times, 0.50 s of processor, 42 MiB at most" in text
-    assert "bytes printed" not in rollout_detail(RolloutView.of(one)).plain
+    assert "bytes printed" not in rollouts.detail(RolloutView.of(one)).plain
 
 
 def test_failed_calls_are_counted_beside_all_calls() -> None:
-    assert call_marks([]).plain == "0"
-    assert call_marks([ToolStatus.OK, ToolStatus.PARSE_ERROR, ToolStatus.TIMEOUT]).plain == "3 2✗"
+    assert rollouts.counted([]).plain == "0"
+    assert rollouts.counted([ToolStatus.OK, ToolStatus.PARSE_ERROR, ToolStatus.TIMEOUT]).plain == "3 2✗"
 
 
 @pytest.mark.parametrize(
@@ -131,7 +136,7 @@ def test_failed_calls_are_counted_beside_all_calls() -> None:
     ],
 )
 def test_a_gates_figure_has_its_unit(figure: float | None, unit: str, said: str) -> None:
-    finding = Finding(gate="g", outcome=GateOutcome.PASSED, figure=figure, unit=unit, reason="r")
+    finding = GateFinding(gate="g", outcome=GateOutcome.PASSED, figure=figure, unit=unit, reason="r")
     assert figure_text(finding) == said
 
 
@@ -162,27 +167,28 @@ def test_a_model_that_is_tried_beside_the_champion_says_how_it_does(tmp_path) ->
         closes=made.at(60),
         closes_latest=made.at(600),
     )
-    text = model_detail(CheckpointView(checkpoint=model, aliases=("canary",), decision=None), shown).plain
+    view = CheckpointView(checkpoint=model, aliases=("canary",), decision=None)
+    text = models.detail(view, snapshot(canary=shown).status).plain
     assert "answers 25 % of the jobs" in text
     assert "it verified 4 of 5, the champion 9 of 9" in text
     other = shown.model_copy(update={"canary": canary.model_copy(update={"candidate": "b" * 64})})
-    assert "beside" not in model_detail(CheckpointView(checkpoint=model, aliases=(), decision=None), other).plain
+    assert "beside" not in models.detail(view, snapshot(canary=other).status).plain
     working = shown.model_copy(update={"canary": canary.model_copy(update={"state": CanaryState.REPLAY})})
     assert "works earlier jobs again, 0 to go" in working.words
 
 
 def test_a_job_says_what_is_done_now_and_then_who_solved_it_and_what_carries_the_answer() -> None:
     running = made.job("1", JobState.RUNNING, step="attempt 3 of 16", tries_done=2, budget_seconds=60.0)
-    assert [cell.plain for cell in job_row(running).cells][1:] == [
+    assert [cell.plain for cell in jobs.row(JobRecord(running)).cells][1:] == [
         "question",
         "5",
         "running",
         "find x with 7x+3=45",
         "attempt 3 of 16",
     ]
-    assert "attempts  16, 2 tries done" in job_detail(running).plain
+    assert "attempts  16, 2 tries done" in jobs.detail(JobRecord(running)).plain
     solved = made.job("1", JobState.SOLVED, solved_by="z3 4.13", artifact="job-1")
-    claim = Claim(part="that the answer meets the check", standing=Standing.PROVED, by="\x1b]0;z3")
+    claim = StatementPart(part="that the answer meets the check", standing=Assurance.PROVED, by="\x1b]0;z3")
     artifact = Artifact(
         id="job-1",
         job="job-1",
@@ -197,11 +203,13 @@ def test_a_job_says_what_is_done_now_and_then_who_solved_it_and_what_carries_the
         statement=(claim,),
         created=made.at(0),
     )
-    text = job_detail(solved, artifact).plain
+    text = jobs.detail(JobRecord(solved, artifact)).plain
     assert "z3 4.13" in text
     assert "that the answer meets the check (\\x1b]0;z3)" in text
-    word = Meaning(verdict="not_meant", shown="0" * 64, person="ada", created="t", key="k", envelope="{}")
-    told = artifact.model_copy(update={"statement": (Claim(part=MEANING, standing=Standing.OPEN, by="nobody"),)})
-    assert "(nobody)" in job_detail(solved, told).plain
-    text = job_detail(solved.model_copy(update={"meaning": word}), told).plain
+    word = Validation(verdict="not_meant", shown="0" * 64, person="ada", created="t", key="k", envelope="{}")
+    told = artifact.model_copy(
+        update={"statement": (StatementPart(part=MEANING, standing=Assurance.OPEN, by="nobody"),)}
+    )
+    assert "(nobody)" in jobs.detail(JobRecord(solved, told)).plain
+    text = jobs.detail(JobRecord(solved.model_copy(update={"validation": word}), told)).plain
     assert ("(nobody)" in text, "not meant" in text, "(ada, t)" in text) == (False, True, True)

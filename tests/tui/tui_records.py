@@ -7,39 +7,26 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
 
-from good_evidence import gathered
+from good_evidence import good_measurements
 
 from appliance.learning.folders import write_by_digest
 from appliance.ledger.ledger import Ledger
 from appliance.promotion import decision_on
-from appliance.records import (
-    Checkpoint,
-    Cycle,
-    CycleState,
-    Ended,
-    Evaluation,
-    Event,
-    ItemResult,
-    Job,
-    JobState,
-    Judged,
-    Message,
-    ModelResults,
-    Purpose,
-    Role,
-    Rollout,
-    StepRecord,
-    ToolCall,
-    ToolStatus,
-)
-from curriculum.registry import FAMILIES, make_task
+from appliance.records.checkpoints import Checkpoint
+from appliance.records.cycles import Cycle, CycleState
+from appliance.records.evaluations import Evaluation, ItemResult, ModelResults
+from appliance.records.events import Event
+from appliance.records.jobs import Job, JobState
+from appliance.records.rollouts import Message, Purpose, Role, Rollout, RolloutEnd, ToolCall, ToolStatus, WeightSpan
+from appliance.records.training import Judged, StepRecord
+from curriculum.contract.task import Split
+from curriculum.registry import CALCULATORS, make_task
 from curriculum.seeds import seeds
-from curriculum.task import Split
-from policies.decision import Decision
+from policies.contract.decision import Decision
 from policies.policy import load
 from runtime.sandbox import Tier
-from verifiers.spec import PredicateSpec
-from verifiers.verdict import Outcome, Verdict
+from verifiers.contract.verdict import Outcome, Verdict
+from verifiers.predicate.spec import PredicateSpec
 
 NOW = datetime.now(UTC)
 CYCLE = "night-20260301t020000-7c1e"
@@ -71,7 +58,12 @@ def judged(
     nodes = [Message(parent=None, role=Role.USER, ids=tuple(range(24)), sampled=False)]
     for call in calls:
         nodes.append(Message(parent=len(nodes) - 1, role=Role.TOOL, ids=(1, 2, 3), sampled=False, call=call))
-    nodes.append(Message(parent=len(nodes) - 1, role=Role.ASSISTANT, ids=(4, 5), sampled=True, logprobs=(-0.1, -0.2)))
+    drawn = (WeightSpan(version=f"{CYCLE}@{step}", start=0, end=2),)
+    nodes.append(
+        Message(
+            parent=len(nodes) - 1, role=Role.ASSISTANT, ids=(4, 5), sampled=True, logprobs=(-0.1, -0.2), weights=drawn
+        )
+    )
     rollout = Rollout(
         id=name,
         cycle=cycle,
@@ -79,10 +71,9 @@ def judged(
         task=question_id,
         sample=0,
         purpose=purpose,
-        weights=f"{CYCLE}@{step}",
         temperature=1.0,
         nodes=tuple(nodes),
-        ended=Ended.ANSWERED,
+        ended=RolloutEnd.ANSWERED,
         answer=answer,
         answers=0 if answer is None else 1,
         seconds=0.41,
@@ -109,10 +100,10 @@ def training_step(step: int, *, success: float, rollouts: int = 24) -> StepRecor
     rng = Random(step)
     tasks, made = [], []
     for index in range(rollouts):
-        family = sorted(FAMILIES)[index % len(FAMILIES)]
+        family = sorted(CALCULATORS)[index % len(CALCULATORS)]
         task = make_task(family, 0, next(seeds(Split.TRAIN, 1000 * step + index)), Split.TRAIN)
         expected = str(getattr(task.spec, "expected", "6"))
-        tasks.append({**task.model_dump(mode="json"), "id": task.id})
+        tasks.append(task.record())
         passed = rng.random() < success
         calls = [call(f"print({expected})", f"{expected}\n")]
         if rng.random() < 0.25:
@@ -171,7 +162,7 @@ def checkpoint(data: Path, name: str, *, parent: str | None, stage: str, step: i
 def evaluation(candidate: str, champion: str, *, better: bool = True) -> Evaluation:
     """512 questions; the candidate answers about 30 points more of them when it is `better`."""
     rng = Random(3)
-    families = sorted(FAMILIES)
+    families = sorted(CALCULATORS)
     before = [rng.random() < 0.49 for _ in range(512)]
     after = [old or (better and rng.random() < 0.62) for old in before]
 
@@ -190,7 +181,7 @@ def evaluation(candidate: str, champion: str, *, better: bool = True) -> Evaluat
         champion=results(champion, before, 1.0),
         candidate_greedy=results(candidate, after, 0.0),
         champion_greedy=results(champion, before, 0.0),
-        gathered=gathered(at(-1)),
+        measurements=good_measurements(at(-1)),
         created=at(-1),
     )
 

@@ -19,12 +19,13 @@ def said_by(script: str) -> object:
 def test_an_item_of_a_checklist_finds_all_that_it_needs_imported() -> None:
     script = (
         "import json, sys\n"
-        "from verifiers.registry import decide, preload\n"
+        "from verifiers.registry import decide, kind_named, preload\n"
+        "from verifiers.registry.canaries import cases_of\n"
         "preload('verifiers.checklists')\n"
         "before = set(sys.modules)\n"
-        "from verifiers.checklists.canary_lists import HONEST_REPORT, JSON, REPORT\n"
-        'passed = [decide(JSON, \'{"name": "Ada", "age": 36}\').passed, decide(REPORT, HONEST_REPORT).passed]\n'
-        "print(json.dumps([passed, sorted(set(sys.modules) - before - {'verifiers.checklists.canary_lists'})]))\n"
+        "cases = {case.name: (case.spec, case.submission) for case in cases_of(kind_named('checklist'))}\n"
+        "passed = [decide(*cases[name]).passed for name in ('honest-json', 'honest-report')]\n"
+        "print(json.dumps([passed, sorted(set(sys.modules) - before)]))\n"
     )
     assert said_by(script) == [[True, True], []]
 
@@ -34,6 +35,6 @@ def test_commands_and_the_daemon_start_without_what_decides_a_checklist() -> Non
         "import json, sys\n"
         "import appliance.cli.main, appliance.daemon.serve, verifiers\n"
         "verifiers.Checker()\n"
-        "print(json.dumps(sorted({'jsonschema', 'verifiers.checklists.structure'} & set(sys.modules))))\n"
+        "print(json.dumps(sorted({'jsonschema', 'verifiers.checklists.json_schema'} & set(sys.modules))))\n"
     )
     assert said_by(script) == []

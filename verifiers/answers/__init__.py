@@ -1,1 +1,1 @@
-"""Answers: what a text says, and whether it is equal to what was expected."""
+"""This package reads what a text says, and decides whether it is equal to what was expected."""

@@ -1,4 +1,4 @@
-"""`5/36 \\approx 0.139`: an exact value with a decimal behind it that has to agree with it.
+"""Checks `5/36 \\approx 0.139`: the decimal behind an exact value has to agree with it.
 
 The exact value is the answer; the decimal adds nothing, and takes the answer back where it disagrees. It agrees when it
 is the value rounded to its last place, or cut off there. Powers of ten count: 1.5 x 10^8 has its last place at 10^7. A
@@ -11,14 +11,14 @@ from fractions import Fraction
 
 from verifiers.answers.grammar.errors import GrammarError
 from verifiers.answers.grammar.nodes import Expression, Negation, Number, Power, Product, Sum
+from verifiers.answers.grammar.values import Approximated, Value
 from verifiers.answers.scalars import Scalars
-from verifiers.answers.values import Approximated, Value
 
 MAX_POWER = 400
 
 
-def settled(value: Value, scalars: Scalars) -> Value:
-    """The exact value; anything else as it is. Raises GrammarError for a decimal that does not certainly agree."""
+def without_approximation(value: Value, scalars: Scalars) -> Value:
+    """Returns the exact value; anything else as it is. Raises GrammarError for a decimal that may not agree."""
     if not isinstance(value, Approximated):
         return value
     near, place = _last_place(value.near)
@@ -33,12 +33,12 @@ def settled(value: Value, scalars: Scalars) -> Value:
 
 
 def _side(exact: Expression, bound: Fraction, scalars: Scalars) -> int | None:
-    """-1 below the bound, 1 above, 0 on it; None where that is open."""
+    """Returns -1 below the bound, 1 above, 0 on it; None where that is open."""
     return scalars.sign(Sum((exact, Number(-bound))))
 
 
 def _last_place(node: Expression) -> tuple[Fraction, Fraction]:
-    """The value of a decimal, and of one unit of its last place. Raises GrammarError for what is no decimal."""
+    """Returns the value of a decimal, and of one unit of its last place. Raises GrammarError for what is no decimal."""
     match node:
         case Negation(of):
             near, place = _last_place(of)

@@ -1,4 +1,4 @@
-"""Whether an answer says the same as the expected one: proved equal, proved different, or open.
+"""Decides whether an answer says the same as the expected one: proved equal, proved different, or open.
 
 Values of the same kind are compared as that kind; where two kinds say the same thing (an interval and an inequality, a
 list of solutions and a set, `x = 5` and 5), the expected one says how the answer is meant.
@@ -10,69 +10,36 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+from verifiers.answers.coerce import coerced, open_interval
 from verifiers.answers.compare_relations import compare_relations, solved
-from verifiers.answers.compare_sets import compare_sets, decided, is_set, matched, only_symbol
-from verifiers.answers.equality import Finding, Truth
-from verifiers.answers.grammar.nodes import Expression, Negation, Number, Quotient, Symbol
-from verifiers.answers.images import as_images, compare_images
-from verifiers.answers.meeting import end_of, met, open_interval
+from verifiers.answers.compare_sets import compare_sets, end_of, is_set, matched, only_symbol
+from verifiers.answers.equality import EqualityFinding, Truth, decided, different, equal, undecided
+from verifiers.answers.grammar import values as v
+from verifiers.answers.grammar.nodes import ZERO, Expression, Negation, Number, Product, Quotient, Symbol
+from verifiers.answers.grammar.units import UnitError, UnitMeasure, in_unit, measure, named
 from verifiers.answers.piecewise import compare_piecewise
-from verifiers.answers.proportions import compare_ratios
+from verifiers.answers.residue_classes import as_images, compare_images
 from verifiers.answers.scalars import Scalars
+from verifiers.answers.synonyms import same_words
 from verifiers.answers.tolerances import Tolerance
-from verifiers.answers.units import Dimension, UnitError, in_unit, measure, named
-from verifiers.answers.values import (
-    BaseNumber,
-    Builder,
-    Choice,
-    FiniteSet,
-    Infinity,
-    Interval,
-    Listing,
-    Matrix,
-    Named,
-    Piecewise,
-    Quantity,
-    Ratio,
-    Relation,
-    Scalar,
-    Tuple,
-    Value,
-    Words,
-)
-from verifiers.answers.words import same_words
 
 Units = Literal["as_expected", "optional", "ignored"]
 
 
-def kind(value: Value) -> str:
-    match value:
-        case Scalar():
-            return "a number or an expression"
-        case Quantity():
-            return "a quantity with a unit"
-        case Infinity():
-            return "infinity"
-        case Tuple():
-            return "a list in brackets"
-        case Listing():
-            return "several answers"
-        case Relation():
-            return "an equation or an inequality"
-        case Matrix():
-            return "a matrix"
-        case Choice():
-            return "a choice"
-        case Words():
-            return "words"
-        case BaseNumber():
-            return "a number with its base"
-        case Ratio():
-            return "a ratio"
-        case Piecewise():
-            return "values by cases"
-        case _:
-            return "a set"
+KINDS: dict[type, str] = {
+    v.Scalar: "a number or an expression",
+    v.Quantity: "a quantity with a unit",
+    v.Infinity: "infinity",
+    v.Tuple: "a list in brackets",
+    v.Listing: "several answers",
+    v.RelationValue: "an equation or an inequality",
+    v.Matrix: "a matrix",
+    v.Choice: "a choice",
+    v.TextAnswer: "words",
+    v.BaseNumber: "a number with its base",
+    v.Ratio: "a ratio",
+    v.Piecewise: "values by cases",
+}
 
 
 @dataclass(frozen=True)
@@ -82,133 +49,109 @@ class Comparer:
     any_order: bool = False
     tolerance: Tolerance | None = None
 
-    def compare(self, answer: Value, expected: Value) -> Finding:
-        """Raises GrammarError where a part of either has no value."""
-        answer, expected = met(answer, expected, self.scalars)
-        if isinstance(answer, Named) or isinstance(expected, Named):
+    def compare(self, answer: v.Value, expected: v.Value) -> EqualityFinding:
+        """Compares an answer with the expected one. Raises GrammarError where a part of either has no value."""
+        answer, expected = coerced(answer, expected, self.scalars)
+        if isinstance(answer, v.Named) or isinstance(expected, v.Named):
             return self._both_named(answer, expected)
         first, second = as_images(answer), as_images(expected)
         if first is not None and second is not None:
             return compare_images(first, second, self.scalars)
         match answer, expected:
-            case (Scalar() | Quantity() | BaseNumber(), Scalar() | Quantity() | BaseNumber()):
+            case (v.Scalar() | v.Quantity() | v.BaseNumber(), v.Scalar() | v.Quantity() | v.BaseNumber()):
                 return self._numbers(answer, expected)
-            case Infinity(), Infinity():
-                same = answer.sign == expected.sign
-                return Finding(Truth.EQUAL, "the same infinity") if same else _different("the other infinity")
-            case Choice(), Choice():
-                same = answer.label == expected.label
-                return Finding(Truth.EQUAL, "the same choice") if same else _different("another choice")
-            case Words(), Words():
-                same = same_words(answer.text, expected.text)
-                return Finding(Truth.EQUAL, "the same words") if same else _different("other words")
-            case (Choice(label), Scalar(Symbol(name))) | (Scalar(Symbol(name)), Choice(label)):
-                return Finding(Truth.EQUAL, "the same letter") if label == name else _different("another letter")
-            case Matrix(), Matrix():
+            case v.Infinity(), v.Infinity():
+                return equal("the same infinity") if answer == expected else different("the other infinity")
+            case v.Choice(), v.Choice():
+                return equal("the same choice") if answer == expected else different("another choice")
+            case v.TextAnswer(text), v.TextAnswer(other):
+                return equal("the same words") if same_words(text, other) else different("other words")
+            case (v.Choice(label), v.Scalar(Symbol(name))) | (v.Scalar(Symbol(name)), v.Choice(label)):
+                return equal("the same letter") if label == name else different("another letter")
+            case v.Matrix(), v.Matrix():
                 return self._matrices(answer, expected)
-            case Tuple(), Tuple():
+            case v.Tuple(), v.Tuple():
                 return self._tuples(answer.items, expected.items)
-            case (Matrix(), Tuple()) | (Tuple(), Matrix()):
+            case (v.Matrix(), v.Tuple()) | (v.Tuple(), v.Matrix()):
                 return self._vector(answer, expected)
-            case (Ratio((above, below)), Scalar()):
-                return self._numbers(Scalar(Quotient(above, below)), expected)
-            case (Scalar(), Ratio((above, below))):
-                return self._numbers(answer, Scalar(Quotient(above, below)))
-            case Ratio(), Ratio():
-                return compare_ratios(answer, expected, self._numbers, self.scalars)
-            case (Piecewise(), Piecewise()):
-                return compare_piecewise(answer, expected, self.scalars)
-            case (Piecewise(), Scalar(of)):
-                return compare_piecewise(answer, Piecewise(((of, None),)), self.scalars)
-            case (Scalar(of), Piecewise()):
-                return compare_piecewise(Piecewise(((of, None),)), expected, self.scalars)
-            case (Listing(), Listing()):
+            case (v.Ratio(parts), v.Scalar()) if len(parts) == 2:
+                return self._numbers(v.Scalar(Quotient(*parts)), expected)
+            case (v.Scalar(), v.Ratio(parts)) if len(parts) == 2:
+                return self._numbers(answer, v.Scalar(Quotient(*parts)))
+            case v.Ratio(), v.Ratio():
+                return self._ratios(answer.items, expected.items)
+            case (v.Piecewise() | v.Scalar(), v.Piecewise() | v.Scalar()):
+                return compare_piecewise(_by_cases(answer), _by_cases(expected), self.scalars)
+            case v.Listing(), v.Listing():
                 return matched(answer.items, expected.items, self.compare, repeats=True)
-            case Relation(), Relation():
-                return self._relations(answer, expected)
+            case v.RelationValue(), v.RelationValue():
+                close = self._close_relations(answer, expected)
+                return close or compare_relations(answer, expected, self.compare, self.scalars)
         return self._mixed(answer, expected)
 
-    def _both_named(self, answer: Value, expected: Value) -> Finding:
-        if not (isinstance(answer, Named) and isinstance(expected, Named)):
-            return self._kinds(answer, expected)
+    def _both_named(self, answer: v.Value, expected: v.Value) -> EqualityFinding:
+        if not (isinstance(answer, v.Named) and isinstance(expected, v.Named)):
+            return _other_kind(answer, expected)
         names = self.compare(answer.name, expected.name)
         if names.truth is not Truth.EQUAL:
-            return Finding(names.truth, "another name")
+            return EqualityFinding(names.truth, "another name")
         return self.compare(answer.value, expected.value)
 
-    def _relations(self, answer: Relation, expected: Relation) -> Finding:
-        close = self._close_relations(answer, expected)
-        return close or compare_relations(answer, expected, self.compare, self.scalars)
-
-    def _close_relations(self, answer: Relation, expected: Relation) -> Finding | None:
-        """Solved unknowns within the tolerance."""
+    def _close_relations(self, answer: v.RelationValue, expected: v.RelationValue) -> EqualityFinding | None:
+        """Compares solved unknowns within the tolerance."""
         if self.tolerance is None:
             return None
         first, second = solved(answer), solved(expected)
         if first is None or second is None or first.keys() != second.keys():
             return None
-        pairs = [(Scalar(first[name]), Scalar(second[name])) for name in second]
+        pairs = [(v.Scalar(first[name]), v.Scalar(second[name])) for name in second]
         found = decided((self._numbers(a, b) for a, b in pairs), "each unknown within the tolerance")
         return found if found.truth is Truth.EQUAL else None
 
-    def _mixed(self, answer: Value, expected: Value) -> Finding:
+    def _mixed(self, answer: v.Value, expected: v.Value) -> EqualityFinding:
         names = claimed(answer), claimed(expected)
         if names[0] != names[1] and None not in names:
-            return _different("about another unknown")
+            return different("about another unknown")
         match answer, expected:
-            case (Words(text), other) | (other, Words(text)) if is_set(other):
+            case (v.TextAnswer(text), other) | (other, v.TextAnswer(text)) if is_set(other):
                 if same_words(text, "no solution"):
-                    return compare_sets(FiniteSet(()), other, self.compare, self.scalars)
-            case (Listing(first), FiniteSet(second)) | (FiniteSet(first), Listing(second)):
-                return matched(first, second, self.compare, repeats=False)
-            case (Tuple((low, high)), other) if is_set(other) and not isinstance(other, FiniteSet):
+                    return compare_sets(v.FiniteSet(()), other, self.compare, self.scalars)
+            case (v.Listing(parts), v.FiniteSet(others)) | (v.FiniteSet(parts), v.Listing(others)):
+                return matched(parts, others, self.compare, repeats=False)
+            case (v.Tuple((low, high)), other) if is_set(other) and not isinstance(other, v.FiniteSet):
                 read = open_interval(low, high, self.scalars)
                 if read is not None:
                     return compare_sets(read, expected, self.compare, self.scalars)
-            case (Interval(), Tuple(items)) if len(items) == 2 and not (answer.closed_low or answer.closed_high):
-                return self._tuples((end_of(answer.low), end_of(answer.high)), items)
-        if is_set(answer) and is_set(expected):
+            case v.Interval(low, high, False, False), v.Tuple(items) if len(items) == 2:
+                return self._tuples((end_of(low), end_of(high)), items)
+        sets = is_set(answer), is_set(expected)
+        if all(sets) or (any(sets) and (only_symbol(answer) or only_symbol(expected))):
             return compare_sets(answer, expected, self.compare, self.scalars)
-        if (is_set(answer) or is_set(expected)) and (only_symbol(answer) or only_symbol(expected)):
-            return compare_sets(answer, expected, self.compare, self.scalars)
-        return self._kinds(answer, expected)
-
-    def _kinds(self, answer: Value, expected: Value) -> Finding:
-        return _different(f"{kind(answer)}, where {kind(expected)} was expected")
+        return _other_kind(answer, expected)
 
     # -- numbers
 
-    def _numbers(self, answer: Value, expected: Value) -> Finding:
-        try:
-            first, second = self._measured(answer), self._measured(expected)
-        except UnitError as error:
-            if isinstance(answer, Quantity) and isinstance(expected, Quantity) and answer.unit == expected.unit:
-                return self._close(answer.of, expected.of)
-            return Finding(Truth.OPEN, str(error))
-        if self.units == "ignored":
-            return self._close(_number(answer), _number(expected))
-        bare = not isinstance(answer, Quantity) and isinstance(expected, Quantity)
-        if self.units == "optional" and bare:
-            return self._close(_number(answer), _number(expected))
-        if first[1] != second[1]:
-            return _different(f"{named(first[1])}, where {named(second[1])} was expected")
-        if isinstance(answer, Quantity) and isinstance(expected, Quantity) and answer.unit == expected.unit:
+    def _numbers(self, answer: v.Value, expected: v.Value) -> EqualityFinding:
+        if isinstance(answer, v.Quantity) and isinstance(expected, v.Quantity) and answer.unit == expected.unit:
             return self._close(answer.of, expected.of)
-        if self.tolerance is None or not isinstance(expected, Quantity):
-            return self._close(first[0], second[0])
-        found = self.scalars.compare(first[0], second[0])
+        try:
+            first, second = _measured(answer), _measured(expected)
+        except UnitError as error:
+            return undecided(str(error))
+        bare = not isinstance(answer, v.Quantity) and isinstance(expected, v.Quantity)
+        if self.units == "ignored" or (self.units == "optional" and bare):
+            return self._close(_number(answer), _number(expected))
+        if first.dimension != second.dimension:
+            return different(f"{named(first.dimension)}, where {named(second.dimension)} was expected")
+        if self.tolerance is None or not isinstance(expected, v.Quantity):
+            return self._close(first.of, second.of)
+        found = self.scalars.compare(first.of, second.of)
         if found.truth is Truth.EQUAL:
             return found
         # A tolerance is in the unit that was expected.
-        return self.tolerance.judge(in_unit(first[0], expected.unit), expected.of, self.scalars) or found
+        return self.tolerance.judge(in_unit(first.of, expected.unit), expected.of, self.scalars) or found
 
-    def _measured(self, value: Value) -> tuple[Expression, Dimension]:
-        if isinstance(value, Quantity):
-            found = measure(value.of, value.unit)
-            return found.of, found.dimension
-        return _number(value), ()
-
-    def _close(self, answer: Expression, expected: Expression) -> Finding:
+    def _close(self, answer: Expression, expected: Expression) -> EqualityFinding:
         found = self.scalars.compare(answer, expected)
         if found.truth is Truth.EQUAL or self.tolerance is None:
             return found
@@ -216,52 +159,79 @@ class Comparer:
 
     # -- what has parts
 
-    def _tuples(self, answer: tuple[Value, ...], expected: tuple[Value, ...]) -> Finding:
+    def _tuples(self, answer: tuple[v.Value, ...], expected: tuple[v.Value, ...]) -> EqualityFinding:
         if len(answer) != len(expected):
-            return _different(f"{len(answer)} entries where {len(expected)} were expected")
+            return different(f"{len(answer)} entries where {len(expected)} were expected")
         if self.any_order:
             return matched(answer, expected, self.compare, repeats=True)
         return decided((self.compare(a, b) for a, b in zip(answer, expected, strict=True)), "equal entry by entry")
 
-    def _matrices(self, answer: Matrix, expected: Matrix) -> Finding:
+    def _matrices(self, answer: v.Matrix, expected: v.Matrix) -> EqualityFinding:
         shapes = [(len(matrix.rows), len(matrix.rows[0]) if matrix.rows else 0) for matrix in (answer, expected)]
         if shapes[0] != shapes[1]:
-            return _different(f"{shapes[0][0]} x {shapes[0][1]}, where {shapes[1][0]} x {shapes[1][1]} was expected")
-        entries = [[Scalar(entry) for row in matrix.rows for entry in row] for matrix in (answer, expected)]
+            return different(f"{shapes[0][0]} x {shapes[0][1]}, where {shapes[1][0]} x {shapes[1][1]} was expected")
+        entries = [[v.Scalar(entry) for row in matrix.rows for entry in row] for matrix in (answer, expected)]
         return decided((self._numbers(a, b) for a, b in zip(*entries, strict=True)), "equal entry by entry")
 
-    def _vector(self, answer: Value, expected: Value) -> Finding:
-        """A list in brackets and a matrix of one column or one row."""
-        entries = [_entries(value) for value in (answer, expected)]
-        if entries[0] is None or entries[1] is None:
-            return self._kinds(answer, expected)
-        return self._tuples(entries[0], entries[1])
+    def _vector(self, answer: v.Value, expected: v.Value) -> EqualityFinding:
+        """Compares a list in brackets with a matrix of one column or one row."""
+        first, second = _entries(answer), _entries(expected)
+        if first is None or second is None:
+            return _other_kind(answer, expected)
+        return self._tuples(first, second)
+
+    def _ratios(self, answer: tuple[Expression, ...], expected: tuple[Expression, ...]) -> EqualityFinding:
+        """Compares two numbers by their quotient, more by products with one of the other's."""
+        if len(answer) != len(expected):
+            return different(f"a ratio of {len(answer)} numbers, where {len(expected)} were expected")
+        if len(answer) == 2:
+            return self._numbers(v.Scalar(Quotient(*answer)), v.Scalar(Quotient(*expected)))
+        pairs = list(zip(answer, expected, strict=True))
+        for a, b in pairs:
+            if all(self.scalars.compare(part, ZERO).truth is Truth.DIFFERENT for part in (a, b)):
+                crossed = ((Product((one, b)), Product((other, a))) for one, other in pairs)
+                return decided((self.scalars.compare(*products) for products in crossed), "in proportion")
+        return undecided("no two numbers that are certainly not zero")
 
 
-def _entries(value: Value) -> tuple[Value, ...] | None:
+def _other_kind(answer: v.Value, expected: v.Value) -> EqualityFinding:
+    names = [KINDS.get(type(value), "a set") for value in (answer, expected)]
+    return different(f"{names[0]}, where {names[1]} was expected")
+
+
+def _by_cases(value: v.Piecewise | v.Scalar) -> v.Piecewise:
+    return v.Piecewise(((value.of, None),)) if isinstance(value, v.Scalar) else value
+
+
+def _entries(value: v.Value) -> tuple[v.Value, ...] | None:
     match value:
-        case Tuple(items):
+        case v.Tuple(items):
             return items
-        case Matrix((row,)):
-            return tuple(map(Scalar, row))
-        case Matrix(rows) if all(len(row) == 1 for row in rows):
-            return tuple(Scalar(row[0]) for row in rows)
+        case v.Matrix((row,)):
+            return tuple(map(v.Scalar, row))
+        case v.Matrix(rows) if all(len(row) == 1 for row in rows):
+            return tuple(v.Scalar(row[0]) for row in rows)
         case _:
             return None
 
 
-def _number(value: Value) -> Expression:
+def _measured(value: v.Value) -> UnitMeasure:
+    """Raises UnitError."""
+    return measure(value.of, value.unit) if isinstance(value, v.Quantity) else UnitMeasure(_number(value), ())
+
+
+def _number(value: v.Value) -> Expression:
     match value:
-        case Scalar(of) | Quantity(of, _):
+        case v.Scalar(of) | v.Quantity(of, _):
             return of
-        case BaseNumber(digits, base):
+        case v.BaseNumber(digits, base):
             return based(digits, base)
         case _:
             raise TypeError(f"{type(value).__name__} is not a number")
 
 
 def based(digits: str, base: int) -> Expression:
-    """The value of digits with an optional sign and a point. Python's `int` reads the digits."""
+    """Returns the value of digits with an optional sign and a point. Python's `int` reads the digits."""
     text = digits.strip()
     negative = text.startswith("-")
     whole, _, broken = text.lstrip("+-").partition(".")
@@ -269,10 +239,6 @@ def based(digits: str, base: int) -> Expression:
     return Negation(Number(value)) if negative else Number(value)
 
 
-def claimed(value: Value) -> str | None:
-    """The unknown that a value speaks about: x of `x > 2` and of `x \\in S`; a set names none."""
-    return None if isinstance(value, Builder) and value.condition is not None else only_symbol(value)
-
-
-def _different(because: str) -> Finding:
-    return Finding(Truth.DIFFERENT, because)
+def claimed(value: v.Value) -> str | None:
+    """Returns the unknown that a value speaks about: x of `x > 2` and of `x \\in S`; a set names none."""
+    return None if isinstance(value, v.Builder) and value.condition is not None else only_symbol(value)

@@ -1,4 +1,4 @@
-"""Equations and inequalities: equal when they have the same solutions.
+"""Compares equations and inequalities: they are equal when they have the same solutions.
 
 Two equations are proved equal when their sides' differences agree up to a constant factor that is not zero; two
 inequalities, when that factor has the sign that their directions ask for. Equations in several unknowns are compared
@@ -11,51 +11,35 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from fractions import Fraction
 
 from verifiers.answers.calculus import UnresolvedError
-from verifiers.answers.compare_sets import compare_sets, flat, matched
+from verifiers.answers.compare_sets import compare_sets, matched
 from verifiers.answers.denominators import keeps_solutions
-from verifiers.answers.equality import Finding, Truth
+from verifiers.answers.equality import EqualityFinding, Truth, different, equal, undecided
+from verifiers.answers.format import written
+from verifiers.answers.grammar import nodes as n
 from verifiers.answers.grammar.errors import GrammarError
-from verifiers.answers.grammar.nodes import (
-    Comparison,
-    Expression,
-    Negation,
-    Number,
-    Product,
-    Quotient,
-    Sum,
-    Symbol,
-    substitute,
-    symbols,
-)
-from verifiers.answers.grammar.rational import rational
+from verifiers.answers.grammar.nodes import HOLDS, ZERO, minus, substitute, symbols
+from verifiers.answers.grammar.rational import folded
+from verifiers.answers.grammar.traverse import comparisons, free_symbols
+from verifiers.answers.grammar.values import RelationValue, Value
 from verifiers.answers.real_sets import UndecidedError
 from verifiers.answers.rewriting import opaque_as_symbols
 from verifiers.answers.scalars import Scalars
-from verifiers.answers.solving import fraction_of, roots
-from verifiers.answers.values import Relation, Value
-from verifiers.answers.writing import written
+from verifiers.answers.solving import zeros
 
-ZERO = Number(Fraction(0))
-FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
+FLIPPED: dict[n.Relation, n.Relation] = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 TRIES = 4
-LOST = Finding(Truth.OPEN, "the answer may have no value at some of the solutions: a denominator may be zero there")
+LOST = undecided("the answer may have no value at some of the solutions: a denominator may be zero there")
 
-Same = Callable[[Value, Value], Finding]
-
-
-def names_of(relation: Relation) -> frozenset[str]:
-    return frozenset[str]().union(*(symbols(side) for part in flat(relation) for side in part.operands))
+Same = Callable[[Value, Value], EqualityFinding]
 
 
-def compare_relations(answer: Relation, expected: Relation, same: Same, scalars: Scalars) -> Finding:
-    """Raises GrammarError where a part has no value."""
-    first, second = names_of(answer), names_of(expected)
+def compare_relations(answer: RelationValue, expected: RelationValue, same: Same, scalars: Scalars) -> EqualityFinding:
+    """Compares equations or inequalities. Raises GrammarError where a part has no value."""
+    first, second = free_symbols(answer), free_symbols(expected)
     if not first & second and (first or second):
-        return Finding(
-            Truth.DIFFERENT,
+        return different(
             f"about {', '.join(sorted(first)) or 'no unknown'}, where {', '.join(sorted(second))} was expected",
         )
     if len(first) == 1:
@@ -68,106 +52,86 @@ def compare_relations(answer: Relation, expected: Relation, same: Same, scalars:
     if len(one) == 1 and len(other) == 1:
         return compare_pieces(one[0], other[0], scalars)
     if answer.joined != expected.joined and len(one) > 1 and len(other) > 1:
-        return Finding(Truth.OPEN, "one joins its parts by `and`, the other by `or`")
+        return undecided("one joins its parts by `and`, the other by `or`")
     values = _assignments(answer, expected, scalars) if expected.joined == "and" else None
     if values is not None:
         return values
-    wrapped = [tuple(Relation("and", (part,)) for part in parts) for parts in (one, other)]
-    found = matched(
-        wrapped[0],
-        wrapped[1],
-        lambda a, b: (
-            compare_pieces(pieces(a)[0], pieces(b)[0], scalars)
-            if isinstance(a, Relation) and isinstance(b, Relation)
-            else Finding(Truth.OPEN, "")
-        ),
-        repeats=True,
-    )
+    found = matched(one, other, lambda a, b: compare_pieces(a, b, scalars), repeats=True)
     if found.truth is Truth.EQUAL:
         return found
-    return Finding(Truth.OPEN, "not the same equations, and whether they have the same solutions is open")
+    return undecided("not the same equations, and whether they have the same solutions is open")
 
 
-def _nests(relation: Relation) -> bool:
-    """Whether `and` stands within `or`, or the other way round: `a < b < c or d < e`."""
+def _nests(relation: RelationValue) -> bool:
+    """Says whether `and` stands within `or`, or the other way round: `a < b < c or d < e`."""
     return any(
-        ((part.joined if isinstance(part, Relation) else "and") != relation.joined and len(pieces(part)) > 1)
-        or (isinstance(part, Relation) and _nests(part))
+        ((part.joined if isinstance(part, RelationValue) else "and") != relation.joined and len(pieces(part)) > 1)
+        or (isinstance(part, RelationValue) and _nests(part))
         for part in relation.parts
     )
 
 
-def _alternatives(answer: Relation, expected: Relation, same: Same, scalars: Scalars) -> Finding:
-    """Part by part, where the parts are more than single comparisons."""
+def _alternatives(answer: RelationValue, expected: RelationValue, same: Same, scalars: Scalars) -> EqualityFinding:
+    """Compares part by part, where the parts are more than single comparisons."""
     if answer.joined == expected.joined:
         one, other = (
-            tuple(part if isinstance(part, Relation) else Relation("and", (part,)) for part in of.parts)
+            [part if isinstance(part, RelationValue) else RelationValue("and", (part,)) for part in of.parts]
             for of in (answer, expected)
         )
-        found = matched(
-            one,
-            other,
-            lambda a, b: (
-                compare_relations(a, b, same, scalars)
-                if isinstance(a, Relation) and isinstance(b, Relation)
-                else Finding(Truth.OPEN, "")
-            ),
-            repeats=True,
-        )
+        found = matched(one, other, lambda a, b: compare_relations(a, b, same, scalars), repeats=True)
         if found.truth is Truth.EQUAL:
             return found
-    return Finding(Truth.OPEN, "not the same conditions, and whether they have the same solutions is open")
+    return undecided("not the same conditions, and whether they have the same solutions is open")
 
 
-def pieces(of: Relation | Comparison) -> list[Comparison]:
-    """Comparisons of two sides each, when all are joined the same way."""
-    found: list[Comparison] = []
-    for part in flat(of) if isinstance(of, Relation) else [of]:
-        for left, sign, right in zip(part.operands, part.relations, part.operands[1:], strict=False):
-            found.append(Comparison((left, right), (sign,)))
-    return found
+def pieces(of: RelationValue | n.ComparisonNode) -> list[n.ComparisonNode]:
+    """Returns comparisons of two sides each, when all are joined the same way."""
+    return [
+        n.ComparisonNode((left, right), (sign,))
+        for part in (comparisons(of) if isinstance(of, RelationValue) else (of,))
+        for left, sign, right in zip(part.operands, part.relations, part.operands[1:], strict=False)
+    ]
 
 
-def _assignments(answer: Relation, expected: Relation, scalars: Scalars) -> Finding | None:
-    """`x = 1 and y = 2` on both sides: symbol by symbol. None where it is not that."""
+def _assignments(answer: RelationValue, expected: RelationValue, scalars: Scalars) -> EqualityFinding | None:
+    """Reads `x = 1 and y = 2` on both sides: symbol by symbol. None where it is not that."""
     first, second = solved(answer), solved(expected)
     if first is None or second is None:
         return None
     if first.keys() != second.keys():
-        return Finding(Truth.DIFFERENT, "other unknowns")
+        return different("other unknowns")
     opened = False
     for name, value in second.items():
         found = scalars.compare(first[name], value)
         if found.truth is Truth.DIFFERENT:
-            return Finding(Truth.DIFFERENT, f"another value of {name}", found.witness)
+            return different(f"another value of {name}", found.witness)
         opened = opened or found.truth is Truth.OPEN
-    return Finding(Truth.OPEN, "one value is open") if opened else Finding(Truth.EQUAL, "the same values")
+    return undecided("one value is open") if opened else equal("the same values")
 
 
-def solved(relation: Relation) -> dict[str, Expression] | None:
-    """The value of each unknown, where every part says `symbol = constant` and no unknown comes twice."""
-    found: dict[str, Expression] = {}
-    for part in flat(relation):
+def solved(relation: RelationValue) -> dict[str, n.Expression] | None:
+    """Returns the value of each unknown, where every part says `symbol = constant` and no unknown comes twice."""
+    found: dict[str, n.Expression] = {}
+    for part in comparisons(relation):
         if part.relations != ("==",):
             return None
         left, right = part.operands
-        if not isinstance(left, Symbol):
+        if not isinstance(left, n.Symbol):
             left, right = right, left
-        if not isinstance(left, Symbol) or symbols(right) or left.name in found:
+        if not isinstance(left, n.Symbol) or symbols(right) or left.name in found:
             return None
         found[left.name] = right
     return found if relation.joined == "and" or len(found) == 1 else None
 
 
-def compare_pieces(answer: Comparison, expected: Comparison, scalars: Scalars) -> Finding:
-    """Two comparisons of two sides. A value of a function that nobody knows is an unknown: `f(2) = 3`."""
+def compare_pieces(answer: n.ComparisonNode, expected: n.ComparisonNode, scalars: Scalars) -> EqualityFinding:
+    """Compares two comparisons of two sides. A value of a function that nobody knows is an unknown: `f(2) = 3`."""
     sign, wanted = answer.relations[0], expected.relations[0]
     try:
         first, second = opaque_as_symbols(scalars.read(_difference(answer)), scalars.read(_difference(expected)))
     except UnresolvedError as error:
-        return Finding(Truth.OPEN, str(error))
-    strict = {"<": 0, ">": 0, "<=": 1, ">=": 1, "==": 2, "!=": 3}
-    if strict[sign] == strict[wanted]:
+        return undecided(str(error))
+    if wanted in (sign, FLIPPED[sign]):
         factor = _factor(first, second, scalars)
         if factor is not None:
             value = scalars.sign(factor) if sign not in ("==", "!=") else 1
@@ -175,100 +139,79 @@ def compare_pieces(answer: Comparison, expected: Comparison, scalars: Scalars) -
             if fits:
                 if not keeps_solutions(first, second, scalars, equation=sign == "=="):
                     return LOST
-                return Finding(Truth.EQUAL, "the same up to a constant factor", {"factor": written(factor)})
+                return equal("the same up to a constant factor", {"factor": written(factor)})
             if value:
-                return Finding(Truth.DIFFERENT, "the opposite direction")
+                return different("the opposite direction")
     if sign == wanted == "==":
         witness = _on_one_only(first, second, scalars)
         if witness:
-            return Finding(Truth.DIFFERENT, "a point satisfies one equation only", witness)
+            return different("a point satisfies one equation only", witness)
         if _same_zeros(first, second, scalars):
             if not keeps_solutions(first, second, scalars, equation=True):
                 return LOST
-            return Finding(Truth.EQUAL, "the same equation wherever the expected one has a value")
-        return Finding(Truth.OPEN, "whether the two equations have the same solutions is open")
-    sides = (Comparison((first, ZERO), (sign,)), Comparison((second, ZERO), (wanted,)))
+            return equal("the same equation wherever the expected one has a value")
+        return undecided("whether the two equations have the same solutions is open")
+    sides = (n.ComparisonNode((first, ZERO), (sign,)), n.ComparisonNode((second, ZERO), (wanted,)))
     witness = _true_for_one_only(*sides, scalars)
     if witness:
-        return Finding(Truth.DIFFERENT, "a point satisfies one of the two only", witness)
-    return Finding(Truth.OPEN, "whether the two have the same solutions is open")
+        return different("a point satisfies one of the two only", witness)
+    return undecided("whether the two have the same solutions is open")
 
 
-def _difference(of: Comparison) -> Expression:
+def _difference(of: n.ComparisonNode) -> n.Expression:
     left, right = of.operands
-    if right == ZERO:
-        return left
-    return Sum((left, Negation(right)))
+    return left if right == ZERO else minus(left, right)
 
 
-def _factor(first: Expression, second: Expression, scalars: Scalars) -> Expression | None:
-    """A constant c, not zero, with first = c * second everywhere; None where none is found."""
-    names = symbols(first) | symbols(second)
-    for point in scalars.points(names):
+def _factor(first: n.Expression, second: n.Expression, scalars: Scalars) -> n.Expression | None:
+    """Returns a constant c, not zero, with first = c * second everywhere; None where none is found."""
+    for point in scalars.points(symbols(first, second)):
         try:
-            left, right = _at(first, point), _at(second, point)
+            left, right = substitute(first, point), substitute(second, point)
             if scalars.compare(right, ZERO).truth is not Truth.DIFFERENT:
                 continue
             if scalars.compare(left, ZERO).truth is not Truth.DIFFERENT:
                 return None
         except GrammarError:
             continue
-        ratio: Expression = Quotient(left, right)
-        value = rational(ratio)
-        factor = ratio if value is None else Number(value)
-        equal = scalars.compare(first, Product((factor, second)))
-        return factor if equal.truth is Truth.EQUAL else None
+        factor = folded(n.Quotient(left, right))
+        found = scalars.compare(first, n.Product((factor, second)))
+        return factor if found.truth is Truth.EQUAL else None
     return None
 
 
-def _at(node: Expression, point: dict[str, Expression]) -> Expression:
-    for name, value in point.items():
-        node = substitute(node, name, value)
-    return node
-
-
-def _on_one_only(first: Expression, second: Expression, scalars: Scalars) -> dict[str, str]:
-    """A point on one of two curves and certainly not on the other; empty where none was found."""
+def _on_one_only(first: n.Expression, second: n.Expression, scalars: Scalars) -> dict[str, str]:
+    """Returns a point on one of two curves and certainly not on the other; empty where none was found."""
     for one, other in ((first, second), (second, first)):
-        for point in _solutions(one, symbols(first) | symbols(second), scalars):
+        for point in _solutions(one, symbols(first, second), scalars):
             try:
-                if scalars.compare(_at(other, point), ZERO).truth is Truth.DIFFERENT:
+                if scalars.compare(substitute(other, point), ZERO).truth is Truth.DIFFERENT:
                     return {name: written(value) for name, value in point.items()}
             except GrammarError:
                 continue
     return {}
 
 
-def _solutions(of: Expression, names: frozenset[str], scalars: Scalars) -> Iterator[dict[str, Expression]]:
-    """Real points at which it is certainly zero: all symbols but one are chosen, the last is solved for."""
+def _solutions(of: n.Expression, names: frozenset[str], scalars: Scalars) -> Iterator[dict[str, n.Expression]]:
+    """Returns real points at which it is certainly zero: all symbols but one are chosen, the last is solved for."""
     for unknown in sorted(symbols(of)):
         for chosen in itertools.islice(scalars.points(names - {unknown}), TRIES):
             try:
-                above, below = fraction_of(scalars.read(_at(of, chosen)), unknown)
-                found = roots(above, scalars, real=True)
-                for root in found:
-                    under = _at(_polynomial(below, unknown), {unknown: root})
-                    if scalars.compare(under, ZERO).truth is Truth.DIFFERENT:
+                for root, truth in zeros(scalars.read(substitute(of, chosen)), unknown, scalars, real=True):
+                    if truth is Truth.DIFFERENT:
                         yield {**chosen, unknown: root}
             except (GrammarError, UndecidedError):
                 continue
 
 
-def _polynomial(of: tuple[Expression, ...], name: str) -> Expression:
-    total: Expression = of[-1]
-    for coefficient in reversed(of[:-1]):
-        total = Sum((Product((total, Symbol(name))), coefficient))
-    return total
-
-
-def _same_zeros(first: Expression, second: Expression, scalars: Scalars) -> bool:
-    """Whether the numerators have the same squarefree part: then both hold at the same points where both have a
+def _same_zeros(first: n.Expression, second: n.Expression, scalars: Scalars) -> bool:
+    """Says whether the numerators have the same squarefree part: then both hold at the same points where both have a
     value, `F = m a` and `a = F/m`."""
-    try:
-        import sympy
+    import sympy
 
-        from verifiers.answers.symbolic import build
+    from verifiers.answers.symbolic import build, gives
 
+    def are_same() -> bool:
         ratios = [sympy.fraction(sympy.together(build(scalars.read(node), "complex"))) for node in (first, second)]
         unknowns = sorted(set().union(*(part.free_symbols for ratio in ratios for part in ratio)), key=str)
         if not all(part.is_polynomial(*unknowns) for ratio in ratios for part in ratio) or len(unknowns) > 4:
@@ -277,17 +220,13 @@ def _same_zeros(first: Expression, second: Expression, scalars: Scalars) -> bool
         if tops[0].is_zero != tops[1].is_zero or any(top.total_degree() > 6 for top in tops):
             return False
         parts = [sympy.sqf_part(top) for top in tops]
-        if not sympy.cancel(parts[0].as_expr() / parts[1].as_expr()).is_number:
-            return False
-    except (MemoryError, RecursionError):
-        raise
-    except Exception:  # noqa: BLE001 - SymPy raises nearly anything; what fails has proved nothing
-        return False
-    return True
+        return bool(sympy.cancel(parts[0].as_expr() / parts[1].as_expr()).is_number)
+
+    return gives(True, are_same)
 
 
-def _true_for_one_only(answer: Comparison, expected: Comparison, scalars: Scalars) -> dict[str, str]:
-    names = frozenset[str]().union(*(symbols(side) for side in (*answer.operands, *expected.operands)))
+def _true_for_one_only(answer: n.ComparisonNode, expected: n.ComparisonNode, scalars: Scalars) -> dict[str, str]:
+    names = symbols(*answer.operands, *expected.operands)
     for point in scalars.points(names):
         try:
             truths = [holds_at(part, point, scalars) for part in (answer, expected)]
@@ -298,13 +237,11 @@ def _true_for_one_only(answer: Comparison, expected: Comparison, scalars: Scalar
     return {}
 
 
-def holds_at(of: Comparison, point: dict[str, Expression], scalars: Scalars) -> bool | None:
-    left, right = (_at(side, point) for side in of.operands)
+def holds_at(of: n.ComparisonNode, point: dict[str, n.Expression], scalars: Scalars) -> bool | None:
+    left, right = (substitute(side, point) for side in of.operands)
     relation = of.relations[0]
     if relation in ("==", "!="):
         truth = scalars.compare(left, right).truth
         return None if truth is Truth.OPEN else (truth is Truth.EQUAL) == (relation == "==")
     order = scalars.order(left, right)
-    if order is None:
-        return None
-    return {"<": order < 0, "<=": order <= 0, ">": order > 0, ">=": order >= 0}[relation]
+    return None if order is None else HOLDS[relation](order, 0)

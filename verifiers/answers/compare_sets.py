@@ -1,4 +1,4 @@
-"""Sets, intervals, unions and what one symbol may be: equal as sets of numbers.
+"""Compares sets, intervals, unions and what one symbol may be: they are equal as sets of numbers.
 
 Finite sets are compared member by member, whatever their members are. Everything else becomes a set of real numbers in
 canonical form. A difference names a number that belongs to one of the two only.
@@ -6,259 +6,183 @@ canonical form. A difference names a number that belongs to one of the two only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from fractions import Fraction
+from collections.abc import Callable, Sequence
+from functools import reduce
+from typing import TypeVar
 
-from verifiers.answers.equality import Finding, Truth
+from verifiers.answers import real_sets as r
+from verifiers.answers.equality import EqualityFinding, Truth, decided, different, equal, undecided
+from verifiers.answers.format import written
+from verifiers.answers.grammar import values as v
 from verifiers.answers.grammar.errors import GrammarError
-from verifiers.answers.grammar.nodes import Comparison, Expression, Negation, Number, symbols
-from verifiers.answers.real_sets import (
-    NOTHING,
-    REALS,
-    RealSet,
-    UndecidedError,
-    canonical,
-    combined,
-    difference,
-    finite,
-    interval,
-)
+from verifiers.answers.grammar.lists import SETS, plain_numbers
+from verifiers.answers.grammar.nodes import Expression, number, symbols
+from verifiers.answers.grammar.traverse import free_symbols
 from verifiers.answers.scalars import Scalars
-from verifiers.answers.solving import both, either, equation_roots, inequality_set, number
-from verifiers.answers.values import (
-    Builder,
-    FiniteSet,
-    Images,
-    Infinity,
-    Interval,
-    Listing,
-    NumberSet,
-    Relation,
-    Scalar,
-    SetOperation,
-    Value,
-)
+from verifiers.answers.solving import equation_roots, inequality_set
 
 MAX_MEMBERS = 200
 
-Same = Callable[[Value, Value], Finding]
+Member = TypeVar("Member")
+Same = Callable[[v.Value, v.Value], EqualityFinding]
 
 
-def decided(findings: Iterable[Finding], equal: str) -> Finding:
-    """All must be equal: the first difference settles it, otherwise the first that is open."""
-    opened: Finding | None = None
-    for finding in findings:
-        if finding.truth is Truth.DIFFERENT:
-            return finding
-        if finding.truth is Truth.OPEN and opened is None:
-            opened = finding
-    return opened or Finding(Truth.EQUAL, equal)
-
-
-def matched(first: tuple[Value, ...], second: tuple[Value, ...], same: Same, *, repeats: bool) -> Finding:
-    """Whether each member has its equal on the other side; with `repeats`, as often."""
-    known = _numbers(first), _numbers(second)
-    if known[0] is not None and known[1] is not None and _same_numbers(known[0], known[1], repeats=repeats):
-        return Finding(Truth.EQUAL, "the same members")
+def matched(
+    first: Sequence[Member],
+    second: Sequence[Member],
+    same: Callable[[Member, Member], EqualityFinding],
+    *,
+    repeats: bool,
+) -> EqualityFinding:
+    """Says whether each member has its equal on the other side; with `repeats`, as often."""
+    known = [numbers for numbers in (plain_numbers(first), plain_numbers(second)) if numbers is not None]
+    counted = [sorted(numbers if repeats else set(numbers)) for numbers in known]
+    if len(counted) == 2 and counted[0] == counted[1]:
+        return equal("the same members")
     if max(len(first), len(second)) > MAX_MEMBERS:
-        return Finding(Truth.OPEN, f"more than {MAX_MEMBERS} members")
+        return undecided(f"more than {MAX_MEMBERS} members")
     if repeats and len(first) != len(second):
-        return Finding(Truth.DIFFERENT, f"{len(first)} answers where {len(second)} were expected")
+        return different(f"{len(first)} answers where {len(second)} were expected")
     opened = False
     left = list(first)
     for wanted in second:
-        findings = [same(member, wanted) for member in (left if repeats else first)]
-        found = next((i for i, finding in enumerate(findings) if finding.truth is Truth.EQUAL), None)
-        if found is not None:
-            if repeats:
-                left.pop(found)
-        elif any(finding.truth is Truth.OPEN for finding in findings):
+        truths = [same(member, wanted).truth for member in left]
+        if Truth.EQUAL not in truths and Truth.OPEN not in truths:
+            return different("a member that was expected is missing")
+        if Truth.EQUAL not in truths:
             opened = True
-        else:
-            return Finding(Truth.DIFFERENT, "a member that was expected is missing")
-    if not repeats:
-        for member in first:
-            findings = [same(member, wanted) for wanted in second]
-            if all(finding.truth is Truth.DIFFERENT for finding in findings):
-                return Finding(Truth.DIFFERENT, "a member that was not expected")
-            opened = opened or not any(finding.truth is Truth.EQUAL for finding in findings)
-    if opened:
-        return Finding(Truth.OPEN, "whether two members are equal is open")
-    return Finding(Truth.EQUAL, "the same members")
+        elif repeats:
+            left.pop(truths.index(Truth.EQUAL))
+    for member in () if repeats else first:
+        truths = [same(member, wanted).truth for wanted in second]
+        if Truth.EQUAL not in truths and Truth.OPEN not in truths:
+            return different("a member that was not expected")
+        opened = opened or Truth.EQUAL not in truths
+    return undecided("whether two members are equal is open") if opened else equal("the same members")
 
 
-def _numbers(items: tuple[Value, ...]) -> list[Fraction] | None:
-    """The values of written rational numbers; None where one is something else."""
-    found: list[Fraction] = []
-    for item in items:
-        match item:
-            case Scalar(Number(value)):
-                found.append(value)
-            case Scalar(Negation(Number(value))):
-                found.append(-value)
-            case _:
-                return None
-    return found
+def is_set(value: v.Value) -> bool:
+    """Says whether a value is a set by the way it is written."""
+    return isinstance(value, SETS)
 
 
-def _same_numbers(first: list[Fraction], second: list[Fraction], *, repeats: bool) -> bool:
-    return sorted(first) == sorted(second) if repeats else set(first) == set(second)
-
-
-def is_set(value: Value) -> bool:
-    """Sets by the way they are written."""
-    return isinstance(value, FiniteSet | Interval | NumberSet | SetOperation | Builder | Images)
-
-
-def only_symbol(value: Value) -> str | None:
-    """The symbol whose values a relation or builder describes, where there is exactly one."""
+def only_symbol(value: v.Value) -> str | None:
+    """Returns the symbol whose values a relation or builder describes, where there is exactly one."""
     match value:
-        case Builder(symbol, _, _):
+        case v.Builder(symbol, _, _):
             return symbol
-        case Images():
+        case v.Images():
             return value.name
-        case Relation():
-            names = frozenset[str]().union(*(symbols(side) for part in flat(value) for side in part.operands))
+        case v.RelationValue():
+            names = free_symbols(value)
             return next(iter(names)) if len(names) == 1 else None
         case _:
             return None
 
 
-def flat(relation: Relation) -> list[Comparison]:
-    found: list[Comparison] = []
-    for part in relation.parts:
-        found.extend(flat(part) if isinstance(part, Relation) else [part])
-    return found
-
-
-def members(value: Value, scalars: Scalars) -> tuple[Value, ...] | None:
-    """The members of a finite set, or the solutions of equations in one symbol, complex ones included; else None.
+def members(value: v.Value, scalars: Scalars) -> tuple[v.Value, ...] | None:
+    """Returns the members of a finite set, or the solutions of equations in one symbol, complex ones included; else
+    None.
 
     Raises UndecidedError.
     """
     match value:
-        case FiniteSet(items) | Listing(items):
+        case v.FiniteSet(items) | v.Listing(items):
             return items
-        case SetOperation("union", parts):
-            found: list[Value] = []
+        case v.SetOperation("union", parts):
+            found: list[v.Value] = []
             for part in parts:
                 inside = members(part, scalars)
                 if inside is None:
                     return None
                 found.extend(inside)
             return tuple(found)
-        case Builder(_, None | NumberSet("C"), Relation() as condition):
+        case v.Builder(_, None | v.NumberSet("C"), v.RelationValue() as condition):
             return members(condition, scalars)
-        case Builder(_, FiniteSet(items), None):
+        case v.Builder(_, v.FiniteSet(items), None):
             return items
-        case Relation() if value.joined == "or" or len(value.parts) == 1:
+        case v.RelationValue() if value.joined == "or" or len(value.parts) == 1:
             return _solutions(value, scalars)
         case _:
             return None
 
 
-def _solutions(relation: Relation, scalars: Scalars) -> tuple[Value, ...] | None:
+def _solutions(relation: v.RelationValue, scalars: Scalars) -> tuple[v.Value, ...] | None:
     name = only_symbol(relation)
     if name is None:
         return None
-    found: list[Value] = []
+    found: list[v.Value] = []
     for part in relation.parts:
-        if isinstance(part, Relation):
+        if isinstance(part, v.RelationValue):
             inside = members(part, scalars)
             if inside is None:
                 return None
             found.extend(inside)
         elif part.relations == ("==",):
-            found.extend(map(Scalar, equation_roots(part.operands[0], part.operands[1], name, scalars)))
+            found.extend(map(v.Scalar, equation_roots(part.operands[0], part.operands[1], name, scalars)))
         else:
             return None
     return tuple(found)
 
 
-def real_set(value: Value, scalars: Scalars) -> RealSet:
-    """The canonical set of real numbers. Raises UndecidedError, GrammarError."""
-    return canonical(_real_set(value, scalars), scalars)
+def real_set(value: v.Value, scalars: Scalars) -> r.RealSet:
+    """Returns the canonical set of real numbers. Raises UndecidedError, GrammarError."""
+    return r.canonical(_real_set(value, scalars), scalars)
 
 
-def _real_set(value: Value, scalars: Scalars) -> RealSet:
+def _real_set(value: v.Value, scalars: Scalars) -> r.RealSet:
     match value:
-        case FiniteSet(items) | Listing(items):
-            return finite([_constant(item) for item in items], scalars)
-        case Interval(low, high, closed_low, closed_high):
-            return _interval(low, high, closed_low, closed_high, scalars)
-        case NumberSet("R"):
-            return REALS
-        case NumberSet("Q"):
-            return RealSet("rational", gaps=(True,))
-        case NumberSet("Z"):
-            return RealSet("whole", gaps=(True,))
-        case NumberSet("N" | "N0" as letter):
-            return RealSet("whole", (number(1 if letter == "N" else 0),), (True,), (False, True))
-        case SetOperation(operation, parts):
-            keep = {
-                "union": lambda a, b: a or b,
-                "intersection": lambda a, b: a and b,
-                "difference": lambda a, b: a and not b,
-            }[operation]
-            total = real_set(parts[0], scalars)
-            for part in parts[1:]:
-                total = canonical(combined(total, real_set(part, scalars), keep, scalars), scalars)
-            return total
-        case Builder(symbol, within, condition):
-            return _built(symbol, within, condition, scalars)
-        case Relation(joined, parts):
+        case v.FiniteSet(items) | v.Listing(items):
+            return r.finite([_constant(item, "a member") for item in items], scalars)
+        case v.Interval(low, high, closed_low, closed_high):
+            if low == v.Infinity(1) or high == v.Infinity(-1):
+                return r.NOTHING
+            below, above = (
+                None if isinstance(end, v.Infinity) else _constant(v.Scalar(end), "an end") for end in (low, high)
+            )
+            # Infinity is no number, so a bracket beside it says nothing.
+            return r.interval(below, above, closed_low, closed_high, scalars)
+        case v.NumberSet("R"):
+            return r.REALS
+        case v.NumberSet("Q"):
+            return r.RealSet("rational", gaps=(True,))
+        case v.NumberSet("Z"):
+            return r.RealSet("whole", gaps=(True,))
+        case v.NumberSet("N" | "N0" as letter):
+            return r.RealSet("whole", (number(1 if letter == "N" else 0),), (True,), (False, True))
+        case v.SetOperation(operation, parts):
+            operate = {"union": r.union, "intersection": r.intersection, "difference": r.without}[operation]
+            return reduce(lambda a, b: operate(a, b, scalars), (real_set(part, scalars) for part in parts))
+        case v.Builder(_, within, None):
+            return r.REALS if within is None else real_set(within, scalars)
+        case v.Builder(symbol, within, v.RelationValue() as condition):
+            total = r.REALS if within is None else real_set(within, scalars)
+            if only_symbol(condition) != symbol:
+                raise r.UndecidedError("a condition on another symbol")
+            return r.intersection(total, real_set(condition, scalars), scalars)
+        case v.RelationValue(joined, parts):
             name = only_symbol(value)
             if name is None:
-                raise UndecidedError("not about exactly one symbol")
-            found = [_part(part, name, scalars) for part in parts]
-            total = found[0]
-            for one in found[1:]:
-                total = canonical((both if joined == "and" else either)(total, one, scalars), scalars)
-            return total
+                raise r.UndecidedError("not about exactly one symbol")
+            found = [
+                real_set(part, scalars)
+                if isinstance(part, v.RelationValue)
+                else r.canonical(inequality_set(part, name, scalars), scalars)
+                for part in parts
+            ]
+            return reduce(lambda a, b: (r.intersection if joined == "and" else r.union)(a, b, scalars), found)
         case _:
-            raise UndecidedError("not a set of numbers")
+            raise r.UndecidedError("not a set of numbers")
 
 
-def _part(part: Comparison | Relation, name: str, scalars: Scalars) -> RealSet:
-    if isinstance(part, Relation):
-        return real_set(part, scalars)
-    return canonical(inequality_set(part, name, scalars), scalars)
-
-
-def _built(symbol: str, within: Value | None, condition: Relation | None, scalars: Scalars) -> RealSet:
-    total = REALS if within is None else real_set(within, scalars)
-    if condition is None:
-        return total
-    if only_symbol(condition) != symbol:
-        raise UndecidedError("a condition on another symbol")
-    return combined(total, real_set(condition, scalars), lambda a, b: a and b, scalars)
-
-
-def _interval(
-    low: Expression | Infinity, high: Expression | Infinity, closed_low: bool, closed_high: bool, scalars: Scalars
-) -> RealSet:
-    if low == Infinity(1) or high == Infinity(-1):
-        return NOTHING
-    below = None if isinstance(low, Infinity) else _real(low, scalars)
-    above = None if isinstance(high, Infinity) else _real(high, scalars)
-    # Infinity is no number, so a bracket beside it says nothing.
-    return interval(below, above, closed_low, closed_high, scalars)
-
-
-def _real(node: Expression, scalars: Scalars) -> Expression:
-    if symbols(node):
-        raise UndecidedError("an end that is no constant")
-    return node
-
-
-def _constant(item: Value) -> Expression:
-    if isinstance(item, Scalar) and not symbols(item.of):
+def _constant(item: v.Value, what: str) -> Expression:
+    if isinstance(item, v.Scalar) and not symbols(item.of):
         return item.of
-    raise UndecidedError("a member that is no constant")
+    raise r.UndecidedError(f"{what} that is no constant")
 
 
-def compare_sets(answer: Value, expected: Value, same: Same, scalars: Scalars) -> Finding:
-    """Raises GrammarError where a part has no value."""
+def compare_sets(answer: v.Value, expected: v.Value, same: Same, scalars: Scalars) -> EqualityFinding:
+    """Compares two sets. Raises GrammarError where a part has no value."""
     because = "not both could be read as sets of real numbers"
     try:
         first, second = members(answer, scalars), members(expected, scalars)
@@ -266,63 +190,52 @@ def compare_sets(answer: Value, expected: Value, same: Same, scalars: Scalars) -
             return matched(first, second, same, repeats=False)
         solved = (answer, expected)
         if first is not None:
-            solved = (FiniteSet(first), expected)
+            solved = (v.FiniteSet(first), expected)
         elif second is not None:
-            solved = (answer, FiniteSet(second))
+            solved = (answer, v.FiniteSet(second))
         one, other = (real_set(value, scalars) for value in solved)
-        witness = difference(one, other, scalars)
+        witness = r.difference(one, other, scalars)
         if witness is None:
-            return Finding(Truth.EQUAL, "the same set of numbers")
+            return equal("the same set of numbers")
         if isinstance(witness, str):
-            return Finding(Truth.DIFFERENT, witness)
-        from verifiers.answers.writing import written
-
-        return Finding(Truth.DIFFERENT, "a number belongs to one of the two sets only", {"number": written(witness)})
-    except UndecidedError as error:
+            return different(witness)
+        return different("a number belongs to one of the two sets only", {"number": written(witness)})
+    except r.UndecidedError as error:
         because = str(error)
     except GrammarError:
         raise
     structural = _structural(answer, expected, same)
-    return structural or Finding(Truth.OPEN, because)
+    return structural or undecided(because)
 
 
-def _structural(answer: Value, expected: Value, same: Same) -> Finding | None:
-    """Equal part by part, for sets with symbols in them: never a difference."""
-    if answer == expected and isinstance(answer, NumberSet):
-        return Finding(Truth.EQUAL, "the same number set")
-    if isinstance(answer, NumberSet) and isinstance(expected, NumberSet):
-        return Finding(Truth.DIFFERENT, "another number set")
+def _structural(answer: v.Value, expected: v.Value, same: Same) -> EqualityFinding | None:
+    """Compares part by part sets with symbols in them: never a difference."""
     match answer, expected:
-        case Interval(), Interval():
+        case v.NumberSet(), v.NumberSet():
+            return equal("the same number set") if answer == expected else different("another number set")
+        case v.Interval(), v.Interval():
             if (answer.closed_low, answer.closed_high) != (expected.closed_low, expected.closed_high):
                 return None
-            ends = [same(_end(a), _end(b)) for a, b in ((answer.low, expected.low), (answer.high, expected.high))]
-            found = decided(ends, "the same ends")
-            return found if found.truth is Truth.EQUAL else None
-        case SetOperation(), SetOperation():
-            if answer.operation != expected.operation or len(answer.parts) != len(expected.parts):
+            ends = ((answer.low, expected.low), (answer.high, expected.high))
+            found = decided([same(end_of(a), end_of(b)) for a, b in ends], "the same ends")
+        case v.SetOperation(operation, parts), v.SetOperation(other, others):
+            if operation != other or len(parts) != len(others):
                 return None
-            if answer.operation == "difference":
-                pairs = zip(answer.parts, expected.parts, strict=True)
-                found = decided((same(a, b) for a, b in pairs), "the same parts")
+            if operation == "difference":
+                found = decided(map(same, parts, others), "the same parts")
             else:
-                found = matched(answer.parts, expected.parts, same, repeats=True)
-            return found if found.truth is Truth.EQUAL else None
-        case Builder(), Builder():
-            if answer.symbol != expected.symbol or (answer.within is None) != (expected.within is None):
+                found = matched(parts, others, same, repeats=True)
+        case v.Builder(), v.Builder():
+            pairs = ((answer.within, expected.within), (answer.condition, expected.condition))
+            if answer.symbol != expected.symbol or any((a is None) != (b is None) for a, b in pairs):
                 return None
-            if (answer.condition is None) != (expected.condition is None):
-                return None
-            parts = [
-                same(a, b)
-                for a, b in ((answer.within, expected.within), (answer.condition, expected.condition))
-                if a is not None and b is not None
-            ]
-            found = decided(parts, "the same condition")
-            return found if found.truth is Truth.EQUAL else None
+            both = [same(a, b) for a, b in pairs if a is not None and b is not None]
+            found = decided(both, "the same condition")
         case _:
             return None
+    return found if found.truth is Truth.EQUAL else None
 
 
-def _end(end: Expression | Infinity) -> Value:
-    return end if isinstance(end, Infinity) else Scalar(end)
+def end_of(end: Expression | v.Infinity) -> v.Value:
+    """Returns the end of an interval as a value."""
+    return end if isinstance(end, v.Infinity) else v.Scalar(end)

@@ -1,4 +1,4 @@
-"""Whether an equation keeps the solutions of another: `y/x = 1` has lost the point (0, 0) of `y = x`.
+"""Decides whether an equation keeps the solutions of another: `y/x = 1` has lost the point (0, 0) of `y = x`.
 
 Proved by looking at whatever must not be zero (denominators, arguments of logarithms): it never is, or it is not where
 the other equation holds, or the other has it, too. What stands in the denominators of the expected equation is not zero
@@ -9,23 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from fractions import Fraction
 from typing import Any
 
+from verifiers.answers.grammar import nodes as n
 from verifiers.answers.grammar.errors import GrammarError
-from verifiers.answers.grammar.nodes import (
-    Call,
-    Expression,
-    Negation,
-    Number,
-    Power,
-    Product,
-    Quotient,
-    Sum,
-    Symbol,
-    symbols,
-    walk,
-)
+from verifiers.answers.grammar.nodes import symbols, walk
 from verifiers.answers.grammar.rational import rational
 from verifiers.answers.scalars import Scalars
 
@@ -33,38 +21,37 @@ MAX_PARTS = 8
 MAX_UNKNOWNS = 5
 MAX_DEGREE = 10
 """Of all polynomials together, of which a Groebner basis is computed; and of each tree before it is expanded."""
-ONE = Number(Fraction(1))
 
 
-def nonzero_parts(node: Expression) -> frozenset[Expression]:
-    """What must not be zero for a tree to have a value, apart from constants; products fall into their factors."""
+def nonzero_parts(node: n.Expression) -> frozenset[n.Expression]:
+    """Returns the factors, apart from constants, that must not be zero for a tree to have a value."""
     return frozenset(part for outer in _restricted(node) for part in _factors(outer) if symbols(part))
 
 
-def _restricted(node: Expression) -> Iterator[Expression]:
+def _restricted(node: n.Expression) -> Iterator[n.Expression]:
     for part in walk(node):
         match part:
-            case Quotient(_, below):
+            case n.Quotient(_, below):
                 yield below
-            case Power(base, exponent) if not _is_positive(exponent):
+            case n.Power(base, exponent) if not _is_positive(exponent):
                 yield base
-            case Call("tan" | "sec", (of,)):
-                yield Call("cos", (of,))
-            case Call("cot" | "csc", (of,)):
-                yield Call("sin", (of,))
-            case Call("tanh", (of,)):
-                yield Call("cosh", (of,))
-            case Call("ln", (of,)):
+            case n.FunctionCall("tan" | "sec", (of,)):
+                yield n.FunctionCall("cos", (of,))
+            case n.FunctionCall("cot" | "csc", (of,)):
+                yield n.FunctionCall("sin", (of,))
+            case n.FunctionCall("tanh", (of,)):
+                yield n.FunctionCall("cosh", (of,))
+            case n.FunctionCall("ln", (of,)):
                 yield of
-            case Call("log", (of, base)):
-                yield from (of, base, Sum((base, Negation(ONE))))
-            case Call("mod" | "floordiv", (_, of)):
+            case n.FunctionCall("log", (of, base)):
+                yield from (of, base, n.minus(base, n.ONE))
+            case n.FunctionCall("mod" | "floordiv", (_, of)):
                 yield of
             case _:
                 continue
 
 
-def _is_positive(exponent: Expression) -> bool:
+def _is_positive(exponent: n.Expression) -> bool:
     try:
         value = rational(exponent)
     except GrammarError:
@@ -72,45 +59,51 @@ def _is_positive(exponent: Expression) -> bool:
     return value is not None and value > 0
 
 
-def _factors(node: Expression) -> Iterator[Expression]:
-    """Parts that are zero together with it, one or the other."""
+def _factors(node: n.Expression) -> Iterator[n.Expression]:
+    """Gives the parts of which one is zero wherever the whole is."""
     match node:
-        case Negation(of) | Quotient(of, _) | Call("sqrt" | "cbrt" | "abs", (of,)) | Call("root", (of, _)):
+        case (
+            n.Negation(of)
+            | n.Quotient(of, _)
+            | n.FunctionCall("sqrt" | "cbrt" | "abs", (of,))
+            | n.FunctionCall("root", (of, _))
+        ):
             yield from _factors(of)
-        case Power(base, exponent) if _is_positive(exponent):
+        case n.Power(base, exponent) if _is_positive(exponent):
             yield from _factors(base)
-        case Product(factors):
+        case n.Product(factors):
             for factor in factors:
                 yield from _factors(factor)
         case _:
             yield node
 
 
-def _degree(node: Expression) -> int:
-    """At least the degree of numerator and denominator over symbols, constants and functions."""
+def _degree(node: n.Expression) -> int:
+    """Bounds the degree of numerator and denominator over symbols, constants and functions."""
     match node:
-        case Number():
+        case n.Number():
             return 0
-        case Negation(of):
+        case n.Negation(of):
             return _degree(of)
-        case Sum(parts):
+        case n.Sum(parts):
             degrees = [_degree(part) for part in parts]
             return sum(degrees) if any(map(nonzero_parts, parts)) else max(degrees)
-        case Product(parts):
+        case n.Product(parts):
             return sum(map(_degree, parts))
-        case Quotient(above, below):
+        case n.Quotient(above, below):
             return _degree(above) + _degree(below)
-        case Power(base, Number(value)):
+        case n.Power(base, n.Number(value)):
             return math.ceil(_degree(base) * abs(value))
-        case Power(base, exponent):
+        case n.Power(base, exponent):
             return _degree(base) + _degree(exponent)
         case _:
             return 1
 
 
-def keeps_solutions(answer: Expression, expected: Expression, scalars: Scalars, *, equation: bool) -> bool:
-    """Whether `answer` certainly has a value wherever `expected` has one and is zero; wherever it has one, if it is no
-    equation. One exception: `a = F/m` for `F = m a`, solved for a symbol and in lowest terms, counts as kept."""
+def keeps_solutions(answer: n.Expression, expected: n.Expression, scalars: Scalars, *, equation: bool) -> bool:
+    """Says whether `answer` certainly has a value wherever `expected` has one and is zero; wherever it has one, if
+    it is no equation. One exception: `a = F/m` for `F = m a`, solved for a symbol and in lowest terms, counts as
+    kept."""
     known = nonzero_parts(expected)
     open_parts = nonzero_parts(answer) - known
     if not open_parts:
@@ -118,18 +111,18 @@ def keeps_solutions(answer: Expression, expected: Expression, scalars: Scalars, 
     involved = (answer, expected, *known, *open_parts)
     if len(open_parts) > MAX_PARTS or any(_degree(node) > MAX_DEGREE for node in involved):
         return False
-    try:
+    from verifiers.answers.symbolic import gives
+
+    def kept() -> bool:
         if all(_is_never_zero(part, expected if equation else None, known, scalars) for part in open_parts):
             return True
         return equation and _is_formula(answer, open_parts | (nonzero_parts(answer) & known), scalars)
-    except (MemoryError, RecursionError):
-        raise
-    except Exception:  # noqa: BLE001 - SymPy raises nearly anything; what fails has proved nothing
-        return False
+
+    return gives(True, kept)
 
 
 def _is_never_zero(
-    part: Expression, expected: Expression | None, known: frozenset[Expression], scalars: Scalars
+    part: n.Expression, expected: n.Expression | None, known: frozenset[n.Expression], scalars: Scalars
 ) -> bool:
     import sympy
 
@@ -158,15 +151,17 @@ def _above(of: Any) -> Any:
     return sympy.expand(sympy.fraction(sympy.together(of))[0])
 
 
-def _is_formula(answer: Expression, parts: frozenset[Expression], scalars: Scalars) -> bool:
-    """Whether it says `symbol = ...` and none of its denominators cancels: then only points are missing at which the
-    numerator is zero, too."""
+def _is_formula(answer: n.Expression, parts: frozenset[n.Expression], scalars: Scalars) -> bool:
+    """Says whether it says `symbol = ...` and none of its denominators cancels: then only points are missing at
+    which the numerator is zero, too."""
     import sympy
 
     from verifiers.answers.symbolic import build
 
     match answer:
-        case Sum((Symbol(name), Negation(value))) | Sum((value, Negation(Symbol(name)))) if name not in symbols(value):
+        case n.Sum((n.Symbol(name), n.Negation(value))) | n.Sum((value, n.Negation(n.Symbol(name)))) if (
+            name not in symbols(value)
+        ):
             pass
         case _:
             return False

@@ -1,4 +1,4 @@
-"""Whether an answer is in the form that was asked for; empty text where it is, otherwise why not.
+"""Decides whether an answer is in the form that was asked for; empty text where it is, otherwise why not.
 
 `worked_out`: nothing is left to compute that the expected answer has computed. Where that is a written number, so must
 the answer be (a complex one may be over one denominator); a constant may use no function that the expected one does not
@@ -8,46 +8,39 @@ only restates a question.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Literal
 
 from verifiers.answers import normal
 from verifiers.answers.compare_sets import is_set
-from verifiers.answers.expression import FREE_FUNCTIONS, SAME_FUNCTION
+from verifiers.answers.grammar import nodes as n
 from verifiers.answers.grammar.errors import GrammarError
-from verifiers.answers.grammar.nodes import (
-    Call,
-    Comparison,
-    Constant,
-    Expression,
-    Negation,
-    Number,
-    Power,
-    Product,
-    Quotient,
-    Sum,
-    Symbol,
-    symbols,
-    walk,
-)
+from verifiers.answers.grammar.nodes import symbols, walk
 from verifiers.answers.grammar.rational import integer_root, rational
+from verifiers.answers.grammar.traverse import comparisons, expressions, values
+from verifiers.answers.grammar.values import Quantity, RelationValue, Scalar, SetOperation, Value
 from verifiers.answers.monomials import NoNormalFormError, primes
-from verifiers.answers.parts import comparisons, expressions, values
-from verifiers.answers.reading import is_written_number
 from verifiers.answers.rewriting import BINDERS, KNOWN
-from verifiers.answers.values import Quantity, Relation, Scalar, SetOperation, Value
 
 Form = Literal["equal", "worked_out", "simplified", "same"]
+MAX_WORKED_OUT_BITS = 6_000
+"""Rational values larger than this (1,800 digits) need not be written out."""
+IMAGINARY, PI = n.Constant("i"), n.Constant("pi")
 ROOTS = frozenset({"sqrt", "cbrt", "root"})
 RADIANS = tuple(((name, 1),) for name in ("rad", "radian", "radians"))
+FREE_FUNCTIONS = frozenset({"sqrt", "cbrt", "root", "exp"})
+SAME_FUNCTION = {"log": "ln"}
 ONLY_SPELLING = FREE_FUNCTIONS | {"percent", "abs"}
 
 
-def refusal(answer: Value, expected: Value, form: Form) -> str:
-    """Why the answer is not in the form asked for; empty where it is."""
+def refusal(answer: Value, expected: Value, form: Form, *, sums: bool = True) -> str:
+    """Says why the answer is not in the form asked for; empty where it is. `sums`: whether constants must be
+    multiplied out and added up where the expected answer is."""
     if form == "equal":
         return ""
-    reason = unfinished(answer, expected)
+    reason = unfinished(answer, expected, sums=sums)
     if reason or form == "worked_out":
         return reason
     if form == "same":
@@ -55,12 +48,12 @@ def refusal(answer: Value, expected: Value, form: Form) -> str:
     return next((reason for node in expressions(answer) if (reason := unsimplified(node))), "")
 
 
-def unfinished(answer: Value, expected: Value) -> str:
-    """Why an answer leaves work to whoever checks it; empty where it does not."""
+def unfinished(answer: Value, expected: Value, *, sums: bool = True) -> str:
+    """Says why an answer leaves work to whoever checks it; empty where it does not."""
     left = functions(answer) & BINDERS - functions(expected)
     if left:
         return f"not worked out: the {', '.join(sorted(left))} is left to be computed"
-    if _operations(answer) - _operations(expected):
+    if _intersects(answer) and not _intersects(expected):
         return "not worked out: an intersection is left to be computed"
     if not is_solved(answer) and is_solved(expected):
         return "not worked out: it is left to be solved"
@@ -85,136 +78,158 @@ def unfinished(answer: Value, expected: Value) -> str:
     extra = functions(*constants) - functions(*wanted) - ONLY_SPELLING
     if extra:
         return f"not worked out: {', '.join(sorted(extra))} is left to be computed"
-    if any(map(_multiplies_sums, constants)) and not any(map(_multiplies_sums, wanted)):
+    if sums and any(map(_multiplies_sums, constants)) and not any(map(_multiplies_sums, wanted)):
         return "not worked out: a product of sums is left to be computed"
-    if any(map(_adds_numbers, constants)) and not any(map(_adds_numbers, wanted)):
+    if sums and any(map(_adds_numbers, constants)) and not any(map(_adds_numbers, wanted)):
         return "not worked out: a sum of numbers is left to be computed"
     return ""
 
 
-def functions(*of: Value | Expression) -> frozenset[str]:
-    nodes: list[Expression] = []
+def functions(*of: Value | n.Expression) -> frozenset[str]:
+    nodes: list[n.Expression] = []
     for part in of:
-        nodes.extend([part] if isinstance(part, Expression) else expressions(part))
-    names = {part.function for node in nodes for part in walk(node) if isinstance(part, Call)}
+        nodes.extend([part] if isinstance(part, n.Expression) else expressions(part))
+    names = {part.function for node in nodes for part in walk(node) if isinstance(part, n.FunctionCall)}
     return frozenset(SAME_FUNCTION.get(name, name) for name in names)
 
 
-def is_written(node: Expression) -> bool:
-    """A number as people write a result."""
+def is_written_number(node: n.Expression) -> bool:
+    """Says whether it is a number as people write a result: digits, a decimal, a fraction of such, a power of one,
+    digits times a power.
+
+    `17`, `-3/4`, `0.25`, `10^{30}`, `2 * 10^-20`. Not `17 + 25`, `sqrt(9)` or `gcd(12, 18)`: those leave the work to
+    whoever checks.
+    """
+    inside = _unsigned(node)
+    match inside:
+        case n.Quotient(above, below):
+            return _is_factor(_unsigned(above)) and _is_factor(_unsigned(below))
+        case n.Product((n.Number(), n.Power() as power)):
+            return _is_factor(power)
+        case _:
+            return _is_factor(inside)
+
+
+def _unsigned(node: n.Expression) -> n.Expression:
+    return node.of if isinstance(node, n.Negation) else node
+
+
+def _is_factor(node: n.Expression) -> bool:
     match node:
-        case Negation(of):
+        case n.Power(n.Number(), exponent):
+            return isinstance(_unsigned(exponent), n.Number)
+        case _:
+            return isinstance(node, n.Number)
+
+
+def leaves_work(node: n.Expression) -> bool:
+    """Says whether a constant is a rational number of ordinary size that was not written as one."""
+    value = None if is_written_number(node) else rational(node)
+    if value is None:
+        return False
+    return max(value.numerator.bit_length(), value.denominator.bit_length()) <= MAX_WORKED_OUT_BITS
+
+
+def is_written(node: n.Expression) -> bool:
+    """Says whether it is a number as people write a result, a complex one among them."""
+    match node:
+        case n.Negation(of) | n.FunctionCall("percent", (of,)):
             return is_written(of)
-        case Call("percent", (of,)):
-            return is_written(of)
-        case Sum((first, second)):
-            parts = (second, first) if _is_imaginary(first) else (first, second)
-            return is_written_number(parts[0]) and _is_imaginary(parts[1])
+        case n.Sum((first, second)):
+            real, imaginary = (second, first) if _is_imaginary(first) else (first, second)
+            return is_written_number(real) and _is_imaginary(imaginary)
         case _:
             return is_written_number(node)
 
 
-def _is_multiple_of_pi(node: Expression) -> bool:
+def _is_multiple(node: n.Expression, of: n.Constant, is_factor: Callable[[n.Expression], bool]) -> bool:
+    """Reads a constant with a sign and one factor at most: `i`, `-i`, `2i`, `-2i`."""
     match node:
-        case Constant("pi"):
-            return True
-        case Negation(of):
+        case n.Negation(inside):
+            return _is_multiple(inside, of, is_factor)
+        case n.Product((factor, constant)) if constant == of:
+            return is_factor(factor)
+        case _:
+            return node == of
+
+
+def _is_multiple_of_pi(node: n.Expression) -> bool:
+    match node:
+        case n.Negation(of):
             return _is_multiple_of_pi(of)
-        case Product((factor, Constant("pi"))):
-            return is_written_number(factor)
-        case Quotient(above, below):
+        case n.Quotient(above, below):
             return _is_multiple_of_pi(above) and is_written_number(below)
         case _:
-            return False
+            return _is_multiple(node, PI, is_written_number)
 
 
-def _is_imaginary(node: Expression) -> bool:
+def _is_imaginary(node: n.Expression) -> bool:
     match node:
-        case Negation(of):
+        case n.Negation(of):
             return _is_imaginary(of)
-        case Constant("i"):
-            return True
-        case Product((factor, Constant("i"))) | Quotient(Product((factor, Constant("i"))), Number()):
-            return is_written_number(factor)
-        case Quotient(Constant("i"), Number()):
-            return True
+        case n.Quotient(n.Constant() | n.Product() as above, n.Number()):
+            return _is_multiple(above, IMAGINARY, is_written_number)
         case _:
-            return False
+            return _is_multiple(node, IMAGINARY, is_written_number)
 
 
-def is_over_one_denominator(node: Expression) -> bool:
-    """`\\frac{3+2i}{6}` and `\\frac16(3+2i)`: a complex number of which nothing is left to do but to divide."""
+def is_over_one_denominator(node: n.Expression) -> bool:
+    """Reads `\\frac{3+2i}{6}` and `\\frac16(3+2i)`: a complex number of which nothing is left to do but to divide."""
     match node:
-        case Negation(of):
+        case n.Negation(of):
             return is_over_one_denominator(of)
-        case Quotient(Sum((first, second)), Number()):
-            parts = (second, first) if _is_imaginary(first) else (first, second)
-            return _has_digits_only(parts[0]) and _is_whole_imaginary(parts[1])
-        case Product((Quotient(Number(value), Number() as below), Sum() as above)) if value == 1:
-            return is_over_one_denominator(Quotient(above, below))
+        case n.Quotient(n.Sum((first, second)), n.Number()):
+            real, imaginary = (second, first) if _is_imaginary(first) else (first, second)
+            return _has_digits_only(real) and _is_multiple(imaginary, IMAGINARY, _has_digits_only)
+        case n.Product((n.Quotient(n.Number(value), n.Number() as below), n.Sum() as above)) if value == 1:
+            return is_over_one_denominator(n.Quotient(above, below))
         case _:
             return False
 
 
-def _has_digits_only(node: Expression) -> bool:
-    return isinstance(node.of if isinstance(node, Negation) else node, Number)
+def _has_digits_only(node: n.Expression) -> bool:
+    return isinstance(_unsigned(node), n.Number)
 
 
-def _is_whole_imaginary(node: Expression) -> bool:
-    """`i`, `-i`, `2i`, `-2i`."""
-    match node:
-        case Negation(of):
-            return _is_whole_imaginary(of)
-        case Constant("i"):
-            return True
-        case Product((factor, Constant("i"))):
-            return _has_digits_only(factor)
-        case _:
-            return False
-
-
-def _operations(value: Value) -> set[str]:
-    return {
-        part.operation for part in values(value) if isinstance(part, SetOperation) and part.operation == "intersection"
-    }
+def _intersects(value: Value) -> bool:
+    return any(isinstance(part, SetOperation) and part.operation == "intersection" for part in values(value))
 
 
 def is_solved(value: Value) -> bool:
-    """Whether each comparison has an unknown alone on one side, with constants around it; nothing else is unsolved."""
-    if isinstance(value, Relation) or is_set(value):
-        return all(map(_is_solved, comparisons(value)))
-    return True
+    """Says whether each comparison has an unknown alone on one side; nothing else is unsolved."""
+    return not (isinstance(value, RelationValue) or is_set(value)) or all(map(_is_solved, comparisons(value)))
 
 
-def _is_solved(comparison: Comparison) -> bool:
-    """What is about several unknowns is not there to be solved."""
-    names = frozenset[str]().union(*map(symbols, comparison.operands))
+def _is_solved(comparison: n.ComparisonNode) -> bool:
+    """Says whether an unknown is alone; what is about several unknowns is not there to be solved."""
+    names = symbols(*comparison.operands)
     if len(names) != 1:
         return True
     unknown = [side for side in comparison.operands if symbols(side)]
     return len(unknown) == 1 and (
-        isinstance(unknown[0], Symbol) or (isinstance(unknown[0], Call) and unknown[0].function not in KNOWN)
+        isinstance(unknown[0], n.Symbol)
+        or (isinstance(unknown[0], n.FunctionCall) and unknown[0].function not in KNOWN)
     )
 
 
-def _multiplies_sums(node: Expression) -> bool:
+def _multiplies_sums(node: n.Expression) -> bool:
     for part in walk(node):
         match part:
-            case Power(Sum(), Number(value)) if value.denominator == 1 and value > 1:
+            case n.Power(n.Sum(), n.Number(value)) if value.denominator == 1 and value > 1:
                 return True
-            case Product(factors) if sum(isinstance(factor, Sum) for factor in factors) > 1:
+            case n.Product(factors) if sum(isinstance(factor, n.Sum) for factor in factors) > 1:
                 return True
             case _:
                 continue
     return False
 
 
-def _adds_numbers(node: Expression) -> bool:
-    sums = (part for part in walk(node) if isinstance(part, Sum))
+def _adds_numbers(node: n.Expression) -> bool:
+    sums = (part for part in walk(node) if isinstance(part, n.Sum))
     return any(sum(map(_is_rational, part.terms)) > 1 for part in sums)
 
 
-def _is_rational(node: Expression) -> bool:
+def _is_rational(node: n.Expression) -> bool:
     try:
         return not symbols(node) and rational(node) is not None
     except GrammarError:
@@ -224,68 +239,53 @@ def _is_rational(node: Expression) -> bool:
 # -- simplified
 
 
-def unsimplified(node: Expression) -> str:
-    """Why an expression is not simplified; empty where nothing is found."""
-    for part in walk(node):
-        reason = _part_unsimplified(part)
-        if reason:
-            return reason
-    if _terms(node) > _normal_terms(node):
-        return "like terms are left to be collected"
-    return ""
+def unsimplified(node: n.Expression) -> str:
+    """Says why an expression is not simplified; empty where nothing is found."""
+    reason = next(filter(None, map(_part_unsimplified, walk(node))), "")
+    return reason or ("like terms are left to be collected" if _terms(node) > _normal_terms(node) else "")
 
 
-def _part_unsimplified(part: Expression) -> str:
+def _part_unsimplified(part: n.Expression) -> str:
     match part:
-        case Quotient(above, below):
-            if any(isinstance(inside, Call) and inside.function in ROOTS for inside in walk(below)) and not symbols(
-                below
-            ):
+        case n.Quotient(above, below):
+            if any(
+                isinstance(inside, n.FunctionCall) and inside.function in ROOTS for inside in walk(below)
+            ) and not symbols(below):
                 return "a root is left in a denominator"
             return _fraction_unsimplified(above, below)
-        case Product((Quotient(_, below), Sum() as above)) if is_over_one_denominator(part):
+        case n.Product((n.Quotient(_, below), n.Sum() as above)) if is_over_one_denominator(part):
             return _fraction_unsimplified(above, below)
-        case Call("sqrt", (of,)):
-            return _root_unsimplified(of, 2)
-        case Call("cbrt", (of,)):
-            return _root_unsimplified(of, 3)
-        case Call("root", (of, Number(degree))) if degree.denominator == 1:
+        case n.FunctionCall("sqrt" | "cbrt" as name, (of,)):
+            return _root_unsimplified(of, 2 if name == "sqrt" else 3)
+        case n.FunctionCall("root", (of, n.Number(degree))) if degree.denominator == 1:
             return _root_unsimplified(of, degree.numerator)
-        case Call(name, _) if name in BINDERS or name in ("gcd", "lcm", "factorial", "binomial"):
+        case n.FunctionCall(name, _) if name in BINDERS or name in ("gcd", "lcm", "factorial", "binomial"):
             return f"{name} is left to be computed"
         case _:
             return ""
 
 
-def _fraction_unsimplified(above: Expression, below: Expression) -> str:
+def _fraction_unsimplified(above: n.Expression, below: n.Expression) -> str:
     first, second = _leading(above), _leading(below)
     if first is None or second is None:
         return ""
-    if second == 1 or (second.denominator == 1 and first.denominator == 1 and _common(first, second) > 1):
+    whole = first.denominator == second.denominator == 1
+    if second == 1 or (whole and math.gcd(first.numerator, second.numerator) > 1):
         return "a fraction is not in lowest terms"
     return ""
 
 
-def _common(first: Fraction, second: Fraction) -> int:
-    import math
-
-    return math.gcd(first.numerator, second.numerator)
-
-
-def _leading(node: Expression) -> Fraction | None:
-    """The number that multiplies the rest, where it is plain to see."""
+def _leading(node: n.Expression) -> Fraction | None:
+    """Returns the number that multiplies the rest, where it is plain to see."""
     match node:
-        case Number(value):
+        case n.Number(value):
             return value
-        case Negation(of):
+        case n.Negation(of):
             return _leading(of)
-        case Product((Number(value), *_)):
+        case n.Product((n.Number(value), *_)):
             return value
-        case Sum(terms):
-            import math
-
-            found = [_leading(term) for term in terms]
-            numbers = [value if value is not None else Fraction(1) for value in found]
+        case n.Sum(terms):
+            numbers = [Fraction(1) if value is None else value for value in map(_leading, terms)]
             if any(value.denominator != 1 for value in numbers):
                 return None
             return Fraction(math.gcd(*(value.numerator for value in numbers)))
@@ -293,64 +293,57 @@ def _leading(node: Expression) -> Fraction | None:
             return Fraction(1)
 
 
-def _root_unsimplified(of: Expression, degree: int) -> str:
+def _root_unsimplified(of: n.Expression, degree: int) -> str:
     match of:
-        case Number(value) if value.denominator != 1:
+        case n.Number(value) if value.denominator != 1:
             return "a fraction is left under a root"
-        case Quotient() if not symbols(of):
+        case n.Quotient() if not symbols(of):
             return "a fraction is left under a root"
-        case Number(value):
+        case n.Number(value):
             number = abs(value.numerator)
             if number and integer_root(number, degree) ** degree == number:
                 return "a root is left to be computed"
-            powers = primes(number) if number else []
-            if any(count >= degree for _, count in powers):
+            if number and any(count >= degree for _, count in primes(number)):
                 return "a root still holds a power"
-        case Sum() if not symbols(of) and _denests(of):
+        case n.Sum() if not symbols(of) and _denests(of):
             return "a root is left nested"
     return ""
 
 
-def _denests(of: Expression) -> bool:
+def _denests(of: n.Expression) -> bool:
     try:
         found = normal.normal(of)
-        return len(found.under) == 1 and normal.denested(found.over) is not None
+        return found.whole and normal.denested(found.over) is not None
     except NoNormalFormError:
         return False
 
 
-def _terms(node: Expression) -> int:
-    inside = node.of if isinstance(node, Negation) else node
-    return len(inside.terms) if isinstance(inside, Sum) else 1
+def _terms(node: n.Expression) -> int:
+    inside = _unsigned(node)
+    return len(inside.terms) if isinstance(inside, n.Sum) else 1
 
 
-def _normal_terms(node: Expression) -> int:
+def _normal_terms(node: n.Expression) -> int:
     try:
         found = normal.normal(node)
     except NoNormalFormError:
         return _terms(node)
-    return max(1, len(found.over)) if len(found.under) == 1 else _terms(node)
+    return max(1, len(found.over)) if found.whole else _terms(node)
 
 
 # -- same
 
 
 def alike(answer: Value, expected: Value) -> bool:
-    """The same tree: notation aside, `1/2` is `\\frac{1}{2}` and 0.5 is not."""
-    if answer != expected:
-        return False
-    pairs = zip(expressions(answer), expressions(expected), strict=True)
-    return all(_written_alike(first, second) for first, second in pairs)
+    """Says whether both are the same tree: notation aside, `1/2` is `\\frac{1}{2}` and 0.5 is not."""
+    return answer == expected and _styles(answer) == _styles(expected)
 
 
-def _written_alike(first: Expression, second: Expression) -> bool:
-    for one, other in zip(walk(first), walk(second), strict=True):
-        if isinstance(one, Number) and isinstance(other, Number) and _style(one) != _style(other):
-            return False
-    return True
+def _styles(value: Value) -> list[str]:
+    return [_style(part) for node in expressions(value) for part in walk(node) if isinstance(part, n.Number)]
 
 
-def _style(number: Number) -> str:
+def _style(number: n.Number) -> str:
     if "e" in number.written.lower():
         return "scientific"
     if "." in number.written:

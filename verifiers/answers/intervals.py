@@ -1,4 +1,4 @@
-"""Enclosures: an interval that is certain to hold a tree's value, by interval arithmetic (mpmath's `iv`).
+"""Computes enclosures: intervals that certainly hold a tree's value, by interval arithmetic (mpmath's `iv`).
 
 Two enclosures that do not touch prove two values different; an enclosure that does not touch zero proves a sign. That
 is all they are used for: nothing is ever called equal because it is close. Rational parts are computed exactly first,
@@ -7,6 +7,7 @@ so 10^600 + pi - 10^600 keeps its pi or is left undecided, but is never decided 
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Mapping
 from fractions import Fraction
@@ -14,19 +15,8 @@ from typing import Any
 
 from mpmath.ctx_iv import MPIntervalContext
 
+from verifiers.answers.grammar import nodes as n
 from verifiers.answers.grammar.errors import GrammarError
-from verifiers.answers.grammar.nodes import (
-    Call,
-    Constant,
-    Expression,
-    Negation,
-    Number,
-    Power,
-    Product,
-    Quotient,
-    Sum,
-    Symbol,
-)
 from verifiers.answers.grammar.rational import NOTHING, rational
 
 MAX_EXPONENT = 1 << 16
@@ -39,14 +29,14 @@ Interval = Any
 
 
 class OpenError(Exception):
-    """No useful enclosure: it would hold a pole, a branch point or infinity, or the function is not covered."""
+    """Says that no enclosure is useful: it would hold a pole, a branch point or infinity, or no function is known."""
 
 
 _made = threading.local()
 
 
 def enclosure(digits: int) -> Enclosure:
-    """This thread's evaluator of that precision: a context of mpmath takes longer to make than most values."""
+    """Returns this thread's evaluator of that precision: making one takes longer than most values."""
     found: dict[int, Enclosure] = _made.__dict__.setdefault("by_digits", {})
     if digits not in found:
         found[digits] = Enclosure(digits)
@@ -60,8 +50,8 @@ class Enclosure:
         self.iv: Any = MPIntervalContext()
         self.iv.dps = digits
 
-    def value(self, node: Expression, point: Mapping[str, Fraction] = NOTHING) -> Interval:
-        """Raises OpenError where nothing useful is known, GrammarError where the value is undefined or too large."""
+    def value(self, node: n.Expression, point: Mapping[str, Fraction] = NOTHING) -> Interval:
+        """Encloses a value. Raises OpenError where nothing useful is known, GrammarError where it has no value."""
         try:
             return self._checked(self._value(node, point))
         except (ArithmeticError, ValueError, TypeError) as error:
@@ -70,8 +60,8 @@ class Enclosure:
             # mpmath's way of saying that an interval operation has no result here.
             raise OpenError(str(error)) from error
 
-    def real(self, node: Expression, point: Mapping[str, Fraction] = NOTHING) -> Interval:
-        """The enclosure of a value that is certainly real. Raises OpenError where that is not known."""
+    def real(self, node: n.Expression, point: Mapping[str, Fraction] = NOTHING) -> Interval:
+        """Returns the enclosure of a value that is certainly real. Raises OpenError where that is not known."""
         found = self.value(node, point)
         if isinstance(found, self.iv.mpc):
             if found.imag.a == 0 == found.imag.b:
@@ -82,10 +72,12 @@ class Enclosure:
     def _exact(self, value: Fraction) -> Interval:
         return self.iv.mpf(value.numerator) / self.iv.mpf(value.denominator)
 
+    def _parts(self, found: Interval) -> tuple[Any, ...]:
+        return (found.real, found.imag) if isinstance(found, self.iv.mpc) else (found,)
+
     def _checked(self, found: Interval) -> Interval:
         """Refuses infinite and astronomically large values before anything is built on them."""
-        parts = (found.real, found.imag) if isinstance(found, self.iv.mpc) else (found,)
-        for part in parts:
+        for part in self._parts(found):
             for end in (part.a, part.b):
                 if not -self.iv.inf < end < self.iv.inf:
                     raise OpenError("unbounded")
@@ -93,49 +85,45 @@ class Enclosure:
                 raise OpenError("too large to enclose")
         return found
 
-    def _value(self, node: Expression, point: Mapping[str, Fraction]) -> Interval:
+    def _value(self, node: n.Expression, point: Mapping[str, Fraction]) -> Interval:
         exact = rational(node, point)
         if exact is not None:
             return self._exact(exact)
         match node:
-            case Symbol(name):
+            case n.Symbol(name):
                 raise OpenError(f"{name} has no value")
-            case Constant("pi"):
+            case n.Constant("pi"):
                 return +self.iv.pi
-            case Constant("e"):
+            case n.Constant("e"):
                 return +self.iv.e
-            case Constant("i"):
+            case n.Constant("i"):
                 return self.iv.mpc(0, 1)
-            case Negation(of):
+            case n.Negation(of):
                 return -self._value(of, point)
-            case Sum(parts):
-                total = self.iv.mpf(0)
-                for part in parts:
-                    total = total + self._value(part, point)
-                return total
-            case Product(parts):
+            case n.Sum(parts):
+                return sum((self._value(part, point) for part in parts), self.iv.mpf(0))
+            case n.Product(parts):
                 total = self.iv.mpf(1)
                 for part in parts:
                     total = self._checked(total * self._value(part, point))
                 return total
-            case Quotient(above, below):
+            case n.Quotient(above, below):
                 return self._value(above, point) / self._nonzero(self._value(below, point))
-            case Power(base, exponent):
+            case n.Power(base, exponent):
                 return self._power(base, exponent, point)
-            case Call(name, arguments):
+            case n.FunctionCall(name, arguments):
                 return self._call(name, arguments, point)
-            case Number():
+            case n.Number():
                 raise AssertionError("numbers are rational")
 
     def _nonzero(self, found: Interval) -> Interval:
-        parts = (found.real, found.imag) if isinstance(found, self.iv.mpc) else (found,)
-        if all(part.a <= 0 <= part.b for part in parts):
+        if all(part.a <= 0 <= part.b for part in self._parts(found)):
             raise OpenError("not known to differ from zero")
         return found
 
-    def _power(self, base: Expression, exponent: Expression, point: Mapping[str, Fraction]) -> Interval:
+    def _power(self, base: n.Expression, exponent: n.Expression, point: Mapping[str, Fraction]) -> Interval:
         whole = rational(exponent, point)
-        if isinstance(base, Constant) and base.name == "e":
+        if isinstance(base, n.Constant) and base.name == "e":
             return self._exp(self._value(exponent, point))
         under = self._value(base, point)
         if whole is not None and whole.denominator == 1:
@@ -155,7 +143,7 @@ class Enclosure:
         return self.iv.exp(found)
 
     def _log(self, found: Interval) -> Interval:
-        """The principal logarithm, away from its cut."""
+        """Returns the principal logarithm, away from its cut."""
         self._nonzero(found)
         if isinstance(found, self.iv.mpc):
             if found.imag.a <= 0 <= found.imag.b and found.real.a <= 0:
@@ -174,7 +162,7 @@ class Enclosure:
             return self.iv.mpc(0, self.iv.sqrt(-found))
         return self.iv.sqrt(found)
 
-    def _call(self, name: str, arguments: tuple[Expression, ...], point: Mapping[str, Fraction]) -> Interval:
+    def _call(self, name: str, arguments: tuple[n.Expression, ...], point: Mapping[str, Fraction]) -> Interval:
         values = [self._value(argument, point) for argument in arguments]
         first = values[0]
         match name:
@@ -223,7 +211,7 @@ class Enclosure:
                 raise OpenError(f"{name} is only computed for rational numbers")
 
     def _angle(self, y: Interval, x: Interval) -> Interval:
-        """`atan2`, whose ends mpmath rounds to the nearest number, not outwards: so a few units wider."""
+        """Reads `atan2`, whose ends mpmath rounds to the nearest number, not outwards: so a few units wider."""
         slack = self.iv.mpf(2) ** (4 - self.iv.prec)
         return self.iv.atan2(y, x) * (1 + slack * self.iv.mpf([-1, 1]))
 
@@ -233,37 +221,24 @@ class Enclosure:
         return getattr(self.iv, name)(found)
 
     def _rounded(self, name: str, found: Interval) -> Interval:
-        shift = 0 if name == "floor" else 1
-        low, high = (_floor(end) for end in (found.a, found.b))
-        touches = any(_is_whole(end) for end in (found.a, found.b))
-        if low != high or touches:
+        ends = as_fraction(found.a), as_fraction(found.b)
+        low, high = map(math.floor, ends)
+        if low != high or any(end.denominator == 1 for end in ends):
             raise OpenError("too close to a whole number")
-        return self.iv.mpf(low + shift)
+        return self.iv.mpf(low if name == "floor" else low + 1)
 
 
 def as_fraction(end: Any) -> Fraction:
-    """An endpoint, which is a binary float, exactly."""
+    """Returns an endpoint, which is a binary float, exactly."""
     sign, mantissa, exponent, _ = end._mpi_[0]
     value = Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
     return -value if sign else value
 
 
-def _floor(end: Any) -> int:
-    value = as_fraction(end)
-    return value.numerator // value.denominator
-
-
-def _is_whole(end: Any) -> bool:
-    return as_fraction(end).denominator == 1
-
-
 def apart(first: Interval, second: Interval) -> bool:
-    """Whether two enclosures do not touch: then the values differ."""
+    """Says whether two enclosures do not touch: then the values differ."""
 
-    def disjoint(a: Any, b: Any) -> bool:
-        return bool(a.b < b.a or b.b < a.a)
+    def parts(value: Interval) -> tuple[Any, Any]:
+        return (value.real, value.imag) if hasattr(value, "_mpci_") else (value, value * 0)
 
-    def part(value: Interval, name: str) -> Any:
-        return getattr(value, name) if hasattr(value, "_mpci_") else (value if name == "real" else value * 0)
-
-    return any(disjoint(part(first, name), part(second, name)) for name in ("real", "imag"))
+    return any(bool(a.b < b.a or b.b < a.a) for a, b in zip(parts(first), parts(second), strict=True))

@@ -1,4 +1,4 @@
-"""The size of positive numbers that are too large or too small to compute: enclosures of their logarithms.
+"""Encloses the logarithms of positive numbers that are too large or too small to compute.
 
 Only to tell two numbers apart. Factorials are enclosed by Robbins' form of Stirling's formula (A remark on Stirling's
 formula, 1955): sqrt(2 pi n) (n/e)^n e^(1/(12n+1)) < n! < sqrt(2 pi n) (n/e)^n e^(1/(12n)) for n >= 1.
@@ -12,15 +12,16 @@ from typing import Any
 from mpmath.ctx_iv import MPIntervalContext
 
 from verifiers.answers.grammar.errors import GrammarError
-from verifiers.answers.grammar.nodes import Call, Constant, Expression, Number, Power, Product, Quotient, Sum
+from verifiers.answers.grammar.nodes import Constant, Expression, FunctionCall, Number, Power, Product, Quotient, Sum
 from verifiers.answers.grammar.rational import rational
 
 DIGITS = 60
+SHOWN_DIGITS = 20
 MAX_EXPONENT_BITS = 4_000
 
 
 class NoSizeError(Exception):
-    """Not known to be positive, or even its logarithm is too large."""
+    """Says that it is not known to be positive, or that even its logarithm is too large."""
 
 
 class Sizes:
@@ -32,7 +33,7 @@ class Sizes:
         return self.iv.mpf(value.numerator) / self.iv.mpf(value.denominator)
 
     def logarithm(self, node: Expression) -> Any:
-        """An enclosure of the natural logarithm. Raises NoSizeError."""
+        """Returns an enclosure of the natural logarithm. Raises NoSizeError."""
         match node:
             case Number(value) if value > 0:
                 return self.iv.log(self._exact(value))
@@ -46,21 +47,18 @@ class Sizes:
                 high = max(size.b for size in sizes)
                 return self.iv.mpf([low, high]) + self.iv.mpf([0, 1]) * self.iv.log(self.iv.mpf(len(parts)))
             case Product(parts):
-                total = self.iv.mpf(0)
-                for part in parts:
-                    total += self.logarithm(part)
-                return total
+                return sum(map(self.logarithm, parts), self.iv.mpf(0))
             case Quotient(above, below):
                 return self.logarithm(above) - self.logarithm(below)
             case Power(base, exponent):
                 return self.logarithm(base) * self._exact(self._whole(exponent, natural=False))
-            case Call("sqrt", (of,)):
+            case FunctionCall("sqrt", (of,)):
                 return self.logarithm(of) / 2
-            case Call("exp", (of,)):
+            case FunctionCall("exp", (of,)):
                 return self._exact(self._whole(of, natural=False))
-            case Call("factorial", (of,)):
+            case FunctionCall("factorial", (of,)):
                 return self._factorial(self._whole(of))
-            case Call("binomial", (of, chosen)):
+            case FunctionCall("binomial", (of, chosen)):
                 all_of, some = self._whole(of), self._whole(chosen)
                 if some > all_of:
                     raise NoSizeError
@@ -88,17 +86,14 @@ class Sizes:
         return self.iv.mpf([(middle + one / (12 * n + 1)).a, (middle + one / (12 * n)).b])
 
 
-def told_apart(first: Expression, second: Expression) -> dict[str, str]:
-    """The sizes of two positive numbers where they certainly differ; empty where no difference was found."""
+def differing_sizes(first: Expression, second: Expression) -> dict[str, str]:
+    """Returns the sizes of two positive numbers where they certainly differ; empty where no difference was found."""
     sizes = Sizes()
     try:
         left, right = sizes.logarithm(first), sizes.logarithm(second)
     except (NoSizeError, ArithmeticError, ValueError, TypeError):
         return {}
     if left.b < right.a or right.b < left.a:
-        digits = 20
-        return {
-            "ln submitted": str(sizes.iv.nstr(left, digits))[:80],
-            "ln expected": str(sizes.iv.nstr(right, digits))[:80],
-        }
+        sides = (("ln submitted", left), ("ln expected", right))
+        return {name: str(sizes.iv.nstr(size, SHOWN_DIGITS))[:80] for name, size in sides}
     return {}

@@ -1,4 +1,4 @@
-"""Values modulo primes: a proof that two rational numbers differ, however large they are.
+"""Computes values modulo primes: a proof that two rational numbers differ, however large they are.
 
 A rational number without the prime in its denominator has a residue, and equal numbers have equal residues. Powers of
 whole numbers are reduced by Euler's theorem in its general form (a^e = a^(e mod phi(m) + phi(m)) modulo m for e at
@@ -7,10 +7,11 @@ least log2 m), binomial coefficients by Lucas' theorem, so towers and (10^8)! co
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, reduce
+from itertools import accumulate
 
 from verifiers.answers.grammar.errors import GrammarError
-from verifiers.answers.grammar.nodes import Call, Expression, Negation, Number, Power, Product, Quotient, Sum
+from verifiers.answers.grammar.nodes import Expression, FunctionCall, Negation, Number, Power, Product, Quotient, Sum
 from verifiers.answers.grammar.rational import rational
 
 PRIMES = (10_007, 10_037, 100_003, 100_019, 1_000_003)
@@ -20,11 +21,11 @@ MAX_TABLE = 200_000
 
 
 class NoResidueError(Exception):
-    """No residue is known: not a rational tree, or the prime divides a denominator."""
+    """Says that no residue is known: the tree is not rational, or the prime divides a denominator."""
 
 
 def residue(node: Expression, prime: int) -> int:
-    """Raises NoResidueError."""
+    """Returns the residue modulo a prime. Raises NoResidueError."""
     match node:
         case Number(value):
             return value.numerator * _inverse(value.denominator, prime) % prime
@@ -33,10 +34,7 @@ def residue(node: Expression, prime: int) -> int:
         case Sum(parts):
             return sum(residue(part, prime) for part in parts) % prime
         case Product(parts):
-            total = 1
-            for part in parts:
-                total = total * residue(part, prime) % prime
-            return total
+            return reduce(lambda total, part: total * residue(part, prime) % prime, parts, 1)
         case Quotient(above, below):
             return residue(above, prime) * _inverse(residue(below, prime), prime) % prime
         case Power(base, exponent):
@@ -48,18 +46,18 @@ def residue(node: Expression, prime: int) -> int:
                     raise NoResidueError
                 return 0
             return pow(under, whole(exponent, prime - 1), prime)
-        case Call("factorial", (of,)):
+        case FunctionCall("factorial", (of,)):
             return _factorial(of, prime)
-        case Call("binomial", (of, chosen)):
+        case FunctionCall("binomial", (of, chosen)):
             return _binomial(of, chosen, prime)
-        case Call("percent", (of,)):
+        case FunctionCall("percent", (of,)):
             return residue(of, prime) * _inverse(100, prime) % prime
         case _:
             raise NoResidueError
 
 
 def whole(node: Expression, modulus: int) -> int:
-    """A whole number modulo any modulus. Raises NoResidueError."""
+    """Returns a whole number modulo any modulus. Raises NoResidueError."""
     match node:
         case Number(value) if value.denominator == 1:
             return value.numerator % modulus
@@ -68,10 +66,7 @@ def whole(node: Expression, modulus: int) -> int:
         case Sum(parts):
             return sum(whole(part, modulus) for part in parts) % modulus
         case Product(parts):
-            total = 1 % modulus
-            for part in parts:
-                total = total * whole(part, modulus) % modulus
-            return total
+            return reduce(lambda total, part: total * whole(part, modulus) % modulus, parts, 1 % modulus)
         case Power(base, exponent) if is_whole(base) and is_natural(exponent):
             if isinstance(exponent, Number):
                 return pow(whole(base, modulus), exponent.value.numerator, modulus)
@@ -79,7 +74,7 @@ def whole(node: Expression, modulus: int) -> int:
                 raise NoResidueError
             period = totient(modulus)
             return pow(whole(base, modulus), whole(exponent, period) + period, modulus)
-        case Call("factorial", (of,)):
+        case FunctionCall("factorial", (of,)):
             return _factorial(of, modulus)
         case _:
             raise NoResidueError
@@ -92,14 +87,12 @@ def _inverse(value: int, prime: int) -> int:
 
 
 def _small(node: Expression) -> int | None:
-    """Its value where it is whole and of ordinary size; None where it is larger."""
+    """Returns its value where it is whole and of ordinary size; None where it is larger."""
     try:
         value = rational(node)
     except GrammarError:
-        value = None
-    if value is None or value.denominator != 1:
         return None
-    return value.numerator
+    return None if value is None or value.denominator != 1 else value.numerator
 
 
 def _factorial(of: Expression, modulus: int) -> int:
@@ -108,10 +101,7 @@ def _factorial(of: Expression, modulus: int) -> int:
     value = _small(of)
     if value is None or not 0 <= value <= MAX_FACTORS:
         raise NoResidueError
-    total = 1
-    for factor in range(2, value + 1):
-        total = total * factor % modulus
-    return total % modulus
+    return reduce(lambda total, factor: total * factor % modulus, range(2, value + 1), 1) % modulus
 
 
 def _binomial(of: Expression, chosen: Expression, prime: int) -> int:
@@ -131,10 +121,7 @@ def _binomial(of: Expression, chosen: Expression, prime: int) -> int:
 
 @cache
 def _factorials(prime: int) -> tuple[int, ...]:
-    table = [1]
-    for factor in range(1, prime):
-        table.append(table[-1] * factor % prime)
-    return tuple(table)
+    return tuple(accumulate(range(1, prime), lambda total, factor: total * factor % prime, initial=1))
 
 
 @cache
@@ -150,7 +137,7 @@ def totient(value: int) -> int:
 
 
 def is_whole(node: Expression) -> bool:
-    """Whether it is a whole number by the way it is built."""
+    """Says whether it is a whole number by the way it is built."""
     match node:
         case Number(value):
             return value.denominator == 1
@@ -160,14 +147,14 @@ def is_whole(node: Expression) -> bool:
             return all(map(is_whole, parts))
         case Power(base, exponent):
             return is_whole(base) and is_natural(exponent)
-        case Call("factorial", (of,)):
+        case FunctionCall("factorial", (of,)):
             return is_natural(of)
         case _:
             return False
 
 
 def is_natural(node: Expression) -> bool:
-    """Whether it is 0, 1, 2, ... by the way it is built."""
+    """Says whether it is 0, 1, 2, ... by the way it is built."""
     match node:
         case Number(value):
             return value.denominator == 1 and value >= 0
@@ -175,14 +162,14 @@ def is_natural(node: Expression) -> bool:
             return all(map(is_natural, parts))
         case Power(base, exponent):
             return at_least(base, 1) and is_natural(exponent)
-        case Call("factorial", (of,)):
+        case FunctionCall("factorial", (of,)):
             return is_natural(of)
         case _:
             return False
 
 
 def at_least(node: Expression, bound: int) -> bool:
-    """Whether a natural number is certainly not below the bound."""
+    """Says whether a natural number is certainly not below the bound."""
     if not is_natural(node):
         return False
     match node:
@@ -200,14 +187,14 @@ def at_least(node: Expression, bound: int) -> bool:
             if bound <= 1:
                 return at_least(base, 1)
             return at_least(base, 2) and at_least(exponent, bound.bit_length())
-        case Call("factorial", (of,)):
+        case FunctionCall("factorial", (of,)):
             return bound <= 1 or at_least(of, max(4, bound.bit_length()))
         case _:
             return False
 
 
 def certainly_defined(node: Expression) -> bool:
-    """Whether a number has a value by the way it is built, although it may be too large to compute."""
+    """Says whether a number has a value by the way it is built, although it may be too large to compute."""
     match node:
         case Number():
             return True
@@ -219,19 +206,18 @@ def certainly_defined(node: Expression) -> bool:
             return certainly_defined(above) and at_least(below, 1)
         case Power(base, exponent):
             if at_least(base, 1):
-                inner = exponent.of if isinstance(exponent, Negation) else exponent
-                return certainly_defined(inner)
+                return certainly_defined(exponent.of if isinstance(exponent, Negation) else exponent)
             return certainly_defined(base) and at_least(exponent, 1)
-        case Call("factorial", (of,)):
+        case FunctionCall("factorial", (of,)):
             return is_natural(of)
-        case Call("binomial", parts):
+        case FunctionCall("binomial", parts):
             return all(map(is_natural, parts))
         case _:
             return False
 
 
-def told_apart(first: Expression, second: Expression) -> dict[str, str]:
-    """A prime and the two residues where they differ; empty where no difference was found."""
+def differing_residues(first: Expression, second: Expression) -> dict[str, str]:
+    """Returns a prime and the two residues where they differ; empty where no difference was found."""
     for prime in PRIMES:
         try:
             left, right = residue(first, prime), residue(second, prime)

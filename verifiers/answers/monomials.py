@@ -1,4 +1,4 @@
-"""Sums of monomials over generators, and their quotients: the arithmetic below normal forms.
+"""Computes with sums of monomials over generators, and their quotients: the arithmetic below normal forms.
 
 A generator is a symbol, pi, i, a prime (whose powers are roots), a root of unity, or something opaque. A product is
 reduced at once: roots of primes stay below one, i below two, and exp(i pi/12) is written in square roots.
@@ -7,7 +7,7 @@ reduced at once: roots of primes stay below one, i below two, and exp(i pi/12) i
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -33,7 +33,7 @@ ZETA: Generator = ("zeta",)
 
 
 class NoNormalFormError(Exception):
-    """It would be too large, or has a zero denominator: nothing is known then."""
+    """Says that a normal form would be too large, or has a zero denominator: nothing is known then."""
 
 
 def single(generator: Generator, power: Fraction = Fraction(1)) -> Polynomial:
@@ -84,7 +84,7 @@ def _merged(left: Monomial, right: Monomial, factor: Fraction) -> Polynomial:
 
 
 def reduced(powers: dict[Generator, Fraction], factor: Fraction) -> Polynomial:
-    """A product of powers in its normal form: roots of primes below one, i below two, roots of unity resolved."""
+    """Reduces a product of powers: roots of primes below one, i below two, roots of unity resolved."""
     if factor.numerator.bit_length() + factor.denominator.bit_length() > MAX_BITS:
         raise NoNormalFormError
     kept: dict[Generator, Fraction] = {}
@@ -110,7 +110,7 @@ def reduced(powers: dict[Generator, Fraction], factor: Fraction) -> Polynomial:
                 if turn >= 1:
                     factor, turn = -factor, turn - 1
                 if 12 % turn.denominator == 0:
-                    others.append(root_of_unity(turn))
+                    others.append(_roots_of_unity()[turn])
                 else:
                     kept[generator] = turn
             case ("under", numerator) if power.denominator == 1 and _expands(len(numerator), power.numerator):
@@ -131,100 +131,101 @@ def reduced(powers: dict[Generator, Fraction], factor: Fraction) -> Polynomial:
 
 
 def _expands(terms: int, power: int) -> bool:
-    """Whether a whole power of a sum has few enough terms to be written out."""
+    """Says whether a whole power of a sum has few enough terms to be written out."""
     return 0 < power <= MAX_WHOLE_POWER and math.comb(terms + power - 1, power) <= MAX_TERMS
 
 
 @cache
-def _root_table() -> dict[Fraction, tuple[tuple[Monomial, Fraction], ...]]:
+def _roots_of_unity() -> dict[Fraction, Polynomial]:
+    """Returns exp(i pi turn) by turn, for multiples of 1/12, in square roots."""
     half = Fraction(1, 2)
     third = add(constant(half), scaled(multiply(single(IMAGINARY), single(("prime", 3), half)), half))
     fourth = scaled(multiply(single(("prime", 2), half), add(constant(Fraction(1)), single(IMAGINARY))), half)
-    table: dict[Fraction, tuple[tuple[Monomial, Fraction], ...]] = {}
+    table: dict[Fraction, Polynomial] = {}
+    by_thirds = constant(Fraction(1))
     for thirds in range(6):
+        value = by_thirds
         for fourths in range(8):
-            turn = (Fraction(thirds, 3) + Fraction(fourths, 4)) % 2
-            value = constant(Fraction(1))
-            for _ in range(thirds):
-                value = multiply(value, third)
-            for _ in range(fourths):
-                value = multiply(value, fourth)
-            table[turn] = tuple(value.items())
+            table[(Fraction(thirds, 3) + Fraction(fourths, 4)) % 2] = value
+            value = multiply(value, fourth)
+        by_thirds = multiply(by_thirds, third)
     return table
 
 
-def root_of_unity(turn: Fraction) -> Polynomial:
-    """exp(i pi turn) for a multiple of 1/12, in square roots."""
-    if turn == 0:
-        return constant(Fraction(1))
-    return dict(_root_table()[turn])
-
-
 @dataclass(frozen=True)
-class Ratio:
+class RationalFunction:
+    """Is a quotient of two sums. A denominator of a single term is divided out: what remains is one."""
+
     over: Polynomial
-    under: Polynomial
+    under: Polynomial = field(default_factory=lambda: {ONE: Fraction(1)})
 
+    @property
+    def whole(self) -> bool:
+        """Whether nothing is below: a sum."""
+        return len(self.under) == 1
 
-def ratio(over: Polynomial, under: Polynomial) -> Ratio:
-    """Raises NoNormalFormError for a denominator that is zero. One of a single term is divided out."""
-    if not under:
-        raise NoNormalFormError
-    if len(under) == 1:
-        return Ratio(multiply(over, _inverse(under)), constant(Fraction(1)))
-    return Ratio(over, under)
+    @property
+    def number(self) -> Fraction | None:
+        """The rational number that it is; None where it is none."""
+        return self.over.get(ONE, Fraction(0)) if self.whole and set(self.over) <= {ONE} else None
 
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """The same for two ratios that are the same sums."""
+        return (frozenset(self.over.items()), frozenset(self.under.items()))
 
-def _inverse(of: Polynomial) -> Polynomial:
-    ((monomial, factor),) = of.items()
-    return reduced({generator: -power for generator, power in monomial}, 1 / factor)
+    def __neg__(self) -> RationalFunction:
+        return RationalFunction(scaled(self.over, Fraction(-1)), self.under)
 
+    def __add__(self, other: RationalFunction) -> RationalFunction:
+        if self.under == other.under:
+            return RationalFunction(add(self.over, other.over), self.under)
+        over = add(multiply(self.over, other.under), multiply(other.over, self.under))
+        return _ratio(over, multiply(self.under, other.under))
 
-def added(first: Ratio, second: Ratio) -> Ratio:
-    if first.under == second.under:
-        return Ratio(add(first.over, second.over), first.under)
-    over = add(multiply(first.over, second.under), multiply(second.over, first.under))
-    return ratio(over, multiply(first.under, second.under))
+    def __sub__(self, other: RationalFunction) -> RationalFunction:
+        return self + -other
 
+    def __mul__(self, other: RationalFunction) -> RationalFunction:
+        return _ratio(multiply(self.over, other.over), multiply(self.under, other.under))
 
-def times(first: Ratio, second: Ratio) -> Ratio:
-    return ratio(multiply(first.over, second.over), multiply(first.under, second.under))
+    def __truediv__(self, other: RationalFunction) -> RationalFunction:
+        """Raises NoNormalFormError for a division by zero."""
+        return _ratio(multiply(self.over, other.under), multiply(self.under, other.over))
 
-
-def over(first: Ratio, second: Ratio) -> Ratio:
-    return ratio(multiply(first.over, second.under), multiply(first.under, second.over))
-
-
-def plain(value: Fraction) -> Ratio:
-    return Ratio(constant(value), constant(Fraction(1)))
-
-
-def key(of: Ratio) -> tuple[Any, ...]:
-    """Hashable; the same for two ratios that are the same sums."""
-    return (frozenset(of.over.items()), frozenset(of.under.items()))
-
-
-def whole_power(base: Ratio, exponent: int) -> Ratio:
-    if len(base.over) == 1 and len(base.under) == 1:
-        folded = ratio(base.over, base.under)
-        if len(folded.over) == 1:
-            ((monomial, factor),) = folded.over.items()
+    def __pow__(self, exponent: int) -> RationalFunction:
+        if len(self.over) == 1 and self.whole:
+            ((monomial, factor),) = self.over.items()
             if abs(exponent) * (factor.numerator.bit_length() + factor.denominator.bit_length()) > 4 * MAX_BITS:
                 raise NoNormalFormError
             powers = {generator: power * exponent for generator, power in monomial}
-            return Ratio(reduced(powers, factor**exponent), constant(Fraction(1)))
-    if len(base.under) == 1 and base.over and not _expands(len(base.over), abs(exponent)) and exponent:
-        return Ratio(single(("under", frozenset(base.over.items())), Fraction(exponent)), constant(Fraction(1)))
-    if abs(exponent) > MAX_WHOLE_POWER:
+            return RationalFunction(reduced(powers, factor**exponent))
+        if self.whole and self.over and not _expands(len(self.over), abs(exponent)) and exponent:
+            return RationalFunction(single(("under", frozenset(self.over.items())), Fraction(exponent)))
+        if abs(exponent) > MAX_WHOLE_POWER:
+            raise NoNormalFormError
+        total = plain(1)
+        for _ in range(abs(exponent)):
+            total = total * self
+        return total if exponent >= 0 else plain(1) / total
+
+
+def plain(value: Fraction | int) -> RationalFunction:
+    return RationalFunction(constant(Fraction(value)))
+
+
+def _ratio(over: Polynomial, under: Polynomial) -> RationalFunction:
+    """Divides two sums. Raises NoNormalFormError for a denominator that is zero."""
+    if not under:
         raise NoNormalFormError
-    total = plain(Fraction(1))
-    for _ in range(abs(exponent)):
-        total = times(total, base)
-    return total if exponent >= 0 else over(plain(Fraction(1)), total)
+    if len(under) > 1:
+        return RationalFunction(over, under)
+    ((monomial, factor),) = under.items()
+    return RationalFunction(multiply(over, reduced({generator: -power for generator, power in monomial}, 1 / factor)))
 
 
 def primes(value: int) -> list[tuple[int, int]]:
-    """Prime factors with their powers; a cofactor without small primes counts as one."""
+    """Returns prime factors with their powers; a cofactor without small primes counts as one."""
     found: list[tuple[int, int]] = []
     rest = value
     divisor = 2
@@ -242,13 +243,15 @@ def primes(value: int) -> list[tuple[int, int]]:
     return found
 
 
+def prime_powers(value: Fraction) -> list[tuple[int, int]]:
+    """Returns the same of the size of a number that is not zero; powers below the line are negative."""
+    below = [(prime, -count) for prime, count in primes(value.denominator)]
+    return [*primes(abs(value.numerator)), *below]
+
+
 def number_power(base: Fraction, exponent: Fraction) -> Polynomial:
-    """A principal power of a rational number."""
-    powers: dict[Generator, Fraction] = {}
-    for part, sign in ((abs(base.numerator), 1), (base.denominator, -1)):
-        for prime, count in primes(part):
-            generator: Generator = ("prime", prime)
-            powers[generator] = powers.get(generator, Fraction(0)) + sign * count * exponent
+    """Returns a principal power of a rational number."""
+    powers: dict[Generator, Fraction] = {("prime", prime): count * exponent for prime, count in prime_powers(base)}
     if base < 0:
         powers[ZETA] = exponent
     return reduced(powers, Fraction(1))

@@ -1,4 +1,4 @@
-"""Sets of real numbers in one canonical form, so that two of them are equal exactly when their forms are.
+"""Holds sets of real numbers in one canonical form: two of them are equal exactly when their forms are.
 
 A set is cut at finitely many points, which are exact constants in rising order; it says for each point and for each gap
 between them whether they belong. A point that changes nothing is dropped. Restricted to the whole or the rational
@@ -8,12 +8,13 @@ numbers, what a set says about other numbers is dropped, too.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
-from verifiers.answers.grammar.nodes import Expression, Number, Product, Sum
+from verifiers.answers.grammar.nodes import ONE, ZERO, Expression, Product, Sum, number
 from verifiers.answers.grammar.rational import rational
 from verifiers.answers.intervals import OpenError
 from verifiers.answers.scalars import Scalars
@@ -26,7 +27,7 @@ Kind = Literal["real", "rational", "whole"]
 
 
 class UndecidedError(Exception):
-    """The set is not one of these, or the order of two points is open."""
+    """Says that the set is not one of these, or that the order of two points is open."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,11 @@ class RealSet:
     def empty(self) -> bool:
         return not any(self.at) and not any(self.gaps)
 
+    @property
+    def points(self) -> list[Expression]:
+        """Returns the cuts that belong."""
+        return [cut for cut, held in zip(self.cuts, self.at, strict=True) if held]
+
 
 NOTHING = RealSet("real")
 REALS = RealSet("real", gaps=(True,))
@@ -49,12 +55,9 @@ REALS = RealSet("real", gaps=(True,))
 def interval(
     low: Expression | None, high: Expression | None, closed_low: bool, closed_high: bool, scalars: Scalars
 ) -> RealSet:
-    """None for an infinite end. Raises UndecidedError where the order of the ends is open."""
-    if low is None and high is None:
-        return REALS
+    """Makes an interval; None is an infinite end. Raises UndecidedError where the order of the ends is open."""
     if low is None:
-        assert high is not None
-        return RealSet("real", (high,), (closed_high,), (True, False))
+        return REALS if high is None else RealSet("real", (high,), (closed_high,), (True, False))
     if high is None:
         return RealSet("real", (low,), (closed_low,), (False, True))
     match scalars.order(low, high):
@@ -69,12 +72,15 @@ def interval(
 
 
 def finite(points: list[Expression], scalars: Scalars) -> RealSet:
-    ordered = ordered_cuts(points, scalars)
+    return _of_points(ordered_cuts(points, scalars))
+
+
+def _of_points(ordered: tuple[Expression, ...]) -> RealSet:
     return RealSet("real", ordered, (True,) * len(ordered), (False,) * (len(ordered) + 1))
 
 
 def ordered_cuts(points: list[Expression], scalars: Scalars) -> tuple[Expression, ...]:
-    """In rising order, each value once. Raises UndecidedError."""
+    """Sorts points, each value once. Raises UndecidedError."""
     if len(points) > MAX_CUTS:
         raise UndecidedError("too many points")
     found: list[Expression] = []
@@ -94,16 +100,24 @@ def ordered_cuts(points: list[Expression], scalars: Scalars) -> tuple[Expression
 
 
 def combined(first: RealSet, second: RealSet, keep: Callable[[bool, bool], bool], scalars: Scalars) -> RealSet:
-    """Union, intersection or difference of two sets. Raises UndecidedError where the kinds do not fit."""
+    """Makes a canonical set of what belongs to one or both. Raises UndecidedError where the kinds do not fit."""
     kind = _kind(first, second, keep)
     cuts = ordered_cuts([*first.cuts, *second.cuts], scalars)
     one, other = _spread(first, cuts, scalars), _spread(second, cuts, scalars)
-    return RealSet(
-        kind,
-        cuts,
-        tuple(map(keep, one.at, other.at)),
-        tuple(map(keep, one.gaps, other.gaps)),
-    )
+    found = RealSet(kind, cuts, tuple(map(keep, one.at, other.at)), tuple(map(keep, one.gaps, other.gaps)))
+    return canonical(found, scalars)
+
+
+def union(first: RealSet, second: RealSet, scalars: Scalars) -> RealSet:
+    return combined(first, second, operator.or_, scalars)
+
+
+def intersection(first: RealSet, second: RealSet, scalars: Scalars) -> RealSet:
+    return combined(first, second, operator.and_, scalars)
+
+
+def without(first: RealSet, second: RealSet, scalars: Scalars) -> RealSet:
+    return combined(first, second, lambda a, b: a and not b, scalars)
 
 
 def _kind(first: RealSet, second: RealSet, keep: Callable[[bool, bool], bool]) -> Kind:
@@ -118,11 +132,12 @@ def _kind(first: RealSet, second: RealSet, keep: Callable[[bool, bool], bool]) -
         return "whole" if "whole" in kinds else "rational"
     if removes and second.kind == "real":
         return first.kind
-    finite_real = [part for part in (first, second) if part.kind == "real" and not any(part.gaps)]
-    if not removes and finite_real:
-        other = second if finite_real[0] is first else first
-        if all(
-            _is_of(cut, other.kind) for cut, held in zip(finite_real[0].cuts, finite_real[0].at, strict=True) if held
+    for part, other in ((first, second), (second, first)):
+        if (
+            not removes
+            and part.kind == "real"
+            and not any(part.gaps)
+            and all(_is_of(c, other.kind) for c in part.points)
         ):
             return other.kind
     raise UndecidedError("a mixture of number sets")
@@ -134,7 +149,7 @@ def _is_of(cut: Expression, kind: Kind) -> bool:
 
 
 def _spread(of: RealSet, cuts: tuple[Expression, ...], scalars: Scalars) -> RealSet:
-    """The same set cut at all of `cuts`, which contain its own."""
+    """Returns the same set cut at all of `cuts`, which contain its own."""
     at: list[bool] = []
     gaps = [of.gaps[0]]
     position = 0
@@ -149,7 +164,7 @@ def _spread(of: RealSet, cuts: tuple[Expression, ...], scalars: Scalars) -> Real
 
 
 def canonical(of: RealSet, scalars: Scalars) -> RealSet:
-    """The one form of the set. Raises UndecidedError."""
+    """Returns the one form of the set. Raises UndecidedError."""
     if of.kind == "whole":
         return _whole(of, scalars)
     cuts: list[Expression] = []
@@ -168,50 +183,24 @@ def canonical(of: RealSet, scalars: Scalars) -> RealSet:
 
 
 def _whole(of: RealSet, scalars: Scalars) -> RealSet:
-    """Cut at whole numbers only, the lower of each pair of neighbours that differ."""
-    marks: list[int] = []
-    for cut in of.cuts:
-        floor = floor_of(cut, scalars)
-        marks.extend((floor, floor + 1))
-    ordered = sorted(set(marks))
-    if not ordered:
-        return RealSet("whole" if of.gaps[0] else "real", (), (), of.gaps)
-    members = [holds(of, Number(Fraction(mark)), scalars) for mark in ordered]
-    # Between two marks with whole numbers between them lies no cut, so one of these speaks for all.
-    states: list[tuple[int, bool]] = []
-    for index, mark in enumerate(ordered):
-        states.append((mark, members[index]))
-        if index + 1 < len(ordered) and ordered[index + 1] > mark + 1:
-            states.append((mark + 1, holds(of, Number(Fraction(mark + 1)), scalars)))
-    current = of.gaps[0]
-    cuts: list[Expression] = []
-    gaps = [current]
-    states.append((ordered[-1] + 1, of.gaps[-1]))
-    for mark, state in states:
-        if state != current:
-            cuts.append(Number(Fraction(2 * mark - 1, 2)))
-            gaps.append(state)
-            current = state
-    bounded = not gaps[0] and not gaps[-1]
-    if bounded:
-        return _listed(cuts, gaps)
-    return RealSet("whole", tuple(cuts), tuple(False for _ in cuts), tuple(gaps))
-
-
-def _listed(cuts: list[Expression], gaps: list[bool]) -> RealSet:
-    """A bounded set of whole numbers is a finite set."""
-    members: list[Expression] = []
-    for low, high, held in zip(cuts, cuts[1:], gaps[1:], strict=False):
-        if not held:
-            continue
-        first, last = rational(low), rational(high)
-        assert first is not None
-        assert last is not None
-        for number in range(math.ceil(first), math.floor(last) + 1):
-            members.append(Number(Fraction(number)))
-            if len(members) > MAX_WHOLE:
-                raise UndecidedError("too many whole numbers to list")
-    return RealSet("real", tuple(members), (True,) * len(members), (False,) * (len(members) + 1))
+    """Cuts a set at whole numbers only, the lower of each pair of neighbours that differ."""
+    marks = sorted({floor_of(cut, scalars) + step for cut in of.cuts for step in (0, 1)})
+    state = of.gaps[0]
+    changes: list[int] = []
+    # A cut is below the upper mark of its pair, so between two pairs all are alike.
+    for mark in marks:
+        if holds(of, number(mark), scalars) != state:
+            state = not state
+            changes.append(mark)
+    if not of.gaps[0] and not state:
+        # A bounded set of whole numbers is a finite set.
+        runs = list(zip(changes[::2], changes[1::2], strict=True))
+        if sum(high - low for low, high in runs) > MAX_WHOLE:
+            raise UndecidedError("too many whole numbers to list")
+        return _of_points(tuple(number(member) for low, high in runs for member in range(low, high)))
+    cuts = tuple(number(Fraction(2 * mark - 1, 2)) for mark in changes)
+    gaps = tuple(of.gaps[0] != bool(index % 2) for index in range(len(cuts) + 1))
+    return RealSet("whole", cuts, (False,) * len(cuts), gaps)
 
 
 def floor_of(cut: Expression, scalars: Scalars) -> int:
@@ -229,7 +218,7 @@ def floor_of(cut: Expression, scalars: Scalars) -> int:
 
 
 def holds(of: RealSet, point: Expression, scalars: Scalars) -> bool:
-    """Whether a real point belongs, leaving the kind aside. Raises UndecidedError."""
+    """Says whether a real point belongs, leaving the kind aside. Raises UndecidedError."""
     for index, cut in enumerate(of.cuts):
         order = scalars.order(point, cut)
         if order is None:
@@ -240,7 +229,8 @@ def holds(of: RealSet, point: Expression, scalars: Scalars) -> bool:
 
 
 def difference(first: RealSet, second: RealSet, scalars: Scalars) -> Expression | str | None:
-    """None where two canonical sets are equal, else a number that belongs to one of them only (or why they differ).
+    """Returns None where two canonical sets are equal, else a number that belongs to one of them only (or why they
+    differ).
 
     Raises UndecidedError.
     """
@@ -265,11 +255,11 @@ def _kinds_differ(first: RealSet, second: RealSet) -> str:
 
 
 def inside_gap(cuts: tuple[Expression, ...], index: int) -> Expression:
-    """A point of the gap below `cuts[index]`."""
+    """Returns a point of the gap below `cuts[index]`."""
     if not cuts:
-        return Number(Fraction(0))
+        return ZERO
     if index == 0:
-        return Sum((cuts[0], Number(Fraction(-1))))
+        return Sum((cuts[0], number(-1)))
     if index == len(cuts):
-        return Sum((cuts[-1], Number(Fraction(1))))
-    return Product((Sum((cuts[index - 1], cuts[index])), Number(Fraction(1, 2))))
+        return Sum((cuts[-1], ONE))
+    return Product((Sum((cuts[index - 1], cuts[index])), number(Fraction(1, 2))))

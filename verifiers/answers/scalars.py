@@ -1,4 +1,4 @@
-"""Whether two expressions are equal: the whole way, from exact arithmetic to SymPy.
+"""Decides whether two expressions are equal: the whole way, from exact arithmetic to SymPy.
 
 In this order: exact rational numbers; values modulo primes and sizes for what is too large to compute; enclosures at
 fixed points and at points drawn from the seed, which prove a difference; normal forms and then SymPy, which prove
@@ -7,6 +7,7 @@ equality. Equality needs a point at which both sides certainly have a value, too
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -15,28 +16,19 @@ from typing import Any, Literal
 
 from verifiers.answers import magnitude, modular, normal
 from verifiers.answers.calculus import UnresolvedError, resolved
-from verifiers.answers.equality import Finding, Truth
-from verifiers.answers.equality import points as fixed_points
+from verifiers.answers.equality import EqualityFinding, Truth, different, equal, undecided
+from verifiers.answers.grammar import nodes as n
 from verifiers.answers.grammar.errors import GrammarError, TooLargeError
-from verifiers.answers.grammar.nodes import (
-    Call,
-    Constant,
-    Expression,
-    Negation,
-    Number,
-    Product,
-    Sum,
-    substitute,
-    symbols,
-    walk,
-)
+from verifiers.answers.grammar.nodes import ZERO, minus, number, substitute, symbols, walk
 from verifiers.answers.grammar.rational import rational
 from verifiers.answers.intervals import DIGITS, OpenError, apart, as_fraction, enclosure
 from verifiers.answers.rewriting import has_binder, opaque_as_symbols, plain
 
 Domain = Literal["real", "complex", "positive", "integer"]
 
-ZERO = Number(Fraction(0))
+COORDINATES = ("3/7", "-5/3", "17/11", "-1/13", "29/5", "-41/7", "1/97", "101/3", "-73/2")
+"""Where free symbols are tried: both signs, small and large, no zero of anything that people write."""
+FIXED_POINTS = 6
 RANDOM_POINTS = 3
 WHOLE_FUNCTIONS = frozenset({"factorial", "binomial", "gcd", "lcm", "mod", "floordiv"})
 QUICK, PRECISE = DIGITS
@@ -50,8 +42,8 @@ class Scalars:
     domain: Domain = "real"
     prove: bool = True
 
-    def compare(self, first: Expression, second: Expression) -> Finding:
-        """Raises GrammarError where one of the two never has a value."""
+    def compare(self, first: n.Expression, second: n.Expression) -> EqualityFinding:
+        """Compares two expressions. Raises GrammarError where one of the two never has a value."""
         found = self._exactly(first, second)
         if found is not None:
             return found
@@ -64,15 +56,15 @@ class Scalars:
             first, second = read
         except UnresolvedError as error:
             if first == second:
-                return Finding(Truth.OPEN, f"the same text, but whether it has a value is open: {error}")
-            return Finding(Truth.OPEN, str(error))
+                return undecided(f"the same text, but whether it has a value is open: {error}")
+            return undecided(str(error))
         found = self._compare(*opaque_as_symbols(first, second))
         if found.truth is Truth.DIFFERENT and (has_binder(first) or has_binder(second)):
-            return Finding(Truth.OPEN, "a sum over a sequence that is not known")
+            return undecided("a sum over a sequence that is not known")
         return found
 
-    def _exactly(self, first: Expression, second: Expression) -> Finding | None:
-        """Rational numbers of any size; None for anything else."""
+    def _exactly(self, first: n.Expression, second: n.Expression) -> EqualityFinding | None:
+        """Returns rational numbers of any size; None for anything else."""
         try:
             left, right = rational(first), rational(second)
         except TooLargeError:
@@ -80,15 +72,15 @@ class Scalars:
         if left is None or right is None:
             return None
         if left == right:
-            return Finding(Truth.EQUAL, "equal as exact rational numbers")
-        return Finding(Truth.DIFFERENT, "different rational numbers")
+            return equal("equal as exact rational numbers")
+        return different("different rational numbers")
 
-    def read(self, node: Expression) -> Expression:
-        """The same value without shorthands, sums, integrals and the like. Raises UnresolvedError, GrammarError."""
+    def read(self, node: n.Expression) -> n.Expression:
+        """Writes out shorthands, sums, integrals and the like. Raises UnresolvedError, GrammarError."""
         return plain(resolved(node))
 
-    def sign(self, node: Expression) -> int | None:
-        """-1, 0 or 1 for a constant that is certainly real; None where that is open."""
+    def sign(self, node: n.Expression) -> int | None:
+        """Returns -1, 0 or 1 for a constant that is certainly real; None where that is open."""
         exact = rational(node)
         if exact is not None:
             return (exact > 0) - (exact < 0)
@@ -105,19 +97,19 @@ class Scalars:
                 return 1
             if found.b < 0:
                 return -1
-        return 0 if self.compare(node, Number(Fraction(0))).truth is Truth.EQUAL else None
+        return 0 if self.compare(node, ZERO).truth is Truth.EQUAL else None
 
-    def order(self, first: Expression, second: Expression) -> int | None:
-        """The sign of the difference."""
+    def order(self, first: n.Expression, second: n.Expression) -> int | None:
+        """Returns the sign of the difference."""
         if first == second:
             return 0
         left, right = rational(first), rational(second)
         if left is not None and right is not None:
             return (left > right) - (left < right)
-        return self.sign(Sum((first, Negation(second))))
+        return self.sign(minus(first, second))
 
-    def enclosed(self, node: Expression) -> tuple[Fraction, Fraction]:
-        """Rational bounds of a real constant. Raises OpenError."""
+    def enclosed(self, node: n.Expression) -> tuple[Fraction, Fraction]:
+        """Returns rational bounds of a real constant. Raises OpenError."""
         try:
             found = enclosure(PRECISE).real(self.read(node))
         except (GrammarError, UnresolvedError) as error:
@@ -126,69 +118,64 @@ class Scalars:
 
     # -- what is behind `compare`
 
-    def _compare(self, first: Expression, second: Expression) -> Finding:
-        names = symbols(first) | symbols(second)
+    def _compare(self, first: n.Expression, second: n.Expression) -> EqualityFinding:
+        names = symbols(first, second)
         whole = self.domain == "integer" or _counts(first) or _counts(second)
         defined = False
-        for point in self.points(names, whole=whole):
-            told_apart, both = self._look(first, second, point, QUICK)
-            if told_apart:
-                return _different(point)
-            if both and not defined:
-                defined = True
-                if first == second:
-                    return Finding(Truth.EQUAL, "the same expression")
-                if self._same(first, second, whole):
-                    return Finding(Truth.EQUAL, "the same normal form")
-        for point in self.points(names, whole=whole):
-            told_apart, both = self._look(first, second, point, PRECISE)
-            if told_apart:
-                return _different(point)
-            defined = defined or both
+        for digits in DIGITS:
+            for point in self.points(names, whole=whole):
+                differ, both = self._at_point(first, second, point, digits)
+                if differ:
+                    at = {name: shown(value) for name, value in point.items()}
+                    return different("their values differ", at)
+                if both and not defined:
+                    defined = True
+                    if first == second:
+                        return equal("the same expression")
+                    if self._same(first, second):
+                        return equal("the same normal form")
         if not defined:
-            return Finding(Truth.OPEN, "no point was found at which both certainly have a value")
-        if self._same(first, second, whole):
-            return Finding(Truth.EQUAL, "the same normal form")
+            return undecided("no point was found at which both certainly have a value")
         if not names and self._close(first, second) and normal.same_turn(first, second):
-            return Finding(Truth.EQUAL, "they differ by a multiple of 2 pi, and by less than 1")
+            return equal("they differ by a multiple of 2 pi, and by less than 1")
         if not self.prove:
-            return Finding(Truth.OPEN, "no proof was attempted")
+            return undecided("no proof was attempted")
         from verifiers.answers.symbolic import proves_equal
 
         proof = proves_equal(first, second, self.domain)
         if proof is None:
-            return Finding(Truth.OPEN, "neither equality nor a difference could be proved")
-        return Finding(Truth.EQUAL, f"their difference is zero ({proof})")
+            return undecided("neither equality nor a difference could be proved")
+        return equal(f"their difference is zero ({proof})")
 
-    def _same(self, first: Expression, second: Expression, whole: bool) -> bool:
-        positive = symbols(first) | symbols(second) if self.domain == "positive" else frozenset()
+    def _same(self, first: n.Expression, second: n.Expression) -> bool:
+        positive = symbols(first, second) if self.domain == "positive" else frozenset()
         return normal.same(first, second, positive, real=self.domain != "complex")
 
-    def _close(self, first: Expression, second: Expression) -> bool:
-        """Whether two constants are certainly real and certainly less than 1 apart."""
+    def _close(self, first: n.Expression, second: n.Expression) -> bool:
+        """Says whether two constants are certainly real and certainly less than 1 apart."""
         try:
-            found = enclosure(QUICK).real(Sum((first, Negation(second))))
+            found = enclosure(QUICK).real(minus(first, second))
         except (GrammarError, OpenError):
             return False
         return bool(found.a > -1 and found.b < 1)
 
-    def _huge(self, first: Expression, second: Expression) -> Finding:
-        """For two of which one has too many digits."""
-        names = symbols(first) | symbols(second)
+    def _huge(self, first: n.Expression, second: n.Expression) -> EqualityFinding:
+        """Compares two numbers of which one has too many digits."""
+        names = symbols(first, second)
         if names:
-            return Finding(Truth.OPEN, "too large to compute")
-        witness = modular.told_apart(first, second) or magnitude.told_apart(first, second)
+            return undecided("too large to compute")
+        witness = modular.differing_residues(first, second) or magnitude.differing_sizes(first, second)
         if witness:
-            return Finding(Truth.DIFFERENT, "too large to compute, but certainly different", witness)
+            return different("too large to compute, but certainly different", witness)
         if modular.certainly_defined(first) and modular.certainly_defined(second):
             if first == second:
-                return Finding(Truth.EQUAL, "the same expression")
+                return equal("the same expression")
             if normal.same(first, second):
-                return Finding(Truth.EQUAL, "the same normal form")
-        return Finding(Truth.OPEN, "too large to compute")
+                return equal("the same normal form")
+        return undecided("too large to compute")
 
-    def points(self, names: frozenset[str], *, whole: bool = False) -> Iterator[dict[str, Expression]]:
-        """Fixed points first, then points drawn from the seed; complex ones where symbols are complex."""
+    def points(self, names: frozenset[str], *, whole: bool = False) -> Iterator[dict[str, n.Expression]]:
+        """Gives fixed points first, then points drawn from the seed; complex ones where symbols are complex."""
         if not names:
             yield {}
             return
@@ -196,30 +183,32 @@ class Scalars:
         ordered = sorted(names)
         if whole:
             for start in (3, 5, 2, 8):
-                yield {name: Number(Fraction(start + 2 * index)) for index, name in enumerate(ordered)}
+                yield {name: number(start + 2 * index) for index, name in enumerate(ordered)}
             for _ in range(RANDOM_POINTS):
-                yield {name: Number(Fraction(draw.randrange(1, 30))) for name in ordered}
+                yield {name: number(draw.randrange(1, 30)) for name in ordered}
             return
-        for point in fixed_points(names):
-            yield {name: Number(abs(value) if self.domain == "positive" else value) for name, value in point.items()}
+        coordinates = itertools.cycle(map(Fraction, COORDINATES))
+        for shift in range(FIXED_POINTS):
+            values = {name: next(coordinates) + shift * index for index, name in enumerate(ordered)}
+            yield {name: n.Number(abs(of) if self.domain == "positive" else of) for name, of in values.items()}
         if self.domain == "real" and len(names) > 1:
             # All negative: where products of roots and sums of logarithms go wrong.
-            yield {name: Number(Fraction(-7 - 3 * index, 4)) for index, name in enumerate(ordered)}
+            yield {name: n.Number(Fraction(-7 - 3 * index, 4)) for index, name in enumerate(ordered)}
         for _ in range(RANDOM_POINTS):
             yield {name: self._random(draw) for name in ordered}
 
-    def _random(self, draw: random.Random) -> Expression:
+    def _random(self, draw: random.Random) -> n.Expression:
         low = 1 if self.domain == "positive" else -400
-        real = Number(Fraction(draw.randrange(low, 400), draw.randrange(7, 97)))
+        real = n.Number(Fraction(draw.randrange(low, 400), draw.randrange(7, 97)))
         if self.domain != "complex":
             return real
-        imaginary = Number(Fraction(draw.randrange(-400, 400), draw.randrange(7, 97)))
-        return Sum((real, Product((imaginary, Constant("i")))))
+        imaginary = n.Number(Fraction(draw.randrange(-400, 400), draw.randrange(7, 97)))
+        return n.Sum((real, n.Product((imaginary, n.Constant("i")))))
 
-    def _look(
-        self, first: Expression, second: Expression, point: Mapping[str, Expression], digits: int
+    def _at_point(
+        self, first: n.Expression, second: n.Expression, point: Mapping[str, n.Expression], digits: int
     ) -> tuple[bool, bool]:
-        """(certainly different here, both certainly defined here). Raises GrammarError for constants without value."""
+        """Returns (certainly different, both certainly defined). Raises GrammarError for constants without value."""
         held = enclosure(digits)
         values: list[Any] = []
         filled = [_filled(node, point) for node in (first, second)]
@@ -241,31 +230,25 @@ class Scalars:
         return apart(values[0], values[1]), True
 
 
-def _filled(node: Expression, point: Mapping[str, Expression]) -> tuple[Expression, dict[str, Fraction]]:
-    known: dict[str, Fraction] = {}
-    for name, value in point.items():
-        if isinstance(value, Number):
-            known[name] = value.value
-        else:
-            node = substitute(node, name, value)
-    return node, known
+def _filled(node: n.Expression, point: Mapping[str, n.Expression]) -> tuple[n.Expression, dict[str, Fraction]]:
+    known = {name: value.value for name, value in point.items() if isinstance(value, n.Number)}
+    others = {name: value for name, value in point.items() if name not in known}
+    return substitute(node, others) if others else node, known
 
 
-def _different(point: Mapping[str, Expression]) -> Finding:
-    return Finding(Truth.DIFFERENT, "their values differ", {name: shown(value) for name, value in point.items()})
-
-
-def shown(value: Expression) -> str:
-    """A coordinate of a point as text."""
+def shown(value: n.Expression) -> str:
+    """Returns a coordinate of a point as text."""
     match value:
-        case Number(of):
+        case n.Number(of):
             return str(of)
-        case Sum((Number(real), Product((Number(imaginary), _)))):
+        case n.Sum((n.Number(real), n.Product((n.Number(imaginary), _)))):
             return f"{real} + {imaginary}*i"
         case _:
             return "?"
 
 
-def _counts(node: Expression) -> bool:
-    """Whether a function that is for whole numbers only has a symbol inside."""
-    return any(isinstance(part, Call) and part.function in WHOLE_FUNCTIONS and symbols(part) for part in walk(node))
+def _counts(node: n.Expression) -> bool:
+    """Says whether a function that is for whole numbers only has a symbol inside."""
+    return any(
+        isinstance(part, n.FunctionCall) and part.function in WHOLE_FUNCTIONS and symbols(part) for part in walk(node)
+    )

@@ -1,56 +1,27 @@
-"""What an answer is checked against. The submission is always the text of the final answer."""
+"""Defines what an answer is checked against. The submission is always the text of the final answer."""
 
 from __future__ import annotations
 
-from typing import Literal
+import re
+from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
-from verifiers.spec_data import SpecData
+from verifiers.contract.spec_data import SpecModel
 
-
-class ExactSpec(SpecData):
-    """The answer is this very text, apart from surrounding white space."""
-
-    kind: Literal["exact"] = "exact"
-    expected: str = Field(max_length=10_000)
+INTEGER = re.compile(r"-?[0-9]{1,2000}", re.ASCII)
 
 
-class IntegerSpec(SpecData):
-    """The answer is this integer, written in decimal digits with at most a sign: `42`, `-7`, `+3`; not `42.0`."""
-
-    kind: Literal["integer"] = "integer"
-    expected: str = Field(pattern=r"^-?[0-9]+$", max_length=2_001)
-
-
-class ExpressionSpec(SpecData):
-    """The answer is mathematically equal to `expected`: `2*x + 2` for `2(x+1)`, `1/2` for `0.5`."""
-
-    kind: Literal["expression"] = "expression"
-    expected: str = Field(max_length=2_000)
-    variables: tuple[str, ...] = ()
-    """Free symbols that may occur; any other makes the answer fail."""
-
-
-class PredicateSpec(SpecData):
-    """The answer is a value that makes `predicate` true. No known answer is needed: it is substituted and decided.
-
-    `predicate` is a comparison, or several joined by `and`, over arithmetic: `7*x + 3 == 45`, `n % 7 == 2 and n > 100`.
-    """
-
-    kind: Literal["predicate"] = "predicate"
-    predicate: str = Field(max_length=2_000)
-    variable: str = Field(default="x", pattern=r"^[a-zA-Z]$")
-    domain: Literal["integer", "rational", "real", "complex"] = "real"
-
-
-class AnswerSpec(SpecData):
+class AnswerSpec(SpecModel):
     """The answer says the same as `expected`, whatever kind of thing that is: a number, an expression, a set, an
     interval, a tuple, an equation or inequality, a matrix, a quantity with its unit, a text choice. Plain mathematics
     or LaTeX on both sides."""
 
     kind: Literal["answer"] = "answer"
     expected: str = Field(max_length=10_000)
+    notation: Literal["any", "plain", "digits"] = "any"
+    """How both are written. `any`: plain mathematics or LaTeX. `plain`: one expression over `variables`, in which
+    nothing is guessed. `digits`: one integer, in decimal digits with at most a sign: `42`, `-7`, `+3`; not `42.0`."""
     final: Literal["whole", "boxed"] = "whole"
     """`whole`: the submission is the answer. `boxed`: it has exactly one `\\boxed{...}`, and that holds it."""
     form: Literal["equal", "worked_out", "simplified", "same"] = "worked_out"
@@ -70,3 +41,30 @@ class AnswerSpec(SpecData):
     """Symbols that may occur; None: those of the expected answer."""
     domain: Literal["real", "complex", "positive", "integer"] = "real"
     """What symbols stand for: sqrt(x^2) is |x| for real ones, and x for positive ones only."""
+
+    def summary(self) -> str:
+        return f"{self.kind}: {self.expected}"
+
+    @model_validator(mode="after")
+    def _digits(self) -> AnswerSpec:
+        if self.notation == "digits" and not INTEGER.fullmatch(self.expected):
+            raise ValueError("`expected` is no integer of at most 2,000 digits from 0 to 9")
+        return self
+
+    @model_serializer(mode="wrap")
+    def _omit_usual_notation(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Writes a spec of any notation as earlier versions did, so that its digest stays."""
+        data: dict[str, Any] = handler(self)
+        if self.notation == "any":
+            data.pop("notation", None)
+        return data
+
+
+def from_integer(data: dict[str, Any]) -> dict[str, Any]:
+    """Rewrites the data of a spec of the kind `integer` of earlier versions; verdicts stay."""
+    return {**data, "kind": "answer", "notation": "digits"}
+
+
+def from_expression(data: dict[str, Any]) -> dict[str, Any]:
+    """Rewrites the data of a spec of the kind `expression` of earlier versions; verdicts stay."""
+    return {"variables": (), **data, "kind": "answer", "notation": "plain", "domain": "complex"}

@@ -1,8 +1,8 @@
-"""Proofs of equality by SymPy, whose objects are built by constructors from our own tree: no text ever reaches SymPy.
+"""Proves equality by SymPy, whose objects are built from our own tree: no text ever reaches SymPy.
 
 Imported only inside the worker. Symbols are made here, from the spec's domain alone: complex ones have no assumptions.
-A proof is a chain of
-rewritings that ends in exactly zero; numeric closeness is never one. What SymPy cannot prove stays open.
+A proof is a chain of rewritings that ends in exactly zero; numeric closeness is never one. What SymPy cannot prove
+stays open.
 """
 
 from __future__ import annotations
@@ -13,19 +13,8 @@ from typing import Any
 
 import sympy
 
+from verifiers.answers.grammar import nodes as n
 from verifiers.answers.grammar.errors import GrammarError, UndefinedError
-from verifiers.answers.grammar.nodes import (
-    Call,
-    Constant,
-    Expression,
-    Negation,
-    Number,
-    Power,
-    Product,
-    Quotient,
-    Sum,
-    Symbol,
-)
 from verifiers.answers.grammar.rational import rational
 
 MAX_EXPANDED_POWER = 200
@@ -45,87 +34,101 @@ def _root(value: Any, degree: Any) -> Any:
     return sympy.Function("root")(value, degree)
 
 
+SAME_NAME = (
+    "sqrt", "exp", "sin", "cos", "tan", "cot", "sec", "csc", "sinh", "cosh", "tanh", "asin", "acos", "atan", "floor",
+    "factorial", "binomial",
+)  # fmt: skip
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "sqrt": sympy.sqrt,
+    **{name: getattr(sympy, name) for name in SAME_NAME},
     "abs": sympy.Abs,
-    "exp": sympy.exp,
+    "ceil": sympy.ceiling,
     "ln": sympy.log,
     "log": lambda value, base: sympy.log(value) / sympy.log(base),
-    "sin": sympy.sin,
-    "cos": sympy.cos,
-    "tan": sympy.tan,
-    "cot": sympy.cot,
-    "sec": sympy.sec,
-    "csc": sympy.csc,
-    "sinh": sympy.sinh,
-    "cosh": sympy.cosh,
-    "tanh": sympy.tanh,
-    "asin": sympy.asin,
-    "acos": sympy.acos,
-    "atan": sympy.atan,
-    "floor": sympy.floor,
-    "ceil": sympy.ceiling,
-    "factorial": sympy.factorial,
-    "binomial": sympy.binomial,
     "cbrt": lambda value: _root(value, sympy.Integer(3)),
     "root": _root,
 }
+NAMES = {function.__name__: name for name, function in FUNCTIONS.items() if isinstance(function, sympy.FunctionClass)}
+CONSTANTS = {n.Constant("pi"): sympy.pi, n.Constant("e"): sympy.E, n.Constant("i"): sympy.I}
 
 
-ASSUMPTIONS: dict[str, dict[str, bool]] = {
-    "complex": {},
-    "real": {"real": True},
-    "positive": {"positive": True},
-    "integer": {"integer": True},
-}
-
-
-def build(node: Expression, domain: str = "complex") -> Any:
-    """The SymPy object of a tree. Raises UndefinedError for what has no value, GrammarError for what is not covered."""
+def build(node: n.Expression, domain: str = "complex") -> Any:
+    """Returns the SymPy object of a tree. Raises UndefinedError for no value, GrammarError for what is not covered."""
     found = _build(node, domain)
     if found.has(sympy.nan, sympy.zoo, sympy.oo, -sympy.oo):
         raise UndefinedError("a division by zero")
     return found
 
 
-def _build(node: Expression, domain: str) -> Any:
-    def inside(part: Expression) -> Any:
+def _build(node: n.Expression, domain: str) -> Any:
+    def inside(part: n.Expression) -> Any:
         return build(part, domain)
 
     exact = rational(node)
     if exact is not None:
-        return _number(exact)
+        return sympy.Rational(exact)
     match node:
-        case Symbol(name):
-            return sympy.Symbol(name, **ASSUMPTIONS[domain])
-        case Constant("pi" | "e" | "i" as name):
-            return {"pi": sympy.pi, "e": sympy.E, "i": sympy.I}[name]
-        case Negation(of):
+        case n.Symbol(name):
+            return sympy.Symbol(name, **({} if domain == "complex" else {domain: True}))
+        case n.Constant() if node in CONSTANTS:
+            return CONSTANTS[node]
+        case n.Negation(of):
             return -inside(of)
-        case Sum(parts):
+        case n.Sum(parts):
             return sympy.Add(*map(inside, parts))
-        case Product(parts):
+        case n.Product(parts):
             return sympy.Mul(*map(inside, parts))
-        case Quotient(above, below):
+        case n.Quotient(above, below):
             return sympy.Mul(inside(above), sympy.Pow(inside(below), -1))
-        case Power(base, exponent):
+        case n.Power(base, exponent):
             return sympy.Pow(inside(base), inside(exponent))
-        case Call(name, arguments) if name in FUNCTIONS:
+        case n.FunctionCall(name, arguments) if name in FUNCTIONS:
             return FUNCTIONS[name](*map(inside, arguments))
-        case Call(name):
+        case n.FunctionCall(name):
             raise GrammarError(f"{name} is only computed for rational numbers")
-        case Constant(name):
+        case n.Constant(name):
             raise UndefinedError(f"{name} is not a number")
-        case Number():
+        case n.Number():
             raise AssertionError("numbers are rational")
 
 
-def _number(value: Fraction) -> Any:
-    return sympy.Rational(value.numerator, value.denominator)
+def from_sympy(found: Any) -> n.Expression:
+    """Returns the tree of a SymPy object. Raises GrammarError for what trees cannot say."""
+    if found.is_Rational:
+        return n.number(Fraction(int(found.p), int(found.q)))
+    if found.is_Symbol:
+        return n.Symbol(found.name)
+    for constant, value in CONSTANTS.items():
+        if found == value:
+            return constant
+    parts = tuple(map(from_sympy, found.args))
+    if found.is_Add:
+        return n.Sum(parts)
+    if found.is_Mul:
+        return n.Product(parts)
+    if found.is_Pow:
+        if found.exp == -1:
+            return n.Quotient(n.ONE, parts[0])
+        return n.FunctionCall("sqrt", parts[:1]) if found.exp == sympy.Rational(1, 2) else n.Power(*parts)
+    name = type(found).__name__
+    if name == "exp":
+        return n.Power(n.Constant("e"), parts[0])
+    if name in NAMES and parts:
+        return n.FunctionCall(NAMES[name], parts)
+    raise GrammarError(f"its value needs {name}")
 
 
-def proves_equal(first: Expression, second: Expression, domain: str = "complex") -> str | None:
-    """The name of the rewriting that turns the difference into zero, or None where none does.
+def gives(value: Any, compute: Callable[[], Any]) -> bool:
+    """Says whether a computation by SymPy ends in a value. SymPy raises nearly anything: what fails proves nothing."""
+    try:
+        return bool(compute() == value)
+    except (MemoryError, RecursionError):
+        raise
+    except Exception:  # noqa: BLE001 - see above
+        return False
+
+
+def proves_equal(first: n.Expression, second: n.Expression, domain: str = "complex") -> str | None:
+    """Returns the name of the rewriting that turns the difference into zero, or None where none does.
 
     Raises GrammarError where one of the two has no value.
     """
@@ -137,19 +140,11 @@ def proves_equal(first: Expression, second: Expression, domain: str = "complex")
         return None
     if difference == 0:
         return "construction"
-    for name, rewrite in _rewritings(difference):
-        try:
-            if rewrite() == 0:
-                return name
-        except (MemoryError, RecursionError):
-            raise
-        except Exception:  # noqa: BLE001, S112 - SymPy raises nearly anything; what fails has proved nothing
-            continue
-    return None
+    return next((name for name, rewrite in _rewritings(difference) if gives(0, rewrite)), None)
 
 
 def _rewritings(difference: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
-    """From the cheapest to the dearest."""
+    """Gives rewritings, from the cheapest to the dearest."""
     large = [
         power for power in difference.atoms(sympy.Pow) if power.exp.is_Integer and abs(power.exp) > MAX_EXPANDED_POWER
     ]
@@ -166,6 +161,6 @@ def _rewritings(difference: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
 
 
 def _minimal(difference: Any) -> Any:
-    """Zero exactly when the minimal polynomial of the algebraic number is x itself."""
+    """Returns zero exactly when the minimal polynomial of the algebraic number is x itself."""
     unknown = sympy.Dummy()
     return 0 if sympy.minimal_polynomial(difference, unknown) == unknown else 1

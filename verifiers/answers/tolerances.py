@@ -1,4 +1,4 @@
-"""Answers that are close enough: proved so by enclosures, never by floating point.
+"""Accepts answers that are close enough: proved so by enclosures, never by floating point.
 
 A tolerance is for numbers. One that would accept zero, or the number with its sign turned, is refused as a bad spec.
 """
@@ -9,17 +9,17 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 
-from verifiers.answers.equality import Finding, Truth
-from verifiers.answers.grammar.nodes import Call, Expression, Negation, Number, Product, Sum, symbols
+from verifiers.answers.equality import EqualityFinding, equal
+from verifiers.answers.grammar.nodes import ONE, Expression, FunctionCall, Number, Product, minus, symbols
 from verifiers.answers.scalars import Scalars
-from verifiers.errors import SpecError
+from verifiers.contract.errors import SpecError
 
 WRITTEN = re.compile(r"(?:[0-9]{1,20}(?:\.[0-9]{1,40})?|\.[0-9]{1,40})(?:[eE][+-]?[0-9]{1,3})?|[0-9]{1,20}/[0-9]{1,20}")
 MOST_RELATIVE = Fraction(1, 10)
 
 
 def number(text: str, name: str) -> Fraction | None:
-    """A tolerance as it is written; None for none. Raises SpecError."""
+    """Returns a tolerance as it is written; None for none. Raises SpecError."""
     if not text.strip():
         return None
     if not WRITTEN.fullmatch(text.strip()):
@@ -42,33 +42,26 @@ class Tolerance:
     absolute: Fraction | None
     relative: Fraction | None
 
-    def judge(self, answer: Expression, expected: Expression, scalars: Scalars) -> Finding | None:
-        """Equal within the tolerance, or None."""
-        if symbols(answer) or symbols(expected):
+    def judge(self, answer: Expression, expected: Expression, scalars: Scalars) -> EqualityFinding | None:
+        """Returns equal within the tolerance, or None."""
+        if symbols(answer, expected):
             return None
-        apart = Call("abs", (Sum((answer, Negation(expected))),))
-        for name, bound in (("absolute", self._absolute()), ("relative", self._relative(expected))):
-            if bound is None:
-                continue
-            order = scalars.order(apart, bound)
+        apart = FunctionCall("abs", (minus(answer, expected),))
+        for name, bound, unit in (
+            ("absolute", self.absolute, ONE),
+            ("relative", self.relative, FunctionCall("abs", (expected,))),
+        ):
+            order = None if bound is None else scalars.order(apart, Product((Number(bound), unit)))
             if order is not None and order <= 0:
-                return Finding(Truth.EQUAL, f"within the {name} tolerance")
+                return equal(f"within the {name} tolerance")
         return None
-
-    def _absolute(self) -> Expression | None:
-        return None if self.absolute is None else Number(self.absolute)
-
-    def _relative(self, expected: Expression) -> Expression | None:
-        if self.relative is None:
-            return None
-        return Product((Number(self.relative), Call("abs", (expected,))))
 
     def check(self, expected: Expression, scalars: Scalars) -> None:
         """Raises SpecError where the tolerance would accept nearly anything of that size."""
         if self.absolute is None or symbols(expected):
             return
-        size = Call("abs", (expected,))
-        most = Number(Fraction(1)) if scalars.sign(expected) == 0 else Product((Number(Fraction(1, 2)), size))
+        size = FunctionCall("abs", (expected,))
+        most = ONE if scalars.sign(expected) == 0 else Product((Number(Fraction(1, 2)), size))
         order = scalars.order(Number(self.absolute), most)
         if order is None or order > 0:
             raise SpecError(

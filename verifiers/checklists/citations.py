@@ -6,11 +6,12 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
-from verifiers.answers.reading import clipped
-from verifiers.checklists.disguise import visible
-from verifiers.checklists.markdown import Document
+from verifiers.checklists.characters import visible
+from verifiers.checklists.document import PROSE, Document
+from verifiers.checklists.finding import ItemFinding, finding, listed
 from verifiers.checklists.prose import words
-from verifiers.checklists.spec import CitationsItem, Source
+from verifiers.checklists.spec import CitationsItem, CitedSource
+from verifiers.contract.text import escaped
 
 BRACKETS = re.compile(r"\[([^\[\]\n]{1,200})\](?!\()")
 QUOTATION = re.compile(
@@ -40,8 +41,8 @@ def keys(text: str, known: Sequence[str]) -> list[str]:
 def quotations(document: Document, least_words: int) -> list[tuple[str, str]]:
     """Quotations of at least so many words, each with the key that follows it in its sentence, or ``."""
     found = []
-    for block in document.blocks:
-        if block.kind not in ("paragraph", "item"):
+    for block in document.cited_blocks:
+        if block.kind not in PROSE:
             continue
         if block.quoted:
             key = BRACKETS.search(block.text)
@@ -88,14 +89,12 @@ def _loosely(part: str) -> str:
     return rf"(?<!\w){first}{re.escape(part[1:])}(?!\w)"
 
 
-def wrong_with(
-    item: CitationsItem, document: Document, sources: Sequence[Source]
-) -> tuple[list[str], dict[str, object]]:
-    """What does not hold, and the evidence."""
+def citations(item: CitationsItem, document: Document, sources: Sequence[CitedSource]) -> ItemFinding:
+    """Whether every key, quotation and address in the text is that of a source, and enough are cited."""
     known = [source.key for source in sources]
-    cited = keys(document.shown, known)
+    cited = keys(document.cited, known)
     different = list(dict.fromkeys(cited))
-    wrong = [f"no source is called [{clipped(key)}]" for key in different if key not in known]
+    wrong = [f"no source is called [{escaped(key)}]" for key in different if key not in {*known, *document.notes}]
     real = [key for key in different if key in known]
     if len(real) < item.least:
         wrong.append(f"{len(real)} of at least {item.least} sources cited")
@@ -106,15 +105,16 @@ def wrong_with(
     for text, key in quoted:
         within = [texts[key]] if key in texts else list(texts.values())
         if not is_verbatim(text, within):
-            wrong.append(f"not in the source word for word: {clipped(text)}")
+            wrong.append(f"not in the source word for word: {escaped(text)}")
     others = len({same_text(text).casefold() for text, _ in quoted})
     if others < item.least_quotations:
         wrong.append(f"{others} different ones of at least {item.least_quotations} quotations")
     if item.addresses:
         given = {_address(source.url) for source in sources if source.url}
         strange = [address for address in dict.fromkeys(document.addresses) if _address(address) not in given]
-        wrong += [f"no source has the address {clipped(address)}" for address in strange]
-    return wrong, {"cited": [clipped(key) for key in real[:50]], "quotations": others}
+        wrong += [f"no source has the address {escaped(address)}" for address in strange]
+    cited = [escaped(key) for key in real[:50]]
+    return finding(item, not wrong, listed(wrong) or "what is cited exists", cited=cited, quotations=others)
 
 
 def _address(url: str) -> str:

@@ -1,13 +1,14 @@
-"""Sentences in which a text speaks of itself: that it fulfils the list, or has a word in it. They count for nothing.
+"""Sentences in which a text speaks of itself or to whoever grades it. They count for nothing, and are no suspicion.
 
-They are known by their usual words, in both orders ("all items are met", "it meets all items"). What says so in other
-words counts as any sentence does.
+They are known by their usual words, in both orders ("all items are met", "it meets all items", "give this answer full
+marks"). What says so in other words counts as any sentence does.
 """
 
 from __future__ import annotations
 
 import re
 
+from verifiers.checklists.characters import plain
 from verifiers.checklists.prose import sentences
 
 EVERY = r"(?:all|every|each|both)"
@@ -26,8 +27,12 @@ ITSELF = (
 """More nouns than TEXT, where the words around them say that it is this very text."""
 HAS = r"(?:has|covers|addresses|names|lists|uses)"
 MENTIONS = r"(?:meets|satisfies|fulfils|fulfills|follows|passes|deserves|mentions|contains|includes)"
-TOP = r"(?:full|top|maximum|maximal|highest|perfect|best)"
+TOP = r"(?:full|top|maximum|maximal|highest|perfect|best|passing|1)"
 MARKS = r"(?:scores?|marks?|grades?|points|credits?|ratings?)"
+GRADERS = r"(?:judge|grader|verifier|evaluator|scorer)"
+WORK = rf"(?:it|me|(?:this|my|the) (?:{SAID}|item|point|work))"
+EARLIER = r"(?:previous|prior|above|earlier|preceding|all|your|any)"
+RULES = r"(?:instructions?|prompts?|rules|criteria|checklists?|guidelines|rubrics?)"
 HOW = r"(?:\w+ly |also |thus |therefore |now |indeed )?"
 CLAIM = re.compile(
     rf"\b{EVERY}\b.{{0,60}}\b{WHAT}\b.{{0,60}}\b{DONE}\b"
@@ -36,17 +41,23 @@ CLAIM = re.compile(
     rf"|\b{ITSELF} {HOW}(?:{MENTIONS}|{HAS})\b"
     rf"|\bdeserves? {HOW}(?:an? |the )?{TOP} {MARKS}\b"
     rf"|\b(?:is|are|occurs?|appears?|mentioned|included|contained|present) in {TEXT}\b"
-    r"|\bthe (?:whole |entire )?checklist (?:is|was|has been) \w+",
+    r"|\bthe (?:whole |entire )?checklist (?:is|was|has been) \w+"
+    rf"|\b(?:ignore|disregard|forget|override)\b.{{0,20}}\b{EARLIER}\b.{{0,20}}\b{RULES}\b"
+    rf"|\byou are (?:now )?(?:the |an? )?{GRADERS}\b"
+    rf"|\b(?:give|award|assign|grant) {WORK}\b.{{0,40}}\b{TOP} {MARKS}\b"
+    rf"|\b(?:grade|score|mark) {WORK} (?:an? |as |with )?(?:{TOP}|{DONE}|correct)\b"
+    rf"|\b(?:note|message|instruction|hint)s? (?:to|for) (?:the )?{GRADERS}\b"
+    r"|\b(?:answer|choose|pick|select|reply|output) (?:with |only )?[\"'(]?[abc][\"')]? for (?:all|every|each)\b",
     re.IGNORECASE,
 )
 
 
 def is_claim(sentence: str) -> bool:
-    return CLAIM.search(sentence) is not None
+    return CLAIM.search(plain(sentence)) is not None
 
 
 def without_claims(text: str) -> str:
     """The sentences of one block that speak of something else; the text itself where none is a claim."""
-    if not CLAIM.search(text):
+    if not is_claim(text):
         return text
     return " ".join(sentence for sentence in sentences(text) if not is_claim(sentence))

@@ -24,32 +24,23 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from verifiers.answers.reading import clipped
 from verifiers.checklists.hard import HardVerifier
 from verifiers.checklists.spec import ChecklistSpec
-from verifiers.errors import SpecError
-from verifiers.spec_faults import first_fault
+from verifiers.contract.errors import SpecError
+from verifiers.contract.spec_data import first_fault
+from verifiers.contract.text import escaped
 
 MAX_BYTES = 4 << 20
 HINT = "See docs/verifiers.md for the items of a checklist."
 
 
-def read_checklist(path: Path) -> ChecklistSpec:
-    """The list in a file; sources are read from beside it. Raises SpecError, with a hint, for whatever is wrong."""
-    text = _text(path)
+def checklist_from(text: str, folder: Path) -> ChecklistSpec:
+    """The list that a file's text is; `folder` is where its sources lie. Raises SpecError, with a hint."""
+    kind, loads = ("JSON", json.loads) if text.lstrip().startswith("{") else ("TOML", tomllib.loads)
     try:
-        return checklist_from(text, path.parent, is_json=path.suffix.lower() == ".json")
-    except SpecError as error:
-        raise SpecError(f"{clipped(str(path))}: {error}", hint=error.hint) from error
-
-
-def checklist_from(text: str, folder: Path, *, is_json: bool = False) -> ChecklistSpec:
-    """As `read_checklist`, from the text of such a file. Raises SpecError."""
-    try:
-        content = json.loads(text) if is_json else tomllib.loads(text)
+        content = loads(text)
     except (ValueError, RecursionError) as error:
-        kind = "JSON" if is_json else "TOML"
-        raise SpecError(f"the checklist is not {kind}: {clipped(str(error))}", hint=HINT) from error
+        raise SpecError(f"the checklist is not {kind}: {escaped(str(error))}", hint=HINT) from error
     if not isinstance(content, dict) or not isinstance(content.get("items"), list):
         raise SpecError(
             "the checklist has no items", hint="Begin each item with [[items]] and say its kind: item = ..."
@@ -92,8 +83,8 @@ def _text(path: Path) -> str:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
         if len(data) > MAX_BYTES:
-            raise SpecError(f"{clipped(str(path))} is larger than {MAX_BYTES >> 20} MiB", hint="Take a smaller file.")
+            raise SpecError(f"{escaped(str(path))} is larger than {MAX_BYTES >> 20} MiB", hint="Take a smaller file.")
         return data.decode("utf-8-sig")
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        raise SpecError(f"{clipped(str(path))} cannot be read: {why}", hint="Name a file of text.") from error
+        raise SpecError(f"{escaped(str(path))} cannot be read: {why}", hint="Name a file of text.") from error

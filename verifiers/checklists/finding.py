@@ -1,31 +1,37 @@
-"""What is said of one item."""
+"""What is found of one item."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
+
+from verifiers.checklists.spec import HardItem
 
 MAX_LISTED = 10
 """Of what is wrong, shown in evidence."""
 
 
 @dataclass(frozen=True)
-class Finding:
+class ItemFinding:
     name: str
-    holds: bool
+    grade: float
+    """From 0 to 1; 1 exactly where the item holds."""
     reason: str
     """One sentence; what of the text is in it is escaped."""
-    grade: float = -1.0
-    """From 0 to 1; 1 exactly where the item holds."""
-    evidence: dict[str, Any] = field(default_factory=dict)
+    evidence: dict[str, Any]
 
-    def __post_init__(self) -> None:
-        if self.grade < 0:
-            object.__setattr__(self, "grade", 1.0 if self.holds else 0.0)
+    @property
+    def holds(self) -> bool:
+        return self.grade == 1.0
 
     def shown(self) -> dict[str, Any]:
         content = {"name": self.name, "holds": self.holds, "grade": round(self.grade, 6), "reason": self.reason}
         return {**content, **({"evidence": self.evidence} if self.evidence else {})}
+
+
+def finding(item: HardItem, holds: bool, reason: str, **evidence: Any) -> ItemFinding:
+    """What is found of an item that holds, or does not."""
+    return ItemFinding(item.name, float(holds), reason, evidence)
 
 
 def listed(wrong: list[str]) -> str:

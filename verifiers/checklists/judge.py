@@ -15,12 +15,11 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
+from verifiers.checklists.characters import visible
 from verifiers.checklists.claims import is_claim
-from verifiers.checklists.disguise import visible
-from verifiers.checklists.guards import orders
 from verifiers.checklists.prose import sentences
+from verifiers.contract.judge import Judge, JudgeError
 
 GRADES = (0.0, 0.5, 1.0)
 MEANING = ("the point is not fulfilled", "the point is fulfilled in part", "the point is fulfilled")
@@ -33,36 +32,23 @@ MAX_QUESTION = 4_000
 LEFT_OUT = "[...]"
 
 
-class JudgeError(Exception):
-    """The judge gave no grade: it is missing, broke, or its answer is no probabilities."""
-
-
-class Judge(Protocol):
-    def judge(self, prompt: str, choices: Sequence[str]) -> Sequence[float]:
-        """How likely it is to answer each of the choices, which are short and differ in their first character.
-
-        Deterministic. Raises JudgeError.
-        """
-        ...
-
-
 @dataclass(frozen=True)
-class Grade:
+class SoftGrade:
     grade: float
     """0, 0.5 or 1."""
     probabilities: tuple[float, ...]
     """Of the three grades, averaged over both orders."""
-    agreed: bool
+    orders_agree: bool
     """Whether both orders gave the same grade."""
 
 
-def grade_of(judge: Judge, point: str, question: str, text: str) -> Grade:
+def grade_of(judge: Judge, point: str, question: str, text: str) -> SoftGrade:
     """Asks once for each order. Raises JudgeError. The most likely grade counts, the lower one of two that are
     equal."""
     asked = [_probabilities(judge, prompt(point, question, text, order), order) for order in ORDERS]
     mean = tuple(sum(column) / len(asked) for column in zip(*asked, strict=True))
     picks = [_best(probabilities) for probabilities in asked]
-    return Grade(GRADES[_best(mean)], tuple(round(share, 6) for share in mean), len(set(picks)) == 1)
+    return SoftGrade(GRADES[_best(mean)], tuple(round(share, 6) for share in mean), len(set(picks)) == 1)
 
 
 def _probabilities(judge: Judge, asked: str, order: Sequence[int]) -> tuple[float, ...]:
@@ -110,7 +96,7 @@ def quoted(text: str) -> str:
     """A hostile text as lines that begin with `|`: cut, without markers, without what speaks of its own grade."""
     lines = []
     for line in visible(text).splitlines():
-        said = [LEFT_OUT if _speaks_of_itself(sentence) else sentence for sentence in sentences(line)]
+        said = [LEFT_OUT if is_claim(sentence) else sentence for sentence in sentences(line)]
         indent = line[: len(line) - len(line.lstrip())]
         lines.append("| " + indent + _unmarked(" ".join(said) or line.strip()))
     whole = "\n".join(lines)
@@ -119,10 +105,6 @@ def quoted(text: str) -> str:
     half = MAX_QUOTED // 2
     left = len(whole) - 2 * half
     return f"{whole[:half]}\n| [{left} characters are left out here]\n| {whole[-half:].lstrip('| ')}"
-
-
-def _speaks_of_itself(sentence: str) -> bool:
-    return is_claim(sentence) or bool(orders(sentence))
 
 
 def _unmarked(line: str) -> str:

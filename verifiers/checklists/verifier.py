@@ -13,16 +13,24 @@ and they earn nothing of their share; where the spec needs them there is no verd
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
-from verifiers.answers.reading import clipped
+from verifiers.boxes.conductor import ConductorParts
 from verifiers.checklists.hard import HardVerifier
-from verifiers.checklists.judge import Judge, JudgeError, grade_of
-from verifiers.checklists.spec import ChecklistSpec, SoftItem
-from verifiers.verdict import Ground, Outcome, Verdict
+from verifiers.checklists.judge import grade_of
+from verifiers.checklists.spec import ChecklistSpec
+from verifiers.contract.judge import Judge, JudgeError
+from verifiers.contract.text import escaped
+from verifiers.contract.verdict import Ground, Outcome, Verdict
 
 Decide = Callable[[ChecklistSpec, str, float], Verdict]
 """Spec, submission, seconds: the verdict of the hard part, from a worker that can be killed."""
+
+
+def conductor(parts: ConductorParts) -> ChecklistVerifier:
+    """Has the hard items decided by the worker of these parts, and the soft ones graded by their judge."""
+    return ChecklistVerifier(parts.service().verify, parts.judge)
 
 
 class ChecklistVerifier:
@@ -51,12 +59,13 @@ class ChecklistVerifier:
         if self._judge is None:
             return self._unjudged(spec, verdict, "no judge")
         try:
-            graded = [self._graded(item, spec, submission, self._judge) for item in spec.soft]
+            grades = [grade_of(self._judge, item.point, spec.question, submission) for item in spec.soft]
         except JudgeError as error:
-            return self._unjudged(spec, verdict, clipped(str(error)))
-        weights = [item.weight for item in spec.soft]
-        mean = sum(weight * one["grade"] for weight, one in zip(weights, graded, strict=True)) / sum(weights)
-        evidence = {**verdict.evidence, "soft": graded, "soft_mean": round(mean, 6)}
+            return self._unjudged(spec, verdict, escaped(str(error)))
+        graded = list(zip(spec.soft, grades, strict=True))
+        mean = sum(item.weight * found.grade for item, found in graded) / sum(item.weight for item in spec.soft)
+        shown = [{**asdict(found), "name": escaped(item.name)} for item, found in graded]
+        evidence = {**verdict.evidence, "soft": shown, "soft_mean": round(mean, 6)}
         changed: dict[str, Any] = {"evidence": evidence, "score": _score(spec, verdict.score, mean)}
         if verdict.passed and mean < spec.soft_needed:
             earned = changed["score"] if spec.credit == "items" else 0.0
@@ -66,17 +75,8 @@ class ChecklistVerifier:
             changed["reason"] = f"{verdict.reason}; soft items: a mean grade of {mean:.2f}"
         return verdict.model_copy(update=changed)
 
-    def _graded(self, item: SoftItem, spec: ChecklistSpec, submission: str, judge: Judge) -> dict[str, Any]:
-        grade = grade_of(judge, item.point, spec.question, submission)
-        return {
-            "name": clipped(item.name),
-            "grade": grade.grade,
-            "probabilities": list(grade.probabilities),
-            "orders_agree": grade.agreed,
-        }
-
     def _unjudged(self, spec: ChecklistSpec, verdict: Verdict, why: str) -> Verdict:
-        names = [clipped(item.name) for item in spec.soft]
+        names = [escaped(item.name) for item in spec.soft]
         evidence = {**verdict.evidence, "not_judged": names, "because": why}
         if verdict.passed and spec.soft_needed > 0:
             reason = f"the soft items were not judged ({why}), and the list needs them"

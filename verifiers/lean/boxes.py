@@ -20,8 +20,8 @@ CALLS = 2000
 """Steps after which a box is replaced."""
 
 
-class Asked(Protocol):
-    """A box: verifiers.workers.box.Box."""
+class LeanBox(Protocol):
+    """A box: verifiers.boxes.box.ToolBox."""
 
     isolation: Any
 
@@ -39,13 +39,13 @@ class LeanUnavailable(Exception):
 
 
 class LeanBoxes:
-    def __init__(self, launch: Callable[[], Asked], most: int) -> None:
+    def __init__(self, launch: Callable[[], LeanBox], most: int) -> None:
         """`most` of each role at once."""
         self._launch = launch
-        self._free: dict[Role, list[tuple[Asked, int]]] = {"compile": [], "check": []}
+        self._free: dict[Role, list[tuple[LeanBox, int]]] = {"compile": [], "check": []}
         self._places = {role: threading.BoundedSemaphore(most) for role in self._free}
         self._lock = threading.Lock()
-        self._busy: set[Asked] = set()
+        self._busy: set[LeanBox] = set()
         self._closed = False
         self.replays = False
         """Whether the boxes can give a compiled file to the kernel again; known once there has been one."""
@@ -77,7 +77,7 @@ class LeanBoxes:
         for box in boxes:
             box.kill()
 
-    def _take(self, role: Role) -> tuple[Asked, int]:
+    def _take(self, role: Role) -> tuple[LeanBox, int]:
         with self._lock:
             if self._is_closed():
                 raise LeanUnavailable(CLOSED)
@@ -107,7 +107,7 @@ class LeanBoxes:
     def _is_closed(self) -> bool:
         return self._closed
 
-    def _put(self, role: Role, box: Asked, calls: int) -> None:
+    def _put(self, role: Role, box: LeanBox, calls: int) -> None:
         with self._lock:
             self._busy.discard(box)
             if not self._closed and calls < CALLS:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from verifiers.lean.lexer import PART, Kind, Word, code, plain, turn
+from verifiers.lean.lexer import PART, LeanToken, TokenKind, code, plain, turn
 
 MODIFIERS = frozenset(
     ("private", "protected", "noncomputable", "nonrec", "partial", "unsafe", "public", "scoped", "local")
@@ -45,18 +45,24 @@ class Imports:
 class Declared:
     """One theorem of a text."""
 
-    name: Word
+    name: LeanToken
     full_name: str
     """With the namespaces around it; name parts keep their quotation marks."""
     start: int
     """Where its modifiers begin."""
-    keyword: int
-    says: tuple[str, ...]
-    """The words of its signature: binders and type, up to its proof."""
+    signature: tuple[LeanToken, ...]
+    """Binders and type, up to its proof."""
+    proved: bool
+    """Whether something stands in the place of a proof."""
     private: bool
 
+    @property
+    def says(self) -> tuple[str, ...]:
+        """The words of its signature."""
+        return tuple(word.text for word in self.signature)
 
-def imports(words: Sequence[Word]) -> Imports:
+
+def imports(words: Sequence[LeanToken]) -> Imports:
     """Of a file's code words."""
     modules: list[str] = []
     end, index = 0, 0
@@ -71,14 +77,14 @@ def imports(words: Sequence[Word]) -> Imports:
         if word.text != "import" or index + 1 == len(words):
             break
         name = words[index + 1]
-        if name.text in ("all", "runtime") or name.kind is not Kind.NAME:
+        if name.text in ("all", "runtime") or name.kind is not TokenKind.NAME:
             return Imports(tuple(modules), name.end, f"import {name.text}")
         modules.append(name.text)
         end, index = name.end, index + 2
     return Imports(tuple(modules), end)
 
 
-def theorems(text: str, words: Sequence[Word] | None = None) -> list[Declared]:
+def theorems(text: str, words: Sequence[LeanToken] | None = None) -> list[Declared]:
     """Every theorem and lemma of a text, in order, with the names that its namespaces give them. `words` are its code,
     or a part of that."""
     words = code(text) if words is None else words
@@ -86,40 +92,41 @@ def theorems(text: str, words: Sequence[Word] | None = None) -> list[Declared]:
     scopes: list[str] = []
     for index, word in enumerate(words):
         following = words[index + 1] if index + 1 < len(words) else None
-        if word.kind is not Kind.NAME or word.doubtful:
+        if word.kind is not TokenKind.NAME or word.doubtful:
             continue
         if word.text in SCOPES:
             _enter(scopes, word, following, text)
-        elif word.text in THEOREMS and following is not None and following.kind is Kind.NAME:
-            first = _first_modifier(words, index)
+        elif word.text in THEOREMS and following is not None and following.kind is TokenKind.NAME:
+            first, says = _first_modifier(words, index), _signature(words, index + 2)
+            behind = words[index + 2 + len(says) :][:1]
             found.append(
                 Declared(
                     name=following,
                     full_name=_full_name(scopes, following.text),
                     start=words[first].start,
-                    keyword=word.start,
-                    says=signature(words, index + 2),
+                    signature=says,
+                    proved=bool(behind) and behind[0].text in (":=", "|", "where"),
                     private=any(before.text == "private" for before in words[first:index]),
                 )
             )
     return found
 
 
-def signature(words: Sequence[Word], index: int) -> tuple[str, ...]:
+def _signature(words: Sequence[LeanToken], index: int) -> tuple[LeanToken, ...]:
     """Words from `index` up to the `:=` or the first `|` that no bracket holds, or to the next command."""
     depth, begun = 0, False
-    found: list[str] = []
+    found: list[LeanToken] = []
     for at in range(index, len(words)):
         word = words[at]
-        if word.kind is Kind.NAME and word.text in KEYWORDS:
+        if word.kind is TokenKind.NAME and word.text in KEYWORDS:
             break
         if turned := turn(word):
             depth += turned
         elif depth == 0:
-            if begun and (word.text in (":=", "where") or (word.text == "|" and found and found[-1] != "∣")):
+            if begun and (word.text in (":=", "where") or (word.text == "|" and found and found[-1].text != "∣")):
                 break
             begun = begun or word.text == ":"
-        found.append(word.text)
+        found.append(word)
     return tuple(found)
 
 
@@ -128,7 +135,11 @@ def commands(text: str) -> list[str]:
     cuts = [0]
     for word in code(text):
         begins = word.start == 0 or text[word.start - 1] == "\n"
-        if begins and (word.kind in (Kind.ATTRIBUTE, Kind.COMMAND) or word.text in FIRST_WORDS) and word.start:
+        if (
+            begins
+            and (word.kind in (TokenKind.ATTRIBUTE, TokenKind.COMMAND) or word.text in FIRST_WORDS)
+            and word.start
+        ):
             cuts.append(word.start)
     return [text[start:end] for start, end in zip(cuts, [*cuts[1:], len(text)], strict=True)]
 
@@ -166,7 +177,7 @@ def parts_of(name: str) -> list[str]:
     return re.findall(PART, name)
 
 
-def _is_context(words: Sequence[Word]) -> bool:
+def _is_context(words: Sequence[LeanToken]) -> bool:
     first = words[0].text
     if first == "noncomputable":
         return len(words) > 1 and words[1].text == "section"
@@ -175,7 +186,7 @@ def _is_context(words: Sequence[Word]) -> bool:
     return first in CONTEXT and first != "mutual"
 
 
-def _first_modifier(words: Sequence[Word], index: int) -> int:
+def _first_modifier(words: Sequence[LeanToken], index: int) -> int:
     """Of a declaration whose keyword stands at `index`: attributes and modifiers before it belong to it."""
     while index > 0:
         before = words[index - 1]
@@ -188,7 +199,7 @@ def _first_modifier(words: Sequence[Word], index: int) -> int:
                 if depth == 0:
                     break
                 back -= 1
-            if depth or words[back].kind is not Kind.ATTRIBUTE:
+            if depth or words[back].kind is not TokenKind.ATTRIBUTE:
                 return index
             index = back
         else:
@@ -196,9 +207,11 @@ def _first_modifier(words: Sequence[Word], index: int) -> int:
     return index
 
 
-def _enter(scopes: list[str], word: Word, following: Word | None, text: str) -> None:
+def _enter(scopes: list[str], word: LeanToken, following: LeanToken | None, text: str) -> None:
     same_line = following is not None and "\n" not in text[word.end : following.start]
-    named = same_line and following is not None and following.kind is Kind.NAME and following.text not in FIRST_WORDS
+    named = (
+        same_line and following is not None and following.kind is TokenKind.NAME and following.text not in FIRST_WORDS
+    )
     names = parts_of(following.text) if named and following is not None else []
     if word.text == "end":
         for _ in range(max(1, len(names))):

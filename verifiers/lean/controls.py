@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from verifiers.lean.headers import Headers
-from verifiers.lean.running import Lean, Step
+from verifiers.lean.running import Lean, LeanStep
 
 PROBE = "theorem probe : True := True.intro\n"
 FALSE_PROBE = "set_option debug.skipKernelTC true\ntheorem probe : False := by decide +kernel\n"
@@ -20,7 +20,7 @@ LIMITS: dict[str, Any] = {"seconds": 60.0, "memory_mib": 4096}
 
 def probe(lean: Lean) -> str:
     """What is wrong with this Lean; nothing when a small theorem compiles."""
-    answer = Step(lean, LIMITS | {"source": PROBE, "module": "Probe"}).run()
+    answer = LeanStep(lean, LIMITS | {"source": PROBE, "module": "Probe"}).run()
     if answer["ended"] == "exited" and answer["code"] == 0:
         return ""
     said = (answer["out"] + answer["err"]).strip()[:1000]
@@ -30,7 +30,7 @@ def probe(lean: Lean) -> str:
 def compiled_probes(lean: Lean) -> list[str]:
     """A true file and one that only a replay finds to be false."""
     step = LIMITS | {"module": "Probe", "keep": True}
-    return [Step(lean, step | {"source": source}).run().get("file", "") for source in (PROBE, FALSE_PROBE)]
+    return [LeanStep(lean, step | {"source": source}).run().get("file", "") for source in (PROBE, FALSE_PROBE)]
 
 
 def prove_replay(lean: Lean, made: Sequence[str]) -> str:
@@ -41,7 +41,9 @@ def prove_replay(lean: Lean, made: Sequence[str]) -> str:
         return ""
     for way in ("library", *(["tool"] if lean.tool else [])):
         lean.replays = way
-        again = [Step(lean, limits | {"files": {"Probe.olean": file}, "replay": "Probe.olean"}).run() for file in made]
+        again = [
+            LeanStep(lean, limits | {"files": {"Probe.olean": file}, "replay": "Probe.olean"}).run() for file in made
+        ]
         true, false = (one.get("replayed") if (one["ended"], one["code"]) == ("exited", 0) else None for one in again)
         if true == "yes" and false is not None and "(kernel)" in false:
             return way
@@ -71,7 +73,7 @@ def prove_headers(lean: Lean, made: Sequence[str], foreign: Sequence[int] = ()) 
 
     try:
         step = LIMITS | {"source": f"import Init\n{PROBE}", "module": "Probe", "keep": True}
-        cold = Step(lean, step).run().get("file")
+        cold = LeanStep(lean, step).run().get("file")
         true, wrong = compiled(PROBE), compiled("theorem probe : False := True.intro\n")
         if not cold or true.get("file") != cold:
             return f"a file that is compiled with a header is another one: {_told(true)}"

@@ -19,9 +19,10 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from verifiers.lean.running import PR_SET_PDEATHSIG, Lean, Step, resident
+from runtime.framing import FrameError
+from verifiers.boxes.frames import Frames, encode
+from verifiers.lean.running import PR_SET_PDEATHSIG, Lean, LeanStep, resident
 from verifiers.lean.warm import NotWarm, Warm
-from verifiers.workers.frames import FrameError, Frames, encode
 
 MOST_HEADERS = 6
 IDLE_MIB = 64.0
@@ -32,7 +33,7 @@ LOOK_SECONDS = 0.02
 PR_SET_CHILD_SUBREAPER = 36
 
 
-class Lost(Exception):
+class HeadersLost(Exception):
     """No answer. `ended` is `timeout`, `memory` or `cold`."""
 
     def __init__(self, ended: str, said: str = "") -> None:
@@ -56,12 +57,12 @@ class Header:
         self._frames = Frames()
         try:
             said = self._receive(deadline, memory_mib)
-        except Lost:
+        except HeadersLost:
             self.end()
             raise
         if said["problem"]:
             self.end()
-            raise Lost("cold", said["problem"])
+            raise HeadersLost("cold", said["problem"])
 
     def ask(self, message: dict[str, Any]) -> dict[str, Any]:
         """A step's answer. Raises Lost; then the header has to be ended."""
@@ -69,7 +70,7 @@ class Header:
         try:
             self._socket.sendall(encode(message))
         except OSError as error:
-            raise Lost("cold", f"the header's process is gone: {error}") from error
+            raise HeadersLost("cold", f"the header's process is gone: {error}") from error
         return self._receive(deadline)
 
     @property
@@ -93,14 +94,14 @@ class Header:
             try:
                 found = self._frames.next()
             except FrameError as error:
-                raise Lost("cold", str(error)) from error
+                raise HeadersLost("cold", str(error)) from error
             if found is not None:
                 return dict(found)
             left = deadline - time.monotonic()
             if left <= 0:
-                raise Lost("timeout")
+                raise HeadersLost("timeout")
             if memory_mib is not None and self.mib > memory_mib:
-                raise Lost("memory")
+                raise HeadersLost("memory")
             look = left if memory_mib is None else min(left, LOOK_SECONDS)
             if select.select([self._socket], [], [], look)[0]:
                 try:
@@ -108,7 +109,7 @@ class Header:
                 except OSError:
                     data = b""
                 if not data:
-                    raise Lost("cold", "the header's process ended")
+                    raise HeadersLost("cold", "the header's process ended")
                 self._frames.feed(data)
 
 
@@ -133,7 +134,7 @@ class Headers:
         try:
             header = self._header(modules, deadline, message)
             return header.ask(message | {"seconds": max(0.1, deadline - time.monotonic())})
-        except Lost as error:
+        except HeadersLost as error:
             if modules in self._kept:
                 self._kept.pop(modules).end()
             return no_answer(error.ended, str(error), time.monotonic() - began)
@@ -180,6 +181,6 @@ def _serve(lean: Lean, modules: tuple[str, ...], connection: socket.socket, fore
         while data := connection.recv(1 << 20):
             frames.feed(data)
             while (message := frames.next()) is not None:
-                connection.sendall(encode(Step(lean, message, warm=warm).run()))
+                connection.sendall(encode(LeanStep(lean, message, warm=warm).run()))
     finally:
         os._exit(0)

@@ -46,7 +46,7 @@ ROOM = re.compile(rf"[\s{REST}()\[\]{{}},;.⟨⟩»\"`]")
 NESTED = re.compile(r"/-[-!]\s*(?:--|/-)")
 
 
-class Kind(Enum):
+class TokenKind(Enum):
     SPACE = auto()
     COMMENT = auto()
     STRING = auto()
@@ -61,8 +61,8 @@ class Kind(Enum):
     """One character of a symbol, or `:=`, or many times the same bracket."""
 
 
-class Word(NamedTuple):
-    kind: Kind
+class LeanToken(NamedTuple):
+    kind: TokenKind
     text: str
     start: int
     """Characters from the beginning of the text."""
@@ -73,23 +73,16 @@ class Word(NamedTuple):
         return self.start + len(self.text)
 
 
-KINDS = {
-    "space": Kind.SPACE,
-    "line": Kind.COMMENT,
-    "block": Kind.COMMENT,
-    "raw": Kind.STRING,
-    "string": Kind.STRING,
-    "name": Kind.NAME,
-    "number": Kind.NUMBER,
-    "char": Kind.CHAR,
-    "attribute": Kind.ATTRIBUTE,
-    "command": Kind.COMMAND,
-    "assign": Kind.MARK,
-    "mark": Kind.MARK,
+KINDS = {kind.name.lower(): kind for kind in TokenKind} | {
+    "line": TokenKind.COMMENT,
+    "block": TokenKind.COMMENT,
+    "raw": TokenKind.STRING,
+    "assign": TokenKind.MARK,
 }
+"""Of what `WORD` finds, by the name of its group."""
 
 
-def words(text: str) -> Iterator[Word]:
+def words(text: str) -> Iterator[LeanToken]:
     """All words of the text, white space and comments with them."""
     position = 0
     closed: int | None = None
@@ -112,17 +105,17 @@ def words(text: str) -> Iterator[Word]:
             doubtful = True  # a name that is too long, or goes over lines: Lean reads it up to `»`, whatever is in it
         if group in ("raw", "string") and closed is None:
             doubtful = True  # Lean gives up on it, and goes on reading somewhere
-        yield Word(KINDS[group], text[position:end], position, doubtful)
+        yield LeanToken(KINDS[group], text[position:end], position, doubtful)
         position = end
 
 
-def code(text: str) -> list[Word]:
+def code(text: str) -> list[LeanToken]:
     """The words without white space and comments."""
     return without_room(words(text))
 
 
-def without_room(every: Iterable[Word]) -> list[Word]:
-    return [word for word in every if word.kind is not Kind.SPACE and word.kind is not Kind.COMMENT]
+def without_room(every: Iterable[LeanToken]) -> list[LeanToken]:
+    return [word for word in every if word.kind is not TokenKind.SPACE and word.kind is not TokenKind.COMMENT]
 
 
 def plain(name: str) -> str:
@@ -130,11 +123,11 @@ def plain(name: str) -> str:
     return name.replace("«", "").replace("»", "")
 
 
-def turn(word: Word) -> int:
+def turn(word: LeanToken) -> int:
     """How many brackets it opens; fewer than none where it closes them."""
     first = word.text[0]
-    if word.kind is Kind.ATTRIBUTE or first in "([{⟨⦃":
-        return 1 if word.kind is Kind.ATTRIBUTE else len(word.text)
+    if word.kind is TokenKind.ATTRIBUTE or first in "([{⟨⦃":
+        return 1 if word.kind is TokenKind.ATTRIBUTE else len(word.text)
     return -len(word.text) if first in ")]}⟩⦄" else 0
 
 

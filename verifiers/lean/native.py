@@ -2,8 +2,8 @@
 
 What always holds: only the standard library is used; nothing is freed, since a process that calls this does one thing
 and ends. A wrong guess about another version's calling convention may end the process, so that it is called in a fork,
-and only after controls (`server.prove_replay`, `controls`). Functions of input and output get one argument more than
-they may have: older versions pass the world, and others do not look at it.
+and only after a true file was accepted and a false one refused (`controls`). Functions of input and output get one
+argument more than they may have: older versions pass the world, and others do not look at it.
 Source: src/include/lean/lean.h, src/Lean/Environment.lean, src/Lean/Setup.lean; Lean 4.35.
 """
 
@@ -48,8 +48,19 @@ FUNCTIONS: dict[str, Sequence[Any]] = {
     "l_Lean_writeModule": [Address, Address, Byte, Address],
 }
 
+REPLAYS = (
+    "lean_mk_string_from_bytes",
+    "lean_io_error_to_string",
+    "lean_init_search_path",
+    "l_Lean_readModuleData",
+    "l_Lean_importModules",
+    "lean_elab_environment_to_kernel_env",
+    "l_Lean_Kernel_Environment_replay",
+)
+"""Those that `replay` calls: there are versions that have no others."""
 
-class Refused(Exception):
+
+class LeanRefused(Exception):
     """One of Lean's actions ended in an error; the message is Lean's."""
 
 
@@ -69,12 +80,12 @@ class Native:
         return int(self._functions[name](*arguments) or 0)
 
     def act(self, name: str, *arguments: Any) -> int:
-        """The value of an action. Raises Refused."""
+        """The value of an action. Raises LeanRefused."""
         result = self.call(name, *arguments, WORLD)
         tag = ctypes.c_uint8.from_address(result + 7).value
         value = field(result, 0)
         if tag == ERROR:
-            raise Refused(text(self.call("lean_io_error_to_string", value)))
+            raise LeanRefused(text(self.call("lean_io_error_to_string", value)))
         return value
 
     def told(self, name: str, *arguments: Any) -> int:
@@ -94,16 +105,16 @@ class Native:
         self._library.lean_init_task_manager_using(ctypes.c_uint(1))
 
     def environment(self, imports: int, *, extensions: bool) -> int:
-        """With everything that a list of imports brings. Raises Refused."""
+        """With everything that a list of imports brings. Raises LeanRefused."""
         flag, none = int(extensions), self.array([])
         return self.act("l_Lean_importModules", imports, self.options, 0, none, flag, flag, PRIVATE, EMPTY_MAP)
 
     def module(self, file: Path) -> int:
-        """What a compiled file holds. Raises Refused."""
+        """What a compiled file holds. Raises LeanRefused."""
         return field(self.act("l_Lean_readModuleData", self.string(str(file))), 0)
 
     def replay(self, module: int, kernel: int) -> int:
-        """A kernel's environment with a module's declarations, each of which it has checked. Raises Refused."""
+        """A kernel's environment with a module's declarations, each of which it has checked. Raises LeanRefused."""
         declared = self._map(elements(field(module, NAMES)), elements(field(module, CONSTANTS)))
         return self.act("l_Lean_Kernel_Environment_replay", declared, kernel)
 
@@ -148,6 +159,23 @@ class Native:
         for key, value in zip(keys, values, strict=True):
             chain = self.object(1, [key, value, chain], fields=3)
         return self.object(0, [len(keys) << 1 | 1, self.array([chain])], fields=2)
+
+
+def replay(library: ctypes.CDLL, file: Path) -> None:
+    """Gives a compiled file's declarations to the kernel once more, in an environment that holds the file's imports and
+    nothing else. Each is type checked anew; inductive types, constructors and recursors are made again and compared. So
+    what was put into the file behind the kernel's back is found, by `debug.skipKernelTC` or by writing the file.
+
+    Lean's own function behind its `leanchecker` does it, called here since not every toolchain has the program. Once
+    per process: what it reads stays where it is. Raises LeanRefused with what the kernel or the reader says;
+    AttributeError where this Lean has not what is needed. Source: src/Lean/Replay.lean.
+    """
+    native = Native(library, REPLAYS)
+    native.begin(initialisers=False)
+    native.begin_tasks()
+    module = native.module(file)
+    environment = native.environment(field(module, IMPORTS), extensions=False)
+    native.replay(module, native.call("lean_elab_environment_to_kernel_env", environment))
 
 
 def field(address: int, index: int) -> int:

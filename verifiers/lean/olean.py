@@ -56,16 +56,6 @@ class Olean:
         struct.pack_into("<Q", changed, self._field(ENTRIES) + 8, 0)
         return bytes(changed)
 
-    def entries(self) -> dict[str, int]:
-        """Extension -> how many entries it has; those without any are left out."""
-        found: dict[str, int] = {}
-        for at in self._elements(self._field(ENTRIES)):
-            pair = self._at(self._word(at))
-            count = len(self._elements(self._at(self._word(pair + 16))))
-            if count:
-                found[self._name(self._word(pair + 8), {})] = count
-        return found
-
     def _find_root(self, header: int) -> int:
         # The pointer to the whole was last in older versions and is first in newer ones.
         for at in (header, len(self._data) - 8):

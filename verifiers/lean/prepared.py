@@ -8,12 +8,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from verifiers.answers.reading import clipped
-from verifiers.errors import SpecError
+from verifiers.contract.errors import SpecError
+from verifiers.contract.text import escaped
 from verifiers.lean.boxes import LeanUnavailable, Role
 from verifiers.lean.lexer import plain
 from verifiers.lean.spec import LeanSpec
-from verifiers.lean.statement import CHECK, DEFINITIONS, HINT, STATEMENT, Statement
+from verifiers.lean.statement import CHECK, HINT, STATEMENT, LeanStatement
 from verifiers.lean.steps import Ran, header, step, without_imports
 
 ALLOWED_AXIOMS = frozenset(("propext", "Quot.sound", "Classical.choice"))
@@ -23,7 +23,7 @@ MOST_KEPT = 256
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedStatement:
     shared: dict[str, str]
     """Compiled files, in base64, that a submission's own compilation sees: the definitions."""
     all: dict[str, str]
@@ -46,10 +46,10 @@ class Preparer:
         self._mark = mark
         self._ask = ask
         self._warm = warm
-        self._kept: OrderedDict[tuple[str, int], Prepared] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, int], PreparedStatement] = OrderedDict()
         self._lock = threading.Lock()
 
-    def prepared(self, spec: LeanSpec, statement: Statement) -> Prepared:
+    def prepared(self, spec: LeanSpec, statement: LeanStatement) -> PreparedStatement:
         """Raises SpecError for what does not compile or rests on `sorry`; LeanUnavailable, BoxLost."""
         key = spec.statement, spec.heartbeats
         with self._lock:
@@ -63,7 +63,7 @@ class Preparer:
                 self._kept.popitem(last=False)
         return made
 
-    def _prepare(self, spec: LeanSpec, statement: Statement) -> Prepared:
+    def _prepare(self, spec: LeanSpec, statement: LeanStatement) -> PreparedStatement:
         limits = {"seconds": SECONDS, "memory_mib": spec.memory_mib, "options": trusted_options(spec)}
         files: dict[str, str] = {}
         for module, source in statement.files(self._mark):
@@ -80,19 +80,19 @@ class Preparer:
             _must_compile(ran, "the statement cannot be stated again", self._mark)
         axioms = ran.axioms_of(f"{self._mark}.check")
         if axioms is None or not axioms <= ALLOWED_AXIOMS:
-            named = clipped(", ".join(sorted(axioms or ())))
+            named = escaped(", ".join(sorted(axioms or ())))
             raise SpecError(
                 f"what the theorem says rests on {named or 'what cannot be told'}",
                 hint="Only its proof may be left open.",
             )
-        return Prepared(
+        return PreparedStatement(
             shared={name: text for name, text in files.items() if name != f"{STATEMENT}.olean"},
             all=files,
             check_file=statement.check_file(self._mark),
             wanted=plain(statement.full_name),
         )
 
-    def _warmly(self, statement: Statement, module: str, source: str, limits: dict[str, Any]) -> Ran | None:
+    def _warmly(self, statement: LeanStatement, module: str, source: str, limits: dict[str, Any]) -> Ran | None:
         """A step after the statement's imports and its files, if there are any; None for anything but a success, which
         is then tried the usual way."""
         modules = header(statement.imports)
@@ -108,9 +108,6 @@ def _must_compile(ran: Ran, what: str, mark: str) -> None:
     if ran.compiled:
         return
     if ran.starved or ran.ended in ("signal", "timeout", "memory", "output") or not ran.errors:
-        raise LeanUnavailable(f"{what}: Lean ended by {ran.ended} {ran.code}: {clipped(ran.err)}")
+        raise LeanUnavailable(f"{what}: Lean ended by {ran.ended} {ran.code}: {escaped(ran.err)}")
     first = ran.errors[0]
-    raise SpecError(f"{what}: {clipped(first.text.replace('.' + mark, ''))}", hint=HINT)
-
-
-__all__ = ["ALLOWED_AXIOMS", "DEFINITIONS", "Prepared", "Preparer"]
+    raise SpecError(f"{what}: {escaped(first.text.replace('.' + mark, ''))}", hint=HINT)

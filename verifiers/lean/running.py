@@ -17,9 +17,8 @@ from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from verifiers.lean.native import Refused
+from verifiers.lean.native import LeanRefused, replay
 from verifiers.lean.olean import Olean, OleanError
-from verifiers.lean.replay import replay
 from verifiers.lean.warm import NotWarm, Warm
 
 KEPT_OUTPUT = 256 << 10
@@ -74,7 +73,7 @@ class Lean:
         return int(self.library.lean_main(len(words), (ctypes.c_char_p * (len(words) + 1))(*words, None)))
 
 
-class Step:
+class LeanStep:
     """One run of Lean, in a process of its own. The answer's `ended` is `exited` (with `code`), `signal` (with `code`),
     `timeout`, `memory`, `output`, `unreadable` when a file that had to be made bare could not be, or `cold` when a
     header's environment is no use for it."""
@@ -142,27 +141,30 @@ class Step:
     def _watch(self, child: int, deadline: float) -> tuple[str, float]:
         """Reads what it writes until all its ends are closed and it is gone."""
         poll = select.poll()
-        for read in self._texts:
-            poll.register(read, select.POLLIN)
         waiting, peak, limit = set(self._texts), 0.0, float(self._message["memory_mib"])
-        while True:
-            events = poll.poll(LOOK_SECONDS * 1000 if waiting else 1)
+        for read in waiting:
+            poll.register(read, select.POLLIN)
+
+        def take(milliseconds: float) -> bool:
+            """Whether there was anything to read, or an end of it."""
+            events = poll.poll(milliseconds)
             for descriptor, _ in events:
                 if not self._read(descriptor):
                     waiting.discard(descriptor)
                     poll.unregister(descriptor)
-            if not (events and waiting) and _is_over(child):
-                while waiting and (events := poll.poll(0)):  # what it wrote last
-                    for descriptor, _ in events:
-                        if not self._read(descriptor):
-                            waiting.discard(descriptor)
-                            poll.unregister(descriptor)
+            return bool(events)
+
+        while True:
+            some = take(LOOK_SECONDS * 1000 if waiting else 1)
+            if not (some and waiting) and _is_over(child):
+                while waiting and take(0):
+                    pass  # what it wrote last
                 return "exited", peak
             if self._written > MOST_OUTPUT:
                 return "output", peak
             if time.monotonic() >= deadline:
                 return "timeout", peak
-            if not events:
+            if not some:
                 peak = max(peak, resident(child))
                 if peak > limit:
                     return "memory", peak
@@ -205,12 +207,9 @@ class Step:
                 code = self._warm.elaborate(self._folder, self._message)
             else:
                 code = 0 if self._replays else self._lean.main(self._arguments()) & 0xFF
-        except NotWarm as error:
+        except (NotWarm, OleanError) as error:
             os.write(2, f"{error}\n".encode())
-            code = COLD
-        except OleanError as error:
-            os.write(2, f"{error}\n".encode())
-            code = UNREADABLE
+            code = COLD if isinstance(error, NotWarm) else UNREADABLE
         except BaseException as error:  # noqa: BLE001 - a fork of the server must end here
             os.write(2, f"{type(error).__name__}: {error}\n".encode())
         os._exit(code)
@@ -225,7 +224,7 @@ class Step:
             self._lean.set_up()
         try:
             replay(self._lean.library, self._folder / self._message["replay"])
-        except Refused as error:
+        except LeanRefused as error:
             return str(error)[:2000] or "no"
         return "yes"
 

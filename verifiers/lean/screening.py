@@ -16,81 +16,47 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from verifiers.lean.lexer import REST, Kind, Word, line_and_column, plain, turn, without_room, words
+from verifiers.lean.lexer import REST, LeanToken, TokenKind, line_and_column, plain, turn, without_room, words
 
-CHEATS = {
-    "axiom": "states an axiom of its own",
-    "sorryAx": "calls the axiom behind `sorry` by its name",
-    "unsafe": "unsafe code",
-    "implemented_by": "other code in the place of a definition",
-    "prelude": "a Lean without its own library",
-    "initialize": "code that runs when the file is imported",
-    "builtin_initialize": "code that runs when the file is imported",
-    "run_cmd": "code that runs while Lean elaborates",
-    "run_elab": "code that runs while Lean elaborates",
-    "run_meta": "code that runs while Lean elaborates",
-    "run_tac": "code that runs while Lean elaborates",
-    "by_elab": "code that runs while Lean elaborates",
-    "lcProof": "a proof of anything, kept for the compiler",
-    "lcUnreachable": "a proof of anything, kept for the compiler",
-    "reduceBool": "a proof by running compiled code",
-    "reduceNat": "a proof by running compiled code",
-    "ofReduceBool": "a proof by running compiled code",
-    "ofReduceNat": "a proof by running compiled code",
-    "trustCompiler": "a proof by running compiled code",
-    "addDecl": "a declaration added behind the elaborator",
-    "addDeclCore": "a declaration added behind the elaborator",
-    "addDeclWithoutChecking": "a declaration added behind the elaborator",
-    "unsafeIO": "code that runs while Lean elaborates",
-    "unsafeCast": "unsafe code",
-    "skipKernelTC": "an option that switches the kernel off",
-}
-NEEDLESS = {
-    "native_decide": "trusts the compiler beside the kernel",
-    "bv_decide": "trusts the compiler beside the kernel",
-    "elab": "code that runs while Lean elaborates",
-    "elab_rules": "code that runs while Lean elaborates",
-    "macro": "syntax made by code",
-    "macro_rules": "syntax made by code",
-    "syntax": "syntax of its own",
-    "declare_syntax_cat": "syntax of its own",
-    "simproc": "code that runs while Lean elaborates",
-    "dsimproc": "code that runs while Lean elaborates",
-    "simproc_decl": "code that runs while Lean elaborates",
-    "dsimproc_decl": "code that runs while Lean elaborates",
-    "builtin_simproc": "code that runs while Lean elaborates",
-    "register_option": "code that runs while Lean elaborates",
-    "register_builtin_option": "code that runs while Lean elaborates",
-    "declare_config_elab": "code that runs while Lean elaborates",
-    "include_str": "reads files",
-    "plausible": "code that runs while Lean elaborates",
-    "slim_check": "code that runs while Lean elaborates",
-    "module": "the module system, which hides what a file holds",
-    "IO": "input and output",
-    "EIO": "input and output",
-    "BaseIO": "input and output",
-    "EStateM": "input and output",
-    "RealWorld": "input and output",
-    "Environment": "Lean's own environment",
-    "MetaM": "code for the elaborator",
-    "CoreM": "code for the elaborator",
-    "TacticM": "code for the elaborator",
-    "TermElabM": "code for the elaborator",
-    "CommandElabM": "code for the elaborator",
-    "MacroM": "code for the elaborator",
-}
+ELABORATES = "code that runs while Lean elaborates"
+
+
+def _by_word(by_reason: dict[str, str]) -> dict[str, str]:
+    return {word: what for what, listed in by_reason.items() for word in listed.split()}
+
+
+CHEATS = _by_word({
+    "states an axiom of its own": "axiom",
+    "calls the axiom behind `sorry` by its name": "sorryAx",
+    "unsafe code": "unsafe unsafeCast",
+    "other code in the place of a definition": "implemented_by",
+    "a Lean without its own library": "prelude",
+    "code that runs when the file is imported": "initialize builtin_initialize",
+    ELABORATES: "run_cmd run_elab run_meta run_tac by_elab unsafeIO",
+    "a proof of anything, kept for the compiler": "lcProof lcUnreachable",
+    "a proof by running compiled code": "reduceBool reduceNat ofReduceBool ofReduceNat trustCompiler",
+    "a declaration added behind the elaborator": "addDecl addDeclCore addDeclWithoutChecking",
+    "an option that switches the kernel off": "skipKernelTC",
+})  # fmt: skip
+NEEDLESS = _by_word({
+    "trusts the compiler beside the kernel": "native_decide bv_decide",
+    ELABORATES: "elab elab_rules simproc dsimproc simproc_decl dsimproc_decl builtin_simproc register_option "
+    "register_builtin_option declare_config_elab plausible slim_check",
+    "syntax made by code": "macro macro_rules",
+    "syntax of its own": "syntax declare_syntax_cat",
+    "reads files": "include_str",
+    "the module system, which hides what a file holds": "module",
+    "input and output": "IO EIO BaseIO EStateM RealWorld",
+    "Lean's own environment": "Environment",
+    "code for the elaborator": "MetaM CoreM TacticM TermElabM CommandElabM MacroM",
+})  # fmt: skip
 COMMANDS = {
+    **dict.fromkeys(("#eval", "#guard", "#guard_expr", "#sample", "#test", "#html", "#widget"), (ELABORATES, False)),
+    "#eval!": (ELABORATES, True),
     "#exit": ("ends the file early", True),
-    "#eval": ("code that runs while Lean elaborates", False),
-    "#eval!": ("code that runs while Lean elaborates", True),
-    "#guard": ("code that runs while Lean elaborates", False),
-    "#guard_expr": ("code that runs while Lean elaborates", False),
     "#guard_msgs": ("hides what Lean says", True),
-    "#sample": ("code that runs while Lean elaborates", False),
-    "#test": ("code that runs while Lean elaborates", False),
-    "#html": ("code that runs while Lean elaborates", False),
-    "#widget": ("code that runs while Lean elaborates", False),
 }
+"""What each does, and whether only somebody who means to cheat writes it."""
 OPTIONS = re.compile(
     r"(?:maxHeartbeats|maxRecDepth|maxUniverseOffset|autoImplicit|relaxedAutoImplicit|synthInstance\.\w+"
     r"|pp(?:\.\w+)+|trace(?:\.\w+)+|linter(?:\.\w+)+|tactic(?:\.\w+)+|exponentiation\.threshold|backward(?:\.\w+)+"
@@ -119,7 +85,7 @@ MOST_ATTRIBUTES = 300
 
 
 @dataclass(frozen=True)
-class Finding:
+class ScreeningFinding:
     word: str
     what: str
     """Goes after "it has ": what it would do."""
@@ -132,13 +98,15 @@ class Finding:
         return {"word": self.word[:200], "what": self.what, "line": self.line, "column": self.column}
 
 
-def screen(text: str, every: Sequence[Word] | None = None, *, allowed: Iterable[str] = ()) -> list[Finding]:
+def screen(
+    text: str, every: Sequence[LeanToken] | None = None, *, allowed: Iterable[str] = ()
+) -> list[ScreeningFinding]:
     """Everything forbidden, in the order of the text, at most MOST_FINDINGS. `every` are the text's words, where they
     are known; `allowed` those that the trusted statement uses."""
-    found: list[Finding] = []
+    found: list[ScreeningFinding] = []
     for start, word, what, cheat in _findings(text, list(words(text)) if every is None else every, frozenset(allowed)):
         line, column = line_and_column(text, start)
-        found.append(Finding(word, what, line, column, cheat))
+        found.append(ScreeningFinding(word, what, line, column, cheat))
         if len(found) == MOST_FINDINGS:
             break
     return found
@@ -146,49 +114,49 @@ def screen(text: str, every: Sequence[Word] | None = None, *, allowed: Iterable[
 
 def parts(text: str) -> set[str]:
     """Every word and part of a name that the code of a text uses."""
-    return {part for word in words(text) if word.kind is Kind.NAME for part in plain(word.text).split(".")} | {
-        word.text for word in words(text) if word.kind is Kind.COMMAND
+    return {part for word in words(text) if word.kind is TokenKind.NAME for part in plain(word.text).split(".")} | {
+        word.text for word in words(text) if word.kind is TokenKind.COMMAND
     }
 
 
 Raw = tuple[int, str, str, bool]
 
 
-def _findings(text: str, every: Sequence[Word], allowed: frozenset[str]) -> Iterator[Raw]:
+def _findings(text: str, every: Sequence[LeanToken], allowed: frozenset[str]) -> Iterator[Raw]:
     code = without_room(every)
     if any(word.doubtful or _interpolates(word) for word in every):
-        yield from _anywhere(text, 0)
+        yield from _anywhere(text)
     if _swallows(code):
         # A symbol of its own may swallow the first letters of a keyword, so that keywords are looked for inside words.
         yield from (
-            (word.start + at, found, what, True) for word in code for at, found, what, _ in _anywhere(word.text, 0)
+            (word.start + at, found, what, True) for word in code for at, found, what, _ in _anywhere(word.text)
         )
     for index, word in enumerate(code):
         match word.kind:
-            case Kind.NAME:
+            case TokenKind.NAME:
                 yield from _name(word, code, index, allowed)
-            case Kind.COMMAND if word.text in COMMANDS and word.text not in allowed:
+            case TokenKind.COMMAND if word.text in COMMANDS and word.text not in allowed:
                 what, cheat = COMMANDS[word.text]
                 yield word.start, word.text, what, cheat
-            case Kind.ATTRIBUTE:
+            case TokenKind.ATTRIBUTE:
                 yield from _attributes(code, index + 1)
             case _:
                 pass
 
 
-def _interpolates(word: Word) -> bool:
+def _interpolates(word: LeanToken) -> bool:
     """Whether code may stand between its braces, with strings of its own in it, so that others end than it seems."""
-    return word.kind is Kind.STRING and "{" in word.text
+    return word.kind is TokenKind.STRING and "{" in word.text
 
 
-def _name(word: Word, code: Sequence[Word], index: int, allowed: frozenset[str]) -> Iterator[Raw]:
+def _name(word: LeanToken, code: Sequence[LeanToken], index: int, allowed: frozenset[str]) -> Iterator[Raw]:
     if word.text == "set_option":
         yield from _option(code, index)
     elif word.text == "attribute":
         if index + 1 < len(code) and code[index + 1].text == "[":
             yield from _attributes(code, index + 2)
     elif word.text == "deriving" and index + 1 < len(code) and code[index + 1].text == "handler":
-        yield word.start, "deriving handler", "code that runs while Lean elaborates", False
+        yield word.start, "deriving handler", ELABORATES, False
     elif plain(word.text) == "native" and _is_option(code, index):
         yield word.start, word.text, NEEDLESS["native_decide"], False
     elif word.text in NOTATIONS:
@@ -202,16 +170,16 @@ def _name(word: Word, code: Sequence[Word], index: int, allowed: frozenset[str])
             yield word.start, word.text, NEEDLESS[part], False
 
 
-def _is_option(code: Sequence[Word], index: int) -> bool:
+def _is_option(code: Sequence[LeanToken], index: int) -> bool:
     """Whether it is written as a tactic's option: `+native`, `native := true`."""
     before = code[index - 1].text if index else ""
     after = code[index + 1].text if index + 1 < len(code) else ""
     return before == "+" or after == ":="
 
 
-def _option(code: Sequence[Word], index: int) -> Iterator[Raw]:
+def _option(code: Sequence[LeanToken], index: int) -> Iterator[Raw]:
     following = code[index + 1] if index + 1 < len(code) else None
-    if following is None or following.kind is not Kind.NAME:
+    if following is None or following.kind is not TokenKind.NAME:
         yield code[index].start, "set_option", "an option without a plain name", True
         return
     name = plain(following.text)
@@ -220,7 +188,7 @@ def _option(code: Sequence[Word], index: int) -> Iterator[Raw]:
         yield following.start, f"set_option {name}", f"the option {name}, which proofs do not need", cheat
 
 
-def _attributes(code: Sequence[Word], index: int) -> Iterator[Raw]:
+def _attributes(code: Sequence[LeanToken], index: int) -> Iterator[Raw]:
     """Of the list that begins at `index`, up to its bracket."""
     depth, first = 0, True
     for at in range(index, min(index + MOST_ATTRIBUTES, len(code))):
@@ -231,7 +199,7 @@ def _attributes(code: Sequence[Word], index: int) -> Iterator[Raw]:
                 return
         elif word.text == "," and depth == 0:
             first = True
-        elif first and word.kind is Kind.NAME:
+        elif first and word.kind is TokenKind.NAME:
             name = plain(word.text)
             first = name in ("local", "scoped")
             if name not in ATTRIBUTES:
@@ -241,19 +209,19 @@ def _attributes(code: Sequence[Word], index: int) -> Iterator[Raw]:
         yield code[index - 1].start, "attribute", "a list of attributes without an end", False
 
 
-def _symbols(code: Sequence[Word], index: int) -> Iterator[Raw]:
+def _symbols(code: Sequence[LeanToken], index: int) -> Iterator[Raw]:
     """Symbols that a notation declares: they must not change where comments and quotations begin."""
     for word in code[index + 1 : index + 60]:
-        if word.text in ("=>", "=") or word.kind in (Kind.ATTRIBUTE, Kind.COMMAND):
+        if word.text in ("=>", "=") or word.kind in (TokenKind.ATTRIBUTE, TokenKind.COMMAND):
             return
-        if word.kind is Kind.STRING and re.search(r"--|/-|-/|['\"«»`]", word.text[1:-1]):
+        if word.kind is TokenKind.STRING and re.search(r"--|/-|-/|['\"«»`]", word.text[1:-1]):
             yield word.start, word.text, "a symbol that holds the start of a comment or of a quotation", True
 
 
-def _swallows(code: Sequence[Word]) -> bool:
+def _swallows(code: Sequence[LeanToken]) -> bool:
     """Whether some notation declares a symbol that goes over from a sign into a letter."""
     return any(word.text in NOTATIONS for word in code) and any(
-        word.kind is Kind.STRING and re.search(rf"[^{REST}\s][{REST}]+\s*\"\Z", word.text[1:] if word.text else "")
+        word.kind is TokenKind.STRING and re.search(rf"[^{REST}\s][{REST}]+\s*\"\Z", word.text[1:] if word.text else "")
         for word in code
     )
 
@@ -268,6 +236,6 @@ HIDDEN = re.compile(
 )
 
 
-def _anywhere(text: str, offset: int) -> Iterator[Raw]:
+def _anywhere(text: str) -> Iterator[Raw]:
     for found in HIDDEN.finditer(text):
-        yield offset + found.start(), found.group(), "forbidden words where the text can be read in two ways", True
+        yield found.start(), found.group(), "forbidden words where the text can be read in two ways", True

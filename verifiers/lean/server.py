@@ -1,10 +1,11 @@
 """Inside a box: Lean loaded and set up once, and a process forked from it for each step.
 
-Started as a script by path, with nothing but the standard library. It answers frames of JSON on its standard output:
+Started as a script by path, with the standard library and the folders of ours that `toolchain.program` names. It
+answers frames of JSON on its standard output:
 
     {"do": "describe"}                      -> {"warm": …, "replay": …, "headers": …, "problem": …}
     {"do": "step", "source": …, "module": …, "files": {name: base64}, "bare": [names], "keep": …, "options": […],
-     "seconds": …, "memory_mib": …}         -> see `Step`
+     "seconds": …, "memory_mib": …}         -> see `LeanStep`
 
 A step is one run of Lean's command line in a folder of its own, with the given compiled files in it, or, with "replay",
 one of them given to the kernel again. With "header", a list of modules, the source has no imports, and the step is
@@ -26,10 +27,10 @@ ROOT = Path(__file__).resolve().parents[2]
 if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
 
+from verifiers.boxes.frames import Frames, encode  # noqa: E402
 from verifiers.lean.controls import compiled_probes, probe, prove_headers, prove_replay  # noqa: E402
 from verifiers.lean.headers import PR_SET_CHILD_SUBREAPER, Headers, no_answer  # noqa: E402
-from verifiers.lean.running import Lean, Step  # noqa: E402
-from verifiers.workers.frames import Frames, encode  # noqa: E402
+from verifiers.lean.running import Lean, LeanStep  # noqa: E402
 
 COLD = "--cold"
 
@@ -44,7 +45,7 @@ def serve(lean: Lean, said: dict[str, Any], output: int) -> None:
             elif "header" in message:
                 answer = headers.ask(message) if said["headers"] == "warm" else no_answer("cold", said["headers"])
             else:
-                answer = Step(lean, message, spared=headers.pids).run()
+                answer = LeanStep(lean, message, spared=headers.pids).run()
             rest = memoryview(encode(answer))
             while rest:
                 rest = rest[os.write(output, rest) :]

@@ -6,14 +6,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from verifiers.spec_data import SpecData
+from verifiers.contract.spec_data import SpecModel
 
 ModuleName = Annotated[
     str, StringConstraints(pattern=r"\A[A-Za-z_][A-Za-z0-9_']*(\.[A-Za-z_][A-Za-z0-9_']*)*$", max_length=200)
 ]
 
 
-class LeanSpec(SpecData):
+class LeanSpec(SpecModel):
     """A trusted statement, compiled apart; the submission is a Lean file that proves it.
 
     `statement` is an ordinary Lean file: imports, `open`, `variable` and so on, definitions if there are any, and one

@@ -10,9 +10,9 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
-from verifiers.errors import SpecError
+from verifiers.contract.errors import SpecError
 from verifiers.lean import commands
-from verifiers.lean.lexer import Kind, code, words
+from verifiers.lean.lexer import TokenKind, code, words
 from verifiers.lean.spec import LeanSpec
 
 DEFINITIONS, STATEMENT, SUBMISSION, CHECK = "AssayDefinitions", "AssayStatement", "AssaySubmission", "AssayCheck"
@@ -20,7 +20,7 @@ HINT = "A statement is a Lean file whose last declaration is `theorem name … :
 
 
 @dataclass(frozen=True)
-class Statement:
+class LeanStatement:
     """A spec's text, read. `files` are its modules in the order in which they are compiled."""
 
     full_name: str
@@ -37,14 +37,16 @@ class Statement:
     """From the theorem on, without the imports."""
     name_at: int
     """Where the theorem's name ends in `text`."""
-    proof_at: int | None
-    """Where `:= sorry` has to be put in `text`, where it has no proof."""
+    says_at: int
+    """Where its signature ends in `text`."""
+    proved: bool
+    """Whether it has a proof, or `sorry`, in `text`."""
 
     def files(self, mark: str) -> list[tuple[str, str]]:
         """Module and source, for a secret `mark` that is an identifier."""
         text = self.text
-        if self.proof_at is not None:
-            text = text[: self.proof_at] + " := sorry" + text[self.proof_at :]
+        if not self.proved:
+            text = text[: self.says_at] + " := sorry" + text[self.says_at :]
         text = text[: self.name_at] + "." + mark + text[self.name_at :]
         lines = "".join(f"import {module}\n" for module in self.imports)
         if not self.defines:
@@ -77,7 +79,7 @@ def digest(spec: LeanSpec) -> str:
     return hashlib.sha256(spec.statement.encode()).hexdigest()
 
 
-def read_statement(spec: LeanSpec) -> Statement:
+def read_statement(spec: LeanSpec) -> LeanStatement:
     """Raises SpecError for a text without a theorem, or with something in it that nothing could be proved from."""
     every = list(words(spec.statement))
     if any(word.doubtful for word in every):
@@ -85,7 +87,7 @@ def read_statement(spec: LeanSpec) -> Statement:
     header = commands.imports(code(spec.statement))
     if header.odd:
         raise SpecError(f"a statement cannot begin with `{header.odd}`", hint="Only plain imports are possible.")
-    if any(word.kind is Kind.NAME and word.text == "axiom" for word in every):
+    if any(word.kind is TokenKind.NAME and word.text == "axiom" for word in every):
         raise SpecError("a statement cannot have axioms", hint="Make them hypotheses of the theorem.")
     found = commands.theorems(spec.statement)
     if not found:
@@ -95,25 +97,16 @@ def read_statement(spec: LeanSpec) -> Statement:
         raise SpecError("the statement's theorem is private", hint="No other file could name it.")
     if ":" not in last.says:
         raise SpecError("the statement's theorem has no type", hint=HINT)
-    text = spec.statement[last.start :]
     context, declares = commands.context(spec.statement[header.end : last.start])
-    return Statement(
+    return LeanStatement(
         full_name=last.full_name,
         says=last.says,
         imports=header.modules,
         header=spec.statement[header.end : last.start],
         context=context if declares else spec.statement[header.end : last.start],
         defines=declares,
-        text=text,
+        text=spec.statement[last.start :],
         name_at=last.name.end - last.start,
-        proof_at=_proof_at(text, last.name.end - last.start),
+        says_at=last.signature[-1].end - last.start,
+        proved=last.proved,
     )
-
-
-def _proof_at(text: str, name_end: int) -> int | None:
-    """Where the theorem's own words end, if it has no proof."""
-    after = [word for word in code(text) if word.start >= name_end]
-    says = commands.signature(after, 0)
-    if len(says) < len(after) and after[len(says)].text in (":=", "|", "where"):
-        return None
-    return after[len(says) - 1].end if says else None

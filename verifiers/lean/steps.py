@@ -20,7 +20,7 @@ NO_AXIOMS = re.compile(r"'(?P<name>[^']*)' does not depend on any axioms\s*\Z")
 
 
 @dataclass(frozen=True)
-class Message:
+class LeanMessage:
     severity: str
     text: str
     line: int
@@ -51,20 +51,22 @@ class Ran(BaseModel):
     replayed: str | None = None
 
     @property
-    def messages(self) -> list[Message]:
+    def messages(self) -> list[LeanMessage]:
         """What Lean said, in order; the last line is left out when it was cut."""
         found = []
         for line in self.out.splitlines():
             try:
                 said = json.loads(line)
                 at = said.get("pos") or {}
-                found.append(Message(said["severity"], said["data"], int(at.get("line", 0)), int(at.get("column", 0))))
+                found.append(
+                    LeanMessage(said["severity"], said["data"], int(at.get("line", 0)), int(at.get("column", 0)))
+                )
             except (ValueError, KeyError, TypeError, AttributeError):
                 continue
         return found
 
     @property
-    def errors(self) -> list[Message]:
+    def errors(self) -> list[LeanMessage]:
         return [message for message in self.messages if message.severity == "error"]
 
     @property
@@ -110,7 +112,7 @@ class Ran(BaseModel):
         return frozenset() if listed is None else frozenset(part.strip() for part in listed.split(","))
 
 
-def _axioms(message: Message) -> re.Match[str] | None:
+def _axioms(message: LeanMessage) -> re.Match[str] | None:
     return NO_AXIOMS.match(message.text) or AXIOMS.match(message.text)
 
 

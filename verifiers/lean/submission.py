@@ -10,17 +10,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from verifiers.lean import commands
-from verifiers.lean.lexer import Kind, Word, code, plain
-from verifiers.lean.screening import Finding
+from verifiers.lean.lexer import LeanToken, TokenKind, code, plain
+from verifiers.lean.screening import ScreeningFinding
 from verifiers.lean.spec import LeanSpec
-from verifiers.lean.statement import DEFINITIONS, Statement
+from verifiers.lean.statement import DEFINITIONS, LeanStatement
 
 HEARTBEATS = frozenset(("maxHeartbeats", "synthInstance.maxHeartbeats"))
 DEPTH, MOST_DEPTH = "maxRecDepth", 20_000
 
 
 @dataclass(frozen=True)
-class Source:
+class LeanSource:
     text: str
     line_shift: int
     """What has to be added to a line of `text` to have the submission's own."""
@@ -28,14 +28,16 @@ class Source:
     """What `text` imports, a line for each, before anything else."""
 
 
-def assemble(spec: LeanSpec, statement: Statement, submission: str, words: Sequence[Word]) -> Source | Finding:
+def assemble(
+    spec: LeanSpec, statement: LeanStatement, submission: str, words: Sequence[LeanToken]
+) -> LeanSource | ScreeningFinding:
     """The file to compile, or what forbids it. `words` are the submission's code."""
     own = commands.imports(words)
     if own.odd:
-        return Finding(own.odd, "a header that is more than plain imports", 1, 1, own.odd == "prelude")
+        return ScreeningFinding(own.odd, "a header that is more than plain imports", 1, 1, own.odd == "prelude")
     for module in own.modules:
         if not _allowed(plain(module), (*statement.imports, *spec.imports)):
-            return Finding(f"import {module}", "an import that the statement does not have", 1, 1, False)
+            return ScreeningFinding(f"import {module}", "an import that the statement does not have", 1, 1, False)
     modules = dict.fromkeys((*statement.imports, *([DEFINITIONS] if statement.defines else []), *own.modules))
     begin = _after_header(statement, words, own.end)
     body = [word for word in words if word.start >= begin]
@@ -44,7 +46,7 @@ def assemble(spec: LeanSpec, statement: Statement, submission: str, words: Seque
         context = commands.without_scopes(context)  # it names the theorem in full
     head = "".join(f"import {module}\n" for module in modules) + context.strip("\n") + "\n"
     text = _tamed(submission, begin, body, spec.heartbeats)
-    return Source(head + text, submission.count("\n", 0, begin) - head.count("\n"), tuple(modules))
+    return LeanSource(head + text, submission.count("\n", 0, begin) - head.count("\n"), tuple(modules))
 
 
 def _allowed(module: str, known: tuple[str, ...]) -> bool:
@@ -53,7 +55,7 @@ def _allowed(module: str, known: tuple[str, ...]) -> bool:
     )
 
 
-def _after_header(statement: Statement, every: Sequence[Word], start: int) -> int:
+def _after_header(statement: LeanStatement, every: Sequence[LeanToken], start: int) -> int:
     """Where the submission goes on after it has repeated the statement's header; `start` where it has not."""
     header = [word.text for word in code(statement.header)]
     words = [word for word in every if word.start >= start][: len(header)]
@@ -62,12 +64,12 @@ def _after_header(statement: Statement, every: Sequence[Word], start: int) -> in
     return start
 
 
-def _tamed(text: str, begin: int, words: Sequence[Word], heartbeats: int) -> str:
+def _tamed(text: str, begin: int, words: Sequence[LeanToken], heartbeats: int) -> str:
     """The text from `begin` on, with no more heartbeats and no deeper recursion than may be."""
     pieces: list[str] = []
     position = begin
     for option, name, value in zip(words, words[1:], words[2:], strict=False):
-        if option.text != "set_option" or value.kind is not Kind.NUMBER:
+        if option.text != "set_option" or value.kind is not TokenKind.NUMBER:
             continue
         limit = heartbeats if plain(name.text) in HEARTBEATS else MOST_DEPTH if plain(name.text) == DEPTH else None
         if limit is not None and not 0 < _number(value.text) <= limit:

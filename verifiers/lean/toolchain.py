@@ -121,9 +121,9 @@ def program(toolchain: Toolchain) -> Program:
     libraries = {path.resolve().parent for path in toolchain.compiled.glob("*.so")}
     # Where this Python's own parts lie, and no package of its environment.
     folders = {
-        Path(sys.base_prefix), python.resolve().parent, own, own.parent / "workers", toolchain.compiled.resolve(),
-        toolchain.compiled, *libraries, *toolchain.projects, *map(Path, ("/usr", "/lib", "/lib64")),
-        *([tool.parent, tool.resolve().parent] if tool else []),
+        Path(sys.base_prefix), python.resolve().parent, own, own.parent / "boxes", own.parents[1] / "runtime",
+        toolchain.compiled.resolve(), toolchain.compiled, *libraries, *toolchain.projects,
+        *map(Path, ("/usr", "/lib", "/lib64")), *([tool.parent, tool.resolve().parent] if tool else []),
     }  # fmt: skip
     return Program(
         name=PROGRAM,

@@ -22,32 +22,27 @@ import os
 import secrets
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import ValidationError
 
-from verifiers.answers.reading import clipped
-from verifiers.lean.boxes import Asked, LeanBoxes, LeanUnavailable, Role
+from verifiers.boxes.box import BoxLost, ToolBoxes
+from verifiers.boxes.conductor import ConductorParts
+from verifiers.contract.text import escaped
+from verifiers.contract.verdict import Ground, Judgement, Outcome, Verdict
+from verifiers.lean import judging
+from verifiers.lean.boxes import LeanBox, LeanBoxes, LeanUnavailable, Role
 from verifiers.lean.headers import IDLE_MIB
-from verifiers.lean.judging import (
-    Judged,
-    compile_failure,
-    forbidden,
-    lost,
-    outcome_of_check,
-    outcome_of_replay,
-    unreadable,
-)
+from verifiers.lean.kind import LEAN
 from verifiers.lean.lexer import without_room, words
-from verifiers.lean.prepared import Prepared, Preparer, trusted_options
-from verifiers.lean.screening import Finding, parts, screen
+from verifiers.lean.prepared import PreparedStatement, Preparer, trusted_options
+from verifiers.lean.screening import ScreeningFinding, parts, screen
 from verifiers.lean.spec import LeanSpec
-from verifiers.lean.statement import CHECK, SUBMISSION, Statement, digest, read_statement
+from verifiers.lean.statement import CHECK, SUBMISSION, LeanStatement, digest, read_statement
 from verifiers.lean.steps import Ran, header, step, without_imports
-from verifiers.lean.submission import Source, assemble
-from verifiers.lean.toolchain import PROGRAM, Toolchain, how_to_have_one, tools
-from verifiers.verdict import Ground, Outcome, Verdict
-from verifiers.workers.box import BoxLost, ToolBoxes
+from verifiers.lean.submission import LeanSource, assemble
+from verifiers.lean.toolchain import PROGRAM, Toolchain, find, how_to_have_one, tools
 
 MOST_TEXT = 300_000
 """Characters of a submission."""
@@ -59,15 +54,33 @@ SHORTEST = 0.05
 """Seconds; a step that has fewer is not begun."""
 
 
+def conductor(parts: ConductorParts) -> LeanVerifier:
+    """Compiles proofs in the boxes of these parts."""
+    toolchain = find(parts.lean, projects=parts.lean_projects)
+    return LeanVerifier(parts.boxes(), toolchain, most=parts.workers)
+
+
+@dataclass(frozen=True)
+class SubmittedProof:
+    """A submission that is compiled and checked."""
+
+    spec: LeanSpec
+    statement: LeanStatement
+    prepared: PreparedStatement
+    source: LeanSource
+    deadline: float
+    """Of time.monotonic()."""
+
+
 class LeanVerifier:
     """`close()` ends all its boxes."""
 
-    name = "lean"
-    version = "2"
+    name = LEAN.name
+    version = LEAN.version
 
     def __init__(
         self,
-        launch: ToolBoxes | Callable[[], Asked],
+        launch: ToolBoxes | Callable[[], LeanBox],
         toolchain: Toolchain | None,
         *,
         memory_mib: int = BOX_MIB,
@@ -100,114 +113,102 @@ class LeanVerifier:
         statement = read_statement(spec)
         limit = min(seconds, spec.seconds)
         judged = self._judged(spec, statement, submission, limit)
-        return Verdict(
-            outcome=judged.outcome,
-            score=1.0 if judged.outcome is Outcome.PASS else 0.0,
-            reason=judged.reason,
-            ground=judged.ground,
-            evidence={
-                "theorem": clipped(statement.full_name),
-                "statement_sha256": digest(spec),
-                "kernel_replayed": "no",
-            }
-            | judged.evidence,
-            verifier=self.name,
-            version=self.version,
-            tools=self.tools(),
-            isolation=judged.isolation,
-            seconds=round(time.monotonic() - began, 4),
-        )
+        theorem = {"theorem": escaped(statement.full_name), "statement_sha256": digest(spec), "kernel_replayed": "no"}
+        seconds = round(time.monotonic() - began, 4)
+        judged = judged._replace(evidence=theorem | judged.evidence)
+        return judged.verdict(self.name, self.version, tools=self.tools(), seconds=seconds)
 
-    def _judged(self, spec: LeanSpec, statement: Statement, submission: str, limit: float) -> Judged:
+    def _judged(self, spec: LeanSpec, statement: LeanStatement, submission: str, limit: float) -> Judgement:
+        """`limit` is the whole clock in seconds, also for reading the text."""
+        began = time.monotonic()
         if len(submission) > MOST_TEXT:
-            return unreadable(f"it has more than {MOST_TEXT} characters")
+            return judging.failed(Ground.UNREADABLE, f"it has more than {MOST_TEXT} characters")
         try:
             submission.encode()
         except UnicodeEncodeError:
-            return unreadable("it is not Unicode text")
-        began = time.monotonic()
+            return judging.failed(Ground.UNREADABLE, "it is not Unicode text")
         every = list(words(submission))
         found = screen(submission, every, allowed=parts(spec.statement))
         if found:
-            return forbidden(found)
+            return judging.forbidden(found)
         source = assemble(spec, statement, submission, without_room(every))
-        if isinstance(source, Finding):
-            return forbidden([source])
-        read = time.monotonic() - began
+        if isinstance(source, ScreeningFinding):
+            return judging.forbidden([source])
+        left = max(0.5, limit - (time.monotonic() - began))
         if self._toolchain is None:
-            return lost("there is no Lean on this machine", how_to_have_one())
+            return judging.lost("there is no Lean on this machine", how_to_have_one())
         try:
             prepared = self._preparer.prepared(spec, statement)
-            return self._compiled_and_checked(spec, statement, prepared, source, limit, read)
+            proof = SubmittedProof(spec, statement, prepared, source, time.monotonic() + left)
+            return self._compiled_and_checked(proof, limit)
         except LeanUnavailable as error:
-            return lost(str(error), error.hint)
+            return judging.lost(str(error), error.hint)
         except (BoxLost, ValidationError) as error:
-            return lost(f"the statement's box was lost: {error}", "")
+            return judging.lost(f"the statement's box was lost: {error}", "")
 
-    def _compiled_and_checked(
-        self, spec: LeanSpec, statement: Statement, prepared: Prepared, source: Source, limit: float, read: float
-    ) -> Judged:
-        """`limit` is the whole clock in seconds, of which reading the text took `read`."""
-        deadline = time.monotonic() + max(0.5, limit - read)
-        compiled, isolation, warm = self._compile(spec, statement, prepared, source, deadline)
-        if isinstance(compiled, Judged):
+    def _compiled_and_checked(self, proof: SubmittedProof, limit: float) -> Judgement:
+        spec, source = proof.spec, proof.source
+        compiled, isolation, warm = self._compile(proof)
+        if isinstance(compiled, Judgement):
             return compiled
         if not compiled.compiled or compiled.file is None:
-            judged = compile_failure(compiled, source, limit, spec.memory_mib).within(isolation)
-            return judged.noting(headers=warm)
-        files = prepared.all | {f"{SUBMISSION}.olean": compiled.file}
-        found = self._checked_warmly(spec, statement, prepared, source, files, deadline)
+            judged = judging.compile_failure(compiled, source, limit, spec.memory_mib)
+            return judged.noting(headers=warm)._replace(isolation=isolation)
+        files = proof.prepared.all | {f"{SUBMISSION}.olean": compiled.file}
+        message = self._limits(spec) | {"files": files, "bare": [f"{SUBMISSION}.olean"]}
+        against = message | {"options": trusted_options(spec), "wanted": proof.prepared.wanted}
+        found = self._checked_warmly(proof, against)
         if found is not None:
             return found.noting(headers=warm)
-        checking = self._limits(spec) | self._against(spec, prepared, files)
-        checked, isolation = self._twice("check", step(CHECK, prepared.check_file, **checking), deadline + LATE)
-        if isinstance(checked, Judged):
+        asked = step(CHECK, proof.prepared.check_file, **against)
+        checked, isolation = self._twice("check", asked, proof.deadline + LATE)
+        if isinstance(checked, Judgement):
             return checked
-        judged = outcome_of_check(checked, statement, source, self._mark)
+        judged = judging.outcome_of_check(checked, proof.statement, source, self._mark)
         if judged.outcome is Outcome.PASS:
-            judged = self._replayed(spec, judged, files, deadline)
-        return judged.within(isolation).noting(headers=self._cold)
+            judged = self._replayed(proof, judged, message)
+        return judged.noting(headers=self._cold)._replace(isolation=isolation)
 
-    def _compile(
-        self, spec: LeanSpec, statement: Statement, prepared: Prepared, source: Source, deadline: float
-    ) -> tuple[Ran | Judged, str, str]:
+    def _compile(self, proof: SubmittedProof) -> tuple[Ran | Judgement, str, str]:
         """The run, what it was isolated by, and whether its imports were `warm` or `cold`."""
+        source, limits = proof.source, self._limits(proof.spec) | {"keep": True}
         modules = header(source.modules)
-        if self._warm and modules is not None and modules == header(statement.imports):
-            text = without_imports(source.text, source.modules)
-            message = self._limits(spec) | {"header": modules, "keep": True}
-            ran, isolation = self._twice("compile", step(SUBMISSION, text, **message), deadline)
-            if isinstance(ran, Judged) or ran.settled:
+        if self._warm and modules is not None and modules == header(proof.statement.imports):
+            asked = step(SUBMISSION, without_imports(source.text, source.modules), header=modules, **limits)
+            ran, isolation = self._twice("compile", asked, proof.deadline)
+            if isinstance(ran, Judgement) or ran.settled:
                 return ran, isolation, "warm"
-        message = self._limits(spec) | {"files": prepared.shared, "keep": True}
-        return *self._twice("compile", step(SUBMISSION, source.text, **message), deadline), self._cold
+        asked = step(SUBMISSION, source.text, files=proof.prepared.shared, **limits)
+        return *self._twice("compile", asked, proof.deadline), self._cold
 
-    def _checked_warmly(
-        self,
-        spec: LeanSpec,
-        statement: Statement,
-        prepared: Prepared,
-        source: Source,
-        files: dict[str, str],
-        deadline: float,
-    ) -> Judged | None:
+    def _checked_warmly(self, proof: SubmittedProof, against: dict[str, Any]) -> Judgement | None:
         """Check and replay in one: the kernel adds the statement's declarations and then the submission's to what the
         statement imports, and the check is elaborated on top of that. None where the usual way has to tell."""
-        modules = header(statement.imports)
+        modules = header(proof.statement.imports)
         if modules is None or not self._warm:
             return None
-        message = self._limits(spec) | self._against(spec, prepared, files)
-        text = statement.added_check_file(self._mark)
-        message = step(CHECK, text, header=modules, add=list(files), **message)
-        checked, isolation = self._twice("check", message, deadline + LATE)
-        if isinstance(checked, Judged) or not checked.settled or checked.refused:
+        text = proof.statement.added_check_file(self._mark)
+        asked = step(CHECK, text, header=modules, add=list(against["files"]), **against)
+        checked, isolation = self._twice("check", asked, proof.deadline + LATE)
+        if isinstance(checked, Judgement) or not checked.settled or checked.refused:
             return None
-        judged = outcome_of_check(checked, statement, source, self._mark)
+        judged = judging.outcome_of_check(checked, proof.statement, proof.source, self._mark)
         if judged.outcome is Outcome.PASS:
             if checked.replayed != "yes":
                 return None
-            judged = outcome_of_replay(judged, checked.replayed, required=spec.require_replay)
-        return judged.within(isolation) if judged.outcome is not Outcome.INFRA_ERROR else None
+            judged = judging.outcome_of_replay(judged, checked.replayed, required=proof.spec.require_replay)
+        return judged._replace(isolation=isolation) if judged.ground is not Ground.BROKEN else None
+
+    def _replayed(self, proof: SubmittedProof, judged: Judgement, message: dict[str, Any]) -> Judgement:
+        """A pass, after the kernel was given all that the submission declares once more, where that is possible."""
+        said: str | None = None
+        if self._boxes.replays:
+            asked = step("Replay", "", replay=f"{SUBMISSION}.olean", **message)
+            ran, _ = self._twice("check", asked, proof.deadline + LATE)
+            if isinstance(ran, Judgement):
+                return ran
+            said = ran.replayed if ran.ended == "exited" and ran.code == 0 else ran.ended
+        return judging.outcome_of_replay(judged, said, required=proof.spec.require_replay)
 
     @property
     def _warm(self) -> bool:
@@ -215,23 +216,7 @@ class LeanVerifier:
 
     @property
     def _cold(self) -> str:
-        return "cold" if self._warm else f"cold: {clipped(self._boxes.headers)}"
-
-    def _against(self, spec: LeanSpec, prepared: Prepared, files: dict[str, str]) -> dict[str, Any]:
-        bare = [f"{SUBMISSION}.olean"]
-        return {"options": trusted_options(spec), "files": files, "bare": bare, "wanted": prepared.wanted}
-
-    def _replayed(self, spec: LeanSpec, judged: Judged, files: dict[str, str], deadline: float) -> Judged:
-        """A pass, after the kernel was given all that the submission declares once more, where that is possible."""
-        said: str | None = None
-        name = f"{SUBMISSION}.olean"
-        if self._boxes.replays:
-            message = self._limits(spec) | {"files": files, "bare": [name], "replay": name}
-            ran, _ = self._twice("check", step("Replay", "", **message), deadline + LATE)
-            if isinstance(ran, Judged):
-                return ran
-            said = ran.replayed if ran.ended == "exited" and ran.code == 0 else ran.ended
-        return outcome_of_replay(judged, said, required=spec.require_replay)
+        return "cold" if self._warm else f"cold: {escaped(self._boxes.headers)}"
 
     def _limits(self, spec: LeanSpec) -> dict[str, Any]:
         most = min(spec.memory_mib, self._memory_mib)
@@ -241,10 +226,10 @@ class LeanVerifier:
             "options": [f"-DmaxHeartbeats={spec.heartbeats}"],
         }
 
-    def _twice(self, role: Role, message: dict[str, Any], end: float) -> tuple[Ran | Judged, str]:
+    def _twice(self, role: Role, message: dict[str, Any], end: float) -> tuple[Ran | Judgement, str]:
         """A step that may take until `end`, of time.monotonic(). One that was lost for no fault of the submission's is
         run once more, in a fresh box, if there is time."""
-        late = Judged(Outcome.FAIL, "Lean did not come to an end with it in time", Ground.TIMEOUT)
+        late = judging.failed(Ground.TIMEOUT, "Lean did not come to an end with it in time")
         reason = ""
         for _ in range(2):
             seconds = end - time.monotonic()
@@ -254,7 +239,7 @@ class LeanVerifier:
                 ran, isolation = self._ask(role, message | {"seconds": seconds})
             except BoxLost as error:
                 if error.cause == "memory":
-                    return Judged(Outcome.FAIL, f"it needs more than {self._memory_mib} MiB", Ground.MEMORY), ""
+                    return judging.failed(Ground.MEMORY, f"it needs more than {self._memory_mib} MiB"), ""
                 if error.cause == "timeout" and role == "compile":
                     return late, ""
                 reason = f"the box was lost: {error}"
@@ -265,7 +250,7 @@ class LeanVerifier:
             if not ran.starved:
                 return ran, isolation
             reason = "Lean could not begin its threads"
-        return (lost(f"no verdict after two attempts: {reason}", "") if reason else late), ""
+        return (judging.lost(f"no verdict after two attempts: {reason}", "") if reason else late), ""
 
     def _ask(self, role: Role, message: dict[str, Any]) -> tuple[Ran, str]:
         answer, isolation = self._boxes.ask(role, message)

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from verifiers.lean.native import FUNCTIONS, IMPORTS, NOTHING, Native, Refused, elements, field, text
+from verifiers.lean.native import FUNCTIONS, IMPORTS, NOTHING, LeanRefused, Native, elements, field, text
 
 OPTION = re.compile(r"-D(?P<name>[A-Za-z][A-Za-z0-9.]*)=(?P<value>\d+)\Z")
 USUAL: dict[str, int | bool] = {"Elab.async": True, "internal.cmdlineSnapshots": True}
@@ -46,7 +46,7 @@ class Warm:
                 file.flush()
                 usual = field(native.module(Path(file.name)), IMPORTS)
             self._environment = native.environment(native.imports(usual, modules), extensions=True)
-        except (AttributeError, ValueError, Refused) as error:
+        except (AttributeError, ValueError, LeanRefused) as error:
             raise NotWarm(f"the header cannot be imported beforehand: {error}") from error
 
     def prepare(self, folder: Path, message: dict[str, Any]) -> dict[str, Any]:
@@ -59,7 +59,7 @@ class Warm:
         try:
             for name in added:
                 kernel = self._native.replay(self._native.module(folder / name), kernel)
-        except Refused as error:
+        except LeanRefused as error:
             raise NotWarm(str(error)[:2000]) from error
         self._environment = self._native.call("l_Lean_Environment_ofKernelEnv", kernel)
         return {"replayed": "yes"}
@@ -79,7 +79,7 @@ class Warm:
         thread = threading.Thread(target=work)
         thread.start()
         thread.join()
-        if isinstance(found[0], Refused):
+        if isinstance(found[0], LeanRefused):
             raise NotWarm(str(found[0])[:2000])
         if isinstance(found[0], Exception):
             raise found[0]

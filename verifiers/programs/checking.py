@@ -6,12 +6,11 @@ import ast
 from functools import lru_cache
 from keyword import iskeyword
 
-from verifiers.errors import SpecError
+from verifiers.contract.errors import SpecError
 from verifiers.programs.generators import problem
 from verifiers.programs.languages import KNOWN
-from verifiers.programs.parsing import parsed
 from verifiers.programs.spec import ProgramSpec
-from verifiers.programs.values import NotPlainError, literal, read, read_arguments
+from verifiers.programs.values import NotPlainError, literal, parsed, read, read_arguments
 
 
 @lru_cache(maxsize=256)
@@ -40,15 +39,16 @@ def _check_source(name: str, source: str, wanted: str) -> None:
     except SyntaxError as error:
         raise SpecError(f"the {name} is not Python: {error}") from error
     assert isinstance(tree, ast.Module)
-    defined = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
-    defined |= {
-        target.id
-        for node in tree.body
-        if isinstance(node, ast.Assign)
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    }
-    if wanted and wanted not in defined and not any(isinstance(node, ast.ImportFrom) for node in tree.body):
+    defined = {""}
+    for node in tree.body:
+        match node:
+            case ast.ImportFrom():
+                return
+            case ast.FunctionDef(name=found) | ast.ClassDef(name=found):
+                defined.add(found)
+            case ast.Assign(targets=targets):
+                defined |= {target.id for target in targets if isinstance(target, ast.Name)}
+    if wanted not in defined:
         raise SpecError(f"the {name} defines no function {wanted}", hint=f"It needs `def {wanted}(...)`.")
 
 
@@ -71,9 +71,7 @@ def _check_function(spec: ProgramSpec) -> None:
         raise SpecError("properties are asked for generated inputs", hint="Set `generate` to how many.")
     if spec.relations and not spec.inputs:
         raise SpecError("relations are asked for generated inputs", hint="Declare `inputs`, one for each argument.")
-    for generator in spec.inputs:
-        if found := problem(generator):
-            raise SpecError(f"no input can be generated: {found}")
+    _check_inputs(spec)
     for relation in spec.relations:
         if (relation.kind == "inverse") != bool(relation.other):
             raise SpecError("an inverse, and only that, names another function in `other`")
@@ -92,9 +90,13 @@ def _check_function(spec: ProgramSpec) -> None:
     _check_examples(spec)
 
 
+def _check_inputs(spec: ProgramSpec) -> None:
+    for found in filter(None, map(problem, spec.inputs)):
+        raise SpecError(f"no input can be generated: {found}")
+
+
 def _check_examples(spec: ProgramSpec) -> None:
     seen: dict[str, str] = {}
-    results: set[str] = set()
     takes_any = False
     for place, example in enumerate(spec.examples):
         if bool(example.expected) == bool(example.raises):
@@ -109,10 +111,9 @@ def _check_examples(spec: ProgramSpec) -> None:
         takes_any = takes_any or bool(arguments.positional or arguments.named)
         if seen.setdefault(literal(arguments.positional) + str(arguments.named), result) != result:
             raise SpecError(f"example {place + 1} says something else for the same arguments than one before it")
-        results.add(result)
     if spec.generate:
         return
-    if takes_any and len(results) == 1:
+    if takes_any and len(set(seen.values())) == 1:
         raise SpecError(
             "every example has the same result, so a constant passes", hint="Add one with another result, or generate."
         )
@@ -136,17 +137,14 @@ def _check_runs(spec: ProgramSpec) -> None:
             raise SpecError(f"`{name}` asks for a function to call", hint="Name it in `function`, or give `runs` only.")
     if spec.generate and not (spec.inputs and spec.reference):
         raise SpecError("generated input needs `inputs`, and a `reference` that knows what is right")
-    for generator in spec.inputs:
-        if found := problem(generator):
-            raise SpecError(f"no input can be generated: {found}")
+    _check_inputs(spec)
     if not spec.runs and not spec.generate:
         raise SpecError("there are no tests", hint="Give `runs`, or a `function` with examples.")
     if any("\0" in word for run in spec.runs for word in run.arguments):
         raise SpecError("an argument of a program has no NUL")
-    given = [(run.stdin, run.arguments) for run in spec.runs]
     if spec.generate:
         return
-    if any(stdin or arguments for stdin, arguments in given):
+    if any(run.stdin or run.arguments for run in spec.runs):
         if len({(run.expected.strip(), run.exit_code) for run in spec.runs}) == 1:
             raise SpecError("every run has the same output, so a constant passes", hint="Add one with another output.")
         if all(run.visible for run in spec.runs):

@@ -7,6 +7,7 @@ compute before its wall clock was over is not judged.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple, Self
 
 from runtime.errors import InfrastructureError
@@ -39,10 +40,10 @@ class Limit(NamedTuple):
         return self.wall / self.own
 
 
-class Clock:
+class SubmissionClock:
     """Of all calls of one submission."""
 
-    def __init__(self, own: float, wall: float) -> None:
+    def __init__(self, own: float = math.inf, wall: float = math.inf) -> None:
         """In seconds."""
         self._own, self._wall = own, wall
         self._spent = self._passed = 0.0

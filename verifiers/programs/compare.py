@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from typing import Literal, NamedTuple
+from collections.abc import Callable
+from itertools import repeat
+from typing import Literal, NamedTuple, TypeGuard
 
 from pydantic import Field
 
-from verifiers.programs.values import Elements, Pairs, Value, kind_of, literal
-from verifiers.spec_data import SpecData
+from verifiers.contract.spec_data import SpecData
+from verifiers.programs.values import DictPairs, Elements, Value, kind_of, literal
 
 Rule = Literal["exact", "equal", "close", "any_order"]
 OutputRule = Literal["exact", "lines", "tokens", "numbers"]
@@ -18,7 +20,7 @@ NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?"
 NUMBER_CHARS = 400
 
 
-class Comparison(SpecData):
+class CompareRule(SpecData):
     """When a returned value counts as the expected one."""
 
     rule: Rule = "exact"
@@ -30,53 +32,58 @@ class Comparison(SpecData):
     """As a share of the expected number."""
 
 
-def agree(expected: Value, got: Value, how: Comparison) -> bool:
+def agree(expected: Value, got: Value, how: CompareRule) -> bool:
     match how.rule:
-        case "exact":
-            return _same(expected, got, _Exact())
         case "equal":
-            return _same(expected, got, _Near(0.0, 0.0))
+            return _same(expected, got, NumberTolerance(0.0, 0.0))
         case "close":
-            return _same(expected, got, _Near(how.absolute, how.relative))
-        case "any_order":
-            if not isinstance(expected, list | tuple) or type(got) is not type(expected):
-                return _same(expected, got, _Exact())
+            return _same(expected, got, NumberTolerance(how.absolute, how.relative))
+        case "any_order" if isinstance(expected, list | tuple) and type(got) is type(expected):
             return len(expected) == len(got) and Counter(map(literal, expected)) == Counter(map(literal, got))
+        case _:
+            return _same(expected, got, None)
 
 
-class _Exact(NamedTuple):
-    def kinds(self, expected: Value, got: Value) -> bool:
-        return type(expected) is type(got)
-
-    def scalars(self, expected: Value, got: Value) -> bool:
-        return expected == got or literal(expected) == literal(got)
-
-    def key(self, value: Value) -> str:
-        return literal(value)
-
-
-class _Near(NamedTuple):
+class NumberTolerance(NamedTuple):
     absolute: float
     relative: float
 
-    def kinds(self, expected: Value, got: Value) -> bool:
-        return _family(expected) == _family(got)
 
-    def scalars(self, expected: Value, got: Value) -> bool:
-        if not _is_number(expected) or not _is_number(got):
-            return expected == got
-        return near(expected, got, self.absolute, self.relative)
+def _same(expected: Value, got: Value, within: NumberTolerance | None) -> bool:
+    """Recursion as deep as values may be. Without a tolerance, not even one of zero, types count as well."""
+    key: Callable[[Value], object] = literal
+    if within is None:
+        alike = type(expected) is type(got)
+    else:
+        key, alike = _key, _family(expected) == _family(got)
+    match expected, got:
+        case _ if not alike:
+            return False
+        case DictPairs(ours), DictPairs(theirs):
+            wanted, found = ({key(name): item for name, item in pairs} for pairs in (ours, theirs))
+            return len(ours) == len(theirs) and (
+                wanted.keys() == found.keys() and all(_same(item, found[name], within) for name, item in wanted.items())
+            )
+        case Elements(ours), Elements(theirs):
+            return set(map(key, ours)) == set(map(key, theirs))
+        case ((list() | tuple()), (list() | tuple())):
+            return len(expected) == len(got) and all(map(_same, expected, got, repeat(within)))
+        case _ if within is not None and _is_number(expected) and _is_number(got):
+            return near(expected, got, *within)
+        case _:
+            return expected == got or literal(expected) == literal(got)
 
-    def key(self, value: Value) -> str:
-        """Of a dictionary or set: numbers that are equal have one key; a tolerance says nothing of keys."""
-        if type(value) is float and math.isfinite(value) and value == int(value):
-            return literal(int(value))
-        if type(value) is tuple:
-            return "(" + ", ".join(map(self.key, value)) + ")"
-        return literal(value)
+
+def _key(value: Value) -> str:
+    """Of a dictionary or set: numbers that are equal have one key; a tolerance says nothing of keys."""
+    if type(value) is float and math.isfinite(value) and value == int(value):
+        return literal(int(value))
+    if type(value) is tuple:
+        return "(" + ", ".join(map(_key, value)) + ")"
+    return literal(value)
 
 
-def _is_number(value: Value) -> bool:
+def _is_number(value: Value) -> TypeGuard[int | float | complex]:
     return isinstance(value, int | float | complex) and not isinstance(value, bool)
 
 
@@ -86,50 +93,22 @@ def _family(value: Value) -> str:
     return "list" if isinstance(value, tuple) else kind_of(value)
 
 
-def near(expected: Value, got: Value, absolute: float, relative: float) -> bool:
+def near(expected: int | float | complex, got: int | float | complex, absolute: float, relative: float) -> bool:
     """For numbers. Infinity is near itself only, and so is what is not a number."""
-    assert isinstance(expected, int | float | complex)
-    assert isinstance(got, int | float | complex)
     if expected == got:
         return True
-    if isinstance(expected, complex) or isinstance(got, complex):
-        try:
-            one, other = complex(expected), complex(got)
-        except OverflowError:
-            return False
-        return near(one.real, other.real, absolute, relative) and near(one.imag, other.imag, absolute, relative)
-    if isinstance(expected, int) and isinstance(got, int) and not (absolute or relative):
-        return False
     try:
-        one_real, other_real = float(expected), float(got)
+        if isinstance(expected, complex) or isinstance(got, complex):
+            one, other = complex(expected), complex(got)
+            return near(one.real, other.real, absolute, relative) and near(one.imag, other.imag, absolute, relative)
+        ours, theirs = float(expected), float(got)
     except OverflowError:
         return False
-    if math.isnan(one_real) or math.isnan(other_real):
-        return math.isnan(one_real) and math.isnan(other_real)
-    if math.isinf(one_real) or math.isinf(other_real) or not (absolute or relative):
+    if math.isnan(ours) or math.isnan(theirs):
+        return math.isnan(ours) and math.isnan(theirs)
+    if math.isinf(ours) or math.isinf(theirs) or not (absolute or relative):
         return False
-    return abs(one_real - other_real) <= max(absolute, relative * abs(one_real))
-
-
-def _same(expected: Value, got: Value, how: _Exact | _Near) -> bool:
-    """Recursion as deep as values may be."""
-    if not how.kinds(expected, got):
-        return False
-    match expected, got:
-        case Pairs(ours), Pairs(theirs):
-            if len(ours) != len(theirs):
-                return False
-            found = {how.key(key): item for key, item in theirs}
-            wanted = {how.key(key): item for key, item in ours}
-            return found.keys() == wanted.keys() and all(_same(item, found[key], how) for key, item in wanted.items())
-        case Elements(ours_items), Elements(their_items):
-            return {how.key(item) for item in ours_items} == {how.key(item) for item in their_items}
-        case ((list() | tuple()), (list() | tuple())):
-            return len(expected) == len(got) and all(
-                _same(one, other, how) for one, other in zip(expected, got, strict=True)
-            )
-        case _:
-            return how.scalars(expected, got)
+    return abs(ours - theirs) <= max(absolute, relative * abs(ours))
 
 
 def printed(expected: str, got: str, rule: OutputRule, *, absolute: float = 0.0, relative: float = 0.0) -> bool:

@@ -23,20 +23,21 @@
 from __future__ import annotations
 
 import tomllib
+from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
-from verifiers.errors import SpecError
+from verifiers.contract.errors import SpecError
+from verifiers.contract.spec_data import first_fault
 from verifiers.programs import checking
 from verifiers.programs.spec import ProgramSpec
 from verifiers.programs.values import NotPlainError, literal, of_native
-from verifiers.spec_faults import first_fault
 
 MOST_CHARS = 20_000_000
 
 
-def spec_of_toml(text: str) -> ProgramSpec:
+def spec_of_toml(text: str, _folder: Path = Path()) -> ProgramSpec:
     """Raises SpecError, with a hint where there is one, for a text that is no spec or a spec that cannot be used."""
     if len(text) > MOST_CHARS:
         raise SpecError(f"the file has more than {MOST_CHARS} characters")
@@ -49,7 +50,10 @@ def spec_of_toml(text: str) -> ProgramSpec:
 
 def spec_of_table(found: dict[str, Any]) -> ProgramSpec:
     """As `spec_of_toml`, from the table that such a text is; its examples are changed. Raises SpecError."""
-    for place, example in enumerate(_tables(found, "examples")):
+    examples = found.get("examples", [])
+    if not isinstance(examples, list) or not all(isinstance(example, dict) for example in examples):
+        raise SpecError("`examples` are tables", hint="Write each as [[examples]].")
+    for place, example in enumerate(examples):
         _in_literals(example, f"example {place + 1}")
     try:
         spec = ProgramSpec.model_validate(found)
@@ -57,13 +61,6 @@ def spec_of_table(found: dict[str, Any]) -> ProgramSpec:
         raise SpecError(first_fault(error), hint="docs/verifiers.md lists the fields, under Programs.") from error
     checking.check(spec)
     return spec
-
-
-def _tables(found: dict[str, Any], name: str) -> list[dict[str, Any]]:
-    tables = found.get(name, [])
-    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-        raise SpecError(f"`{name}` are tables", hint=f"Write each as [[{name}]].")
-    return tables
 
 
 def _in_literals(example: dict[str, Any], name: str) -> None:

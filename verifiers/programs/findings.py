@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from runtime.sandbox import CallStatus
+from verifiers.contract.text import clip
+from verifiers.contract.verdict import Ground
 from verifiers.programs.compare import agree
-from verifiers.programs.guests import Answer
-from verifiers.programs.judges import shown
-from verifiers.programs.plan import Trial
+from verifiers.programs.plan import PlannedTest
+from verifiers.programs.replies import ProgramReply, shown
 from verifiers.programs.values import Value, arguments_text, kind_of, literal
-from verifiers.verdict import Ground
 
 EVIDENCE_CHARS = 1_000
-SENTENCE_CHARS = 160
 GROUNDS = {
     CallStatus.TIMEOUT: Ground.TIMEOUT,
     CallStatus.CPU: Ground.TIMEOUT,
@@ -22,7 +21,7 @@ GROUNDS = {
 }
 
 
-class Finding(NamedTuple):
+class TestFinding(NamedTuple):
     """`ground` is None for a test that was passed."""
 
     ground: Ground | None
@@ -36,53 +35,43 @@ class Finding(NamedTuple):
         return self.ground is None
 
 
-PASSED = Finding(None)
+PASSED = TestFinding(None)
 
 
-def clip(text: str, most: int = SENTENCE_CHARS) -> str:
-    return text if len(text) <= most else text[: most - 3] + "..."
-
-
-def called(name: str, trial: Trial) -> str:
+def called(name: str, trial: PlannedTest) -> str:
     return f"{name}({clip(arguments_text(trial.arguments), 100)})"
 
 
-def broken_off(name: str, told: Answer) -> Finding | None:
+def broken_off(name: str, told: ProgramReply) -> TestFinding | None:
     """For a call that gave no value; None for one that did. `name` is how the call is shown."""
     match told.kind:
         case "value" | "loaded":
             return None
         case "raised" if "MemoryError" in told.names:
-            return Finding(Ground.MEMORY, f"{name} ran out of memory", shown(told))
+            return TestFinding(Ground.MEMORY, f"{name} ran out of memory", shown(told))
         case "raised" | "odd":
-            return Finding(Ground.REFUTED, f"{name} {shown(told)}", shown(told))
+            return TestFinding(Ground.REFUTED, f"{name} {shown(told)}", shown(told))
         case "lost":
             ground = GROUNDS.get(told.status, Ground.REFUTED)
-            return Finding(ground, f"{name}: {shown(told)}", forged=told.forged)
+            return TestFinding(ground, f"{name}: {shown(told)}", forged=told.forged)
 
 
-def compared(name: str, trial: Trial, told: Answer) -> Finding:
+def compared(name: str, trial: PlannedTest, told: ProgramReply) -> TestFinding:
     """For tests with an expected value or exception."""
-    if trial.raises:
-        if told.kind == "raised" and trial.raises in told.names:
-            return PASSED
-        lost = broken_off(name, told)
-        if lost is not None and told.kind == "lost":
-            return lost
-        return Finding(Ground.REFUTED, f"{name} {_gave(told)}, and did not raise {trial.raises}", shown(told))
+    if trial.raises and told.kind == "raised" and trial.raises in told.names:
+        return PASSED
     lost = broken_off(name, told)
-    if lost is not None:
+    if lost is not None and (told.kind == "lost" or not trial.raises):
         return lost
+    if trial.raises:
+        gave = f"gave {shown(told)}" if told.kind == "value" else shown(told)
+        return TestFinding(Ground.REFUTED, f"{name} {gave}, and did not raise {trial.raises}", shown(told))
     if agree(trial.expected, told.value, trial.compare):
         return PASSED
     reason = f"{name} gave {shown(told)}, not {clip(literal(trial.expected), 100)}"
     if literal(trial.expected) == literal(told.value) or _numbers_alike(trial.expected, told.value):
         reason += f": a {kind_of(told.value)} is no {kind_of(trial.expected)}"
-    return Finding(Ground.REFUTED, reason, shown(told))
-
-
-def _gave(told: Answer) -> str:
-    return f"gave {shown(told)}" if told.kind == "value" else shown(told)
+    return TestFinding(Ground.REFUTED, reason, shown(told))
 
 
 def _numbers_alike(one: Value, other: Value) -> bool:
@@ -91,7 +80,7 @@ def _numbers_alike(one: Value, other: Value) -> bool:
     )
 
 
-def evidence(trial: Trial, finding: Finding) -> dict[str, Any]:
+def evidence(trial: PlannedTest, finding: TestFinding) -> dict[str, Any]:
     """Enough to do the test again by hand."""
     told: dict[str, Any] = {"test": trial.number + 1, "kind": trial.origin, "visible": trial.visible}
     if trial.run is not None:

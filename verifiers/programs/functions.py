@@ -6,16 +6,21 @@ what is expected, and what a relation compares, stays here.
 
 from __future__ import annotations
 
-from verifiers.programs.clocks import LEAST_SECONDS, Clock, Limit
-from verifiers.programs.findings import PASSED, Finding, broken_off, called, clip, compared
+from collections.abc import Iterator
+
+from runtime.sandbox import CallStatus
+from verifiers.contract.text import clip
+from verifiers.contract.verdict import Ground
+from verifiers.programs.clocks import LEAST_SECONDS, Limit, SubmissionClock
+from verifiers.programs.findings import PASSED, TestFinding, broken_off, called, compared
 from verifiers.programs.generators import smaller
-from verifiers.programs.guests import LOAD_SECONDS, Answer, Guest, Opening
-from verifiers.programs.judges import Judges, patient, shown
-from verifiers.programs.plan import Trial
+from verifiers.programs.guests import LOAD_SECONDS, Guest, Opening
+from verifiers.programs.judges import Judges, patient
+from verifiers.programs.plan import PlannedTest
 from verifiers.programs.relations import CHAINED, kept
+from verifiers.programs.replies import ProgramReply, shown
 from verifiers.programs.spec import ProgramSpec
 from verifiers.programs.values import Arguments, literal
-from verifiers.verdict import Ground
 
 SHRINKS, SHRINK_SECONDS = 200, 2.0
 """Calls, and seconds in them, that may go into making a failing input smaller."""
@@ -25,7 +30,7 @@ class Candidate:
     """The submission, in one place after another. A context manager by way of `close`."""
 
     def __init__(
-        self, spec: ProgramSpec, source: str, opening: Opening, judges: Judges, *, clock: Clock, seed: int = 0
+        self, spec: ProgramSpec, source: str, opening: Opening, judges: Judges, *, clock: SubmissionClock, seed: int = 0
     ) -> None:
         """`clock` is of all its calls together."""
         self._spec, self._opening, self._judges, self._clock = spec, opening, judges, clock
@@ -49,7 +54,7 @@ class Candidate:
     def signals(self) -> tuple[str, ...]:
         return (*self.guest.signals, *self._other.signals)
 
-    def begin(self) -> Finding:
+    def begin(self) -> TestFinding:
         """Loads the source. Raises SandboxError."""
         least = Limit(LEAST_SECONDS, LEAST_SECONDS)
         told = self.guest.load(self._clock.limit(max(self._spec.seconds, LOAD_SECONDS)) or least)
@@ -63,7 +68,7 @@ class Candidate:
             return lost._replace(ground=Ground.UNREADABLE)
         return lost._replace(reason=f"{lost.reason} when it was loaded")
 
-    def test(self, trial: Trial) -> Finding:
+    def test(self, trial: PlannedTest) -> TestFinding:
         """Raises SandboxError, or SpecError for spec's code that is broken."""
         if self._spec.fresh:
             self.guest.close()
@@ -71,38 +76,32 @@ class Candidate:
             return self._relation(trial)
         name = called(self._spec.function, trial)
         told = self._call(self._spec.function, trial.arguments)
-        if told is None:
-            return self._out_of_time()
         found = broken_off(name, told) or PASSED if trial.origin == "property" else compared(name, trial, told)
         if found.passed and trial.properties:
             return self._properties(name, trial, told)
         return found
 
-    def _call(self, function: str, arguments: Arguments, guest: Guest | None = None) -> Answer | None:
-        """None when no time is left."""
+    def _call(self, function: str, arguments: Arguments, guest: Guest | None = None) -> ProgramReply:
         limit = self._clock.limit(self._spec.seconds)
-        return (guest or self.guest).call(function, arguments, limit) if limit is not None else None
+        if limit is None:
+            return ProgramReply("lost", text=self._clock.over(), status=CallStatus.TIMEOUT)
+        return (guest or self.guest).call(function, arguments, limit)
 
-    def _out_of_time(self) -> Finding:
-        return Finding(Ground.TIMEOUT, self._clock.over())
-
-    def _properties(self, name: str, trial: Trial, told: Answer) -> Finding:
+    def _properties(self, name: str, trial: PlannedTest, told: ProgramReply) -> TestFinding:
         for number in range(len(self._spec.properties)):
             held, why = self._judges.holds(
                 self._spec, number, told.value, trial.arguments, self._opening, self._spec.seconds
             )
             if not held:
-                return Finding(Ground.REFUTED, f"{name} gave {shown(told)}: {why}", shown(told))
+                return TestFinding(Ground.REFUTED, f"{name} gave {shown(told)}: {why}", shown(told))
         return PASSED
 
-    def _relation(self, trial: Trial) -> Finding:
+    def _relation(self, trial: PlannedTest) -> TestFinding:
         relation, pair = trial.relation, trial.pair
         assert relation is not None
         assert pair is not None
         function = self._spec.function
         first = self._call(function, Arguments(pair.first))
-        if first is None:
-            return self._out_of_time()
         lost = broken_off(called(function, trial), first)
         if lost is not None:
             return lost
@@ -116,8 +115,6 @@ class Candidate:
         if self._spec.fresh:
             self._other.close()
         second = self._call(relation.other or function, arguments, self._other)
-        if second is None:
-            return self._out_of_time()
         then = f"{relation.other or function}({clip(literal(arguments.positional)[1:-1], 100)})"
         lost = broken_off(then, second)
         if lost is not None:
@@ -125,43 +122,36 @@ class Candidate:
         if kept(relation, pair, first.value, second.value, trial.compare):
             return PASSED
         reason = f"{called(function, trial)} gave {shown(first)} and {then} gave {shown(second)}: no {relation.kind}"
-        return Finding(Ground.REFUTED, reason, f"{shown(first)}; {shown(second)}")
+        return TestFinding(Ground.REFUTED, reason, f"{shown(first)}; {shown(second)}")
 
-    def shrunk(self, trial: Trial, finding: Finding) -> tuple[Trial, Finding]:
+    def shrunk(self, trial: PlannedTest, finding: TestFinding) -> tuple[PlannedTest, TestFinding]:
         """The same failure for a simpler input, where one is found in a bounded number of calls. Only for inputs that
         were generated; a lost call is not shrunk, because each one costs a place."""
         if trial.origin not in ("reference", "property") or finding.ground is not Ground.REFUTED or finding.forged:
             return trial, finding
-        best, found, calls = trial, finding, 0
+        best, found = trial, finding
+        simpler = self._simpler(best)
         least = max(LEAST_SECONDS, self._clock.left - SHRINK_SECONDS)
-        progress = True
-        while progress and calls < SHRINKS:
-            progress = False
-            for simpler in self._simpler(best):
-                calls += 1
-                if calls >= SHRINKS or self._clock.left < least:
-                    return best, found
-                asked = self._asked(simpler)
-                again = self.test(asked) if asked is not None else PASSED
-                if again.ground is Ground.REFUTED and self.guest.alive:
-                    best, found, progress = asked or best, again, True
-                    break
-                if not self.guest.alive:
-                    return best, found
+        for _ in range(SHRINKS):
+            asked = next(simpler, None)
+            if asked is None or self._clock.left < least:
+                break
+            if (asked := self._asked(asked)) is None:
+                continue
+            again = self.test(asked)
+            if not self.guest.alive:
+                break
+            if again.ground is Ground.REFUTED:
+                best, found, simpler = asked, again, self._simpler(asked)
         return best, found
 
-    def _simpler(self, trial: Trial) -> list[Trial]:
+    def _simpler(self, trial: PlannedTest) -> Iterator[PlannedTest]:
         values = trial.arguments.positional
-        made = []
         for place, generator in enumerate(self._spec.inputs):
             for simpler in smaller(generator, values[place]):
-                arguments = Arguments((*values[:place], simpler, *values[place + 1 :]))
-                made.append(trial._replace(arguments=arguments))
-                if len(made) >= SHRINKS:
-                    return made
-        return made
+                yield trial._replace(arguments=Arguments((*values[:place], simpler, *values[place + 1 :])))
 
-    def _asked(self, trial: Trial) -> Trial | None:
+    def _asked(self, trial: PlannedTest) -> PlannedTest | None:
         """With what the reference says of the new input; None where it does not take it."""
         if trial.origin == "property":
             return trial

@@ -12,8 +12,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from verifiers.programs.values import NotPlainError, Pairs, Value, literal, read
-from verifiers.spec_data import SpecData
+from verifiers.contract.spec_data import SpecData
+from verifiers.programs.values import DictPairs, NotPlainError, Value, literal, read
 
 MOST_SIZE = 100_000
 
@@ -130,7 +130,7 @@ def draw(generator: Generator, random: Random, size: float) -> Value:
             for _ in range(_length(generator, random, size)):
                 key = draw(keys, random, size)
                 found[literal(key)] = (key, draw(items, random, size))
-            return Pairs(tuple(found.values()))
+            return DictPairs(tuple(found.values()))
 
 
 def _integer(low: int, high: int, random: Random, size: float) -> int:
@@ -185,7 +185,7 @@ def simplest(generator: Generator) -> Value:
         case Tuples(parts=parts):
             return tuple(map(simplest, parts))
         case Dictionaries(least=least):
-            return draw(generator, Random(0), 0.0) if least else Pairs(())
+            return draw(generator, Random(0), 0.0) if least else DictPairs(())
 
 
 def inputs(generators: tuple[Generator, ...], seed: int, count: int) -> Iterator[tuple[Value, ...]]:
@@ -231,11 +231,11 @@ def smaller(generator: Generator, value: Value) -> Iterator[Value]:
             for place, part in enumerate(parts):
                 for simpler in smaller(part, value[place]):
                     yield (*value[:place], simpler, *value[place + 1 :])
-        case Dictionaries(items=items, least=least), Pairs(pairs):
-            yield from (Pairs(tuple(kept)) for kept in _fewer(list(pairs), least))
+        case Dictionaries(items=items, least=least), DictPairs(pairs):
+            yield from (DictPairs(tuple(kept)) for kept in _fewer(list(pairs), least))
             for place, (key, item) in enumerate(pairs[:50]):
                 for simpler in smaller(items, item):
-                    yield Pairs((*pairs[:place], (key, simpler), *pairs[place + 1 :]))
+                    yield DictPairs((*pairs[:place], (key, simpler), *pairs[place + 1 :]))
 
 
 def _smaller_lists(generator: Lists, value: list[Value]) -> Iterator[Value]:
@@ -251,12 +251,8 @@ def _smaller_lists(generator: Lists, value: list[Value]) -> Iterator[Value]:
 
 def _towards(value: int, aim: int) -> Iterator[int]:
     distance = value - aim
-    seen = set()
     while distance:
-        simpler = value - distance
-        if simpler != value and simpler not in seen:
-            seen.add(simpler)
-            yield simpler
+        yield value - distance
         distance = distance // 2 if distance > 0 else -(-distance // 2)
 
 

@@ -13,10 +13,6 @@ anything) it tells as signals. They say that a failure looks like an attempt; th
 
 from __future__ import annotations
 
-BEGIN = "_assay_begin"
-FILE = "<submission>"
-MODULE = "solution"
-
 SOURCE = r"""
 def _assay_begin(seed):
     import builtins, posix, sys
@@ -110,12 +106,9 @@ def _assay_begin(seed):
             return code_of(value) if value - value == 0.0 else '{"f": "' + code_of(value) + '"}'
         if depth > 64:
             raise Odd("something nested more than 64 deep")
-        if kind is list:
-            return row(value, depth + 1)
-        if kind is tuple:
-            return '{"t": ' + row(value, depth + 1) + "}"
-        if kind is set or kind is frozenset:
-            return '{"s": ' + row(value, depth + 1) + "}"
+        for base, items, before, behind in rows:
+            if kind is base:
+                return before + row(value, depth + 1) + behind
         if kind is dict:
             return pairs(value, depth + 1)
         if kind is bytes:

@@ -1,4 +1,4 @@
-"""What the spec's own code says: the reference's results, and whether a property holds.
+"""What the spec's own code says: the reference's results or output, and whether a property holds.
 
 What always holds: it runs in sandboxes that no candidate is ever in, and no candidate's code is ever there; what a
 candidate returned comes in as a literal that the judge wrote. A reference's results are made once for a spec and kept.
@@ -7,20 +7,24 @@ Spec's code that breaks is the spec's fault (`SpecError`), not the candidate's.
 
 from __future__ import annotations
 
-import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 
-from verifiers.errors import SpecError
-from verifiers.programs.clocks import Limit
-from verifiers.programs.compare import agree
-from verifiers.programs.guests import SPEC_SECONDS, Answer, Guest, Opening
-from verifiers.programs.plan import digest, generated
+from runtime.sandbox import CallStatus
+from verifiers.contract.errors import SpecError
+from verifiers.contract.text import clip
+from verifiers.programs import values as v
+from verifiers.programs.clocks import Limit, SubmissionClock
+from verifiers.programs.compare import agree, printed
+from verifiers.programs.findings import TestFinding, compared
+from verifiers.programs.guests import SPEC_SECONDS, Guest, Opening
+from verifiers.programs.plan import digest, generated, planned, stdin_of
+from verifiers.programs.replies import ProgramReply, shown
 from verifiers.programs.signals import scan
-from verifiers.programs.spec import ProgramSpec
-from verifiers.programs.values import Arguments, Elements, Pairs, Value, arguments_text, literal, read, read_arguments
+from verifiers.programs.spec import ProgramSpec, Run
+from verifiers.programs.streams import StreamProgram
 
 KEPT_RESULTS = 64
 """Specs whose reference's results are kept."""
@@ -28,9 +32,6 @@ KEPT_GUESTS = 4
 """Sandboxes of the spec's own code that are kept warm."""
 LEAST_USED = 0.5
 """A reference may refuse inputs; it has to take at least this share of them."""
-SHOWN = 120
-ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}\b")
-"""Of an object: another one each time, and of no use to anybody."""
 
 
 class Judges:
@@ -38,7 +39,7 @@ class Judges:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._results: OrderedDict[str, dict[int, Value]] = OrderedDict()
+        self._results: OrderedDict[str, dict[int, v.Value]] = OrderedDict()
         self._making: dict[str, threading.Lock] = {}
         self._free: list[tuple[str, Guest]] = []
         self._closed = False
@@ -50,14 +51,7 @@ class Judges:
         for _, guest in free:
             guest.close()
 
-    def results(self, spec: ProgramSpec, opening: Opening) -> dict[int, Value]:
-        """What the reference gives for each generated input, by its place; inputs for which it raises are left out.
-
-        Raises SpecError for a reference that is wrong about an example, or gives what is no plain data or too little.
-        """
-        return self.kept(spec, lambda: self._made(spec, opening)) if spec.reference else {}
-
-    def kept(self, spec: ProgramSpec, make: Callable[[], dict[int, Value]]) -> dict[int, Value]:
+    def kept(self, spec: ProgramSpec, make: Callable[[], dict[int, v.Value]]) -> dict[int, v.Value]:
         """What was made for this spec before, or is made now, once however many ask."""
         key = digest(spec)
         with self._lock:
@@ -75,72 +69,72 @@ class Judges:
                     self._results.popitem(last=False)
             return found
 
-    def _made(self, spec: ProgramSpec, opening: Opening) -> dict[int, Value]:
+    def results(self, spec: ProgramSpec, opening: Opening) -> dict[int, v.Value]:
+        """What the reference gives for each generated input, by its place; inputs for which it raises are left out.
+
+        Raises SpecError for a reference that is wrong about an example, or gives what is no plain data or too little.
+        """
         with self.reference(spec, opening) as guest:
             for place, example in enumerate(spec.examples):
-                told = patient(guest, spec.function, read_arguments(example.arguments), spec.seconds)
-                right = (
-                    example.raises in told.names
-                    if example.raises
-                    else told.kind == "value"
-                    and agree(read(example.expected), told.value, example.compare or spec.compare)
-                )
-                if not right:
+                trial = planned(spec, example)
+                told = patient(guest, spec.function, trial.arguments, spec.seconds)
+                if not compared(spec.function, trial, told).passed:
                     raise SpecError(
                         f"the reference disagrees with example {place + 1}: {shown(told)}",
                         hint="One of the two is wrong.",
                     )
-            found: dict[int, Value] = {}
+            found: dict[int, v.Value] = {}
             inputs = generated(spec)
             for place, arguments in enumerate(inputs):
                 told = patient(guest, spec.function, arguments, spec.seconds)
                 if told.kind == "value":
                     found[place] = told.value
                 elif told.kind != "raised":
-                    text = arguments_text(arguments)[:SHOWN]
+                    text = clip(v.arguments_text(arguments))
                     raise SpecError(f"the reference gives no result for ({text}): {shown(told)}")
         enough(len(found), len(inputs))
         if scan(spec.reference).chancy:
             self._settled(spec, opening, inputs, found)
-        constant = len({literal(value) for value in found.values()}) == 1
-        if constant and not spec.properties and not _other_result(spec, next(iter(found.values()))):
+        results = {v.literal(value) for value in found.values()}
+        results |= {example.raises or v.literal(v.read(example.expected)) for example in spec.examples}
+        if found and len(results) == 1 and not spec.properties:
             raise SpecError(
                 "the reference gives the same result for every input, so a constant passes",
                 hint="Declare `inputs` for which results differ.",
             )
         return found
 
-    def _settled(self, spec: ProgramSpec, opening: Opening, inputs: list[Arguments], found: dict[int, Value]) -> None:
+    def _settled(
+        self, spec: ProgramSpec, opening: Opening, inputs: list[v.Arguments], found: dict[int, v.Value]
+    ) -> None:
         """Raises SpecError where the reference says something else the next time, elsewhere and by other chances."""
         again = Guest(opening, spec.reference, wanted=spec.function, driver=spec.driver, own=True, seed=1)
         with again:
             for place, value in reversed(found.items()):
                 told = patient(again, spec.function, inputs[place], spec.seconds)
                 if told.kind != "value" or not agree(value, told.value, spec.compare):
-                    text = arguments_text(inputs[place])[:SHOWN]
+                    text = clip(v.arguments_text(inputs[place]))
                     raise SpecError(
                         f"the reference gives another result for ({text}) the next time: {shown(told)}",
                         hint="Leave chance and clocks out of it, or ask for properties instead.",
                     )
 
-    @contextmanager
-    def reference(self, spec: ProgramSpec, opening: Opening) -> Iterator[Guest]:
-        with self._guest(f"reference {digest(spec)}", spec.reference, spec.function, spec.driver, opening) as guest:
-            yield guest
+    def reference(self, spec: ProgramSpec, opening: Opening) -> AbstractContextManager[Guest]:
+        return self._guest(f"reference {digest(spec)}", spec.reference, spec.function, spec.driver, opening)
 
     def holds(
-        self, spec: ProgramSpec, number: int, result: Value, arguments: Arguments, opening: Opening, seconds: float
+        self, spec: ProgramSpec, number: int, result: v.Value, arguments: v.Arguments, opening: Opening, seconds: float
     ) -> tuple[bool, str]:
         """Whether the property holds, and why not: what is nothing (`result and ...` of an empty result) is no True.
         Raises SpecError where it says something else than True or False."""
         source = spec.properties[number]
-        asked = Arguments((result, *arguments.positional), arguments.named)
+        asked = v.Arguments((result, *arguments.positional), arguments.named)
         with self._guest(f"property {number} {digest(spec)}", source, "holds", "", opening) as guest:
             told = patient(guest, "holds", asked, seconds)
         if told.kind == "value":
             if told.value is True or told.value is False:
                 return told.value, "" if told.value else f"property {number + 1} does not hold"
-            if told.value in (None, 0, "", b"", [], (), Pairs(()), Elements(())):
+            if told.value in (None, 0, "", b"", [], (), v.DictPairs(()), v.Elements(())):
                 return False, f"property {number + 1} does not hold: {shown(told)}"
             raise SpecError(f"property {number + 1} returned {shown(told)}", hint="It says True or False.")
         return False, f"property {number + 1} does not hold: {shown(told)}"
@@ -149,15 +143,10 @@ class Judges:
     def _guest(self, key: str, source: str, wanted: str, driver: str, opening: Opening) -> Iterator[Guest]:
         """A warm one or a new one; back among the warm ones when nothing was lost in it. Raises SpecError when the
         source cannot be loaded."""
-        guest = None
         with self._lock:
-            for entry in self._free:
-                if entry[0] == key:
-                    guest = entry[1]
-                    self._free.remove(entry)
-                    break
-        if guest is None:
-            guest = Guest(opening, source, wanted=wanted, driver=driver, own=True)
+            warm = next((place for place, (name, _) in enumerate(self._free) if name == key), None)
+            guest = self._free.pop(warm)[1] if warm is not None else None
+        guest = guest or Guest(opening, source, wanted=wanted, driver=driver, own=True)
         try:
             told = guest.load(Limit.of(SPEC_SECONDS))
             if told.kind != "loaded":
@@ -166,16 +155,49 @@ class Judges:
         except BaseException:
             guest.close()
             raise
-        surplus: list[Guest] = []
         with self._lock:
-            if self._closed or not guest.alive:
-                surplus.append(guest)
-            else:
+            if guest.alive:
                 self._free.append((key, guest))
-                while len(self._free) > KEPT_GUESTS:
-                    surplus.append(self._free.pop(0)[1])
-        for one in surplus:
+            surplus = [self._free.pop(0) for _ in self._free[0 if self._closed else KEPT_GUESTS :]]
+        for _, one in surplus:
             one.close()
+
+
+def outputs(spec: ProgramSpec, opening: Opening) -> dict[int, v.Value]:
+    """Standard output for each generated input, by its place; input for which the reference does not end with 0 is left
+    out. Raises SpecError for a reference that is wrong about a run, or ends in no way at all, and SandboxError."""
+    found: dict[int, v.Value] = {}
+    with closing(StreamProgram(spec, spec.reference, opening, clock=SubmissionClock())) as program:
+        for place, run in enumerate(spec.runs):
+            code, text = _ran(program, run, spec)
+            if (run.exit_code is not None and code != run.exit_code) or not printed(
+                run.expected, text, spec.output, absolute=spec.compare.absolute, relative=spec.compare.relative
+            ):
+                raise SpecError(
+                    f"the reference disagrees with run {place + 1}: it prints {clip(ascii(text))} and ends with {code}",
+                    hint="One of the two is wrong.",
+                )
+        inputs = generated(spec)
+        for place, arguments in enumerate(inputs):
+            code, text = _ran(program, Run(stdin=stdin_of(arguments)), spec)
+            if code == 0:
+                found[place] = text
+    enough(len(found), len(inputs))
+    if len({run.expected.strip() for run in spec.runs} | {str(text).strip() for text in found.values()}) == 1:
+        raise SpecError(
+            "the reference prints the same for every input, so a constant passes",
+            hint="Declare `inputs` for which it prints something else.",
+        )
+    return found
+
+
+def _ran(program: StreamProgram, run: Run, spec: ProgramSpec) -> tuple[int, str]:
+    told = program.run(run, Limit.of(max(SPEC_SECONDS, spec.seconds)))
+    if isinstance(told, TestFinding):
+        raise SpecError(f"the reference cannot be used: {told.reason}")
+    if told.status is not CallStatus.OK or told.exit_code is None:
+        raise SpecError(f"the reference does not end on {clip(ascii(run.stdin), 80)}: {told.status}")
+    return told.exit_code, told.stdout.decode("utf-8", "surrogateescape")
 
 
 def enough(taken: int, made: int) -> None:
@@ -184,30 +206,8 @@ def enough(taken: int, made: int) -> None:
         raise SpecError(f"the reference takes {taken} of {made} generated inputs", hint="Declare `inputs` closer.")
 
 
-def patient(guest: Guest, function: str, arguments: Arguments, seconds: float) -> Answer:
+def patient(guest: Guest, function: str, arguments: v.Arguments, seconds: float) -> ProgramReply:
     """Asks the spec's own code, once more where the first call was lost. Raises SandboxError."""
     limit = Limit.of(max(seconds, SPEC_SECONDS))
     told = guest.call(function, arguments, limit)
     return guest.call(function, arguments, limit) if told.kind == "lost" else told
-
-
-def _other_result(spec: ProgramSpec, value: Value) -> bool:
-    return any(example.raises or literal(read(example.expected)) != literal(value) for example in spec.examples)
-
-
-def shown(told: Answer) -> str:
-    """In a few words; hostile ones are escaped."""
-    match told.kind:
-        case "value":
-            text = literal(told.value)
-            return text if len(text) <= SHOWN else text[: SHOWN - 3] + "..."
-        case "raised":
-            name = told.names[0] if told.names else "an exception"
-            text = f"raised {name}: {told.text}" if told.text else f"raised {name}"
-        case "odd":
-            text = f"returned {told.text}, which is not plain data"
-        case "loaded":
-            text = "was loaded"
-        case "lost":
-            text = told.text
-    return ADDRESS.sub("0x...", ascii(text[:SHOWN])[1:-1])

@@ -27,7 +27,6 @@ KNOWN = {
         run=("/work/program",),
     ),
 }
-PACKAGES = "/opt/packages"
 MENTIONED = re.compile(r"\b(?:numpy|scipy|sympy|mpmath)\b")
 WITH_PACKAGES = (
     "import runpy, sys; sys.path.append('/opt/packages'); sys.argv = sys.argv[1:];"

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import ast
 import copy
+from collections import deque
 from collections.abc import Callable, Iterator
+from functools import partial
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from verifiers.errors import SpecError
-from verifiers.programs.parsing import parsed
+from verifiers.contract.errors import SpecError
+from verifiers.programs.values import parsed
 
 
 class Change(NamedTuple):
@@ -58,8 +60,8 @@ OTHER_NAMES = {
     "floor": "ceil",
     "ceil": "floor",
 }
-Alter = Callable[[ast.AST], ast.AST | None]
-"""Changes a node in place, or gives another one for it."""
+Put = Callable[[ast.AST], None]
+"""Puts another node in the place of one."""
 
 
 def mutants(source: str) -> list[Change]:
@@ -68,27 +70,36 @@ def mutants(source: str) -> list[Change]:
         tree = parsed(source, "exec")
     except SyntaxError as error:
         raise SpecError(f"the reference is not Python: {error}") from error
-    original = ast.unparse(tree)
-    seen = {original}
+    seen = {ast.unparse(tree)}
     found = []
-    skipped = _docstrings(tree)
-    for place, node in enumerate(ast.walk(tree)):
-        if id(node) in skipped:
-            continue
-        for alter in _alterations(node):
-            changed = copy.deepcopy(tree)
-            target = next(one for number, one in enumerate(ast.walk(changed)) if number == place)
-            before = ast.unparse(target)
-            other = alter(target)
-            if other is not None:
-                _replace(changed, target, other)
-            ast.fix_missing_locations(changed)
-            text = ast.unparse(changed)
+    for node, put in _places(tree):
+        for other in _neighbours(node):
+            put(other)
+            text = ast.unparse(ast.fix_missing_locations(tree))
+            put(node)
             if text not in seen:
                 seen.add(text)
-                after = ast.unparse(other if other is not None else target)
-                found.append(Change(getattr(node, "lineno", 0), f"{_line(before)} becomes {_line(after)}", text))
+                what = f"{_line(ast.unparse(node))} becomes {_line(ast.unparse(other))}"
+                found.append(Change(getattr(node, "lineno", 0), what, text))
     return sorted(found, key=lambda change: change.line)
+
+
+def _places(tree: ast.AST) -> Iterator[tuple[ast.AST, Put]]:
+    """Every node of a tree that may change, the outer ones first, and its place. Constants that are statements, and
+    those statements, are left out: changing them changes nothing."""
+    parents = deque([tree])
+    while parents:
+        parent = parents.popleft()
+        for name, value in ast.iter_fields(parent):
+            slots: list[tuple[Any, Put]] = [(value, partial(setattr, parent, name))]
+            if isinstance(value, list):
+                slots = [(item, partial(value.__setitem__, place)) for place, item in enumerate(value)]
+            for node, put in slots:
+                if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+                    continue
+                if isinstance(node, ast.AST):
+                    yield node, put
+                    parents.append(node)
 
 
 def chosen(changes: list[Change], most: int, seed: int) -> list[Change]:
@@ -103,64 +114,51 @@ def _line(text: str) -> str:
     return first if len(first) <= 60 and "\n" not in text else first[:57] + "..."
 
 
-def _docstrings(tree: ast.AST) -> set[int]:
-    """Constants that are statements, with those statements: changing them changes nothing."""
-    found: set[int] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-            found |= {id(node), id(node.value)}
-    return found
-
-
-def _replace(tree: ast.AST, old: ast.AST, new: ast.AST) -> None:
-    for parent in ast.walk(tree):
-        for name, value in ast.iter_fields(parent):
-            if value is old:
-                setattr(parent, name, new)
-                return
-            if isinstance(value, list):
-                for place, item in enumerate(value):
-                    if item is old:
-                        value[place] = new
-                        return
-
-
-def _alterations(node: ast.AST) -> Iterator[Alter]:
+def _neighbours(node: ast.AST) -> Iterator[ast.AST]:
+    """What may stand in its place instead."""
     match node:
         case ast.Compare(ops=operators):
             for place, operator in enumerate(operators):
                 for other in COMPARISONS[type(operator)]:
-                    yield _set_comparison(place, other)
+                    yield _with(node, ops=[*operators[:place], other(), *operators[place + 1 :]])
         case ast.BinOp(op=operator) | ast.AugAssign(op=operator) if type(operator) in OPERATORS:
-            yield _set_operator(OPERATORS[type(operator)])
+            yield _with(node, op=OPERATORS[type(operator)]())
             if isinstance(node, ast.AugAssign):
-                yield lambda _: ast.Pass()
-        case ast.BoolOp(op=operator_of):
-            yield _set_operator(ast.Or if isinstance(operator_of, ast.And) else ast.And)
+                yield ast.Pass()
+        case ast.BoolOp(op=joined):
+            yield _with(node, op=ast.Or() if isinstance(joined, ast.And) else ast.And())
         case ast.UnaryOp(op=ast.Not() | ast.USub(), operand=operand):
-            yield lambda _: copy.deepcopy(operand)
+            yield operand
         case ast.Constant(value=value):
-            yield from (_constant(other) for other in _others(value))
-        case ast.If() | ast.While() | ast.IfExp():
-            yield _negate
+            yield from (_with(node, value=other) for other in _others(value))
+        case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test):
+            yield _with(node, test=ast.UnaryOp(ast.Not(), test))
         case ast.comprehension(ifs=[_, *_]):
-            yield _drop_condition
+            yield _with(node, ifs=[])
         case ast.Return(value=ast.expr()):
-            yield lambda _: ast.Return(ast.Constant(None))
+            yield ast.Return(ast.Constant(None))
         case ast.Assign() | ast.Raise() | ast.Expr(value=ast.Call()) | ast.Continue():
-            yield lambda _: ast.Pass()
+            yield ast.Pass()
         case ast.Break():
-            yield lambda _: ast.Continue()
-        case ast.Call(func=ast.Name(id=name)) if name in OTHER_NAMES:
-            yield _rename(OTHER_NAMES[name])
+            yield ast.Continue()
+        case ast.Call(func=ast.Name(id=name) as function) if name in OTHER_NAMES:
+            yield _with(node, func=_with(function, id=OTHER_NAMES[name]))
         case ast.Call(func=ast.Name(id="abs" | "reversed" | "set" | "int" | "round"), args=[only], keywords=[]):
-            yield lambda _: copy.deepcopy(only)
-        case ast.Call(func=ast.Attribute(attr=name)) if name in OTHER_NAMES:
-            yield _rename(OTHER_NAMES[name])
-        case ast.Subscript(slice=ast.Slice()):
-            yield lambda found: found.value if isinstance(found, ast.Subscript) else None
+            yield only
+        case ast.Call(func=ast.Attribute(attr=name) as function) if name in OTHER_NAMES:
+            yield _with(node, func=_with(function, attr=OTHER_NAMES[name]))
+        case ast.Subscript(value=whole, slice=ast.Slice()):
+            yield whole
         case _:
             pass
+
+
+def _with(node: ast.AST, **fields: Any) -> ast.AST:
+    """A copy that differs in these fields."""
+    other = copy.copy(node)
+    for name, value in fields.items():
+        setattr(other, name, value)
+    return other
 
 
 def _others(value: object) -> list[object]:
@@ -171,52 +169,3 @@ def _others(value: object) -> list[object]:
     if isinstance(value, str):
         return ["" if value else "x"]
     return []
-
-
-def _constant(value: object) -> Alter:
-    def alter(node: ast.AST) -> ast.AST | None:
-        assert isinstance(node, ast.Constant)
-        node.value = value  # type: ignore[assignment]
-        return None
-
-    return alter
-
-
-def _set_comparison(place: int, other: type[ast.cmpop]) -> Alter:
-    def alter(node: ast.AST) -> ast.AST | None:
-        assert isinstance(node, ast.Compare)
-        node.ops[place] = other()
-        return None
-
-    return alter
-
-
-def _set_operator(other: type[ast.operator] | type[ast.boolop]) -> Alter:
-    def alter(node: ast.AST) -> ast.AST | None:
-        node.op = other()  # type: ignore[attr-defined]
-        return None
-
-    return alter
-
-
-def _negate(node: ast.AST) -> ast.AST | None:
-    node.test = ast.UnaryOp(ast.Not(), node.test)  # type: ignore[attr-defined]
-    return None
-
-
-def _drop_condition(node: ast.AST) -> ast.AST | None:
-    assert isinstance(node, ast.comprehension)
-    node.ifs = []
-    return None
-
-
-def _rename(name: str) -> Alter:
-    def alter(node: ast.AST) -> ast.AST | None:
-        assert isinstance(node, ast.Call)
-        if isinstance(node.func, ast.Name):
-            node.func.id = name
-        elif isinstance(node.func, ast.Attribute):
-            node.func.attr = name
-        return None
-
-    return alter

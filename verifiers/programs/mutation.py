@@ -11,30 +11,34 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import Literal
+from contextlib import closing
+from itertools import compress
+from typing import Literal, get_args
 
 from pydantic import BaseModel, ConfigDict
 
 from runtime.errors import InfrastructureError, SandboxError
-from verifiers.errors import SpecError
+from runtime.sandbox import SessionPool
+from verifiers.contract.errors import SpecError
+from verifiers.contract.text import clip
+from verifiers.contract.verdict import Outcome
 from verifiers.programs.clocks import Limit
 from verifiers.programs.compare import agree
-from verifiers.programs.findings import clip
 from verifiers.programs.guests import Guest
-from verifiers.programs.judges import shown
 from verifiers.programs.mutants import Change, chosen, mutants
 from verifiers.programs.plan import generated, seed_of
+from verifiers.programs.replies import shown
 from verifiers.programs.spec import ProgramSpec
 from verifiers.programs.trivial import trivial
 from verifiers.programs.values import arguments_text
 from verifiers.programs.verifier import ProgramVerifier
-from verifiers.verdict import Outcome
 
 MOST_MUTANTS = 60
 MORE_INPUTS = 200
 UNEXPLAINED = 0.2
 """The share of neighbours that may pass without a witness against them."""
 AT_ONCE = 2
+MutantOutcome = Literal["killed", "hole", "alike", "untried"]
 
 
 class Mutant(BaseModel):
@@ -43,7 +47,7 @@ class Mutant(BaseModel):
     line: int
     """Of the right program."""
     change: str
-    outcome: Literal["killed", "hole", "alike", "untried"]
+    outcome: MutantOutcome
     """`hole`: the tests pass it, and it is wrong. `alike`: they pass it, and nobody saw it differ."""
     why: str = ""
     """What killed it, or for what input it differs."""
@@ -66,14 +70,7 @@ class Assessment(BaseModel):
     seconds: float
 
 
-def assess(
-    verifier: ProgramVerifier,
-    spec: ProgramSpec,
-    reference: str = "",
-    *,
-    seconds: float = 120.0,
-    most: int = MOST_MUTANTS,
-) -> Assessment:
+def assess(verifier: ProgramVerifier, spec: ProgramSpec, reference: str = "", *, seconds: float = 120.0) -> Assessment:
     """`reference`: a right program, where the spec has none. `seconds`: for all of it, apart from the tests that are
     under way. Raises SpecError for a spec that cannot be used, or without a right program, or with one that is wrong;
     SandboxError where the tests cannot be run.
@@ -90,28 +87,30 @@ def assess(
         raise InfrastructureError(f"the tests cannot be run here: {first.reason}")
     if not first.passed:
         raise SpecError(f"the right program fails: {first.reason}", hint="It, or a test, is wrong.")
-    changes = chosen(mutants(right), most, seed_of(spec, "mutants"))
-
-    def late() -> bool:
-        return time.monotonic() - started > seconds
+    changes = chosen(mutants(right), MOST_MUTANTS, seed_of(spec, "mutants"))
 
     with ThreadPoolExecutor(AT_ONCE) as threads:
-        idle = list(threads.map(lambda entry: _passes(verifier, spec, entry[1]) and entry[0], trivial(spec).items()))
-        tried = list(threads.map(lambda change: _tried(verifier, spec, right, change, late()), changes))
-    return _assessed(tried, tuple(name for name in idle if name), time.monotonic() - started)
+        named = trivial(spec)
+        idle = threads.map(lambda source: verifier.verify(spec, source, thorough=False).passed, named.values())
+        tried = list(threads.map(lambda change: _tried(verifier, spec, right, change, started + seconds), changes))
+    return _assessed(tried, tuple(compress(named, idle)), time.monotonic() - started)
 
 
-def _passes(verifier: ProgramVerifier, spec: ProgramSpec, source: str) -> bool:
-    return verifier.once(spec, source).passed
+def assess_in(
+    sessions: SessionPool, isolation: str, spec: ProgramSpec, reference: str, *, seconds: float = 120.0
+) -> Assessment:
+    """`assess` with a verifier at these sessions."""
+    with closing(ProgramVerifier(sessions, isolation=isolation)) as verifier:
+        return assess(verifier, spec, reference, seconds=seconds)
 
 
-def _tried(verifier: ProgramVerifier, spec: ProgramSpec, right: str, change: Change, late: bool) -> Mutant:
-    def told(outcome: Literal["killed", "hole", "alike", "untried"], why: str) -> Mutant:
+def _tried(verifier: ProgramVerifier, spec: ProgramSpec, right: str, change: Change, end: float) -> Mutant:
+    def told(outcome: MutantOutcome, why: str) -> Mutant:
         return Mutant(line=change.line, change=change.what, outcome=outcome, why=clip(why, 300))
 
-    if late:
+    if time.monotonic() > end:
         return told("untried", "there was no time for it")
-    verdict = verifier.once(spec, change.source)
+    verdict = verifier.verify(spec, change.source, thorough=False)
     if verdict.outcome is Outcome.INFRA_ERROR:
         return told("untried", verdict.reason)
     if not verdict.passed:
@@ -145,27 +144,24 @@ def _difference(verifier: ProgramVerifier, spec: ProgramSpec, right: str, other:
 
 
 def _assessed(tried: list[Mutant], idle: tuple[str, ...], seconds: float) -> Assessment:
-    killed = sum(mutant.outcome == "killed" for mutant in tried)
-    holes = [mutant for mutant in tried if mutant.outcome == "hole"]
-    alike = [mutant for mutant in tried if mutant.outcome == "alike"]
-    untried = sum(mutant.outcome == "untried" for mutant in tried)
+    by = {outcome: [one for one in tried if one.outcome == outcome] for outcome in get_args(MutantOutcome)}
+    holes, alike, untried = by["hole"], by["alike"], len(by["untried"])
+    fault = ""
     if idle:
-        sound, reason = False, f"{idle[0]} passes"
+        fault = f"{idle[0]} passes"
     elif holes:
-        sound, reason = False, f"a wrong program passes: line {holes[0].line}, {holes[0].change}; {holes[0].why}"
+        fault = f"a wrong program passes: line {holes[0].line}, {holes[0].change}; {holes[0].why}"
     elif untried:
-        sound, reason = False, f"{untried} of {len(tried)} changes were not tried"
+        fault = f"{untried} of {len(tried)} changes were not tried"
     elif not tried:
-        sound, reason = False, "there is nothing in the right program that could be changed"
+        fault = "there is nothing in the right program that could be changed"
     elif len(alike) > UNEXPLAINED * len(tried):
-        sound, reason = False, f"{len(alike)} of {len(tried)} changes to the right program are not noticed"
-    else:
-        sound, reason = True, f"{killed} of {len(tried)} changes to the right program are noticed"
+        fault = f"{len(alike)} of {len(tried)} changes to the right program are not noticed"
     return Assessment(
-        sound=sound,
-        reason=reason,
+        sound=not fault,
+        reason=fault or f"{len(by['killed'])} of {len(tried)} changes to the right program are noticed",
         mutants=len(tried),
-        killed=killed,
+        killed=len(by["killed"]),
         survivors=(*holes, *alike),
         untried=untried,
         trivial=idle,

@@ -6,35 +6,37 @@ visible. Seeds come from the spec's digest.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from hashlib import sha256
 from random import Random
 from typing import Literal, NamedTuple
 
-from verifiers.errors import SpecError
-from verifiers.programs.compare import Comparison
+from verifiers.contract.errors import SpecError
+from verifiers.programs.compare import CompareRule
 from verifiers.programs.generators import inputs
 from verifiers.programs.relations import Pair, pairs
-from verifiers.programs.spec import ProgramSpec, Relation, Run
+from verifiers.programs.spec import Example, MetamorphicRelation, ProgramSpec, Run
 from verifiers.programs.values import Arguments, Value, literal, read, read_arguments
 
 Origin = Literal["example", "reference", "property", "relation", "run"]
+NO_RESULTS: Mapping[int, Value] = {}
 
 
-class Trial(NamedTuple):
-    number: int
-    """In the spec's order: examples or runs, generated inputs, relations."""
+class PlannedTest(NamedTuple):
     origin: Origin
     arguments: Arguments = Arguments(())
     expected: Value = None
     raises: str = ""
     visible: bool = False
-    compare: Comparison = Comparison()
+    compare: CompareRule = CompareRule()
     properties: bool = False
     """Whether the spec's properties are asked, too."""
-    relation: Relation | None = None
+    relation: MetamorphicRelation | None = None
     pair: Pair | None = None
     run: Run | None = None
+    number: int = 0
+    """In the spec's order: examples or runs, generated inputs, relations."""
 
 
 @lru_cache(maxsize=256)
@@ -66,43 +68,37 @@ def _line(value: Value) -> str:
     return value if isinstance(value, str) else literal(value)
 
 
-def plan(spec: ProgramSpec, expected: dict[int, Value] | None = None) -> list[Trial]:
+def planned(spec: ProgramSpec, example: Example) -> PlannedTest:
+    expected = None if example.raises else read(example.expected)
+    how = example.compare or spec.compare
+    arguments = read_arguments(example.arguments)
+    return PlannedTest("example", arguments, expected, example.raises, example.visible, how)
+
+
+def plan(spec: ProgramSpec, expected: Mapping[int, Value] = NO_RESULTS) -> list[PlannedTest]:
     """All tests in the spec's order. `expected` is what the reference gave for the generated inputs, by their place;
     where the spec has a reference, inputs without such a value are left out. Raises SpecError where nothing is left, or
     a relation is asked of nothing: what was not tested has not been passed."""
-    tests: list[Trial] = []
+    tests = [test._replace(number=number) for number, test in enumerate(_tests(spec, expected))]
+    if not tests:
+        raise SpecError("no test comes of it", hint="Give more examples, runs or inputs.")
+    return tests
+
+
+def _tests(spec: ProgramSpec, expected: Mapping[int, Value]) -> Iterator[PlannedTest]:
     for run in spec.runs:
-        tests.append(Trial(len(tests), "run", visible=run.visible, run=run))
+        yield PlannedTest("run", visible=run.visible, run=run)
     for example in spec.examples:
-        tests.append(
-            Trial(
-                len(tests),
-                "example",
-                read_arguments(example.arguments),
-                None if example.raises else read(example.expected),
-                example.raises,
-                example.visible,
-                example.compare or spec.compare,
-            )
-        )
+        yield planned(spec, example)
     for place, arguments in enumerate(generated(spec)):
-        if not spec.function:
-            if expected is not None and place in expected:
-                run = Run(stdin=stdin_of(arguments), expected=str(expected[place]))
-                tests.append(Trial(len(tests), "reference", run=run))
-        elif not spec.reference:
-            tests.append(Trial(len(tests), "property", arguments, properties=True))
-        elif expected is not None and place in expected:
-            tests.append(
-                Trial(
-                    len(tests),
-                    "reference",
-                    arguments,
-                    expected[place],
-                    compare=spec.compare,
-                    properties=bool(spec.properties),
-                )
-            )
+        if spec.function and not spec.reference:
+            yield PlannedTest("property", arguments, properties=True)
+        elif place in expected and spec.function:
+            asked = bool(spec.properties)
+            yield PlannedTest("reference", arguments, expected[place], compare=spec.compare, properties=asked)
+        elif place in expected:
+            run = Run(stdin=stdin_of(arguments), expected=str(expected[place]))
+            yield PlannedTest("reference", run=run)
     for order, relation in enumerate(spec.relations):
         made = list(pairs(relation, spec.inputs, seed_of(spec, f"relation {order}")))
         if not made:
@@ -111,15 +107,10 @@ def plan(spec: ProgramSpec, expected: dict[int, Value] | None = None) -> list[Tr
                 hint="Declare `inputs` of a kind that it is about, and the right `argument`.",
             )
         for pair in made:
-            tests.append(
-                Trial(len(tests), "relation", Arguments(pair.first), compare=spec.compare, relation=relation, pair=pair)
-            )
-    if not tests:
-        raise SpecError("no test comes of it", hint="Give more examples, runs or inputs.")
-    return tests
+            yield PlannedTest("relation", Arguments(pair.first), compare=spec.compare, relation=relation, pair=pair)
 
 
-def shuffled(spec: ProgramSpec, tests: list[Trial], turn: int = 0) -> list[Trial]:
+def shuffled(spec: ProgramSpec, tests: list[PlannedTest], turn: int = 0) -> list[PlannedTest]:
     """The order of the tests' first run, or of a repetition."""
     mixed = list(tests)
     Random(seed_of(spec, f"order {turn}")).shuffle(mixed)

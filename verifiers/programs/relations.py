@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from random import Random
 from typing import NamedTuple
 
-from verifiers.programs.compare import Comparison, agree
+from verifiers.programs.compare import CompareRule, agree
 from verifiers.programs.generators import Generator, inputs
-from verifiers.programs.spec import Relation
-from verifiers.programs.values import Pairs, Value
+from verifiers.programs.spec import MetamorphicRelation
+from verifiers.programs.values import DictPairs, Value
 
 CHAINED = frozenset(["involution", "idempotence", "inverse"])
 """Those in which a result is the next input."""
@@ -26,7 +26,7 @@ class Pair(NamedTuple):
     """None where the second input is the result of the first."""
 
 
-def pairs(relation: Relation, generators: tuple[Generator, ...], seed: int) -> Iterator[Pair]:
+def pairs(relation: MetamorphicRelation, generators: tuple[Generator, ...], seed: int) -> Iterator[Pair]:
     """As many as the relation asks for, fewer where not so many inputs can be changed."""
     found = 0
     random = Random(seed)
@@ -39,7 +39,7 @@ def pairs(relation: Relation, generators: tuple[Generator, ...], seed: int) -> I
             yield Pair(arguments, second)
 
 
-def changed(relation: Relation, arguments: tuple[Value, ...], random: Random) -> tuple[Value, ...] | None:
+def changed(relation: MetamorphicRelation, arguments: tuple[Value, ...], random: Random) -> tuple[Value, ...] | None:
     """The second input; None where this one has none."""
     if relation.kind == "swap":
         return (arguments[1], arguments[0], *arguments[2:]) if len(arguments) > 1 else None
@@ -51,9 +51,10 @@ def changed(relation: Relation, arguments: tuple[Value, ...], random: Random) ->
         case "permutation", list() | tuple() | str():
             order = list(range(len(value)))
             random.shuffle(order)
-            other = _put_together(value, order)
+            items = [value[place] for place in order]
+            other = "".join(map(str, items)) if isinstance(value, str) else type(value)(items)
         case "reversal", list() | tuple() | str():
-            other = _put_together(value, list(range(len(value)))[::-1])
+            other = value[::-1]
         case (("monotone" | "shift"), (int() | float())):
             other = value + (abs(relation.factor) if relation.kind == "monotone" else relation.factor)
         case "shift", list():
@@ -65,20 +66,13 @@ def changed(relation: Relation, arguments: tuple[Value, ...], random: Random) ->
     return (*arguments[: relation.argument], other, *arguments[relation.argument + 1 :])
 
 
-def _put_together(value: list[Value] | tuple[Value, ...] | str, order: list[int]) -> Value:
-    if isinstance(value, str):
-        return "".join(value[place] for place in order)
-    items = [value[place] for place in order]
-    return items if isinstance(value, list) else tuple(items)
-
-
 def _plus(value: Value, addend: int) -> Value:
     return value + addend if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
 def _times(value: Value, factor: int) -> Value:
     match value:
-        case bool() | None | str() | bytes():
+        case bool():
             return value
         case int() | float() | complex():
             return value * factor
@@ -86,25 +80,21 @@ def _times(value: Value, factor: int) -> Value:
             return [_times(item, factor) for item in value]
         case tuple():
             return tuple(_times(item, factor) for item in value)
-        case Pairs(found):
-            return Pairs(tuple((key, _times(item, factor)) for key, item in found))
+        case DictPairs(found):
+            return DictPairs(tuple((key, _times(item, factor)) for key, item in found))
         case _:
             return value
 
 
-def kept(relation: Relation, pair: Pair, first: Value, second: Value, how: Comparison) -> bool:
+def kept(relation: MetamorphicRelation, pair: Pair, first: Value, second: Value, how: CompareRule) -> bool:
     """`second` is the result for the second input; for a chain, for the first result."""
     match relation.kind:
-        case "permutation" | "swap":
+        case "permutation" | "swap" | "idempotence":
             return agree(first, second, how)
         case "reversal":
-            if not isinstance(first, list | tuple | str):
-                return agree(first, second, how)
-            return agree(_put_together(first, list(range(len(first)))[::-1]), second, how)
+            return agree(first[::-1] if isinstance(first, list | tuple | str) else first, second, how)
         case "involution" | "inverse":
             return agree(pair.first[relation.argument], second, how)
-        case "idempotence":
-            return agree(first, second, how)
         case "monotone":
             numbers = isinstance(first, int | float) and isinstance(second, int | float)
             return numbers and first <= second  # type: ignore[operator]

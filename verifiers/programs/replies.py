@@ -2,7 +2,7 @@
 
 A reply is one JSON text behind the call's own mark. It may be a lie: whoever forges it has answered for the one call
 that was made, as by returning a value. What always holds: whatever the text is, reading it ends quickly, evaluates
-nothing, and gives a `Reply` or none.
+nothing, and gives a `ProgramReply` or none.
 
 Tagged values, as `verifiers.programs.harness` writes them: a list is a list; an object has one key: `t` a tuple, `d`
 pairs, `s` a set, `b` bytes in hex, `u` text as UTF-8 in hex, where it is not plainly printable, `i` a long integer in
@@ -13,17 +13,26 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from typing import Any, Literal, NamedTuple
 
-from verifiers.programs.values import MOST_DEPTH, MOST_ITEMS, Elements, NotPlainError, Pairs, Value
+from runtime.sandbox import CallStatus
+from verifiers.contract.text import clip
+from verifiers.programs.values import MOST_DEPTH, MOST_ITEMS, DictPairs, Elements, NotPlainError, Value, literal
 
 MOST_CHARS = 8 << 20
 SIGNALS, SIGNAL_CHARS, MESSAGE_CHARS = 40, 120, 300
+SHOWN = 120
+ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}\b")
+"""Of an object: another one each time, and of no use to anybody."""
 
 
-class Reply(NamedTuple):
-    kind: Literal["value", "raised", "odd", "loaded"]
-    """`odd`: something that is not plain data was returned. `loaded`: the source was run, and has what is asked for."""
+class ProgramReply(NamedTuple):
+    """What came of one call."""
+
+    kind: Literal["value", "raised", "odd", "loaded", "lost"]
+    """`odd`: something that is not plain data was returned. `loaded`: the source was run, and has what is asked for.
+    `lost`: nothing came that could be read; `status` says why."""
     value: Value = None
     text: str = ""
     """Hostile. What was raised, or the type of what was returned."""
@@ -31,38 +40,41 @@ class Reply(NamedTuple):
     """Hostile. The type of what was raised and its bases, nearest first."""
     signals: tuple[str, ...] = ()
     """Hostile. What the harness noticed since the last reply."""
+    status: CallStatus = CallStatus.OK
+    forged: bool = False
+    """Its mark was printed more than once."""
 
 
 def mark(nonce: str) -> str:
     return f"\x1e{nonce} "
 
 
-def find(output: str, nonce: str) -> tuple[Reply | None, int]:
-    """The reply to the call with this nonce, and how often its mark was printed: more than once is no reply."""
+def find(output: str, nonce: str) -> ProgramReply:
+    """The reply to the call with this nonce; `lost` where there is none, and where its mark was printed twice."""
     pieces = output.split(mark(nonce))
-    if len(pieces) != 2:
-        return None, len(pieces) - 1
-    return parse(pieces[1].partition("\x1e")[0]), 1
+    found = parse(pieces[1].partition("\x1e")[0]) if len(pieces) == 2 else None
+    why = "it ended without a reply" if len(pieces) == 1 else "its reply cannot be read"
+    return found or ProgramReply("lost", text=why, forged=len(pieces) > 2)
 
 
-def parse(text: str) -> Reply | None:
+def parse(text: str) -> ProgramReply | None:
     """None for what is no reply."""
     if len(text) > MOST_CHARS:
         return None
     try:
-        found = json.loads(text, parse_constant=_refuse)
+        found = json.loads(text, parse_constant=_refuse, parse_float=_finite)
         if type(found) is not dict:
             return None
         signals = tuple(_text(word, SIGNAL_CHARS) for word in _list(found.get("s", []))[:SIGNALS])
         if "v" in found:
-            return Reply("value", value=_Reader().value(found["v"], 0), signals=signals)
+            return ProgramReply("value", value=_ReplyReader().value(found["v"], 0), signals=signals)
         if "r" in found:
             names = tuple(_text(name, SIGNAL_CHARS) for name in _list(found["r"])[:16])
-            return Reply("raised", text=_text(found.get("m", ""), MESSAGE_CHARS), names=names, signals=signals)
+            return ProgramReply("raised", text=_text(found.get("m", ""), MESSAGE_CHARS), names=names, signals=signals)
         if "x" in found:
-            return Reply("odd", text=_text(found["x"], MESSAGE_CHARS), signals=signals)
+            return ProgramReply("odd", text=_text(found["x"], MESSAGE_CHARS), signals=signals)
         if "l" in found:
-            return Reply("loaded", signals=signals)
+            return ProgramReply("loaded", signals=signals)
     except (ValueError, RecursionError, OverflowError):
         return None
     return None
@@ -70,6 +82,12 @@ def parse(text: str) -> Reply | None:
 
 def _refuse(word: str) -> Any:
     raise NotPlainError(f"{word} is not JSON")
+
+
+def _finite(text: str) -> float:
+    if not math.isfinite(found := float(text)):
+        raise NotPlainError("beyond the range of floats")
+    return found
 
 
 def _list(found: Any) -> list[Any]:
@@ -92,11 +110,11 @@ def _decoded(found: Any) -> str:
     return bytes.fromhex(found).decode("utf-8", "surrogatepass")
 
 
-PLAIN = frozenset([type(None), bool, int, str])
+PLAIN = frozenset([type(None), bool, int, float, str])
 """What is in JSON as it is in Python."""
 
 
-class _Reader:
+class _ReplyReader:
     def __init__(self) -> None:
         self._items = 0
 
@@ -104,11 +122,9 @@ class _Reader:
         self._items += 1
         if depth > MOST_DEPTH + 1 or self._items > MOST_ITEMS:
             raise NotPlainError("too deep, or too much")
-        if found is None or type(found) in (bool, int, str):
+        if type(found) in PLAIN:
             plain: Value = found
             return plain
-        if type(found) is float:
-            return _finite(found)
         if type(found) is list:
             if PLAIN.issuperset(map(type, found)):  # long rows of numbers, without a call for each
                 self._items += len(found)
@@ -126,7 +142,7 @@ class _Reader:
             case "s":
                 return Elements(tuple(self.value(item, depth) for item in _list(inside)))
             case "d":
-                return Pairs(tuple(self._pair(pair, depth) for pair in _list(inside)))
+                return DictPairs(tuple(self._pair(pair, depth) for pair in _list(inside)))
             case "i":
                 return int(_text(inside, MOST_CHARS), 16)
             case "u":
@@ -148,15 +164,26 @@ class _Reader:
         return self.value(pair[0], depth), self.value(pair[1], depth)
 
 
-def _finite(found: float) -> float:
-    if not math.isfinite(found):
-        raise NotPlainError("beyond the range of floats")
-    return found
-
-
 def _float(found: Any) -> float:
     if found in ("nan", "inf", "-inf"):
         return float(found)
     if type(found) is not float:
         raise NotPlainError("a float was expected")
-    return _finite(found)
+    return found
+
+
+def shown(told: ProgramReply) -> str:
+    """In a few words; hostile ones are escaped."""
+    match told.kind:
+        case "value":
+            return clip(literal(told.value), SHOWN)
+        case "raised":
+            name = told.names[0] if told.names else "an exception"
+            text = f"raised {name}: {told.text}" if told.text else f"raised {name}"
+        case "odd":
+            text = f"returned {told.text}, which is not plain data"
+        case "loaded":
+            text = "was loaded"
+        case "lost":
+            text = told.text
+    return ADDRESS.sub("0x...", ascii(text[:SHOWN])[1:-1])

@@ -60,7 +60,7 @@ ALWAYS_EQUAL = re.compile(
 MOST = 30
 
 
-class Scan(NamedTuple):
+class SignalScan(NamedTuple):
     strong: tuple[str, ...]
     weak: tuple[str, ...]
     touches: tuple[str, ...]
@@ -69,7 +69,7 @@ class Scan(NamedTuple):
     """Whether it mentions chance, clocks, threads or addresses."""
 
 
-def scan(source: str) -> Scan:
+def scan(source: str) -> SignalScan:
     strong: dict[str, None] = {}
     weak: dict[str, None] = {}
     chancy = False
@@ -109,7 +109,7 @@ def scan(source: str) -> Scan:
     elif "__eq__" in code:
         weak["the name __eq__"] = None
     touches = tuple(word for word in strong if "_assay_" in word)
-    return Scan(tuple(strong)[:MOST], tuple(weak)[:MOST], touches, chancy)
+    return SignalScan(tuple(strong)[:MOST], tuple(weak)[:MOST], touches, chancy)
 
 
 STRONG_NOTICED = re.compile(

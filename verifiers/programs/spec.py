@@ -10,9 +10,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from verifiers.programs.compare import Comparison, OutputRule
+from verifiers.contract.spec_data import SpecData, SpecModel
+from verifiers.programs.compare import CompareRule, OutputRule
 from verifiers.programs.generators import Generator
-from verifiers.spec_data import SpecData
 
 LITERAL_CHARS = 1_000_000
 SOURCE_CHARS = 200_000
@@ -28,7 +28,7 @@ class Example(SpecData):
     """The name of an exception, or of one of its bases."""
     visible: bool = False
     """Whether the candidate was shown it: a program that passes only these is no solution."""
-    compare: Comparison | None = None
+    compare: CompareRule | None = None
     """Instead of the spec's own."""
 
 
@@ -44,7 +44,7 @@ class Run(SpecData):
     visible: bool = False
 
 
-class Relation(SpecData):
+class MetamorphicRelation(SpecData):
     """Something that holds between results for related inputs, whatever the right result is. Inputs are generated.
 
     `permutation`: the order of the items of an argument does not matter. `reversal`: that argument reversed gives the
@@ -75,7 +75,7 @@ class Tool(SpecData):
     """Likewise; run once, before."""
 
 
-class ProgramSpec(SpecData):
+class ProgramSpec(SpecModel):
     """Tests, visible and hidden; the submission is the source. Expected values never enter its sandbox.
 
     With `function`, the program is imported and that function is called, one input at a time. Without, the program is
@@ -104,10 +104,10 @@ class ProgramSpec(SpecData):
     gets. An input for which it raises, or ends with another code than 0, is none."""
     properties: tuple[str, ...] = Field(default=(), max_length=20)
     """Each Python with `holds(result, *arguments)`, which must be True. They run like the reference, apart from it."""
-    relations: tuple[Relation, ...] = Field(default=(), max_length=20)
+    relations: tuple[MetamorphicRelation, ...] = Field(default=(), max_length=20)
     seed: int = Field(default=0, ge=0, le=1 << 62)
     """Other inputs for another seed."""
-    compare: Comparison = Comparison()
+    compare: CompareRule = CompareRule()
     output: OutputRule = "lines"
     """How standard output is compared; `numbers` takes the tolerances of `compare`."""
     seconds: float = Field(default=2.0, gt=0, le=120)

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from runtime.errors import BadRequestError, InfrastructureError, RefusedError
 from runtime.sandbox import CallStatus, ExecResult, Sandbox
-from verifiers.programs.clocks import Clock, Limit, late
+from verifiers.contract.text import clip
+from verifiers.contract.verdict import Ground
+from verifiers.programs.clocks import Limit, SubmissionClock, late
 from verifiers.programs.compare import printed
-from verifiers.programs.findings import GROUNDS, PASSED, Finding, clip
+from verifiers.programs.findings import GROUNDS, PASSED, TestFinding
 from verifiers.programs.guests import Opening
 from verifiers.programs.languages import FILE, tool_of
-from verifiers.programs.plan import Trial
+from verifiers.programs.plan import PlannedTest
 from verifiers.programs.spec import ProgramSpec, Run
-from verifiers.verdict import Ground
 
 BUILD_SECONDS = 30.0
 SENTENCES = {
@@ -25,10 +26,10 @@ SENTENCES = {
 }
 
 
-class Program:
+class StreamProgram:
     """The submission, in one sandbox after another."""
 
-    def __init__(self, spec: ProgramSpec, source: str, opening: Opening, *, clock: Clock) -> None:
+    def __init__(self, spec: ProgramSpec, source: str, opening: Opening, *, clock: SubmissionClock) -> None:
         self._spec, self._opening, self._clock = spec, opening, clock
         self._tool = tool_of(spec, source)
         self._path = f"/work/{self._tool.file}"
@@ -46,7 +47,7 @@ class Program:
         """Whether the last test left it a place in which it can go on."""
         return self._box is not None
 
-    def begin(self) -> Finding:
+    def begin(self) -> TestFinding:
         """Opens a sandbox and builds what has to be built. Raises SandboxError; RefusedError where the image has no
         such tool."""
         self._box = self._opening.sandbox()
@@ -55,30 +56,30 @@ class Program:
             return PASSED
         limit = self._clock.limit(BUILD_SECONDS)
         if limit is None:
-            return Finding(Ground.TIMEOUT, self._clock.over())
+            return TestFinding(Ground.TIMEOUT, self._clock.over())
         told = self._exec(self._tool.build, b"", limit)
         if told.status is CallStatus.OK and told.exit_code == 0:
             return PASSED
         if told.status is not CallStatus.OK:
             return self._broken_off("building it", told, limit)
         why = clip(ascii(told.stderr.decode(errors="replace").strip())[1:-1], 200)
-        return Finding(Ground.UNREADABLE, f"it could not be built: {why}")
+        return TestFinding(Ground.UNREADABLE, f"it could not be built: {why}")
 
-    def test(self, trial: Trial) -> Finding:
+    def test(self, trial: PlannedTest) -> TestFinding:
         """Raises as `begin`."""
         run = trial.run
         assert run is not None
         limit = self._clock.limit(self._spec.seconds)
         if limit is None:
-            return Finding(Ground.TIMEOUT, self._clock.over())
+            return TestFinding(Ground.TIMEOUT, self._clock.over())
         told = self.run(run, limit)
-        if isinstance(told, Finding):
+        if isinstance(told, TestFinding):
             return told
         if told.status is not CallStatus.OK:
             return self._broken_off("the program", told, limit)
         return self._compared(run, told)
 
-    def run(self, run: Run, limit: Limit) -> ExecResult | Finding:
+    def run(self, run: Run, limit: Limit) -> ExecResult | TestFinding:
         """One run; a finding where the program could not be built. Raises as `begin`."""
         if self._spec.fresh:
             self.close()
@@ -109,26 +110,28 @@ class Program:
         self._clock.took(told)
         return told
 
-    def _broken_off(self, what: str, told: ExecResult, limit: Limit) -> Finding:
+    def _broken_off(self, what: str, told: ExecResult, limit: Limit) -> TestFinding:
         if told.status is CallStatus.TIMEOUT:
-            return Finding(Ground.TIMEOUT, f"{what} {late(told, limit)}")
+            return TestFinding(Ground.TIMEOUT, f"{what} {late(told, limit)}")
         sentence = SENTENCES.get(told.status, "ended the sandbox: {status}").format(
             output=self._opening.limits.output_bytes, memory=self._spec.memory_mib, status=told.status
         )
-        return Finding(GROUNDS.get(told.status, Ground.REFUTED), f"{what} {sentence}")
+        return TestFinding(GROUNDS.get(told.status, Ground.REFUTED), f"{what} {sentence}")
 
-    def _compared(self, run: Run, told: ExecResult) -> Finding:
+    def _compared(self, run: Run, told: ExecResult) -> TestFinding:
         got = told.stdout.decode("utf-8", "surrogateescape")
         if run.exit_code is not None and told.exit_code != run.exit_code:
             last = told.stderr.decode(errors="replace").strip().rpartition("\n")[2]
             ended = f"ended with {told.exit_code}, not {run.exit_code}"
             ground = Ground.MEMORY if last.startswith("MemoryError") else Ground.REFUTED
             said = f": {clip(ascii(last)[1:-1], 100)}" if last else ""
-            return Finding(ground, f"the program {ended}{said}", ended)
+            return TestFinding(ground, f"the program {ended}{said}", ended)
         how = self._spec.compare
         if printed(run.expected, got, self._spec.output, absolute=how.absolute, relative=how.relative):
             return PASSED
-        return Finding(Ground.REFUTED, f"the program printed {_difference(run.expected, got)}", ascii(got[:500])[1:-1])
+        return TestFinding(
+            Ground.REFUTED, f"the program printed {_difference(run.expected, got)}", ascii(got[:500])[1:-1]
+        )
 
 
 def _difference(expected: str, got: str) -> str:

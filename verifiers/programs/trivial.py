@@ -26,16 +26,11 @@ def trivial(spec: ProgramSpec) -> dict[str, str]:
     )
     if spec.driver:  # what is asked for may be anything
         return {"a class without methods": f"class {name}:\n    pass\n"}
-    found = {
-        f"a function that returns {value}": f"def {name}(*given, **named):\n    return {value}\n{others}"
-        for value in CONSTANTS
-    }
-    found["a function that returns its argument"] = (
-        f"def {name}(*given, **named):\n    return given[0] if given else None\n{others}"
-    )
-    found["a function that raises"] = f"def {name}(*given, **named):\n    raise ValueError\n{others}"
-    found["a table of the visible examples"] = _table(spec) + others
-    return found
+    bodies = {f"a function that returns {value}": f"return {value}" for value in CONSTANTS}
+    bodies["a function that returns its argument"] = "return given[0] if given else None"
+    bodies["a function that raises"] = "raise ValueError"
+    found = {what: f"def {name}(*given, **named):\n    {body}\n{others}" for what, body in bodies.items()}
+    return found | {"a table of the visible examples": _table(spec) + others}
 
 
 def _table(spec: ProgramSpec) -> str:

@@ -1,6 +1,6 @@
 """Plain data: what goes to a program and what comes back, as the judge holds it.
 
-A value is None, a bool, an int, a float, a complex number, text, bytes, a list or tuple of values, `Pairs` for a
+A value is None, a bool, an int, a float, a complex number, text, bytes, a list or tuple of values, `DictPairs` for a
 dictionary or `Elements` for a set. Dictionaries and sets of a candidate are never built as such: their keys could have
 been chosen so that every look-up meets all the others. What always holds: nothing here evaluates text, and what is
 deeper or larger than the caps raises `NotPlainError`.
@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
-from verifiers.programs.parsing import parsed
+from runtime.parsing import PARSING
 
+TRIES = 5
 MOST_DEPTH = 64
 MOST_ITEMS = 3_000_000
 LONG_BITS = 12_000
@@ -27,7 +28,7 @@ class NotPlainError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Pairs:
+class DictPairs:
     """A dictionary, in its order."""
 
     pairs: tuple[tuple[Value, Value], ...]
@@ -41,7 +42,7 @@ class Elements:
 
 
 Scalar: TypeAlias = bool | int | float | complex | str | bytes | None
-Value: TypeAlias = "Scalar | list[Value] | tuple[Value, ...] | Pairs | Elements"
+Value: TypeAlias = "Scalar | list[Value] | tuple[Value, ...] | DictPairs | Elements"
 
 
 class Arguments(NamedTuple):
@@ -49,6 +50,20 @@ class Arguments(NamedTuple):
 
     positional: tuple[Value, ...]
     named: tuple[tuple[str, Value], ...] = ()
+
+
+def parsed(text: str, mode: Literal["exec", "eval"]) -> ast.AST:
+    """What the author of a spec wrote; a candidate's source is never parsed outside its sandbox. Raises SyntaxError for
+    what is not Python, or more than its parser bears."""
+    for _ in range(TRIES):
+        try:
+            with PARSING:
+                return ast.parse(text, mode=mode)
+        except SystemError:  # somebody else's thread parses, too
+            continue
+        except (ValueError, RecursionError, MemoryError) as error:
+            raise SyntaxError(str(error)) from error
+    raise SyntaxError("the parser broke")
 
 
 def read(text: str) -> Value:
@@ -96,9 +111,12 @@ def _value(node: ast.expr, depth: int) -> Value:
             return Elements(_distinct([_value(item, deeper) for item in items]))
         case ast.Dict(keys=keys, values=values) if None not in keys:
             names = _distinct([_value(key, deeper) for key in keys if key is not None])
-            return Pairs(tuple(zip(names, (_value(item, deeper) for item in values), strict=True)))
+            return DictPairs(tuple(zip(names, (_value(item, deeper) for item in values), strict=True)))
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return _negative(_value(operand, deeper))
+            size = _value(operand, deeper)
+            if isinstance(size, bool) or not isinstance(size, int | float | complex):
+                raise NotPlainError("a minus before what is no number")
+            return -size
         case ast.UnaryOp(op=ast.UAdd(), operand=operand):
             return _value(operand, deeper)
         case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as sign, right=ast.Constant(value=complex() as imaginary)):
@@ -128,7 +146,7 @@ def _distinct(keys: list[Value]) -> tuple[Value, ...]:
 def _native(key: Value) -> Hashable:
     """As Python has it. Raises NotPlainError for what is no key."""
     match key:
-        case list() | Pairs():
+        case list() | DictPairs():
             raise NotPlainError(f"a {kind_of(key)} is no key and no item of a set")
         case tuple():
             return tuple(map(_native, key))
@@ -138,17 +156,11 @@ def _native(key: Value) -> Hashable:
             return key
 
 
-def _negative(value: Value) -> Value:
-    if isinstance(value, bool) or not isinstance(value, int | float | complex):
-        raise NotPlainError("a minus before what is no number")
-    return -value
-
-
 def literal(value: Value) -> str:
     """Source text of which Python makes this value again, where `nan` and `inf` are known. Sets and dictionaries come
     in a settled order, so that equal values have equal texts."""
     match value:
-        case Pairs(pairs):
+        case DictPairs(pairs):
             return "{" + ", ".join(sorted(f"{_hashable(key)}: {literal(item)}" for key, item in pairs)) + "}"
         case Elements(items):
             return "{" + ", ".join(sorted({_hashable(item) for item in items})) + "}" if items else "set()"
@@ -162,12 +174,10 @@ def literal(value: Value) -> str:
         case int():
             return hex(value) if value.bit_length() > LONG_BITS else str(value)
         case complex():
-            return f"complex({_real(value.real)}, {_real(value.imag)})"
-        case float():
-            return _real(value)
+            return f"complex({value.real!r}, {value.imag!r})"
         case str():
             return ascii(value)
-        case bytes():
+        case float() | bytes():
             return repr(value)
 
 
@@ -181,11 +191,6 @@ def _hashable(value: Value) -> str:
             return f"({inside},)" if len(value) == 1 else f"({inside})"
         case _:
             return literal(value)
-
-
-def _real(value: float) -> str:
-    """`repr` has a point, an exponent, or is nan or inf."""
-    return repr(value)
 
 
 def arguments_text(arguments: Arguments) -> str:
@@ -205,7 +210,7 @@ def of_native(found: object, depth: int = 0) -> Value:
     if isinstance(found, list):
         return [of_native(item, deeper) for item in found]
     if isinstance(found, dict):
-        return Pairs(tuple((of_native(key, deeper), of_native(item, deeper)) for key, item in found.items()))
+        return DictPairs(tuple((of_native(key, deeper), of_native(item, deeper)) for key, item in found.items()))
     if isinstance(found, set | frozenset):
         return Elements(tuple(of_native(item, deeper) for item in found))
     if type(found) is tuple:
@@ -215,27 +220,4 @@ def of_native(found: object, depth: int = 0) -> Value:
 
 def kind_of(value: Value) -> str:
     """As Python calls it."""
-    match value:
-        case Pairs():
-            return "dict"
-        case Elements():
-            return "set"
-        case _:
-            return type(value).__name__
-
-
-def scalars(value: Value) -> Iterator[Scalar]:
-    """All that is in it, keys included, without recursion beyond the cap on depth."""
-    match value:
-        case Pairs(pairs):
-            for key, item in pairs:
-                yield from scalars(key)
-                yield from scalars(item)
-        case Elements(items):
-            for item in items:
-                yield from scalars(item)
-        case list() | tuple():
-            for item in value:
-                yield from scalars(item)
-        case _:
-            yield value
+    return {DictPairs: "dict", Elements: "set"}.get(type(value), type(value).__name__)

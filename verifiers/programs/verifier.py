@@ -11,23 +11,26 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import closing
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from runtime.errors import BadRequestError, RefusedError, SandboxError
 from runtime.sandbox import Priority, SessionPool
+from verifiers.boxes.conductor import ConductorParts
+from verifiers.contract.text import clip
+from verifiers.contract.verdict import Ground, Outcome, Verdict
 from verifiers.programs import checking, signals
-from verifiers.programs.clocks import PATIENCE, Clock
-from verifiers.programs.findings import Finding, clip, evidence
+from verifiers.programs.clocks import PATIENCE, SubmissionClock
+from verifiers.programs.findings import TestFinding, evidence
 from verifiers.programs.functions import Candidate
 from verifiers.programs.guests import Opening, opening
-from verifiers.programs.judges import Judges
-from verifiers.programs.outputs import outputs
-from verifiers.programs.plan import Trial, plan, seed_of, shuffled
+from verifiers.programs.judges import Judges, outputs
+from verifiers.programs.kind import PROGRAM
+from verifiers.programs.plan import PlannedTest, plan, seed_of, shuffled
 from verifiers.programs.spec import SOURCE_CHARS, ProgramSpec
-from verifiers.programs.streams import Program
+from verifiers.programs.streams import StreamProgram
 from verifiers.programs.values import Value
-from verifiers.verdict import Ground, Outcome, Verdict
 
 ATTEMPTS = 2
 SHOWN_ANYHOW = 20
@@ -37,21 +40,20 @@ MOST_LOST = 100
 FLAKY = "gives another result for the same input the next time"
 
 
-class Outcomes(NamedTuple):
-    """Of one round: what each test came to, in the order in which they ran."""
+Findings = list[tuple[PlannedTest, TestFinding]]
+"""Of one round: what each test came to, in the order in which they ran."""
 
-    findings: list[tuple[Trial, Finding]]
 
-    @property
-    def first(self) -> tuple[Trial, Finding] | None:
-        return next((pair for pair in self.findings if not pair[1].passed), None)
+def conductor(parts: ConductorParts) -> ProgramVerifier:
+    """Runs programs in the sessions of these parts."""
+    return ProgramVerifier(parts.sessions(), isolation=parts.isolation)
 
 
 class ProgramVerifier:
     """Safe to use from several threads. `close` ends what it keeps warm; the pool stays whose it is."""
 
-    name = "program"
-    version = "3"
+    name = PROGRAM.name
+    version = PROGRAM.version
 
     def __init__(
         self, sessions: SessionPool, *, isolation: str = "gvisor", priority: Priority = Priority.TRAINING
@@ -69,16 +71,12 @@ class ProgramVerifier:
         if prove:
             self._results(spec, self.opening(spec))
 
-    def verify(self, spec: ProgramSpec, submission: str, seconds: float | None = None) -> Verdict:
-        """`seconds` is the wall clock of all tests together, and the most of their own time. Raises SpecError for the
+    def verify(
+        self, spec: ProgramSpec, submission: str, seconds: float | None = None, *, thorough: bool = True
+    ) -> Verdict:
+        """`seconds` is the wall clock of all tests together, and the most of their own time. Who asks about the tests
+        need not be `thorough`: nothing is repeated then, and no failing input made smaller. Raises SpecError for the
         spec's sake only."""
-        return self._tried(spec, submission, seconds, thorough=True)
-
-    def once(self, spec: ProgramSpec, submission: str) -> Verdict:
-        """As `verify`, for those who ask about the tests: nothing is repeated, and no failing input made smaller."""
-        return self._tried(spec, submission, None, thorough=False)
-
-    def _tried(self, spec: ProgramSpec, submission: str, seconds: float | None, *, thorough: bool) -> Verdict:
         checking.check(spec)
         started = time.monotonic()
         own, wall = min(spec.total_seconds, seconds or spec.total_seconds), seconds or PATIENCE * spec.total_seconds
@@ -91,7 +89,7 @@ class ProgramVerifier:
         else:
             for _ in range(ATTEMPTS):
                 try:
-                    verdict = self._judge(spec, submission, partial(Clock, own, wall), thorough)
+                    verdict = self._judge(spec, submission, partial(SubmissionClock, own, wall), thorough)
                     break
                 except SandboxError as error:
                     hint = f" {error.hint}" if error.hint else ""
@@ -102,57 +100,58 @@ class ProgramVerifier:
 
     def opening(self, spec: ProgramSpec) -> Opening:
         """How its programs get their places."""
-        return opening(self._sessions, spec, caller="programs", priority=self._priority)
+        return opening(self._sessions, spec, self._priority)
 
     def _results(self, spec: ProgramSpec, place: Opening) -> dict[int, Value]:
-        if spec.function or not spec.reference:
-            return self._judges.results(spec, place)
-        return self._judges.kept(spec, lambda: outputs(spec, place))
+        if not spec.reference:
+            return {}
+        make = self._judges.results if spec.function else outputs
+        return self._judges.kept(spec, lambda: make(spec, place))
 
-    def _judge(self, spec: ProgramSpec, source: str, clock: Callable[[], Clock], thorough: bool) -> Verdict:
+    def _judge(self, spec: ProgramSpec, source: str, clock: Callable[[], SubmissionClock], thorough: bool) -> Verdict:
         place = self.opening(spec)
         tests = plan(spec, self._results(spec, place))
         source = source.removeprefix("\ufeff")
         scan = signals.scan(source)
 
-        def candidate(seed: int = 0) -> Candidate | Program:
+        def candidate(seed: int = 0) -> Candidate | StreamProgram:
             if spec.function:
                 return Candidate(spec, source, place, self._judges, clock=clock(), seed=seed)
-            return Program(spec, source, place, clock=clock())
+            return StreamProgram(spec, source, place, clock=clock())
 
         seen: dict[str, None] = {}
-        outcomes = self._round(spec, candidate, shuffled(spec, tests), seen, thorough)
-        failed = outcomes.first
+        findings = self._round(spec, candidate, shuffled(spec, tests), seen, thorough)
+        failed = _first_failed(findings)
         repeated = spec.twice == "always" or (spec.twice == "if_chancy" and scan.chancy)
         if failed is None and repeated and thorough:
             seed = seed_of(spec, "again")
             again = self._round(spec, lambda: candidate(seed), shuffled(spec, tests, 1), seen, thorough)
             # Out of time says nothing of another result: it was in time before, and the machine may be busy now.
-            if again.first is not None and again.first[1].ground is not Ground.TIMEOUT:
-                trial, found = again.first
+            if (differs := _first_failed(again)) is not None and differs[1].ground is not Ground.TIMEOUT:
+                trial, found = differs
                 failed = trial, found._replace(reason=f"it {FLAKY}: {found.reason}")
-                outcomes = again
-        return self._concluded(spec, tests, outcomes, failed, scan, seen)
+                findings = again
+        return self._concluded(spec, tests, findings, failed, scan, seen)
 
     def _round(
         self,
         spec: ProgramSpec,
-        candidate: Callable[[], Candidate | Program],
-        tests: list[Trial],
+        candidate: Callable[[], Candidate | StreamProgram],
+        tests: list[PlannedTest],
         seen: dict[str, None],
         thorough: bool,
-    ) -> Outcomes:
+    ) -> Findings:
         """All tests up to the first failure; all of them where a share is asked for."""
-        findings: list[tuple[Trial, Finding]] = []
+        findings: Findings = []
         one = candidate()
         lost = 0
         try:
             begun = one.begin()
             if not begun.passed:
-                return Outcomes([(tests[0], begun)])
+                return [(tests[0], begun)]
             for place, trial in enumerate(tests):
                 if lost >= MOST_LOST:
-                    findings.append((trial, Finding(Ground.REFUTED, "it was ended too often to be asked again")))
+                    findings.append((trial, TestFinding(Ground.REFUTED, "it was ended too often to be asked again")))
                     continue
                 found = one.test(trial)
                 lost += not one.alive
@@ -168,16 +167,15 @@ class ProgramVerifier:
         finally:
             seen.update(dict.fromkeys(one.signals))
             one.close()
-        return Outcomes(findings)
+        return findings
 
-    def _steady(self, candidate: Callable[[], Candidate | Program], trial: Trial, found: Finding) -> Finding:
+    def _steady(
+        self, candidate: Callable[[], Candidate | StreamProgram], trial: PlannedTest, found: TestFinding
+    ) -> TestFinding:
         """Asks once more, alone: a result that depends on anything but the input has a reason of its own."""
-        other = candidate()
-        try:
+        with closing(candidate()) as other:
             begun = other.begin()
             again = other.test(trial) if begun.passed else begun
-        finally:
-            other.close()
         if again.got == found.got and again.passed == found.passed:
             return found
         forged = found.forged or again.forged
@@ -186,10 +184,10 @@ class ProgramVerifier:
     def _concluded(
         self,
         spec: ProgramSpec,
-        tests: list[Trial],
-        outcomes: Outcomes,
-        failed: tuple[Trial, Finding] | None,
-        scan: signals.Scan,
+        tests: list[PlannedTest],
+        findings: Findings,
+        failed: tuple[PlannedTest, TestFinding] | None,
+        scan: signals.SignalScan,
         seen: dict[str, None],
     ) -> Verdict:
         strong = (*scan.strong, *(f"it did {word}" for word in signals.noticed(tuple(seen))))
@@ -207,12 +205,12 @@ class ProgramVerifier:
             return self._verdict(Outcome.PASS, Ground.TESTED, reason, told, score=1.0)
         trial, found = failed
         told["failed"] = evidence(trial, found)
-        shown = [one.passed for asked, one in outcomes.findings if asked.visible]
+        shown = [one.passed for asked, one in findings if asked.visible]
         if shown:
             told["visible_passed"] = f"{sum(shown)} of {len(shown)}"
         score = 0.0
         if spec.partial:
-            passed = sum(one.passed for _, one in outcomes.findings)
+            passed = sum(one.passed for _, one in findings)
             told["passed"] = passed
             score = passed / len(tests)
         if strong or found.forged:
@@ -230,6 +228,7 @@ class ProgramVerifier:
         *,
         score: float = 0.0,
     ) -> Verdict:
+        backends = getattr(self._sessions, "backends", {})
         return Verdict(
             outcome=outcome,
             score=score,
@@ -238,11 +237,11 @@ class ProgramVerifier:
             evidence=told or {},
             verifier=self.name,
             version=self.version,
-            tools=self._tools(),
+            tools={self._isolation: backends[self._isolation]} if self._isolation in backends else {},
             isolation=self._isolation if outcome is not Outcome.INFRA_ERROR else "",
             seconds=0.0,
         )
 
-    def _tools(self) -> dict[str, str]:
-        found = getattr(self._sessions, "backends", {})
-        return {self._isolation: found[self._isolation]} if self._isolation in found else {}
+
+def _first_failed(findings: Findings) -> tuple[PlannedTest, TestFinding] | None:
+    return next((pair for pair in findings if not pair[1].passed), None)

@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterator
 
 from verifiers.answers.grammar.errors import GrammarError
 from verifiers.answers.grammar.nodes import Negation, Sum, symbols
-from verifiers.answers.grammar.parser import parse_expression
+from verifiers.answers.grammar.plain import parse_expression
 from verifiers.answers.grammar.rational import rational
-from verifiers.proposals.found import Found
-from verifiers.spec import AnswerSpec, Spec
+from verifiers.answers.spec import AnswerSpec
+from verifiers.contract.proposal import ProposalReply
+from verifiers.registry.spec import Spec
 
 MOST = 3
 """Proposals for one question."""
@@ -23,14 +24,16 @@ SIGNS = str.maketrans({"×": "*", "·": "*", "÷": "/", "−": "-", "^": "^"})
 OPERATOR = re.compile(r"(?<=[0-9A-Za-z)!])\s*(?:\*\*|[-+*/^])\s*(?=[-0-9A-Za-z(])|!|sqrt")
 
 
-def worked_out(spec: Spec, question: str, more_time: Callable[[], bool]) -> Found:
+def worked_out(spec: Spec, question: str, more_time: Callable[[], bool]) -> ProposalReply:
     texts: dict[str, None] = {}
     for piece in pieces(question):
         if len(texts) >= MOST or not more_time():
             break
         for text in _answers(piece, spec):
             texts.setdefault(text)
-    return Found(texts=tuple(texts)[:MOST], by="arithmetic", note="" if texts else "no arithmetic in the question")
+    return ProposalReply(
+        texts=tuple(texts)[:MOST], by="arithmetic", note="" if texts else "no arithmetic in the question"
+    )
 
 
 def pieces(question: str) -> Iterator[str]:
@@ -70,6 +73,6 @@ def _answers(piece: str, spec: Spec) -> Iterator[str]:
     from verifiers.proposals.roots import solutions
 
     roots = list(solutions(zero, letters[0]))
-    if len(roots) > 1 and isinstance(spec, AnswerSpec):
+    if len(roots) > 1 and isinstance(spec, AnswerSpec) and spec.notation == "any":
         yield ", ".join(roots)
     yield from roots

@@ -1,38 +1,126 @@
-"""What can be found for a claim without anybody's idea: that it follows, values, the best values, a small term."""
+"""What can be found for a claim without anybody's idea: that it follows, values, the best values, a small term.
+
+Values are Z3's; the verifier looks at them again in its own arithmetic.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from fractions import Fraction
 
-from verifiers.proposals.assignments import values_for
-from verifiers.proposals.found import Found
+from verifiers.contract.proposal import ProposalReply
 from verifiers.proposals.holes import fillings
 from verifiers.proposals.shorter import shorter_terms
-from verifiers.smt.bench import tools
-from verifiers.smt.errors import ClaimError, SolverBroke
-from verifiers.smt.problem import problem
+from verifiers.proposals.values import definition_text
+from verifiers.smt.answers import Satisfiable
+from verifiers.smt.bench import Bench, Possible, tools
+from verifiers.smt.division import defined
+from verifiers.smt.errors import ClaimError, SolverBroke, Undefined
+from verifiers.smt.evaluate import evaluate
+from verifiers.smt.problem import SmtProblem, problem
 from verifiers.smt.questions import ENTAILED
+from verifiers.smt.script import OptimizationGoal, SmtClaim
 from verifiers.smt.spec import SmtSpec
+from verifiers.smt.terms import BOOL, REAL, Term
+from verifiers.smt.values import Interpretation
+from verifiers.smt.z3_solver import Z3
 
 BY = f"z3 {tools().get('z3', '(not installed)')}"
+LARGEST_STEP = 1 << 256
 
 
-def by_z3(spec: SmtSpec, question: str, more_time: Callable[[], bool]) -> Found:
+def by_z3(spec: SmtSpec, question: str, more_time: Callable[[], bool]) -> ProposalReply:
     try:
         asked = problem(spec)
         match spec.question:
             case "entails" if not spec.holes:
-                return Found(texts=(ENTAILED,), by=BY, complete=True)
+                return ProposalReply(texts=(ENTAILED,), by=BY, complete=True)
             case "entails":
                 return _searched(fillings(asked, more_time), "definitions")
             case "equivalent":
                 return _searched(shorter_terms(asked, more_time), "terms")
             case _:
-                return values_for(asked, BY, more_time)
+                return _values_for(asked, more_time)
     except (ClaimError, SolverBroke) as error:
-        return Found(by=BY, note=str(error))
+        return ProposalReply(by=BY, note=str(error))
 
 
-def _searched(texts: tuple[str, ...], what: str) -> Found:
+def _searched(texts: tuple[str, ...], what: str) -> ProposalReply:
     note = "" if texts else f"none of the small {what} that were tried will do"
-    return Found(texts=texts, by=f"enumeration with {BY}", note=note)
+    return ProposalReply(texts=texts, by=f"enumeration with {BY}", note=note)
+
+
+def _values_for(asked: SmtProblem, more_time: Callable[[], bool]) -> ProposalReply:
+    claim = asked.claim
+    must = _must(asked)
+    bench = Bench(asked.spec.effort, asked.spec.second)
+    finding = bench.look(must)
+    if finding.possible is Possible.NO:
+        return ProposalReply(by=BY, note=f"{' and '.join(finding.said)}: no values fulfil it", hopeless=True)
+    if finding.possible is Possible.UNKNOWN:
+        return ProposalReply(by=BY, note="not known whether any values fulfil it")
+    found, note = finding.interpretation, ""
+    if claim.objective is not None:
+        found, note = _best(asked, claim.objective, must, finding.interpretation, bench, more_time)
+    text = "\n".join(definition_text(each, found.get(each)) for each in claim.declared)
+    return ProposalReply(texts=(text,), by=BY, note=note)
+
+
+def _must(asked: SmtProblem) -> list[Term]:
+    claim = asked.claim
+    terms = [each.term for each in claim.assertions]
+    if asked.spec.division == "total":
+        return terms
+    also = [] if claim.objective is None else [claim.objective.term]
+    return [*terms, defined(claim.terms, [*terms, *also])]
+
+
+def _best(
+    asked: SmtProblem,
+    objective: OptimizationGoal,
+    must: Sequence[Term],
+    found: Interpretation,
+    bench: Bench,
+    more_time: Callable[[], bool],
+) -> tuple[Interpretation, str]:
+    """Reals by Z3's simplex; whole numbers by steps that double while they succeed, and halve when they do not."""
+    claim = asked.claim
+    if objective.term.sort == REAL:
+        answer = Z3(asked.spec.effort).best(must, objective.term, least=objective.least, asked=claim.declared)
+        known = answer.satisfiable is Satisfiable.YES
+        return (answer.interpretation, "") if known else (found, "not shown to be the best")
+    step = 1
+    while more_time():
+        reached = _reached(objective, found)
+        if reached is None or step > LARGEST_STEP:
+            return found, "nothing bounds it"
+        wanted = reached - step if objective.least else reached + step
+        finding = bench.look([*must, _beyond(claim, objective, wanted)]) if _fits(objective, wanted) else None
+        if finding is not None and finding.possible is Possible.YES:
+            found, step = finding.interpretation, step * 2
+        elif step == 1:
+            return found, ""
+        else:
+            step //= 2
+    return found, "not shown to be the best"
+
+
+def _reached(objective: OptimizationGoal, found: Interpretation) -> int | None:
+    try:
+        value = evaluate(objective.term, found)
+    except Undefined:
+        return None
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _fits(objective: OptimizationGoal, wanted: int) -> bool:
+    sort = objective.term.sort
+    return sort.name != "BitVec" or 0 <= wanted < 1 << sort.width
+
+
+def _beyond(claim: SmtClaim, objective: OptimizationGoal, wanted: int) -> Term:
+    """At least as good as this."""
+    sort = objective.term.sort
+    bound = claim.terms.literal(Fraction(wanted) if sort == REAL else wanted, sort)
+    less, more = ("bvule", "bvuge") if sort.name == "BitVec" else ("<=", ">=")
+    return claim.terms.make(less if objective.least else more, (objective.term, bound), BOOL)

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator
 from random import Random
 
 from verifiers.proposals.shorter import some_value
-from verifiers.proposals.terms import BY_SORT, Small, small_terms
+from verifiers.proposals.terms import Small, operators_on, small_terms
 from verifiers.proposals.values import plain
 from verifiers.smt.bench import Bench, Possible
 from verifiers.smt.elaborate import Definition
 from verifiers.smt.errors import ClaimError
-from verifiers.smt.problem import Problem, split_goal
+from verifiers.smt.problem import SmtProblem, split_goal
 from verifiers.smt.render import name_text
 from verifiers.smt.supplied import check_language, read_definitions
 from verifiers.smt.terms import BOOL, INT, REAL, Function, Terms, walk
@@ -28,7 +28,7 @@ SAMPLES = 16
 MOST_SIZE = 5
 
 
-def fillings(asked: Problem, more_time: Callable[[], bool]) -> tuple[str, ...]:
+def fillings(asked: SmtProblem, more_time: Callable[[], bool]) -> tuple[str, ...]:
     """Raises ClaimError."""
     holes = asked.holes()
     if len(holes) != 1:
@@ -46,7 +46,7 @@ def fillings(asked: Problem, more_time: Callable[[], bool]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _serves(asked: Problem, text: str, bench: Bench) -> bool:
+def _serves(asked: SmtProblem, text: str, bench: Bench) -> bool:
     """Whether the goal follows with it, and the assumptions are possible."""
     try:
         filled: dict[str, Definition] = read_definitions(text, asked.holes(), asked.claim.names)
@@ -61,10 +61,10 @@ def _serves(asked: Problem, text: str, bench: Bench) -> bool:
     return not assumptions or bench.look(assumptions).possible is Possible.YES
 
 
-def _bodies(asked: Problem, hole: Function, more_time: Callable[[], bool]) -> Iterator[str]:
+def _bodies(asked: SmtProblem, hole: Function, more_time: Callable[[], bool]) -> Iterator[str]:
     terms = Terms()
     names = [Function(f"a{place}", (), sort) for place, sort in enumerate(hole.domain)]
-    leaves = [Small(each.name, terms.make("apply", (), each.range, each), 1) for each in names]
+    leaves = [Small(each.name, terms.make("apply", (), each.range, each)) for each in names]
     sorts = dict.fromkeys([hole.range, *hole.domain])
     mentioned = {
         (each.sort, each.payload): None
@@ -75,9 +75,8 @@ def _bodies(asked: Problem, hole: Function, more_time: Callable[[], bool]) -> It
         if sort in (INT, REAL):
             mentioned.setdefault((sort, 0))
     for sort, value in mentioned:
-        leaves.append(Small(plain(value, sort), terms.literal(value, sort), 1))
-    operators = list(dict.fromkeys(op for sort in sorts if sort != BOOL for op in BY_SORT.get(sort.name, "").split()))
-    operators = [op for op in operators if op not in ("div", "mod")]
+        leaves.append(Small(plain(value, sort), terms.literal(value, sort)))
+    operators = operators_on([sort for sort in sorts if sort != BOOL], forbidden=("div", "mod"))
     samples = _samples(names)
     atoms: list[str] = []
     for small, values in small_terms(terms, leaves, operators, samples, more_time, MOST_SIZE):

@@ -12,10 +12,10 @@ from fractions import Fraction
 
 from verifiers.answers.grammar.errors import GrammarError
 from verifiers.answers.grammar.nodes import Number
-from verifiers.answers.grammar.predicates import parse_predicate
-from verifiers.answers.predicate import decide
-from verifiers.proposals.found import Found
-from verifiers.spec import PredicateSpec
+from verifiers.answers.grammar.plain import parse_predicate
+from verifiers.contract.proposal import ProposalReply
+from verifiers.predicate.spec import PredicateSpec
+from verifiers.predicate.verifier import decide
 
 MOST = 4
 """Proposals: each of them has been tried here already."""
@@ -25,7 +25,7 @@ WHOLE_FIRST = 2_000
 """Integers of either sign before the first fraction."""
 
 
-def enumerated(spec: PredicateSpec, question: str, more_time: Callable[[], bool]) -> Found:
+def enumerated(spec: PredicateSpec, question: str, more_time: Callable[[], bool]) -> ProposalReply:
     condition = parse_predicate(spec.predicate, spec.variable)
     found: list[str] = []
     tried, most = 0, MOST_TRIED
@@ -39,7 +39,7 @@ def enumerated(spec: PredicateSpec, question: str, more_time: Callable[[], bool]
                 most = min(most, 2 * tried)
         except GrammarError:  # too large to compute there, or without a value
             continue
-    return Found(texts=tuple(found), by="enumeration", note=f"{tried} numbers were tried")
+    return ProposalReply(texts=tuple(found), by="enumeration", note=f"{tried} numbers were tried")
 
 
 def candidates(*, whole: bool) -> Iterator[Fraction]:

@@ -7,19 +7,18 @@ from typing import Any
 
 import sympy
 
-from verifiers.answers.grammar.errors import GrammarError
-from verifiers.answers.grammar.nodes import And, Comparison, Condition, Expression, Negation, Or, Sum
-from verifiers.answers.grammar.predicates import parse_predicate
+from verifiers.answers.grammar.nodes import And, ComparisonNode, Condition, Expression, Negation, Or, Sum
+from verifiers.answers.grammar.plain import parse_predicate
 from verifiers.answers.symbolic import build
-from verifiers.proposals.found import Found
-from verifiers.spec import PredicateSpec
+from verifiers.contract.proposal import ProposalReply
+from verifiers.predicate.spec import PredicateSpec
 
 MOST = 12
 MOST_CHARS = 400
 BY = f"sympy {sympy.__version__}"
 
 
-def by_sympy(spec: PredicateSpec, question: str, more_time: Callable[[], bool]) -> Found:
+def by_sympy(spec: PredicateSpec, question: str, more_time: Callable[[], bool]) -> ProposalReply:
     condition = parse_predicate(spec.predicate, spec.variable)
     found: dict[str, None] = {}
     equations = 0
@@ -30,7 +29,7 @@ def by_sympy(spec: PredicateSpec, question: str, more_time: Callable[[], bool]) 
         for text in solutions(Sum((first, Negation(second))), spec.variable):
             found.setdefault(text)
     note = "" if found else "no equation in it" if not equations else "its equations were not solved"
-    return Found(texts=tuple(found)[:MOST], by=BY, note=note)
+    return ProposalReply(texts=tuple(found)[:MOST], by=BY, note=note)
 
 
 def _equations(condition: Condition) -> Iterator[tuple[Expression, Expression]]:
@@ -38,7 +37,7 @@ def _equations(condition: Condition) -> Iterator[tuple[Expression, Expression]]:
         case And(parts) | Or(parts):
             for part in parts:
                 yield from _equations(part)
-        case Comparison(operands, relations):
+        case ComparisonNode(operands, relations):
             for first, relation, second in zip(operands, relations, operands[1:], strict=False):
                 if relation == "==":
                     yield first, second
@@ -50,8 +49,6 @@ def solutions(zero: Expression, variable: str) -> Iterator[str]:
         solved = sympy.solve(build(zero), symbol)
     except (MemoryError, RecursionError):
         raise
-    except GrammarError:
-        return
     except Exception:  # noqa: BLE001 - SymPy raises nearly anything; what it does not solve, it does not propose
         return
     for root in solved:

@@ -6,13 +6,11 @@ from collections.abc import Callable
 from fractions import Fraction
 from random import Random
 
-from verifiers.proposals.terms import BY_SORT, MOST_SIZE, Small, small_terms
+from verifiers.proposals.terms import MOST_SIZE, Small, operators_on, small_terms, values_on
 from verifiers.proposals.values import plain, zero
 from verifiers.smt.bench import Bench, Possible
-from verifiers.smt.errors import Undefined
-from verifiers.smt.evaluate import evaluate
-from verifiers.smt.operators import OPERATORS, coerced
-from verifiers.smt.problem import Problem
+from verifiers.smt.operators import coerced
+from verifiers.smt.problem import SmtProblem
 from verifiers.smt.render import name_text
 from verifiers.smt.terms import BOOL, INT, REAL, Function, Sort, Term, walk
 from verifiers.smt.values import Interpretation, Value
@@ -21,7 +19,7 @@ SAMPLES = 24
 TRIES = 4_000
 
 
-def shorter_terms(asked: Problem, more_time: Callable[[], bool]) -> tuple[str, ...]:
+def shorter_terms(asked: SmtProblem, more_time: Callable[[], bool]) -> tuple[str, ...]:
     """One of the shortest that Z3 cannot tell from the reference. Raises ClaimError."""
     spec, claim = asked.spec, asked.claim
     reference = claim.names.definitions[spec.reference]
@@ -32,13 +30,13 @@ def shorter_terms(asked: Problem, more_time: Callable[[], bool]) -> tuple[str, .
     samples = _samples(inputs, domain, bench)
     literals = {each for each in walk([wanted, *domain]) if each.op == "value"}
     sorts = dict.fromkeys([wanted.sort, *(each.range for each in inputs)])
-    leaves = [_leaf(claim.terms.make("apply", (), each.range, each), name_text(each.name)) for each in inputs]
-    leaves += [_leaf(each, plain(each.payload, each.sort)) for each in sorted(literals, key=lambda one: one.number)]
+    leaves = [Small(name_text(each.name), claim.terms.make("apply", (), each.range, each)) for each in inputs]
+    leaves += [Small(plain(each.payload, each.sort), each) for each in sorted(literals, key=lambda one: one.number)]
     for sort in sorts:
-        leaves += [_leaf(claim.terms.literal(value, sort), plain(value, sort)) for value in _usual(sort)]
-    operators = _operators(spec.allowed, spec.forbidden, [*sorts, BOOL])
+        leaves += [Small(plain(value, sort), claim.terms.literal(value, sort)) for value in _usual(sort)]
+    operators = operators_on([*sorts, BOOL], spec.allowed, spec.forbidden)
     most = min(spec.max_size or MOST_SIZE, MOST_SIZE)
-    while more_time() and (goal := _values(wanted, samples)) is not None and samples:
+    while more_time() and (goal := values_on(wanted, samples)) is not None and samples:
         key = (wanted.sort, *goal)
         for small, values in small_terms(claim.terms, leaves, operators, samples, more_time, most, key):
             if (small.term.sort, *values) != key or (small.term is wanted and spec.copies == "refused"):
@@ -56,20 +54,10 @@ def shorter_terms(asked: Problem, more_time: Callable[[], bool]) -> tuple[str, .
     return ()
 
 
-def _leaf(term: Term, text: str) -> Small:
-    return Small(text, term, 1)
-
-
 def _usual(sort: Sort) -> list[int]:
     if sort in (INT, REAL):
         return [0, 1, 2]
     return list(dict.fromkeys([0, 1, (1 << sort.width) - 1])) if sort.name == "BitVec" else []
-
-
-def _operators(allowed: tuple[str, ...] | None, forbidden: tuple[str, ...], sorts: list[Sort]) -> list[str]:
-    usual = dict.fromkeys(op for sort in sorts for op in BY_SORT.get(sort.name, "").split())
-    chosen = usual if allowed is None else [op for op in allowed if op in OPERATORS and OPERATORS[op][1] == 0]
-    return [op for op in chosen if op not in forbidden and op not in ("true", "false")]
 
 
 def _samples(inputs: list[Function], domain: list[Term], bench: Bench) -> list[Interpretation]:
@@ -84,23 +72,9 @@ def _samples(inputs: list[Function], domain: list[Term], bench: Bench) -> list[I
         if len(found) >= SAMPLES:
             break
         sample: Interpretation = {each: some_value(each.range, random) for each in inputs}
-        if all(value is True for value in _values_each(domain, sample)):
+        if all(values_on(term, [sample]) == (True,) for term in domain):
             found.append(sample)
     return found
-
-
-def _values_each(terms: list[Term], sample: Interpretation) -> list[object]:
-    try:
-        return [evaluate(each, sample) for each in terms]
-    except Undefined:
-        return [None]
-
-
-def _values(term: Term, samples: list[Interpretation]) -> tuple[Value, ...] | None:
-    try:
-        return tuple(evaluate(term, sample) for sample in samples)
-    except Undefined:
-        return None
 
 
 def some_value(sort: Sort, random: Random) -> Value:

@@ -7,37 +7,32 @@ from fractions import Fraction
 from verifiers.smt.errors import ClaimError
 from verifiers.smt.render import name_text
 from verifiers.smt.terms import Function, Sort
-from verifiers.smt.values import ArrayValue, Element, Table, Value
+from verifiers.smt.values import ArrayValue, Element, FunctionTable, Value
 
 MOST_CHARS = 200_000
 
 
-def definition_text(function: Function, value: Value | Table | None) -> str:
+def definition_text(function: Function, value: Value | FunctionTable | None) -> str:
     """`(define-fun f ((a0 Int)) Int ...)`; None, where a solver does not care, gives zero, false, or the like.
 
     Raises ClaimError for what cannot be written down."""
-    if value is None:
-        value = Table({}, zero(function.range)) if function.domain else zero(function.range)
+    if not isinstance(value, FunctionTable):
+        value = FunctionTable({}, zero(function.range) if value is None else value)
     parameters = [f"a{place}" for place in range(len(function.domain))]
     typed = " ".join(f"({name} {sort})" for name, sort in zip(parameters, function.domain, strict=True))
-    if isinstance(value, Table):
-        body = plain(value.default, function.range)
-        for key, held in value.entries.items():
-            same = [
-                f"(= {name} {plain(each, sort)})"
-                for name, each, sort in zip(parameters, key, function.domain, strict=True)
-            ]
-            asked = same[0] if len(same) == 1 else f"(and {' '.join(same)})"
-            body = f"(ite {asked} {plain(held, function.range)} {body})"
-    else:
-        body = plain(value, function.range)
+    body = plain(value.default, function.range)
+    for key, held in value.entries.items():
+        named = zip(parameters, key, function.domain, strict=True)
+        same = [f"(= {name} {plain(each, sort)})" for name, each, sort in named]
+        asked = same[0] if len(same) == 1 else f"(and {' '.join(same)})"
+        body = f"(ite {asked} {plain(held, function.range)} {body})"
     text = f"(define-fun {name_text(function.name)} ({typed}) {function.range} {body})"
     if len(text) > MOST_CHARS:
         raise ClaimError("its values are too long to be written down")
     return text
 
 
-def plain(value: Value | Table, sort: Sort) -> str:
+def plain(value: Value, sort: Sort) -> str:
     match value:
         case bool():
             return "true" if value else "false"

@@ -9,30 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 
-from verifiers.answers.grammar.nodes import (
-    And,
-    Call,
-    Comparison,
-    Condition,
-    Expression,
-    Negation,
-    Not,
-    Or,
-    Power,
-    Product,
-    Quotient,
-    Sum,
-    Symbol,
-)
-from verifiers.answers.grammar.predicates import parse_predicate
+from verifiers.answers.grammar import nodes as n
+from verifiers.answers.grammar.plain import parse_predicate
 from verifiers.answers.grammar.rational import rational
+from verifiers.contract.proposal import ProposalReply
+from verifiers.predicate.spec import PredicateSpec
 from verifiers.proposals.claims import BY
-from verifiers.proposals.found import Found
+from verifiers.proposals.values import plain
 from verifiers.smt.bench import Bench, Possible
 from verifiers.smt.errors import ClaimError
 from verifiers.smt.reader import CLAIM, read
 from verifiers.smt.script import read_claim
-from verifiers.spec import PredicateSpec
+from verifiers.smt.terms import INT, REAL, Sort
 
 MOST = 3
 MOST_POWER = 12
@@ -45,45 +33,44 @@ class NoWord(Exception):
     """Nothing in SMT-LIB says this."""
 
 
-def by_z3(spec: PredicateSpec, question: str, more_time: Callable[[], bool]) -> Found:
+def by_z3(spec: PredicateSpec, question: str, more_time: Callable[[], bool]) -> ProposalReply:
     if spec.domain not in ("integer", "rational", "real"):
-        return Found(by=BY, note="there are no complex numbers in SMT-LIB")
-    whole = spec.domain == "integer"
+        return ProposalReply(by=BY, note="there are no complex numbers in SMT-LIB")
+    sort = INT if spec.domain == "integer" else REAL
     try:
-        said = _condition(parse_predicate(spec.predicate, spec.variable), whole=whole)
+        said = _condition(parse_predicate(spec.predicate, spec.variable), sort)
     except NoWord as reason:
-        return Found(by=BY, note=f"not put to it: {reason}")
+        return ProposalReply(by=BY, note=f"not put to it: {reason}")
     texts: list[str] = []
-    sort = "Int" if whole else "Real"
     bench = Bench(EFFORT, "if_available")
     lines = [f"(declare-const {spec.variable} {sort})", f"(assert {said})"]
     while len(texts) < MOST and more_time():
         try:
             claim = read_claim(read("\n".join(lines), CLAIM))
         except ClaimError as error:
-            return Found(by=BY, texts=tuple(texts), note=f"not put to it: {error}")
+            return ProposalReply(by=BY, texts=tuple(texts), note=f"not put to it: {error}")
         finding = bench.look([each.term for each in claim.assertions])
         if finding.possible is Possible.NO and not texts:
             note = f"{' and '.join(finding.said)}: {NONE[spec.domain]} makes it true"
-            return Found(by=BY, note=note, hopeless=True)
+            return ProposalReply(by=BY, note=note, hopeless=True)
         value = next(iter(finding.interpretation.values()), None) if finding.possible is Possible.YES else None
         if isinstance(value, bool) or not isinstance(value, int | Fraction):
-            return Found(by=BY, texts=tuple(texts), note="" if texts else "no value was found")
+            return ProposalReply(by=BY, texts=tuple(texts), note="" if texts else "no value was found")
         texts.append(str(value))
-        lines.append(f"(assert (not (= {spec.variable} {_number(Fraction(value), whole=whole)})))")
-    return Found(by=BY, texts=tuple(texts))
+        lines.append(f"(assert (not (= {spec.variable} {_number(Fraction(value), sort)})))")
+    return ProposalReply(by=BY, texts=tuple(texts))
 
 
-def _condition(condition: Condition, *, whole: bool) -> str:
+def _condition(condition: n.Condition, sort: Sort) -> str:
     match condition:
-        case Not(of):
-            return f"(not {_condition(of, whole=whole)})"
-        case And(parts):
-            return f"(and {' '.join(_condition(part, whole=whole) for part in parts)})"
-        case Or(parts):
-            return f"(or {' '.join(_condition(part, whole=whole) for part in parts)})"
-        case Comparison(operands, relations):
-            words = [_term(operand, whole=whole) for operand in operands]
+        case n.Not(of):
+            return f"(not {_condition(of, sort)})"
+        case n.And(parts):
+            return f"(and {' '.join(_condition(part, sort) for part in parts)})"
+        case n.Or(parts):
+            return f"(or {' '.join(_condition(part, sort) for part in parts)})"
+        case n.ComparisonNode(operands, relations):
+            words = [_term(operand, sort) for operand in operands]
             pairs = zip(words, relations, words[1:], strict=False)
             said = [_compared(first, relation, second) for first, relation, second in pairs]
             return said[0] if len(said) == 1 else f"(and {' '.join(said)})"
@@ -95,41 +82,36 @@ def _compared(first: str, relation: str, second: str) -> str:
     return f"({'=' if relation == '==' else relation} {first} {second})"
 
 
-def _term(node: Expression, *, whole: bool) -> str:
+def _term(node: n.Expression, sort: Sort) -> str:
     exact = rational(node)
     if exact is not None:
-        return _number(exact, whole=whole)
+        return _number(exact, sort)
     match node:
-        case Symbol(name):
+        case n.Symbol(name):
             return name
-        case Negation(of):
-            return f"(- {_term(of, whole=whole)})"
-        case Sum(parts):
-            return f"(+ {' '.join(_term(part, whole=whole) for part in parts)})"
-        case Product(parts):
-            return f"(* {' '.join(_term(part, whole=whole) for part in parts)})"
-        case Quotient(above, below) if not whole and rational(below):
-            return f"(/ {_term(above, whole=whole)} {_term(below, whole=whole)})"
-        case Power(base, exponent):
+        case n.Negation(of):
+            return f"(- {_term(of, sort)})"
+        case n.Sum(parts):
+            return f"(+ {' '.join(_term(part, sort) for part in parts)})"
+        case n.Product(parts):
+            return f"(* {' '.join(_term(part, sort) for part in parts)})"
+        case n.Quotient(above, below) if sort == REAL and rational(below):
+            return f"(/ {_term(above, sort)} {_term(below, sort)})"
+        case n.Power(base, exponent):
             times = rational(exponent)
             if times is not None and times.denominator == 1 and 1 <= times <= MOST_POWER:
-                return f"(* {' '.join([_term(base, whole=whole)] * int(times))} 1{'' if whole else '.0'})"
-        case Call("abs", (of,)):
-            inside = _term(of, whole=whole)
-            zero = "0" if whole else "0.0"
-            return f"(ite (< {inside} {zero}) (- {inside}) {inside})"
-        case Call("mod" | "floordiv" as name, (above, below)) if whole:
+                return f"(* {' '.join([_term(base, sort)] * int(times))} {_number(Fraction(1), sort)})"
+        case n.FunctionCall("abs", (of,)):
+            inside = _term(of, sort)
+            return f"(ite (< {inside} {_number(Fraction(0), sort)}) (- {inside}) {inside})"
+        case n.FunctionCall("mod" | "floordiv" as name, (above, below)) if sort == INT:
             by = rational(below)
             if by is not None and by.denominator == 1 and by > 0:
-                return f"({'mod' if name == 'mod' else 'div'} {_term(above, whole=whole)} {by})"
+                return f"({'mod' if name == 'mod' else 'div'} {_term(above, sort)} {by})"
     raise NoWord(f"{type(node).__name__.lower()} of this sort")
 
 
-def _number(value: Fraction, *, whole: bool) -> str:
-    if whole:
-        if value.denominator != 1:
-            raise NoWord("a fraction among integers")
-        return f"(- {-value})" if value < 0 else str(value)
-    size = f"{abs(value.numerator)}.0"
-    size = size if value.denominator == 1 else f"(/ {size} {value.denominator}.0)"
-    return f"(- {size})" if value < 0 else size
+def _number(value: Fraction, sort: Sort) -> str:
+    if sort == INT and value.denominator != 1:
+        raise NoWord("a fraction among integers")
+    return plain(int(value) if sort == INT else value, sort)

@@ -15,7 +15,7 @@ class Satisfiable(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SolverAnswer:
     satisfiable: Satisfiable
     why: str = ""
     """For `unknown`: in the solver's words."""

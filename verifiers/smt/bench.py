@@ -14,13 +14,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import lru_cache
-from importlib import metadata
+from functools import cached_property
 from typing import Any, Literal
 
-from verifiers.smt.answers import Answer, Satisfiable
+from verifiers.smt.answers import Satisfiable, SolverAnswer
 from verifiers.smt.errors import SolverBroke, Undefined
 from verifiers.smt.evaluate import evaluate
+from verifiers.smt.kind import SMT
 from verifiers.smt.render import shown
 from verifiers.smt.terms import Term, functions
 from verifiers.smt.values import Interpretation
@@ -37,7 +37,7 @@ class Possible(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class SolverFinding:
     possible: Possible
     said: dict[str, str]
     """What each voice said, for the evidence."""
@@ -51,16 +51,9 @@ class Finding:
     """Whether it cannot say because of a division by zero."""
 
 
-@lru_cache(maxsize=1)
 def tools() -> dict[str, str]:
     """The solvers that are installed, with their versions. Starts nothing."""
-    found = {}
-    for name, package in (("z3", "z3-solver"), ("cvc5", "cvc5")):
-        try:
-            found[name] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
-    return found
+    return SMT.tool_versions
 
 
 class Bench:
@@ -69,22 +62,21 @@ class Bench:
     def __init__(self, effort: int, second: Second) -> None:
         if "z3" not in tools():
             raise SolverBroke("Z3 is not installed")
-        self._first: Any = None
         self._effort = effort
         self._second = second
-        self._cvc5: Any = None
 
-    @property
+    @cached_property
     def _z3(self) -> Any:
-        """Made when it is first asked."""
-        if self._first is None:
-            self._first = importlib.import_module("verifiers.smt.z3_solver").Z3(self._effort)
-        return self._first
+        return importlib.import_module("verifiers.smt.z3_solver").Z3(self._effort)
 
-    def look(self, assertions: Sequence[Term]) -> Finding:
+    @cached_property
+    def _cvc5(self) -> Any:
+        return importlib.import_module("verifiers.smt.cvc5_solver").Cvc5(self._effort)
+
+    def look(self, assertions: Sequence[Term]) -> SolverFinding:
         """Whether all of these can hold at once. Raises SolverBroke and OutOfMemory."""
         asked = functions(assertions)
-        first: Answer = self._z3.check(assertions, asked)
+        first: SolverAnswer = self._z3.check(assertions, asked)
         if first.satisfiable is Satisfiable.YES:
             return self._possible(assertions, first)
         other = self._ask_second(assertions)
@@ -94,13 +86,13 @@ class Bench:
             if theirs is Satisfiable.YES:
                 raise SolverBroke("Z3 finds it impossible, cvc5 possible")
             if self._second == "required" and theirs is not Satisfiable.NO:
-                return Finding(Possible.UNKNOWN, said, exhausted=bool(other and other.exhausted))
-            return Finding(Possible.NO, said)
+                return SolverFinding(Possible.UNKNOWN, said, exhausted=bool(other and other.exhausted))
+            return SolverFinding(Possible.NO, said)
         if theirs is Satisfiable.NO and self._second == "if_available":
-            return Finding(Possible.NO, said)
+            return SolverFinding(Possible.NO, said)
         if theirs is Satisfiable.YES and self._second == "if_available":
-            return Finding(Possible.YES, said)
-        return Finding(Possible.UNKNOWN, said, exhausted=first.exhausted)
+            return SolverFinding(Possible.YES, said)
+        return SolverFinding(Possible.UNKNOWN, said, exhausted=first.exhausted)
 
     def core(self, labelled: Mapping[str, Term]) -> list[str]:
         """Names of some that cannot hold together; all where nothing is found out."""
@@ -111,7 +103,7 @@ class Bench:
         """cvc5's own proof that these cannot hold together: its digest, its rules, and the whole where it is short."""
         if "cvc5" not in tools():
             return {"missing": "cvc5 is not installed"}
-        text: str | None = importlib.import_module("verifiers.smt.cvc5_solver").Cvc5(self._effort).proof(assertions)
+        text: str | None = self._cvc5.proof(assertions)
         if text is None:
             return {"missing": "cvc5 finds none"}
         rules = Counter(RULE.findall(text))
@@ -130,7 +122,7 @@ class Bench:
         if found is not None and found is not holds:
             raise SolverBroke("Z3 and our own arithmetic contradict each other about values")
 
-    def _possible(self, assertions: Sequence[Term], first: Answer) -> Finding:
+    def _possible(self, assertions: Sequence[Term], first: SolverAnswer) -> SolverFinding:
         said = {"z3": "sat"}
         values = shown(first.interpretation, first.shown)
         holds, by_zero, quantified = True, False, False
@@ -143,7 +135,9 @@ class Bench:
             if held is not True:
                 raise SolverBroke("Z3 gives values that do not hold")
         if holds:
-            return Finding(Possible.YES, {**said, "arithmetic": "holds"}, False, first.interpretation, values, True)
+            return SolverFinding(
+                Possible.YES, {**said, "arithmetic": "holds"}, False, first.interpretation, values, True
+            )
         # Without quantifiers Z3 has looked at its values itself, and cvc5 has loops that no effort ends.
         other = self._ask_second(assertions) if quantified or self._second == "required" else None
         if other is not None:
@@ -151,21 +145,19 @@ class Bench:
             if other.satisfiable is Satisfiable.NO:
                 raise SolverBroke("Z3 finds it possible, cvc5 impossible")
             if self._second == "required" and other.satisfiable is not Satisfiable.YES:
-                return Finding(Possible.UNKNOWN, said, exhausted=other.exhausted)
-        return Finding(Possible.YES, said, False, first.interpretation, values, None, by_zero)
+                return SolverFinding(Possible.UNKNOWN, said, exhausted=other.exhausted)
+        return SolverFinding(Possible.YES, said, False, first.interpretation, values, None, by_zero)
 
-    def _ask_second(self, assertions: Sequence[Term]) -> Answer | None:
+    def _ask_second(self, assertions: Sequence[Term]) -> SolverAnswer | None:
         if self._second == "none":
             return None
         if "cvc5" not in tools():
             if self._second == "required":
                 raise SolverBroke("cvc5 is required and not installed")
             return None
-        if self._cvc5 is None:
-            self._cvc5 = importlib.import_module("verifiers.smt.cvc5_solver").Cvc5(self._effort)
-        answer: Answer = self._cvc5.check(assertions)
+        answer: SolverAnswer = self._cvc5.check(assertions)
         return answer
 
 
-def _words(answer: Answer) -> str:
+def _words(answer: SolverAnswer) -> str:
     return f"{answer.satisfiable} ({answer.why})" if answer.why else str(answer.satisfiable)

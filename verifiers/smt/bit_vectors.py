@@ -14,19 +14,6 @@ def _signed(value: int, width: int) -> int:
     return value - (1 << width) if value >> (width - 1) else value
 
 
-def _udiv(left: int, right: int, mask: int) -> int:
-    return left // right if right else mask
-
-
-def _urem(left: int, right: int) -> int:
-    return left % right if right else left
-
-
-def _smod(left: int, right: int) -> int:
-    """The sign of the divisor; a zero divisor leaves the dividend."""
-    return left % right if right else left
-
-
 def _sdiv(left: int, right: int) -> int:
     """Towards zero; by zero: -1, or 1 for what is negative."""
     if not right:
@@ -57,14 +44,14 @@ UNSIGNED: dict[str, Callable[[int, int, int, int], int]] = {
     "bvadd": lambda a, b, w, m: a + b,
     "bvsub": lambda a, b, w, m: a - b,
     "bvmul": lambda a, b, w, m: a * b,
-    "bvudiv": lambda a, b, w, m: _udiv(a, b, m),
-    "bvurem": lambda a, b, w, m: _urem(a, b),
+    "bvudiv": lambda a, b, w, m: a // b if b else m,
+    "bvurem": lambda a, b, w, m: a % b if b else a,
     "bvshl": lambda a, b, w, m: a << b if b < w else 0,
     "bvlshr": lambda a, b, w, m: a >> b if b < w else 0,
     "bvashr": lambda a, b, w, m: _signed(a, w) >> min(b, w),
     "bvsdiv": lambda a, b, w, m: _sdiv(_signed(a, w), _signed(b, w)),
     "bvsrem": lambda a, b, w, m: _srem(_signed(a, w), _signed(b, w)),
-    "bvsmod": lambda a, b, w, m: _smod(_signed(a, w), _signed(b, w)),
+    "bvsmod": lambda a, b, w, m: _signed(a, w) % _signed(b, w) if b else a,  # Python's has the divisor's sign, too
 }
 ORDER: dict[str, tuple[Callable[[int, int], bool], bool]] = {
     "bvult": (operator.lt, False),

@@ -5,65 +5,56 @@ Like Z3 it is limited by effort, never by a clock, and sees no text. Importing t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import cvc5
 from cvc5 import Kind
 
-from verifiers.answers.reading import clipped
-from verifiers.smt.answers import Answer, Satisfiable
+from verifiers.contract.text import escaped
+from verifiers.smt.answers import Satisfiable, SolverAnswer
 from verifiers.smt.errors import OutOfMemory
-from verifiers.smt.terms import Function, Sort, Term, walk
+from verifiers.smt.operators import BIT_OPERATORS
+from verifiers.smt.terms import QUANTIFIERS, Function, Sort, Term, walk
+from verifiers.smt.translation import Translation
 
 EFFORT_SHARE = 20
 """Its unit of effort is larger than Z3's: about so many times."""
+
+
+def _of_bits(names: Iterable[str]) -> dict[str, Kind]:
+    return {name: Kind[f"BITVECTOR_{name.removeprefix('bv').upper()}"] for name in names}
+
 
 KIND: dict[str, Kind] = {
     "not": Kind.NOT, "and": Kind.AND, "or": Kind.OR, "xor": Kind.XOR, "=": Kind.EQUAL, "distinct": Kind.DISTINCT,
     "ite": Kind.ITE, "+": Kind.ADD, "*": Kind.MULT, "-": Kind.SUB, "negate": Kind.NEG, "/": Kind.DIVISION,
     "div": Kind.INTS_DIVISION, "mod": Kind.INTS_MODULUS, "abs": Kind.ABS, "<": Kind.LT, "<=": Kind.LEQ, ">": Kind.GT,
     ">=": Kind.GEQ, "to_real": Kind.TO_REAL, "to_int": Kind.TO_INTEGER, "is_int": Kind.IS_INTEGER,
-    "concat": Kind.BITVECTOR_CONCAT, "bvnot": Kind.BITVECTOR_NOT, "bvneg": Kind.BITVECTOR_NEG,
-    "bvand": Kind.BITVECTOR_AND, "bvor": Kind.BITVECTOR_OR, "bvxor": Kind.BITVECTOR_XOR,
-    "bvnand": Kind.BITVECTOR_NAND, "bvnor": Kind.BITVECTOR_NOR, "bvxnor": Kind.BITVECTOR_XNOR,
-    "bvadd": Kind.BITVECTOR_ADD, "bvsub": Kind.BITVECTOR_SUB, "bvmul": Kind.BITVECTOR_MULT,
-    "bvudiv": Kind.BITVECTOR_UDIV, "bvurem": Kind.BITVECTOR_UREM, "bvsdiv": Kind.BITVECTOR_SDIV,
-    "bvsrem": Kind.BITVECTOR_SREM, "bvsmod": Kind.BITVECTOR_SMOD, "bvshl": Kind.BITVECTOR_SHL,
-    "bvlshr": Kind.BITVECTOR_LSHR, "bvashr": Kind.BITVECTOR_ASHR, "bvult": Kind.BITVECTOR_ULT,
-    "bvule": Kind.BITVECTOR_ULE, "bvugt": Kind.BITVECTOR_UGT, "bvuge": Kind.BITVECTOR_UGE,
-    "bvslt": Kind.BITVECTOR_SLT, "bvsle": Kind.BITVECTOR_SLE, "bvsgt": Kind.BITVECTOR_SGT,
-    "bvsge": Kind.BITVECTOR_SGE, "bvcomp": Kind.BITVECTOR_COMP, "select": Kind.SELECT, "store": Kind.STORE,
-    "ubv_to_int": Kind.BITVECTOR_UBV_TO_INT, "sbv_to_int": Kind.BITVECTOR_SBV_TO_INT,
-    "forall": Kind.FORALL, "exists": Kind.EXISTS,
+    "select": Kind.SELECT, "store": Kind.STORE, "forall": Kind.FORALL, "exists": Kind.EXISTS,
+    "bvmul": Kind.BITVECTOR_MULT,
+    **_of_bits(["concat", "ubv_to_int", "sbv_to_int", *(op for op in BIT_OPERATORS if op != "bvmul")]),
 }  # fmt: skip
 INDEXED: dict[str, Kind] = {
-    "extract": Kind.BITVECTOR_EXTRACT,
-    "zero_extend": Kind.BITVECTOR_ZERO_EXTEND,
-    "sign_extend": Kind.BITVECTOR_SIGN_EXTEND,
-    "rotate_left": Kind.BITVECTOR_ROTATE_LEFT,
-    "rotate_right": Kind.BITVECTOR_ROTATE_RIGHT,
-    "repeat": Kind.BITVECTOR_REPEAT,
+    **_of_bits(["extract", "zero_extend", "sign_extend", "rotate_left", "rotate_right", "repeat"]),
     "int_to_bv": Kind.INT_TO_BITVECTOR,
 }
 
 
-class Cvc5:
+class Cvc5(Translation):
     """Raises OutOfMemory. What it cannot do it does not know."""
 
     name = "cvc5"
 
     def __init__(self, effort: int) -> None:
+        super().__init__()
         self._manager = cvc5.TermManager()
         self._effort = max(1_000, effort // EFFORT_SHARE)
-        self._sorts: dict[Sort, Any] = {}
-        self._functions: dict[Function, Any] = {}
-        self._terms: dict[Term, Any] = {}
 
-    def check(self, assertions: Sequence[Term]) -> Answer:
+    def check(self, assertions: Sequence[Term]) -> SolverAnswer:
         """Whether all of them can hold at once."""
         if _may_not_end(assertions):
-            return Answer(Satisfiable.UNKNOWN, why="whole parts of nonlinear terms")
+            return SolverAnswer(Satisfiable.UNKNOWN, why="whole parts of nonlinear terms")
         try:
             solver = cvc5.Solver(self._manager)
             solver.setOption("rlimit", str(self._effort))
@@ -76,11 +67,11 @@ class Cvc5:
         except RuntimeError as error:
             return _failed(str(error))
         if result.isUnsat():
-            return Answer(Satisfiable.NO)
+            return SolverAnswer(Satisfiable.NO)
         if result.isSat():
-            return Answer(Satisfiable.YES)
+            return SolverAnswer(Satisfiable.YES)
         why = str(result.getUnknownExplanation()).rpartition(".")[2]
-        return Answer(Satisfiable.UNKNOWN, why=why, exhausted="OUT" in why)
+        return SolverAnswer(Satisfiable.UNKNOWN, why=why, exhausted="OUT" in why)
 
     def proof(self, assertions: Sequence[Term]) -> str | None:
         """That all of them cannot hold at once, in the calculus CPC; None where it finds none."""
@@ -98,12 +89,7 @@ class Cvc5:
             return None
         return text.decode() if isinstance(text, bytes) else str(text)
 
-    def _term(self, root: Term) -> Any:
-        for term in walk([root], self._terms):
-            self._terms[term] = self._built(term)
-        return self._terms[root]
-
-    def _built(self, term: Term) -> Any:
+    def _new_term(self, term: Term) -> Any:
         manager = self._manager
         args = [self._terms[each] for each in term.args]
         match term.op:
@@ -140,13 +126,6 @@ class Cvc5:
             case _:
                 return self._manager.mkBitVector(term.sort.width, str(value), 10)
 
-    def _sort(self, sort: Sort) -> Any:
-        found = self._sorts.get(sort)
-        if found is None:
-            found = self._new_sort(sort)
-            self._sorts[sort] = found
-        return found
-
     def _new_sort(self, sort: Sort) -> Any:
         manager = self._manager
         if sort.declared:
@@ -163,15 +142,11 @@ class Cvc5:
             case _:
                 return manager.mkArraySort(*map(self._sort, sort.parameters))
 
-    def _function(self, function: Function) -> Any:
-        found = self._functions.get(function)
-        if found is None:
-            made = self._sort(function.range)
-            if function.domain:
-                made = self._manager.mkFunctionSort([self._sort(each) for each in function.domain], made)
-            found = self._manager.mkConst(made, function.name)
-            self._functions[function] = found
-        return found
+    def _new_function(self, function: Function) -> Any:
+        made = self._sort(function.range)
+        if function.domain:
+            made = self._manager.mkFunctionSort([self._sort(each) for each in function.domain], made)
+        return self._manager.mkConst(made, function.name)
 
 
 def _logic(assertions: Sequence[Term]) -> str:
@@ -179,7 +154,7 @@ def _logic(assertions: Sequence[Term]) -> str:
     sorts: set[str] = set()
     linear = True
     for term in walk(assertions):
-        if term.op in ("forall", "exists") or term.sort.declared or (term.op == "apply" and term.args):
+        if term.op in QUANTIFIERS or term.sort.declared or (term.op == "apply" and term.args):
             return ""
         sorts.add(term.sort.name)
         linear = linear and not _nonlinear(term)
@@ -205,8 +180,8 @@ def _may_not_end(assertions: Sequence[Term]) -> bool:
     return any(term.op in ("is_int", "to_int") for term in found) and any(map(_nonlinear, found))
 
 
-def _failed(said: str) -> Answer:
+def _failed(said: str) -> SolverAnswer:
     """A second opinion that breaks is none. Raises OutOfMemory."""
     if "memory" in said or "bad_alloc" in said:
-        raise OutOfMemory(clipped(said))
-    return Answer(Satisfiable.UNKNOWN, why=clipped(said))
+        raise OutOfMemory(escaped(said))
+    return SolverAnswer(Satisfiable.UNKNOWN, why=escaped(said))

@@ -55,7 +55,3 @@ def _not_zero(terms: Terms, divisor: Term) -> Term:
         return terms.boolean(bool(divisor.payload))
     zero = terms.literal(0, divisor.sort)
     return terms.negation(terms.make("=", (divisor, zero), BOOL))
-
-
-def divides(roots: Sequence[Term]) -> bool:
-    return any(term.op in PARTIAL for term in walk(roots))

@@ -7,87 +7,56 @@ by zero, quantifiers, symbols without a value and numbers of more than MAX_BITS 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Generator
 from fractions import Fraction
+from itertools import combinations
 from math import floor
 from typing import Any
 
 from verifiers.smt.bit_vectors import bit_value
 from verifiers.smt.errors import Undefined
+from verifiers.smt.recursion import recurse
 from verifiers.smt.terms import Term
-from verifiers.smt.values import ArrayValue, Interpretation, Table, Value, same
+from verifiers.smt.values import ArrayValue, FunctionTable, Interpretation, Value, same
 
 MAX_BITS = 14_000
 """Of a number, or of a numerator or denominator: what still can be written in decimal digits."""
+Evaluation = Generator[Term, Value, Value]
 
 
 def evaluate(term: Term, interpretation: Interpretation | None = None) -> Value:
     """Raises Undefined."""
     known: dict[int, Value] = {}
-    interpretation = interpretation or {}
-    stack = [_Frame(term)]
-    while stack:
-        frame = stack[-1]
-        current = frame.term
-        if current.number in known:
-            stack.pop()
-            continue
-        wanted = _next(frame, known)
-        if wanted is not None:
-            stack.append(_Frame(wanted))
-            continue
-        if current.number not in known:
-            known[current.number] = _value(current, known, interpretation)
-        stack.pop()
-    return known[term.number]
+
+    def value(wanted: Term) -> Any:
+        return known[wanted.number] if wanted.number in known else remembered(wanted)
+
+    def remembered(wanted: Term) -> Evaluation:
+        known[wanted.number] = found = yield from _value(wanted, interpretation or {})
+        return found
+
+    return recurse(term, value)  # type: ignore[no-any-return]
 
 
-@dataclass(slots=True)
-class _Frame:
-    term: Term
-    place: int = 0
-    """Of the first argument that is not known to be there, or not known to matter."""
-
-
-def _next(frame: _Frame, known: dict[int, Value]) -> Term | None:
-    """The argument that is needed next. Where that settles the term, its value is entered."""
-    term, args = frame.term, frame.term.args
-    match term.op:
-        case "ite":
-            condition = known.get(args[0].number)
-            if condition is None:
-                return args[0]
-            chosen = args[1] if condition else args[2]
-            if chosen.number not in known:
-                return chosen
-            known[term.number] = known[chosen.number]
-            return None
-        case "and" | "or":
-            deciding = term.op == "or"
-            while frame.place < len(args):
-                value = known.get(args[frame.place].number)
-                if value is None:
-                    return args[frame.place]
-                if value is deciding:
-                    break
-                frame.place += 1
-            known[term.number] = deciding if frame.place < len(args) else not deciding
-            return None
-        case "forall" | "exists":
-            raise Undefined("a quantifier", quantified=True)
-    while frame.place < len(args):
-        if args[frame.place].number not in known:
-            return args[frame.place]
-        frame.place += 1
-    return None
-
-
-def _value(term: Term, known: dict[int, Value], interpretation: Interpretation) -> Value:
-    args = [known[each.number] for each in term.args]
+def _value(term: Term, interpretation: Interpretation) -> Evaluation:
     match term.op:
         case "value":
             return term.payload  # type: ignore[no-any-return]
+        case "ite":
+            condition = yield term.args[0]
+            return (yield term.args[1 if condition else 2])
+        case "and" | "or":
+            deciding = term.op == "or"
+            for each in term.args:
+                if (yield each) is deciding:
+                    return deciding
+            return not deciding
+        case "forall" | "exists":
+            raise Undefined("a quantifier", quantified=True)
+    args = []
+    for each in term.args:
+        args.append((yield each))  # noqa: PERF401 - a generator has no comprehension that yields
+    match term.op:
         case "apply":
             return _applied(term, args, interpretation)
         case "variable":
@@ -96,7 +65,7 @@ def _value(term: Term, known: dict[int, Value], interpretation: Interpretation) 
             return same(args[0], args[1], term.args[0].sort)
         case "distinct":
             sort = term.args[0].sort
-            return not any(same(left, right, sort) for place, left in enumerate(args) for right in args[place + 1 :])
+            return not any(same(left, right, sort) for left, right in combinations(args, 2))
         case "constant_array":
             return ArrayValue(args[0])
         case "select":
@@ -104,16 +73,14 @@ def _value(term: Term, known: dict[int, Value], interpretation: Interpretation) 
         case "store":
             return args[0].with_entry(args[1], args[2])  # type: ignore[union-attr]
     computed = ARITHMETIC.get(term.op)
-    if computed is not None:
-        return _bounded(computed(*args))
-    return bit_value(term, args)
+    return bit_value(term, args) if computed is None else _bounded(computed(*args))
 
 
 def _applied(term: Term, args: list[Value], interpretation: Interpretation) -> Value:
     meaning = interpretation.get(term.payload)
     if meaning is None:
         raise Undefined(f"{term.payload.name} has no value")
-    if isinstance(meaning, Table):
+    if isinstance(meaning, FunctionTable):
         return meaning.entries.get(tuple(args), meaning.default)
     return meaning
 

@@ -12,38 +12,25 @@ defined, and else an entailment: the goal is the assertion named `goal`, or what
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
-from verifiers.answers.reading import clipped
-from verifiers.errors import SpecError
+from verifiers.contract.errors import SpecError
+from verifiers.contract.text import escaped
 from verifiers.smt.errors import ClaimError
 from verifiers.smt.questions import ENTAILED
-from verifiers.smt.script import Claim, read_text
+from verifiers.smt.script import SmtClaim, read_text
 from verifiers.smt.spec import SmtSpec
 
 PREFIX = "assay-"
-FIELDS: dict[str, tuple[str, Callable[[str], Any]]] = {
-    "question": ("question", str),
-    "goal": ("goal", str),
-    "holes": ("holes", str.split),
-    "uses": ("uses", str.split),
-    "allowed": ("allowed", str.split),
-    "forbidden": ("forbidden", str.split),
-    "reference": ("reference", str),
-    "division": ("division", str),
-    "second": ("second", str),
-    "copies": ("copies", str),
-    "proof": ("proof", str),
-    "max-size": ("max_size", int),
-    "effort": ("effort", int),
-}
+FIELDS = {name.replace("_", "-"): name for name in SmtSpec.model_fields if name not in ("kind", "claim")}
+LISTS, NUMBERS = ("holes", "uses", "allowed", "forbidden"), ("max_size", "effort")
 
 
-def claim_spec(text: str) -> SmtSpec:
-    """The spec that this file's text is. Raises SpecError, with a hint."""
+def claim_spec(text: str, _folder: Path = Path()) -> SmtSpec:
+    """The spec that this file's text is, wherever it lies. Raises SpecError, with a hint."""
     claim = _read(text)
     given: dict[str, Any] = {"question": _question(claim), **_asked(claim)}
     try:
@@ -64,7 +51,7 @@ def default_submission(spec: SmtSpec) -> str | None:
     return ENTAILED if spec.question == "entails" and not spec.holes else None
 
 
-def _read(text: str) -> Claim:
+def _read(text: str) -> SmtClaim:
     try:
         return read_text(text)
     except ClaimError as error:
@@ -74,24 +61,24 @@ def _read(text: str) -> Claim:
         ) from None
 
 
-def _question(claim: Claim) -> str:
+def _question(claim: SmtClaim) -> str:
     if claim.objective is not None:
         return "optimum"
     return "equivalent" if "reference" in claim.names.definitions else "entails"
 
 
-def _asked(claim: Claim) -> dict[str, Any]:
+def _asked(claim: SmtClaim) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for keyword, value in claim.info.items():
         if not keyword.startswith(PREFIX):
             continue
-        field, read = FIELDS.get(keyword.removeprefix(PREFIX), ("", str))
-        if not field:
+        field = FIELDS.get(keyword.removeprefix(PREFIX))
+        if field is None:
             raise SpecError(
-                f"there is no :{clipped(keyword)}", hint=f"There are: {', '.join(PREFIX + name for name in FIELDS)}."
+                f"there is no :{escaped(keyword)}", hint=f"There are: {', '.join(PREFIX + name for name in FIELDS)}."
             )
         try:
-            found[field] = read(value)
+            found[field] = value.split() if field in LISTS else int(value) if field in NUMBERS else value
         except ValueError:
             raise SpecError(f":{keyword} is not a whole number", hint="Write it in digits.") from None
     return found

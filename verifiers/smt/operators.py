@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import reduce
 from itertools import pairwise
 
 from verifiers.smt.errors import ClaimError
@@ -65,9 +66,18 @@ def widths(op: str, args: Sequence[Term], count: int) -> Sort:
     return args[0].sort
 
 
-def _truth(terms: Terms, op: str, _: tuple[int, ...], args: list[Term]) -> Term:
-    if args:
+def statements(op: str, args: Sequence[Term], least: int) -> None:
+    if len(args) < least or any(each.sort != BOOL for each in args):
         raise refused(op, args)
+
+
+def folded(terms: Terms, op: str, args: Sequence[Term], sort: Sort) -> Term:
+    """Two at a time, from the left."""
+    return reduce(lambda left, right: terms.make(op, (left, right), sort), args)
+
+
+def _truth(terms: Terms, op: str, _: tuple[int, ...], args: list[Term]) -> Term:
+    expect(op, args)
     return terms.boolean(op == "true")
 
 
@@ -77,36 +87,29 @@ def _not(terms: Terms, op: str, _: tuple[int, ...], args: list[Term]) -> Term:
 
 
 def _and_or(terms: Terms, op: str, _: tuple[int, ...], args: list[Term]) -> Term:
-    if not args or any(each.sort != BOOL for each in args):
-        raise refused(op, args)
+    statements(op, args, 1)
     return args[0] if len(args) == 1 else terms.make(op, args, BOOL)
 
 
 def _implies(terms: Terms, op: str, _: tuple[int, ...], args: list[Term]) -> Term:
-    if len(args) < 2 or any(each.sort != BOOL for each in args):
-        raise refused(op, args)
+    statements(op, args, 2)
     return terms.make("or", [*map(terms.negation, args[:-1]), args[-1]], BOOL)
 
 
 def _xor(terms: Terms, op: str, _: tuple[int, ...], args: list[Term]) -> Term:
-    if len(args) < 2 or any(each.sort != BOOL for each in args):
-        raise refused(op, args)
-    made = args[0]
-    for each in args[1:]:
-        made = terms.make("xor", (made, each), BOOL)
-    return made
+    statements(op, args, 2)
+    return folded(terms, op, args, BOOL)
 
 
-def _chain(terms: Terms, op: str, pairs: list[tuple[Term, Term]]) -> Term:
-    links = [terms.make(op, pair, BOOL) for pair in pairs]
+def _chain(terms: Terms, op: str, args: Sequence[Term]) -> Term:
+    links = [terms.make(op, pair, BOOL) for pair in pairwise(args)]
     return links[0] if len(links) == 1 else terms.make("and", links, BOOL)
 
 
 def _equal(terms: Terms, op: str, _: tuple[int, ...], args: list[Term]) -> Term:
     if len(args) < 2:
         raise refused(op, args)
-    args = alike(terms, op, args)
-    return _chain(terms, op, list(pairwise(args)))
+    return _chain(terms, op, alike(terms, op, args))
 
 
 def _distinct(terms: Terms, op: str, _: tuple[int, ...], args: list[Term]) -> Term:
@@ -137,24 +140,19 @@ def _minus(terms: Terms, op: str, _: tuple[int, ...], args: list[Term]) -> Term:
 
 
 def _quotient(terms: Terms, op: str, _: tuple[int, ...], args: list[Term]) -> Term:
-    args = [real(terms, each) for each in numbers(terms, op, args, 2)]
-    made = args[0]
-    for each in args[1:]:
-        if made.op == each.op == "value" and each.payload:
-            made = terms.literal(made.payload / each.payload, REAL)
-        else:
-            made = terms.make(op, (made, each), REAL)
-    return made
+    def divided(left: Term, right: Term) -> Term:
+        if left.op == right.op == "value" and right.payload:
+            return terms.literal(left.payload / right.payload, REAL)
+        return terms.make(op, (left, right), REAL)
+
+    return reduce(divided, [real(terms, each) for each in numbers(terms, op, args, 2)])
 
 
 def _integer_division(terms: Terms, op: str, _: tuple[int, ...], args: list[Term]) -> Term:
     if len(args) < 2 or (op == "mod" and len(args) > 2):
         raise refused(op, args)
     expect(op, args, *[INT] * len(args))
-    made = args[0]
-    for each in args[1:]:
-        made = terms.make(op, (made, each), INT)
-    return made
+    return folded(terms, op, args, INT)
 
 
 def _absolute(terms: Terms, op: str, _: tuple[int, ...], args: list[Term]) -> Term:
@@ -164,8 +162,7 @@ def _absolute(terms: Terms, op: str, _: tuple[int, ...], args: list[Term]) -> Te
 
 
 def _compare(terms: Terms, op: str, _: tuple[int, ...], args: list[Term]) -> Term:
-    args = numbers(terms, op, args, 2)
-    return _chain(terms, op, list(pairwise(args)))
+    return _chain(terms, op, numbers(terms, op, args, 2))
 
 
 def _to_real(terms: Terms, op: str, _: tuple[int, ...], args: list[Term]) -> Term:
@@ -190,34 +187,24 @@ def _divisible(terms: Terms, op: str, index: tuple[int, ...], args: list[Term]) 
 def _bitwise(terms: Terms, op: str, _: tuple[int, ...], args: list[Term]) -> Term:
     """Of two bit vectors or, where that says the same in any order, of more."""
     count = len(args) if op in ("bvand", "bvor", "bvxor", "bvadd", "bvmul") else 2
-    sort = widths(op, args, max(2, count))
-    made = args[0]
-    for each in args[1:]:
-        made = terms.make(op, (made, each), sort)
-    return made
+    return folded(terms, op, args, widths(op, args, max(2, count)))
 
 
-def _bits_of_one(terms: Terms, op: str, _: tuple[int, ...], args: list[Term]) -> Term:
-    return terms.make(op, args, widths(op, args, 1))
+def _bits(count: int, made: Sort | None = None, name: str = "") -> Rule:
+    """Takes so many bit vectors of one sort, and makes one of it unless another sort is given; `name` is what the
+    operator is called here."""
 
+    def rule(terms: Terms, op: str, _: tuple[int, ...], args: list[Term]) -> Term:
+        sort = widths(op, args, count)
+        return terms.make(name or op, args, made or sort)
 
-def _bit_order(terms: Terms, op: str, _: tuple[int, ...], args: list[Term]) -> Term:
-    widths(op, args, 2)
-    return terms.make(op, args, BOOL)
-
-
-def _bit_compare(terms: Terms, op: str, _: tuple[int, ...], args: list[Term]) -> Term:
-    widths(op, args, 2)
-    return terms.make(op, args, bits(1))
+    return rule
 
 
 def _concat(terms: Terms, op: str, _: tuple[int, ...], args: list[Term]) -> Term:
     if len(args) < 2 or any(each.sort.name != "BitVec" for each in args):
         raise refused(op, args)
-    made = args[0]
-    for each in args[1:]:
-        made = terms.make(op, (made, each), bits(made.sort.width + each.sort.width))
-    return made
+    return reduce(lambda left, right: terms.make(op, (left, right), bits(left.sort.width + right.sort.width)), args)
 
 
 def _extract(terms: Terms, op: str, index: tuple[int, ...], args: list[Term]) -> Term:
@@ -242,30 +229,18 @@ def _repeat(terms: Terms, op: str, index: tuple[int, ...], args: list[Term]) -> 
     return terms.make(op, args, sort, index) if index[0] > 1 else args[0]
 
 
-def _to_integer(terms: Terms, op: str, _: tuple[int, ...], args: list[Term]) -> Term:
-    widths(op, args, 1)
-    return terms.make("sbv_to_int" if op == "sbv_to_int" else "ubv_to_int", args, INT)
-
-
 def _from_integer(terms: Terms, _: str, index: tuple[int, ...], args: list[Term]) -> Term:
     expect("int_to_bv", args, INT)
     return terms.make("int_to_bv", args, bits(index[0]), index)
 
 
-def _select(terms: Terms, op: str, _: tuple[int, ...], args: list[Term]) -> Term:
-    if len(args) != 2 or args[0].sort.name != "Array":
+def _of_array(terms: Terms, op: str, _: tuple[int, ...], args: list[Term]) -> Term:
+    if len(args) != (2 if op == "select" else 3) or args[0].sort.name != "Array":
         raise refused(op, args)
-    index, element = args[0].sort.parameters
-    args = [args[0], coerced(terms, args[1], index)]
-    return terms.make(op, args, element)
-
-
-def _store(terms: Terms, op: str, _: tuple[int, ...], args: list[Term]) -> Term:
-    if len(args) != 3 or args[0].sort.name != "Array":
-        raise refused(op, args)
-    index, element = args[0].sort.parameters
-    args = [args[0], coerced(terms, args[1], index), coerced(terms, args[2], element)]
-    return terms.make(op, args, args[0].sort)
+    known, *given = args
+    sorts = known.sort.parameters
+    made = sorts[1] if op == "select" else known.sort
+    return terms.make(op, [known, *(coerced(terms, *pair) for pair in zip(given, sorts, strict=False))], made)
 
 
 def coerced(terms: Terms, term: Term, sort: Sort) -> Term:
@@ -276,41 +251,43 @@ def coerced(terms: Terms, term: Term, sort: Sort) -> Term:
     return made
 
 
-def _listed(rule: Rule, indexed: int, names: str) -> dict[str, tuple[Rule, int]]:
-    return dict.fromkeys(names.split(), (rule, indexed))
-
-
 OPERATORS: dict[str, tuple[Rule, int]] = {
-    **_listed(_truth, 0, "true false"),
-    **_listed(_not, 0, "not"),
-    **_listed(_and_or, 0, "and or"),
-    **_listed(_implies, 0, "=>"),
-    **_listed(_xor, 0, "xor"),
-    **_listed(_equal, 0, "="),
-    **_listed(_distinct, 0, "distinct"),
-    **_listed(_ite, 0, "ite"),
-    **_listed(_sum, 0, "+ *"),
-    **_listed(_minus, 0, "-"),
-    **_listed(_quotient, 0, "/"),
-    **_listed(_integer_division, 0, "div mod"),
-    **_listed(_absolute, 0, "abs"),
-    **_listed(_compare, 0, "< <= > >="),
-    **_listed(_to_real, 0, "to_real"),
-    **_listed(_of_real, 0, "to_int is_int"),
-    **_listed(_divisible, 1, "divisible"),
-    **_listed(_concat, 0, "concat"),
-    **_listed(_extract, 2, "extract"),
-    **_listed(_bits_of_one, 0, "bvnot bvneg"),
-    **_listed(_bitwise, 0, "bvand bvor bvxor bvadd bvmul bvnand bvnor bvxnor bvsub bvudiv bvurem bvsdiv bvsrem bvsmod"),
-    **_listed(_bitwise, 0, "bvshl bvlshr bvashr"),
-    **_listed(_bit_order, 0, "bvult bvule bvugt bvuge bvslt bvsle bvsgt bvsge"),
-    **_listed(_bit_compare, 0, "bvcomp"),
-    **_listed(_extend, 1, "zero_extend sign_extend"),
-    **_listed(_rotate, 1, "rotate_left rotate_right"),
-    **_listed(_repeat, 1, "repeat"),
-    **_listed(_to_integer, 0, "bv2nat ubv_to_int sbv_to_int"),
-    **_listed(_from_integer, 1, "int2bv int_to_bv nat2bv"),
-    **_listed(_select, 0, "select"),
-    **_listed(_store, 0, "store"),
+    name: (rule, indices)
+    for rule, indices, names in (
+        (_truth, 0, "true false"),
+        (_not, 0, "not"),
+        (_and_or, 0, "and or"),
+        (_implies, 0, "=>"),
+        (_xor, 0, "xor"),
+        (_equal, 0, "="),
+        (_distinct, 0, "distinct"),
+        (_ite, 0, "ite"),
+        (_sum, 0, "+ *"),
+        (_minus, 0, "-"),
+        (_quotient, 0, "/"),
+        (_integer_division, 0, "div mod"),
+        (_absolute, 0, "abs"),
+        (_compare, 0, "< <= > >="),
+        (_to_real, 0, "to_real"),
+        (_of_real, 0, "to_int is_int"),
+        (_divisible, 1, "divisible"),
+        (_concat, 0, "concat"),
+        (_extract, 2, "extract"),
+        (_bits(1), 0, "bvnot bvneg"),
+        (_bitwise, 0, "bvand bvor bvxor bvadd bvmul bvnand bvnor bvxnor bvsub bvudiv bvurem bvsdiv bvsrem bvsmod"),
+        (_bitwise, 0, "bvshl bvlshr bvashr"),
+        (_bits(2, BOOL), 0, "bvult bvule bvugt bvuge bvslt bvsle bvsgt bvsge"),
+        (_bits(2, bits(1)), 0, "bvcomp"),
+        (_extend, 1, "zero_extend sign_extend"),
+        (_rotate, 1, "rotate_left rotate_right"),
+        (_repeat, 1, "repeat"),
+        (_bits(1, INT, "ubv_to_int"), 0, "bv2nat ubv_to_int"),
+        (_bits(1, INT), 0, "sbv_to_int"),
+        (_from_integer, 1, "int2bv int_to_bv nat2bv"),
+        (_of_array, 0, "select store"),
+    )
+    for name in names.split()
 }
 """Each operator's rule, and how many indices it has: `(_ extract 7 0)` has two."""
+BIT_OPERATORS = tuple(op for op in OPERATORS if op.startswith("bv") and op != "bv2nat")
+"""Those of bit vectors alone that have no index."""

@@ -6,33 +6,30 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from verifiers.answers.reading import clipped
+from verifiers.contract.text import escaped
 from verifiers.smt.elaborate import RESERVED, Definition
 from verifiers.smt.errors import ClaimError
 from verifiers.smt.operators import OPERATORS
-from verifiers.smt.reader import CLAIM, Atom, Form, Node, read
-from verifiers.smt.script import Assertion, Claim, definition, read_claim
+from verifiers.smt.reader import CLAIM, Node, head, read
+from verifiers.smt.script import DEFINES, Assertion, SmtClaim, definition, read_claim
 from verifiers.smt.spec import SmtSpec
 from verifiers.smt.terms import Function
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class SmtProblem:
     spec: SmtSpec
     nodes: list[Node]
-    claim: Claim
+    claim: SmtClaim
     """As the spec has it: with holes as declared functions."""
 
-    def filled(self, fills: Mapping[str, Definition]) -> Claim:
+    def filled(self, fills: Mapping[str, Definition]) -> SmtClaim:
         """The claim with these definitions. Raises ClaimError."""
         return read_claim(self.nodes, fills, self.claim.terms)
 
     def as_definition(self, node: Node) -> Definition | None:
         """What this expression defines; None where it is no definition. Raises ClaimError."""
-        match node:
-            case Form((Atom("symbol", "define-fun" | "define-const"), *_)):
-                return definition(node, self.claim.names)
-        return None
+        return definition(node, self.claim.names) if head(node) in DEFINES else None
 
     def holes(self) -> list[Function]:
         wanted = set(self.spec.holes)
@@ -45,22 +42,22 @@ def _nodes(claim: str) -> list[Node]:
     return read(claim, CLAIM)
 
 
-def problem(spec: SmtSpec) -> Problem:
+def problem(spec: SmtSpec) -> SmtProblem:
     """Raises ClaimError where the claim cannot be read, or lacks what its question is about."""
     nodes = _nodes(spec.claim)
-    found = Problem(spec, nodes, read_claim(nodes))
+    found = SmtProblem(spec, nodes, read_claim(nodes))
     claim = found.claim
     declared = {each.name for each in claim.declared}
     known = declared | set(claim.names.definitions)
     for name in spec.holes:
         if name not in declared:
-            raise ClaimError(f"the hole {clipped(name)} is not declared")
+            raise ClaimError(f"the hole {escaped(name)} is not declared")
     for name in spec.uses:
         if name not in known or name in spec.holes:
-            raise ClaimError(f"{clipped(name)}, which submissions may use, is not declared, or is a hole")
+            raise ClaimError(f"{escaped(name)}, which submissions may use, is not declared, or is a hole")
     for name in (*(spec.allowed or ()), *spec.forbidden):
         if name not in OPERATORS and name not in RESERVED and name not in known:
-            raise ClaimError(f"{clipped(name)} is no operator")
+            raise ClaimError(f"{escaped(name)} is no operator")
     if claim.objective is not None and spec.question != "optimum":
         raise ClaimError("only an optimum has something to minimise or maximise")
     if spec.holes and spec.question != "entails":
@@ -77,13 +74,13 @@ def problem(spec: SmtSpec) -> Problem:
         case "equivalent":
             reference = claim.names.definitions.get(spec.reference)
             if reference is None or reference.parameters:
-                raise ClaimError(f"there is no definition {clipped(spec.reference)} without parameters")
+                raise ClaimError(f"there is no definition {escaped(spec.reference)} without parameters")
             if spec.reference in spec.uses:
                 raise ClaimError("a submission that may use the reference has nothing to do")
     return found
 
 
-def split_goal(claim: Claim, name: str) -> tuple[list[Assertion], Assertion]:
+def split_goal(claim: SmtClaim, name: str) -> tuple[list[Assertion], Assertion]:
     """Assumptions and goal: the assertion of that name or, where none has it, what the last one negates.
 
     Raises ClaimError where there is neither.
@@ -93,13 +90,13 @@ def split_goal(claim: Claim, name: str) -> tuple[list[Assertion], Assertion]:
             return [*claim.assertions[:place], *claim.assertions[place + 1 :]], each
     if not claim.assertions or claim.assertions[-1].term.op != "not":
         raise ClaimError(
-            f"no goal: name an assertion, (assert (! ... :named {clipped(name)})), or negate it and assert it last"
+            f"no goal: name an assertion, (assert (! ... :named {escaped(name)})), or negate it and assert it last"
         )
     last = claim.assertions[-1]
     return claim.assertions[:-1], Assertion(last.name, last.term.args[0])
 
 
-def _check_values(claim: Claim) -> None:
+def _check_values(claim: SmtClaim) -> None:
     """Raises ClaimError where a declared symbol is of a sort that values cannot be written for."""
     if claim.names.sorts:
         raise ClaimError("elements of declared sorts cannot be written down as values")

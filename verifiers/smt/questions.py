@@ -1,4 +1,4 @@
-"""The four questions. Each takes a problem, a submission and a bench, and comes to a ruling.
+"""The four questions. Each takes a problem, a submission and a bench, and comes to a judgement.
 
 All raise ClaimError and CommandError for what cannot be read, SolverBroke and OutOfMemory for what is not decided.
 """
@@ -10,20 +10,21 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from verifiers.answers.reading import clipped
-from verifiers.smt.bench import Bench, Finding, Possible
+from verifiers.contract.text import escaped
+from verifiers.contract.verdict import Ground, Judgement
+from verifiers.smt.bench import Bench, Possible, SolverFinding
 from verifiers.smt.division import defined
 from verifiers.smt.elaborate import Definition
-from verifiers.smt.errors import ClaimError, Undefined
+from verifiers.smt.errors import ClaimError, FormError, Undefined
 from verifiers.smt.evaluate import evaluate
 from verifiers.smt.operators import coerced
-from verifiers.smt.problem import Problem, split_goal
+from verifiers.smt.problem import SmtProblem, split_goal
 from verifiers.smt.reader import SUBMISSION, Node, read
 from verifiers.smt.render import value_text
-from verifiers.smt.ruling import Ruling, open_question, proved, query, refuted, unfinished
-from verifiers.smt.script import Claim, Objective
+from verifiers.smt.ruling import open_question, proved, query, refuted
+from verifiers.smt.script import OptimizationGoal, SmtClaim
 from verifiers.smt.supplied import check_language, read_definitions, read_term, refuse_command
-from verifiers.smt.terms import BOOL, Term, walk
+from verifiers.smt.terms import BOOL, QUANTIFIERS, Term, walk
 from verifiers.smt.values import Value
 
 ENTAILED = "entailed"
@@ -31,7 +32,7 @@ ENTAILED = "entailed"
 MAX_NAMES = 30
 
 
-def entails(problem: Problem, submission: str, bench: Bench) -> Ruling:
+def entails(problem: SmtProblem, submission: str, bench: Bench) -> Judgement:
     spec = problem.spec
     if not spec.holes:
         if submission.strip().lower() != ENTAILED:
@@ -46,7 +47,7 @@ def entails(problem: Problem, submission: str, bench: Bench) -> Ruling:
     return entailment(claim, problem, bench)
 
 
-def entailment(claim: Claim, problem: Problem, bench: Bench) -> Ruling:
+def entailment(claim: SmtClaim, problem: SmtProblem, bench: Bench) -> Judgement:
     """Whether the claim's assumptions, which must be possible, imply its goal."""
     terms = claim.terms
     assumed, goal = split_goal(claim, problem.spec.goal)
@@ -61,14 +62,14 @@ def entailment(claim: Claim, problem: Problem, bench: Bench) -> Ruling:
         return refuted("it does not follow: a counter-example", {**evidence, **_seen(finding, "counterexample")})
     if finding.possible is Possible.UNKNOWN:
         return open_question("neither proved nor refuted", evidence, exhausted=finding.exhausted)
-    if not _is_true(safe):
-        dividing = bench.look([*assumptions, terms.negation(safe)])
+    dividing = _dividing(claim, bench, assumptions, safe)
+    if dividing is not None:
         evidence["divisors"] = dividing.said
-        if dividing.possible is not Possible.NO:
+        if dividing.possible is Possible.UNKNOWN:
+            return open_question("not shown that no divisor is zero", evidence, exhausted=dividing.exhausted)
+        if dividing.possible is Possible.YES:
             reason = "a divisor may be zero where the assumptions hold"
-            if dividing.possible is Possible.UNKNOWN:
-                reason = "not shown that no divisor is zero"
-            return open_question(reason, {**evidence, **_seen(dividing, "divisor_zero")}, exhausted=dividing.exhausted)
+            return open_question(reason, {**evidence, **_seen(dividing, "divisor_zero")})
     if finding.possible is Possible.YES:
         return refuted("it does not follow: a counter-example", {**evidence, **_seen(finding, "counterexample")})
     if assumptions:
@@ -88,33 +89,28 @@ def entailment(claim: Claim, problem: Problem, bench: Bench) -> Ruling:
     return proved("the goal follows from the assumptions", {**evidence, **_proof(problem, bench, against)})
 
 
-def model(problem: Problem, submission: str, bench: Bench) -> Ruling:
-    claim, values = _assigned(problem, submission)
-    if isinstance(values, Ruling):
-        return values
-    return _satisfies(problem, claim, values, bench)
+def model(problem: SmtProblem, submission: str, bench: Bench) -> Judgement:
+    return _satisfies(problem, *_assigned(problem, submission), bench)
 
 
-def optimum(problem: Problem, submission: str, bench: Bench) -> Ruling:
+def optimum(problem: SmtProblem, submission: str, bench: Bench) -> Judgement:
     claim, values = _assigned(problem, submission)
-    if isinstance(values, Ruling):
-        return values
-    ruling = _satisfies(problem, claim, values, bench)
-    if ruling.ground.value != "proved":
-        return ruling
+    judgement = _satisfies(problem, claim, values, bench)
+    if judgement.ground is not Ground.PROVED:
+        return judgement
     objective, reached = problem.claim.objective, claim.objective
     if objective is None or reached is None:
         raise ClaimError("nothing is minimised or maximised")
     try:
         value = evaluate(reached.term)
     except Undefined as error:
-        return open_question(f"what is to be best has no value here: {error}", ruling.evidence)
+        return open_question(f"what is to be best has no value here: {error}", judgement.evidence)
     assumptions = [each.term for each in problem.claim.assertions]
     safe = _safe(problem, problem.claim, [*assumptions, objective.term])
     against = [*assumptions, *([] if _is_true(safe) else [safe]), _better(problem.claim, objective, value)]
     finding = bench.look(against)
     evidence = {
-        **ruling.evidence,
+        **judgement.evidence,
         "value": value_text(value, objective.term.sort),
         "solvers": finding.said,
         "query": query(against),
@@ -127,7 +123,7 @@ def optimum(problem: Problem, submission: str, bench: Bench) -> Ruling:
     return refuted("not the best: better values are possible", {**evidence, **_seen(finding, "better")})
 
 
-def equivalent(problem: Problem, submission: str, bench: Bench) -> Ruling:
+def equivalent(problem: SmtProblem, submission: str, bench: Bench) -> Judgement:
     spec, claim = problem.spec, problem.claim
     terms = claim.terms
     reference = claim.names.definitions[spec.reference]
@@ -137,13 +133,13 @@ def equivalent(problem: Problem, submission: str, bench: Bench) -> Ruling:
     candidate = coerced(terms, claim.elaborator.term(node, sees=sees), reference.range)
     wanted = coerced(terms, claim.elaborator.term(reference.body), reference.range)
     if candidate is wanted and spec.copies == "refused":
-        return unfinished("it is the reference itself, written again", {})
+        raise FormError("it is the reference itself, written again")
     domain = [each.term for each in claim.assertions]
     against = [*domain, terms.negation(terms.make("=", (candidate, wanted), BOOL))]
     evidence: dict[str, Any] = {"query": query(against)}
     safe = _safe(problem, claim, [candidate])
-    if not _is_true(safe):
-        dividing = bench.look([*domain, terms.negation(safe)])
+    dividing = _dividing(claim, bench, domain, safe)
+    if dividing is not None:
         evidence["divisors"] = dividing.said
         if dividing.possible is Possible.YES:
             return refuted("it divides by zero", {**evidence, **_seen(dividing, "input")})
@@ -165,7 +161,7 @@ def equivalent(problem: Problem, submission: str, bench: Bench) -> Ruling:
     return proved("the same value for every input", {**evidence, **_proof(problem, bench, against)})
 
 
-def worth_asking(problem: Problem, bench: Bench) -> None:
+def worth_asking(problem: SmtProblem, bench: Bench) -> None:
     """Raises ClaimError for a spec whose assumptions are impossible, or that accepts whatever is supplied.
 
     A claim without holes is not looked at: its verdict says so itself.
@@ -186,15 +182,15 @@ def worth_asking(problem: Problem, bench: Bench) -> None:
                 raise ClaimError("every value would do")
         case "equivalent":
             reference = claim.elaborator.term(claim.names.definitions[spec.reference].body)
-            safe = _safe(problem, claim, [reference])
-            if not _is_true(safe) and bench.look([*asserted, terms.negation(safe)]).possible is not Possible.NO:
+            dividing = _dividing(claim, bench, asserted, _safe(problem, claim, [reference]))
+            if dividing is not None and dividing.possible is not Possible.NO:
                 raise ClaimError("the reference may divide by zero")
     if asserted and bench.look(asserted).possible is Possible.NO:
         raise ClaimError("what it asserts is impossible")
 
 
-def _assigned(problem: Problem, submission: str) -> tuple[Claim, dict[str, str] | Ruling]:
-    """The claim with the submitted values in it, and these as text; or why they are no values."""
+def _assigned(problem: SmtProblem, submission: str) -> tuple[SmtClaim, dict[str, str]]:
+    """The claim with the submitted values in it, and these as text. Raises FormError where they are no values."""
     given = read_definitions(submission, problem.claim.declared, problem.claim.names)
     check_language(problem.spec, [each.body for each in given.values()])
     found = {name: replace(each, sees=frozenset(problem.spec.uses)) for name, each in given.items()}
@@ -203,78 +199,65 @@ def _assigned(problem: Problem, submission: str) -> tuple[Claim, dict[str, str] 
     for function in claim.declared:
         body = claim.elaborator.check(found[function.name])
         if function.domain:
-            if any(each.op in ("forall", "exists") for each in walk([body])):
-                return claim, unfinished(f"{clipped(function.name)} is defined with a quantifier", {})
+            if any(each.op in QUANTIFIERS for each in walk([body])):
+                raise FormError(f"{escaped(function.name)} is defined with a quantifier")
             continue
         if any(each.op not in ("value", "constant_array", "store") for each in walk([body])):
-            return claim, unfinished(f"the value of {clipped(function.name)} is not worked out", {})
+            raise FormError(f"the value of {escaped(function.name)} is not worked out")
         if len(values) < MAX_NAMES:
             values[function.name] = value_text(evaluate(body), function.range)
     return claim, values
 
 
-def _satisfies(problem: Problem, claim: Claim, values: dict[str, str], bench: Bench) -> Ruling:
+def _satisfies(problem: SmtProblem, claim: SmtClaim, values: dict[str, str], bench: Bench) -> Judgement:
     """Whether every assertion holds once the values are in it: by our arithmetic, Z3's simplifier not contradicting."""
     evidence: dict[str, Any] = {"values": values, "assertions": len(claim.assertions)}
     by_solver: dict[str, dict[str, str]] = {}
     for each in claim.assertions:
+        name, at = escaped(each.name), {**evidence, "false": each.name}
         try:
             holds = evaluate(each.term)
         except Undefined as error:
             if error.by_zero:
-                return refuted(f"{clipped(each.name)} divides by zero there", {**evidence, "false": each.name})
+                return refuted(f"{name} divides by zero there", at)
             if not error.quantified:
-                return open_question(
-                    f"{clipped(each.name)} has no value there: {error}", {**evidence, "false": each.name}
-                )
-            ruling = _by_solver(problem, claim, each.term, each.name, bench, by_solver, evidence)
-            if ruling is not None:
-                return ruling
+                return open_question(f"{name} has no value there: {error}", at)
+            held = claim.terms.conjunction([_safe(problem, claim, [each.term]), each.term])
+            finding = bench.look([claim.terms.negation(held)])
+            at["solvers"] = finding.said
+            if finding.possible is Possible.YES:
+                return refuted(f"{name} is false of these values", at)
+            if finding.possible is Possible.UNKNOWN:
+                reason = f"not known whether {name} is true of these values"
+                return open_question(reason, at, exhausted=finding.exhausted)
+            if len(by_solver) < MAX_NAMES:
+                by_solver[each.name] = finding.said
             continue
         bench.agree(each.term, bool(holds))
         if not holds:
-            return refuted(f"{clipped(each.name)} is false of these values", {**evidence, "false": each.name})
+            return refuted(f"{name} is false of these values", at)
     if by_solver:
         evidence["by_solver"] = by_solver
     return proved("every assertion is true of these values", evidence)
 
 
-def _by_solver(
-    problem: Problem,
-    claim: Claim,
-    term: Term,
-    name: str,
-    bench: Bench,
-    said: dict[str, dict[str, str]],
-    evidence: dict[str, Any],
-) -> Ruling | None:
-    """For assertions with quantifiers: None where it cannot be false of these values."""
-    held = claim.terms.conjunction([_safe(problem, claim, [term]), term])
-    finding = bench.look([claim.terms.negation(held)])
-    if finding.possible is Possible.NO:
-        if len(said) < MAX_NAMES:
-            said[name] = finding.said
-        return None
-    evidence = {**evidence, "solvers": finding.said, "false": name}
-    if finding.possible is Possible.YES:
-        return refuted(f"{clipped(name)} is false of these values", evidence)
-    return open_question(
-        f"not known whether {clipped(name)} is true of these values", evidence, exhausted=finding.exhausted
-    )
-
-
-def _safe(problem: Problem, claim: Claim, roots: Sequence[Term]) -> Term:
+def _safe(problem: SmtProblem, claim: SmtClaim, roots: Sequence[Term]) -> Term:
     """The condition that no divisor is zero, where the spec asks for it; else true."""
     if problem.spec.division == "total":
         return claim.terms.boolean(True)
     return defined(claim.terms, roots)
 
 
+def _dividing(claim: SmtClaim, bench: Bench, domain: Sequence[Term], safe: Term) -> SolverFinding | None:
+    """Whether a divisor can be zero where the domain holds; None where nothing has to be asked."""
+    return None if _is_true(safe) else bench.look([*domain, claim.terms.negation(safe)])
+
+
 def _is_true(term: Term) -> bool:
     return term.op == "value" and term.payload is True
 
 
-def _better(claim: Claim, objective: Objective, value: Value) -> Term:
+def _better(claim: SmtClaim, objective: OptimizationGoal, value: Value) -> Term:
     if isinstance(value, bool) or not isinstance(value, int | Fraction):
         raise ClaimError("what is to be best is no number")
     sort = objective.term.sort
@@ -283,7 +266,7 @@ def _better(claim: Claim, objective: Objective, value: Value) -> Term:
     return claim.terms.make(less if objective.least else more, (objective.term, bound), BOOL)
 
 
-def _body(submission: str, problem: Problem, reference: Definition) -> Node:
+def _body(submission: str, problem: SmtProblem, reference: Definition) -> Node:
     """The submitted term: bare, or as the body of a definition of that sort."""
     nodes = read(submission, SUBMISSION)
     if len(nodes) == 1:
@@ -295,18 +278,16 @@ def _body(submission: str, problem: Problem, reference: Definition) -> Node:
     return read_term(submission)
 
 
-def _proof(problem: Problem, bench: Bench, against: Sequence[Term]) -> dict[str, Any]:
+def _proof(problem: SmtProblem, bench: Bench, against: Sequence[Term]) -> dict[str, Any]:
     return {} if problem.spec.proof == "none" else {"proof": bench.proof(against)}
 
 
-def _seen(finding: Finding, key: str) -> dict[str, Any]:
+def _seen(finding: SolverFinding, key: str) -> dict[str, Any]:
     """The values that a finding rests on."""
-    if finding.possible is not Possible.YES:
-        return {}
-    return {key: finding.values}
+    return {key: finding.values} if finding.possible is Possible.YES else {}
 
 
-def _told_apart(finding: Finding, candidate: Term, wanted: Term) -> dict[str, Any]:
+def _told_apart(finding: SolverFinding, candidate: Term, wanted: Term) -> dict[str, Any]:
     """The input, and what both come to there."""
     found: dict[str, Any] = {"input": finding.values}
     for name, term in (("submitted", candidate), ("reference", wanted)):

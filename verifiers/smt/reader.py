@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from verifiers.answers.reading import clipped
+from verifiers.contract.text import escaped
 from verifiers.smt.errors import ClaimError
 
 Kind = Literal["symbol", "numeral", "decimal", "hexadecimal", "binary", "keyword", "string"]
@@ -39,15 +39,15 @@ QUOTED = re.compile(r"[\x20-\x7e\t\r\n]*", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ReaderLimits:
     characters: int
     nodes: int
     """Atoms and brackets."""
     depth: int
 
 
-CLAIM = Limits(characters=200_000, nodes=60_000, depth=1_000)
-SUBMISSION = Limits(characters=60_000, nodes=20_000, depth=400)
+CLAIM = ReaderLimits(characters=200_000, nodes=60_000, depth=1_000)
+SUBMISSION = ReaderLimits(characters=60_000, nodes=20_000, depth=400)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Atom:
     kind: Kind
     text: str
     """Without bars, quotes, `:`, `#x` and `#b`."""
-    at: int
+    at: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +63,13 @@ class Form:
     """A bracket and what is in it."""
 
     items: tuple[Atom | Form, ...]
-    at: int
+    at: int = 0
 
 
 Node = Atom | Form
 
 
-def read(text: str, limits: Limits) -> list[Node]:
+def read(text: str, limits: ReaderLimits) -> list[Node]:
     """All expressions of the text, in order. Raises ClaimError for anything else than whole ones."""
     if len(text) > limits.characters:
         raise ClaimError(f"longer than {limits.characters:,} characters")
@@ -79,7 +79,7 @@ def read(text: str, limits: Limits) -> list[Node]:
     while at < len(text):
         found = TOKEN.match(text, at)
         if found is None:
-            raise ClaimError(f"cannot be read here: {clipped(text[at : at + 20])}", at)
+            raise ClaimError(f"cannot be read here: {escaped(text[at : at + 20])}", at)
         kind = found.lastgroup
         if kind != "blank":
             nodes += 1
@@ -109,7 +109,7 @@ def _atom(kind: str, text: str, at: int) -> Atom:
             if len(text) > MAX_SYMBOL or not QUOTED.fullmatch(text):
                 raise ClaimError(f"a symbol longer than {MAX_SYMBOL} characters, or not in ASCII", at)
             if kind == "symbol" and SIGNED.match(text):
-                raise ClaimError(f"{clipped(text)} is a symbol in SMT-LIB and no number: write (- 1) for minus one", at)
+                raise ClaimError(f"{escaped(text)} is a symbol in SMT-LIB and no number: write (- 1) for minus one", at)
             if text.startswith((".", "@", "?t", "?v")):
                 raise ClaimError("symbols that begin with `.`, `@`, `?t` or `?v` are taken", at)
             return Atom("symbol", text, at)
@@ -121,8 +121,25 @@ def _atom(kind: str, text: str, at: int) -> Atom:
             return Atom("keyword" if kind == "keyword" else "string", text, at)
 
 
-def is_symbol(node: Node, text: str) -> bool:
-    return isinstance(node, Atom) and node.kind == "symbol" and node.text == text
+def head(node: Node) -> str:
+    """The symbol that a bracket begins with; empty for anything else."""
+    match node:
+        case Form((Atom("symbol", name), *_)):
+            return name
+    return ""
+
+
+def atoms(nodes: Sequence[Node]) -> list[Atom]:
+    """All atoms of these expressions, in order."""
+    found: list[Atom] = []
+    stack = list(reversed(nodes))
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Atom):
+            found.append(node)
+        else:
+            stack.extend(reversed(node.items))
+    return found
 
 
 def symbol(node: Node, what: str) -> str:

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from verifiers.smt.reader import SIGNED, TOKEN
-from verifiers.smt.terms import Function, Sort, Term, functions, leaves, walk
-from verifiers.smt.values import ArrayValue, Element, Table, Value
+from verifiers.smt.terms import QUANTIFIERS, Function, Sort, Term, functions, leaves, walk
+from verifiers.smt.values import ArrayValue, Element, FunctionTable, Value
 
 MAX_WRITTEN = 4_000_000
 """Characters written in all for one query, its parts counted each time that they are copied; then it is given up."""
@@ -39,13 +39,13 @@ def name_text(name: str) -> str:
     return name if plain else f"|{name}|"
 
 
-def value_text(value: Value | Table, sort: Sort) -> str:
-    """The value as SMT-LIB has it, cut where it is long. A table is `{arguments: value, ..., else: value}`."""
+def value_text(value: Value, sort: Sort) -> str:
+    """The value as SMT-LIB has it, cut where it is long."""
     text = _value(value, sort)
     return text if len(text) <= MAX_SHOWN else text[:MAX_SHOWN] + "..."
 
 
-def table_text(table: Table, function: Function) -> str:
+def table_text(table: FunctionTable, function: Function) -> str:
     entries = [
         f"({' '.join(value_text(each, sort) for each, sort in zip(key, function.domain, strict=True))}) -> "
         + value_text(value, function.range)
@@ -54,7 +54,7 @@ def table_text(table: Table, function: Function) -> str:
     return "; ".join([*entries, f"else -> {value_text(table.default, function.range)}"])
 
 
-def _value(value: Value | Table, sort: Sort) -> str:
+def _value(value: Value, sort: Sort) -> str:
     match value:
         case Element(name):
             return name_text(name)
@@ -66,19 +66,14 @@ def _value(value: Value | Table, sort: Sort) -> str:
             return text + ("..." if len(entries) > 20 else "")
         case bool():
             return "true" if value else "false"
-        case Fraction() if value.denominator != 1:
-            whole = f"(/ {abs(value.numerator)}.0 {value.denominator}.0)"
-            return f"(- {whole})" if value < 0 else whole
-        case Fraction():
-            whole = f"{abs(value.numerator)}.0"
-            return f"(- {whole})" if value < 0 else whole
+        case Fraction(numerator=above, denominator=below):
+            size = f"{abs(above)}.0" if below == 1 else f"(/ {abs(above)}.0 {below}.0)"
+            return f"(- {size})" if value < 0 else size
         case int() if sort.name == "BitVec":
             width = sort.width
             return f"#x{value:0{width // 4}x}" if width % 4 == 0 else f"#b{value:0{width}b}"
         case int():
             return f"(- {-value})" if value < 0 else str(value)
-        case _:
-            return "?"
 
 
 class _Writer:
@@ -91,14 +86,15 @@ class _Writer:
 
     def root(self, term: Term) -> str:
         for each in walk([term]):
-            if each.op in ("forall", "exists"):
+            if each.op in QUANTIFIERS:
                 bound = " ".join(f"({_variable(variable)} {variable.sort})" for variable in each.payload)
                 self._quantified[each.number] = f"({each.op} ({bound}) {self._scope(each.args[0])})"
         return self._scope(term)
 
     def _scope(self, root: Term) -> str:
         """The term, without going into quantifiers, whose text is known already."""
-        order, uses = _inside(root)
+        order = list(walk([root], closed=QUANTIFIERS))
+        uses = Counter(each.number for term in order if term.op not in QUANTIFIERS for each in term.args)
         text: dict[int, str] = {}
         bindings: list[tuple[str, str]] = []
         for term in order:
@@ -144,33 +140,13 @@ def _variable(term: Term) -> str:
     return f"?v{term.payload[1]}"
 
 
-def _inside(root: Term) -> tuple[list[Term], Counter[int]]:
-    """The terms of one scope, arguments first, and how often each is used there."""
-    uses: Counter[int] = Counter()
-    order: list[Term] = []
-    seen: set[int] = set()
-    stack: list[tuple[Term, bool]] = [(root, False)]
-    while stack:
-        term, done = stack.pop()
-        if done:
-            order.append(term)
-            continue
-        if term.number in seen:
-            continue
-        seen.add(term.number)
-        stack.append((term, True))
-        if term.op not in ("forall", "exists"):
-            for each in reversed(term.args):
-                uses[each.number] += 1
-                stack.append((each, False))
-    return order, uses
-
-
-def shown(values: Mapping[Function, Value | Table], otherwise: Mapping[str, str], most: int = 30) -> dict[str, str]:
+def shown(
+    values: Mapping[Function, Value | FunctionTable], otherwise: Mapping[str, str], most: int = 30
+) -> dict[str, str]:
     """Constants and functions by name, as text; `otherwise` where there is no value of ours."""
     found: dict[str, str] = dict(list(otherwise.items())[:most])
     for function, value in list(values.items())[:most]:
         found[function.name] = (
-            table_text(value, function) if isinstance(value, Table) else value_text(value, function.range)
+            table_text(value, function) if isinstance(value, FunctionTable) else value_text(value, function.range)
         )
     return found

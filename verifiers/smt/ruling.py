@@ -4,41 +4,28 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from verifiers.contract.verdict import Ground, Judgement
 from verifiers.smt.render import TooLong, query_text
 from verifiers.smt.terms import Term
-from verifiers.verdict import Ground, Outcome
 
 MAX_QUERY = 5_000
 
 
-@dataclass(frozen=True, slots=True)
-class Ruling:
-    outcome: Outcome
-    ground: Ground
-    reason: str
-    evidence: dict[str, Any]
+def proved(reason: str, evidence: dict[str, Any]) -> Judgement:
+    return Judgement(Ground.PROVED, reason, evidence)
 
 
-def proved(reason: str, evidence: dict[str, Any]) -> Ruling:
-    return Ruling(Outcome.PASS, Ground.PROVED, reason, evidence)
+def refuted(reason: str, evidence: dict[str, Any]) -> Judgement:
+    return Judgement(Ground.REFUTED, reason, evidence)
 
 
-def refuted(reason: str, evidence: dict[str, Any]) -> Ruling:
-    return Ruling(Outcome.FAIL, Ground.REFUTED, reason, evidence)
-
-
-def open_question(reason: str, evidence: dict[str, Any], *, exhausted: bool = False) -> Ruling:
+def open_question(reason: str, evidence: dict[str, Any], *, exhausted: bool = False) -> Judgement:
     """Neither proved nor refuted; `exhausted` when only for want of effort."""
     if exhausted:
-        return Ruling(Outcome.FAIL, Ground.TIMEOUT, f"{reason}: the effort allowed was not enough", evidence)
-    return Ruling(Outcome.FAIL, Ground.UNKNOWN, reason, evidence)
-
-
-def unfinished(reason: str, evidence: dict[str, Any]) -> Ruling:
-    return Ruling(Outcome.FAIL, Ground.UNFINISHED, reason, evidence)
+        return Judgement(Ground.TIMEOUT, f"{reason}: the effort allowed was not enough", evidence)
+    return Judgement(Ground.UNKNOWN, reason, evidence)
 
 
 def query(assertions: Sequence[Term]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from verifiers.answers.reading import clipped
+from verifiers.contract.text import escaped
 from verifiers.smt.elaborate import SORTS, Definition, Elaborator, Names
 from verifiers.smt.errors import ClaimError, CommandError
 from verifiers.smt.reader import CLAIM, Atom, Form, Node, form, read, symbol
@@ -30,6 +30,7 @@ COMMANDS = TAMPERING | frozenset(
         "set-info", "set-logic", "minimize", "maximize",
     }
 )  # fmt: skip
+DEFINES = ("define-fun", "define-const")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,19 +41,19 @@ class Assertion:
 
 
 @dataclass(frozen=True, slots=True)
-class Objective:
+class OptimizationGoal:
     term: Term
     least: bool
 
 
 @dataclass(slots=True)
-class Claim:
+class SmtClaim:
     terms: Terms = field(default_factory=Terms)
     names: Names = field(default_factory=Names)
     logic: str = ""
     info: dict[str, str] = field(default_factory=dict)
     assertions: list[Assertion] = field(default_factory=list)
-    objective: Objective | None = None
+    objective: OptimizationGoal | None = None
     declared: list[Function] = field(default_factory=list)
     """In order, also those that a submission defines."""
     elaborator: Elaborator = field(init=False)
@@ -63,13 +64,13 @@ class Claim:
 
 def read_claim(
     nodes: Sequence[Node], fills: Mapping[str, Definition] | None = None, terms: Terms | None = None
-) -> Claim:
+) -> SmtClaim:
     """The claim, with these definitions in the place of declared symbols. Raises ClaimError.
 
     A fill has the arguments and sorts that the declaration says, or it is refused. Claims whose terms meet at one bench
     share `terms`.
     """
-    claim = Claim(terms or Terms())
+    claim = SmtClaim(terms or Terms())
     fills = fills or {}
     ended = False
     for node in nodes:
@@ -98,13 +99,13 @@ def read_claim(
                 term = claim.elaborator.term(form(node, command, 2)[1])
                 if term.sort not in (INT, REAL) and term.sort.name != "BitVec":
                     raise ClaimError("an objective is a number or a bit vector", node.at)
-                claim.objective = Objective(term, command == "minimize")
+                claim.objective = OptimizationGoal(term, command == "minimize")
             case "check-sat":
                 form(node, command, 1)
                 ended = True
             case _:
                 raise CommandError(
-                    f"the command {clipped(command)} has no place in a claim", node.at, tampering=command in TAMPERING
+                    f"the command {escaped(command)} has no place in a claim", node.at, tampering=command in TAMPERING
                 )
     return claim
 
@@ -121,7 +122,7 @@ def definition(node: Node, names: Names) -> Definition:
     raise ClaimError("not a definition", node.at)
 
 
-def define(claim: Claim, made: Definition, at: int) -> None:
+def define(claim: SmtClaim, made: Definition, at: int) -> None:
     """Adds it, once it is known to be well sorted; it may use only what was there before. Raises ClaimError."""
     claim.names.free(made.name, at)
     claim.elaborator.check(made)
@@ -131,11 +132,11 @@ def define(claim: Claim, made: Definition, at: int) -> None:
 def _logic(node: Node) -> str:
     name = symbol(node, "a logic")
     if not LOGIC.fullmatch(name) or not name:
-        raise ClaimError(f"the logic {clipped(name)} is not among those that are spoken here", node.at)
+        raise ClaimError(f"the logic {escaped(name)} is not among those that are spoken here", node.at)
     return name
 
 
-def _info(claim: Claim, items: Sequence[Node], at: int) -> None:
+def _info(claim: SmtClaim, items: Sequence[Node], at: int) -> None:
     if len(items) not in (2, 3) or not (isinstance(items[1], Atom) and items[1].kind == "keyword"):
         raise ClaimError("set-info takes a keyword and a value", at)
     value = items[2] if len(items) == 3 else None
@@ -143,17 +144,17 @@ def _info(claim: Claim, items: Sequence[Node], at: int) -> None:
         claim.info[items[1].text] = value.text
 
 
-def _declare_sort(claim: Claim, node: Node) -> None:
+def _declare_sort(claim: SmtClaim, node: Node) -> None:
     _, name_node, arity = form(node, "declare-sort", 3)
     name = symbol(name_node, "a sort")
     if not (isinstance(arity, Atom) and arity.kind == "numeral" and arity.text == "0"):
         raise ClaimError("declared sorts take no arguments", node.at)
     if name in SORTS or name in claim.names.sorts:
-        raise ClaimError(f"there is a sort {clipped(name)} already", node.at)
+        raise ClaimError(f"there is a sort {escaped(name)} already", node.at)
     claim.names.sorts[name] = Sort(name, (), declared=True)
 
 
-def _declare(claim: Claim, command: str, node: Node, fills: Mapping[str, Definition]) -> None:
+def _declare(claim: SmtClaim, command: str, node: Node, fills: Mapping[str, Definition]) -> None:
     items = form(node, command, 3 if command == "declare-const" else 4)
     name = claim.names.free(symbol(items[1], "a name"), node.at)
     domain = tuple(map(claim.names.sort, form(items[2], "argument sorts"))) if command == "declare-fun" else ()
@@ -164,11 +165,11 @@ def _declare(claim: Claim, command: str, node: Node, fills: Mapping[str, Definit
         claim.names.functions[name] = function
         return
     if tuple(sort for _, sort in fill.parameters) != domain or fill.range != function.range:
-        raise ClaimError(f"{clipped(name)} is defined with other sorts than it is declared with")
+        raise ClaimError(f"{escaped(name)} is defined with other sorts than it is declared with")
     define(claim, fill, node.at)
 
 
-def _assert(claim: Claim, node: Node) -> None:
+def _assert(claim: SmtClaim, node: Node) -> None:
     body = form(node, "assert", 2)[1]
     if len(claim.assertions) >= MAX_ASSERTIONS:
         raise ClaimError(f"more than {MAX_ASSERTIONS:,} assertions", node.at)
@@ -177,16 +178,13 @@ def _assert(claim: Claim, node: Node) -> None:
         case Form((Atom("symbol", "!"), inner, Atom("keyword", "named"), Atom("symbol", given))):
             name, body = given, inner
             if any(each.name == name for each in claim.assertions):
-                raise ClaimError(f"a second assertion named {clipped(name)}", node.at)
+                raise ClaimError(f"a second assertion named {escaped(name)}", node.at)
     term = claim.elaborator.term(body)
     if term.sort != BOOL:
         raise ClaimError(f"an assertion of sort {term.sort}", node.at)
     claim.assertions.append(Assertion(name, term))
 
 
-def read_text(text: str) -> Claim:
+def read_text(text: str) -> SmtClaim:
     """The claim in this text. Raises ClaimError."""
     return read_claim(read(text, CLAIM))
-
-
-__all__ = ["Assertion", "Claim", "Objective", "definition", "read_claim", "read_text"]

@@ -6,10 +6,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from verifiers.spec_data import SpecData
+from verifiers.contract.spec_data import SpecModel
 
 
-class SmtSpec(SpecData):
+class SmtSpec(SpecModel):
     """Sorts, assumptions and a goal belong to the spec; a submission supplies terms, never commands.
 
     What the language means is SMT-LIB 2.6: `div` and `mod` are Euclidean (the remainder is never negative), bit vectors
@@ -63,3 +63,6 @@ class SmtSpec(SpecData):
     effort: int = Field(default=1_000_000, ge=1_000, le=1_000_000_000)
     """The most steps (Z3's `rlimit`) of each question to a solver: the same on every machine. 1,000,000 take from
     half a second to several."""
+
+    def summary(self) -> str:
+        return f"{self.kind}: {self.question}"

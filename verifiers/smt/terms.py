@@ -39,6 +39,7 @@ class Sort:
 
 
 BOOL, INT, REAL = Sort("Bool"), Sort("Int"), Sort("Real")
+QUANTIFIERS = ("forall", "exists")
 
 
 def bits(width: int) -> Sort:
@@ -127,7 +128,7 @@ class Terms:
 
     def literal(self, value: bool | int | Fraction, sort: Sort) -> Term:
         """A value of that sort: Bool, Int, Real or a bit vector."""
-        return self.make("value", (), sort, Fraction(value) if sort is REAL or sort == REAL else value)
+        return self.make("value", (), sort, Fraction(value) if sort == REAL else value)
 
     def negation(self, term: Term) -> Term:
         if term.op == "value":
@@ -170,9 +171,9 @@ def _size(op: str, args: Sequence[Term], payload: Any) -> int:
     return max(sizes, default=1)
 
 
-def walk(roots: Sequence[Term], without: Container[Term] = ()) -> Iterator[Term]:
+def walk(roots: Sequence[Term], without: Container[Term] = (), closed: Container[str] = ()) -> Iterator[Term]:
     """Every term that occurs in these, once, arguments before what is made of them; `without` leaves out some, and what
-    only they are made of."""
+    only they are made of, and `closed` are operators whose arguments are left out."""
     seen: set[int] = set()
     stack: list[tuple[Term, bool]] = [(root, False) for root in reversed(roots)]
     while stack:
@@ -181,7 +182,7 @@ def walk(roots: Sequence[Term], without: Container[Term] = ()) -> Iterator[Term]
             yield term
         elif term.number not in seen and term not in without:
             seen.add(term.number)
-            if term.args:
+            if term.args and term.op not in closed:
                 stack.append((term, True))
                 stack.extend([(each, False) for each in reversed(term.args)])
             else:

@@ -42,14 +42,14 @@ Value = bool | int | Fraction | Element | ArrayValue
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class FunctionTable:
     """A function by its values at finitely many places, and its value elsewhere."""
 
     entries: Mapping[tuple[Value, ...], Value]
     default: Value
 
 
-Interpretation = Mapping[Function, Value | Table]
+Interpretation = Mapping[Function, Value | FunctionTable]
 """Constants by their value, functions by their table. One that lacks a symbol leaves it without a value."""
 
 

@@ -11,17 +11,17 @@ import hashlib
 from collections.abc import Callable
 from typing import Any
 
-from verifiers.answers.reading import clipped
-from verifiers.errors import SpecError
+from verifiers.contract.errors import SpecError
+from verifiers.contract.text import escaped
+from verifiers.contract.verdict import Ground, Judgement, Verdict
 from verifiers.smt import questions
 from verifiers.smt.bench import Bench, tools
 from verifiers.smt.errors import ClaimError, CommandError, FormError, SolverBroke
-from verifiers.smt.problem import Problem, problem
-from verifiers.smt.ruling import Ruling, unfinished
+from verifiers.smt.kind import SMT
+from verifiers.smt.problem import SmtProblem, problem
 from verifiers.smt.spec import SmtSpec
-from verifiers.verdict import Ground, Outcome, Verdict
 
-DECIDE: dict[str, Callable[[Problem, str, Bench], Ruling]] = {
+DECIDE: dict[str, Callable[[SmtProblem, str, Bench], Judgement]] = {
     "entails": questions.entails,
     "model": questions.model,
     "optimum": questions.optimum,
@@ -30,8 +30,8 @@ DECIDE: dict[str, Callable[[Problem, str, Bench], Ruling]] = {
 
 
 class SmtVerifier:
-    name = "smt"
-    version = "2+" + "+".join(f"{name}{version}" for name, version in tools().items())
+    name = SMT.name
+    version = SMT.version
 
     def check(self, spec: SmtSpec, *, prove: bool = False) -> None:
         """Raises SpecError for a claim that cannot be read, lacks what its question is about, or (asked to prove) has
@@ -51,38 +51,30 @@ class SmtVerifier:
         """Raises MemoryError where a solver runs out of it: the process is then spent."""
         found = _readable(spec)
         try:
-            ruling = DECIDE[spec.question](found, submission, Bench(spec.effort, spec.second))
-        except CommandError as error:
-            outcome = Outcome.HACK_SUSPECTED if error.tampering else Outcome.FAIL
-            ruling = Ruling(outcome, Ground.FORBIDDEN, str(error), {"submitted": clipped(submission)})
-        except FormError as error:
-            ruling = unfinished(f"not in the form asked for: {error}", {"submitted": clipped(submission)})
+            judgement = DECIDE[spec.question](found, submission, Bench(spec.effort, spec.second))
         except ClaimError as error:
-            ruling = Ruling(
-                Outcome.FAIL, Ground.UNREADABLE, f"cannot be read: {error}", {"submitted": clipped(submission)}
-            )
+            judgement = _refused(error, submission)
         except SolverBroke as error:
-            ruling = Ruling(Outcome.INFRA_ERROR, Ground.BROKEN, str(error), {})
+            judgement = Judgement(Ground.BROKEN, str(error), {})
         evidence: dict[str, Any] = {
             "question": spec.question,
             "claim_sha256": hashlib.sha256(spec.claim.encode()).hexdigest(),
             "division": spec.division,
-            **ruling.evidence,
+            **judgement.evidence,
         }
-        return Verdict(
-            outcome=ruling.outcome,
-            score=1.0 if ruling.outcome is Outcome.PASS else 0.0,
-            reason=ruling.reason,
-            ground=ruling.ground,
-            evidence=evidence,
-            verifier=self.name,
-            version=self.version,
-            tools=tools(),
-            seconds=0.0,
-        )
+        return judgement._replace(evidence=evidence).verdict(self.name, self.version, tools=tools())
 
 
-def _readable(spec: SmtSpec) -> Problem:
+def _refused(error: ClaimError, submission: str) -> Judgement:
+    evidence = {"submitted": escaped(submission)}
+    if isinstance(error, CommandError):
+        return Judgement(Ground.FORBIDDEN, str(error), evidence, suspected=error.tampering)
+    if isinstance(error, FormError):
+        return Judgement(Ground.UNFINISHED, str(error), evidence)
+    return Judgement(Ground.UNREADABLE, f"cannot be read: {error}", evidence)
+
+
+def _readable(spec: SmtSpec) -> SmtProblem:
     try:
         return problem(spec)
     except ClaimError as error:

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import os
 import resource
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
 import z3
 from z3 import z3core
 
-from verifiers.answers.reading import clipped
-from verifiers.smt.answers import Answer, Satisfiable
+from verifiers.contract.text import escaped
+from verifiers.smt.answers import Satisfiable, SolverAnswer
 from verifiers.smt.errors import OutOfMemory, SolverBroke
-from verifiers.smt.terms import Function, Sort, Term, walk
-from verifiers.smt.z3_values import Reader
+from verifiers.smt.operators import BIT_OPERATORS
+from verifiers.smt.terms import Function, Sort, Term
+from verifiers.smt.translation import Translation
+from verifiers.smt.z3_values import ModelReader
 
 MOST_MEMORY_MIB = 2_048
 QUICK = 20_000
@@ -59,10 +62,6 @@ def _indexed(name: str) -> Build:
     return lambda ref, args, term: make(ref, *term.payload, *args)
 
 
-BITWISE = (
-    "not neg and or xor nand nor xnor add sub mul udiv urem sdiv srem smod shl lshr ashr "
-    "ult ule ugt uge slt sle sgt sge"
-)
 N_ARY = "and=and or=or distinct=distinct +=add *=mul -=sub"
 FIXED = (
     "not=not xor=xor ite=ite negate=unary_minus /=div div=div mod=mod abs=abs <=lt >=gt to_real=int2real "
@@ -83,7 +82,7 @@ BUILD: dict[str, Build] = {
     **{op: _n_ary(f"Z3_mk_{name}") for op, name in _pairs(N_ARY)},
     **{op: _fixed(f"Z3_mk_{name}") for op, name in _pairs(FIXED)},
     **{op: _indexed(f"Z3_mk_{name}") for op, name in _pairs(INDEXED)},
-    **{f"bv{op}": _fixed(f"Z3_mk_bv{op}") for op in BITWISE.split()},
+    **{op: _fixed(f"Z3_mk_{op}") for op in BIT_OPERATORS if op != "bvcomp"},
     "=": _fixed("Z3_mk_eq"),
     "<=": _fixed("Z3_mk_le"),
     ">=": _fixed("Z3_mk_ge"),
@@ -92,96 +91,77 @@ BUILD: dict[str, Build] = {
 }
 
 
-class Z3:
+class Z3(Translation):
     """One context: nothing is left from earlier questions. Raises OutOfMemory and SolverBroke."""
 
     name = "z3"
 
     def __init__(self, effort: int) -> None:
+        super().__init__()
         _limit_memory(os.getpid())
         self._context = z3.Context()
         self._effort = effort
-        self._sorts: dict[Sort, Any] = {}
-        self._functions: dict[Function, Any] = {}
-        self._terms: dict[Term, Any] = {}
 
-    def check(self, assertions: Sequence[Term], asked: Sequence[Function] = ()) -> Answer:
+    def check(self, assertions: Sequence[Term], asked: Sequence[Function] = ()) -> SolverAnswer:
         """Whether all of them can hold at once, and then the values of what is asked."""
-        try:
+        with _failures():
             solver, result = self._solved([self._term(each) for each in assertions])
-            if result == z3.unsat:
-                return Answer(Satisfiable.NO)
-            if result == z3.sat:
-                reader = Reader(solver.model(), self._sort)
-                found = reader.read({function: self._function(function) for function in asked})
-                return Answer(Satisfiable.YES, interpretation=found, shown=reader.shown)
-            return _unknown(solver.reason_unknown())
-        except z3.Z3Exception as error:
-            raise _failure(error) from None
+            return self._answer(solver, result, asked)
 
-    def _solved(self, built: Sequence[Any]) -> tuple[Any, Any]:
-        """A solver that was asked, and its result: the core of Z3 alone for what is small, else with all its tactics,
-        which take longer to start than a small claim to solve."""
-        quick = z3.SimpleSolver(ctx=self._context)
-        quick.set("rlimit", min(QUICK, self._effort))
-        for each in built:
-            quick.add(each)
-        result = quick.check()
-        if result != z3.unknown or self._effort <= QUICK:
-            return quick, result
-        solver = z3.Solver(ctx=self._context)
-        solver.set("rlimit", self._effort)
-        for each in built:
-            solver.add(each)
-        return solver, solver.check()
-
-    def best(self, assertions: Sequence[Term], objective: Term, *, least: bool, asked: Sequence[Function]) -> Answer:
+    def best(
+        self, assertions: Sequence[Term], objective: Term, *, least: bool, asked: Sequence[Function]
+    ) -> SolverAnswer:
         """Values of what is asked for which all of them hold and the objective is, as Z3 says, the best."""
-        try:
-            solver = z3.Optimize(ctx=self._context)
-            solver.set("rlimit", self._effort)
-            for each in assertions:
-                solver.add(self._term(each))
+        with _failures():
+            solver = self._limited(z3.Optimize, self._effort, [self._term(each) for each in assertions])
             (solver.minimize if least else solver.maximize)(self._term(objective))
-            result = solver.check()
-            if result != z3.sat:
-                return Answer(Satisfiable.NO) if result == z3.unsat else _unknown(solver.reason_unknown())
-            reader = Reader(solver.model(), self._sort)
-            found = reader.read({function: self._function(function) for function in asked})
-            return Answer(Satisfiable.YES, interpretation=found, shown=reader.shown)
-        except z3.Z3Exception as error:
-            raise _failure(error) from None
+            return self._answer(solver, solver.check(), asked)
 
     def core(self, labelled: Mapping[str, Term]) -> list[str] | None:
         """The names of some that cannot hold together, as few as it finds; None where it finds out nothing."""
-        try:
-            solver = z3.SimpleSolver(ctx=self._context)
-            solver.set("rlimit", self._effort)
-            solver.set("core.minimize", True)
+        with _failures():
             marks = {z3.Bool(f".a{place}", self._context): name for place, name in enumerate(labelled)}
-            for mark, term in zip(marks, labelled.values(), strict=True):
-                solver.add(z3.Implies(mark, self._term(term)))
+            pairs = zip(marks, labelled.values(), strict=True)
+            implied = [z3.Implies(mark, self._term(term)) for mark, term in pairs]
+            solver = self._limited(z3.SimpleSolver, self._effort, implied)
+            solver.set("core.minimize", True)
             if solver.check(*marks) != z3.unsat:
                 return None
             kept = {each.decl().name() for each in solver.unsat_core()}
             return [name for mark, name in marks.items() if mark.decl().name() in kept]
-        except z3.Z3Exception as error:
-            raise _failure(error) from None
 
     def simplified(self, term: Term) -> bool | None:
         """Whether Z3's simplifier alone makes it true, or false; None where it does neither."""
-        try:
+        with _failures():
             made = z3.simplify(self._term(term))
-        except z3.Z3Exception as error:
-            raise _failure(error) from None
         return True if z3.is_true(made) else False if z3.is_false(made) else None
 
-    def _term(self, root: Term) -> Any:
-        for term in walk([root], self._terms):
-            self._terms[term] = self._built(term)
-        return self._terms[root]
+    def _solved(self, built: Sequence[Any]) -> tuple[Any, Any]:
+        """A solver that was asked, and its result: the core of Z3 alone for what is small, else with all its tactics,
+        which take longer to start than a small claim to solve."""
+        quick = self._limited(z3.SimpleSolver, min(QUICK, self._effort), built)
+        result = quick.check()
+        if result != z3.unknown or self._effort <= QUICK:
+            return quick, result
+        solver = self._limited(z3.Solver, self._effort, built)
+        return solver, solver.check()
 
-    def _built(self, term: Term) -> Any:
+    def _limited(self, kind: Callable[..., Any], effort: int, built: Sequence[Any]) -> Any:
+        solver = kind(ctx=self._context)
+        solver.set("rlimit", effort)
+        solver.add(*built)
+        return solver
+
+    def _answer(self, solver: Any, result: Any, asked: Sequence[Function]) -> SolverAnswer:
+        if result == z3.unsat:
+            return SolverAnswer(Satisfiable.NO)
+        if result != z3.sat:
+            return _unknown(solver.reason_unknown())
+        reader = ModelReader(solver.model(), self._sort)
+        found = reader.read({function: self._function(function) for function in asked})
+        return SolverAnswer(Satisfiable.YES, interpretation=found, shown=reader.shown)
+
+    def _new_term(self, term: Term) -> Any:
         context = self._context
         ref = context.ref()
         args = [self._terms[each] for each in term.args]
@@ -195,7 +175,7 @@ class Z3:
             case "variable":
                 return z3.Const(f".v{term.payload[1]}", self._sort(term.sort))
             case "forall" | "exists":
-                bound = [self._terms_of(variable) for variable in term.payload]
+                bound = [self._term(variable) for variable in term.payload]  # which need not occur in the body
                 return (z3.ForAll if term.op == "forall" else z3.Exists)(bound, args[0])
             case "constant_array":
                 index = self._sort(term.sort.parameters[0])
@@ -207,25 +187,12 @@ class Z3:
                 made = BUILD[op](ref, [each.ast for each in args], term)
         return z3.z3._to_expr_ref(made, context)
 
-    def _terms_of(self, variable: Term) -> Any:
-        """A bound variable, which need not occur in the body."""
-        if variable not in self._terms:
-            self._terms[variable] = self._built(variable)
-        return self._terms[variable]
-
     def _literal(self, term: Term) -> Any:
         if term.sort.name == "Bool":
             return z3.BoolVal(term.payload, self._context)
         text = f"{term.payload.numerator}/{term.payload.denominator}" if term.sort.name == "Real" else str(term.payload)
         made = z3core.Z3_mk_numeral(self._context.ref(), text, self._sort(term.sort).ast)
         return z3.z3._to_expr_ref(made, self._context)
-
-    def _sort(self, sort: Sort) -> Any:
-        found = self._sorts.get(sort)
-        if found is None:
-            found = self._new_sort(sort)
-            self._sorts[sort] = found
-        return found
 
     def _new_sort(self, sort: Sort) -> Any:
         if sort.declared:
@@ -242,24 +209,23 @@ class Z3:
             case _:
                 return z3.ArraySort(*map(self._sort, sort.parameters))
 
-    def _function(self, function: Function) -> Any:
-        found = self._functions.get(function)
-        if found is None:
-            sorts = [self._sort(each) for each in (*function.domain, function.range)]
-            found = z3.Function(function.name, *sorts) if function.domain else z3.Const(function.name, sorts[0]).decl()
-            self._functions[function] = found
-        return found
+    def _new_function(self, function: Function) -> Any:
+        sorts = [self._sort(each) for each in (*function.domain, function.range)]
+        return z3.Function(function.name, *sorts) if function.domain else z3.Const(function.name, sorts[0]).decl()
 
 
-def _unknown(why: str) -> Answer:
+def _unknown(why: str) -> SolverAnswer:
     if "memory" in why:
         raise OutOfMemory(why)
     exhausted = any(word in why for word in ("resource", "canceled", "timeout", "max."))
-    return Answer(Satisfiable.UNKNOWN, why=clipped(why), exhausted=exhausted)
+    return SolverAnswer(Satisfiable.UNKNOWN, why=escaped(why), exhausted=exhausted)
 
 
-def _failure(error: z3.Z3Exception) -> Exception:
-    said = str(error.value.decode() if isinstance(error.value, bytes) else error.value)
-    if "memory" in said:
-        return OutOfMemory(said)
-    return SolverBroke(f"Z3 failed: {clipped(said)}")
+@contextmanager
+def _failures() -> Iterator[None]:
+    """Makes errors of ours from Z3's."""
+    try:
+        yield
+    except z3.Z3Exception as error:
+        said = str(error.value.decode() if isinstance(error.value, bytes) else error.value)
+        raise (OutOfMemory(said) if "memory" in said else SolverBroke(f"Z3 failed: {escaped(said)}")) from None

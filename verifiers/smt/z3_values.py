@@ -9,9 +9,9 @@ from typing import Any
 import z3
 from z3 import z3core
 
-from verifiers.answers.reading import clipped
+from verifiers.contract.text import escaped
 from verifiers.smt.terms import Function, Sort
-from verifiers.smt.values import ArrayValue, Element, Table, Value
+from verifiers.smt.values import ArrayValue, Element, FunctionTable, Value
 
 MAX_ENTRIES = 1_000
 
@@ -20,14 +20,14 @@ class NoValue(Exception):
     """Nothing of ours says this."""
 
 
-class Reader:
+class ModelReader:
     def __init__(self, model: Any, sort: Callable[[Sort], Any]) -> None:
         self._model = model
         self._sort = sort
         self.shown: dict[str, str] = {}
 
-    def read(self, declared: Mapping[Function, Any]) -> dict[Function, Value | Table]:
-        found: dict[Function, Value | Table] = {}
+    def read(self, declared: Mapping[Function, Any]) -> dict[Function, Value | FunctionTable]:
+        found: dict[Function, Value | FunctionTable] = {}
         for function, known in declared.items():
             try:
                 found[function] = self._table(function, known) if function.domain else self._constant(function, known)
@@ -37,21 +37,21 @@ class Reader:
 
     def _constant(self, function: Function, known: Any) -> Value:
         value = self._model.eval(known(), model_completion=True)
-        self.shown[function.name] = clipped(value.sexpr())
+        self.shown[function.name] = escaped(value.sexpr())
         return self._value(value, function.range)
 
-    def _table(self, function: Function, known: Any) -> Table:
+    def _table(self, function: Function, known: Any) -> FunctionTable:
         if not z3core.Z3_model_has_interp(self._model.ctx.ref(), self._model.model, known.ast):
             example = self._model.eval(known(*[self._any(sort) for sort in function.domain]), model_completion=True)
-            return Table({}, self._value(example, function.range))
+            return FunctionTable({}, self._value(example, function.range))
         meaning = self._model[known]
-        self.shown[function.name] = clipped(str(meaning))
+        self.shown[function.name] = escaped(str(meaning))
         return self._entries(meaning, function.domain, function.range)
 
     def _any(self, sort: Sort) -> Any:
         return self._model.eval(z3.FreshConst(self._sort(sort), ".any"), model_completion=True)
 
-    def _entries(self, meaning: Any, domain: tuple[Sort, ...], made: Sort) -> Table:
+    def _entries(self, meaning: Any, domain: tuple[Sort, ...], made: Sort) -> FunctionTable:
         if not isinstance(meaning, z3.FuncInterp) or meaning.num_entries() > MAX_ENTRIES:
             raise NoValue
         entries = {}
@@ -59,7 +59,7 @@ class Reader:
             entry = meaning.entry(place)
             key = tuple(self._value(entry.arg_value(at), sort) for at, sort in enumerate(domain))
             entries[key] = self._value(entry.value(), made)
-        return Table(entries, self._value(meaning.else_value(), made))
+        return FunctionTable(entries, self._value(meaning.else_value(), made))
 
     def _value(self, value: Any, sort: Sort) -> Value:
         if value is None:

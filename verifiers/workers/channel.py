@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from runtime.backends.backend import Cause
 from runtime.errors import SandboxError
-from verifiers.workers.box import Box, ToolBoxes
+from runtime.profile import Cause
+from verifiers.boxes.box import ToolBox, ToolBoxes
 from verifiers.workers.process import ConfinedProcess
 from verifiers.workers.program import NAME
 
 BASE_MIB = 512
-"""What a zygote and its idle hands take."""
+"""What a zygote and its idle workers take."""
 PIDS = 128
 
 
@@ -43,7 +43,7 @@ Launch = Callable[[], Channel]
 
 
 class BoxChannel:
-    def __init__(self, box: Box) -> None:
+    def __init__(self, box: ToolBox) -> None:
         self._box = box
         self.isolation: str = box.isolation
 
@@ -65,12 +65,12 @@ class BoxChannel:
         return "it was ended" if cause is Cause.ASKED else f"its box ended: {cause.value}"
 
 
-def in_boxes(boxes: ToolBoxes, memory_mib: int, hands: int) -> Launch:
-    """`memory_mib` for a hand's own use; so many may use it all at once before the kernel ends the largest."""
+def in_boxes(boxes: ToolBoxes, memory_mib: int, workers: int) -> Launch:
+    """`memory_mib` for a worker's own use; so many may use it all at once before the kernel ends the largest."""
 
     def launch() -> Channel:
-        memory = BASE_MIB + hands * memory_mib
-        return BoxChannel(boxes.box(NAME, memory_mib=memory, pids=PIDS, cpus=float(hands + 1), open_files=1024))
+        memory = BASE_MIB + workers * memory_mib
+        return BoxChannel(boxes.box(NAME, memory_mib=memory, pids=PIDS, cpus=float(workers + 1), open_files=1024))
 
     return launch
 

@@ -1,8 +1,8 @@
 """The zygote as a process of this machine, for where there is no broker: no box is around it, so it confines itself.
 
-What always holds: it dies with the thread that started it; its hands can read files and compute, and nothing else
-(`verifiers.workers.hand`), and when `kill` returns none of them runs or holds memory. Verdicts from it say `process`,
-because the host's kernel and its files are in view.
+What always holds: it dies with the thread that started it; its workers can read files and compute, and nothing else
+(`verifiers.workers.worker_process`), and when `kill` returns none of them runs or holds memory. Verdicts from it say
+`process`, because the host's kernel and its files are in view.
 """
 
 from __future__ import annotations
@@ -17,14 +17,12 @@ import time
 from pathlib import Path
 from typing import IO
 
-import verifiers
-
-ROOT = Path(verifiers.__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "PYTHONNOUSERSITE": "1", "PYTHONHASHSEED": "0"}
 """All that the worker sees of the environment, besides where its own code lies."""
-GONE_SECONDS = 10.0
+EXIT_SECONDS = 10.0
 """A killed process takes no longer, unless the kernel holds it."""
-COMMAND = ("-B", "-P", "-s", "-W", "ignore", "-m", "verifiers.workers.worker")
+COMMAND = ("-B", "-P", "-s", "-W", "ignore", "-m", "verifiers.workers.zygote")
 
 
 class ConfinedProcess:
@@ -70,34 +68,34 @@ class ConfinedProcess:
         return 0
 
     def give_way(self, others_first: bool) -> None:
-        """It cannot: only root has groups. Those of its hands that take long are niced."""
+        """It cannot: only root has groups. Those of its workers that take long are niced."""
 
     def kill(self) -> str:
-        """Ends it and its hands, at once, and says why it had ended. Killing twice is fine."""
+        """Ends it and its workers, at once, and says why it had ended. Killing twice is fine."""
         if self._errors.closed:
             return "it was ended"
         code = self._process.poll()
         if code is None:
             os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
-        deadline = time.monotonic() + GONE_SECONDS
-        while runs(self._process.pid) and time.monotonic() < deadline:
+        deadline = time.monotonic() + EXIT_SECONDS
+        while is_running(self._process.pid) and time.monotonic() < deadline:
             time.sleep(0.005)
-        said = self._said()
+        last = self._last_words()
         os.close(self._requests)
         os.close(self._replies)
         self._errors.close()
         if code is None:
             return "it was ended"
         how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
-        return ": ".join(["it died with " + how, *said])
+        return ": ".join(["it died with " + how, *last])
 
-    def _said(self) -> list[str]:
+    def _last_words(self) -> list[str]:
         self._errors.seek(0)
         return self._errors.read()[-300:].decode(errors="replace").strip().splitlines()[-1:]
 
 
-def runs(group: int) -> bool:
+def is_running(group: int) -> bool:
     """Whether a process of this group does more than wait for somebody to reap it (proc(5), stat)."""
     for entry in os.scandir("/proc"):
         if entry.name.isdigit():

@@ -26,7 +26,7 @@ def python_environment() -> dict[str, str]:
 
 
 def verifier_program(memory_mib: int) -> Program:
-    """`memory_mib`: of one hand."""
+    """`memory_mib`: of one worker."""
     return Program(
         name=NAME,
         argv=(sys.executable, *COMMAND, str(memory_mib), "0"),

@@ -1,4 +1,4 @@
-"""Alembic's entry: runs the migrations on the connection that it is given, inside the caller's transaction."""
+"""Runs the migrations for Alembic on the connection that it is given, inside the caller's transaction."""
 
 from __future__ import annotations
 

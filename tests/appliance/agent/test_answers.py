@@ -6,14 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from appliance.agent.answers import AnswerForm, Final, blocks, final_answer, form_of
-from appliance.agent.asking import prompt_of
-from appliance.records import Job, JobFile, JobState
+from appliance.agent.answers import Final, blocks, final_answer, written
+from appliance.agent.prompt import task_of
+from appliance.records.jobs import Job, JobFile, JobState
+from verifiers.answers.spec import AnswerSpec
 from verifiers.checklists.spec import ChecklistSpec, CountItem
+from verifiers.contract.kinds import AnswerForm
 from verifiers.lean.spec import LeanSpec
 from verifiers.programs.spec import ProgramSpec, Run
+from verifiers.registry.spec import Spec
 from verifiers.smt.spec import SmtSpec
-from verifiers.spec import AnswerSpec, IntegerSpec, Spec
 
 AT = "2026-01-01T00:00:00.000+00:00"
 
@@ -90,7 +92,7 @@ TEXT = ChecklistSpec(items=(CountItem(name="words", of="words", least=1),))
 @pytest.mark.parametrize(
     ("spec", "form"),
     [
-        (IntegerSpec(expected="6"), AnswerForm.BOXED),
+        (AnswerSpec(notation="digits", expected="6"), AnswerForm.BOXED),
         (AnswerSpec(expected="6"), AnswerForm.BOXED),
         (AnswerSpec(expected="6", final="boxed"), AnswerForm.WHOLE),
         (PROGRAM, AnswerForm.BLOCK),
@@ -100,12 +102,20 @@ TEXT = ChecklistSpec(items=(CountItem(name="words", of="words", least=1),))
     ],
 )
 def test_the_form_follows_from_the_kind_of_job(spec: Spec, form: AnswerForm) -> None:
-    assert form_of(job(spec)) is form
+    assert task_of(job(spec)).form is form
 
 
 def test_a_plain_question_is_asked_as_it_stands_and_others_say_files_and_form() -> None:
-    assert prompt_of(job(IntegerSpec(expected="6"))) == "What?"
+    assert task_of(job(AnswerSpec(notation="digits", expected="6"))).question == "What?"
     named = "What?\nFiles in the working folder: a.csv (12 bytes), b.txt (0 bytes)."
-    assert prompt_of(job(IntegerSpec(expected="6"), *FILES)) == named
-    assert prompt_of(job(PROGRAM)) == "What?\nEnd with the whole program in one fenced code block."
-    assert prompt_of(job(TEXT)) == "What?\nYour last turn is the text, and nothing else."
+    assert task_of(job(AnswerSpec(notation="digits", expected="6"), *FILES)).question == named
+    assert task_of(job(PROGRAM)).question == "What?\nEnd with the whole program in one fenced code block."
+    assert task_of(job(TEXT)).question == "What?\nYour last turn is the text, and nothing else."
+
+
+@pytest.mark.parametrize("form", AnswerForm)
+@pytest.mark.parametrize("answer", ["6", "\\frac{1}{2}", "def f(x):\n    return x"])
+def test_what_is_written_in_a_form_is_read_back(form: AnswerForm, answer: str) -> None:
+    read = final_answer(written(answer, form), form)
+    assert (read.answer or "").removesuffix("\n") == answer
+    assert read.answers == 1

@@ -6,14 +6,15 @@ import time
 from dataclasses import replace
 
 import pytest
+from agent_tasks import task_of
 from scripted_engine import ScriptedEngine
 
 from appliance.agent.branching import Branching, branch_seed
-from appliance.agent.dialect import Codec
+from appliance.agent.budget import AgentBudget
 from appliance.agent.loop import Agent, Assignment
 from appliance.learning.batches import sample
-from appliance.learning.recipe import AgentBudget
-from appliance.records import Ended, Purpose, Role, Rollout, ToolStatus
+from appliance.records.rollouts import Purpose, Role, Rollout, RolloutEnd, ToolStatus
+from appliance.rendering.renderer import Renderer
 from runtime.errors import LimitError
 from runtime.sandbox import Session, SessionPool, Tier
 
@@ -29,8 +30,7 @@ FAIL = "x = 0\nprint(1 / x)"
 def asked(number: int, **changes: object) -> Assignment:
     plain = Assignment(
         id=f"job-1.{number}",
-        task="t",
-        prompt="gcd of 12 and 18?",
+        task=task_of("gcd of 12 and 18?"),
         cycle="job-1",
         step=0,
         sample=number,
@@ -49,9 +49,9 @@ def sessions_left(pool: SessionPool) -> float:
 
 
 def roll(
-    engine: ScriptedEngine, pool: SessionPool, codec: Codec, *assignments: Assignment, each: int, in_all: int = 16
+    engine: ScriptedEngine, pool: SessionPool, renderer: Renderer, *assignments: Assignment, each: int, in_all: int = 16
 ) -> dict[str, Rollout]:
-    agent = Agent(engine, pool, codec, BUDGET, time.monotonic)
+    agent = Agent(engine, pool, renderer, BUDGET, time.monotonic)
     rollouts = agent.roll(assignments, branching=Branching(each, in_all))
     assert engine.unfinished == 0
     assert sessions_left(pool) == 0
@@ -60,17 +60,17 @@ def roll(
 
 @pytest.mark.parametrize("tier", Tier)
 def test_a_failure_on_the_way_is_gone_back_behind_in_other_ways_while_the_attempt_goes_on(
-    codec: Codec, sessions: SessionPool, tier: Tier
+    renderer: Renderer, sessions: SessionPool, tier: Tier
 ) -> None:
-    see = codec.call("print(x)")
+    see = renderer.call("print(x)")
     engine = ScriptedEngine(
         {
-            0: [codec.call(BEGIN[tier]), codec.call(FAIL), see, codec.final("0")],
-            1: [see, codec.final("41")],
-            2: [codec.call("x += 1\nprint(x)"), codec.final("42")],
+            0: [renderer.call(BEGIN[tier]), renderer.call(FAIL), see, renderer.answer("\\boxed{0}")],
+            1: [see, renderer.answer("\\boxed{41}")],
+            2: [renderer.call("x += 1\nprint(x)"), renderer.answer("\\boxed{42}")],
         }
     )
-    found = roll(engine, sessions, codec, asked(0), each=2)
+    found = roll(engine, sessions, renderer, asked(0), each=2)
     attempt, one, other = found["job-1.0"], found["job-1.0+1"], found["job-1.0+2"]
     assert [call.status for call in attempt.calls] == [ToolStatus.OK, ToolStatus.EXCEPTION, ToolStatus.OK]
     assert (attempt.calls[2].output, one.calls[1].output, other.calls[1].output) == ("0\n", "41\n", "42\n")
@@ -78,18 +78,18 @@ def test_a_failure_on_the_way_is_gone_back_behind_in_other_ways_while_the_attemp
         assert (branch.branch_of, branch.branch_at) == ("job-1.0", 3)
         assert branch.nodes[:3] == attempt.nodes[:3]
         assert [node.parent for node in branch.nodes] == [None, *range(len(branch.nodes) - 1)]
-        assert branch.ended is Ended.ANSWERED
+        assert branch.ended is RolloutEnd.ANSWERED
     assert (attempt.branch_of, attempt.branch_at) == (None, 0)
     assert len({one.sample, other.sample, attempt.sample}) == 3
     assert {engine.requests[number].seed for number in (1, 2)} == {branch_seed(0, 1), branch_seed(0, 2)}
 
 
 def test_what_a_branch_has_from_its_attempt_is_neither_counted_nor_trained_on_again(
-    codec: Codec, sessions: SessionPool
+    renderer: Renderer, sessions: SessionPool
 ) -> None:
-    final = codec.final("41")
-    engine = ScriptedEngine({0: [codec.call("print(1)"), codec.call("1 / 0"), final], 1: [final]})
-    branch = roll(engine, sessions, codec, asked(0), each=1)["job-1.0+1"]
+    final = renderer.answer("\\boxed{41}")
+    engine = ScriptedEngine({0: [renderer.call("print(1)"), renderer.call("1 / 0"), final], 1: [final]})
+    branch = roll(engine, sessions, renderer, asked(0), each=1)["job-1.0+1"]
     assert branch.sampled_tokens == len(final)
     assert engine.requests[1].prompt == tuple(token for node in branch.nodes[:3] for token in node.ids)
     assert sample(branch, 1.0).trained_tokens == len(final)
@@ -106,48 +106,51 @@ def test_what_a_branch_has_from_its_attempt_is_neither_counted_nor_trained_on_ag
     ids=["none asked for", "all spent", "greedy", "nothing worked yet"],
 )
 def test_no_branch_is_made_where_none_may_be_or_it_would_keep_nothing(
-    codec: Codec, sessions: SessionPool, first: str, changes: dict[str, float], each: int, in_all: int
+    renderer: Renderer, sessions: SessionPool, first: str, changes: dict[str, float], each: int, in_all: int
 ) -> None:
-    engine = ScriptedEngine({0: [codec.call(first), codec.call("1 / 0"), codec.final("1")]})
-    assert list(roll(engine, sessions, codec, asked(0, **changes), each=each, in_all=in_all)) == ["job-1.0"]
+    engine = ScriptedEngine({0: [renderer.call(first), renderer.call("1 / 0"), renderer.answer("\\boxed{1}")]})
+    assert list(roll(engine, sessions, renderer, asked(0, **changes), each=each, in_all=in_all)) == ["job-1.0"]
 
 
 def test_branches_are_bounded_for_each_attempt_and_in_all_and_do_not_branch_again(
-    codec: Codec, sessions: SessionPool
+    renderer: Renderer, sessions: SessionPool
 ) -> None:
-    fails = [codec.call("1 / 0")] * 2
-    script = [codec.call("print(1)"), *fails, codec.final("1")]
-    branch = [*fails, codec.final("1")]
+    fails = [renderer.call("1 / 0")] * 2
+    script = [renderer.call("print(1)"), *fails, renderer.answer("\\boxed{1}")]
+    branch = [*fails, renderer.answer("\\boxed{1}")]
     engine = ScriptedEngine({0: script, 1: list(script), 2: branch, 3: list(branch), 4: list(branch)})
-    found = roll(engine, sessions, codec, asked(0), asked(1), each=2, in_all=3)
+    found = roll(engine, sessions, renderer, asked(0), asked(1), each=2, in_all=3)
     assert sorted(rollout.branch_of or "" for rollout in found.values()) in (
         ["", "", "job-1.0", "job-1.0", "job-1.1"],
         ["", "", "job-1.0", "job-1.1", "job-1.1"],
     )
 
 
-def test_a_call_that_could_not_be_read_is_gone_back_behind_as_well(codec: Codec, sessions: SessionPool) -> None:
+def test_a_call_that_could_not_be_read_is_gone_back_behind_as_well(renderer: Renderer, sessions: SessionPool) -> None:
     engine = ScriptedEngine(
-        {0: [codec.call("x = 41"), codec.call(" "), codec.final("1")], 1: [codec.call("print(x)"), codec.final("41")]}
+        {
+            0: [renderer.call("x = 41"), renderer.call(" "), renderer.answer("\\boxed{1}")],
+            1: [renderer.call("print(x)"), renderer.answer("\\boxed{41}")],
+        }
     )
-    branch = roll(engine, sessions, codec, asked(0), each=1)["job-1.0+1"]
+    branch = roll(engine, sessions, renderer, asked(0), each=1)["job-1.0+1"]
     assert branch.calls[1].output == "41\n"
 
 
 def test_files_are_there_by_name_in_every_attempt_and_changes_stay_in_theirs(
-    codec: Codec, sessions: SessionPool
+    renderer: Renderer, sessions: SessionPool
 ) -> None:
     files = {"numbers.txt": b"12 18"}
-    change = codec.call("open('numbers.txt', 'a').write(' 24')\nprint(open('numbers.txt').read())")
-    read = codec.call("print(open('numbers.txt').read())")
+    change = renderer.call("open('numbers.txt', 'a').write(' 24')\nprint(open('numbers.txt').read())")
+    read = renderer.call("print(open('numbers.txt').read())")
     engine = ScriptedEngine(
         {
-            0: [change, codec.call("open('numbers.txt', 'w').write('gone')\n1 / 0"), codec.final("6")],
-            1: [read, codec.final("6")],
-            2: [read, codec.final("6")],
+            0: [change, renderer.call("open('numbers.txt', 'w').write('gone')\n1 / 0"), renderer.answer("\\boxed{6}")],
+            1: [read, renderer.answer("\\boxed{6}")],
+            2: [read, renderer.answer("\\boxed{6}")],
         }
     )
-    found = roll(engine, sessions, codec, asked(0, files=files), asked(1, files=files), each=1)
+    found = roll(engine, sessions, renderer, asked(0, files=files), asked(1, files=files), each=1)
     assert found["job-1.0"].calls[0].output == "12 18 24\n"
     assert found["job-1.1"].calls[0].output == "12 18\n"
     assert found["job-1.0+1"].calls[1].output == "12 18 24\n"
@@ -155,17 +158,17 @@ def test_files_are_there_by_name_in_every_attempt_and_changes_stay_in_theirs(
     assert files == {"numbers.txt": b"12 18"}
 
 
-def test_attempts_are_sealed_from_one_another(codec: Codec, sessions: SessionPool) -> None:
+def test_attempts_are_sealed_from_one_another(renderer: Renderer, sessions: SessionPool) -> None:
     """The same question, other random numbers, no name, text or verdict of another attempt."""
-    secret = [codec.call("secret = 'mine'\nprint(secret)"), codec.final("mine")]
-    curious = [codec.call("print(secret)"), codec.final("none")]
+    secret = [renderer.call("secret = 'mine'\nprint(secret)"), renderer.answer("\\boxed{mine}")]
+    curious = [renderer.call("print(secret)"), renderer.answer("\\boxed{none}")]
     engine = ScriptedEngine({0: secret, 1: curious, 2: list(curious)})
     seen: list[str] = []
 
     def verify(rollout: Rollout) -> None:
         seen.append(rollout.id)  # the verdict is the caller's: nothing goes back into the engine
 
-    agent = Agent(engine, sessions, codec, BUDGET, time.monotonic)
+    agent = Agent(engine, sessions, renderer, BUDGET, time.monotonic)
     rollouts = agent.roll([asked(number) for number in range(3)], verify, branching=Branching(2, 16))
     assert len({engine.requests[number].prompt for number in range(3)}) == 1
     assert len({engine.requests[number].seed for number in range(3)}) == 3
@@ -175,16 +178,18 @@ def test_attempts_are_sealed_from_one_another(codec: Codec, sessions: SessionPoo
         ToolStatus.EXCEPTION,
     ]
     for rollout in rollouts[1:]:
-        texts = [codec.text(node.ids) for node in rollout.nodes if node.role is not Role.ASSISTANT]
+        texts = [renderer.text(node.ids) for node in rollout.nodes if node.role is not Role.ASSISTANT]
         assert not any("mine" in text for text in texts)
     assert sorted(seen) == [rollout.id for rollout in rollouts]
 
 
-def test_a_reason_to_stop_ends_a_call_under_way_and_frees_its_session(codec: Codec, sessions: SessionPool) -> None:
-    engine = ScriptedEngine({0: [codec.call("while True: pass")], 1: [codec.call("while True: pass")]})
-    agent = Agent(engine, sessions, codec, BUDGET, time.monotonic)
+def test_a_reason_to_stop_ends_a_call_under_way_and_frees_its_session(
+    renderer: Renderer, sessions: SessionPool
+) -> None:
+    engine = ScriptedEngine({0: [renderer.call("while True: pass")], 1: [renderer.call("while True: pass")]})
+    agent = Agent(engine, sessions, renderer, BUDGET, time.monotonic)
     answered = sessions.stats()["calls"]
-    ended = agent.roll([asked(0), asked(1)], keep_on=lambda: "it was cancelled")
+    ended = agent.roll([asked(0), asked(1)], stop_reason=lambda: "it was cancelled")
     assert (ended, agent.stopped) == ([], "it was cancelled")
     assert engine.unfinished == 0
     assert sessions_left(sessions) == 0
@@ -192,29 +197,31 @@ def test_a_reason_to_stop_ends_a_call_under_way_and_frees_its_session(codec: Cod
 
 
 def test_a_reason_to_stop_is_seen_between_turns_and_what_had_ended_is_returned(
-    codec: Codec, sessions: SessionPool
+    renderer: Renderer, sessions: SessionPool
 ) -> None:
-    engine = ScriptedEngine({0: [codec.final("6")], 1: [codec.call(" ")] * 1000})
+    engine = ScriptedEngine({0: [renderer.answer("\\boxed{6}")], 1: [renderer.call(" ")] * 1000})
     ended: list[str] = []
     moments = iter(range(1 << 20))
     agent = Agent(
-        engine, sessions, codec, AgentBudget(max_tokens=1 << 20, max_calls=1 << 20), lambda: float(next(moments))
+        engine, sessions, renderer, AgentBudget(max_tokens=1 << 20, max_calls=1 << 20), lambda: float(next(moments))
     )
     agent.roll(
         [asked(0), asked(1)],
         lambda rollout: ended.append(rollout.id),
-        keep_on=lambda: "the deadline has passed" if ended else "",
+        stop_reason=lambda: "the deadline has passed" if ended else "",
     )
     assert (ended, agent.stopped) == (["job-1.0"], "the deadline has passed")
     assert engine.unfinished == 0
 
 
-def test_a_question_without_room_for_an_answer_ends_as_one_and_is_told(codec: Codec, sessions: SessionPool) -> None:
+def test_a_question_without_room_for_an_answer_ends_as_one_and_is_told(
+    renderer: Renderer, sessions: SessionPool
+) -> None:
     engine = ScriptedEngine({})
-    agent = Agent(engine, sessions, codec, AgentBudget(max_tokens=16), time.monotonic)
-    told: list[Ended] = []
-    agent.roll([asked(0, prompt="gcd of 12 and 18? " * 9)], lambda rollout: told.append(rollout.ended))
-    assert told == [Ended.TOKENS]
+    agent = Agent(engine, sessions, renderer, AgentBudget(max_tokens=16), time.monotonic)
+    told: list[RolloutEnd] = []
+    agent.roll([asked(0, task=task_of("gcd of 12 and 18? " * 9))], lambda rollout: told.append(rollout.ended))
+    assert told == [RolloutEnd.TOKENS]
 
 
 class Unforkable:
@@ -242,13 +249,13 @@ class UnforkablePool:
 
 
 def test_an_attempt_that_cannot_branch_goes_on_as_without_and_that_is_said(
-    codec: Codec, sessions: SessionPool, caplog: pytest.LogCaptureFixture
+    renderer: Renderer, sessions: SessionPool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    script = [codec.call("print(1)"), codec.call("1 / 0"), codec.call("1 / 0"), codec.final("1")]
+    script = [renderer.call("print(1)"), renderer.call("1 / 0"), renderer.call("1 / 0"), renderer.answer("\\boxed{1}")]
     pool = UnforkablePool(sessions)
-    agent = Agent(ScriptedEngine({0: script}), pool, codec, BUDGET, time.monotonic)  # type: ignore[arg-type]
+    agent = Agent(ScriptedEngine({0: script}), pool, renderer, BUDGET, time.monotonic)  # type: ignore[arg-type]
     rollouts = agent.roll([asked(0)], branching=Branching(1, 1))
-    assert [rollout.ended for rollout in rollouts] == [Ended.ANSWERED]
+    assert [rollout.ended for rollout in rollouts] == [RolloutEnd.ANSWERED]
     assert [record.message for record in caplog.records] == [
         "job-1.0 could not branch: all snapshots of this session have been taken"
     ]

@@ -9,15 +9,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from agent_tasks import task_of
 from scripted_engine import ScriptedEngine
 
 import appliance.agent
-from appliance.agent.dialect import Codec
+from appliance.agent.budget import AgentBudget
 from appliance.agent.loop import Agent, Assignment, calls_outside_sandbox
-from appliance.learning.recipe import AgentBudget
-from appliance.records import Ended, Purpose, Role, Rollout, ToolStatus
+from appliance.records.rollouts import Purpose, Role, Rollout, RolloutEnd, ToolStatus
+from appliance.rendering.renderer import Renderer
+from curriculum.contract.task import TaskMessage
 from runtime.errors import BusyError, InfrastructureError, LimitError, RefusedError, SandboxError
 from runtime.sandbox import CallResult, CallStatus, Priority, Session, SessionPool, Tier, Usage
+from verifiers.contract.kinds import AnswerForm
 
 
 class BrokenPool:
@@ -35,11 +38,10 @@ class BrokenPool:
     def close(self) -> None: ...
 
 
-def assignment(number: int, prompt: str = "gcd of 12 and 18?") -> Assignment:
+def assignment(number: int, prompt: str = "gcd of 12 and 18?", **of_task: object) -> Assignment:
     return Assignment(
         id=f"r{number}",
-        task="t",
-        prompt=prompt,
+        task=task_of(prompt, **of_task),
         cycle="c",
         step=0,
         sample=number,
@@ -49,69 +51,71 @@ def assignment(number: int, prompt: str = "gcd of 12 and 18?") -> Assignment:
     )
 
 
-def roll(codec: Codec, pool: SessionPool, *scripts: list[tuple[int, ...]], **budget: int) -> list[Rollout]:
+def roll(renderer: Renderer, pool: SessionPool, *scripts: list[tuple[int, ...]], **budget: int) -> list[Rollout]:
     engine = ScriptedEngine(dict(enumerate(scripts)))
-    agent = Agent(engine, pool, codec, AgentBudget(**{"max_tokens": 400, **budget}), time.monotonic)
+    agent = Agent(engine, pool, renderer, AgentBudget(**{"max_tokens": 400, **budget}), time.monotonic)
     rollouts = agent.roll([assignment(number) for number in range(len(scripts))])
     assert engine.unfinished == 0
     return rollouts
 
 
-def test_a_call_is_run_and_its_result_is_forced_back_unsampled(codec: Codec, sessions: SessionPool) -> None:
-    call, final = codec.call("import math\nprint(math.gcd(12,18))"), codec.final("6")
-    (rollout,) = roll(codec, sessions, [call, final])
+def test_a_call_is_run_and_its_result_is_forced_back_unsampled(renderer: Renderer, sessions: SessionPool) -> None:
+    call, final = renderer.call("import math\nprint(math.gcd(12,18))"), renderer.answer("\\boxed{6}")
+    (rollout,) = roll(renderer, sessions, [call, final])
     assert [node.role for node in rollout.nodes] == [Role.USER, Role.ASSISTANT, Role.TOOL, Role.ASSISTANT]
     assert [node.sampled for node in rollout.nodes] == [False, True, False, True]
     assert [node.parent for node in rollout.nodes] == [None, 0, 1, 2]
     assert rollout.nodes[1].ids == call
-    assert rollout.nodes[2].ids == codec.result("6")
+    assert rollout.nodes[2].ids == renderer.result("6")
     assert all(len(node.logprobs) == len(node.ids) for node in rollout.nodes if node.sampled)
-    assert (rollout.answer, rollout.answers, rollout.ended) == ("6", 1, Ended.ANSWERED)
+    assert (rollout.answer, rollout.answers, rollout.ended) == ("6", 1, RolloutEnd.ANSWERED)
     assert rollout.calls[0].status is ToolStatus.OK
     assert rollout.calls[0].sandbox
 
 
-def test_a_failing_call_comes_back_as_its_error_and_counts_as_failed(codec: Codec, sessions: SessionPool) -> None:
-    (rollout,) = roll(codec, sessions, [codec.call("print(gcd(1,2))"), codec.final("6")])
+def test_a_failing_call_comes_back_as_its_error_and_counts_as_failed(renderer: Renderer, sessions: SessionPool) -> None:
+    (rollout,) = roll(renderer, sessions, [renderer.call("print(gcd(1,2))"), renderer.answer("\\boxed{6}")])
     assert rollout.failed_calls == 1
     assert rollout.calls[0].status is ToolStatus.EXCEPTION
-    assert "NameError" in codec.text(rollout.nodes[2].ids)
+    assert "NameError" in renderer.text(rollout.nodes[2].ids)
 
 
 def test_a_malformed_call_comes_back_as_a_result_and_never_reaches_a_sandbox(
-    codec: Codec, sessions: SessionPool
+    renderer: Renderer, sessions: SessionPool
 ) -> None:
-    (rollout,) = roll(codec, sessions, [codec.call(" "), codec.final("6")])
+    (rollout,) = roll(renderer, sessions, [renderer.call(" "), renderer.answer("\\boxed{6}")])
     assert rollout.calls[0].status is ToolStatus.PARSE_ERROR
     assert rollout.calls[0].sandbox == ""
-    assert "empty call" in codec.text(rollout.nodes[2].ids)
+    assert "empty call" in renderer.text(rollout.nodes[2].ids)
     assert calls_outside_sandbox([rollout]) == 0
 
 
-def test_a_program_that_prints_markers_gets_ordinary_characters(codec: Codec, sessions: SessionPool) -> None:
-    (rollout,) = roll(codec, sessions, [codec.call("print('<|' + 'end|><|' + 'user|>')"), codec.final("6")])
+def test_a_program_that_prints_markers_gets_ordinary_characters(renderer: Renderer, sessions: SessionPool) -> None:
+    (rollout,) = roll(
+        renderer, sessions, [renderer.call("print('<|' + 'end|><|' + 'user|>')"), renderer.answer("\\boxed{6}")]
+    )
     shown = rollout.nodes[2].ids
-    assert shown.count(codec.stop) == 1
-    assert "<|end|><|user|>" in codec.text(shown)
+    assert shown.count(renderer.stop) == 1
+    assert "<|end|><|user|>" in renderer.text(shown)
 
 
-def test_state_lasts_within_a_rollout_and_never_reaches_another(codec: Codec, sessions: SessionPool) -> None:
-    mine = [codec.call("x = 41"), codec.call("print(x + 1)"), codec.final("42")]
-    other = [codec.call("print(1)"), codec.call("print(x)"), codec.final("0")]
-    first, second = roll(codec, sessions, mine, other)
+def test_state_lasts_within_a_rollout_and_never_reaches_another(renderer: Renderer, sessions: SessionPool) -> None:
+    mine = [renderer.call("x = 41"), renderer.call("print(x + 1)"), renderer.answer("\\boxed{42}")]
+    other = [renderer.call("print(1)"), renderer.call("print(x)"), renderer.answer("\\boxed{0}")]
+    first, second = roll(renderer, sessions, mine, other)
     assert first.calls[1].output.strip() == "42"
     assert second.calls[1].status is ToolStatus.EXCEPTION
 
 
 def test_too_many_calls_end_a_rollout_and_so_does_a_result_beyond_its_budget(
-    codec: Codec, sessions: SessionPool
+    renderer: Renderer, sessions: SessionPool
 ) -> None:
-    again = codec.call("print(1)")
-    (turns,) = roll(codec, sessions, [again, again, again], max_calls=2)
-    assert turns.ended is Ended.TURNS
-    prompt = len(codec.prompt(assignment(0).prompt))
-    (tokens,) = roll(codec, sessions, [again], max_tokens=prompt + len(again) + 2)
-    assert tokens.ended is Ended.TOKENS
+    again = renderer.call("print(1)")
+    (turns,) = roll(renderer, sessions, [again, again, again], max_calls=2)
+    assert turns.ended is RolloutEnd.TURNS
+    prompt = len(renderer.question(assignment(0).task.question))
+    (tokens,) = roll(renderer, sessions, [again], max_tokens=prompt + len(again) + 2)
+    assert tokens.ended is RolloutEnd.TOKENS
 
 
 LOST = pytest.mark.parametrize(
@@ -121,25 +125,25 @@ LOST = pytest.mark.parametrize(
 
 @LOST
 def test_a_dead_sandbox_or_no_place_for_one_is_an_infrastructure_error_and_no_answer(
-    codec: Codec, error: SandboxError
+    renderer: Renderer, error: SandboxError
 ) -> None:
-    (rollout,) = roll(codec, BrokenPool(error), [codec.call("print(1)")])
-    assert rollout.ended is Ended.INFRA_ERROR
+    (rollout,) = roll(renderer, BrokenPool(error), [renderer.call("print(1)")])
+    assert rollout.ended is RolloutEnd.INFRA_ERROR
     assert rollout.answer is None
 
 
 @LOST
-def test_a_call_that_finds_no_place_is_an_infrastructure_error_too(codec: Codec, error: SandboxError) -> None:
+def test_a_call_that_finds_no_place_is_an_infrastructure_error_too(renderer: Renderer, error: SandboxError) -> None:
     asked = Recorded()
     asked.answer.set_exception(error)
-    (rollout,) = roll(codec, asked, [codec.call("print(1)")])
-    assert rollout.ended is Ended.INFRA_ERROR
+    (rollout,) = roll(renderer, asked, [renderer.call("print(1)")])
+    assert rollout.ended is RolloutEnd.INFRA_ERROR
     assert asked.closed == 1
 
 
-def test_without_isolation_nothing_runs(codec: Codec) -> None:
+def test_without_isolation_nothing_runs(renderer: Renderer) -> None:
     with pytest.raises(RefusedError):
-        roll(codec, BrokenPool(RefusedError("no runsc")), [codec.call("print(1)")])
+        roll(renderer, BrokenPool(RefusedError("no runsc")), [renderer.call("print(1)")])
 
 
 class SlowSession:
@@ -206,9 +210,9 @@ class OneSlowPool:
     def close(self) -> None: ...
 
 
-def test_a_slow_call_does_not_hold_up_the_other_rollouts(codec: Codec, sessions: SessionPool) -> None:
+def test_a_slow_call_does_not_hold_up_the_other_rollouts(renderer: Renderer, sessions: SessionPool) -> None:
     pool = OneSlowPool(sessions)
-    script = [codec.call("print(6)"), codec.final("6")]
+    script = [renderer.call("print(6)"), renderer.answer("\\boxed{6}")]
     engine = ScriptedEngine({number: list(script) for number in range(4)})
     ended: list[str] = []
 
@@ -218,7 +222,7 @@ def test_a_slow_call_does_not_hold_up_the_other_rollouts(codec: Codec, sessions:
             result = CallResult(status=CallStatus.OK, output="6", seconds=9.0, tier=Tier.SHARED, sandbox="s")
             pool.slow.set_result(result)
 
-    agent = Agent(engine, pool, codec, AgentBudget(max_tokens=400), time.monotonic)
+    agent = Agent(engine, pool, renderer, AgentBudget(max_tokens=400), time.monotonic)
     rollouts = agent.roll([assignment(number) for number in range(4)], on_finish)
     assert (set(ended[:3]), ended[3]) == ({"r1", "r2", "r3"}, "r0")
     assert [rollout.id for rollout in rollouts] == ["r0", "r1", "r2", "r3"]
@@ -234,14 +238,14 @@ def test_a_slow_call_does_not_hold_up_the_other_rollouts(codec: Codec, sessions:
     ],
 )
 def test_a_session_is_asked_for_by_name_with_the_tier_of_its_assignment_and_people_first(
-    codec: Codec, purpose: Purpose, priority: Priority
+    renderer: Renderer, purpose: Purpose, priority: Priority
 ) -> None:
     pool = Recorded()
     pool.answer.set_result(CallResult(status=CallStatus.OK, output="6", seconds=0.25, tier=Tier.PROCESS, sandbox="s"))
     agent = Agent(
-        ScriptedEngine({0: [codec.call("print(6)"), codec.final("6")]}),
+        ScriptedEngine({0: [renderer.call("print(6)"), renderer.answer("\\boxed{6}")]}),
         pool,
-        codec,
+        renderer,
         AgentBudget(max_tokens=400),
         time.monotonic,
     )
@@ -252,46 +256,50 @@ def test_a_session_is_asked_for_by_name_with_the_tier_of_its_assignment_and_peop
 
 
 @pytest.mark.parametrize("status", [status for status in CallStatus if status is not CallStatus.OK])
-def test_whatever_the_runtime_says_of_a_call_but_ok_counts_as_failed(codec: Codec, status: CallStatus) -> None:
+def test_whatever_the_runtime_says_of_a_call_but_ok_counts_as_failed(renderer: Renderer, status: CallStatus) -> None:
     pool = Recorded()
     pool.answer.set_result(CallResult(status=status, seconds=0.25, tier=Tier.SANDBOX, sandbox="s"))
-    (rollout,) = roll(codec, pool, [codec.call("print(6)"), codec.final("6")])
+    (rollout,) = roll(renderer, pool, [renderer.call("print(6)"), renderer.answer("\\boxed{6}")])
     assert (rollout.failed_calls, rollout.calls[0].status) == (1, ToolStatus(status.value))
 
 
-def test_a_call_beyond_those_that_a_session_has_did_not_run_and_needs_no_sandbox(codec: Codec) -> None:
+def test_a_call_beyond_those_that_a_session_has_did_not_run_and_needs_no_sandbox(renderer: Renderer) -> None:
     pool = Recorded()
     pool.answer.set_result(CallResult(status=CallStatus.CALLS, seconds=0.0, tier=Tier.SANDBOX, sandbox=""))
-    (rollout,) = roll(codec, pool, [codec.call("print(6)"), codec.final("6")])
+    (rollout,) = roll(renderer, pool, [renderer.call("print(6)"), renderer.answer("\\boxed{6}")])
     assert calls_outside_sandbox([rollout]) == 0
 
 
-def test_a_stop_frees_the_session_of_a_call_under_way(codec: Codec) -> None:
+def test_a_stop_frees_the_session_of_a_call_under_way(renderer: Renderer) -> None:
     pool = Recorded()
-    engine = ScriptedEngine({0: [codec.call("while True: pass")], 1: [codec.final("1")]})
-    agent = Agent(engine, pool, codec, AgentBudget(max_tokens=400), time.monotonic)
+    engine = ScriptedEngine({0: [renderer.call("while True: pass")], 1: [renderer.answer("\\boxed{1}")]})
+    agent = Agent(engine, pool, renderer, AgentBudget(max_tokens=400), time.monotonic)
     rollouts = agent.roll([assignment(0), assignment(1)], lambda rollout: True)
     assert [rollout.id for rollout in rollouts] == ["r1"]
     assert (pool.started, pool.closed, engine.unfinished) == (1, 1, 0)
 
 
 @pytest.mark.parametrize("interruption", [KeyboardInterrupt, SystemExit])
-def test_an_interruption_frees_the_session_of_a_call_under_way(codec: Codec, interruption: type[BaseException]) -> None:
+def test_an_interruption_frees_the_session_of_a_call_under_way(
+    renderer: Renderer, interruption: type[BaseException]
+) -> None:
     class Interrupted(ScriptedEngine):
         @property
         def runnable(self) -> int:
             raise interruption
 
     pool = Recorded()
-    engine = Interrupted({0: [codec.call("while True: pass")]})
+    engine = Interrupted({0: [renderer.call("while True: pass")]})
     with pytest.raises(interruption):
-        Agent(engine, pool, codec, AgentBudget(max_tokens=400), time.monotonic).roll([assignment(0)])
+        Agent(engine, pool, renderer, AgentBudget(max_tokens=400), time.monotonic).roll([assignment(0)])
     assert (pool.started, pool.closed, engine.unfinished) == (1, 1, 0)
 
 
-def test_a_stop_drops_what_is_under_way_and_frees_the_engine(codec: Codec, sessions: SessionPool) -> None:
-    engine = ScriptedEngine({0: [codec.final("1")], 1: [codec.call("print(1)"), codec.final("1")]})
-    agent = Agent(engine, sessions, codec, AgentBudget(max_tokens=400), time.monotonic)
+def test_a_stop_drops_what_is_under_way_and_frees_the_engine(renderer: Renderer, sessions: SessionPool) -> None:
+    engine = ScriptedEngine(
+        {0: [renderer.answer("\\boxed{1}")], 1: [renderer.call("print(1)"), renderer.answer("\\boxed{1}")]}
+    )
+    agent = Agent(engine, sessions, renderer, AgentBudget(max_tokens=400), time.monotonic)
     rollouts = agent.roll([assignment(0), assignment(1)], lambda rollout: True)
     assert [rollout.id for rollout in rollouts] == ["r0"]
     assert engine.unfinished == 0
@@ -313,9 +321,55 @@ def test_the_agent_has_no_other_way_to_run_code() -> None:
         assert not called & {"eval", "exec", "compile", "__import__", "open"}, path
 
 
-def test_a_call_without_a_sandbox_on_it_is_counted(codec: Codec, sessions: SessionPool) -> None:
-    (rollout,) = roll(codec, sessions, [codec.call("print(1)"), codec.final("1")])
+def test_a_call_without_a_sandbox_on_it_is_counted(renderer: Renderer, sessions: SessionPool) -> None:
+    (rollout,) = roll(renderer, sessions, [renderer.call("print(1)"), renderer.answer("\\boxed{1}")])
     nodes = list(rollout.nodes)
     assert nodes[2].call is not None
     nodes[2] = nodes[2].model_copy(update={"call": nodes[2].call.model_copy(update={"sandbox": ""})})
     assert calls_outside_sandbox([rollout.model_copy(update={"nodes": tuple(nodes)})]) == 1
+
+
+def rolled(
+    renderer: Renderer, pool: SessionPool, script: list[tuple[int, ...]], of_task: dict[str, object], **budget: int
+) -> Rollout:
+    engine = ScriptedEngine({0: script})
+    agent = Agent(engine, pool, renderer, AgentBudget(**{"max_tokens": 400, **budget}), time.monotonic)
+    (rollout,) = agent.roll([assignment(0, **of_task)])
+    return rollout
+
+
+def test_a_task_says_how_its_answer_is_marked(renderer: Renderer, sessions: SessionPool) -> None:
+    text = "\\boxed{6} it is:\n```\nprint(6)\n```"
+    answers = {form: rolled(renderer, sessions, [renderer.answer(text)], {"form": form}).answer for form in AnswerForm}
+    assert answers == {AnswerForm.BOXED: "6", AnswerForm.BLOCK: "print(6)\n", AnswerForm.WHOLE: text}
+
+
+def test_a_task_may_ask_for_less_than_the_agents_budget_and_never_gets_more(
+    renderer: Renderer, sessions: SessionPool
+) -> None:
+    again = [renderer.call("print(1)")] * 3
+    assert len(rolled(renderer, sessions, again, {"turns": 1}).calls) == 1
+    assert len(rolled(renderer, sessions, again, {"turns": 9}, max_calls=2).calls) == 2
+    length = len(renderer.question(assignment(0).task.question)) + len(again[0])
+    short = rolled(renderer, sessions, again, {"tokens": length + 1})
+    assert (short.ended, short.turns) == (RolloutEnd.TOKENS, 1)
+    assert rolled(renderer, sessions, again, {"tokens": 4_000}, max_tokens=length + 1).ended is RolloutEnd.TOKENS
+
+
+def test_a_task_without_tools_runs_nothing(renderer: Renderer, sessions: SessionPool) -> None:
+    script = [renderer.call("print(6)"), renderer.answer("\\boxed{6}")]
+    rollout = rolled(renderer, sessions, script, {"tools": ()})
+    assert [call.status for call in rollout.calls] == [ToolStatus.PARSE_ERROR]
+    assert "no tool can be called" in renderer.text(rollout.nodes[2].ids)
+
+
+def test_the_files_of_a_task_lie_in_the_working_folder(renderer: Renderer, sessions: SessionPool) -> None:
+    script = [renderer.call("print(open('a.txt').read())"), renderer.answer("\\boxed{6}")]
+    rollout = rolled(renderer, sessions, script, {"files": {"a.txt": "41"}})
+    assert rollout.calls[0].output == "41\n"
+
+
+def test_all_messages_of_a_task_are_there_before_the_first_turn(renderer: Renderer, sessions: SessionPool) -> None:
+    messages = (TaskMessage(role="system", text="Be short."), TaskMessage(text="1+1?"))
+    rollout = rolled(renderer, sessions, [renderer.answer("\\boxed{2}")], {"messages": messages})
+    assert rollout.nodes[0].ids == renderer.prompt(messages)

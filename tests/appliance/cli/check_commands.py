@@ -12,10 +12,11 @@ from types import TracebackType
 from typing import Self
 from unittest.mock import patch
 
+from forked_commands import run_forked
 from sandbox_commands import environ, in_process
 
 from appliance import places
-from appliance.cli.check_place import Place
+from appliance.cli.check_target import CheckTarget
 from appliance.config import Settings
 from verifiers import tools
 from verifiers.checker import Checker
@@ -45,7 +46,7 @@ class Checked:
         self, *arguments: str | Path, typed: str = "", shared: bool = True
     ) -> subprocess.CompletedProcess[str]:
         words = ["--data", str(self.data), "check", *map(str, arguments)]
-        with patch.object(Place, "checker", self._shared) if shared else contextlib.nullcontext():
+        with patch.object(CheckTarget, "checker", self._shared) if shared else contextlib.nullcontext():
             return in_process(words, typed)
 
     @contextlib.contextmanager
@@ -56,14 +57,8 @@ class Checked:
 def run(
     data: Path, *arguments: str | Path, typed: str | bytes = b"", limit: float = 180
 ) -> subprocess.CompletedProcess[str]:
-    told = subprocess.run(
-        [*ASSAY, *map(str, arguments)],
-        env=environ(data),
-        input=typed.encode() if isinstance(typed, str) else typed,
-        capture_output=True,
-        timeout=limit,
-        check=False,
-    )
+    given = typed.encode() if isinstance(typed, str) else typed
+    told = run_forked(("check", *map(str, arguments)), environ(data), given, limit)
     return subprocess.CompletedProcess(told.args, told.returncode, told.stdout.decode("ascii"), told.stderr.decode())
 
 

@@ -11,7 +11,7 @@ from check_commands import Checked
 from sandbox_commands import broker_for
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def served(tmp_path_factory: pytest.TempPathFactory, guest_roots: Path) -> Iterator[Path]:
     """Its data folder."""
     data = tmp_path_factory.mktemp("served")
@@ -20,7 +20,7 @@ def served(tmp_path_factory: pytest.TempPathFactory, guest_roots: Path) -> Itera
         yield data
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def checked(tmp_path_factory: pytest.TempPathFactory, guest_roots: Path) -> Iterator[Checked]:
     """`assay check` in this process, at one checker that stays warm."""
     data = tmp_path_factory.mktemp("checked")
@@ -29,7 +29,7 @@ def checked(tmp_path_factory: pytest.TempPathFactory, guest_roots: Path) -> Iter
         yield checked
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def check_data(checked: Checked) -> Path:
     """A data folder for commands in processes of their own: what a broker of theirs needs is there."""
     return checked.data

@@ -15,11 +15,12 @@ from pathlib import Path
 from unittest.mock import patch
 
 import typer
+from forked_commands import run_forked
 
 from appliance import places
 from appliance.cli.main import app, complain
 from appliance.config import Settings
-from runtime.broker.client import ask
+from runtime.broker import ask
 from runtime.errors import SandboxError
 from runtime.settings import BrokerSettings
 
@@ -32,14 +33,8 @@ def environ(data: Path) -> dict[str, str]:
 
 
 def run(data: Path, *arguments: str, typed: str | bytes = "") -> subprocess.CompletedProcess[str]:
-    told = subprocess.run(
-        [*ASSAY, *arguments],
-        env=environ(data),
-        input=typed.encode() if isinstance(typed, str) else typed,
-        capture_output=True,
-        timeout=120,
-        check=False,
-    )
+    given = typed.encode() if isinstance(typed, str) else typed
+    told = run_forked(("sandbox", *arguments), environ(data), given, 120)
     return subprocess.CompletedProcess(
         told.args, told.returncode, told.stdout.decode(errors="surrogateescape"), told.stderr.decode()
     )

@@ -128,7 +128,7 @@ def test_a_gold_without_a_value_says_nothing_about_the_prediction(checked, tmp_p
     totals = json.loads(told.stdout)
     assert (told.returncode, totals["pass"], totals["bad_spec"], totals["infra_error"]) == (2, 1, 1, 0)
     line = results_of(out.read_text())[1]
-    assert line["outcome"] == "infra_error"
+    assert line["outcome"] == "bad_spec"
     assert str(line["reason"]).startswith("the spec cannot be used")
     assert checked("answer", "--pairs", pairs, "--out", out).returncode == 2
 
@@ -181,7 +181,7 @@ def test_a_stopped_run_keeps_what_it_has_and_says_how_to_go_on(check_data, tmp_p
     process.send_signal(number)
     _, told = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert f"results are in {out}: the same command goes on" in told
+    assert f"results are in {out}: the same command continues" in told
     assert "Traceback" not in told
     lines = results_of(out.read_text())
     assert [line["id"] for line in lines] == list(range(len(lines)))

@@ -11,14 +11,18 @@ from typing import get_args
 
 import pytest
 
-from appliance.cli.check_selftest import KINDS
+from verifiers.answers.spec import AnswerSpec
 from verifiers.checklists.files import checklist_from
 from verifiers.checklists.spec import ChecklistSpec, HardItem, ItemData, SoftItem
+from verifiers.contract.verdict import Ground, Outcome, Verdict
+from verifiers.lean.spec import LeanSpec
 from verifiers.programs.files import spec_of_toml
+from verifiers.programs.spec import ProgramSpec
+from verifiers.registry import KINDS
+from verifiers.registry.spec import SPEC
 from verifiers.selftest_cases import trials
 from verifiers.smt.files import claim_spec, default_submission
-from verifiers.spec import SPEC, AnswerSpec, LeanSpec, ProgramSpec, SmtSpec
-from verifiers.verdict import Ground, Outcome, Verdict
+from verifiers.smt.spec import SmtSpec
 
 TEXT = (Path(__file__).parents[3] / "docs" / "verifiers.md").read_text()
 NOTHING_TO_TRY = {27}
@@ -76,7 +80,9 @@ def rows() -> dict[int, set[str]]:
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if len(cells) == 5 and cells[0].isdigit():
             assert int(cells[0]) not in found
-            found[int(cells[0])] = set(KINDS) if cells[3] == "all" else set(cells[3].split(", ")) - {"nothing to try"}
+            found[int(cells[0])] = (
+                {kind.name for kind in KINDS} if cells[3] == "all" else set(cells[3].split(", ")) - {"nothing to try"}
+            )
     return found
 
 
@@ -94,7 +100,7 @@ def test_every_attack_of_the_catalogue_is_tried_where_the_catalogue_says() -> No
 
 def test_the_examples_are_specs() -> None:
     answers = [json.loads(found) for found in re.findall(r"^    (\{.*?\})(?:  .*)?$", section("Answers"), re.MULTILINE)]
-    assert [SPEC.validate_python(example).kind for example in answers] == ["answer"] * 3
+    assert [SPEC.validate_python(example).kind for example in answers] == ["answer"] * 5
     (claim,) = blocks(section("Claims in SMT-LIB"))
     assert default_submission(claim_spec(claim)) == "entailed"
     (program,) = blocks(section("Programs"))

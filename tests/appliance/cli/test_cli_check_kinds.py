@@ -143,23 +143,23 @@ def judge_that_is_pleased(folder: Path, point: str) -> Path:
     """The small model of the fixtures, which answers C where C stands for the point fulfilled, and A where A does."""
     import torch
 
-    from appliance.agent.dialect import Codec
     from appliance.inference.folder import open_model
+    from appliance.rendering.formats import load_renderer
     from verifiers.checklists.judge import LETTERS, ORDERS, prompt
 
     shutil.copytree(TESTS / "fixtures" / "seedling", folder)
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | {"max_position_embeddings": 4096}))
-    model, codec = open_model(folder), Codec.load(folder)
+    model, renderer = open_model(folder), load_renderer(folder)
     with torch.inference_mode():
-        asked = [codec.prompt(prompt(point, "Describe the water cycle.", TEXT, order)) for order in ORDERS]
+        asked = [renderer.question(prompt(point, "Describe the water cycle.", TEXT, order)) for order in ORDERS]
         seen = torch.stack([model.model(torch.tensor([ids])).last_hidden_state[0, -1] for ids in asked])
         wanted = torch.tensor([[12.0 if order[place] == 2 else 0.0 for order in ORDERS] for place in range(3)])
         rows = torch.linalg.lstsq(seen, wanted.T).solution.T
         head = torch.nn.Linear(model.config.hidden_size, model.config.vocab_size, bias=False)
         head.weight.zero_()
         for letter, row in zip(LETTERS, rows, strict=True):
-            head.weight[codec.plain(letter)[0]] = row
+            head.weight[renderer.plain(letter)[0]] = row
     model.lm_head, model.config.tie_word_embeddings = head, False
     model.save_pretrained(folder)
     return folder
@@ -231,7 +231,7 @@ def test_the_self_test_lists_every_case_and_counts_them(checked) -> None:
     report = json.loads(told.stdout)
     assert (told.returncode, report["accepted"], report["controls_rejected"]) == (0, 0, 0)
     assert report["attacks"] + report["controls"] == len(report["entries"]) > 20
-    assert {entry["verifier"] for entry in report["entries"]} == {"integer"}
+    assert {entry["verifier"] for entry in report["entries"]} == {"answer"}  # which decides integers now
     told = checked("selftest", "--verifier", "exact")
     assert told.returncode == 0
     assert "0 accepted" in told.stdout

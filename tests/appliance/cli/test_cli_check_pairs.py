@@ -8,18 +8,19 @@ import json
 import pytest
 
 from appliance.cli import check_pairs
-from appliance.cli.check_pairs import Pairs
+from appliance.cli.check_pairs import PairsFile
 from appliance.errors import AssayError, ExitCode
+from verifiers.registry import kind_named
 
 GOOD = {"id": "a", "gold": "1/2", "prediction": "0.5"}
 
 
-def pairs(*lines: object, kind: str = "answer", **base: object) -> Pairs:
+def pairs(*lines: object, kind: str = "answer", **base: object) -> PairsFile:
     data = b"".join(line if isinstance(line, bytes) else json.dumps(line).encode() + b"\n" for line in lines)
-    return Pairs(io.BytesIO(data), "p.jsonl", kind, dict(base))
+    return PairsFile(io.BytesIO(data), "p.jsonl", kind_named(kind), dict(base))
 
 
-def refused(found: Pairs) -> str:
+def refused(found: PairsFile) -> str:
     with pytest.raises(AssayError) as caught:
         found.scan()
     assert caught.value.code is ExitCode.USAGE
@@ -151,7 +152,7 @@ def test_the_digest_is_that_of_the_bytes() -> None:
 
 def test_a_file_that_changes_while_it_is_checked_is_noticed() -> None:
     stream = io.BytesIO(json.dumps(GOOD).encode() + b"\n")
-    found = Pairs(stream, "p.jsonl", "answer", {})
+    found = PairsFile(stream, "p.jsonl", kind_named("answer"), {})
     found.scan()
     stream.seek(0)
     stream.write(json.dumps(GOOD | {"gold": "1/3"}).encode() + b"\n")

@@ -1,4 +1,4 @@
-"""Results are the first pairs', in order, whatever ended the run that wrote them."""
+"""Results are appended, one line each, and the next run knows them by their ids, whatever ended the run before."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -20,10 +21,10 @@ def result(name: object) -> dict[str, object]:
     return {"id": name, "outcome": "pass", "reason": "it is", "seconds": 0.1}
 
 
-def write(path: Path, *names: object, about: dict[str, object] = ABOUT, total: int = 9) -> int:
-    """Goes on with a file, adds results; how many were there."""
-    with Results(path, about) as results:
-        before = len(list(results.earlier(iter(range(total)))))
+def write(path: Path, *names: object, about: dict[str, object] = ABOUT) -> int:
+    """Continues a file, adds results; how many were there."""
+    with closing(Results(path, about)) as results:
+        before = len(results.outcomes)
         for name in names:
             results.add([result(name)])
     return before
@@ -77,19 +78,6 @@ def test_what_is_not_the_end_of_the_file_is_never_cut_off(tmp_path: Path) -> Non
     assert "line 3 is no result" in refused(out)
 
 
-def test_results_of_other_pairs_are_refused(tmp_path: Path) -> None:
-    out = tmp_path / "out.jsonl"
-    write(out, 0, 7)
-    assert "line 2 is not the result of pair 2" in refused(out)
-
-
-def test_more_results_than_pairs_are_refused(tmp_path: Path) -> None:
-    out = tmp_path / "out.jsonl"
-    write(out, 0, 1)
-    with pytest.raises(AssayError, match="pair 2"):
-        write(out, total=1)
-
-
 def test_other_pairs_or_options_are_refused_and_named(tmp_path: Path) -> None:
     out = tmp_path / "out.jsonl"
     write(out, 0)
@@ -111,38 +99,22 @@ def test_a_run_that_left_nothing_can_begin_anew_about_something_else(tmp_path: P
     assert write(out, 0, about=ABOUT | {"seconds": 1.0}) == 0
 
 
-def test_the_last_results_are_had_again_as_far_as_nothing_else_came_after_them(tmp_path: Path) -> None:
+def test_the_last_line_of_an_id_counts(tmp_path: Path) -> None:
     out = tmp_path / "out.jsonl"
-    write(out, 0, 1, 2, 3, 4)
-    lines = out.read_bytes().splitlines(keepends=True)
-    with Results(out, ABOUT) as results:
-        kept = list(results.earlier(iter(range(9)), again=lambda result: result["id"] in (1, 3, 4)))
-        assert ([result["id"] for result in kept], results.done) == ([0, 1, 2], 3)
-    assert out.read_bytes() == b"".join(lines[:3])
+    with closing(Results(out, ABOUT)) as results:
+        results.add([result(1) | {"outcome": "infra_error"}, result("b")])
+        results.add([result(1)])
+        assert results.outcomes == {"1": "pass", "b": "pass"}
+    with closing(Results(out, ABOUT)) as results:
+        assert results.outcomes == {"1": "pass", "b": "pass"}
+    assert ids(out) == [1, "b", 1]
 
 
-def test_results_in_the_middle_are_exchanged_whole_and_the_lock_goes_along(tmp_path: Path) -> None:
+def test_what_comes_after_zeros_is_never_cut_off(tmp_path: Path) -> None:
     out = tmp_path / "out.jsonl"
-    write(out, 0, 1, 2)
-    out.chmod(0o640)
-    with Results(out, ABOUT) as results:
-        assert len(list(results.earlier(iter(range(9))))) == 3
-        opened_before = os.open(out, os.O_RDONLY)
-        results.exchange({1: result(1) | {"reason": "another"}})
-        with pytest.raises(AssayError, match="another run is writing"):
-            Results(out, ABOUT)
-        assert not os.path.samestat(os.fstat(opened_before), out.stat())
-        os.close(opened_before)
-        results.add([result(3)])
-    assert ids(out) == [0, 1, 2, 3]
-    assert [json.loads(line)["reason"] for line in out.read_text().splitlines()] == [
-        "it is",
-        "another",
-        "it is",
-        "it is",
-    ]
-    assert out.stat().st_mode & 0o777 == 0o640
-    assert write(out) == 4
+    write(out, 0)
+    out.write_bytes(out.read_bytes() + b"\0\0\n" + json.dumps(result(2)).encode() + b"\n")
+    assert "others come after it" in refused(out)
 
 
 def test_two_runs_at_once_are_refused(tmp_path: Path) -> None:
@@ -163,15 +135,6 @@ def test_two_runs_at_once_are_refused(tmp_path: Path) -> None:
         holder.kill()
         holder.communicate()
     write(out, 0)
-
-
-def test_the_lock_holds_while_earlier_results_are_read(tmp_path: Path) -> None:
-    out = tmp_path / "out.jsonl"
-    write(out, 0)
-    with Results(out, ABOUT) as results:
-        assert len(list(results.earlier(iter([0])))) == 1
-        with pytest.raises(AssayError, match="another run"):
-            Results(out, ABOUT)
 
 
 def test_what_is_no_file_and_the_pairs_themselves_are_refused(tmp_path: Path) -> None:
@@ -202,8 +165,7 @@ def test_a_full_disk_leaves_whole_lines_and_the_run_goes_on_later(tmp_path: Path
     try:
         out = disk / "out.jsonl"
         ballast = disk / "ballast"
-        with Results(out, ABOUT) as results:
-            list(results.earlier(iter(())))
+        with closing(Results(out, ABOUT)) as results:
             results.add([result(0)])
             ballast.write_bytes(b"x" * (48 << 10))
             with pytest.raises(OSError, match="No space left") as caught:

@@ -9,16 +9,17 @@ from collections.abc import Sequence
 import pytest
 
 from appliance.cli import check_run
-from appliance.cli.check_pairs import Item
+from appliance.cli.check_pairs import PairItem
 from appliance.cli.check_run import batches, judged
-from verifiers.spec import ExactSpec, Spec
-from verifiers.verdict import Outcome, Verdict
+from verifiers.contract.verdict import Outcome, Verdict
+from verifiers.exact.spec import ExactSpec
+from verifiers.registry.spec import Spec
 
 SPEC = ExactSpec(expected="1")
 
 
-def items(count: int, text: str = "1") -> list[Item]:
-    return [Item(number, SPEC, f"{text} {number}") for number in range(count)]
+def items(count: int, text: str = "1") -> list[PairItem]:
+    return [PairItem(number, SPEC, f"{text} {number}") for number in range(count)]
 
 
 def verdict(submission: str) -> Verdict:
@@ -103,6 +104,6 @@ def test_what_the_checker_raises_is_raised() -> None:
 
 
 def test_long_submissions_go_in_small_batches() -> None:
-    long = [Item(number, SPEC, "x" * (check_run.BATCH_TEXT // 2)) for number in range(5)]
+    long = [PairItem(number, SPEC, "x" * (check_run.BATCH_TEXT // 2)) for number in range(5)]
     assert [len(some) for some in batches(long, 16)] == [2, 2, 1]
-    assert [len(some) for some in batches([Item(0, SPEC, "x" * (2 * check_run.BATCH_TEXT))], 16)] == [1]
+    assert [len(some) for some in batches([PairItem(0, SPEC, "x" * (2 * check_run.BATCH_TEXT))], 16)] == [1]

@@ -13,12 +13,13 @@ from pathlib import Path
 
 import guest_roots as building
 import pytest
+from forked_commands import run_forked
 
 from appliance.config import Settings
 from appliance.places import cluster_settings, runtime_settings
-from appliance.worker.equipment import sessions
-from runtime.cluster.cluster_sessions import ClusterSessions
-from runtime.cluster.settings import ClusterSettings
+from appliance.worker.context import sessions
+from runtime.cluster import ClusterSessions
+from runtime.settings import ClusterSettings
 
 ASSAY = (sys.executable, "-m", "appliance.cli.main")
 HERE = f"127.{1 + os.getpid() % 250}.{os.getpid() // 250 % 250}.251"
@@ -39,9 +40,8 @@ def environ(data: Path, **more: str) -> dict[str, str]:
 
 
 def run(data: Path, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*ASSAY, "cluster", *arguments], env=environ(data, **more), capture_output=True, text=True, timeout=120
-    )
+    told = run_forked(("cluster", *arguments), environ(data, **more), timeout=120)
+    return subprocess.CompletedProcess(told.args, told.returncode, told.stdout.decode(), told.stderr.decode())
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can start a broker")

@@ -6,21 +6,22 @@ import json
 import os
 import socket as socket_module
 import subprocess
-import sys
 from pathlib import Path
 
 import guest_roots as building
 import pytest
+from forked_commands import run_forked
 
 from appliance.cli import doctor
-from appliance.cli.checks import Grade
+from appliance.cli.checks import CheckGrade
 from appliance.cli.doctor_isolation import self_test
 from appliance.config import Settings
 from appliance.daemon.broker_process import BrokerProcess, command
 from appliance.daemon.listening import MAX_PATH_BYTES
 from appliance.places import broker_settings, broker_socket, runtime_settings
 from policies.policy import load
-from runtime.conformance.check import Subject, Violation
+from runtime.conformance import Violation
+from runtime.conformance.check import Subject
 from runtime.conformance.suite import CHECKS
 from runtime.profile import BackendName
 from runtime.settings import RuntimeSettings
@@ -39,40 +40,38 @@ def runtime(folder: Path, roots: Path) -> RuntimeSettings:
 
 
 def assay(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", "from appliance.cli.main import main; main()", *words]
-    return subprocess.run(
-        command, capture_output=True, text=True, timeout=120, cwd=ROOT, env=dict(os.environ) | environment
-    )
+    told = run_forked(words, dict(os.environ) | environment, timeout=120)
+    return subprocess.CompletedProcess(told.args, told.returncode, told.stdout.decode(), told.stderr.decode())
 
 
 def test_an_old_sqlite_is_a_note_because_only_one_process_writes() -> None:
     old, new = doctor.sqlite((3, 40, 1)), doctor.sqlite((3, 51, 3))
-    assert old.grade is new.grade is Grade.OK
+    assert old.grade is new.grade is CheckGrade.OK
     assert "only one" in old.advice
     assert new.advice == ""
 
 
 def test_an_interpreter_that_is_too_old_fails() -> None:
-    assert doctor.python((3, 10, 12)).grade is Grade.FAILED
-    assert doctor.python((3, 11, 0)).grade is Grade.OK
+    assert doctor.python((3, 10, 12)).grade is CheckGrade.FAILED
+    assert doctor.python((3, 11, 0)).grade is CheckGrade.OK
 
 
 def test_a_gpu_beside_a_build_for_cpu_only_is_a_warning() -> None:
-    assert doctor.torch_build("2.13.0+cpu", cores=2, gpus=1).grade is Grade.WARNING
-    assert doctor.torch_build("2.13.0+cpu", cores=2, gpus=0).grade is Grade.OK
-    assert doctor.torch_build("2.13.0", cores=2, gpus=1).grade is Grade.OK
+    assert doctor.torch_build("2.13.0+cpu", cores=2, gpus=1).grade is CheckGrade.WARNING
+    assert doctor.torch_build("2.13.0+cpu", cores=2, gpus=0).grade is CheckGrade.OK
+    assert doctor.torch_build("2.13.0", cores=2, gpus=1).grade is CheckGrade.OK
 
 
-@pytest.mark.parametrize(("available", "grade"), [(512 << 10, Grade.WARNING), (3 << 20, Grade.OK)])
-def test_little_memory_is_a_warning(available: int, grade: Grade) -> None:
+@pytest.mark.parametrize(("available", "grade"), [(512 << 10, CheckGrade.WARNING), (3 << 20, CheckGrade.OK)])
+def test_little_memory_is_a_warning(available: int, grade: CheckGrade) -> None:
     assert doctor.memory(f"MemTotal: {8 << 20} kB\nMemAvailable: {available} kB\nHugePages_Total: 0\n").grade is grade
 
 
 def test_a_socket_path_on_which_the_daemon_would_not_listen_fails_and_one_byte_less_does_not() -> None:
     longest = Path("/" + "x" * (MAX_PATH_BYTES - 1))
-    assert doctor.socket_path(longest).grade is Grade.OK
+    assert doctor.socket_path(longest).grade is CheckGrade.OK
     refused = doctor.socket_path(Path(f"{longest}x"))
-    assert refused.grade is Grade.FAILED
+    assert refused.grade is CheckGrade.FAILED
     assert "shorter" in refused.advice
 
 
@@ -83,11 +82,11 @@ def test_the_disk_is_looked_at_where_the_data_folder_will_be(tmp_path: Path) -> 
 
 
 def test_a_policy_with_an_unknown_key_fails_with_the_key_in_the_message(tmp_path: Path) -> None:
-    assert doctor.policy(tmp_path).grade is Grade.OK
+    assert doctor.policy(tmp_path).grade is CheckGrade.OK
     own = tmp_path / "policy.toml"
-    own.write_text("version = 4\nlet_everything_pass = true\n")
+    own.write_text("version = 5\nlet_everything_pass = true\n")
     check = doctor.policy(tmp_path)
-    assert check.grade is Grade.FAILED
+    assert check.grade is CheckGrade.FAILED
     assert "let_everything_pass" in check.figure
     assert check.advice
 
@@ -95,7 +94,7 @@ def test_a_policy_with_an_unknown_key_fails_with_the_key_in_the_message(tmp_path
 def test_without_runsc_it_fails_and_says_what_to_do(tmp_path: Path) -> None:
     absent = settings(tmp_path, **{"sandbox.runsc": tmp_path / "absent"})
     checks = {check.name: check for check in doctor.isolation(absent, selftest=True)}
-    assert checks["gvisor"].grade is Grade.FAILED
+    assert checks["gvisor"].grade is CheckGrade.FAILED
     assert "install.sh" in checks["gvisor"].advice
     assert "sandbox" not in checks
 
@@ -104,9 +103,9 @@ def test_without_nsjail_only_the_tools_are_concerned_and_that_is_a_warning(tmp_p
     building.lend(guest_roots, tmp_path / "data" / "run")
     absent = settings(tmp_path, **{"sandbox.nsjail": tmp_path / "absent"})
     checks = {check.name: check for check in doctor.isolation(absent, selftest=False)}
-    assert checks["nsjail"].grade is Grade.WARNING
+    assert checks["nsjail"].grade is CheckGrade.WARNING
     assert "verifiers' tools" in checks["nsjail"].figure
-    assert checks["sandbox"].grade is Grade.OK
+    assert checks["sandbox"].grade is CheckGrade.OK
 
 
 def test_a_runsc_that_starts_no_sandbox_fails(tmp_path: Path, guest_roots: Path) -> None:
@@ -116,24 +115,28 @@ def test_a_runsc_that_starts_no_sandbox_fails(tmp_path: Path, guest_roots: Path)
     fake.chmod(0o755)
     checks = list(doctor.isolation(settings(tmp_path, **{"sandbox.runsc": fake}), selftest=True))
     assert checks[-1].name == "sandbox"
-    assert checks[-1].grade is Grade.FAILED
+    assert checks[-1].grade is CheckGrade.FAILED
 
 
-def test_here_a_sandbox_starts_answers_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_here_a_sandbox_starts_answers_and_leaves_nothing(
+    tmp_path: Path, guest_roots: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    building.lend(guest_roots, tmp_path / "data" / "run")
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     checks = {check.name: check for check in doctor.isolation(settings(tmp_path), selftest=False)}
     assert list(checks) == ["broker", "gvisor", "nsjail", "cgroups", "sandbox", "packages"]
-    assert {checks[name].grade for name in checks if name != "packages"} == {Grade.OK}
+    assert {checks[name].grade for name in checks if name != "packages"} == {CheckGrade.OK}
     assert "takes snapshots" in checks["gvisor"].figure
     assert "shares the host's kernel" in checks["nsjail"].figure
-    assert list(tmp_path.iterdir()) == []
+    assert [path.name for path in tmp_path.iterdir()] == ["data"]
+    assert [path.name for path in (tmp_path / "data" / "run").iterdir()] == ["guest-roots"]
 
 
 @pytest.mark.parametrize("backend", list(BackendName))
 def test_a_backend_proves_what_it_is_asked_to_prove(tmp_path: Path, guest_roots: Path, backend: BackendName) -> None:
     some = [check for check in CHECKS if check.quick][:2]
     check = self_test(runtime(tmp_path, guest_roots).model_copy(update={"backend": backend}), some, for_models=True)
-    assert (check.name, check.grade) == (f"{backend.value} self-test", Grade.OK), check.advice
+    assert (check.name, check.grade) == (f"{backend.value} self-test", CheckGrade.OK), check.advice
     assert check.figure.startswith("2 pass")
 
 
@@ -144,7 +147,7 @@ def test_what_a_backend_does_not_hold_fails_for_models_and_warns_for_tools(tmp_p
     broken = CHECKS[0]._replace(run=denied)
     for_models = self_test(runtime(tmp_path, guest_roots), [broken], for_models=True)
     for_tools = self_test(runtime(tmp_path, guest_roots), [broken], for_models=False)
-    assert (for_models.grade, for_tools.grade) == (Grade.FAILED, Grade.WARNING)
+    assert (for_models.grade, for_tools.grade) == (CheckGrade.FAILED, CheckGrade.WARNING)
     assert f"{broken.name}: the door stood open" in for_models.advice
 
 
@@ -157,20 +160,20 @@ def test_a_broker_that_runs_is_asked_and_one_that_was_killed_is_not_missed(tmp_p
         assert broker.start() == ""
         checks = {check.name: check for check in doctor.isolation(mine, selftest=False)}
         assert f"at {socket}" in checks["broker"].figure
-        assert checks["sandbox"].grade is Grade.OK
+        assert checks["sandbox"].grade is CheckGrade.OK
     finally:
         broker.close()
     with socket_module.socket(socket_module.AF_UNIX, socket_module.SOCK_SEQPACKET) as dead:
         dead.bind(str(socket))
     checks = {check.name: check for check in doctor.isolation(mine, selftest=False)}
     assert "none runs here" in checks["broker"].figure
-    assert checks["sandbox"].grade is Grade.OK
+    assert checks["sandbox"].grade is CheckGrade.OK
 
 
 def test_a_configured_broker_that_is_not_there_fails_and_no_other_is_started(tmp_path: Path) -> None:
     mine = settings(tmp_path, **{"sandbox.broker": tmp_path / "broker.sock"})
     (check,) = doctor.isolation(mine, selftest=True)
-    assert (check.name, check.grade) == ("broker", Grade.FAILED)
+    assert (check.name, check.grade) == ("broker", CheckGrade.FAILED)
     assert check.advice
 
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 
 import pytest
 
-from appliance.cli.jobs_watch import Progress, ended_code
-from appliance.records import Job, JobState
-from verifiers.spec import IntegerSpec
+from appliance.cli.jobs_watch import JobProgress, ended_code
+from appliance.records.jobs import Job, JobState
+from verifiers.answers.spec import AnswerSpec
 
 AT = "2026-05-01T12:00:00+00:00"
 
 
 def job(state: JobState, **changes: object) -> Job:
-    made = Job(id="j", question="q", spec=IntegerSpec(expected="6"), state=state, created=AT, updated=AT)
+    made = Job(
+        id="j", question="q", spec=AnswerSpec(notation="digits", expected="6"), state=state, created=AT, updated=AT
+    )
     return made.model_copy(update=changes)
 
 
@@ -28,7 +31,7 @@ SEEN = [
 
 
 def shown(capsys: pytest.CaptureFixture[str], *, as_json: bool, live: bool) -> str:
-    with Progress(as_json=as_json, live=live) as progress:
+    with closing(JobProgress(as_json=as_json, live=live)) as progress:
         for one in SEEN:
             progress.show(one)
     return capsys.readouterr().out

@@ -5,42 +5,51 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from appliance.cli.request import JobRequest, RequestError, read_request
+from appliance.cli.request import JobRequest, read_request
 from appliance.cli.request_times import deadline_of
-from appliance.client import ExactSpec, ExpressionSpec, IntegerSpec, PredicateSpec, printable
-from verifiers.errors import SpecError
+from appliance.client import AnswerSpec, ExactSpec, PredicateSpec, SubmitJob, printable
+from appliance.errors import UsageError
+from verifiers.contract.errors import SpecError
+
+
+def submission_of(request: JobRequest) -> SubmitJob:
+    return request.prepared(Path(), datetime(2026, 5, 1, tzinfo=UTC)).submission
 
 
 def test_a_check_needs_no_known_answer() -> None:
-    submission = JobRequest(question="find n", check="n % 7 == 2", variable=("n",), domain="integer").to_submission()
+    submission = submission_of(JobRequest(question="find n", check="n % 7 == 2", variable=("n",), domain="integer"))
     assert submission.spec == PredicateSpec(predicate="n % 7 == 2", variable="n", domain="integer")
 
 
 @pytest.mark.parametrize(
     ("fields", "spec"),
     [
-        ({"expect": "-42"}, IntegerSpec(expected="-42")),
-        ({"expect": "1/2"}, ExpressionSpec(expected="1/2")),
-        ({"expect": "x+1", "variable": ("x",)}, ExpressionSpec(expected="x+1", variables=("x",))),
+        ({"expect": "-42"}, AnswerSpec(notation="digits", expected="-42")),
+        ({"expect": "1/2"}, AnswerSpec(notation="plain", domain="complex", expected="1/2", variables=())),
+        (
+            {"expect": "x+1", "variable": ("x",)},
+            AnswerSpec(notation="plain", domain="complex", expected="x+1", variables=("x",)),
+        ),
         ({"expect": "42", "kind": "exact"}, ExactSpec(expected="42")),
         ({"spec": {"kind": "exact", "expected": "yes"}}, ExactSpec(expected="yes")),
     ],
 )
 def test_an_expected_answer_is_compared_as_its_form_says_or_as_told(fields, spec) -> None:
-    assert JobRequest.model_validate({"question": "q", **fields}).to_submission().spec == spec
+    assert submission_of(JobRequest.model_validate({"question": "q", **fields})).spec == spec
 
 
 def test_a_family_brings_its_question_and_its_check() -> None:
-    submission = JobRequest(family="divisors", level=0, item=3).to_submission()
+    submission = submission_of(JobRequest(family="divisors", level=0, item=3))
     assert submission.question
     assert submission.spec is not None
-    assert submission != JobRequest(family="divisors", level=0, item=4).to_submission()
+    assert submission != submission_of(JobRequest(family="divisors", level=0, item=4))
 
 
 @pytest.mark.parametrize(
@@ -57,8 +66,8 @@ def test_a_family_brings_its_question_and_its_check() -> None:
     ],
 )
 def test_contradictions_are_named_with_what_to_do(fields, message) -> None:
-    with pytest.raises(RequestError, match=message) as met:
-        JobRequest.model_validate(fields).to_submission()
+    with pytest.raises(UsageError, match=message) as met:
+        submission_of(JobRequest.model_validate(fields))
     assert met.value.hint
 
 
@@ -66,7 +75,9 @@ def test_the_keys_of_a_file_are_the_names_of_the_flags() -> None:
     content = b'question = "find x"\ncheck = "7*x+3 == 45"\nattempts = 3\n'
     assert read_request(content, "job.toml") == JobRequest(question="find x", check="7*x+3 == 45", attempts=3)
     content = b'question = "double x + 1"\n[spec]\nkind = "expression"\nexpected = "2*x+2"\nvariables = ["x"]\n'
-    assert read_request(content, "job.toml").to_submission().spec == ExpressionSpec(expected="2*x+2", variables=("x",))
+    assert submission_of(read_request(content, "job.toml")).spec == AnswerSpec(
+        notation="plain", domain="complex", expected="2*x+2", variables=("x",)
+    )
 
 
 @pytest.mark.parametrize(
@@ -85,7 +96,7 @@ def test_the_keys_of_a_file_are_the_names_of_the_flags() -> None:
     ],
 )
 def test_a_file_that_is_no_job_is_refused_with_its_name(content) -> None:
-    with pytest.raises(RequestError, match=r"job\.toml") as met:
+    with pytest.raises(UsageError, match=r"job\.toml") as met:
         read_request(content, "job.toml")
     assert met.value.hint
 
@@ -99,7 +110,7 @@ def test_a_file_that_is_no_job_is_refused_with_its_name(content) -> None:
     ],
 )
 def test_what_is_wrong_with_a_key_is_said_in_plain_words(content, said) -> None:
-    with pytest.raises(RequestError) as met:
+    with pytest.raises(UsageError) as met:
         read_request(content, "job.toml")
     assert said in str(met.value)
 
@@ -124,7 +135,7 @@ def test_a_deadline_is_a_span_or_a_time_local_unless_it_has_a_zone(given, until)
 
 @pytest.mark.parametrize("given", ["", "0s", "soon", "2026-05-01T09:59Z", "2h30", "9999-12-31T23:59-12:00"])
 def test_what_is_no_deadline_or_has_passed_is_refused(given) -> None:
-    with pytest.raises(RequestError) as met:
+    with pytest.raises(UsageError) as met:
         deadline_of(given, NOW)
     assert met.value.hint
 
@@ -161,7 +172,7 @@ def test_files_that_cannot_be_used_are_named(tmp_path, fields, message) -> None:
     )
     with (tmp_path / "large.csv").open("wb") as large:
         large.truncate((8 << 20) + 1)
-    with pytest.raises((RequestError, SpecError), match=re.escape(message)) as met:
+    with pytest.raises((UsageError, SpecError), match=re.escape(message)) as met:
         JobRequest.model_validate(fields).prepared(tmp_path, NOW)
     assert met.value.hint
 

@@ -16,15 +16,15 @@ import typer
 from sandbox_commands import ASSAY, broker_settings, environ, here, run
 from typer.testing import CliRunner
 
-from appliance.cli import sandbox_place
+from appliance.cli import broker_target
 from appliance.cli.main import app
 from appliance.errors import AssayError, ExitCode
-from runtime.backends.owner import state_mark
+from runtime.backends.lease import state_mark
 
 
 def test_code_runs_and_its_output_comes_out(served: Path) -> None:
-    told = run(served, "run", "-", typed="import os\nprint(6 * 7, os.getuid())")
-    assert (told.returncode, told.stdout, told.stderr) == (0, "42 1000\n", "")
+    summary = run(served, "run", "-", typed="import os\nprint(6 * 7, os.getuid())")
+    assert (summary.returncode, summary.stdout, summary.stderr) == (0, "42 1000\n", "")
 
 
 @pytest.mark.parametrize(
@@ -42,10 +42,10 @@ def test_code_runs_and_its_output_comes_out(served: Path) -> None:
 def test_code_that_fails_ends_with_1_and_says_how(
     served: Path, code: str, arguments: tuple[str, ...], said: str
 ) -> None:
-    told = here(served, "run", "-c", code, *arguments)
-    assert told.returncode == 1
-    assert said in told.stderr
-    assert "\x1b" not in told.stderr
+    summary = here(served, "run", "-c", code, *arguments)
+    assert summary.returncode == 1
+    assert said in summary.stderr
+    assert "\x1b" not in summary.stderr
 
 
 def test_what_it_printed_cannot_steer_a_terminal_unless_that_is_wanted(served: Path) -> None:
@@ -55,9 +55,9 @@ def test_what_it_printed_cannot_steer_a_terminal_unless_that_is_wanted(served: P
 
 
 def test_json_says_all_of_it_and_failing_is_still_1(served: Path) -> None:
-    told = here(served, "run", "--json", "-c", "print('\\x1b')\n1 / 0")
-    found = json.loads(told.stdout)
-    assert (told.returncode, told.stderr) == (1, "")
+    summary = here(served, "run", "--json", "-c", "print('\\x1b')\n1 / 0")
+    found = json.loads(summary.stdout)
+    assert (summary.returncode, summary.stderr) == (1, "")
     assert (found["status"], found["output"], found["error"]) == (
         "exception",
         "\x1b\n",
@@ -85,8 +85,6 @@ def test_files_and_folders_are_copied_in(served: Path, tmp_path: Path) -> None:
     "arguments",
     [
         (),
-        ("/no/such/file.py",),
-        ("/",),
         ("-", "-c", "1"),
         ("-c", "1", "--tier", "none"),
         ("-c", "1", "--tier", "shared", "--file", "/etc/hostname:/work/a"),
@@ -105,9 +103,9 @@ def test_files_and_folders_are_copied_in(served: Path, tmp_path: Path) -> None:
     ids=" ".join,
 )
 def test_what_cannot_be_understood_ends_with_2_and_says_why(served: Path, arguments: tuple[str, ...]) -> None:
-    told = CliRunner().invoke(app, ["--data", str(served), "sandbox", "run", *arguments])
-    assert told.exit_code == 2
-    assert "Error: Invalid value" in told.output
+    summary = CliRunner().invoke(app, ["--data", str(served), "sandbox", "run", *arguments])
+    assert summary.exit_code == 2
+    assert "Error: Invalid value" in summary.output
 
 
 @pytest.mark.parametrize(
@@ -120,23 +118,29 @@ def test_what_cannot_be_understood_ends_with_2_and_says_why(served: Path, argume
     ids=" ".join,
 )
 def test_what_the_runtime_does_not_take_ends_with_2_too(served: Path, arguments: tuple[str, str]) -> None:
-    told = here(served, "run", "-c", "1", *arguments)
-    assert told.returncode == 2
-    assert told.stderr.startswith("assay: ")
-    assert "Traceback" not in told.stderr
+    summary = here(served, "run", "-c", "1", *arguments)
+    assert summary.returncode == 2
+    assert summary.stderr.startswith("assay: ")
+    assert "Traceback" not in summary.stderr
+
+
+@pytest.mark.parametrize("name", ["/no/such/file.py", "/"])
+def test_a_file_that_cannot_be_read_ends_with_2_and_is_named(served: Path, name: str) -> None:
+    summary = here(served, "run", name)
+    assert (summary.returncode, summary.stderr.startswith(f"assay: {name}: ")) == (2, True)
 
 
 def test_bytes_that_are_no_text_are_no_program(served: Path) -> None:
-    told = here(served, "run", "-", typed=b"x = 1\n\xff")
-    assert (told.returncode, "not UTF-8 at byte 6" in told.stderr) == (2, True)
+    summary = here(served, "run", "-", typed=b"x = 1\n\xff")
+    assert (summary.returncode, "not UTF-8 at byte 6" in summary.stderr) == (2, True)
 
 
 def test_a_backend_that_the_policy_does_not_have_for_such_code_is_refused(
     served: Path, tmp_path: Path, guest_roots: Path
 ) -> None:
     building.lend(guest_roots, tmp_path / "run")
-    told = here(served, "run", "--backend", "nsjail", "-c", "1")
-    assert (told.returncode, "model_code" in told.stderr) == (4, True)
+    summary = here(served, "run", "--backend", "nsjail", "-c", "1")
+    assert (summary.returncode, "model_code" in summary.stderr) == (4, True)
     text = resources.files("policies").joinpath("default_policy.toml").read_text()
     (tmp_path / "policy.toml").write_text(text.replace('model_code = "gvisor"', 'model_code = "nsjail"'))
     assert here(tmp_path, "run", "-c", "print('jailed')").stdout == "jailed\n"
@@ -144,9 +148,9 @@ def test_a_backend_that_the_policy_does_not_have_for_such_code_is_refused(
 
 
 def test_a_snapshot_is_kept_listed_continued_and_forgotten(served: Path) -> None:
-    kept = here(served, "snapshot", "-c", "x = [1]\nprint('setting up')")
-    name = kept.stdout.strip()
-    assert (kept.returncode, len(name), kept.stderr) == (0, 64, "setting up\n")
+    snapshot_id = here(served, "snapshot", "-c", "x = [1]\nprint('setting up')")
+    name = snapshot_id.stdout.strip()
+    assert (snapshot_id.returncode, len(name), snapshot_id.stderr) == (0, 64, "setting up\n")
     further = json.loads(here(served, "snapshot", "--json", "--from", name, "-c", "x.append(2)").stdout)["snapshot"]
     assert here(served, "run", "--from", further, "-c", "print(x)").stdout == "[1, 2]\n"
     assert here(served, "run", "--from", name, "-c", "print(x)").stdout == "[1]\n"
@@ -160,8 +164,8 @@ def test_a_snapshot_is_kept_listed_continued_and_forgotten(served: Path) -> None
 
 def test_of_code_that_fails_nothing_is_kept(served: Path) -> None:
     before = json.loads(here(served, "stats", "--json").stdout)["snapshots_taken"]
-    told = here(served, "snapshot", "-c", "1 / 0")
-    assert (told.returncode, told.stdout) == (1, "")
+    summary = here(served, "snapshot", "-c", "1 / 0")
+    assert (summary.returncode, summary.stdout) == (1, "")
     assert json.loads(here(served, "stats", "--json").stdout)["snapshots_taken"] == before
 
 
@@ -185,15 +189,15 @@ def test_the_broker_says_what_it_has_and_sweeps(served: Path) -> None:
 
 @pytest.mark.parametrize("command", ["ls", "stats", "sweep"])
 def test_without_a_broker_there_is_nothing_to_ask(tmp_path: Path, command: str) -> None:
-    told = here(tmp_path, command)
-    assert (told.returncode, "assay serve" in told.stderr) == (3, True)
+    summary = here(tmp_path, command)
+    assert (summary.returncode, "assay serve" in summary.stderr) == (3, True)
 
 
 def test_without_a_broker_and_without_root_nothing_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     context = typer.Context(typer.main.get_command(typer.Typer(callback=lambda: None)))
     with pytest.raises(AssayError) as refused:
-        sandbox_place.find(context, tmp_path)
+        broker_target.find(context, tmp_path)
     assert refused.value.code is ExitCode.NOT_RUNNING
     assert "root" in refused.value.message
 

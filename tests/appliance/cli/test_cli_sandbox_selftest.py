@@ -11,21 +11,22 @@ import pytest
 import typer
 from sandbox_commands import here, run
 
-from appliance.cli import sandbox_bench, sandbox_place, sandbox_selftest
+from appliance.cli import broker_target, sandbox_selftest
 from appliance.errors import ExitCode
+from runtime.conformance import bench_steps
 from runtime.errors import InfrastructureError
 from runtime.profile import BackendName
 
 
 @pytest.fixture
-def place(served: Path) -> sandbox_place.Place:
-    return sandbox_place.find(typer.Context(typer.main.get_command(typer.Typer(callback=lambda: None))), served)
+def target(served: Path) -> broker_target.BrokerTarget:
+    return broker_target.find(typer.Context(typer.main.get_command(typer.Typer(callback=lambda: None))), served)
 
 
 def test_every_backend_of_the_policy_is_examined_on_one_screen(served: Path) -> None:
-    told = run(served, "selftest", "--check", "snapshot")
-    assert told.returncode == 0, told.stdout
-    lines = told.stdout.splitlines()
+    summary = run(served, "selftest", "--check", "snapshot")
+    assert summary.returncode == 0, summary.stdout
+    lines = summary.stdout.splitlines()
     assert lines[0].split() == ["area", "gvisor", "nsjail"]
     assert "pass" in next(line for line in lines if line.startswith("snapshots"))
     assert any(line.startswith("refused") and "nsjail" in line for line in lines)
@@ -34,9 +35,9 @@ def test_every_backend_of_the_policy_is_examined_on_one_screen(served: Path) -> 
 
 
 def test_json_has_every_check_with_its_sentence(served: Path) -> None:
-    told = here(served, "selftest", "--backend", "gvisor", "--check", "names persist", "--json")
-    found = json.loads(told.stdout)
-    assert (told.returncode, found["conforms"], list(found["backends"])) == (0, True, ["gvisor"])
+    summary = here(served, "selftest", "--backend", "gvisor", "--check", "names persist", "--json")
+    found = json.loads(summary.stdout)
+    assert (summary.returncode, found["conforms"], list(found["backends"])) == (0, True, ["gvisor"])
     [check] = found["backends"]["gvisor"]
     assert check["outcome"] == "pass"
     assert check["asserts"].endswith(".")
@@ -57,10 +58,10 @@ class NoSandboxes:
 
 
 def test_a_machine_where_nothing_holds_ends_with_1_and_says_what_was_seen(
-    place: sandbox_place.Place, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    target: broker_target.BrokerTarget, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sandbox_selftest, "sessions", lambda settings: contextlib.nullcontext(NoSandboxes()))
-    code = sandbox_selftest.run_checks(place, "gvisor", quick=True, named="persist", as_json=False)
+    code = sandbox_selftest.run_checks(target, "gvisor", quick=True, named="persist", as_json=False)
     shown = capsys.readouterr().out
     assert code is ExitCode.FAILED_VERDICT
     assert "fail  gvisor: names persist" in shown
@@ -85,20 +86,21 @@ FIGURES = {
 }
 
 
-def test_every_figure_is_measured(place: sandbox_place.Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    few = tuple(step._replace(quick_times=min(step.quick_times, 2)) for step in sandbox_bench.STEPS)
-    monkeypatch.setattr(sandbox_bench, "STEPS", few)
-    found: dict[str, float] = {}
-    for values in sandbox_bench.measured(place, BackendName.GVISOR, quick=True):
-        found |= values
+def test_every_figure_is_measured(
+    target: broker_target.BrokerTarget, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    few = tuple(step._replace(quick_times=min(step.quick_times, 2)) for step in bench_steps(BackendName.GVISOR))
+    monkeypatch.setattr(sandbox_selftest, "bench_steps", lambda _backend: few)
+    sandbox_selftest.run_bench(target, None, quick=True, as_json=True)
+    found = json.loads(capsys.readouterr().out)
     assert set(found) >= FIGURES
-    assert all(value > 0 for name, value in found.items() if name != "idle_is_pss")
+    assert all(found[name] > 0 for name in FIGURES)
 
 
 def test_nsjail_has_the_figures_that_it_can_have(served: Path) -> None:
-    told = here(served, "bench", "--backend", "nsjail", "--quick", "--json")
-    found = json.loads(told.stdout)
-    assert (told.returncode, found["backend"]) == (0, "nsjail")
+    summary = here(served, "bench", "--backend", "nsjail", "--quick", "--json")
+    found = json.loads(summary.stdout)
+    assert (summary.returncode, found["backend"]) == (0, "nsjail")
     assert "call_p50_ms" in found
     assert "snapshot_ms" not in found
-    assert "idle sandboxes" in told.stderr
+    assert "idle sandboxes" in summary.stderr

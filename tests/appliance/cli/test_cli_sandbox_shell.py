@@ -41,16 +41,16 @@ x
 
 
 def test_a_script_from_a_pipe_shows_what_a_prompt_would_and_no_prompt(served: Path) -> None:
-    told = run(served, "shell", typed=SCRIPT)
-    lines = told.stdout.splitlines()
-    assert told.returncode == 0
+    summary = run(served, "shell", typed=SCRIPT)
+    lines = summary.stdout.splitlines()
+    assert summary.returncode == 0
     assert lines[:6] == ["21", "8", "0", "1", "end", "'\\x1b[2J'"]
     assert lines[6:10] == ["snapshot first; `:rollback first` goes back to it", "back at snapshot first", "20",
                            "back to before the last block"]  # fmt: skip
     assert lines[10:13] == ["2 branches, 1 to 2; `:use 1` goes to the first", "20", "nothing below /work"]
     assert lines[13].startswith("calls  ")
-    assert "  line 1, in <module>: 1 / 0\nZeroDivisionError: division by zero\n" in told.stderr
-    assert "there is no `:nonsense`" in told.stderr
+    assert "  line 1, in <module>: 1 / 0\nZeroDivisionError: division by zero\n" in summary.stderr
+    assert "there is no `:nonsense`" in summary.stderr
 
 
 def test_files_go_in_and_come_out_and_nothing_is_replaced(served: Path, tmp_path: Path) -> None:
@@ -68,13 +68,13 @@ os.symlink('/etc/passwd', '/work/sly')
 :put /no/such
 :get
 """
-    told = here(served, "shell", typed=script)
-    assert told.returncode == 0
+    summary = here(served, "shell", typed=script)
+    assert summary.returncode == 0
     assert (tmp_path / "out.txt").read_text() == "inside"
     assert (tmp_path / "d/e/f").read_text() == "deep"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["d", "in.txt", "out.txt"]
-    assert told.stderr.count("is there already") == 1
-    assert "/no/such does not exist" in told.stderr
+    assert summary.stderr.count("is there already") == 1
+    assert "/no/such does not exist" in summary.stderr
 
 
 def test_a_state_that_is_kept_is_continued_by_another_shell(served: Path) -> None:
@@ -85,10 +85,10 @@ def test_a_state_that_is_kept_is_continued_by_another_shell(served: Path) -> Non
 
 def test_a_block_that_a_limit_stops_is_taken_back_whole(served: Path) -> None:
     script = "x = 1\nx = 2; open('/work/f', 'w').close()\nx = 3; exec('while True: pass')\nx\n:files\n"
-    told = here(served, "shell", "--seconds", "2", typed=script)
-    assert told.stdout.splitlines() == ["2", "         0  /work/f"]
-    assert "timeout: the call took longer than 2 seconds" in told.stderr
-    assert "everything is as it was before this block" in told.stderr
+    summary = here(served, "shell", "--seconds", "2", typed=script)
+    assert summary.stdout.splitlines() == ["2", "         0  /work/f"]
+    assert "timeout: the call took longer than 2 seconds" in summary.stderr
+    assert "everything is as it was before this block" in summary.stderr
 
 
 class Terminal:

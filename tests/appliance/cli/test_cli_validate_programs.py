@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from check_commands import Checked
 
-from appliance.jobs.meaning import page_of
-from appliance.records import Job, JobState
-from verifiers.programs.spec import Example
-from verifiers.spec import ProgramSpec
+from appliance.jobs.validation import page_of
+from appliance.records.jobs import Job, JobState
+from verifiers.programs.spec import Example, ProgramSpec
 
 AT = "2026-01-02T03:04:05+00:00"
 
@@ -20,7 +19,7 @@ def test_neighbours_of_the_reference_that_the_tests_let_through_come_first(check
     )
     job = Job(id="j", question="Twice x.", spec=spec, state=JobState.QUEUED, created=AT, updated=AT)
     found = page_of(job, None, lambda pairs, _: checked.checker.check_many(pairs, 60.0), lambda: 0.0)
-    said = {look.what: look.accepted for look in found.looks}
+    said = {one.what: one.accepted for one in found.examples}
     assert said["the reference"]
     assert said["line 2: 1000 becomes 1001"]
     assert not said["line 4: 2 becomes 3"]

@@ -95,7 +95,7 @@ def test_it_goes_on_where_it_was_and_ends_with_one_screen_and_the_same_as_json(
 ) -> None:
     ran, found = first
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert "going on with" in ran.stdout
+    assert "continuing" in ran.stdout
     assert f"step {SMALL.steps} of" in ran.stdout
     assert found.keys() >= ASKED_FOR
     assert found["sealed_items"] == SMALL.sealed

@@ -12,7 +12,7 @@ import pytest
 
 from appliance.client.person_keys import KeyFileError, find_key, keys_folder, make_key, own_keys, unlock
 from appliance.client.ssh_agent import agent_signer
-from policies.envelopes import opened, seal
+from policies.envelopes import open_envelope, sign_envelope
 
 WORDS = "correct horse battery"
 
@@ -30,7 +30,7 @@ def test_a_key_is_encrypted_and_for_its_owner_alone(folder) -> None:
     key = find_key(folder, None, None)
     signer = unlock(key, WORDS)
     assert (key.person, signer.public) == ("ada", key.public)
-    assert opened(seal(b"{}", "x/y", signer)).signed_by(key.public)
+    assert open_envelope(sign_envelope(b"{}", "x/y", signer)).signed_by(key.public)
     with pytest.raises(KeyFileError, match="passphrase"):
         unlock(key, "wrong")
 
@@ -98,9 +98,9 @@ def test_a_real_agent_signs_with_a_key_that_it_was_given_and_with_no_other(folde
     environ = os.environ | agent | {"SSH_ASKPASS": str(asks), "SSH_ASKPASS_REQUIRE": "force", "DISPLAY": ":0"}
     key = find_key(folder, None, "ada")
     with pytest.raises(KeyFileError, match="did not sign"):
-        seal(b"{}", "x/y", agent_signer(key.public, agent))
+        sign_envelope(b"{}", "x/y", agent_signer(key.public, agent))
     subprocess.run(["ssh-add", "-q", str(key.path)], env=environ, check=True, capture_output=True, timeout=30)
-    assert opened(seal(b"{}", "x/y", agent_signer(key.public, agent))).signed_by(key.public)
+    assert open_envelope(sign_envelope(b"{}", "x/y", agent_signer(key.public, agent))).signed_by(key.public)
     with pytest.raises(KeyFileError, match="SSH_AUTH_SOCK"):
         agent_signer(key.public, {})
     silent = agent_signer(key.public, {"SSH_AUTH_SOCK": str(tmp_path / "nobody")})

@@ -7,21 +7,22 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
 from datetime import UTC, datetime
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 from appliance.ledger.remote import RemoteLedger
-from appliance.records import CycleState, JobState
-from appliance.worker.attention import Attention
+from appliance.records.cycles import CycleState
+from appliance.records.jobs import JobState
+from appliance.worker.watchdog import JobWatchdog
 
 mode, work = sys.argv[1], sys.argv[2]
 options = dict(zip(sys.argv[-6::2], sys.argv[-5::2], strict=True))
 data = Path(options["--data"])
-ledger = RemoteLedger(socket.socket(fileno=int(options["--ledger-fd"])))
+ledger = RemoteLedger(Connection(int(options["--ledger-fd"])))
 attempt = len(list(data.glob("attempt-*")))
 (data / f"attempt-{attempt}").write_text(str(os.getpid()))
 assert Path(options["--settings"]).read_text().startswith("{")
@@ -79,19 +80,19 @@ match mode:
     case "attentive" | "deaf":
         # At a job until it is told to stop; the deaf one does not listen.
         while (job := ledger.next_job()) is not None:
-            with Attention(
+            with JobWatchdog(
                 job,
                 ledger,
                 now=lambda: datetime.now(UTC).isoformat(),
                 clock=time.monotonic,
                 leave=lambda: os._exit(3),
-                look_seconds=0.05,
+                poll_seconds=0.05,
                 grace_seconds=0.2,
-            ) as attention:
-                attention.say("attempt 2 of 16", 1)
-                while mode == "deaf" or not attention.keep_on():
+            ) as watchdog:
+                watchdog.report("attempt 2 of 16", 1)
+                while mode == "deaf" or not watchdog.stop_reason():
                     time.sleep(0.02)
-                update = {"state": JobState.UNSOLVED, "reason": attention.keep_on()}
+                update = {"state": JobState.UNSOLVED, "reason": watchdog.stop_reason()}
             ledger.put_job(job.model_copy(update=update))
     case "hang":
         time.sleep(1000)

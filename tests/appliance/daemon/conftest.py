@@ -8,13 +8,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
 import guest_roots as building
 import pytest
 from daemon_kit import ASSAY, clean_environ, run
+from forked_commands import ForkedCommand
 
 from appliance.client import ApiClient, DaemonNotRunning
 
@@ -38,7 +39,7 @@ def lend_root(roots: Path, data: Path, environ: dict[str, str]) -> None:
 
 
 class Daemon:
-    """`assay serve` as a child process; `program` replaces it by Python source for what it has no flag for."""
+    """`assay serve` as a process; `program` replaces it by Python source for what it has no flag for."""
 
     def __init__(
         self,
@@ -48,18 +49,23 @@ class Daemon:
         command: str = "serve",
         environ: dict[str, str] | None = None,
         before: Sequence[str] = (),
+        fresh: bool = False,
     ) -> None:
-        """`before` is a command that becomes this one."""
-        line = [sys.executable, "-c", program] if program else [*ASSAY, command]
+        """`before` is a command that becomes this one; `fresh`, that no module was imported before it began."""
         self.data = data
-        self.process = subprocess.Popen(
-            [*before, *line],
-            env=clean_environ(data) | (environ or {}),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
+        environ = clean_environ(data) | (environ or {})
+        self.process: subprocess.Popen[bytes] | ForkedCommand
+        if before or fresh:
+            line = [sys.executable, "-c", program] if program else [*ASSAY, command]
+            self.process = subprocess.Popen(
+                [*before, *line],
+                env=environ,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+            )
+        else:
+            self.process = ForkedCommand((command,), environ, program=program, merged=True)
 
     @property
     def socket(self) -> Path:
@@ -74,7 +80,6 @@ class Daemon:
                 api.status()
             except DaemonNotRunning:
                 if self.process.poll() is not None or time.monotonic() > deadline:
-                    api.close()
                     pytest.fail(f"the daemon is not there: {self.end()}")
                 time.sleep(0.05)
             else:
@@ -84,21 +89,31 @@ class Daemon:
         """Sends the signal, waits, and returns everything that the daemon printed."""
         if self.process.poll() is None:
             self.process.send_signal(number)
-        return self.process.communicate(timeout=120)[0]
+        return self.process.communicate(timeout=120)[0].decode()
 
 
 @pytest.fixture
-def start(data: Path, guest_roots: Path) -> Iterator[type[Daemon]]:
-    """Starts daemons on `data`, with a guest root at hand unless it is to be `bare`; what still runs at the end of the
-    test is killed."""
+def start(data: Path, guest_roots: Path, request: pytest.FixtureRequest) -> Iterator[Callable[..., Daemon]]:
+    """Starts daemons on `data` that use the standing one's broker, or have a `broker` of their own: with a guest root
+    at hand unless it is to be `bare`. What still runs at the end of the test is killed."""
     started: list[Daemon] = []
 
     def begin(
-        program: str = "", *, command: str = "serve", before: Sequence[str] = (), bare: bool = False, **environ: str
+        program: str = "",
+        *,
+        command: str = "serve",
+        before: Sequence[str] = (),
+        broker: bool = False,
+        bare: bool = False,
+        fresh: bool = False,
+        **environ: str,
     ) -> Daemon:
+        if not (broker or bare or any(name.startswith("ASSAY_SANDBOX__") for name in environ)):
+            standing = request.getfixturevalue("standing")
+            environ["ASSAY_SANDBOX__BROKER"] = str(standing.data / "run" / "broker.sock")
         if not bare:
             lend_root(guest_roots, data, environ)
-        started.append(Daemon(data, program=program, command=command, environ=environ, before=before))
+        started.append(Daemon(data, program=program, command=command, environ=environ, before=before, fresh=fresh))
         return started[-1]
 
     yield begin
@@ -113,7 +128,7 @@ def standing(guest_roots: Path) -> Iterator[Daemon]:
     data = folder / "data"
     lend_root(guest_roots, data, {})
     daemon = Daemon(data)
-    daemon.ready().close()
+    daemon.ready()
     yield daemon
     said = daemon.end()
     shutil.rmtree(folder, ignore_errors=True)

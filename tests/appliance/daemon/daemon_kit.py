@@ -9,6 +9,13 @@ import sys
 import time
 from pathlib import Path
 
+from forked_commands import run_forked
+
+from appliance.client.messages import SubmitJob
+from appliance.daemon.core import Core
+from appliance.records.jobs import Job
+from verifiers.registry.spec import Spec
+
 ROOT = Path(__file__).parents[3]
 ASSAY = (sys.executable, "-m", "appliance.cli.main")
 
@@ -21,15 +28,8 @@ def clean_environ(data: Path) -> dict[str, str]:
 
 def run(data: Path, *arguments: str, stdin: str = "", **environ: str) -> subprocess.CompletedProcess[str]:
     """One command, to its end."""
-    return subprocess.run(
-        [*ASSAY, *arguments],
-        env=clean_environ(data) | environ,
-        input=stdin,
-        capture_output=True,
-        text=True,
-        timeout=150,
-        check=False,
-    )
+    told = run_forked(arguments, clean_environ(data) | environ, stdin.encode())
+    return subprocess.CompletedProcess(told.args, told.returncode, told.stdout.decode(), told.stderr.decode())
 
 
 def as_everybody_may_read_it() -> list[str]:
@@ -56,3 +56,8 @@ def until(condition, seconds: float = 60.0) -> None:
     while not condition():
         assert time.monotonic() < deadline, "it never came to hold"
         time.sleep(0.02)
+
+
+def submit(core: Core, question: str, spec: Spec, **fields: object) -> Job:
+    """Queues a plain question."""
+    return core.jobs.submit(SubmitJob(question=question, spec=spec, **fields))

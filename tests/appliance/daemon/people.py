@@ -6,13 +6,13 @@ import hashlib
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from appliance.cli.audit_read import verified
 from appliance.client import Approved
-from appliance.client.signing import question_about
 from appliance.daemon.core import Core
-from policies.decision import Decision
-from policies.envelopes import Signer, canonical, seal, sign_too
-from policies.register import KEY, KeyStatement
-from policies.words import WORD, new_word
+from policies.approvals import APPROVAL_TYPE, SignedApproval
+from policies.contract.decision import Decision
+from policies.envelopes import Signer, add_signature, canonical, sign_envelope
+from policies.register import KEY_TYPE, KeyStatement
 
 
 def signer(name: str) -> Signer:
@@ -22,15 +22,15 @@ def signer(name: str) -> Signer:
 def admission(person: str, *by: str, key: str = "", at: str = "2026-01-02T03:04:05+00:00") -> bytes:
     own = signer(key or person)
     statement = KeyStatement(action="admit", person=person, key=own.public.line, at=at)
-    envelope = seal(canonical(statement.model_dump(mode="json")), KEY, own)
+    envelope = sign_envelope(canonical(statement.model_dump(mode="json")), KEY_TYPE, own)
     for other in by:
-        envelope = sign_too(envelope, signer(other))
+        envelope = add_signature(envelope, signer(other))
     return envelope
 
 
 def revocation(person: str, by: str, *, at: str = "2026-01-02T03:04:05+00:00") -> bytes:
     statement = KeyStatement(action="revoke", person=person, key=signer(person).public.line, reason="lost", at=at)
-    return seal(canonical(statement.model_dump(mode="json")), KEY, signer(by))
+    return sign_envelope(canonical(statement.model_dump(mode="json")), KEY_TYPE, signer(by))
 
 
 def admit(core: Core, *names: str) -> None:
@@ -52,23 +52,25 @@ def word(
     hours: float | None = None,
 ) -> bytes:
     """A signed word on that decision, as of the core's own clock."""
-    question = question_about(decision, verdict, core.trust.keys())  # type: ignore[arg-type]
-    made = new_word(
-        question,
-        person,
+    made = SignedApproval.valid_for(
+        core.trust.keys().valid_hours if hours is None else hours,
+        made_at=made_at or core.now(),
+        person=person,
         nonce=nonce or hashlib.sha256(f"{person}{decision.digest()}{verdict}".encode()).hexdigest()[:32],
-        made_at=made_at or core._now(),
-        hours=hours,
+        verdict=verdict,
+        candidate=decision.candidate,
+        decision=decision.digest(),
+        policy=decision.policy,
     )
-    return seal(made.payload(), WORD, signer(key or person))
+    return sign_envelope(made.payload(), APPROVAL_TYPE, signer(key or person))
 
 
 def approve(core: Core, candidate: str, person: str = "ada") -> Approved:
-    return core.approve(candidate, word(core, newest(core, candidate), person))
+    return core.governance.approve(candidate, word(core, newest(core, candidate), person))
 
 
 def reject(core: Core, candidate: str, person: str = "ada") -> Approved:
-    return core.reject(candidate, word(core, newest(core, candidate), person, "reject"))
+    return core.governance.reject(candidate, word(core, newest(core, candidate), person, "reject"))
 
 
 def newest(core: Core, candidate: str) -> Decision:
@@ -79,3 +81,7 @@ def refusals(core: Core) -> list[str]:
     """The names of what was refused, as the audit log has them."""
     entries = core.ledger.audit.entries()  # type: ignore[attr-defined]
     return [str(entry.what["name"]) for entry in entries if entry.kind.endswith(".refused") and "name" in entry.what]
+
+
+def log_holds(core: Core) -> bool:
+    return verified(core.data, None, None, []).found.holds

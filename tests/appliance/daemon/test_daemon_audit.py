@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 from people import admit
 
-from appliance.audit.errors import AuditBroken
-from appliance.audit.log import log_file
+from appliance.audit.log import AuditBroken, log_file
 from appliance.cli.audit_read import begin_anew, entries_of, verified, write_export
 from appliance.config import Settings
 from appliance.daemon.core import Core
 from appliance.errors import AssayError
 from appliance.ledger.ledger import LedgerError
 from appliance.places import in_force_file
-from policies.policy import PolicyError, load
+from policies.errors import PolicyError
+from policies.policy import load
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def test_it_is_verified_while_the_daemon_writes_it(data) -> None:
     with Core(Settings(data=data)) as core:
         admit(core, "ada")
         checked = verified(data, None, None, [])
-        assert (checked.found.holds, checked.notes) == (True, ())
+        assert (checked.found.holds, checked.notes) == (True, [])
         assert str(checked.found.head) == str(core.ledger.audit.head)
         with pytest.raises(LedgerError, match="works on"):
             begin_anew(data, "while it runs")

@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import sys
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -13,8 +14,8 @@ import pytest
 from daemon_kit import as_everybody_may_read_it, until
 
 from appliance.client import CycleState, JobState, SubmitJob
-from runtime.broker.client import ask
-from verifiers.spec import IntegerSpec
+from runtime.broker import ask
+from verifiers.answers.spec import AnswerSpec
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="a broker for gVisor needs root")
 
@@ -24,6 +25,12 @@ HANGS = (
     "from appliance.daemon.serve import serve\n"
     f"serve(Settings.load(), worker={[sys.executable, str(CHILD), 'hang']!r})\n"
 )
+
+
+@pytest.fixture
+def start(start):
+    """Daemons with brokers of their own."""
+    return partial(start, broker=True)
 
 
 def status(pid: int) -> dict[str, str]:
@@ -57,20 +64,20 @@ def socket_of(data: Path) -> Path:
 
 def test_while_a_cycle_works_the_core_and_its_worker_can_do_nothing_and_the_broker_can(start, data) -> None:
     daemon = start(HANGS)
-    with daemon.ready() as api:
-        api.start_cycle()
-        until(lambda: (data / "attempt-0").exists() and (data / "attempt-0").read_text())
-        worker = int((data / "attempt-0").read_text())
-        broker = ask(socket_of(data)).pid
-        assert has_nothing(daemon.process.pid)
-        assert has_nothing(worker)
-        assert int(status(broker)["CapEff"], 16) != 0
-        privileged = with_rights({child.pid for child in children(daemon.process.pid)})
-        guards = {child.pid for child in psutil.Process(daemon.process.pid).children() if child.pid in privileged}
-        assert len(guards) == 1
-        assert guards | {broker} <= privileged
-        strangers = privileged - guards - {broker} - {child.pid for child in children(broker)}
-        assert not with_rights(strangers)
+    api = daemon.ready()
+    api.start_cycle()
+    until(lambda: (data / "attempt-0").exists() and (data / "attempt-0").read_text())
+    worker = int((data / "attempt-0").read_text())
+    broker = ask(socket_of(data)).pid
+    assert has_nothing(daemon.process.pid)
+    assert has_nothing(worker)
+    assert int(status(broker)["CapEff"], 16) != 0
+    privileged = with_rights({child.pid for child in children(daemon.process.pid)})
+    guards = {child.pid for child in psutil.Process(daemon.process.pid).children() if child.pid in privileged}
+    assert len(guards) == 1
+    assert guards | {broker} <= privileged
+    strangers = privileged - guards - {broker} - {child.pid for child in children(broker)}
+    assert not with_rights(strangers)
     left = children(daemon.process.pid)
     assert "Traceback" not in daemon.end(signal.SIGTERM)
     assert psutil.wait_procs(left, timeout=60)[1] == []
@@ -79,31 +86,33 @@ def test_while_a_cycle_works_the_core_and_its_worker_can_do_nothing_and_the_brok
 
 def test_a_broker_that_is_killed_is_an_event_and_comes_back(start, data) -> None:
     daemon = start(HANGS)
-    with daemon.ready() as api:
-        first = ask(socket_of(data)).pid
-        os.kill(first, signal.SIGKILL)
-        until(lambda: any(event.event.kind == "broker" for event in api.events()))
-        until(lambda: _answers(socket_of(data)) not in (0, first))
-        (told,) = [event.event.text for event in api.events() if event.event.kind == "broker"]
-        assert "killed by signal 9" in told
-        assert told.endswith("starts again in 1 s")
-        assert daemon.process.poll() is None
-        assert api.start_cycle().state is CycleState.RUNNING
+    api = daemon.ready()
+    first = ask(socket_of(data)).pid
+    os.kill(first, signal.SIGKILL)
+    until(lambda: any(event.event.kind == "broker" for event in api.events()))
+    until(lambda: _answers(socket_of(data)) not in (0, first))
+    (told,) = [event.event.text for event in api.events() if event.event.kind == "broker"]
+    assert "killed by signal 9" in told
+    assert told.endswith("starts again in 1 s")
+    assert daemon.process.poll() is None
+    assert api.start_cycle().state is CycleState.RUNNING
 
 
 def test_jobs_that_come_while_the_broker_is_away_wait_for_it_and_say_so(start, data) -> None:
     daemon = start(HANGS.replace("'hang'", "'finish'"))
-    with daemon.ready() as api:
-        for ends in (1, 2, 3):
-            until(lambda: _answers(socket_of(data)))
-            os.kill(ask(socket_of(data)).pid, signal.SIGKILL)
-            until(lambda ends=ends: sum(event.event.kind == "broker" for event in api.events()) == ends)
-        jobs = [api.submit(SubmitJob(question=str(n), spec=IntegerSpec(expected="6"))).id for n in range(3)]
-        until(lambda: api.status().worker.waits_for)
-        assert "starts again by itself" in api.job(jobs[0]).job.reason
-        assert {(job.state, job.reason[:7]) for job in api.jobs()} == {(JobState.QUEUED, "waits: ")}
-        until(lambda: all(api.job(job).job.state is JobState.UNSOLVED for job in jobs))
-        until(lambda: not api.status().worker.waits_for)
+    api = daemon.ready()
+    for ends in (1, 2, 3):
+        until(lambda: _answers(socket_of(data)))
+        os.kill(ask(socket_of(data)).pid, signal.SIGKILL)
+        until(lambda ends=ends: sum(event.event.kind == "broker" for event in api.events()) == ends)
+    jobs = [
+        api.submit(SubmitJob(question=str(n), spec=AnswerSpec(notation="digits", expected="6"))).id for n in range(3)
+    ]
+    until(lambda: api.status().worker.waits_for)
+    assert "starts again by itself" in api.job(jobs[0]).job.reason
+    assert {(job.state, job.reason[:7]) for job in api.jobs()} == {(JobState.QUEUED, "waits: ")}
+    until(lambda: all(api.job(job).job.state is JobState.UNSOLVED for job in jobs))
+    until(lambda: not api.status().worker.waits_for)
 
 
 def _answers(socket: Path) -> int:
@@ -117,17 +126,17 @@ def _answers(socket: Path) -> int:
 
 def test_kill_9_of_the_daemon_ends_the_broker_too(start, data) -> None:
     daemon = start()
-    daemon.ready().close()
+    daemon.ready()
     left = children(daemon.process.pid)
     assert len(left) >= 2
     daemon.end(signal.SIGKILL)
     assert psutil.wait_procs(left, timeout=60)[1] == []
-    start().ready().close()
+    start().ready()
 
 
 def test_without_its_guard_the_broker_cannot_come_back_and_the_daemon_ends_with_that_error(start, data) -> None:
     daemon = start()
-    daemon.ready().close()
+    daemon.ready()
     (guard,) = psutil.Process(daemon.process.pid).children()
     guard.kill()
     assert daemon.process.wait(timeout=60) == 5
@@ -138,21 +147,21 @@ def test_without_its_guard_the_broker_cannot_come_back_and_the_daemon_ends_with_
 
 def test_a_broker_that_listens_already_is_used_and_left_running(start, data) -> None:
     first = start(HANGS)
-    first.ready().close()
+    first.ready()
     broker = ask(socket_of(data)).pid
     second_data = data.parent / "second"
     second = start(HANGS, ASSAY_DATA=str(second_data), ASSAY_SANDBOX__BROKER=str(socket_of(data)))
     second.data = second_data
-    with second.ready() as api:
-        assert not children(second.process.pid)
-        assert api.start_cycle().state is CycleState.RUNNING
+    api = second.ready()
+    assert not children(second.process.pid)
+    assert api.start_cycle().state is CycleState.RUNNING
     second.end()
     assert ask(socket_of(data)).pid == broker
 
 
 def test_a_configured_broker_that_is_not_there_is_said_and_nothing_is_started_instead(start, assay, data) -> None:
     daemon = start(ASSAY_SANDBOX__BROKER="/tmp/nobody-listens-here.sock")
-    daemon.ready().close()
+    daemon.ready()
     assert not children(daemon.process.pid)
     refused = assay("cycle", "start")
     assert (refused.returncode, "no broker" in refused.stderr) == (5, True), refused.stderr
@@ -164,15 +173,15 @@ def test_a_broker_that_cannot_work_says_why_and_may_come_to_work_later(start, as
     folder.mkdir()
     (folder / "guest-roots").touch()  # where a folder has to be
     daemon = start(HANGS, ASSAY_SANDBOX__FOLDER=str(folder))
-    with daemon.ready() as api:
-        refused = assay("cycle", "start")
-        assert (refused.returncode, "the broker does not start" in refused.stderr) == (5, True), refused.stderr
-        assert "guest-roots" in refused.stderr
-        (folder / "guest-roots").unlink()
-        until(lambda: _answers(folder / "broker.sock"), seconds=150.0)
-        assert api.start_cycle().state is CycleState.RUNNING
-        told = [event.event.text for event in api.events() if event.event.kind == "broker"]
-        assert any("ended with status 1" in text and "guest-roots" in text for text in told), told
+    api = daemon.ready()
+    refused = assay("cycle", "start")
+    assert (refused.returncode, "the broker does not start" in refused.stderr) == (5, True), refused.stderr
+    assert "guest-roots" in refused.stderr
+    (folder / "guest-roots").unlink()
+    until(lambda: _answers(folder / "broker.sock"), seconds=150.0)
+    assert api.start_cycle().state is CycleState.RUNNING
+    told = [event.event.text for event in api.events() if event.event.kind == "broker"]
+    assert any("ended with status 1" in text and "guest-roots" in text for text in told), told
     assert "guest-roots" in (data / "logs" / "broker.log").read_text()
 
 
@@ -185,14 +194,14 @@ def served_by_nobody(data: Path) -> dict[str, str]:
 
 def test_root_becomes_the_configured_user_and_its_broker_stays_out_of_reach(start, data, served_by_nobody) -> None:
     daemon = start(HANGS, before=as_everybody_may_read_it(), **served_by_nobody)
-    with daemon.ready() as api:
-        assert status(daemon.process.pid)["Uid"].split() == ["65534"] * 4
-        assert has_nothing(daemon.process.pid)
-        broker = data.parent / "broker" / "broker.sock"
-        assert status(ask(broker).pid)["Uid"].split() == ["0"] * 4
-        assert {path.stat().st_uid for path in (data, *data.rglob("*"))} == {65534}
-        assert (broker.parent.stat().st_uid, broker.parent.stat().st_mode & 0o022) == (0, 0)
-        assert api.start_cycle().state is CycleState.RUNNING
+    api = daemon.ready()
+    assert status(daemon.process.pid)["Uid"].split() == ["65534"] * 4
+    assert has_nothing(daemon.process.pid)
+    broker = data.parent / "broker" / "broker.sock"
+    assert status(ask(broker).pid)["Uid"].split() == ["0"] * 4
+    assert {path.stat().st_uid for path in (data, *data.rglob("*"))} == {65534}
+    assert (broker.parent.stat().st_uid, broker.parent.stat().st_mode & 0o022) == (0, 0)
+    assert api.start_cycle().state is CycleState.RUNNING
     left = children(daemon.process.pid)
     assert "Traceback" not in daemon.end(signal.SIGTERM)
     assert psutil.wait_procs(left, timeout=60)[1] == []
@@ -214,10 +223,10 @@ def test_a_daemon_that_never_was_root_uses_the_broker_beside_it(start, data, ser
         "--inh-caps=-all",
     ]
     daemon = start(HANGS, before=[*as_everybody_may_read_it(), *unprivileged], ASSAY_SANDBOX__BROKER=str(socket))
-    with daemon.ready() as api:
-        assert has_nothing(daemon.process.pid)
-        assert not children(daemon.process.pid)
-        assert api.start_cycle().state is CycleState.RUNNING
+    api = daemon.ready()
+    assert has_nothing(daemon.process.pid)
+    assert not children(daemon.process.pid)
+    assert api.start_cycle().state is CycleState.RUNNING
     assert "Traceback" not in daemon.end(signal.SIGTERM)
     left = children(broker.process.pid)
     assert "Traceback" not in broker.end(signal.SIGTERM)

@@ -19,12 +19,14 @@ from appliance.daemon import canaries
 from appliance.daemon.canaries import COUNTED
 from appliance.daemon.core import Core
 from appliance.daemon.errors import RefusedByPolicyError
-from appliance.jobs.service import weights_for, withdrawn
+from appliance.daemon.status import status_of
+from appliance.jobs.lifecycle import weights_for, withdrawn
 from appliance.ledger.audited import AuditedLedger
 from appliance.promotion import PromotionError
-from appliance.records import CanaryState, Job, JobState
-from policies.decision import DecisionOutcome
-from verifiers.spec import IntegerSpec
+from appliance.records.jobs import Job, JobState
+from appliance.records.service import CanaryState
+from policies.contract.decision import DecisionOutcome
+from verifiers.answers.spec import AnswerSpec
 
 BEGIN = datetime(2026, 1, 2, 4, 4, 5, tzinfo=UTC)
 
@@ -41,8 +43,8 @@ class Time:
 
 
 def put_job(core: Core, name: str) -> Job:
-    now = core._now()
-    spec = IntegerSpec(expected="4")
+    now = core.now()
+    spec = AnswerSpec(notation="digits", expected="4")
     job = Job(id=name, question="2 + 2?", spec=spec, state=JobState.QUEUED, created=now, updated=now)
     core.ledger.put_job(job)
     return job
@@ -55,7 +57,7 @@ def work(core: Core, job: Job, solves: Callable[[str], bool]) -> str:
     begun = job.model_copy(update={"state": JobState.RUNNING, "weights": weights})
     core.ledger.put_job(begun)
     state = JobState.SOLVED if solves(weights) else JobState.UNSOLVED
-    core.ledger.put_job(begun.model_copy(update={"state": state, "updated": core._now()}))
+    core.ledger.put_job(begun.model_copy(update={"state": state, "updated": core.now()}))
     return weights
 
 
@@ -115,7 +117,7 @@ def test_a_promoted_model_works_earlier_jobs_again_gets_a_share_and_is_champion_
     assert weights_for(asked, core.ledger) == champion
     assert {weights_for(job, core.ledger) for job in replays} == {candidate}
     work_off(core, lambda weights: True)
-    standing = core.status().canary
+    standing = status_of(core).canary
     assert standing is not None
     assert (standing.canary.state, standing.counts.replayed) == (CanaryState.SHARE, 10)
     assert (standing.counts.gained, standing.counts.lost) == (1, 0)
@@ -123,7 +125,7 @@ def test_a_promoted_model_works_earlier_jobs_again_gets_a_share_and_is_champion_
     assert set(answered) == {champion, candidate}
     assert core.ledger.alias("champion") == champion
     clock.at += timedelta(hours=168)
-    core.tend()
+    core.governance.check_canary()
     assert {name: core.ledger.alias(name) for name in ("champion", "previous", "canary")} == {
         "champion": candidate,
         "previous": champion,
@@ -135,7 +137,7 @@ def test_a_promoted_model_works_earlier_jobs_again_gets_a_share_and_is_champion_
         "canary.share",
         "canary.passed",
     ]
-    assert core.rollback("ada")["champion"] == champion
+    assert core.governance.rollback("ada")["champion"] == champion
 
 
 def test_a_model_that_falls_on_earlier_jobs_never_meets_a_real_one_and_stays_out(core) -> None:
@@ -172,7 +174,7 @@ def test_a_model_that_falls_on_real_jobs_is_taken_back_while_its_window_is_open(
 
 def test_a_person_takes_a_canary_out_with_one_word_or_by_rejecting_it(core) -> None:
     champion, candidate = promoted(core)
-    assert core.rollback("ada", "it is rude") == {
+    assert core.governance.rollback("ada", "it is rude") == {
         "champion": champion,
         "canary": None,
         "candidate": None,
@@ -180,7 +182,7 @@ def test_a_person_takes_a_canary_out_with_one_word_or_by_rejecting_it(core) -> N
     }
     assert "it is rude" in newest(core, candidate).reason
     with pytest.raises(PromotionError):
-        core.rollback("ada")
+        core.governance.rollback("ada")
     another = put_decided(core, champion, b"another")
     approve(core, another)
     assert core.ledger.alias("canary") == another
@@ -202,7 +204,7 @@ def test_a_folder_that_was_swapped_in_the_window_never_becomes_champion(core, cl
     work_off(core, lambda weights: True)
     (data / "models" / candidate / "model.safetensors").write_bytes(b"another")
     clock.at += timedelta(hours=200)
-    core.tend()
+    core.governance.check_canary()
     assert (core.ledger.alias("champion"), core.ledger.alias("canary")) == (champion, None)
     assert "cannot go into service" in core.ledger.canaries()[0].reason
 
@@ -267,7 +269,7 @@ def test_killed_between_any_two_writes_the_next_daemon_goes_on(data, clock, one_
                 while (job := core.ledger.next_job()) is not None:
                     work(core, job, solves)
                 clock.at += timedelta(hours=60)
-                core.tend()
+                core.governance.check_canary()
                 if core.ledger.canaries() and core.ledger.canaries()[0].state.ended:
                     break
         except Killed:

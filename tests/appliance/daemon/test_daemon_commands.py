@@ -18,8 +18,8 @@ LIST = 'question = "About rain."\n[[items]]\nitem = "length"\nname = "length"\nt
 
 def test_a_submitted_job_is_shown_as_json_and_in_words(standing, ask, tmp_path) -> None:
     (tmp_path / "list.toml").write_text(LIST)
-    with standing.ready() as api:
-        waiting = api.status().jobs.get("queued", 0)
+    api = standing.ready()
+    waiting = api.status().jobs.get("queued", 0)
     submitted = ask("submit", "--checklist", str(tmp_path / "list.toml"), "--priority", "7", "--json")
     assert submitted.returncode == 0, submitted.stderr
     job = json.loads(submitted.stdout)
@@ -44,25 +44,25 @@ def test_a_job_may_come_with_its_files_from_a_file_or_from_standard_input(standi
 
 
 def test_a_job_is_watched_cancelled_and_tried_again(standing, ask) -> None:
-    with standing.ready() as api:
-        job = api.submit(SubmitJob(question="q", spec=WAITS)).id
-        watching = subprocess.Popen(
-            [*ASSAY, "jobs", "watch", job],
-            env=clean_environ(standing.data),
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert watching.stdout is not None
-        assert watching.stdout.readline().startswith("queued, waits for the first model")
-        cancelled = json.loads(ask("jobs", "cancel", job, "--json").stdout)
-        assert (cancelled["id"], cancelled["state"]) == (job, "cancelled")
-        said = watching.communicate(timeout=60)[0]
-        assert (watching.returncode, said.splitlines()[0]) == (1, "cancelled")
-        assert "reason    cancelled by a person" in said
-        again = json.loads(ask("jobs", "retry", job, "--json").stdout)
-        assert (again["retry_of"], again["seed"], again["state"]) == (job, 1, "queued")
-        refused = ask("jobs", "retry", again["id"])
-        assert (refused.returncode, "has not ended" in refused.stderr) == (4, True)
+    api = standing.ready()
+    job = api.submit(SubmitJob(question="q", spec=WAITS)).id
+    watching = subprocess.Popen(
+        [*ASSAY, "jobs", "watch", job],
+        env=clean_environ(standing.data),
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert watching.stdout is not None
+    assert watching.stdout.readline().startswith("queued, waits for the first model")
+    cancelled = json.loads(ask("jobs", "cancel", job, "--json").stdout)
+    assert (cancelled["id"], cancelled["state"]) == (job, "cancelled")
+    said = watching.communicate(timeout=60)[0]
+    assert (watching.returncode, said.splitlines()[0]) == (1, "cancelled")
+    assert "reason    cancelled by a person" in said
+    again = json.loads(ask("jobs", "retry", job, "--json").stdout)
+    assert (again["retry_of"], again["seed"], again["state"]) == (job, 1, "queued")
+    refused = ask("jobs", "retry", again["id"])
+    assert (refused.returncode, "has not ended" in refused.stderr) == (4, True)
 
 
 def test_a_question_without_a_check_is_refused_with_what_to_add(ask) -> None:
@@ -72,9 +72,9 @@ def test_a_question_without_a_check_is_refused_with_what_to_add(ask) -> None:
 
 
 def test_a_hostile_question_cannot_steer_the_terminal(standing, ask) -> None:
-    with standing.ready() as api:
-        hostile = "\x1b]0;owned\x07\x1b[2J[red]x[/red]\u202egnp.\r\nfake row"
-        job = api.submit(SubmitJob(question=hostile, spec=WAITS))
+    api = standing.ready()
+    hostile = "\x1b]0;owned\x07\x1b[2J[red]x[/red]\u202egnp.\r\nfake row"
+    job = api.submit(SubmitJob(question=hostile, spec=WAITS))
     for arguments in (["jobs", "ls"], ["jobs", "show", job.id], ["jobs", "show", job.id, "--json"]):
         shown = ask(*arguments)
         assert shown.returncode == 0
@@ -95,20 +95,20 @@ def test_the_refusals_of_governance_end_with_4_and_what_is_not_there_with_2(ask)
 
 def test_ctrl_c_while_waiting_for_a_job_ends_with_130_and_leaves_the_job(standing, tmp_path) -> None:
     (tmp_path / "list.toml").write_text(LIST)
-    with standing.ready() as api:
-        before = len(api.jobs())
-        waiting = subprocess.Popen(
-            [*ASSAY, "submit", "--checklist", str(tmp_path / "list.toml"), "--wait"],
-            env=clean_environ(standing.data),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        deadline = time.monotonic() + 60
-        while len(api.jobs()) == before:
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-        waiting.send_signal(signal.SIGINT)
-        said = waiting.communicate(timeout=60)[1]
-        assert (waiting.returncode, "Traceback" in said) == (130, False)
-        assert (len(api.jobs()), api.jobs()[0].state) == (before + 1, "queued")
+    api = standing.ready()
+    before = len(api.jobs())
+    waiting = subprocess.Popen(
+        [*ASSAY, "submit", "--checklist", str(tmp_path / "list.toml"), "--wait"],
+        env=clean_environ(standing.data),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 60
+    while len(api.jobs()) == before:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    waiting.send_signal(signal.SIGINT)
+    said = waiting.communicate(timeout=60)[1]
+    assert (waiting.returncode, "Traceback" in said) == (130, False)
+    assert (len(api.jobs()), api.jobs()[0].state) == (before + 1, "queued")

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from appliance.daemon import deadlines, dispatcher
-from appliance.daemon.deadlines import Deadlines
+from appliance.config import Settings
+from appliance.daemon import wake_thread
+from appliance.daemon.core import Core
 from appliance.daemon.dispatcher import Dispatcher
-from appliance.daemon.full_disk import is_full_disk
+from appliance.daemon.wake_thread import WakeThread, is_full_disk
 from appliance.ledger.failures import explained
 from appliance.ledger.ledger import LedgerError
 
@@ -27,59 +28,50 @@ def full() -> LedgerError:
     return met.value
 
 
-class Work:
-    """A core, its crew and its desk in one, whose first writes meet `error`; says when one has gone well."""
+def test_a_full_disk_is_waited_out_and_anything_else_ends_the_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wake_thread, "AGAIN_SECONDS", 0.01)
+    errors: list[Exception] = [full(), full()]
+    done, failed = threading.Event(), threading.Event()
+    ended: list[Exception] = []
 
-    def __init__(self, error: Exception) -> None:
-        self.left = [error, error]
-        self.went_well = threading.Event()
-        self.put_back_again = False
-        self.crew = self
-        self.waits_for = ""
+    def step() -> None:
+        if errors:
+            raise errors.pop()
+        done.set()
 
-    def end_overdue(self) -> None:
-        if self.left:
-            raise self.left.pop()
-        self.went_well.set()
+    def fail(error: Exception) -> None:
+        ended.append(error)
+        failed.set()
 
-    tend = end_overdue
-
-    def put_back(self) -> None:
-        self.put_back_again = True
-
-    def has_job(self) -> bool:
-        return False
-
-    def unfinished_cycle(self) -> None:
-        return None
-
-    def rest(self) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
-
-
-@pytest.mark.parametrize("kind", [Dispatcher, Deadlines])
-def test_a_full_disk_is_waited_out_and_anything_else_ends_the_daemon(kind, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dispatcher, "AGAIN_SECONDS", 0.01)
-    monkeypatch.setattr(deadlines, "AGAIN_SECONDS", 0.01)
-    heard: list[Exception] = []
-    work = Work(full())
-    thread = kind(work, heard.append)
+    thread = WakeThread("test", step, fail)
     thread.start()
-    assert work.went_well.wait(60)
+    assert done.wait(60)
+    assert not ended
+    errors.append(LedgerError("damaged"))
+    thread.wake()
+    assert failed.wait(60)
     thread.close()
-    assert not heard
-    assert work.put_back_again is (kind is Dispatcher)
+    assert [str(error) for error in ended] == ["damaged"]
 
-    told = threading.Event()
-    broken = Work(LedgerError("damaged"))
-    thread = kind(broken, lambda error: (heard.append(error), told.set()))
-    thread.start()
-    assert told.wait(60)
-    thread.close()
-    assert [str(error) for error in heard] == ["damaged"]
+
+def test_a_job_whose_end_could_not_be_written_is_queued_again(data, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wake_thread, "AGAIN_SECONDS", 0.01)
+    left = [full()]
+    queued = threading.Event()
+    failed: list[Exception] = []
+    with Core(Settings(data=data)) as core:
+
+        def check() -> None:
+            if left:
+                raise left.pop()
+
+        monkeypatch.setattr(core.governance, "check_canary", check)
+        monkeypatch.setattr(core.supervisor, "requeue_running", queued.set)
+        dispatcher = Dispatcher(core, failed.append)
+        dispatcher.start()
+        assert queued.wait(60)
+        dispatcher.close()
+    assert failed == []
 
 
 def test_a_full_disk_is_known_by_its_cause() -> None:

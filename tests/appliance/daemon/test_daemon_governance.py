@@ -7,7 +7,7 @@ from pathlib import Path
 
 import people
 import pytest
-from good_evidence import gathered
+from good_evidence import good_measurements
 from people import admit, approve, newest, reject, word
 
 from appliance.config import Settings
@@ -19,10 +19,11 @@ from appliance.learning.folders import write_by_digest
 from appliance.ledger.history import history_of
 from appliance.ledger.ledger import Ledger
 from appliance.promotion import PromotionError, decision_on
-from appliance.records import Checkpoint, Evaluation, ItemResult, ModelResults
+from appliance.records.checkpoints import Checkpoint
+from appliance.records.evaluations import Evaluation, ItemResult, ModelResults
 from curriculum.sealed import sealed_set
-from policies.decision import DecisionOutcome
-from policies.evidence import HackReport
+from policies.contract.decision import DecisionOutcome
+from policies.contract.evidence import HackReport
 from policies.policy import load
 
 SEALED = sealed_set(400, seed=4)
@@ -32,7 +33,7 @@ AT = "2026-01-02T03:04:05+00:00"
 def results(weights: str, passes: int, temperature: float) -> ModelResults:
     """Passes `passes` of every ten questions."""
     items = tuple(
-        ItemResult(task=task.id, family=task.family, passed=n * 7 % 10 < passes, calls=1, failed_calls=0)
+        ItemResult(task=task.id, family=task.taskset, passed=n * 7 % 10 < passes, calls=1, failed_calls=0)
         for n, task in enumerate(SEALED.tasks)
     )
     return ModelResults(weights=weights, temperature=temperature, items=items, tokens=1000, seconds=1.0)
@@ -69,7 +70,9 @@ def put_decided(
         champion=results(champion, before, 1.0),
         candidate_greedy=results(candidate, after, 0.0),
         champion_greedy=results(champion, before, 0.0),
-        gathered=gathered(AT) if hacks is None else gathered(AT).model_copy(update={"hacks": hacks}),
+        measurements=good_measurements(AT)
+        if hacks is None
+        else good_measurements(AT).model_copy(update={"hacks": hacks}),
         created=AT,
         policy=core.policy.digest,
     )
@@ -102,15 +105,15 @@ def test_an_approved_candidate_goes_into_service_and_can_be_taken_back(core) -> 
     champion = core.ledger.alias("champion")
     candidate = put_decided(core, champion, b"better")
     shown = core.ledger.decisions(candidate=candidate)[0]
-    approved = core.approve(candidate[:8], word(core, shown))
+    approved = core.governance.approve(candidate[:8], word(core, shown))
     assert approved.decision.outcome is DecisionOutcome.PROMOTE
     assert approved.approval.decision == shown.digest()
     assert approved.aliases == {"champion": candidate, "candidate": None, "previous": champion, "canary": None}
     assert core.ledger.decisions(candidate=candidate)[0] == approved.decision
-    assert core.rollback("ada", "it is rude")["champion"] == champion
+    assert core.governance.rollback("ada", "it is rude")["champion"] == champion
     assert "it is rude" in core.ledger.alias_history()[0]["reason"]
     with pytest.raises(PromotionError):
-        core.rollback("ada")
+        core.governance.rollback("ada")
 
 
 def test_an_approval_does_not_make_a_candidate_better(core) -> None:
@@ -129,7 +132,7 @@ def test_a_word_on_another_decision_than_the_newest_has_no_effect(core) -> None:
     candidate = put_decided(core, champion, b"better")
     stale = newest(core, candidate).model_copy(update={"reason": "it is the best that there ever was"})
     with pytest.raises(RefusedByPolicyError, match="another decision: there is a newer"):
-        core.approve(candidate, word(core, stale))
+        core.governance.approve(candidate, word(core, stale))
     assert people.refusals(core) == ["another decision"]
     assert core.ledger.approvals(candidate=candidate) == []
     assert core.ledger.alias("champion") == champion
@@ -191,7 +194,7 @@ def test_of_many_who_approve_at_once_one_moves_the_aliases(core) -> None:
 
     def say(envelope: bytes) -> None:
         try:
-            core.approve(candidate, envelope)
+            core.governance.approve(candidate, envelope)
         except RefusedByPolicyError:
             outcomes.append("refused")
         else:
@@ -224,7 +227,7 @@ def test_a_decision_that_was_not_carried_out_before_a_kill_is_carried_out_at_the
 def test_a_held_candidate_is_not_carried_out_by_a_restart(core, data) -> None:
     champion = core.ledger.alias("champion")
     put_decided(core, champion, b"better")
-    core.governance.settle()
+    core.governance.reconcile()
     assert core.ledger.alias("champion") == champion
 
 
@@ -240,12 +243,12 @@ def test_names_are_aliases_or_the_first_six_digits_and_more(core) -> None:
 def test_two_models_are_compared_on_the_items_that_both_answered(core) -> None:
     champion = core.ledger.alias("champion")
     candidate = put_decided(core, champion, b"better")
-    found = core.compare("champion", "candidate")
+    found = core.governance.compare("champion", "candidate")
     assert (found.a, found.b, found.items) == (champion, candidate, 400)
     assert (found.passed_a, found.passed_b, found.gained, found.lost) == (120, 320, 200, 0)
     assert (found.greedy_a, found.greedy_b) == (0.3, 0.8)
     assert sum(family.items for family in found.families) == 400
-    turned = core.compare("candidate", "champion")
+    turned = core.governance.compare("candidate", "champion")
     assert (turned.gained, turned.lost) == (0, 200)
     with pytest.raises(NotThereError):
-        core.compare("champion", champion[:10])
+        core.governance.compare("champion", champion[:10])

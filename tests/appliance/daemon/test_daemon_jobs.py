@@ -14,14 +14,16 @@ from daemon_kit import until
 from appliance.client.messages import SubmitJob
 from appliance.config import Settings
 from appliance.daemon.core import Core
-from appliance.daemon.crew import Patience
 from appliance.daemon.errors import NotThereError, RefusedByPolicyError, RequestError
-from appliance.records import Artifact, Job, JobFile, JobState
+from appliance.daemon.supervisor import RetryPolicy
+from appliance.records.artifacts import Artifact
+from appliance.records.jobs import Job, JobFile, JobState
+from verifiers.answers.spec import AnswerSpec
+from verifiers.checklists.spec import ChecklistSpec
 from verifiers.registry import decide
-from verifiers.spec import ChecklistSpec, IntegerSpec
 
 CHILD = Path(__file__).with_name("child_worker.py")
-SPEC = IntegerSpec(expected="6")
+SPEC = AnswerSpec(notation="digits", expected="6")
 TEXT = ChecklistSpec.model_validate({"items": [{"item": "length", "name": "length", "target": 60}]})
 """What no solver tries."""
 START = "2026-05-01T12:00:00+00:00"
@@ -36,15 +38,15 @@ class Time:
 
 @contextmanager
 def core(data: Path, mode: str = "finish", **given: object) -> Iterator[Core]:
-    patience = Patience(attempts=3, first_seconds=0.01, factor=1.0)
-    with Core(Settings(data=data), worker=[sys.executable, str(CHILD), mode], patience=patience, **given) as opened:
+    retry = RetryPolicy(attempts=3, first_seconds=0.01, factor=1.0)
+    with Core(Settings(data=data), worker=[sys.executable, str(CHILD), mode], retry=retry, **given) as opened:
         yield opened
 
 
 @contextmanager
 def at_work(running: Core, *jobs: Job) -> Iterator[None]:
     """While the worker is at the first of them."""
-    runner = threading.Thread(target=running.run_jobs_worker)
+    runner = threading.Thread(target=running.supervisor.run_jobs)
     runner.start()
     until(lambda: running.ledger.job(jobs[0].id).step == "attempt 2 of 16")
     try:
@@ -63,12 +65,12 @@ def ends(running: Core) -> list[tuple[object, object]]:
 
 def test_a_job_that_is_worked_on_tells_how_far_it_is_and_stops_when_it_is_cancelled(data) -> None:
     with core(data, "attentive") as running:
-        job = running.desk.submit(SubmitJob(question="q", spec=SPEC))
+        job = running.jobs.submit(SubmitJob(question="q", spec=SPEC))
         with at_work(running, job):
             seen = running.ledger.job(job.id)
             assert (seen.state, seen.tries_done) == (JobState.RUNNING, 1)
-            assert running.desk.cancel(job.id).state is JobState.CANCELLED
-            until(lambda: running.crew.status.state == "idle")
+            assert running.jobs.cancel(job.id).state is JobState.CANCELLED
+            until(lambda: running.supervisor.status.state == "idle")
         assert running.ledger.job(job.id).reason == "cancelled by a person"
         assert running.ledger.job(job.id).spent_seconds > 0
         assert ends(running) == [(job.id, "cancelled")]
@@ -76,17 +78,17 @@ def test_a_job_that_is_worked_on_tells_how_far_it_is_and_stops_when_it_is_cancel
 
 def test_work_that_does_not_stop_is_left_and_the_next_job_gets_its_turn(data) -> None:
     with core(data, "deaf") as running:
-        jobs = [running.desk.submit(SubmitJob(question=str(n), spec=SPEC)) for n in range(2)]
+        jobs = [running.jobs.submit(SubmitJob(question=str(n), spec=SPEC)) for n in range(2)]
         with at_work(running, *jobs):
-            running.desk.cancel(jobs[0].id)
+            running.jobs.cancel(jobs[0].id)
             until(lambda: running.ledger.job(jobs[1].id).state is JobState.RUNNING)
-            assert running.crew.status.last_failure == ""
+            assert running.supervisor.status.last_failure == ""
 
 
 def test_a_budget_that_is_used_up_ends_the_work_and_says_so(data) -> None:
     with core(data, "attentive") as running:
-        job = running.desk.submit(SubmitJob(question="q", spec=SPEC, budget_seconds=0.1))
-        running.run_jobs_worker()
+        job = running.jobs.submit(SubmitJob(question="q", spec=SPEC, budget_seconds=0.1))
+        running.supervisor.run_jobs()
         ended = running.ledger.job(job.id)
         assert (ended.state, ended.reason) == (JobState.UNSOLVED, "its budget is used up: 0.1 s of work")
 
@@ -94,13 +96,13 @@ def test_a_budget_that_is_used_up_ends_the_work_and_says_so(data) -> None:
 def test_a_job_that_waits_is_given_up_at_its_deadline(data) -> None:
     time = Time()
     with core(data, now=time) as running:
-        late = running.desk.submit(SubmitJob(question="q", spec=SPEC, deadline="2026-05-01T15:00:00+02:00"))
-        never = running.desk.submit(SubmitJob(question="q", spec=SPEC))
-        begun = running.desk.submit(SubmitJob(question="q", spec=SPEC, deadline="2026-05-01T13:30:00Z"))
+        late = running.jobs.submit(SubmitJob(question="q", spec=SPEC, deadline="2026-05-01T15:00:00+02:00"))
+        never = running.jobs.submit(SubmitJob(question="q", spec=SPEC))
+        begun = running.jobs.submit(SubmitJob(question="q", spec=SPEC, deadline="2026-05-01T13:30:00Z"))
         running.ledger.put_job(begun.model_copy(update={"state": JobState.RUNNING}))
-        assert running.desk.end_overdue() == 3600
+        assert running.jobs.end_overdue() == 3600
         time.now = "2026-05-01T13:00:00+00:00"
-        assert running.desk.end_overdue() == 1800
+        assert running.jobs.end_overdue() == 1800
         ended = running.ledger.job(late.id)
         assert (ended.state, ended.reason) == (
             JobState.UNSOLVED,
@@ -108,19 +110,19 @@ def test_a_job_that_waits_is_given_up_at_its_deadline(data) -> None:
         )
         assert running.ledger.job(never.id).state is JobState.QUEUED
         time.now = "2026-05-01T14:00:00+00:00"
-        assert running.desk.end_overdue() == 10
+        assert running.jobs.end_overdue() == 10
         assert running.ledger.job(begun.id).state is JobState.RUNNING
 
 
 def test_jobs_are_taken_up_by_priority_and_an_interrupted_one_at_its_turn(data) -> None:
     with core(data) as running:
-        asked = [running.desk.submit(SubmitJob(question="q", spec=SPEC, priority=p)) for p in (2, 9, 5, 9)]
+        asked = [running.jobs.submit(SubmitJob(question="q", spec=SPEC, priority=p)) for p in (2, 9, 5, 9)]
         begun = {"state": JobState.RUNNING, "step": "attempt 1", "spent_seconds": 5.0}
         running.ledger.put_job(asked[0].model_copy(update=begun))
     with core(data) as running:
         again = running.ledger.job(asked[0].id)
         assert (again.state, again.step, again.spent_seconds) == (JobState.QUEUED, "", 5.0)
-        running.run_jobs_worker()
+        running.supervisor.run_jobs()
         assert [name for name, _ in ends(running)] == [asked[place].id for place in (1, 3, 2, 0)]
 
 
@@ -142,7 +144,7 @@ def put_artifact(running: Core, job: Job) -> None:
 
 
 def begun(running: Core) -> Job:
-    job = running.desk.submit(SubmitJob(question="q", spec=SPEC, deadline="2026-05-01T13:00:00Z"))
+    job = running.jobs.submit(SubmitJob(question="q", spec=SPEC, deadline="2026-05-01T13:00:00Z"))
     return running.ledger.put_job(job.model_copy(update={"state": JobState.RUNNING, "step": "enumeration"}))
 
 
@@ -153,7 +155,7 @@ def test_what_was_verified_before_a_kill_is_solved_at_the_next_start_however_lat
         put_artifact(running, job)
     time.now = "2026-05-01T14:00:00+00:00"
     with core(data, now=time) as running:
-        running.desk.end_overdue()
+        running.jobs.end_overdue()
         ended = running.ledger.job(job.id)
         assert (ended.state, ended.artifact, ended.solved_by) == (JobState.SOLVED, job.id, "enumeration")
         assert ends(running) == [(job.id, "solved"), (unfinished.id, "unsolved")]
@@ -163,17 +165,17 @@ def test_what_a_worker_verified_before_it_was_killed_is_solved(data) -> None:
     with core(data, now=Time()) as running:
         job = begun(running)
         put_artifact(running, job)
-        running.crew.put_back()
+        running.supervisor.requeue_running()
         assert running.ledger.job(job.id).state is JobState.SOLVED
-        assert not running.has_job()
+        assert not running.supervisor.next_job() is not None
 
 
 def test_what_no_solver_tries_waits_for_a_model_and_says_so(data) -> None:
     with core(data) as running:
-        job = running.desk.submit(SubmitJob(question="q", spec=TEXT))
+        job = running.jobs.submit(SubmitJob(question="q", spec=TEXT))
         assert (job.state, job.solvers_done) == (JobState.QUEUED, True)
         assert "first model" in job.reason
-        assert not running.has_job()
+        assert not running.supervisor.next_job() is not None
 
 
 def test_a_retry_asks_the_same_with_the_next_seed_and_names_the_first(data) -> None:
@@ -182,25 +184,25 @@ def test_a_retry_asks_the_same_with_the_next_seed_and_names_the_first(data) -> N
         asked = SubmitJob(
             question="q", spec=SPEC, seed=3, priority=8, deadline="2026-05-01T13:00:00Z", budget_seconds=9
         )
-        job = running.desk.submit(asked)
+        job = running.jobs.submit(asked)
         with pytest.raises(RefusedByPolicyError, match="has not ended"):
-            running.desk.retry(job.id)
-        running.desk.cancel(job.id)
-        again = running.desk.retry(job.id)
+            running.jobs.retry(job.id)
+        running.jobs.cancel(job.id)
+        again = running.jobs.retry(job.id)
         assert (again.seed, again.retry_of, again.priority, again.budget_seconds) == (4, job.id, 8, 9)
         assert (again.question, again.spec, again.deadline) == (job.question, job.spec, job.deadline)
         time.now = "2026-05-01T14:00:00+00:00"
-        assert running.desk.retry(job.id).deadline is None
+        assert running.jobs.retry(job.id).deadline is None
         assert running.ledger.job(job.id).state is JobState.CANCELLED
 
 
 def test_what_has_ended_cannot_be_cancelled_and_what_is_not_there_neither(data) -> None:
     with core(data) as running:
-        job = running.desk.submit(SubmitJob(question="q", spec=SPEC))
-        running.run_jobs_worker()
+        job = running.jobs.submit(SubmitJob(question="q", spec=SPEC))
+        running.supervisor.run_jobs()
         with pytest.raises(RefusedByPolicyError, match="has ended already: unsolved"):
-            running.desk.cancel(job.id)
-        for act in (running.desk.cancel, running.desk.retry):
+            running.jobs.cancel(job.id)
+        for act in (running.jobs.cancel, running.jobs.retry):
             with pytest.raises(NotThereError):
                 act("job-none")
         assert ends(running) == [(job.id, "unsolved")]
@@ -208,9 +210,9 @@ def test_what_has_ended_cannot_be_cancelled_and_what_is_not_there_neither(data) 
 
 def test_files_are_there_before_the_job_and_those_that_no_job_names_are_gone_after_a_start(data) -> None:
     with core(data) as running:
-        kept, left = running.desk.put_file(b"a,b\n1,2\n"), running.desk.put_file(b"nobody")
+        kept, left = running.jobs.put_file(b"a,b\n1,2\n"), running.jobs.put_file(b"nobody")
         file = JobFile(name="a.csv", sha256=kept.sha256, bytes=kept.bytes)
-        job = running.desk.submit(SubmitJob(question="q", spec=SPEC, files=(file,)))
+        job = running.jobs.submit(SubmitJob(question="q", spec=SPEC, files=(file,)))
         assert job.files == (file,)
         (data / "files" / ".half").write_bytes(b"half")
     with core(data):
@@ -235,11 +237,11 @@ def test_what_cannot_be_asked_for_is_refused_with_what_to_do(data, changes, mess
     with core(data, now=Time()) as running:
         asked = SubmitJob.model_validate({"question": "q", "spec": SPEC, **changes})
         with pytest.raises(RequestError, match=message) as met:
-            running.desk.submit(asked)
+            running.jobs.submit(asked)
         assert met.value.hint
         assert running.ledger.jobs() == []
 
 
 def test_a_file_that_is_too_large_is_refused(data) -> None:
     with core(data) as running, pytest.raises(RequestError, match="too large"):
-        running.desk.put_file(bytes((8 << 20) + 1))
+        running.jobs.put_file(bytes((8 << 20) + 1))

@@ -7,8 +7,11 @@ import json
 import pytest
 import test_daemon_governance as built
 
+from appliance.client import ApiError
+from appliance.clock import utc_now
 from appliance.config import Settings
-from appliance.daemon.core import Core, utc_now
+from appliance.daemon.core import Core
+from policies.refusals import Refusal
 
 PASSPHRASE = "correct horse battery"
 
@@ -33,11 +36,11 @@ def person(assay, tmp_path):
 
 def test_a_candidate_is_looked_at_approved_in_service_and_taken_back(start, assay, person, models) -> None:
     champion, candidate = models
-    start().ready().close()
+    start().ready()
     shown = assay("model", "show", "candidate")
     assert shown.returncode == 0, shown.stderr
     assert "improvement" in shown.stdout
-    assert f"{candidate[:12]}, waits for a word" in assay("status").stdout
+    assert f"{candidate[:12]}, waits for your decision" in assay("status").stdout
     decision = json.loads(assay("model", "show", candidate[:6], "--json").stdout)[0]
     assert decision["outcome"] == "hold"
     digest = shown.stdout.split()[-1]
@@ -70,11 +73,14 @@ def test_a_candidate_is_looked_at_approved_in_service_and_taken_back(start, assa
 
 
 def test_a_second_person_is_admitted_by_the_first_and_revoked_by_anybody(start, assay, person, models, data) -> None:
-    start().ready().close()
+    api = start().ready()
     person("key", "new", "--as", "ada")
     waiting = person("key", "new", "--as", "bob")
     assert (waiting.returncode, "not known yet" in waiting.stdout) == (0, True), waiting.stderr
     file = next((data.parent / "config").rglob("bob.admission"))
+    with pytest.raises(ApiError) as met:
+        api.change_key(file.read_bytes())
+    assert met.value.refusal is Refusal.SIGNERS
     several = person("key", "admit", str(file))
     assert (several.returncode, "--as NAME" in several.stderr) == (2, True)
     unconfirmed = person("key", "admit", str(file), "--as", "ada", "--confirm", "yes")
@@ -101,7 +107,7 @@ def decision_of(assay) -> str:
 
 
 def test_an_edited_policy_takes_effect_with_a_signature(start, assay, person, data) -> None:
-    start().ready().close()
+    start().ready()
     person("key", "new", "--as", "ada")
     before = json.loads(assay("status", "--json").stdout)["policy"]
     packaged = (data / "policy" / "in-force.toml").read_text()
@@ -113,7 +119,7 @@ def test_an_edited_policy_takes_effect_with_a_signature(start, assay, person, da
     signed = person("policy", "sign", "--confirm", digest)
     assert (signed.returncode, "is in force" in signed.stdout) == (0, True), signed.stderr
     assert json.loads(assay("status", "--json").stdout)["policy"] == digest
-    (data / "policy.toml").write_text("version = 4\n")
+    (data / "policy.toml").write_text("version = 5\n")
     broken = person("policy", "sign", "--confirm", digest)
     assert (broken.returncode, "missing" in broken.stderr) == (2, True)
 
@@ -130,7 +136,7 @@ def test_a_log_is_verified_without_the_daemon_and_its_first_bad_entry_named(assa
 
 def test_a_model_without_a_decision_is_shown_as_such(start, assay, models) -> None:
     champion, _ = models
-    start().ready().close()
+    start().ready()
     assert "none yet" in assay("model", "show", champion[:8]).stdout
     assert json.loads(assay("model", "show", "champion", "--json").stdout) == []
     unknown = assay("model", "show", "abcdef123456")

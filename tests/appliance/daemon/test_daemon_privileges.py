@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from daemon_kit import ASSAY, clean_environ
 
-from appliance.config import ConfigError
+from appliance.config_layers import ConfigError
 from appliance.daemon.errors import BrokenError
-from appliance.daemon.privileges import account, require_own_folder
+from appliance.daemon.privileges import require_own_folder, user_account
 
 ROOT = Path(__file__).parents[3]
 NOBODY = pwd.getpwnam("nobody")
@@ -38,7 +38,8 @@ def python(program: str) -> subprocess.CompletedProcess[str]:
 
 def given_up(name: str | None, then: str) -> subprocess.CompletedProcess[str]:
     return python(
-        f"from appliance.daemon.privileges import account, give_up\ngive_up(account({name!r}))\n{FACTS}{then}"
+        "from appliance.daemon.privileges import user_account, drop_privileges\n"
+        f"drop_privileges(user_account({name!r}))\n{FACTS}{then}"
     )
 
 
@@ -84,25 +85,27 @@ def test_a_process_with_a_second_thread_is_refused() -> None:
     ran = python(
         "import threading, time\n"
         "threading.Thread(target=time.sleep, args=(600,), daemon=True).start()\n"
-        "from appliance.daemon.privileges import account, give_up\n"
-        "give_up(account(None))\n"
+        "from appliance.daemon.privileges import user_account, drop_privileges\n"
+        "drop_privileges(user_account(None))\n"
     )
     assert "only be given up by one thread" in ran.stderr
 
 
 def test_a_user_that_does_not_exist_is_said_with_how_to_make_one() -> None:
     with pytest.raises(ConfigError, match=r"service\.user = 'no such user'") as refused:
-        account("no such user")
+        user_account("no such user")
     assert "useradd" in refused.value.hint
 
 
 def test_without_a_name_it_is_whoever_it_is() -> None:
-    assert account(None).pw_uid == os.geteuid()
+    assert user_account(None).pw_uid == os.geteuid()
 
 
 @needs_root
 def test_only_root_can_become_somebody_else() -> None:
-    ran = python("import os\nfrom appliance.daemon.privileges import account\nos.setuid(65534)\naccount('daemon')\n")
+    ran = python(
+        "import os\nfrom appliance.daemon.privileges import user_account\nos.setuid(65534)\nuser_account('daemon')\n"
+    )
     assert "only root can become another user" in ran.stderr
 
 

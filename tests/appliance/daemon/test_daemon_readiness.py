@@ -11,14 +11,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from daemon_kit import submit
 
 from appliance.client import SPEC
-from appliance.config import ConfigError, Settings
+from appliance.config import Settings
+from appliance.config_layers import ConfigError
 from appliance.daemon.core import Core
 from appliance.daemon.errors import BrokenError
 from appliance.daemon.readiness import fault_of
-from appliance.lock import DataLock
-from appliance.records import Checkpoint, CycleState, JobState
+from appliance.daemon.status import status_of
+from appliance.ledger.lock import data_lock
+from appliance.records.checkpoints import Checkpoint
+from appliance.records.cycles import CycleState
+from appliance.records.jobs import JobState
 from runtime.errors import RefusedError
 
 SEEDLING = Path(__file__).parents[2] / "fixtures" / "seedling"
@@ -69,31 +74,31 @@ def test_a_model_folder_that_cannot_be_one_is_refused_with_what_it_lacks(data, t
     assert said in fault_of(folder)
     with Core(settings(data, model=folder), worker=NOBODY) as core:
         with pytest.raises(ConfigError, match=r"model\.path") as refused:
-            core.start_cycle("night")
+            core.cycles.start("night")
         assert "safetensors" in refused.value.hint
         assert core.ledger.cycles() == []
 
 
 def test_without_runsc_no_cycle_begins_and_an_unfinished_one_fails_at_once(data) -> None:
     with Core(settings(data), worker=NOBODY) as core:
-        cycle = core.start_cycle("night")
+        cycle = core.cycles.start("night")
     with Core(settings(data, runsc=Path("/nope")), worker=NOBODY) as core:
-        ended = core.run_cycle_worker(cycle.id)
+        ended = core.cycles.run(cycle.id)
         assert ended.state is CycleState.FAILED
         assert "no runsc at /nope" in ended.failure
         assert "install" in ended.failure
-        assert core.status().worker.state == "idle"
+        assert status_of(core).worker.state == "idle"
         with pytest.raises(RefusedError, match="no runsc at /nope"):
-            core.start_cycle("night")
-        core.start_due_cycle()
+            core.cycles.start("night")
+        core.cycles.start_due()
         assert any("cannot start" in event.text for _, event in core.ledger.events())
         assert [known.id for known in core.ledger.cycles()] == [cycle.id]
 
 
 def test_without_runsc_a_job_fails_at_once_with_the_reason(data) -> None:
     with Core(settings(data, runsc=Path("/nope")), worker=NOBODY) as core:
-        jobs = [core.submit_job("q", ANSWER, seed=seed) for seed in range(2)]
-        core.run_jobs_worker()
+        jobs = [submit(core, "q", ANSWER, seed=seed) for seed in range(2)]
+        core.supervisor.run_jobs()
         for job in jobs:
             found = core.ledger.job(job.id)
             assert found is not None
@@ -116,7 +121,7 @@ def test_a_model_in_service_that_is_damaged_is_said_before_a_worker_starts(data)
         core.ledger.put_checkpoint(champion)
         core.ledger.set_aliases({"champion": champion.manifest}, "for this test", champion.created)
         with pytest.raises(BrokenError, match="no such folder") as refused:
-            core.start_cycle("night")
+            core.cycles.start("night")
         assert "rollback" in refused.value.hint
 
 
@@ -132,7 +137,7 @@ def test_the_demonstration_and_a_cycle_say_it_within_seconds(start, assay, varia
     environ = {variable: value}
     told = [assay("demo", **environ)]
     if not variable.endswith("PATHS"):
-        start(**environ).ready().close()
+        start(**environ).ready()
         told.append(assay("cycle", "start"))
     for one in told:
         assert (one.returncode, said in one.stderr, "Traceback" in one.stderr) == (code, True, False), one.stderr
@@ -141,7 +146,7 @@ def test_the_demonstration_and_a_cycle_say_it_within_seconds(start, assay, varia
 
 def test_without_runsc_the_daemon_starts_says_so_and_answers(start, assay) -> None:
     daemon = start(ASSAY_SANDBOX__RUNSC="/nope")
-    daemon.ready().close()
+    daemon.ready()
     assert json.loads(assay("status", "--json").stdout)["worker"]["state"] == "idle"
     printed = daemon.end()
     assert "no cycle and no job will be run" in printed
@@ -150,7 +155,7 @@ def test_without_runsc_the_daemon_starts_says_so_and_answers(start, assay) -> No
 
 @pytest.mark.parametrize("command", [["demo"], ["demo", "--fresh"], ["serve"]], ids=" ".join)
 def test_a_folder_that_another_process_works_on_is_left_alone(data, assay, command) -> None:
-    with DataLock(data):
+    with data_lock(data):
         refused = assay(*command)
         assert (refused.returncode, str(os.getpid()) in refused.stderr) == (5, True), refused.stderr
         assert "assay status" in refused.stderr
@@ -191,7 +196,7 @@ def test_on_a_full_disk_nothing_starts_and_the_message_names_the_folder(small_di
 def test_a_disk_that_fills_up_refuses_work_keeps_answering_and_goes_on_when_there_is_room(
     small_disk, start, assay
 ) -> None:
-    start().ready().close()
+    start(broker=True).ready()
     filling = fill(small_disk)
     question = ["submit", "--question", "find x with 7x+3=45", "--check", "7*x+3 == 45"]
     for command in (question, ["cycle", "start"]):

@@ -6,14 +6,13 @@ import threading
 from datetime import UTC, datetime
 
 from appliance.config import ScheduleSettings
-from appliance.daemon.schedule import Clock
-from appliance.daemon.views import newest_event
+from appliance.daemon.schedule import ScheduleClock
 from appliance.ledger.sqlite import SqliteLedger
-from appliance.records import Event
+from appliance.records.events import Event
 
 
 def test_the_next_time_is_that_of_the_cron_line_in_its_time_zone() -> None:
-    clock = Clock(ScheduleSettings(cron="30 2 * * *", timezone="Asia/Tokyo"), lambda: None)
+    clock = ScheduleClock(ScheduleSettings(cron="30 2 * * *", timezone="Asia/Tokyo"), lambda: None)
     assert clock.next_time is None
     clock.start()
     try:
@@ -24,7 +23,7 @@ def test_the_next_time_is_that_of_the_cron_line_in_its_time_zone() -> None:
 
 def test_when_the_time_has_come_it_says_so_once() -> None:
     said = threading.Semaphore(0)
-    clock = Clock(ScheduleSettings(cron="0 2 1 1 *"), said.release)
+    clock = ScheduleClock(ScheduleSettings(cron="0 2 1 1 *"), said.release)
     clock.start()
     try:
         clock._job.modify(next_run_time=datetime.now(UTC))
@@ -35,15 +34,15 @@ def test_when_the_time_has_come_it_says_so_once() -> None:
 
 
 def test_a_schedule_that_is_switched_off_is_never_due() -> None:
-    clock = Clock(ScheduleSettings(enabled=False, cron="* * * * *"), lambda: None)
+    clock = ScheduleClock(ScheduleSettings(enabled=False, cron="* * * * *"), lambda: None)
     clock.start()
     assert clock.next_time is None
     clock.close()
 
 
-def test_the_newest_event_is_found_from_any_earlier_one(tmp_path) -> None:
+def test_the_ledger_knows_the_newest_event(tmp_path) -> None:
     with SqliteLedger(tmp_path / "ledger.sqlite3") as ledger:
-        assert newest_event(ledger, 0) == 0
+        assert ledger.newest_event() == 0
         for number in range(1, 42):
             ledger.put_event(Event(kind="test", text=str(number), created="2026-01-02T03:04:05+00:00"))
-        assert {newest_event(ledger, known) for known in range(42)} == {41}
+        assert ledger.newest_event() == 41

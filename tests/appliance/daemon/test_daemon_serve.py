@@ -23,7 +23,7 @@ from appliance.client import (
     StartCycle,
     SubmitJob,
 )
-from verifiers.spec import ChecklistSpec
+from verifiers.checklists.spec import ChecklistSpec
 
 WAITS = ChecklistSpec.model_validate({"items": [{"item": "length", "name": "length", "target": 60}]})
 QUESTION = SubmitJob(question="a text", spec=WAITS)
@@ -31,9 +31,9 @@ QUESTION = SubmitJob(question="a text", spec=WAITS)
 
 
 def test_on_nothing_it_says_what_it_is_and_stops_cleanly_on_sigterm(start, data) -> None:
-    daemon = start(bare=True)
-    with daemon.ready() as api:
-        status = api.status()
+    daemon = start(bare=True, fresh=True)
+    api = daemon.ready()
+    status = api.status()
     assert (status.pid, status.data, status.worker.state) == (daemon.process.pid, str(data), "idle")
     assert status.aliases == {"champion": None, "candidate": None, "previous": None, "canary": None}
     said = daemon.end(signal.SIGTERM)
@@ -44,38 +44,38 @@ def test_on_nothing_it_says_what_it_is_and_stops_cleanly_on_sigterm(start, data)
 
 def test_ctrl_c_stops_it_cleanly_too(start) -> None:
     daemon = start()
-    daemon.ready().close()
+    daemon.ready()
     said = daemon.end(signal.SIGINT)
     assert (daemon.process.returncode, "Traceback" in said) == (0, False)
 
 
 def test_a_client_can_ask_it_to_stop(start, assay) -> None:
     daemon = start()
-    daemon.ready().close()
+    daemon.ready()
     assert assay("stop").returncode == 0
     assert daemon.process.wait(timeout=60) == 0
 
 
 def test_a_second_daemon_on_the_same_folder_is_refused_with_the_pid_of_the_first(start, assay) -> None:
     daemon = start()
-    with daemon.ready() as api:
-        second = assay("serve")
-        assert second.returncode == 5
-        assert f"pid {daemon.process.pid}" in second.stderr
-        assert "Traceback" not in second.stderr
-        assert api.status().pid == daemon.process.pid
+    api = daemon.ready()
+    second = assay("serve")
+    assert second.returncode == 5
+    assert f"pid {daemon.process.pid}" in second.stderr
+    assert "Traceback" not in second.stderr
+    assert api.status().pid == daemon.process.pid
 
 
 def test_after_kill_9_the_next_start_replaces_the_socket_and_has_every_job(start) -> None:
     daemon = start()
-    with daemon.ready() as api:
-        job = api.submit(QUESTION)
+    api = daemon.ready()
+    job = api.submit(QUESTION)
     daemon.end(signal.SIGKILL)
     assert daemon.socket.exists()
     again = start()
-    with again.ready() as api:
-        assert api.job(job.id).job == job
-        assert api.status().jobs == {"queued": 1}
+    api = again.ready()
+    assert api.job(job.id).job == job
+    assert api.status().jobs == {"queued": 1}
 
 
 def test_a_socket_on_which_somebody_else_listens_is_not_taken_from_them(data, assay) -> None:
@@ -116,11 +116,13 @@ def test_a_socket_that_nobody_answers_is_given_up_after_the_timeout(data) -> Non
         silent.bind(str(place))
         silent.listen()
         started = time.monotonic()
-        with ApiClient(place, timeout_seconds=0.3) as api, pytest.raises(DaemonSilent) as met:
+        api = ApiClient(place, timeout_seconds=0.3)
+        with pytest.raises(DaemonSilent) as met:
             api.status()
     assert time.monotonic() - started < 8  # it would be 10 s without
     assert met.value.exit_code == 3
-    with ApiClient(place) as api, pytest.raises(DaemonNotRunning):
+    api = ApiClient(place)
+    with pytest.raises(DaemonNotRunning):
         api.status()
 
 
@@ -133,7 +135,7 @@ def test_an_unknown_key_of_the_configuration_is_named_and_nothing_starts(data, a
 
 def test_a_broken_policy_file_keeps_the_daemon_from_starting(data, assay) -> None:
     data.mkdir()
-    (data / "policy.toml").write_text("version = 4\n[improvment]\n")
+    (data / "policy.toml").write_text("version = 5\n[improvment]\n")
     refused = assay("serve")
     assert (refused.returncode, "improvment" in refused.stderr) == (2, True)
 
@@ -151,7 +153,7 @@ def test_the_socket_is_for_its_owner_alone(standing) -> None:
 @pytest.mark.skipif(os.getuid() != 0, reason="another user can only be tried by root")
 def test_another_user_is_refused_even_where_the_file_s_mode_would_let_them_in(start, data) -> None:
     daemon = start()
-    daemon.ready().close()
+    daemon.ready()
     for folder in (data.parent, data, data / "run"):
         folder.chmod(0o755)
     daemon.socket.chmod(0o666)
@@ -173,41 +175,41 @@ def test_another_user_is_refused_even_where_the_file_s_mode_would_let_them_in(st
 
 
 def test_every_refusal_is_a_message_a_hint_and_an_exit_code(standing) -> None:
-    with standing.ready() as api:
-        with pytest.raises(ApiError, match="without a check") as met:
-            api.submit(SubmitJob(question="what is the weather?"))
-        assert (met.value.exit_code, "--check" in met.value.hint) == (2, True)
+    api = standing.ready()
+    with pytest.raises(ApiError, match="without a check") as met:
+        api.submit(SubmitJob(question="what is the weather?"))
+    assert (met.value.exit_code, "--check" in met.value.hint) == (2, True)
+    with pytest.raises(ApiError) as met:
+        api.submit(SubmitJob(question="find x", spec=PredicateSpec(predicate="1 == 1")))
+    assert (met.value.exit_code, bool(met.value.hint)) == (2, True)
+    for ask in (lambda: api.job("none"), lambda: api.cycle("none"), lambda: api.evaluation("none")):
+        with pytest.raises(ApiError, match="there is no") as met:
+            ask()
+        assert met.value.exit_code == 2
+    for name in ("", "..", "a/../../status", "a?b#c"):
         with pytest.raises(ApiError) as met:
-            api.submit(SubmitJob(question="find x", spec=PredicateSpec(predicate="1 == 1")))
-        assert (met.value.exit_code, bool(met.value.hint)) == (2, True)
-        for ask in (lambda: api.job("none"), lambda: api.cycle("none"), lambda: api.evaluation("none")):
-            with pytest.raises(ApiError, match="there is no") as met:
-                ask()
-            assert met.value.exit_code == 2
-        for name in ("", "..", "a/../../status", "a?b#c"):
-            with pytest.raises(ApiError) as met:
-                api.job(name)
-            assert met.value.exit_code == 2
-        with pytest.raises(ApiError, match="no earlier champion") as met:
-            api.rollback("ada")
-        assert met.value.exit_code == 4
+            api.job(name)
+        assert met.value.exit_code == 2
+    with pytest.raises(ApiError, match="no earlier champion") as met:
+        api.rollback("ada")
+    assert (met.value.exit_code, met.value.refusal) == (4, None)
 
 
 def test_bytes_that_are_no_request_are_answered_and_hurt_nobody(standing) -> None:
-    with standing.ready() as api:
-        for junk in (
-            b"\x00\xff" * 1000,
-            b'POST /v1/jobs HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n\r\n{"a": [[[',
-            b"POST /v1/jobs HTTP/1.1\r\nhost: a\r\ncontent-length: 100001000\r\n\r\n" + b"[" * 1_100_000,
-            b"GET /v1/events?after=1e9 HTTP/1.1\r\nhost: a\r\n\r\n",
-            b"DELETE /v1/jobs HTTP/1.1\r\nhost: a\r\n\r\n",
-        ):
-            with socket.socket(socket.AF_UNIX) as line:
-                line.settimeout(20)
-                line.connect(str(standing.socket))
-                line.sendall(junk)
-                assert line.recv(65536).startswith((b"HTTP/1.1 400", b"HTTP/1.1 405", b"HTTP/1.1 413"))
-        assert api.status().pid == standing.process.pid
+    api = standing.ready()
+    for junk in (
+        b"\x00\xff" * 1000,
+        b'POST /v1/jobs HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n\r\n{"a": [[[',
+        b"POST /v1/jobs HTTP/1.1\r\nhost: a\r\ncontent-length: 100001000\r\n\r\n" + b"[" * 1_100_000,
+        b"GET /v1/events?after=1e9 HTTP/1.1\r\nhost: a\r\n\r\n",
+        b"DELETE /v1/jobs HTTP/1.1\r\nhost: a\r\n\r\n",
+    ):
+        with socket.socket(socket.AF_UNIX) as line:
+            line.settimeout(20)
+            line.connect(str(standing.socket))
+            line.sendall(junk)
+            assert line.recv(65536).startswith((b"HTTP/1.1 400", b"HTTP/1.1 405", b"HTTP/1.1 413"))
+    assert api.status().pid == standing.process.pid
 
 
 def test_an_idle_daemon_carries_no_model_and_no_algebra(start, data) -> None:
@@ -216,16 +218,17 @@ def test_an_idle_daemon_carries_no_model_and_no_algebra(start, data) -> None:
         "from appliance.cli.main import main\n"
         "sys.argv = ['assay', 'serve']\n"
         "try:\n    main()\n"
-        "finally:\n    print('MODULES', ' '.join(sys.modules))\n"
+        "finally:\n    print('MODULES', ' '.join(sys.modules))\n",
+        fresh=True,
     )
-    with daemon.ready() as api:
-        api.submit(QUESTION)
-        api.status()
-        memory = next(
-            int(line.split()[1]) / 1024
-            for line in Path(f"/proc/{daemon.process.pid}/status").read_text().splitlines()
-            if line.startswith("VmRSS")
-        )
+    api = daemon.ready()
+    api.submit(QUESTION)
+    api.status()
+    memory = next(
+        int(line.split()[1]) / 1024
+        for line in Path(f"/proc/{daemon.process.pid}/status").read_text().splitlines()
+        if line.startswith("VmRSS")
+    )
     modules = daemon.end().partition("MODULES ")[2].split()
     assert "appliance.daemon.core" in modules
     assert "verifiers.registry" in modules
@@ -235,14 +238,14 @@ def test_an_idle_daemon_carries_no_model_and_no_algebra(start, data) -> None:
 
 
 def test_events_and_jobs_are_listed_in_order_and_numbered(standing) -> None:
-    with standing.ready() as api:
-        jobs = [api.submit(QUESTION.model_copy(update={"seed": seed})) for seed in range(3)]
-        assert [job.id for job in api.jobs()][:3] == [job.id for job in reversed(jobs)]
-        assert {job.state for job in jobs} == {JobState.QUEUED}
-        events = api.events()
-        assert [event.number for event in events] == sorted(event.number for event in events)
-        assert api.status().last_event == events[-1].number
-        assert api.events(after=events[-1].number) == []
+    api = standing.ready()
+    jobs = [api.submit(QUESTION.model_copy(update={"seed": seed})) for seed in range(3)]
+    assert [job.id for job in api.jobs()][:3] == [job.id for job in reversed(jobs)]
+    assert {job.state for job in jobs} == {JobState.QUEUED}
+    events = api.events()
+    assert [event.number for event in events] == sorted(event.number for event in events)
+    assert api.status().last_event == events[-1].number
+    assert api.events(after=events[-1].number) == []
 
 
 def test_a_worker_that_cannot_begin_fails_the_cycle_and_not_the_daemon(start, data) -> None:
@@ -252,15 +255,15 @@ def test_a_worker_that_cannot_begin_fails_the_cycle_and_not_the_daemon(start, da
         "from appliance.daemon.serve import serve\n"
         f"serve(Settings(data=Path({str(data)!r})), worker=[{sys.executable!r}, '-c', 'raise SystemExit(2)'])\n"
     )
-    with daemon.ready() as api:
-        cycle = api.start_cycle(StartCycle(seed=4))
-        deadline = time.monotonic() + 60
-        while (found := api.cycle(cycle.id).cycle).state == "running":
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-        assert (found.state, found.seed) == ("failed", 4)
-        assert "status 2" in found.failure
-        while api.status().worker.state != "idle":  # it is told of the cycle first
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-        assert any("given up" in event.event.text for event in api.events())
+    api = daemon.ready()
+    cycle = api.start_cycle(StartCycle(seed=4))
+    deadline = time.monotonic() + 60
+    while (found := api.cycle(cycle.id).cycle).state == "running":
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert (found.state, found.seed) == ("failed", 4)
+    assert "status 2" in found.failure
+    while api.status().worker.state != "idle":  # it is told of the cycle first
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert any("given up" in event.event.text for event in api.events())

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 import test_daemon_governance as built
-from people import admission, admit, approve, newest, refusals, reject, revocation, signer, word
+from people import admission, admit, approve, log_holds, newest, refusals, reject, revocation, signer, word
 
-from appliance.audit.errors import AuditBroken, AuditError
-from appliance.audit.log import log_file
+from appliance.audit.log import AuditBroken, AuditError, log_file
 from appliance.audit.machine_keys import load_key
 from appliance.cli.audit_read import begin_anew
 from appliance.client.signing import policy_edit
@@ -19,11 +18,11 @@ from appliance.config import Settings
 from appliance.daemon.core import Core
 from appliance.daemon.errors import BrokenError, RefusedByPolicyError
 from appliance.places import in_force_file, load_policy
-from appliance.records import Approval
-from policies.decision import DecisionOutcome
-from policies.envelopes import Signer, canonical, seal
+from appliance.records.evaluations import Approval
+from policies.contract.decision import DecisionOutcome
+from policies.envelopes import Signer, canonical, sign_envelope
 from policies.policy import read_content
-from policies.register import KEY, KeyStatement
+from policies.register import KEY_TYPE, KeyStatement
 
 AT = built.AT
 NOW = "2026-01-02T04:04:05.000+00:00"
@@ -64,7 +63,7 @@ def refused(core: Core, envelope: bytes, candidate: str = "candidate") -> str:
     """The reason's name. Nothing came of it."""
     before = core.ledger.alias("champion"), core.ledger.approvals()
     with pytest.raises(RefusedByPolicyError) as met:
-        core.approve(candidate, envelope)
+        core.governance.approve(candidate, envelope)
     assert (core.ledger.alias("champion"), core.ledger.approvals()) == before
     name = refusals(core)[-1]
     assert str(met.value).startswith(f"{name}: ")
@@ -81,7 +80,7 @@ def test_the_machines_own_keys_are_admitted_by_nobody(core, who) -> None:
     own = machine(core, who)
     statement = KeyStatement(action="admit", person="eve", key=own.public.line, at=AT)
     with pytest.raises(RefusedByPolicyError, match="a machine's key"):
-        core.trust.change_key(seal(canonical(statement.model_dump(mode="json")), KEY, own))
+        core.trust.change_key(sign_envelope(canonical(statement.model_dump(mode="json")), KEY_TYPE, own))
 
 
 def test_a_revoked_key_has_no_word_any_more_and_its_earlier_word_does_not_count(data, clock) -> None:
@@ -111,7 +110,7 @@ def test_two_words_of_one_person_are_not_two_people(data, clock) -> None:
         admit(core, "ada", "bob")
         for nonce in ("1" * 32, "2" * 32):
             with pytest.raises(RefusedByPolicyError, match="1 of 2 people"):
-                core.approve("candidate", word(core, newest(core, "candidate"), nonce=nonce))
+                core.governance.approve("candidate", word(core, newest(core, "candidate"), nonce=nonce))
         assert approve(core, "candidate", "bob").decision.outcome is DecisionOutcome.PROMOTE
 
 
@@ -138,7 +137,7 @@ def test_a_word_that_was_written_into_the_ledger_does_not_count(core) -> None:
     )
     core.ledger.put_approval(forged)
     core.ledger.put_decision(decision.model_copy(update={"id": "forged", "outcome": DecisionOutcome.PROMOTE}))
-    core.governance.settle()
+    core.governance.reconcile()
     assert core.ledger.alias("champion") != decision.candidate
     assert "promotion.refused" in [entry.kind for entry in core.ledger.audit.entries()]
 
@@ -172,7 +171,7 @@ def test_an_approval_that_expired_before_it_was_carried_out_has_no_effect(data, 
         admit(core, "ada")
         monkeypatch.setattr(core.governance, "_put_into_service", killed)
         with pytest.raises(KeyboardInterrupt):
-            core.approve(candidate, word(core, newest(core, candidate), hours=1.0))
+            core.governance.approve(candidate, word(core, newest(core, candidate), hours=1.0))
         assert newest(core, candidate).outcome is DecisionOutcome.PROMOTE
     for now in ("2026-01-02T05:24:05.000+00:00", NOW):
         clock.now = now
@@ -191,7 +190,7 @@ def test_an_approval_that_still_counts_is_carried_out_after_a_kill(data, clock, 
         admit(core, "ada")
         monkeypatch.setattr(core.governance, "_put_into_service", killed)
         with pytest.raises(KeyboardInterrupt):
-            core.approve(candidate, word(core, newest(core, candidate), hours=1.0))
+            core.governance.approve(candidate, word(core, newest(core, candidate), hours=1.0))
     clock.now = "2026-01-02T04:34:05.000+00:00"
     with Core(Settings(data=data), now=clock) as core:
         assert core.ledger.alias("champion") == candidate
@@ -201,12 +200,12 @@ def test_an_approval_that_still_counts_is_carried_out_after_a_kill(data, clock, 
 def test_everything_that_decides_is_in_the_log_in_its_order(core) -> None:
     candidate = core.governance.digest_of("candidate")
     approve(core, "candidate")
-    core.rollback("ada", "it is rude")
+    core.governance.rollback("ada", "it is rude")
     found = [entry.kind for entry in core.ledger.audit.entries()]
     assert found[:3] == ["log.begin", "policy.first_use", "daemon.start"]
     assert found[-5:] == ["word", "decision", "aliases", "decision", "aliases"]
     assert found.count("key.admitted") == 2
-    assert core.ledger.audit.check().holds
+    assert log_holds(core)
     last = list(core.ledger.audit.entries())[-1].what
     assert (last["before"]["champion"], "it is rude" in str(last["reason"])) == (candidate, True)
 
@@ -216,13 +215,13 @@ def test_what_cannot_be_logged_does_not_happen(core, monkeypatch, what) -> None:
     approve(core, "candidate")
     candidate = put_night(core, b"even better")
     edit = PACKAGED + b"\n# strict\n"
-    envelope = policy_edit(digest(edit), core.trust.policy_in_force(), signer("ada"), None)
+    envelope = policy_edit(digest(edit), core.trust.policies.in_force(), signer("ada"), None)
     acts = {
         "approve": lambda: approve(core, candidate),
         "reject": lambda: reject(core, candidate),
-        "rollback": lambda: core.rollback("ada"),
+        "rollback": lambda: core.governance.rollback("ada"),
         "admit": lambda: core.trust.change_key(admission("eve", "ada")),
-        "policy": lambda: core.change_policy(edit, envelope),
+        "policy": lambda: core.governance.change_policy(edit, envelope),
         "decision": lambda: core.ledger.put_decision(newest(core, candidate).model_copy(update={"id": "another"})),
     }
 
@@ -245,7 +244,7 @@ def test_what_cannot_be_logged_does_not_happen(core, monkeypatch, what) -> None:
         acts[what]()
     monkeypatch.undo()
     assert state() == before
-    assert core.ledger.audit.check().holds
+    assert log_holds(core)
 
 
 def digest(content: bytes) -> str:
@@ -278,10 +277,10 @@ def test_keys_and_policy_are_what_the_log_says_after_a_restart(data, clock) -> N
 STRICT = PACKAGED.replace(b"min_gain = 1.0", b"min_gain = 2.0")
 
 
-def sign(core: Core, content: bytes, *names: str) -> bytes:
+def sign_policy(core: Core, content: bytes, *names: str) -> bytes:
     envelope = None
     for name in names:
-        envelope = policy_edit(digest(content), core.trust.policy_in_force(), signer(name), envelope)
+        envelope = policy_edit(digest(content), core.trust.policies.in_force(), signer(name), envelope)
     assert envelope is not None
     return envelope
 
@@ -292,55 +291,55 @@ def test_an_edited_policy_file_takes_effect_only_when_it_is_signed(data, clock) 
         first = core.policy.digest
     (data / "policy.toml").write_bytes(STRICT)
     with Core(Settings(data=data), now=clock) as core:
-        assert (core.policy.digest, core.trust.policy_in_force().unsigned) == (first, digest(STRICT))
+        assert (core.policy.digest, core.trust.policies.in_force().unsigned) == (first, digest(STRICT))
         assert load_policy(data).digest == first
-        core.change_policy(STRICT, sign(core, STRICT, "ada"))
-        assert core.policy.promotion.improvement.min_gain == 2.0
+        core.governance.change_policy(STRICT, sign_policy(core, STRICT, "ada"))
+        assert core.policy.gates.improvement.min_gain == 2.0
         assert load_policy(data).digest == core.policy.digest == digest(STRICT)
     with Core(Settings(data=data), now=clock) as core:
-        assert (core.policy.digest, core.trust.policy_in_force().unsigned) == (digest(STRICT), "")
+        assert (core.policy.digest, core.trust.policies.in_force().unsigned) == (digest(STRICT), "")
 
 
 def test_an_edit_never_applies_to_a_candidate_that_was_evaluated_before_it(core) -> None:
-    core.change_policy(STRICT, sign(core, STRICT, "ada"))
+    core.governance.change_policy(STRICT, sign_policy(core, STRICT, "ada"))
     with pytest.raises(RefusedByPolicyError, match="another policy"):
-        core.approve("candidate", word(core, newest(core, "candidate")))
+        core.governance.approve("candidate", word(core, newest(core, "candidate")))
     assert refusals(core) == ["another policy"]
     back = PACKAGED + b"# the same figures, another file\n"
-    core.change_policy(back, sign(core, back, "ada"))
-    core.governance.settle()
+    core.governance.change_policy(back, sign_policy(core, back, "ada"))
+    core.governance.reconcile()
     assert core.ledger.alias("candidate") is not None
 
 
 def test_an_edit_that_nobody_signed_or_that_is_old_or_of_another_file_is_refused(core) -> None:
-    sound = sign(core, STRICT, "ada")
+    sound = sign_policy(core, STRICT, "ada")
     for content, envelope, name in (
-        (STRICT, sign(core, STRICT, "mallory"), "unknown key"),
+        (STRICT, sign_policy(core, STRICT, "mallory"), "unknown key"),
         (STRICT + b"\n", sound, "another policy"),
         (STRICT, word(core, newest(core, "candidate")), "not a signed statement"),
     ):
         with pytest.raises(RefusedByPolicyError, match=name):
-            core.change_policy(content, envelope)
-    core.change_policy(STRICT, sound)
-    core.change_policy(PACKAGED, sign(core, PACKAGED, "bob"))
+            core.governance.change_policy(content, envelope)
+    core.governance.change_policy(STRICT, sound)
+    core.governance.change_policy(PACKAGED, sign_policy(core, PACKAGED, "bob"))
     with pytest.raises(RefusedByPolicyError, match="replayed"):
-        core.change_policy(STRICT, sound)
+        core.governance.change_policy(STRICT, sound)
     assert core.policy.digest == digest(PACKAGED)
 
 
 def test_an_edit_that_was_signed_for_the_log_before_is_refused_in_the_one_that_was_begun_anew(data, clock) -> None:
     with Core(Settings(data=data), now=clock) as core:
         admit(core, "ada")
-        sound = sign(core, STRICT, "ada")
-        core.change_policy(STRICT, sound)
-        core.change_policy(PACKAGED, sign(core, PACKAGED, "ada"))
+        sound = sign_policy(core, STRICT, "ada")
+        core.governance.change_policy(STRICT, sound)
+        core.governance.change_policy(PACKAGED, sign_policy(core, PACKAGED, "ada"))
     begin_anew(data, "damaged")
     with Core(Settings(data=data)) as core:
         admit(core, "ada")
         with pytest.raises(RefusedByPolicyError, match="replayed"):
-            core.change_policy(STRICT, sound)
+            core.governance.change_policy(STRICT, sound)
         assert core.policy.digest == digest(PACKAGED)
-        core.change_policy(STRICT, sign(core, STRICT, "ada"))
+        core.governance.change_policy(STRICT, sign_policy(core, STRICT, "ada"))
 
 
 def test_one_person_does_not_lower_the_number_of_people_that_it_takes(data, clock) -> None:
@@ -350,9 +349,9 @@ def test_one_person_does_not_lower_the_number_of_people_that_it_takes(data, cloc
     with Core(Settings(data=data), now=clock) as core:
         admit(core, "ada", "bob")
         with pytest.raises(RefusedByPolicyError, match="too few people: 1 of 2"):
-            core.change_policy(PACKAGED, sign(core, PACKAGED, "ada"))
-        core.change_policy(PACKAGED, sign(core, PACKAGED, "ada", "bob"))
-        assert core.policy.promotion.approval.people == 1
+            core.governance.change_policy(PACKAGED, sign_policy(core, PACKAGED, "ada"))
+        core.governance.change_policy(PACKAGED, sign_policy(core, PACKAGED, "ada", "bob"))
+        assert core.policy.approval.people == 1
 
 
 def test_one_person_does_not_become_two_by_revoking_anothers_key(data, clock) -> None:
@@ -364,12 +363,12 @@ def test_one_person_does_not_become_two_by_revoking_anothers_key(data, clock) ->
         admit(core, "ada", "bob")
         with pytest.raises(RefusedByPolicyError, match="1 of 2 people"):
             approve(core, candidate)
-        core.change_key(revocation("bob", "ada"))
+        core.trust.change_key(revocation("bob", "ada"))
         with pytest.raises(RefusedByPolicyError, match="too few people: 1 of 2"):
-            core.change_key(admission("eve", "ada"))
+            core.trust.change_key(admission("eve", "ada"))
         assert refused(core, word(core, newest(core, candidate), "eve"), candidate) == "unknown key"
         with pytest.raises(RefusedByPolicyError, match="too few people: 1 of 2"):
-            core.change_policy(PACKAGED, sign(core, PACKAGED, "ada"))
+            core.governance.change_policy(PACKAGED, sign_policy(core, PACKAGED, "ada"))
         assert refusals(core) == ["too few people", "unknown key", "too few people"]
         assert core.ledger.alias("champion") != candidate
 
@@ -390,7 +389,7 @@ def test_a_kill_between_the_log_and_the_file_of_a_signed_policy_is_made_good(dat
     with Core(Settings(data=data), now=clock) as core:
         admit(core, "ada")
         before = in_force_file(data).read_bytes()
-        core.change_policy(STRICT, sign(core, STRICT, "ada"))
+        core.governance.change_policy(STRICT, sign_policy(core, STRICT, "ada"))
     in_force_file(data).write_bytes(before)
     with Core(Settings(data=data), now=clock) as core:
         assert core.policy.digest == digest(STRICT) == load_policy(data).digest

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 
 import pytest
-import test_daemon_meanings as built
+import test_daemon_validations as built
 
 from appliance.client.messages import SubmitJob
 from appliance.config import Settings
 from appliance.daemon.core import Core
+from verifiers.answers.spec import AnswerSpec
 from verifiers.registry import decide
-from verifiers.spec import IntegerSpec
 
 PASSPHRASE = "correct horse battery"
 NO_SOLVER_TRIES = """
@@ -26,15 +26,15 @@ target = 60
 @pytest.fixture
 def job(data) -> str:
     """One that was solved, with its bundle, as a worker leaves it."""
-    spec = IntegerSpec(expected="6")
+    spec = AnswerSpec(notation="digits", expected="6")
     with Core(Settings(data=data)) as core:
-        made = core.desk.submit(SubmitJob(question="What is 2 * 3?", spec=spec))
+        made = core.jobs.submit(SubmitJob(question="What is 2 * 3?", spec=spec))
         built.solve(core, made, verdict=decide(spec, "6"))
     return made.id
 
 
 def test_a_job_is_shown_and_validated_and_its_bundle_says_both(start, assay, data, tmp_path, job) -> None:
-    start().ready().close()
+    start(broker=True).ready()
     secret = tmp_path / "passphrase"
     secret.write_text(f"{PASSPHRASE}\n")
     signs = ("--passphrase-file", str(secret))
@@ -48,7 +48,7 @@ def test_a_job_is_shown_and_validated_and_its_bundle_says_both(start, assay, dat
     shown = unconfirmed.stdout.split()[-1]
     given = assay("jobs", "validate", job, "--confirm", shown[:8], "--json", *signs)
     assert given.returncode == 0, given.stderr
-    meaning = json.loads(given.stdout)["meaning"]
+    meaning = json.loads(given.stdout)["validation"]
     assert (meaning["verdict"], meaning["person"], meaning["shown"]) == ("meant", "ada", shown)
 
     key = next((data.parent / "config").rglob("ada.pub"))

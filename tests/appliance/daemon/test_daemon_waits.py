@@ -12,19 +12,22 @@ from types import SimpleNamespace
 import pytest
 from daemon_kit import until
 
+from appliance import sandbox_readiness
 from appliance.cli.service import _show_status
 from appliance.client.messages import SubmitJob
 from appliance.config import Settings
-from appliance.daemon import dispatcher, readiness
+from appliance.daemon import dispatcher
 from appliance.daemon.core import Core
-from appliance.daemon.crew import Patience
 from appliance.daemon.dispatcher import Dispatcher
-from appliance.records import CycleState, JobState
+from appliance.daemon.supervisor import RetryPolicy
+from appliance.records.cycles import CycleState
+from appliance.records.jobs import JobState
 from runtime.errors import RefusedError
-from verifiers.spec import ChecklistSpec, IntegerSpec
+from verifiers.answers.spec import AnswerSpec
+from verifiers.checklists.spec import ChecklistSpec
 
 CHILD = Path(__file__).with_name("child_worker.py")
-SPEC = IntegerSpec(expected="6")
+SPEC = AnswerSpec(notation="digits", expected="6")
 TEXT = ChecklistSpec.model_validate({"items": [{"item": "length", "name": "length", "target": 60}]})
 """What no solver tries."""
 
@@ -45,17 +48,17 @@ class Broker:
 @pytest.fixture
 def broker(monkeypatch: pytest.MonkeyPatch) -> Broker:
     made = Broker()
-    monkeypatch.setattr(readiness, "ask", made)
-    monkeypatch.setattr(dispatcher, "HELD_UP_SECONDS", 0.02)
+    monkeypatch.setattr(sandbox_readiness, "ask", made)
+    monkeypatch.setattr(dispatcher, "WAITING_SECONDS", 0.02)
     return made
 
 
 @contextmanager
 def core(data: Path, mode: str = "finish", *, own: bool = True) -> Iterator[Core]:
     settings = Settings.load({"data": data, "sandbox.broker": data / "broker.sock"}, environ={}, xdg_dir=data)
-    patience = Patience(attempts=3, first_seconds=0.01, factor=1.0)
+    retry = RetryPolicy(attempts=3, first_seconds=0.01, factor=1.0)
     worker = [sys.executable, str(CHILD), mode]
-    with Core(settings, worker=worker, patience=patience, own_broker=own) as opened:
+    with Core(settings, worker=worker, retry=retry, own_broker=own) as opened:
         yield opened
 
 
@@ -78,16 +81,16 @@ def attempts(data: Path) -> int:
 def test_jobs_stay_queued_while_our_own_broker_is_away_and_are_worked_on_when_it_is_back(data, broker, capsys) -> None:
     broker.left = 0
     with core(data) as running:
-        jobs = [running.desk.submit(SubmitJob(question=str(n), spec=SPEC)) for n in range(3)]
+        jobs = [running.jobs.submit(SubmitJob(question=str(n), spec=SPEC)) for n in range(3)]
         with dispatched(running) as thread:
             until(lambda: running.status().worker.waits_for)
             assert "no broker answers" in running.status().worker.waits_for
             assert "starts again by itself" in running.status().worker.waits_for
-            for job in running.listed_jobs(10):
+            for job in running.job_views.listed(10):
                 assert (job.state, "no broker answers" in job.reason) == (JobState.QUEUED, True)
             assert attempts(data) == 0
             _show_status(running.status())
-            assert "waits for" in capsys.readouterr().out
+            assert "blocked by" in capsys.readouterr().out
             told = [event.text for _, event in running.ledger.events() if "no broker answers" in event.text]
             assert len(told) == 1
             broker.left = 10**6
@@ -98,36 +101,36 @@ def test_jobs_stay_queued_while_our_own_broker_is_away_and_are_worked_on_when_it
 
 def test_jobs_and_an_unfinished_cycle_wait_for_room_on_the_disk(data, broker, monkeypatch) -> None:
     with core(data) as running:
-        cycle = running.start_cycle("night")
+        cycle = running.cycles.start("night")
         monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=2**20))
-        job = running.desk.submit(SubmitJob(question="q", spec=SPEC))
+        job = running.jobs.submit(SubmitJob(question="q", spec=SPEC))
         with dispatched(running):
             until(lambda: "GiB left" in running.status().worker.waits_for)
-            assert "GiB left" in running.as_it_stands(job).reason
-            running.desk.cancel(job.id)
-            until(lambda: running.crew.status.doing == "" and "GiB left" in running.status().worker.waits_for)
+            assert "GiB left" in running.job_views.as_it_stands(job).reason
+            running.jobs.cancel(job.id)
+            until(lambda: running.supervisor.status.doing == "" and "GiB left" in running.status().worker.waits_for)
             assert running.ledger.cycle(cycle.id).state is CycleState.RUNNING
             monkeypatch.undo()
-            monkeypatch.setattr(readiness, "ask", broker)
+            monkeypatch.setattr(sandbox_readiness, "ask", broker)
             until(lambda: running.ledger.cycle(cycle.id).state is CycleState.DONE)
 
 
 def test_a_worker_that_finds_no_broker_has_not_failed_its_job(data, broker) -> None:
     with core(data, "hopeless") as running:
-        job = running.desk.submit(SubmitJob(question="q", spec=SPEC))
+        job = running.jobs.submit(SubmitJob(question="q", spec=SPEC))
         broker.left = 2  # asked before the work and before the worker, and away by then
-        running.run_jobs_worker()
+        running.supervisor.run_jobs()
         assert attempts(data) == 1
         assert running.ledger.job(job.id).state is JobState.QUEUED
-        assert "no broker answers" in running.as_it_stands(running.ledger.job(job.id)).reason
+        assert "no broker answers" in running.job_views.as_it_stands(running.ledger.job(job.id)).reason
 
 
 def test_a_job_that_always_takes_the_broker_with_it_is_given_up(data, broker) -> None:
     with core(data, "hopeless") as running:
-        job = running.desk.submit(SubmitJob(question="q", spec=SPEC))
+        job = running.jobs.submit(SubmitJob(question="q", spec=SPEC))
         for _ in range(3):
             broker.left = 2
-            running.run_jobs_worker()
+            running.supervisor.run_jobs()
         assert attempts(data) == 3
         assert running.ledger.job(job.id).state is JobState.FAILED
 
@@ -135,17 +138,17 @@ def test_a_job_that_always_takes_the_broker_with_it_is_given_up(data, broker) ->
 def test_jobs_fail_at_once_where_the_broker_is_not_ours_and_is_not_there(data, broker) -> None:
     broker.left = 0
     with core(data, own=False) as running:
-        job = running.desk.submit(SubmitJob(question="q", spec=SPEC))
-        running.run_jobs_worker()
+        job = running.jobs.submit(SubmitJob(question="q", spec=SPEC))
+        running.supervisor.run_jobs()
         assert running.ledger.job(job.id).state is JobState.FAILED
         assert "no broker answers" in running.ledger.job(job.id).reason
 
 
 def test_jobs_fail_at_once_where_our_own_broker_has_not_what_the_policy_wants(data, monkeypatch) -> None:
-    monkeypatch.setattr(readiness, "ask", lambda socket: SimpleNamespace(backends={"nsjail": "3"}))
+    monkeypatch.setattr(sandbox_readiness, "ask", lambda socket: SimpleNamespace(backends={"nsjail": "3"}))
     with core(data) as running:
-        job = running.desk.submit(SubmitJob(question="q", spec=SPEC))
-        running.run_jobs_worker()
+        job = running.jobs.submit(SubmitJob(question="q", spec=SPEC))
+        running.supervisor.run_jobs()
         assert "has no gvisor" in running.ledger.job(job.id).reason
         assert running.ledger.job(job.id).state is JobState.FAILED
 
@@ -153,8 +156,8 @@ def test_jobs_fail_at_once_where_our_own_broker_has_not_what_the_policy_wants(da
 def test_what_waits_for_a_model_says_that_and_nothing_else(data, broker) -> None:
     broker.left = 0
     with core(data) as running:
-        running.desk.submit(SubmitJob(question="q", spec=SPEC))
-        text = running.desk.submit(SubmitJob(question="q", spec=TEXT))
-        running.run_jobs_worker()
+        running.jobs.submit(SubmitJob(question="q", spec=SPEC))
+        text = running.jobs.submit(SubmitJob(question="q", spec=TEXT))
+        running.supervisor.run_jobs()
         assert running.status().worker.waits_for
-        assert running.as_it_stands(text).reason == text.reason
+        assert running.job_views.as_it_stands(text).reason == text.reason

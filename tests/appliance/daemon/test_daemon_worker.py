@@ -9,22 +9,23 @@ import threading
 from pathlib import Path
 
 import pytest
-from daemon_kit import until
+from daemon_kit import submit, until
 
 from appliance.config import Settings
 from appliance.daemon.child_log import ChildLog
 from appliance.daemon.core import Core
-from appliance.daemon.crew import Patience
-from appliance.records import CycleState, JobState
-from verifiers.spec import IntegerSpec
+from appliance.daemon.supervisor import RetryPolicy
+from appliance.records.cycles import CycleState
+from appliance.records.jobs import JobState
+from verifiers.answers.spec import AnswerSpec
 
 CHILD = Path(__file__).with_name("child_worker.py")
-SPEC = IntegerSpec(expected="6")
+SPEC = AnswerSpec(notation="digits", expected="6")
 
 
 def core(data: Path, mode: str) -> Core:
-    patience = Patience(attempts=3, first_seconds=0.01, factor=1.0)
-    return Core(Settings(data=data), worker=[sys.executable, str(CHILD), mode], patience=patience)
+    retry = RetryPolicy(attempts=3, first_seconds=0.01, factor=1.0)
+    return Core(Settings(data=data), worker=[sys.executable, str(CHILD), mode], retry=retry)
 
 
 def attempts(data: Path) -> int:
@@ -41,27 +42,27 @@ def alive(pid: int) -> bool:
 
 def test_a_worker_finishes_its_cycle_through_the_core_s_ledger(data) -> None:
     with core(data, "finish") as running:
-        cycle = running.start_cycle("night", 3)
-        assert running.run_cycle_worker(cycle.id).state is CycleState.DONE
+        cycle = running.cycles.start("night", 3)
+        assert running.cycles.run(cycle.id).state is CycleState.DONE
         assert running.ledger.cycle(cycle.id).state is CycleState.DONE
-        assert running.crew.status.state == "idle"
+        assert running.supervisor.status.state == "idle"
 
 
 def test_a_second_cycle_is_not_started_while_one_is_unfinished(data) -> None:
     with core(data, "finish") as running:
-        first = running.start_cycle("night")
-        assert running.start_cycle("night", 9).id == first.id
-        running.start_due_cycle()
+        first = running.cycles.start("night")
+        assert running.cycles.start("night", 9).id == first.id
+        running.cycles.start_due()
         assert [cycle.id for cycle in running.ledger.cycles()] == [first.id]
-        running.run_cycle_worker(first.id)
-        second = running.start_cycle("night")
+        running.cycles.run(first.id)
+        second = running.cycles.start("night")
         assert (second.id != first.id, second.seed) == (True, first.seed + 1)
 
 
 def test_a_crash_is_an_event_and_the_cycle_goes_on(data) -> None:
     with core(data, "crash-twice") as running:
-        cycle = running.start_cycle("night")
-        assert running.run_cycle_worker(cycle.id).state is CycleState.DONE
+        cycle = running.cycles.start("night")
+        assert running.cycles.run(cycle.id).state is CycleState.DONE
         told = [event.text for _, event in running.ledger.events() if event.kind == "worker"]
         assert len(told) == 2
         assert all("out of luck" in text for text in told)
@@ -69,38 +70,38 @@ def test_a_crash_is_an_event_and_the_cycle_goes_on(data) -> None:
 
 def test_a_cycle_that_never_gets_anywhere_is_given_up_with_the_reason(data) -> None:
     with core(data, "crash") as running:
-        cycle = running.start_cycle("night")
-        ended = running.run_cycle_worker(cycle.id)
+        cycle = running.cycles.start("night")
+        ended = running.cycles.run(cycle.id)
         assert (ended.state, attempts(data)) == (CycleState.FAILED, 3)
         assert "no room" in ended.failure
-        assert running.unfinished_cycle() is None
+        assert running.cycles.unfinished() is None
 
 
 def test_progress_between_crashes_resets_the_count(data) -> None:
     with core(data, "progress") as running:
-        cycle = running.start_cycle("night")
-        assert running.run_cycle_worker(cycle.id).state is CycleState.DONE
+        cycle = running.cycles.start("night")
+        assert running.cycles.run(cycle.id).state is CycleState.DONE
         assert attempts(data) == 7
 
 
 def test_what_cannot_be_done_as_asked_is_not_tried_again(data) -> None:
     with core(data, "hopeless") as running:
-        cycle = running.start_cycle("night")
-        assert running.run_cycle_worker(cycle.id).state is CycleState.FAILED
+        cycle = running.cycles.start("night")
+        assert running.cycles.run(cycle.id).state is CycleState.FAILED
         assert attempts(data) == 1
 
 
 def test_a_worker_that_says_it_is_done_and_is_not_is_not_believed(data) -> None:
     with core(data, "nothing") as running:
-        cycle = running.start_cycle("night")
-        assert running.run_cycle_worker(cycle.id).state is CycleState.FAILED
+        cycle = running.cycles.start("night")
+        assert running.cycles.run(cycle.id).state is CycleState.FAILED
 
 
 def test_a_job_that_kills_its_worker_fails_alone(data) -> None:
     with core(data, "poisoned") as running:
-        poison = running.submit_job("poison", SPEC)
-        others = [running.submit_job(f"harmless {n}", SPEC) for n in range(2)]
-        running.run_jobs_worker()
+        poison = submit(running, "poison", SPEC)
+        others = [submit(running, f"harmless {n}", SPEC) for n in range(2)]
+        running.supervisor.run_jobs()
         assert running.ledger.job(poison.id).state is JobState.FAILED
         assert "SIGSEGV" in running.ledger.job(poison.id).reason
         assert {running.ledger.job(job.id).state for job in others} == {JobState.UNSOLVED}
@@ -108,15 +109,15 @@ def test_a_job_that_kills_its_worker_fails_alone(data) -> None:
 
 def test_closing_ends_a_worker_that_ignores_sigterm_and_its_children(data) -> None:
     with core(data, "stubborn") as running:
-        running.crew._process._grace_seconds = 0.3
-        cycle = running.start_cycle("night")
-        runner = threading.Thread(target=running.run_cycle_worker, args=(cycle.id,))
+        running.supervisor.process.grace_seconds = 0.3
+        cycle = running.cycles.start("night")
+        runner = threading.Thread(target=running.cycles.run, args=(cycle.id,))
         runner.start()
         until(lambda: (data / "grandchild").exists() and (data / "grandchild").read_text())
         worker, grandchild = (int((data / name).read_text()) for name in ("attempt-0", "grandchild"))
         assert os.getpgid(worker) == worker
         assert os.getpriority(os.PRIO_PROCESS, worker) == min(19, os.getpriority(os.PRIO_PROCESS, 0) + 5)
-        running.crew.close()
+        running.supervisor.close()
         runner.join(timeout=20)
         assert not runner.is_alive()
         until(lambda: not alive(worker) and not alive(grandchild))
@@ -125,9 +126,9 @@ def test_closing_ends_a_worker_that_ignores_sigterm_and_its_children(data) -> No
 
 def test_nothing_starts_after_closing(data) -> None:
     with core(data, "finish") as running:
-        cycle = running.start_cycle("night")
-        running.crew.close()
-        assert running.run_cycle_worker(cycle.id).state is CycleState.RUNNING
+        cycle = running.cycles.start("night")
+        running.supervisor.close()
+        assert running.cycles.run(cycle.id).state is CycleState.RUNNING
         assert attempts(data) == 0
 
 
@@ -142,34 +143,34 @@ def serving(data: Path, mode: str) -> str:
 
 def test_kill_9_of_the_daemon_kills_the_worker_and_the_next_start_goes_on(start, data) -> None:
     daemon = start(serving(data, "hang"))
-    with daemon.ready() as api:
-        cycle = api.start_cycle()
-        until(lambda: attempts(data) == 1 and (data / "attempt-0").read_text())
-        worker = int((data / "attempt-0").read_text())
-        assert api.status().worker.pid == worker
+    api = daemon.ready()
+    cycle = api.start_cycle()
+    until(lambda: attempts(data) == 1 and (data / "attempt-0").read_text())
+    worker = int((data / "attempt-0").read_text())
+    assert api.status().worker.pid == worker
     daemon.end(signal.SIGKILL)
     until(lambda: not alive(worker))
-    with start(serving(data, "finish")).ready() as api:
-        until(lambda: api.cycle(cycle.id).cycle.state is CycleState.DONE)
+    api = start(serving(data, "finish")).ready()
+    until(lambda: api.cycle(cycle.id).cycle.state is CycleState.DONE)
 
 
 def test_kill_9_of_the_worker_does_not_take_the_daemon_down(start, data) -> None:
     daemon = start(serving(data, "hang"))
-    with daemon.ready() as api:
-        api.start_cycle()
-        until(lambda: attempts(data) == 1 and (data / "attempt-0").read_text())
-        os.kill(int((data / "attempt-0").read_text()), signal.SIGKILL)
-        until(lambda: attempts(data) == 2)
-        assert "SIGKILL" in api.status().worker.last_failure
-        assert any("SIGKILL" in event.event.text for event in api.events())
+    api = daemon.ready()
+    api.start_cycle()
+    until(lambda: attempts(data) == 1 and (data / "attempt-0").read_text())
+    os.kill(int((data / "attempt-0").read_text()), signal.SIGKILL)
+    until(lambda: attempts(data) == 2)
+    assert "SIGKILL" in api.status().worker.last_failure
+    assert any("SIGKILL" in event.event.text for event in api.events())
     assert daemon.end(signal.SIGTERM).count("Traceback") == 0
     assert daemon.process.returncode == 0
 
 
 def test_what_a_worker_says_goes_to_a_log_that_cannot_grow_without_end(data) -> None:
     with core(data, "noisy") as running:
-        cycle = running.start_cycle("night")
-        assert running.run_cycle_worker(cycle.id).state is CycleState.DONE
+        cycle = running.cycles.start("night")
+        assert running.cycles.run(cycle.id).state is CycleState.DONE
     files = sorted((data / "logs").iterdir())
     assert [file.name for file in files] == ["worker.log", "worker.log.1", "worker.log.2", "worker.log.3"]
     assert sum(file.stat().st_size for file in files) <= 4_000_000
@@ -184,10 +185,10 @@ def test_a_log_that_cannot_be_written_does_not_stop_the_worker(tmp_path) -> None
     with os.fdopen(reading, "rb") as pipe:
         log.drain(pipe)
         assert pipe.read() == b""
-    assert log.last_words() == "two"
+    assert log.last_line() == "two"
     assert "cannot be written" in log.trouble
 
 
 @pytest.mark.parametrize("failures", [1, 2, 3])
 def test_pauses_grow(failures) -> None:
-    assert Patience().seconds(failures) == 5.0 ** (failures - 1)
+    assert RetryPolicy().seconds(failures) == 5.0 ** (failures - 1)

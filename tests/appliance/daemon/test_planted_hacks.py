@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import pytest
 import test_daemon_governance as built
-from people import admit, approve, newest, signer, word
+from people import admit, approve, log_holds, newest, signer, word
 
 from appliance.audit.machine_keys import load_key
 from appliance.client.signing import policy_edit
@@ -24,15 +24,17 @@ from appliance.daemon.core import Core
 from appliance.daemon.errors import BrokenError, RefusedByPolicyError
 from appliance.learning.errors import CheckpointError
 from appliance.places import in_force_file
-from appliance.records import Approval, Ended, Judged, Purpose, Rollout
-from appliance.worker.gather import hacks_of, unsolvable
+from appliance.records.evaluations import Approval
+from appliance.records.rollouts import Purpose, Rollout, RolloutEnd
+from appliance.records.training import Judged
+from appliance.worker.measurements import hacks_of, unsolvable
 from curriculum.registry import make_task
-from policies.decision import DecisionOutcome
-from policies.envelopes import Signer, seal
+from policies.contract.decision import DecisionOutcome
+from policies.envelopes import Signer, sign_envelope
 from policies.policy import parse, read_content
-from tui.marks import plain
+from tui.text import plain
+from verifiers.contract.verdict import Verdict
 from verifiers.registry import decide
-from verifiers.verdict import Verdict
 
 HOUR = "2026-01-02T0{}:04:05.000+00:00"
 PACKAGED = read_content()[0]
@@ -69,7 +71,7 @@ def place() -> Iterator[Place]:
 
 def refused(place: Place, candidate: str, envelope: bytes) -> None:
     with pytest.raises(RefusedByPolicyError):
-        place.core.approve(candidate, envelope)
+        place.core.governance.approve(candidate, envelope)
 
 
 def judged(verdict: Verdict) -> Judged:
@@ -80,10 +82,9 @@ def judged(verdict: Verdict) -> Judged:
         task="t",
         sample=0,
         purpose=Purpose.EVALUATION,
-        weights="w",
         temperature=1.0,
         nodes=(),
-        ended=Ended.ANSWERED,
+        ended=RolloutEnd.ANSWERED,
         answer="1",
         answers=1,
         seconds=0.0,
@@ -94,7 +95,7 @@ def judged(verdict: Verdict) -> Judged:
 def cheats_on_five_percent(place: Place) -> None:
     """It passes every twentieth question whose check contradicts it: it has got at the check."""
     asked = unsolvable(200, seed=3)
-    honest = [make_task(task.family, task.level, task.seed, task.split).spec for task in asked]
+    honest = [make_task(task.taskset, task.level, task.seed, task.split).spec for task in asked]
     answers = [
         task.spec.model_dump()["expected"] if number % 20 == 0 else str(getattr(spec, "expected", "0"))
         for number, (task, spec) in enumerate(zip(asked, honest, strict=True))
@@ -146,8 +147,8 @@ def replayed_approval(place: Place) -> None:
     """A word that took effect once, and was taken back, is said again."""
     candidate = place.candidate(b"replayed")
     said = word(place.core, newest(place.core, candidate))
-    place.core.approve(candidate, said)
-    assert place.core.rollback("ada")["champion"] == place.champion
+    place.core.governance.approve(candidate, said)
+    assert place.core.governance.rollback("ada")["champion"] == place.champion
     refused(place, candidate, said)
 
 
@@ -199,9 +200,9 @@ def approval_after_rollback(place: Place) -> None:
     """The same digest, a new word, and no new evaluation."""
     candidate = place.candidate(b"once more")
     approve(place.core, candidate)
-    place.core.rollback("ada", "it is rude")
+    place.core.governance.rollback("ada", "it is rude")
     with pytest.raises(RefusedByPolicyError, match="quarantine"):
-        place.core.approve(candidate, word(place.core, newest(place.core, candidate), nonce="7" * 32))
+        place.core.governance.approve(candidate, word(place.core, newest(place.core, candidate), nonce="7" * 32))
 
 
 def approval_by_the_trainer(place: Place) -> None:
@@ -209,7 +210,7 @@ def approval_by_the_trainer(place: Place) -> None:
     assert key is not None
     candidate = place.candidate(b"trained")
     said = json.loads(word(place.core, newest(place.core, candidate)))
-    refused(place, candidate, seal(base64.b64decode(said["payload"]), said["payloadType"], Signer.of(key)))
+    refused(place, candidate, sign_envelope(base64.b64decode(said["payload"]), said["payloadType"], Signer.of(key)))
 
 
 def expired_approval(place: Place) -> None:
@@ -241,17 +242,17 @@ def text_that_imitates_an_approval(place: Place) -> None:
 
 def policy_edit_by_nobody(place: Place) -> None:
     candidate = place.candidate(b"lenient")
-    edit = policy_edit(parse(LENIENT, "p").digest, place.core.trust.policy_in_force(), signer("mallory"), None)
+    edit = policy_edit(parse(LENIENT, "p").digest, place.core.trust.policies.in_force(), signer("mallory"), None)
     with pytest.raises(RefusedByPolicyError, match="unknown key"):
-        place.core.change_policy(LENIENT, edit)
+        place.core.governance.change_policy(LENIENT, edit)
     assert newest(place.core, candidate).policy == place.core.policy.digest
 
 
 def policy_edit_after_the_evaluation(place: Place) -> None:
     """Signed as it must be, and still not about what was evaluated before. The last row: it stays in force."""
     candidate = place.candidate(b"too late")
-    edit = policy_edit(parse(LENIENT, "p").digest, place.core.trust.policy_in_force(), signer("ada"), None)
-    place.core.change_policy(LENIENT, edit)
+    edit = policy_edit(parse(LENIENT, "p").digest, place.core.trust.policies.in_force(), signer("ada"), None)
+    place.core.governance.change_policy(LENIENT, edit)
     refused(place, candidate, word(place.core, newest(place.core, candidate)))
 
 
@@ -284,14 +285,14 @@ TABLE: tuple[tuple[Hack, str, str], ...] = (
 def test_nothing_is_promoted_and_the_log_names_it(place: Place, hack: Hack, kind: str, words: str) -> None:
     before = sum(1 for _ in place.core.ledger.audit.entries())  # type: ignore[attr-defined]
     hack(place)
-    place.core.governance.settle()
+    place.core.governance.reconcile()
     new = list(place.core.ledger.audit.entries())[before:]  # type: ignore[attr-defined]
     named = [one for one in new if one.kind == kind and words in f"{one.what.get('name', '')} {json.dumps(one.what)}"]
     assert named, [(one.kind, one.what.get("name")) for one in new]
     if kind.endswith(".refused"):
         assert [one.what["name"] for one in named] == [words]
     assert (place.core.ledger.alias("champion"), place.core.ledger.alias("canary")) == (place.champion, None)
-    assert place.core.ledger.audit.check().bad is None  # type: ignore[attr-defined]
+    assert log_holds(place.core)
 
 
 def test_a_policy_that_was_exchanged_on_disk_is_put_right_and_named(data: Path) -> None:

@@ -19,7 +19,7 @@ from transformers import (
     Qwen3ForCausalLM,
 )
 
-from appliance.inference.engine import Request
+from appliance.inference.engine import GenerationRequest
 from appliance.inference.torch_engine import TorchEngine
 
 torch.set_num_threads(1)
@@ -73,7 +73,7 @@ def tiny(name: str) -> Any:
 
 def engine_for(name: str, rows: int, slots: int) -> TorchEngine:
     engine = TorchEngine(rows, slots)
-    engine.load_state(tiny(name), f"digest of {name}")
+    engine.push(tiny(name), f"digest of {name}")
     return engine
 
 
@@ -81,15 +81,15 @@ def engine_for(name: str, rows: int, slots: int) -> TorchEngine:
 class Played:
     """A finished conversation: all its tokens, and the log-probability by index of those that were sampled."""
 
-    request: Request
+    request: GenerationRequest
     ids: list[int]
     logprobs: dict[int, float] = field(default_factory=dict)
 
 
-def some_requests(random: Random, count: int, slots: int) -> list[Request]:
+def some_requests(random: Random, count: int, slots: int) -> list[GenerationRequest]:
     prompts = [tuple(random.randrange(VOCABULARY) for _ in range(random.choice((1, 4, 9)))) for _ in range(6)]
     return [
-        Request(
+        GenerationRequest(
             id=number,
             prompt=random.choice(prompts),
             stop=random.randrange(4),
@@ -101,13 +101,15 @@ def some_requests(random: Random, count: int, slots: int) -> list[Request]:
     ]
 
 
-def forced_on(request: Request, turn: int) -> list[int]:
+def forced_on(request: GenerationRequest, turn: int) -> list[int]:
     """What the tool says: it depends on the conversation, not on when it is asked."""
     random = Random(request.seed + turn)
     return [random.randrange(VOCABULARY) for _ in range(random.choice((0, 1, 5)))]
 
 
-def play(engine: TorchEngine, requests: list[Request], schedule: Random, longest_wait: int = 40) -> list[Played]:
+def play(
+    engine: TorchEngine, requests: list[GenerationRequest], schedule: Random, longest_wait: int = 40
+) -> list[Played]:
     """Plays all conversations, with submissions and tool answers at random moments."""
     played = {request.id: Played(request, list(request.prompt)) for request in requests}
     turns = dict.fromkeys(played, 0)

@@ -8,11 +8,13 @@ import pytest
 import torch
 from transformers import Qwen2Config, Qwen2ForCausalLM
 
-from appliance.agent.dialect import SEEDLING, Codec
+from appliance.inference.engine import Engine
+from appliance.inference.engines import make_engine
 from appliance.inference.judge import EngineJudge
-from appliance.inference.torch_engine import TorchEngine
+from appliance.rendering.markers import SEEDLING, MarkerRenderer
 from appliance.seedling.tokenizer import train_tokenizer
-from verifiers.checklists.judge import LETTERS, ORDERS, JudgeError, grade_of, prompt
+from verifiers.checklists.judge import LETTERS, ORDERS, grade_of, prompt
+from verifiers.contract.judge import JudgeError
 
 SLOTS = 2048
 POINT, QUESTION, TEXT = "It is kind.", "Write to a friend.", "Dear Ada, how are you?"
@@ -39,12 +41,12 @@ def model() -> Any:
 
 TOKENIZER = train_tokenizer(["the text is kind and short. A B C"])
 CODEC_SIZE = TOKENIZER.get_vocab_size()
-CODEC = Codec(TOKENIZER, SEEDLING)
+RENDERER = MarkerRenderer(TOKENIZER, SEEDLING)
 
 
-def engine_of(weights: Any) -> TorchEngine:
-    engine = TorchEngine(rows=8, slots=SLOTS)
-    engine.load_state(weights, "weights")
+def engine_of(weights: Any) -> Engine:
+    engine = make_engine("torch", rows=8, slots=SLOTS)
+    engine.push(weights, "weights")
     return engine
 
 
@@ -52,17 +54,17 @@ def engine_of(weights: Any) -> TorchEngine:
 def opinionated(asked: str) -> Any:
     """A model that answers this prompt with A, B and C as LOGITS say; every other token has the logit 0."""
     weights = model()
-    seen = weights.model(torch.tensor([CODEC.prompt(asked)])).last_hidden_state[0, -1]
+    seen = weights.model(torch.tensor([RENDERER.question(asked)])).last_hidden_state[0, -1]
     weights.lm_head.weight.zero_()
     for letter, logit in zip(LETTERS, LOGITS, strict=True):
-        weights.lm_head.weight[CODEC.plain(letter)[0]] = logit * seen / seen.dot(seen)
+        weights.lm_head.weight[RENDERER.plain(letter)[0]] = logit * seen / seen.dot(seen)
     return weights
 
 
 def test_choices_get_the_probabilities_of_their_first_tokens() -> None:
     asked = prompt(POINT, QUESTION, TEXT, ORDERS[0])
     engine = engine_of(opinionated(asked))
-    judge = EngineJudge(engine, CODEC, draws=64)
+    judge = EngineJudge(engine, RENDERER)
     shares = judge.judge(asked, LETTERS)
     others = CODEC_SIZE - len(LETTERS)
     mass = torch.tensor([*LOGITS, *[0.0] * others]).softmax(0)[:3].tolist()
@@ -72,7 +74,7 @@ def test_choices_get_the_probabilities_of_their_first_tokens() -> None:
 
 
 def test_a_model_grades_a_text() -> None:
-    judge = EngineJudge(engine_of(opinionated(prompt(POINT, QUESTION, TEXT, ORDERS[0]))), CODEC)
+    judge = EngineJudge(engine_of(opinionated(prompt(POINT, QUESTION, TEXT, ORDERS[0]))), RENDERER)
     grade = grade_of(judge, POINT, QUESTION, TEXT)
     assert grade == grade_of(judge, POINT, QUESTION, TEXT)
     assert sum(grade.probabilities) == pytest.approx(1, abs=1e-5)
@@ -81,27 +83,29 @@ def test_a_model_grades_a_text() -> None:
 def test_a_model_that_answers_something_else_gives_no_grade() -> None:
     engine = engine_of(model())
     with pytest.raises(JudgeError, match="none of the choices"):
-        EngineJudge(engine, CODEC, draws=4).judge("Hello?", LETTERS)
+        EngineJudge(engine, RENDERER).judge("Hello?", LETTERS)
     assert engine.unfinished == 0
 
 
 def test_a_prompt_that_does_not_fit_gives_no_grade() -> None:
     engine = engine_of(model())
     with pytest.raises(JudgeError, match="does not fit"):
-        EngineJudge(engine, CODEC).judge("word " * SLOTS, LETTERS)
+        EngineJudge(engine, RENDERER).judge("word " * SLOTS, LETTERS)
     assert engine.unfinished == 0
 
 
 def test_a_prompt_longer_than_the_model_reads_is_said_in_tokens() -> None:
     with pytest.raises(JudgeError, match="reads 6 tokens, and the question has"):
-        EngineJudge(engine_of(model()), CODEC, most_tokens=6).judge("Hello, who are you and what do you want?", LETTERS)
+        EngineJudge(engine_of(model()), RENDERER, most_tokens=6).judge(
+            "Hello, who are you and what do you want?", LETTERS
+        )
 
 
 def test_choices_must_differ_in_their_first_token() -> None:
     with pytest.raises(JudgeError, match="same token"):
-        EngineJudge(engine_of(model()), CODEC).judge("Hello?", ("A1", "A2"))
+        EngineJudge(engine_of(model()), RENDERER).judge("Hello?", ("A1", "A2"))
 
 
 def test_an_engine_without_weights_gives_no_grade() -> None:
     with pytest.raises(JudgeError, match="no weights"):
-        EngineJudge(TorchEngine(rows=2, slots=SLOTS), CODEC).judge("Hello?", LETTERS)
+        EngineJudge(make_engine("torch", rows=2, slots=SLOTS), RENDERER).judge("Hello?", LETTERS)

@@ -12,7 +12,7 @@ import torch
 from inference_models import tiny
 from transformers import MambaConfig, MambaForCausalLM, MistralConfig, MistralForCausalLM
 
-from appliance.inference.engine import ModelError, Request
+from appliance.inference.engine import GenerationRequest, ModelError
 from appliance.inference.folder import open_model
 from appliance.inference.fused import FusedDecoder
 from appliance.inference.generic import GenericDecoder
@@ -73,20 +73,20 @@ def test_a_folder_that_cannot_be_used_is_refused_with_what_to_do(folder: Path, b
     breaking(folder)
     engine = TorchEngine(rows=1, slots=16)
     with pytest.raises(ModelError, match=says) as caught:
-        engine.load(folder, "digest")
+        engine.push(folder, "digest")
     assert caught.value.hint
     assert "Traceback" not in str(caught.value)
-    assert engine.weights == ""
+    assert engine.version == ""
     assert not (folder / "ran").exists(), "code in a model folder must never run"
 
 
 def test_a_whole_folder_gives_what_the_live_model_gives(folder: Path) -> None:
-    request = Request(0, (1, 2, 3), -1, 16, 1.0, 4)
+    request = GenerationRequest(0, (1, 2, 3), -1, 16, 1.0, 4)
     drawn = []
-    for load in (lambda e: e.load(folder, "d"), lambda e: e.load_state(tiny("qwen2"), "d")):
+    for load in (lambda e: e.push(folder, "d"), lambda e: e.push(tiny("qwen2"), "d")):
         engine = TorchEngine(rows=1, slots=16)
         load(engine)
-        assert engine.weights == "d"
+        assert engine.version == "d"
         engine.submit(request)
         drawn.append([turn for _ in range(16) for turn in engine.step()])
     assert drawn[0] == drawn[1]
@@ -100,11 +100,11 @@ def test_a_folder_in_half_precision_is_computed_in_single(tmp_path: Path) -> Non
 
 def test_a_refused_folder_leaves_the_loaded_weights_in_use(folder: Path, tmp_path: Path) -> None:
     engine = TorchEngine(rows=1, slots=16)
-    engine.load(folder, "good")
+    engine.push(folder, "good")
     with pytest.raises(ModelError):
-        engine.load(tmp_path / "nothing", "bad")
-    assert engine.weights == "good"
-    engine.submit(Request(0, (1,), -1, 4, 1.0, 0))
+        engine.push(tmp_path / "nothing", "bad")
+    assert engine.version == "good"
+    engine.submit(GenerationRequest(0, (1,), -1, 4, 1.0, 0))
     assert engine.step() == []
 
 
@@ -115,7 +115,7 @@ def test_the_llama_family_is_fused_and_the_rest_runs_in_transformers(name: str, 
 
 def test_a_conversation_longer_than_the_models_positions_is_refused() -> None:
     with pytest.raises(ModelError, match="128 positions") as caught:
-        TorchEngine(rows=1, slots=129).load_state(tiny("qwen2"), "d")
+        TorchEngine(rows=1, slots=129).push(tiny("qwen2"), "d")
     assert "at most 128" in caught.value.hint
 
 
@@ -131,12 +131,12 @@ def test_a_window_of_attention_shorter_than_a_conversation_is_refused() -> None:
     )
     model = MistralForCausalLM(config)
     with pytest.raises(ModelError, match="looks back 20 tokens"):
-        TorchEngine(rows=1, slots=21).load_state(model, "d")
-    TorchEngine(rows=1, slots=20).load_state(model, "d")
+        TorchEngine(rows=1, slots=21).push(model, "d")
+    TorchEngine(rows=1, slots=20).push(model, "d")
 
 
 def test_a_model_that_keeps_another_state_than_keys_and_values_is_refused() -> None:
     model = MambaForCausalLM(MambaConfig(vocab_size=48, hidden_size=32, num_hidden_layers=2, state_size=4))
     with pytest.raises(ModelError, match="MambaForCausalLM") as caught:
-        TorchEngine(rows=1, slots=16).load_state(model, "d")
+        TorchEngine(rows=1, slots=16).push(model, "d")
     assert "plain attention" in caught.value.hint

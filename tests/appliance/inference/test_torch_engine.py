@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from inference_models import NAMES, VOCABULARY, Played, engine_for, forced_on, play, some_requests, tiny
 
-from appliance.inference.engine import ModelError, Request
+from appliance.inference.engine import GenerationRequest, ModelError
 from appliance.inference.sampling import uniforms
 from appliance.inference.torch_engine import TorchEngine
 
@@ -64,16 +64,18 @@ def test_other_rows_and_another_schedule_change_nothing_that_is_drawn(name: str)
 
 def test_a_row_that_waits_while_the_loop_goes_round_many_times_has_forgotten_nothing() -> None:
     engine, random = engine_for("qwen2", 3, SLOTS), Random(8)
-    patient = Request(0, (5, 6, 7), stop=-1, max_tokens=SLOTS, temperature=1.0, seed=1)
+    patient = GenerationRequest(0, (5, 6, 7), stop=-1, max_tokens=SLOTS, temperature=1.0, seed=1)
     for stop in range(VOCABULARY):
-        patient = Request(0, (5, 6, 7), stop=stop, max_tokens=SLOTS, temperature=1.0, seed=1)
+        patient = GenerationRequest(0, (5, 6, 7), stop=stop, max_tokens=SLOTS, temperature=1.0, seed=1)
         engine.submit(patient)
         (turn,) = [turn for _ in range(SLOTS) for turn in engine.step()]
         if turn.ended == "stop" and len(turn.ids) < 10:
             break
     ids = [*patient.prompt, *turn.ids]
     for number in range(1, 30):
-        engine.submit(Request(number, (1, 2), stop=-1, max_tokens=SLOTS, temperature=1.0, seed=random.getrandbits(40)))
+        engine.submit(
+            GenerationRequest(number, (1, 2), stop=-1, max_tokens=SLOTS, temperature=1.0, seed=random.getrandbits(40))
+        )
     while engine.runnable:
         engine.step()
     forced = forced_on(patient, 0)
@@ -87,10 +89,12 @@ def test_a_row_that_waits_while_the_loop_goes_round_many_times_has_forgotten_not
 def test_forced_tokens_ride_in_the_running_loop_and_hold_nobody_up() -> None:
     engine = engine_for("qwen2", 2, SLOTS)
     stop = next(
-        token for token in range(VOCABULARY) if _first_turn(Request(0, (9,), token, SLOTS, 1.0, 5)) in range(1, 8)
+        token
+        for token in range(VOCABULARY)
+        if _first_turn(GenerationRequest(0, (9,), token, SLOTS, 1.0, 5)) in range(1, 8)
     )
-    engine.submit(Request(0, (9,), stop, SLOTS, 1.0, 5))
-    engine.submit(Request(1, (3,), -1, SLOTS, 1.0, 6))
+    engine.submit(GenerationRequest(0, (9,), stop, SLOTS, 1.0, 5))
+    engine.submit(GenerationRequest(1, (3,), -1, SLOTS, 1.0, 6))
     while not engine.step():
         pass
     before = engine.tokens_sampled
@@ -105,7 +109,7 @@ def test_forced_tokens_ride_in_the_running_loop_and_hold_nobody_up() -> None:
     assert engine.tokens_sampled == before + 10
 
 
-def _first_turn(request: Request) -> int:
+def _first_turn(request: GenerationRequest) -> int:
     """Tokens of the first turn; 0 when it never ends."""
     engine = engine_for("qwen2", 1, SLOTS)
     engine.submit(request)
@@ -115,8 +119,8 @@ def _first_turn(request: Request) -> int:
 
 def test_greedy_takes_the_likeliest_token_and_reports_the_untempered_log_probability() -> None:
     engine = engine_for("llama", 4, SLOTS)
-    engine.submit(Request(0, (4, 2), -1, SLOTS, 0.0, 1))
-    engine.submit(Request(1, (4, 2), -1, SLOTS, 1.0, 1))
+    engine.submit(GenerationRequest(0, (4, 2), -1, SLOTS, 0.0, 1))
+    engine.submit(GenerationRequest(1, (4, 2), -1, SLOTS, 1.0, 1))
     turns = {turn.request: turn for _ in range(SLOTS) for turn in engine.step()}
     ids = [4, 2, *turns[0].ids]
     logits = plainly("llama", ids)
@@ -128,7 +132,7 @@ def test_greedy_takes_the_likeliest_token_and_reports_the_untempered_log_probabi
 
 def test_a_row_that_spends_its_budget_ends_with_length_and_is_gone() -> None:
     engine = engine_for("qwen2", 1, SLOTS)
-    engine.submit(Request(7, (1, 2, 3), -1, 10, 1.0, 0))
+    engine.submit(GenerationRequest(7, (1, 2, 3), -1, 10, 1.0, 0))
     (turn,) = [turn for _ in range(20) for turn in engine.step()]
     assert (turn.request, turn.ended, len(turn.ids), len(turn.logprobs)) == (7, "length", 7, 7)
     assert engine.unfinished == 0
@@ -139,7 +143,7 @@ def test_a_row_that_spends_its_budget_ends_with_length_and_is_gone() -> None:
 def test_waiting_rows_are_unfinished_but_not_runnable() -> None:
     engine = engine_for("qwen2", 2, SLOTS)
     for number in range(5):
-        engine.submit(Request(number, (number,), -1, SLOTS, 1.0, number))
+        engine.submit(GenerationRequest(number, (number,), -1, SLOTS, 1.0, number))
     assert (engine.unfinished, engine.runnable) == (5, 2)
     engine.step()
     assert (engine.unfinished, engine.runnable) == (5, 2)
@@ -155,19 +159,19 @@ def test_waiting_rows_are_unfinished_but_not_runnable() -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        Request(1, (), 0, 10, 1.0, 0),
-        Request(1, (1, 2), 0, 2, 1.0, 0),
-        Request(1, (1, 2), 0, SLOTS + 1, 1.0, 0),
-        Request(1, (1, VOCABULARY), 0, 10, 1.0, 0),
-        Request(1, (1, -1), 0, 10, 1.0, 0),
-        Request(1, (1, 2), 0, 10, -0.5, 0),
-        Request(1, (1, 2), 0, 10, math.nan, 0),
-        Request(0, (1, 2), 0, 10, 1.0, 0),
+        GenerationRequest(1, (), 0, 10, 1.0, 0),
+        GenerationRequest(1, (1, 2), 0, 2, 1.0, 0),
+        GenerationRequest(1, (1, 2), 0, SLOTS + 1, 1.0, 0),
+        GenerationRequest(1, (1, VOCABULARY), 0, 10, 1.0, 0),
+        GenerationRequest(1, (1, -1), 0, 10, 1.0, 0),
+        GenerationRequest(1, (1, 2), 0, 10, -0.5, 0),
+        GenerationRequest(1, (1, 2), 0, 10, math.nan, 0),
+        GenerationRequest(0, (1, 2), 0, 10, 1.0, 0),
     ],
 )
-def test_a_request_that_cannot_be_served_is_refused_before_it_costs_anything(wrong: Request) -> None:
+def test_a_request_that_cannot_be_served_is_refused_before_it_costs_anything(wrong: GenerationRequest) -> None:
     engine = engine_for("qwen2", 1, SLOTS)
-    engine.submit(Request(0, (1,), 0, 10, 1.0, 0))
+    engine.submit(GenerationRequest(0, (1,), 0, 10, 1.0, 0))
     with pytest.raises(ValueError, match=r"request|prompt|temperature|token"):
         engine.submit(wrong)
     assert engine.unfinished == 1
@@ -175,7 +179,9 @@ def test_a_request_that_cannot_be_served_is_refused_before_it_costs_anything(wro
 
 def test_forced_tokens_beyond_the_budget_are_refused() -> None:
     engine = engine_for("qwen2", 1, SLOTS)
-    request = next(r for r in (Request(0, (9,), t, 16, 1.0, 5) for t in range(VOCABULARY)) if 0 < _first_turn(r) < 8)
+    request = next(
+        r for r in (GenerationRequest(0, (9,), t, 16, 1.0, 5) for t in range(VOCABULARY)) if 0 < _first_turn(r) < 8
+    )
     engine.submit(request)
     while not engine.step():
         pass
@@ -188,15 +194,15 @@ def test_forced_tokens_beyond_the_budget_are_refused() -> None:
 
 def test_new_weights_are_used_at_once_and_never_in_the_middle_of_a_conversation() -> None:
     engine = engine_for("qwen2", 2, SLOTS)
-    engine.submit(Request(0, (1, 2), -1, SLOTS, 0.0, 0))
+    engine.submit(GenerationRequest(0, (1, 2), -1, SLOTS, 0.0, 0))
     engine.step()
     with pytest.raises(RuntimeError, match="unfinished"):
-        engine.load_state(tiny("llama"), "another")
-    assert engine.weights == "digest of qwen2"
+        engine.push(tiny("llama"), "another")
+    assert engine.version == "digest of qwen2"
     engine.finish(0)
-    engine.load_state(tiny("llama"), "another")
-    assert engine.weights == "another"
-    engine.submit(Request(0, (1, 2), -1, SLOTS, 0.0, 0))
+    engine.push(tiny("llama"), "another")
+    assert engine.version == "another"
+    engine.submit(GenerationRequest(0, (1, 2), -1, SLOTS, 0.0, 0))
     (turn,) = [turn for _ in range(SLOTS) for turn in engine.step()]
     assert list(turn.ids) == plainly("llama", [1, 2, *turn.ids]).argmax(-1)[1:-1].tolist()
 
@@ -204,7 +210,7 @@ def test_new_weights_are_used_at_once_and_never_in_the_middle_of_a_conversation(
 def test_a_trained_copy_does_not_change_under_the_engine() -> None:
     model = tiny("qwen2")
     engine = engine_for("qwen2", 1, SLOTS)
-    request = Request(0, (3, 1), -1, 20, 1.0, 2)
+    request = GenerationRequest(0, (3, 1), -1, 20, 1.0, 2)
     engine.submit(request)
     (before,) = [turn for _ in range(20) for turn in engine.step()]
     kept = {key: weight.clone() for key, weight in model.state_dict().items()}
@@ -214,7 +220,7 @@ def test_a_trained_copy_does_not_change_under_the_engine() -> None:
                 weight.mul_(1.5)
         engine.submit(request)
         (after,) = [turn for _ in range(20) for turn in engine.step()]
-        engine.load_state(model, "next")
+        engine.push(model, "next")
         engine.submit(request)
         (trained,) = [turn for _ in range(20) for turn in engine.step()]
     finally:
@@ -227,7 +233,7 @@ def test_a_model_that_the_trainer_left_in_training_mode_is_sampled_without_dropo
     try:
         engine = engine_for("gpt2", 1, SLOTS)
         tiny("gpt2").train()
-        (one,) = play(engine, [Request(0, (1, 2), -1, SLOTS, 1.0, 3)], Random(0))
+        (one,) = play(engine, [GenerationRequest(0, (1, 2), -1, SLOTS, 1.0, 3)], Random(0))
     finally:
         tiny("gpt2").eval()
     assert_faithful("gpt2", one)
@@ -238,23 +244,23 @@ def test_weights_without_finite_probabilities_stop_the_engine_and_leave_nothing_
     broken = type(tiny("qwen2"))(tiny("qwen2").config).eval()
     with torch.no_grad():
         broken.model.embed_tokens.weight.fill_(math.nan)
-    engine.load_state(broken, "diverged")
+    engine.push(broken, "diverged")
     for number in range(3):
-        engine.submit(Request(number, (1, 2), -1, SLOTS, 1.0, number))
+        engine.submit(GenerationRequest(number, (1, 2), -1, SLOTS, 1.0, number))
     with pytest.raises(ModelError, match="no finite probabilities") as caught:
         engine.step()
     assert "checkpoint" in caught.value.hint
     assert engine.unfinished == 0
-    engine.load_state(tiny("qwen2"), "sound")
-    (one,) = play(engine, [Request(9, (1, 2), -1, SLOTS, 1.0, 3)], Random(0))
+    engine.push(tiny("qwen2"), "sound")
+    (one,) = play(engine, [GenerationRequest(9, (1, 2), -1, SLOTS, 1.0, 3)], Random(0))
     assert_faithful("qwen2", one)
 
 
 def test_nothing_is_served_before_weights_are_loaded() -> None:
     engine = TorchEngine(rows=1, slots=8)
-    assert (engine.weights, engine.tokens_sampled, list(engine.step())) == ("", 0, [])
+    assert (engine.version, engine.tokens_sampled, list(engine.step())) == ("", 0, [])
     with pytest.raises(RuntimeError, match="no weights"):
-        engine.submit(Request(0, (1,), 0, 4, 1.0, 0))
+        engine.submit(GenerationRequest(0, (1,), 0, 4, 1.0, 0))
 
 
 def test_an_engine_without_rows_is_refused() -> None:

@@ -16,16 +16,18 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from appliance.jobs.attestation import seal_of, write_seal
 from appliance.jobs.bundle import write_bundle
-from appliance.jobs.format import BundleError
+from appliance.jobs.layout import BundleError
 from appliance.jobs.reading import read_bundle
-from appliance.jobs.seal import seal_of, write_seal
-from appliance.records import Claim, Standing
 from policies.envelopes import PublicKey, Signer
-from verifiers.checklists.spec import CountItem, WordsItem
-from verifiers.programs.spec import Example
-from verifiers.spec import ChecklistSpec, PredicateSpec, ProgramSpec, SmtSpec, Spec
-from verifiers.verdict import Ground, Outcome, Verdict
+from verifiers.checklists.spec import ChecklistSpec, CountItem, WordsItem
+from verifiers.contract.statement import Assurance, StatementPart
+from verifiers.contract.verdict import Ground, Outcome, Verdict
+from verifiers.predicate.spec import PredicateSpec
+from verifiers.programs.spec import Example, ProgramSpec
+from verifiers.registry.spec import Spec
+from verifiers.smt.spec import SmtSpec
 
 SPEC = PredicateSpec(predicate="7*x + 3 == 45")
 QUESTION = "find x with 7x+3=45"
@@ -58,7 +60,7 @@ VERDICT = Verdict(
     version="1",
     seconds=0.1,
 )
-CLAIM = Claim(part="the answer fulfils the predicate", standing=Standing.PROVED, by="predicate 1")
+CLAIM = StatementPart(part="the answer fulfils the predicate", standing=Assurance.PROVED, by="predicate 1")
 KINDS: dict[str, tuple[Spec, str]] = {
     "an answer": (SPEC, "6"),
     "a claim": (SmtSpec(claim="(declare-const x Int)(assert (and (> x 3) (< x 5)))", question="model"), "((x 4))"),

@@ -17,13 +17,14 @@ from hypothesis import strategies as st
 
 from appliance.cli.verify_command import verify
 from appliance.jobs import check
-from appliance.jobs.bundle import UNFINISHED, pack, remove_unfinished, write_bundle
-from appliance.jobs.format import ANSWER, LARGEST, MANIFEST, BundleError, canonical, sha256, strict
+from appliance.jobs.attestation import write_seal
+from appliance.jobs.bundle import UNFINISHED, pack, write_bundle
+from appliance.jobs.layout import ANSWER, LARGEST, MANIFEST, BundleError, canonical, sha256, strict
 from appliance.jobs.reading import FileState
 from appliance.jobs.report import BundleReport
-from appliance.jobs.seal import write_seal
+from appliance.learning.folders import sweep
 from verifiers.checker import Checker
-from verifiers.verdict import Outcome, Verdict
+from verifiers.contract.verdict import Outcome, Verdict
 
 FILES = sorted([*LARGEST, MANIFEST])
 
@@ -38,7 +39,8 @@ def check_bundle(folder: Path, *, expect: str | None = None) -> BundleReport:
 
 @pytest.fixture(scope="module", autouse=True)
 def verdict() -> Iterator[Verdict]:
-    with CHECKER:
+    global CHECKER
+    with Checker() as CHECKER:
         yield CHECKER.check(SPEC, "6", 60)
 
 
@@ -335,7 +337,7 @@ bundle.write_bundle(Path({str(folder)!r}), answer="12/2", question="q", spec=SPE
                     solved_by="policy model", meaning=None)
 """
     (tmp_path / "tests_spec.py").write_text(
-        "from verifiers.spec import SPEC as A\nfrom verifiers.verdict import Verdict\n"
+        "from verifiers.registry.spec import SPEC as A\nfrom verifiers.contract.verdict import Verdict\n"
         f"SPEC = A.validate_json({SPEC.model_dump_json()!r})\n"
         f"VERDICT = Verdict.model_validate_json({verdict.model_dump_json()!r})\n"
     )
@@ -347,9 +349,8 @@ bundle.write_bundle(Path({str(folder)!r}), answer="12/2", question="q", spec=SPE
         assert ended.returncode == -9
         assert sha256((folder / MANIFEST).read_bytes()) == digest
         assert [path.name.startswith(UNFINISHED) for path in tmp_path.iterdir() if path.is_dir()].count(True) == 1
-        assert remove_unfinished(tmp_path) == 1
+        assert len(sweep(tmp_path)) == 1
     assert check_bundle(folder, expect=digest).ok
-    assert remove_unfinished(tmp_path / "nowhere") == 0
 
 
 @pytest.mark.parametrize("what", list(KINDS)[1:])

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from appliance.cli.main import app
 from appliance.cli.verify_command import verify
-from appliance.errors import AssayError
+from appliance.jobs.layout import BundleError
 
 RUN = CliRunner()
 
@@ -35,7 +35,7 @@ def test_a_word_that_lies_beside_the_folder_is_not_forgotten(bundle: Path) -> No
     bundle.with_name("job-1.meaning.json").write_bytes(b"{}")
     packed = RUN.invoke(app, ["bundle", "pack", str(bundle)])
     assert (packed.exit_code, packed.stdout) == (0, "job-1.zip\n")
-    assert packed.stderr.startswith("a person's word was given later")
+    assert packed.stderr.startswith("a person signed later")
     assert "job-1.meaning.json" in packed.stderr
 
 
@@ -44,8 +44,8 @@ def test_what_cannot_be_packed_or_unpacked_is_said_with_what_to_do(bundle: Path)
     Path("no.zip").write_bytes(b"hello")
     for words in (["pack", str(bundle)], ["pack", "nowhere"], ["unpack", "no.zip"], ["unpack", str(bundle)]):
         ended = RUN.invoke(app, ["bundle", *words])
-        assert isinstance(ended.exception, AssayError), words
-        assert (ended.exception.code, bool(ended.exception.hint)) == (2, True)
+        assert isinstance(ended.exception, BundleError), words
+        assert (ended.exception.exit_code, bool(ended.exception.hint)) == (2, True)
     assert [path.name for path in Path().iterdir()] == ["no.zip"]
 
 

@@ -16,7 +16,7 @@ from appliance.jobs.bundle import pack
 from appliance.jobs.statement import statement_of
 from verifiers.checker import Checker
 from verifiers.lean.spec import LeanSpec
-from verifiers.spec import Spec
+from verifiers.registry.spec import Spec
 
 
 def made(tmp_path: Path, checker: Checker, spec: Spec, answer: str) -> Path:

@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
-from appliance.jobs.statement import MEANING, mark, statement, statement_of
-from appliance.records import Claim, Job, JobFile, JobState, Meaning, Standing
-from verifiers.spec import SPEC, Spec
-from verifiers.verdict import Ground, Outcome, Verdict
+from appliance.jobs.statement import mark, statement, statement_of
+from appliance.records.artifacts import MEANING
+from appliance.records.jobs import Job, JobFile, JobState, Validation
+from verifiers.contract.statement import Assurance, StatementPart
+from verifiers.contract.verdict import Ground, Outcome, Verdict
+from verifiers.registry.spec import SPEC, Spec
 
 SPECS: dict[str, dict[str, Any]] = {
     "exact": {"kind": "exact", "expected": "yes"},
@@ -29,7 +31,7 @@ SPECS: dict[str, dict[str, Any]] = {
         ],
     },
 }
-WORD = Meaning(
+WORD = Validation(
     verdict="meant",
     shown="a" * 64,
     person="ada",
@@ -63,10 +65,10 @@ def ground_of(name: str) -> Ground:
 @pytest.mark.parametrize("name", SPECS)
 def test_every_kind_says_what_carries_it_and_what_it_leaves_open(name) -> None:
     claims = statement_of(spec(name), passed(ground_of(name)))
-    assert claims[0].standing is (Standing.TESTED if name in ("program", "checklist") else Standing.PROVED)
+    assert claims[0].standing is (Assurance.TESTED if name in ("program", "checklist") else Assurance.PROVED)
     assert "the verifier 7" in claims[0].by
-    assert [claim.standing for claim in claims if claim.part == MEANING] == [Standing.OPEN]
-    assert any(claim.standing is Standing.OPEN and not claim.needed for claim in claims)
+    assert [claim.standing for claim in claims if claim.part == MEANING] == [Assurance.OPEN]
+    assert any(claim.standing is Assurance.OPEN and not claim.needed for claim in claims)
     word = "verified by tests" if name in ("program", "checklist") else "verified"
     assert mark(claims) == f"{word}, not validated"
     assert mark(statement_of(spec(name), passed(ground_of(name)), meaning=WORD)) == f"{word} and validated"
@@ -81,14 +83,14 @@ def test_what_was_not_passed_is_not_verified_whoever_validates_it(name) -> None:
 
 @pytest.mark.parametrize("name", SPECS)
 def test_a_pass_without_a_ground_is_never_told_as_a_proof(name) -> None:
-    assert Standing.PROVED not in {claim.standing for claim in statement_of(spec(name), passed(None))}
+    assert Assurance.PROVED not in {claim.standing for claim in statement_of(spec(name), passed(None))}
 
 
 def test_the_word_that_it_was_not_meant_is_no_validation() -> None:
     against = WORD.model_copy(update={"verdict": "not_meant"})
     claims = statement_of(spec("integer"), passed(Ground.PROVED), meaning=against)
     [meant] = [claim for claim in claims if claim.part == MEANING]
-    assert (meant.standing, "ada" in meant.by, "does not" in meant.by) == (Standing.OPEN, True, True)
+    assert (meant.standing, "ada" in meant.by, "does not" in meant.by) == (Assurance.OPEN, True, True)
     assert mark(claims) == "verified, but not what was meant"
 
 
@@ -105,7 +107,7 @@ def test_a_proof_that_was_not_replayed_says_so_and_needs_it_only_where_the_state
 
 def test_a_soft_item_is_judged_or_open_and_weakens_the_mark_only_where_it_is_needed() -> None:
     graded = passed(Ground.TESTED, soft=[{"name": "tone", "grade": 0.5}])
-    judged = [claim for claim in statement_of(spec("checklist"), graded) if claim.standing is Standing.JUDGED]
+    judged = [claim for claim in statement_of(spec("checklist"), graded) if claim.standing is Assurance.JUDGED]
     assert ["grade 0.5" in claim.by for claim in judged] == [True]
     assert mark(statement_of(spec("checklist"), graded, meaning=WORD)) == "verified by tests and validated"
     assert mark(statement_of(spec("checklist", soft_needed=0.5), graded, meaning=WORD)) == "judged and validated"
@@ -116,7 +118,7 @@ def test_a_soft_item_is_judged_or_open_and_weakens_the_mark_only_where_it_is_nee
 def test_a_tolerance_is_no_equality() -> None:
     claims = statement_of(spec("tolerance"), passed(Ground.PROVED))
     assert "within 0.001" in claims[0].part
-    assert [claim.standing for claim in claims if "is equal" in claim.part] == [Standing.OPEN]
+    assert [claim.standing for claim in claims if "is equal" in claim.part] == [Assurance.OPEN]
 
 
 def test_a_claim_names_what_each_solver_said_and_that_one_alone_was_asked() -> None:
@@ -144,11 +146,11 @@ def test_files_of_a_job_are_named_and_not_vouched_for() -> None:
         updated="2026-01-02T03:04:05+00:00",
     )
     claims = statement(job, passed(Ground.PROVED))
-    assert [claim.standing for claim in claims if "table.csv" in claim.part] == [Standing.OPEN]
+    assert [claim.standing for claim in claims if "table.csv" in claim.part] == [Assurance.OPEN]
     assert mark(claims) == "verified and validated"
 
 
 def test_nothing_at_all_is_not_verified() -> None:
     assert mark(()) == "not verified, not validated"
-    validated = Claim(part=MEANING, standing=Standing.VALIDATED, by="ada")
+    validated = StatementPart(part=MEANING, standing=Assurance.VALIDATED, by="ada")
     assert mark([validated]) == "not verified, but validated"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from appliance.learning.checkpoints import newest_valid, save, step_folder, sweep
+from appliance.learning.checkpoints import newest_valid, save, step_folder
+from appliance.learning.folders import sweep
 
 
 def main(parent: Path) -> None:

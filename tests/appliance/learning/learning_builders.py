@@ -8,8 +8,9 @@ import torch
 from transformers import Qwen2Config, Qwen2ForCausalLM
 
 from appliance.learning.scoring import score
-from appliance.records import Ended, Judged, Message, Purpose, Role, Rollout, ToolCall, ToolStatus
-from verifiers.verdict import Outcome, Verdict
+from appliance.records.rollouts import Message, Purpose, Role, Rollout, RolloutEnd, ToolCall, ToolStatus, WeightSpan
+from appliance.records.training import Judged
+from verifiers.contract.verdict import Outcome, Verdict
 
 VOCABULARY = 40
 
@@ -66,7 +67,15 @@ def judged(
         own = role is Role.ASSISTANT
         logprobs = tuple(-rng.uniform(2, 5) for _ in range(count)) if own else ()
         nodes.append(
-            Message(parent=len(nodes) - 1, role=role, ids=ids(count), sampled=own, logprobs=logprobs, call=made)
+            Message(
+                parent=len(nodes) - 1,
+                role=role,
+                ids=ids(count),
+                sampled=own,
+                logprobs=logprobs,
+                weights=(WeightSpan(version="w", start=0, end=count),) if own else (),
+                call=made,
+            )
         )
 
     for ok in calls:
@@ -82,10 +91,9 @@ def judged(
             task=task,
             sample=sample,
             purpose=Purpose.TRAIN,
-            weights="w",
             temperature=temperature,
             nodes=tuple(nodes),
-            ended=Ended.INFRA_ERROR if result is Outcome.INFRA_ERROR else Ended.ANSWERED,
+            ended=RolloutEnd.INFRA_ERROR if result is Outcome.INFRA_ERROR else RolloutEnd.ANSWERED,
             answer="6",
             answers=1,
             seconds=0.0,

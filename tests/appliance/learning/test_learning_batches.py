@@ -11,7 +11,7 @@ from appliance.learning.batches import collate, micro_batches, sample, samples
 from appliance.learning.errors import LearningError
 from appliance.learning.grouping import make_groups
 from appliance.learning.recipe import TrainingRecipe
-from appliance.records import Message, Role
+from appliance.records.rollouts import Message, Role
 
 
 def test_ids_and_log_probabilities_are_those_of_the_graph_and_only_own_tokens_are_on() -> None:

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from learning_builders import judged
 
-from appliance.learning.grouping import advantages, make_group, make_groups
+from appliance.learning.grouping import make_group, make_groups
 from appliance.learning.recipe import TrainingRecipe
-from appliance.records import Judged
-from verifiers.verdict import Outcome
+from appliance.records.training import Judged
+from verifiers.contract.verdict import Outcome
 
 RECIPE = TrainingRecipe(rollouts_per_task=16, keep=8)
 
@@ -95,8 +95,3 @@ def test_tasks_are_grouped_in_the_order_in_which_they_came() -> None:
 def test_rollouts_of_several_tasks_are_no_group() -> None:
     with pytest.raises(ValueError, match="one task at one step"):
         make_group([judged("a"), judged("b")], RECIPE, seed=0)
-
-
-def test_equal_rewards_have_no_advantages() -> None:
-    with pytest.raises(ValueError, match="equal rewards"):
-        advantages([1.0, 1.0])

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from appliance.learning.roc import CLEAN_OFFSET, SELECTORS, Outcome, draw, roc, roc_sorted, uniform
+from appliance.learning.roc import CLEAN_OFFSET, SELECTORS, RolloutOutcome, draw, roc, roc_sorted, uniform
 
 
-def rollout(correct: bool, failed: int = 0, calls: int = 1, answers: int = 1) -> Outcome:
-    return Outcome(correct=correct, calls=calls, failed_calls=failed, answers=answers, turns=calls + 1)
+def rollout(correct: bool, failed: int = 0, calls: int = 1, answers: int = 1) -> RolloutOutcome:
+    return RolloutOutcome(correct=correct, calls=calls, failed_calls=failed, answers=answers, turns=calls + 1)
 
 
 groups = st.lists(st.builds(rollout, st.booleans(), st.integers(0, 2), st.just(2), st.integers(0, 3)), min_size=2)
@@ -23,7 +23,7 @@ groups = st.lists(st.builds(rollout, st.booleans(), st.integers(0, 2), st.just(2
 @pytest.mark.parametrize("selector", SELECTORS)
 @given(group=groups, data=st.data(), seed=st.integers(0, 2**32))
 def test_every_selector_keeps_what_was_asked_for_with_both_kinds_in_it_or_nothing(
-    selector: str, group: list[Outcome], data: st.DataObject, seed: int
+    selector: str, group: list[RolloutOutcome], data: st.DataObject, seed: int
 ) -> None:
     keep = data.draw(st.integers(2, len(group)))
     kept = SELECTORS[selector](group, keep, Random(seed))
@@ -64,7 +64,7 @@ def test_of_32_with_20_failures_16_stay_and_10_of_them_failed_as_in_the_paper() 
         (rollout(True, failed=2, calls=2, answers=0), 2.0),
     ],
 )
-def test_the_penalty_is_the_papers(outcome: Outcome, penalty: float) -> None:
+def test_the_penalty_is_the_papers(outcome: RolloutOutcome, penalty: float) -> None:
     assert outcome.penalty == pytest.approx(penalty)
     assert outcome.weight == pytest.approx(1 / (penalty + CLEAN_OFFSET))
 

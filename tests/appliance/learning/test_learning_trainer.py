@@ -13,9 +13,10 @@ from torch import nn
 
 from appliance.learning.errors import CheckpointError, LearningError
 from appliance.learning.grouping import make_groups
+from appliance.learning.objectives.registry import OBJECTIVES
 from appliance.learning.recipe import TrainingRecipe
 from appliance.learning.trainer import Trainer, mismatch_kl
-from appliance.records import Group, Judged
+from appliance.records.training import Group, Judged
 
 RECIPE = TrainingRecipe(rollouts_per_task=4, keep=2, learning_rate=3e-3, warmup_steps=2, micro_batch=3, minibatches=2)
 
@@ -49,7 +50,9 @@ def test_on_the_first_pass_the_ratio_is_1_nothing_is_clipped_and_the_mismatch_is
     rollouts = [
         one.model_copy(update={"rollout": one.rollout.model_copy(update={"temperature": 0.8})}) for one in records(0)[0]
     ]
-    metrics = Trainer(model, recipe, seed=1).train_step(0, *on_policy((rollouts, records(0)[1]), model, recipe))
+    metrics = Trainer(model, recipe, seed=1, max_tokens=64).train_step(
+        0, *on_policy((rollouts, records(0)[1]), model, recipe)
+    )
     assert metrics["ratio"] == pytest.approx(1.0, abs=1e-5)
     assert metrics["clip_fraction"] == 0.0
     assert metrics["mismatch_kl"] == pytest.approx(0.0, abs=1e-9)
@@ -59,7 +62,7 @@ def test_on_the_first_pass_the_ratio_is_1_nothing_is_clipped_and_the_mismatch_is
 
 def test_a_sampler_that_drifted_shows_in_the_mismatch() -> None:
     model = tiny_model()
-    trainer = Trainer(tiny_model(seed=1), RECIPE, seed=1)
+    trainer = Trainer(tiny_model(seed=1), RECIPE, seed=1, max_tokens=64)
     assert trainer.train_step(0, *on_policy(records(0), model, RECIPE))["mismatch_kl"] > 1e-4
 
 
@@ -74,7 +77,7 @@ def test_the_mismatch_is_an_estimate_of_the_divergence() -> None:
 def test_training_makes_the_right_answers_likelier_and_the_wrong_ones_less_likely() -> None:
     recipe = RECIPE.model_copy(update={"minibatches": 1, "keep": 4})
     model = tiny_model()
-    trainer = Trainer(model, recipe, seed=0)
+    trainer = Trainer(model, recipe, seed=0, max_tokens=64)
     rollouts, groups = on_policy(records(0, recipe), model, recipe)
     trainer.train_step(0, rollouts, groups)
 
@@ -90,12 +93,13 @@ def test_training_makes_the_right_answers_likelier_and_the_wrong_ones_less_likel
     assert gain(True) > 0 > gain(False)
 
 
-def test_micro_batches_change_nothing_but_rounding() -> None:
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_micro_batches_change_nothing_but_rounding(objective: str) -> None:
     results = []
     for size in (1, 3, 128):
         model = tiny_model()
-        recipe = RECIPE.model_copy(update={"micro_batch": size, "minibatches": 1})
-        metrics = Trainer(model, recipe, seed=0).train_step(0, *records(0))
+        recipe = TrainingRecipe(rollouts_per_task=4, keep=2, objective=objective, micro_batch=size)
+        metrics = Trainer(model, recipe, seed=0, max_tokens=64).train_step(0, *records(0))
         results.append((metrics["loss"], metrics["gradient_norm"], metrics["tokens"]))
     assert results[0] == pytest.approx(results[1], rel=1e-4)
     assert results[1] == pytest.approx(results[2], rel=1e-4)
@@ -105,20 +109,20 @@ def test_the_same_records_in_another_order_give_the_same_bits() -> None:
     rollouts, groups = records(0)
     shuffled = Random(1).sample(rollouts, len(rollouts))
     first, second = tiny_model(), tiny_model()
-    Trainer(first, RECIPE, seed=0).train_step(0, rollouts, groups)
-    Trainer(second, RECIPE, seed=0).train_step(0, shuffled, groups[::-1])
+    Trainer(first, RECIPE, seed=0, max_tokens=64).train_step(0, rollouts, groups)
+    Trainer(second, RECIPE, seed=0, max_tokens=64).train_step(0, shuffled, groups[::-1])
     assert same_bits(weights(first), weights(second))
 
 
 @pytest.mark.parametrize("saved_at", [0, 1, 3])
 def test_after_a_kill_replaying_the_recorded_steps_gives_the_same_bits(tmp_path: Path, saved_at: int) -> None:
-    whole = Trainer(tiny_model(), RECIPE, seed=4)
+    whole = Trainer(tiny_model(), RECIPE, seed=4, max_tokens=64)
     for step in range(5):
         if step == saved_at:
             whole.save(tmp_path / "step", {"watch": {"best": 1}})
         whole.train_step(step, *records(step))
     torch.manual_seed(12345)  # whatever else happened in the meantime
-    again = Trainer(tiny_model(seed=77), RECIPE, seed=4)
+    again = Trainer(tiny_model(seed=77), RECIPE, seed=4, max_tokens=64)
     assert again.restore(tmp_path / "step") == {"watch": {"best": 1}}
     assert again.step == saved_at
     for step in range(saved_at, 5):
@@ -136,7 +140,7 @@ def test_a_model_with_dropout_replays_bit_by_bit_as_well() -> None:
         model = tiny_model()
         model.model.layers[0].self_attn.attention_dropout = 0.3
         torch.manual_seed(noise)
-        Trainer(model, RECIPE, seed=4).train_step(0, *records(0))
+        Trainer(model, RECIPE, seed=4, max_tokens=64).train_step(0, *records(0))
         results.append(weights(model))
     assert same_bits(*results)
 
@@ -145,7 +149,7 @@ def test_a_step_without_signal_changes_the_step_count_and_nothing_else() -> None
     rollouts = [judged(sample=i) for i in range(4)]
     model = tiny_model()
     before = weights(model)
-    trainer = Trainer(model, RECIPE, seed=0)
+    trainer = Trainer(model, RECIPE, seed=0, max_tokens=64)
     metrics = trainer.train_step(0, rollouts, make_groups(rollouts, RECIPE, 0))
     assert metrics["tokens"] == metrics["groups"] == metrics["loss"] == 0.0
     assert trainer.step == 1
@@ -153,7 +157,7 @@ def test_a_step_without_signal_changes_the_step_count_and_nothing_else() -> None
 
 
 def test_a_step_is_taken_once_and_in_order() -> None:
-    trainer = Trainer(tiny_model(), RECIPE, seed=0)
+    trainer = Trainer(tiny_model(), RECIPE, seed=0, max_tokens=64)
     trainer.train_step(0, *records(0))
     for step in (0, 2):
         with pytest.raises(LearningError, match=f"step {step} does not follow 0"):
@@ -163,7 +167,7 @@ def test_a_step_is_taken_once_and_in_order() -> None:
 def test_rollouts_of_another_temperature_are_refused() -> None:
     rollouts = [judged(sample=i, correct=i < 2, temperature=0.5) for i in range(4)]
     with pytest.raises(LearningError, match=r"temperature 0\.5"):
-        Trainer(tiny_model(), RECIPE, seed=0).train_step(0, rollouts, make_groups(rollouts, RECIPE, 0))
+        Trainer(tiny_model(), RECIPE, seed=0, max_tokens=64).train_step(0, rollouts, make_groups(rollouts, RECIPE, 0))
 
 
 def test_a_gradient_that_is_not_finite_stops_training_before_it_reaches_the_weights() -> None:
@@ -172,21 +176,21 @@ def test_a_gradient_that_is_not_finite_stops_training_before_it_reaches_the_weig
         model.model.norm.weight[0] = float("nan")
     before = weights(model)
     with pytest.raises(LearningError, match="gradient of step 0 is nan") as caught:
-        Trainer(model, RECIPE, seed=0).train_step(0, *records(0))
+        Trainer(model, RECIPE, seed=0, max_tokens=64).train_step(0, *records(0))
     assert "learning_rate" in caught.value.hint
     assert all(torch.equal(a, b) or a.isnan().any() for a, b in zip(before, weights(model), strict=True))
 
 
 def test_the_learning_rate_warms_up() -> None:
-    trainer = Trainer(tiny_model(), RECIPE, seed=0)
+    trainer = Trainer(tiny_model(), RECIPE, seed=0, max_tokens=64)
     rates = [trainer.train_step(step, *records(step))["learning_rate"] for step in range(4)]
     assert rates == pytest.approx([1.5e-3, 3e-3, 3e-3, 3e-3])
 
 
 @pytest.mark.parametrize(("recipe", "seed"), [(RECIPE, 5), (RECIPE.model_copy(update={"learning_rate": 1e-3}), 4)])
 def test_another_learner_does_not_go_on_from_a_checkpoint(tmp_path: Path, recipe: TrainingRecipe, seed: int) -> None:
-    Trainer(tiny_model(), RECIPE, seed=4).save(tmp_path / "step")
-    other = Trainer(tiny_model(seed=2), recipe, seed)
+    Trainer(tiny_model(), RECIPE, seed=4, max_tokens=64).save(tmp_path / "step")
+    other = Trainer(tiny_model(seed=2), recipe, seed, max_tokens=64)
     before = weights(other.model)
     with pytest.raises(CheckpointError, match=r"has (seed|recipe)"):
         other.restore(tmp_path / "step")
@@ -194,7 +198,7 @@ def test_another_learner_does_not_go_on_from_a_checkpoint(tmp_path: Path, recipe
 
 
 def test_a_checkpoint_of_another_architecture_is_refused_with_a_hint(tmp_path: Path) -> None:
-    Trainer(tiny_model(), RECIPE, seed=4).save(tmp_path / "step")
+    Trainer(tiny_model(), RECIPE, seed=4, max_tokens=64).save(tmp_path / "step")
     with pytest.raises(CheckpointError, match="another architecture") as caught:
-        Trainer(tiny_model(layers=2), RECIPE, seed=4).restore(tmp_path / "step")
+        Trainer(tiny_model(layers=2), RECIPE, seed=4, max_tokens=64).restore(tmp_path / "step")
     assert caught.value.hint

@@ -4,36 +4,21 @@ from __future__ import annotations
 
 from random import Random
 
-from appliance.records import (
-    Approval,
-    Artifact,
-    Canary,
-    CanaryState,
-    Checkpoint,
-    Cycle,
-    CycleState,
-    Ended,
-    Evaluation,
-    Group,
-    ItemResult,
-    Job,
-    JobState,
-    Judged,
-    Message,
-    ModelResults,
-    Purpose,
-    Role,
-    Rollout,
-    StepRecord,
-    ToolCall,
-    ToolStatus,
-)
-from curriculum.task import Split, Task
-from policies.decision import Decision, DecisionOutcome, Finding, GateOutcome
+from appliance.records.artifacts import Artifact
+from appliance.records.checkpoints import Checkpoint
+from appliance.records.cycles import Cycle, CycleState
+from appliance.records.evaluations import Approval, Evaluation, ItemResult, ModelResults
+from appliance.records.jobs import Job, JobState
+from appliance.records.rollouts import Message, Purpose, Role, Rollout, RolloutEnd, ToolCall, ToolStatus, WeightSpan
+from appliance.records.service import Canary, CanaryState
+from appliance.records.training import Group, Judged, StepRecord
+from curriculum.contract.task import Split, Task, asked
+from policies.contract.decision import Decision, DecisionOutcome, GateFinding, GateOutcome
 from policies.policy import load
 from runtime.sandbox import Tier
-from verifiers.spec import IntegerSpec, PredicateSpec
-from verifiers.verdict import Outcome, Verdict
+from verifiers.answers.spec import AnswerSpec
+from verifiers.contract.verdict import Outcome, Verdict
+from verifiers.predicate.spec import PredicateSpec
 
 AT = "2026-03-01T02:00:00+00:00"
 
@@ -78,6 +63,7 @@ def judged(
             ids=half,
             sampled=True,
             logprobs=tuple(-rng.random() for _ in half),
+            weights=(WeightSpan(version=digest(1), start=0, end=len(half)),),
         ),
         Message(parent=1, role=Role.TOOL, ids=(1, 2), sampled=False, call=call),
     )
@@ -88,10 +74,9 @@ def judged(
         task=task,
         sample=sample,
         purpose=purpose,
-        weights=digest(1),
         temperature=1.0,
         nodes=nodes,
-        ended=Ended.ANSWERED,
+        ended=RolloutEnd.ANSWERED,
         answer=answer,
         answers=1,
         seconds=0.5,
@@ -103,18 +88,18 @@ def step_record(
     step: int = 0, *, in_cycle: str = "night-1", rollouts: int = 4, tokens: int = 12, prefix: str = ""
 ) -> StepRecord:
     task = Task(
-        family="divisors",
+        taskset="divisors",
         level=1,
         seed=3,
         split=Split.TRAIN,
-        prompt="gcd of 12 and 18?",
-        spec=IntegerSpec(expected="6"),
+        messages=asked("gcd of 12 and 18?"),
+        spec=AnswerSpec(notation="digits", expected="6"),
     )
     names = tuple(f"{prefix}{in_cycle}/{step}/{sample}" for sample in range(rollouts))
     return StepRecord(
         cycle=in_cycle,
         step=step,
-        tasks=({**task.model_dump(mode="json"), "id": task.id},),
+        tasks=(task.record(),),
         judged=tuple(
             judged(name, in_cycle=in_cycle, step=step, sample=sample, tokens=tokens, task=task.id)
             for sample, name in enumerate(names)
@@ -172,7 +157,7 @@ def evaluation(candidate: int = 2, champion: int = 1) -> Evaluation:
 
 
 def decision(candidate: int = 2, name: str = "decision-1") -> Decision:
-    finding = Finding(
+    finding = GateFinding(
         gate="improvement",
         outcome=GateOutcome.PASSED,
         figure=31.0,

@@ -19,15 +19,17 @@ from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import create_engine
-from sqlmodel import SQLModel
 
 from appliance.ledger import schema
 from appliance.ledger.database import Database
 from appliance.ledger.ledger import LedgerError
 from appliance.ledger.sqlite import SqliteLedger
-from appliance.records import Event
+from appliance.ledger.tables import METADATA
+from appliance.records.events import Event
+from appliance.records.rollouts import Purpose
 
 HERE = Path(__file__).parent
+OF_BEFORE = HERE.parents[1] / "fixtures" / "ledger_0003.sql"
 
 
 @pytest.fixture
@@ -67,7 +69,7 @@ def test_the_migrations_make_exactly_the_tables_that_the_code_uses(path: Path) -
     SqliteLedger(path).close()
     with create_engine(f"sqlite:///{path}").connect() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True})
-        assert compare_metadata(context, SQLModel.metadata) == []
+        assert compare_metadata(context, METADATA) == []
 
 
 def test_the_newest_revision_is_the_head_of_the_packaged_migrations() -> None:
@@ -112,6 +114,58 @@ def test_an_older_ledger_is_backed_up_and_then_migrated(path: Path, later_script
     assert backup.stat().st_mode & 0o777 == 0o600
     with SqliteLedger(backup) as old:
         assert old.cycles() == [made.cycle()]
+
+
+@pytest.fixture
+def of_before(path: Path) -> Path:
+    """A ledger that schema 0003 wrote, with a record of each kind."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(OF_BEFORE.read_text())
+        connection.execute(f"PRAGMA application_id={schema.APPLICATION_ID}")
+    path.chmod(0o600)
+    return path
+
+
+def test_a_ledger_of_before_is_backed_up_and_its_rollouts_say_who_drew_their_tokens(of_before: Path) -> None:
+    with closing(sqlite3.connect(of_before)) as connection:
+        before = connection.execute("SELECT payload FROM rollouts ORDER BY sequence").fetchall()
+    with SqliteLedger(of_before) as ledger:
+        record = ledger.step("night-1", 0)
+        assert record is not None
+        (evaluated,) = ledger.rollouts(cycle="night-1", purpose=Purpose.EVALUATION)
+        (tried,) = ledger.rollouts(job="job-1")
+        for rollout in (*(one.rollout for one in record.judged), evaluated.rollout, tried.rollout):
+            assert rollout.weights == made.digest(1)
+            drawn = [(node.sampled, [(span.start, span.end) for span in node.weights]) for node in rollout.nodes]
+            assert drawn == [(False, []), (True, [(0, len(rollout.nodes[1].ids))]), (False, [])]
+        ledger.commit_step(record)
+        ledger.put_rollouts([evaluated])
+        assert ledger.rollout_counts("night-1") == {"evaluation": 1, "train": 2}
+    with closing(sqlite3.connect(of_before)) as connection:
+        assert connection.execute("SELECT payload FROM rollouts ORDER BY sequence").fetchall() == before
+    assert of_before.with_name("ledger.sqlite3.before-migration-from-0003").exists()
+
+
+def test_every_record_of_a_ledger_of_before_is_read(of_before: Path) -> None:
+    with SqliteLedger(of_before) as ledger:
+        assert ledger.cycles() == [made.cycle()]
+        assert {one.manifest for one in ledger.checkpoints()} == {
+            made.checkpoint(1).manifest,
+            made.checkpoint(2).manifest,
+        }
+        assert ledger.alias("champion") == made.checkpoint(1).manifest
+        assert [one.id for one in ledger.evaluations()] == [made.evaluation().id]
+        assert [one.id for one in ledger.decisions()] == ["decision-1"]
+        assert [(one.person, one.candidate) for one in ledger.approvals()] == [("ada", made.approval().candidate)]
+        assert [one.id for one in ledger.canaries()] == ["canary-1"]
+        job = ledger.job("job-1")
+        assert job is not None
+        assert job.validation is not None
+        assert (job.validation.verdict, job.validation.person) == ("meant", "ada")
+        artifact = ledger.artifact("artifact-1")
+        assert artifact is not None
+        assert [(part.part, part.by) for part in artifact.statement] == [("that it holds", "smt 1")]
+        assert [event.text for _, event in ledger.events()] == ["t"]
 
 
 def test_a_migration_that_fails_leaves_the_ledger_as_it_was(path: Path, later_scripts: Path) -> None:
@@ -203,6 +257,7 @@ from pathlib import Path
 import ledger_records as made
 from appliance.ledger.ledger import LedgerError
 from appliance.ledger.sqlite import SqliteLedger
+from appliance.ledger.tables import METADATA
 
 def fill(ledger):
     for step in range(1000):
@@ -268,6 +323,7 @@ import sys
 from pathlib import Path
 import ledger_records as made
 from appliance.ledger.sqlite import SqliteLedger
+from appliance.ledger.tables import METADATA
 ledger = SqliteLedger(Path(sys.argv[1]))
 for step in range(10_000):
     ledger.commit_step(made.step_record(step, rollouts=16, tokens=60))

@@ -6,13 +6,13 @@ import inspect
 import json
 import os
 import signal
-import socket
-import struct
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import ledger_records as made
@@ -21,7 +21,9 @@ import pytest
 from appliance.ledger.ledger import Ledger, LedgerError
 from appliance.ledger.remote import RemoteLedger, serve_ledger
 from appliance.ledger.sqlite import SqliteLedger
-from appliance.records import Event, JobState, Purpose
+from appliance.records.events import Event
+from appliance.records.jobs import JobState
+from appliance.records.rollouts import Purpose
 
 HERE = Path(__file__).parent
 
@@ -33,9 +35,9 @@ def ledger(tmp_path: Path) -> Iterator[SqliteLedger]:
 
 
 @contextmanager
-def served(ledger: Ledger) -> Iterator[socket.socket]:
+def served(ledger: Ledger) -> Iterator[Connection]:
     """The worker's end of a line to `ledger`; afterwards the serving thread has ended of itself."""
-    ours, theirs = socket.socketpair()
+    ours, theirs = Pipe()
     thread = threading.Thread(target=serve_ledger, args=(ours, ledger))
     thread.start()
     try:
@@ -167,10 +169,6 @@ def test_threads_of_a_worker_share_one_line(ledger: SqliteLedger) -> None:
 
 
 # what a line may carry
-def frame(content: bytes) -> bytes:
-    return struct.pack(">I", len(content)) + content
-
-
 @pytest.mark.parametrize(
     "content",
     [
@@ -187,22 +185,23 @@ def frame(content: bytes) -> bytes:
 )
 def test_what_is_no_call_of_the_protocol_is_refused_and_reaches_nothing(ledger: SqliteLedger, content: bytes) -> None:
     with served(ledger) as line:
-        line.sendall(frame(content))
-        line.shutdown(socket.SHUT_WR)
-        reply = line.makefile("rb").read()
-    refused = json.loads(reply[4:])["refused"]
+        line.send_bytes(content)
+        refused = json.loads(line.recv_bytes())["refused"]
     assert "no call" in refused["message"]
     assert refused["hint"]
 
 
-def test_a_length_that_nobody_would_send_ends_the_line_without_taking_memory(ledger: SqliteLedger) -> None:
+@pytest.mark.parametrize("length", [b"\x7f\xff\xff\xff", b"\xff" * 12], ids=["long", "longest"])
+def test_a_length_that_nobody_would_send_ends_the_line_without_taking_memory(
+    ledger: SqliteLedger, length: bytes
+) -> None:
     with served(ledger) as line:
-        line.sendall(b"\xff\xff\xff\xff")
-        assert line.recv(1) == b""
+        os.write(line.fileno(), length)
+        assert os.read(line.fileno(), 1) == b""
 
 
 def test_a_core_that_has_gone_is_reported(ledger: SqliteLedger) -> None:
-    ours, theirs = socket.socketpair()
+    ours, theirs = Pipe()
     with theirs:
         ours.close()
         with pytest.raises(LedgerError, match="line") as caught:
@@ -211,35 +210,36 @@ def test_a_core_that_has_gone_is_reported(ledger: SqliteLedger) -> None:
 
 
 def test_after_a_call_that_was_interrupted_no_answer_is_taken_for_another(ledger: SqliteLedger) -> None:
-    ours, theirs = socket.socketpair()
+    ours, theirs = Pipe()
     with ours, theirs:
-        theirs.settimeout(0.05)
+        os.set_blocking(theirs.fileno(), False)
         remote = RemoteLedger(theirs)
         with pytest.raises(LedgerError):
             remote.cycle("a")
-        ours.sendall(frame(b'{"value":null,"refused":null}'))
+        ours.send_bytes(b'{"value":null,"refused":null}')
         with pytest.raises(LedgerError, match="interrupted"):
             remote.cycle("b")
 
 
 # a real worker
 WORKER = """
-import os, socket, sys
+import os, sys
+from multiprocessing.connection import Connection
 import ledger_records as made
 from appliance.ledger.remote import RemoteLedger
-line = socket.socket(fileno=int(sys.argv[1]))
+line = Connection(int(sys.argv[1]))
 ledger = RemoteLedger(line)
 for step in range(int(sys.argv[2])):
     ledger.commit_step(made.step_record(step, rollouts=8))
     print(step, flush=True)
 if sys.argv[3] == "half":
-    line.sendall((1000).to_bytes(4, "big") + b'{"call":"put_cycle",')
+    os.write(line.fileno(), (1000).to_bytes(4, "big") + b'{"call":"put_cycle",')
     print("half", flush=True)
     sys.stdin.read()
 """
 
 
-def start(line: socket.socket, steps: int, end: str) -> subprocess.Popen[str]:
+def start(line: Connection, steps: int, end: str) -> subprocess.Popen[str]:
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), str(HERE.parents[2])])}
     return subprocess.Popen(
         [sys.executable, "-c", WORKER, str(line.fileno()), str(steps), end],
@@ -274,7 +274,7 @@ def test_a_worker_killed_in_the_middle_of_a_frame_leaves_nothing_of_it(ledger: S
 
 
 def test_a_ledger_that_fails_unforeseen_ends_the_line_instead_of_leaving_the_worker_waiting() -> None:
-    ours, theirs = socket.socketpair()
+    ours, theirs = Pipe()
     seen: list[BaseException] = []
 
     def serve() -> None:

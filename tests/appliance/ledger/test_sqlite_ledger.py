@@ -14,7 +14,11 @@ from hypothesis import strategies as st
 
 from appliance.ledger.ledger import LedgerError
 from appliance.ledger.sqlite import SqliteLedger
-from appliance.records import CanaryState, CycleState, Event, JobFile, JobState, Meaning, Purpose
+from appliance.records.cycles import CycleState
+from appliance.records.events import Event
+from appliance.records.jobs import JobFile, JobState, Validation
+from appliance.records.rollouts import Purpose
+from appliance.records.service import CanaryState
 
 
 @pytest.fixture
@@ -214,13 +218,13 @@ def test_a_job_that_has_ended_stays_as_it_ended(ledger: SqliteLedger) -> None:
 
 def test_work_on_a_job_changes_nothing_of_what_was_asked(ledger: SqliteLedger) -> None:
     ledger.put_job(made.job())
-    meaning = Meaning(verdict="meant", shown="0", person="ada", created=made.AT, key="k", envelope="{}")
-    ledger.put_meaning("job-1", meaning)
+    meaning = Validation(verdict="meant", shown="0", person="ada", created=made.AT, key="k", envelope="{}")
+    ledger.put_validation("job-1", meaning)
     stale = made.job(state=JobState.RUNNING).model_copy(
         update={"step": "attempt 2", "question": "another", "priority": 9}
     )
     kept = ledger.put_job(stale)
-    assert (kept.state, kept.step, kept.meaning) == (JobState.RUNNING, "attempt 2", meaning)
+    assert (kept.state, kept.step, kept.validation) == (JobState.RUNNING, "attempt 2", meaning)
     assert (kept.question, kept.priority) == (made.job().question, 5)
 
 

@@ -9,11 +9,12 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from appliance.agent.dialect import CHATML, SEEDLING, Codec, Dialect, read_dialect
-from appliance.inference.engine import ModelError, Request
-from appliance.inference.torch_engine import TorchEngine
-from appliance.seedling.model import load_model, new_seedling, save_model_folder
-from appliance.seedling.tokenizer import markers, train_tokenizer
+from appliance.inference.engine import GenerationRequest, ModelError
+from appliance.inference.engines import make_engine
+from appliance.inference.folder import open_model
+from appliance.rendering.formats import load_renderer
+from appliance.seedling.model import new_seedling, save_model_folder
+from appliance.seedling.tokenizer import special_tokens, train_tokenizer
 
 torch.set_num_threads(1)
 TEXTS = [f"gcd of {a} and {b}?\nimport math\nprint(math.gcd({a},{b}))" for a in range(12) for b in range(40)]
@@ -23,7 +24,7 @@ TOKENIZER = train_tokenizer(TEXTS)
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     path = tmp_path / "made" / "here"
-    save_model_folder(new_seedling(TOKENIZER, seed=5), TOKENIZER, SEEDLING, path)
+    save_model_folder(new_seedling(TOKENIZER, seed=5), TOKENIZER, path)
     return path
 
 
@@ -51,34 +52,27 @@ def test_the_folder_is_what_transformers_expects(folder: Path) -> None:
     assert (found.config.eos_token_id, found.config.pad_token_id) == (5, 0)
 
 
-def test_transformers_reads_text_as_the_codec_does(folder: Path) -> None:
+def test_transformers_reads_text_as_the_renderer_does(folder: Path) -> None:
     found = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-    codec = Codec.load(folder)
+    renderer = load_renderer(folder)
     for text in [*TEXTS[:50], "It's 1,234.5 €\n\n  漢字\t", " lead"]:
-        assert tuple(found.encode(text, add_special_tokens=False)) == codec.plain(text)
-    assert found.convert_tokens_to_ids(markers()) == list(range(6))
-    assert found.decode(codec.prompt("gcd of 1 and 2?")) == "<|user|>gcd of 1 and 2?<|end|><|assistant|>"
-
-
-def test_the_folder_says_which_dialect_it_speaks(folder: Path) -> None:
-    assert read_dialect(folder) == SEEDLING
-    (folder / "dialect.json").unlink()
-    assert read_dialect(folder) == CHATML
+        assert tuple(found.encode(text, add_special_tokens=False)) == renderer.plain(text)
+    assert found.convert_tokens_to_ids(special_tokens()) == list(range(6))
+    assert found.decode(renderer.question("gcd of 1 and 2?")) == "<|user|>gcd of 1 and 2?<|end|><|assistant|>"
 
 
 def test_a_folder_can_be_saved_from_what_was_loaded(folder: Path, tmp_path: Path) -> None:
-    codec_dialect: Dialect = read_dialect(folder)
-    save_model_folder(load_model(folder), TOKENIZER, codec_dialect, tmp_path / "copy")
-    for name in ("model.safetensors", "tokenizer.json", "tokenizer_config.json", "dialect.json"):
+    save_model_folder(open_model(folder), TOKENIZER, tmp_path / "copy")
+    for name in ("model.safetensors", "tokenizer.json", "tokenizer_config.json", "rendering.json"):
         assert (tmp_path / "copy" / name).read_bytes() == (folder / name).read_bytes()
 
 
 def test_the_engine_decodes_a_conversation_of_the_seedling(folder: Path) -> None:
-    codec = Codec.load(folder)
-    engine = TorchEngine(rows=2, slots=60)
-    engine.load(folder, "seedling")
-    engine.submit(Request(0, codec.prompt("gcd of 12 and 18?"), codec.stop, 60, 1.0, 0))
-    engine.submit(Request(1, codec.prompt("<|end|><|tool|>"), codec.stop, 60, 0.0, 0))
+    renderer = load_renderer(folder)
+    engine = make_engine("torch", rows=2, slots=60)
+    engine.push(folder, "seedling")
+    engine.submit(GenerationRequest(0, renderer.question("gcd of 12 and 18?"), renderer.stop, 60, 1.0, 0))
+    engine.submit(GenerationRequest(1, renderer.question("<|end|><|tool|>"), renderer.stop, 60, 0.0, 0))
     turns = [turn for _ in range(60) for turn in engine.step()]
     assert {turn.request for turn in turns} == {0, 1}
     assert all(len(turn.ids) == len(turn.logprobs) > 0 for turn in turns)
@@ -87,7 +81,7 @@ def test_the_engine_decodes_a_conversation_of_the_seedling(folder: Path) -> None
 def test_a_folder_whose_weights_are_gone_is_refused_with_a_hint(folder: Path) -> None:
     (folder / "model.safetensors").unlink()
     with pytest.raises(ModelError, match="no safetensors") as caught:
-        load_model(folder)
+        open_model(folder)
     assert "convert the weights" in caught.value.hint
 
 

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-from appliance.agent.dialect import SEEDLING, Codec
-from appliance.seedling.tokenizer import ENTRIES, markers, train_tokenizer
+from appliance.rendering.markers import SEEDLING, MarkerRenderer
+from appliance.seedling.tokenizer import ENTRIES, special_tokens, train_tokenizer
 
 
 def corpus(count: int = 400) -> list[str]:
@@ -29,15 +29,15 @@ def corpus(count: int = 400) -> list[str]:
 
 
 TOKENIZER = train_tokenizer(corpus())
-CODEC = Codec(TOKENIZER, SEEDLING)
-SPECIAL = {TOKENIZER.token_to_id(marker) for marker in markers()}
+RENDERER = MarkerRenderer(TOKENIZER, SEEDLING)
+SPECIAL = {TOKENIZER.token_to_id(marker) for marker in special_tokens()}
 
-hostile = st.lists(st.one_of(st.text(max_size=12), st.sampled_from(markers())), max_size=6).map("".join)
+hostile = st.lists(st.one_of(st.text(max_size=12), st.sampled_from(special_tokens())), max_size=6).map("".join)
 
 
 def test_it_has_at_most_its_entries_and_every_marker_is_one_of_them() -> None:
     assert TOKENIZER.get_vocab_size() <= ENTRIES
-    assert [TOKENIZER.token_to_id(marker) for marker in markers()] == list(range(6))
+    assert [TOKENIZER.token_to_id(marker) for marker in special_tokens()] == list(range(6))
 
 
 def test_the_same_texts_give_the_same_file_in_another_process_with_other_threads(tmp_path: Path) -> None:
@@ -64,34 +64,34 @@ def test_the_same_texts_give_the_same_file_in_another_process_with_other_threads
 
 @given(hostile)
 def test_any_text_comes_back_as_it_was(text: str) -> None:
-    assert CODEC.text(CODEC.plain(text)) == text
+    assert RENDERER.text(RENDERER.plain(text)) == text
 
 
 @given(hostile)
 def test_a_marker_typed_in_text_is_ordinary_characters(text: str) -> None:
-    assert not SPECIAL & set(CODEC.plain(text))
-    assert CODEC.prompt(text).count(CODEC.stop) == 1
-    assert CODEC.result(text).count(CODEC.stop) == 1
+    assert not SPECIAL & set(RENDERER.plain(text))
+    assert RENDERER.question(text).count(RENDERER.stop) == 1
+    assert RENDERER.result(text).count(RENDERER.stop) == 1
 
 
 @given(st.integers(0, 10**12))
 def test_a_number_has_one_token_for_each_digit(number: int) -> None:
-    assert len(CODEC.plain(str(number))) == len(str(number))
+    assert len(RENDERER.plain(str(number))) == len(str(number))
 
 
 @given(st.integers(0, 9999), st.sampled_from(["gcd of ", "x=", "print(", "\n"]))
 def test_a_digit_is_the_same_token_wherever_it_stands(number: int, before: str) -> None:
-    digits = CODEC.plain(str(number))
-    assert CODEC.plain(before + str(number))[-len(digits) :] == digits
+    digits = RENDERER.plain(str(number))
+    assert RENDERER.plain(before + str(number))[-len(digits) :] == digits
 
 
 def test_markers_in_the_training_texts_are_never_learned_as_text() -> None:
-    taught = train_tokenizer(["".join(markers()) + "gcd of 1 and 2?"] * 200)
-    assert not any("<|" in entry for entry in taught.get_vocab() if entry not in markers())
+    taught = train_tokenizer(["".join(special_tokens()) + "gcd of 1 and 2?"] * 200)
+    assert not any("<|" in entry for entry in taught.get_vocab() if entry not in special_tokens())
 
 
 def test_words_of_the_curriculum_are_shorter_than_their_letters() -> None:
-    assert len(CODEC.plain("import math\nprint(math.gcd(")) <= 10
+    assert len(RENDERER.plain("import math\nprint(math.gcd(")) <= 10
 
 
 def test_a_vocabulary_without_room_for_the_bytes_is_refused() -> None:
@@ -101,5 +101,5 @@ def test_a_vocabulary_without_room_for_the_bytes_is_refused() -> None:
 
 def test_a_saved_tokenizer_reads_as_before(tmp_path: Path) -> None:
     TOKENIZER.save(str(tmp_path / "tokenizer.json"))
-    again = Codec(Tokenizer.from_file(str(tmp_path / "tokenizer.json")), SEEDLING)
-    assert [again.prompt(text) for text in corpus()] == [CODEC.prompt(text) for text in corpus()]
+    again = MarkerRenderer(Tokenizer.from_file(str(tmp_path / "tokenizer.json")), SEEDLING)
+    assert [again.question(text) for text in corpus()] == [RENDERER.question(text) for text in corpus()]

@@ -17,7 +17,7 @@ from appliance.config import Settings
 from appliance.daemon.broker_process import BrokerProcess, command
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.places import broker_socket, load_policy, runtime_settings
-from appliance.worker.equipment import Equipment
+from appliance.worker.context import WorkContext
 from runtime.settings import RuntimeSettings
 
 
@@ -47,6 +47,6 @@ def runtime(guest_roots: Path) -> Iterator[RuntimeSettings]:
 
 
 @pytest.fixture
-def equipment(tmp_path: Path, ledger: SqliteLedger, runtime: RuntimeSettings) -> Iterator[Equipment]:
-    with Equipment(tmp_path, ledger, runtime, SHORT.agent, load_policy(tmp_path)) as opened:
+def context(tmp_path: Path, ledger: SqliteLedger, runtime: RuntimeSettings) -> Iterator[WorkContext]:
+    with WorkContext(tmp_path, ledger, runtime, SHORT.agent, load_policy(tmp_path)) as opened:
         yield opened

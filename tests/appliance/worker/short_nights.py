@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from appliance.learning.recipe import AgentBudget, EvaluationRecipe, Recipe, TrainingRecipe, WarmStartRecipe
-from appliance.records import Cycle, CycleState
-from appliance.worker.equipment import Equipment
-from appliance.worker.night import Night
-from appliance.worker.progress import Progress
-from policies.decision import Decision
+from appliance.agent.budget import AgentBudget
+from appliance.learning.recipe import EvaluationRecipe, Recipe, TrainingRecipe, WarmStartRecipe
+from appliance.records.cycles import Cycle, CycleState
+from appliance.worker.context import WorkContext
+from appliance.worker.cycle import CycleRun
+from appliance.worker.progress import CycleProgress
+from policies.contract.decision import Decision
 
 FIXTURE = Path(__file__).resolve().parents[2] / "fixtures" / "seedling"
 AT = "2026-01-01T00:00:00.000+00:00"
@@ -55,12 +56,12 @@ def cycle_of(name: str, seed: int = 0, recipe: Recipe = SHORT) -> Cycle:
 
 
 def run_night(
-    equipment: Equipment, name: str, *, model: Path | None = FIXTURE, recipe: Recipe = SHORT, seed: int = 0
+    context: WorkContext, name: str, *, model: Path | None = FIXTURE, recipe: Recipe = SHORT, seed: int = 0
 ) -> Decision:
     """Runs the cycle of that name from wherever the ledger says it is."""
-    known = equipment.ledger.cycle(name)
+    known = context.ledger.cycle(name)
     if known is None:
         known = cycle_of(name, seed, recipe)
-        equipment.ledger.put_cycle(known)
-    progress = Progress(known, equipment.ledger, time.monotonic)
-    return Night(known, equipment, progress, model).run()
+        context.ledger.put_cycle(known)
+    progress = CycleProgress(known, context.ledger, time.monotonic)
+    return CycleRun(known, context, progress, model).run()

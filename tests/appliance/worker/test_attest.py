@@ -13,9 +13,10 @@ from appliance.cli.main import app
 from appliance.errors import AssayError
 from appliance.learning.folders import write_by_digest
 from appliance.ledger.sqlite import SqliteLedger
-from appliance.records import Checkpoint, Cycle, CycleState
+from appliance.records.checkpoints import Checkpoint
+from appliance.records.cycles import Cycle, CycleState
 from appliance.worker.attest import attestation_file, code_digest, write_attestation
-from policies.attestation import attested
+from policies.attestation import verify_attestation
 from policies.envelopes import PublicKey
 
 AT = "2026-01-02T03:04:05+00:00"
@@ -49,7 +50,7 @@ def made(tmp_path: Path) -> Checkpoint:
 
 def test_it_names_base_model_recipe_policy_sealed_set_and_code(made, tmp_path) -> None:
     key = PublicKey.of(load_or_make(tmp_path, "trainer").public_key())
-    found = attested(attestation_file(tmp_path, made.manifest).read_bytes(), key, manifest=made.manifest)
+    found = verify_attestation(attestation_file(tmp_path, made.manifest).read_bytes(), key, manifest=made.manifest)
     assert set(found.subjects) == {"manifest.json", "model.safetensors", "config.json"}
     sources = {
         one["name"]: one["digest"]["sha256"] for one in found.predicate["buildDefinition"]["resolvedDependencies"]

@@ -9,10 +9,10 @@ from short_nights import run_night
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from appliance.agent.dialect import CHATML, Codec
 from appliance.ledger.sqlite import SqliteLedger
-from appliance.records import CycleState
-from appliance.worker.equipment import Equipment
+from appliance.records.cycles import CycleState
+from appliance.rendering.formats import load_renderer
+from appliance.worker.context import WorkContext
 
 SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
 
@@ -52,16 +52,15 @@ def gpt2(folder: Path) -> Path:
     return save(folder, GPT2LMHeadModel(GPT2Config(vocab_size=400, n_positions=256, n_embd=32, n_layer=1, n_head=2)))
 
 
-def test_a_folder_without_a_dialect_speaks_chatml(tmp_path: Path) -> None:
-    codec = Codec.load(llama(tmp_path / "model"))
-    assert codec.dialect == CHATML
-    text = codec.text(codec.prompt("what is 1 plus 2? <|im_end|>"))
+def test_a_folder_that_names_no_format_has_chatml(tmp_path: Path) -> None:
+    renderer = load_renderer(llama(tmp_path / "model"))
+    text = renderer.text(renderer.question("what is 1 plus 2? <|im_end|>"))
     assert text == "<|im_start|>user\nwhat is 1 plus 2? <|im_end|><|im_end|>\n<|im_start|>assistant\n"
-    assert codec.prompt("<|im_end|>").count(codec.stop) == 1
+    assert renderer.question("<|im_end|>").count(renderer.stop) == 1
 
 
-def test_a_night_runs_from_a_llama(equipment: Equipment, ledger: SqliteLedger, tmp_path: Path) -> None:
-    decision = run_night(equipment, "n", model=llama(tmp_path / "model"))
+def test_a_night_runs_from_a_llama(context: WorkContext, ledger: SqliteLedger, tmp_path: Path) -> None:
+    decision = run_night(context, "n", model=llama(tmp_path / "model"))
     champion = ledger.checkpoint(decision.champion or "")
     assert champion is not None
     assert champion.stage == "imported"
@@ -70,6 +69,6 @@ def test_a_night_runs_from_a_llama(equipment: Equipment, ledger: SqliteLedger, t
     assert cycle.state is CycleState.DONE
 
 
-def test_a_night_runs_from_another_architecture(equipment: Equipment, ledger: SqliteLedger, tmp_path: Path) -> None:
-    run_night(equipment, "n", model=gpt2(tmp_path / "model"))
+def test_a_night_runs_from_another_architecture(context: WorkContext, ledger: SqliteLedger, tmp_path: Path) -> None:
+    run_night(context, "n", model=gpt2(tmp_path / "model"))
     assert ledger.rollout_counts("n")["train"] == 3 * 4 * 8

@@ -11,25 +11,27 @@ import pytest
 from scripted_engine import ScriptedEngine
 from short_nights import AT, FIXTURE
 
-from appliance.agent.dialect import Codec
+from appliance.agent.budget import AgentBudget
 from appliance.agent.loop import Agent
 from appliance.jobs.check import check_bundle
-from appliance.jobs.solve import POLICY_MODEL, Solver, attempts
-from appliance.learning.recipe import AgentBudget
+from appliance.jobs.solve import POLICY_MODEL, JobSolver, attempts
 from appliance.ledger.sqlite import SqliteLedger
-from appliance.records import Job, JobFile, JobState
-from appliance.worker.equipment import Equipment
-from appliance.worker.seeds import derive
+from appliance.records.jobs import Job, JobFile, JobState
+from appliance.rendering.formats import load_renderer
+from appliance.rendering.renderer import Renderer
+from appliance.worker.context import WorkContext
+from curriculum.seeds import derive
+from verifiers.answers.spec import AnswerSpec
 from verifiers.checklists.spec import ChecklistSpec, CountItem
-from verifiers.spec import AnswerSpec, Spec
+from verifiers.registry.spec import Spec
 
 BUDGET = AgentBudget(max_tokens=1_200, max_calls=4, max_result_chars=60)
 TABLE = b"name,amount\na,12\nb,30\n"
 
 
 @pytest.fixture(scope="module")
-def codec() -> Codec:
-    return Codec.load(FIXTURE)
+def renderer() -> Renderer:
+    return load_renderer(FIXTURE)
 
 
 def queued(spec: Spec, tries: int, data: Path, **files: bytes) -> Job:
@@ -52,35 +54,35 @@ def queued(spec: Spec, tries: int, data: Path, **files: bytes) -> Job:
     )
 
 
-def solve(equipment: Equipment, codec: Codec, job: Job, scripts: dict[int, list[tuple[int, ...]]]) -> Job:
-    agent = Agent(ScriptedEngine(scripts), equipment.sessions, codec, BUDGET, time.monotonic)
-    solver = Solver(
-        agent, codec, equipment.checker, equipment.ledger, equipment.data, {}, lambda: AT,
-        sessions=equipment.sessions, branches=1,
+def solve(context: WorkContext, renderer: Renderer, job: Job, scripts: dict[int, list[tuple[int, ...]]]) -> Job:
+    agent = Agent(ScriptedEngine(scripts), context.sessions, renderer, BUDGET, time.monotonic)
+    solver = JobSolver(
+        agent, renderer, context.checker, context.ledger, context.data, {}, lambda: AT,
+        sessions=context.sessions, branches=1,
     )  # fmt: skip
-    return solver.solve(job, attempts(job, temperature=1.0, derive=derive, policy=equipment.policy))
+    return solver.solve(job, attempts(job, temperature=1.0, derive=derive, policy=context.policy))
 
 
 def test_a_data_job_is_solved_on_a_branch_that_went_on_from_before_a_failure(
-    equipment: Equipment, ledger: SqliteLedger, codec: Codec
+    context: WorkContext, ledger: SqliteLedger, renderer: Renderer
 ) -> None:
-    job = queued(AnswerSpec(expected="42"), 1, equipment.data, table=TABLE)
+    job = queued(AnswerSpec(expected="42"), 1, context.data, table=TABLE)
     read = "import csv\nrows = list(csv.DictReader(open('table')))\nprint(len(rows))"
     total = "print(sum(int(row['amount']) for row in rows))"
     ended = solve(
-        equipment,
-        codec,
+        context,
+        renderer,
         job,
         {
-            0: [codec.call(read), codec.call("rows = rows.sum()"), codec.final("0")],
-            1: [codec.call(total), codec.final("42")],
+            0: [renderer.call(read), renderer.call("rows = rows.sum()"), renderer.answer("\\boxed{0}")],
+            1: [renderer.call(total), renderer.answer("\\boxed{42}")],
         },
     )
     assert (ended.state, ended.solved_by) == (JobState.SOLVED, POLICY_MODEL)
     assert ended.reason.startswith("verified on a branch, try ")
     artifact = ledger.artifact("j1")
     assert artifact is not None
-    folder = equipment.data / artifact.folder
+    folder = context.data / artifact.folder
     assert check_bundle(folder, expect=artifact.manifest).ok
     said = json.loads((folder / "transcript.json").read_text())
     assert "table (22 bytes)" in said[0]["text"]
@@ -89,20 +91,22 @@ def test_a_data_job_is_solved_on_a_branch_that_went_on_from_before_a_failure(
     assert left["j1.0+1"] == "j1.0"
 
 
-def test_a_text_is_judged_as_the_whole_last_turn(equipment: Equipment, ledger: SqliteLedger, codec: Codec) -> None:
+def test_a_text_is_judged_as_the_whole_last_turn(
+    context: WorkContext, ledger: SqliteLedger, renderer: Renderer
+) -> None:
     spec = ChecklistSpec(items=(CountItem(name="list", of="list_items", least=2, most=2),))
     text = "Two things matter.\n\n- One is this.\n- The other is that."
-    turn = (*codec.plain(text), codec.stop)
-    ended = solve(equipment, codec, queued(spec, 2, equipment.data), {0: [codec.final("- a")], 1: [turn]})
+    turn = (*renderer.plain(text), renderer.stop)
+    ended = solve(context, renderer, queued(spec, 2, context.data), {0: [renderer.answer("\\boxed{- a}")], 1: [turn]})
     assert ended.state is JobState.SOLVED
     artifact = ledger.artifact("j1")
     assert artifact is not None
     assert artifact.answer == text
 
 
-def test_a_job_that_nobody_solved_says_how_many_branches_were_tried(equipment: Equipment, codec: Codec) -> None:
-    wrong = codec.final("0")
-    job = queued(AnswerSpec(expected="42"), 1, equipment.data)
-    ended = solve(equipment, codec, job, {0: [codec.call("print(1)"), codec.call("1 / 0"), wrong], 1: [wrong]})
+def test_a_job_that_nobody_solved_says_how_many_branches_were_tried(context: WorkContext, renderer: Renderer) -> None:
+    wrong = renderer.answer("\\boxed{0}")
+    job = queued(AnswerSpec(expected="42"), 1, context.data)
+    ended = solve(context, renderer, job, {0: [renderer.call("print(1)"), renderer.call("1 / 0"), wrong], 1: [wrong]})
     assert (ended.state, ended.reason) == (JobState.UNSOLVED, "none of 1 attempt and 1 branch was verified")
     assert ended.tries_done == 2

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from short_nights import AT, FIXTURE
 
-from appliance.agent.dialect import Codec
 from appliance.jobs.check import check_bundle
-from appliance.jobs.solve import Solver, attempts
+from appliance.jobs.solve import JobSolver, attempts
 from appliance.ledger.sqlite import SqliteLedger
-from appliance.records import Job, JobState
-from appliance.worker.equipment import Equipment
-from appliance.worker.seeds import derive
+from appliance.records.jobs import Job, JobState
+from appliance.rendering.formats import load_renderer
+from appliance.worker.context import WorkContext
+from curriculum.seeds import derive
 from runtime.errors import InfrastructureError
 from runtime.sandbox import Priority, Session, Tier
-from verifiers.spec import IntegerSpec, PredicateSpec, Spec
+from verifiers.answers.spec import AnswerSpec
+from verifiers.predicate.spec import PredicateSpec
+from verifiers.registry.spec import Spec
 
 
 def job(question: str, spec: Spec, tries: int) -> Job:
@@ -30,36 +32,38 @@ def job(question: str, spec: Spec, tries: int) -> Job:
     )
 
 
-def solve(equipment: Equipment, job: Job) -> Job:
-    equipment.engine.load(FIXTURE, "fixture")
-    codec = Codec.load(FIXTURE)
-    agent = equipment.agent(codec)
-    solver = Solver(agent, codec, equipment.checker, equipment.ledger, equipment.data, {}, lambda: AT)
-    return solver.solve(job, attempts(job, temperature=1.0, derive=derive, policy=equipment.policy))
+def solve(context: WorkContext, job: Job) -> Job:
+    context.engine.push(FIXTURE, "fixture")
+    renderer = load_renderer(FIXTURE)
+    agent = context.agent(renderer)
+    solver = JobSolver(agent, renderer, context.checker, context.ledger, context.data, {}, lambda: AT)
+    return solver.solve(job, attempts(job, temperature=1.0, derive=derive, policy=context.policy))
 
 
-def test_a_solved_job_is_a_bundle_that_verifies(equipment: Equipment, ledger: SqliteLedger) -> None:
+def test_a_solved_job_is_a_bundle_that_verifies(context: WorkContext, ledger: SqliteLedger) -> None:
     spec = PredicateSpec(predicate="7*x + 3 == 45", domain="integer")
-    ended = solve(equipment, job("find x with 7x+3=45", spec, 64))
+    ended = solve(context, job("find x with 7x+3=45", spec, 64))
     assert ended.state is JobState.SOLVED
     artifact = ledger.artifact("j1")
     assert artifact is not None
     assert artifact.answer == "6"
-    report = check_bundle(equipment.data / artifact.folder, expect=artifact.manifest)
+    report = check_bundle(context.data / artifact.folder, expect=artifact.manifest)
     assert report.ok
-    words = (equipment.data / artifact.folder / "transcript.json").read_text()
+    words = (context.data / artifact.folder / "transcript.json").read_text()
     assert "7*x" not in words
 
 
-def test_an_unsolved_job_says_what_was_tried(equipment: Equipment, ledger: SqliteLedger) -> None:
-    asked = job("gcd of 12 and 18?", IntegerSpec(expected="99"), 8).model_copy(update={"solvers_done": False})
-    ended = solve(equipment, asked)
+def test_an_unsolved_job_says_what_was_tried(context: WorkContext, ledger: SqliteLedger) -> None:
+    asked = job("gcd of 12 and 18?", AnswerSpec(notation="digits", expected="99"), 8).model_copy(
+        update={"solvers_done": False}
+    )
+    ended = solve(context, asked)
     assert ended.state is JobState.UNSOLVED
     assert "arithmetic: no arithmetic in the question" in ended.tried
     assert len(ended.tried) > 1
     assert ended.artifact is None
     assert ledger.artifacts() == []
-    assert not (equipment.data / "artifacts").exists()
+    assert not (context.data / "artifacts").exists()
 
 
 class NoSandboxes:
@@ -72,35 +76,35 @@ class NoSandboxes:
     def close(self) -> None: ...
 
 
-def test_a_job_whose_sandboxes_died_has_failed_and_says_nothing_about_the_question(equipment: Equipment) -> None:
-    equipment.sessions.close()
-    equipment.sessions = NoSandboxes()
+def test_a_job_whose_sandboxes_died_has_failed_and_says_nothing_about_the_question(context: WorkContext) -> None:
+    context.sessions.close()
+    context.sessions = NoSandboxes()
     spec = PredicateSpec(predicate="7*x + 3 == 45", domain="integer")
-    ended = solve(equipment, job("gcd of 12 and 18?", spec, 4))
+    ended = solve(context, job("gcd of 12 and 18?", spec, 4))
     assert ended.state is JobState.FAILED
     assert ended.artifact is None
 
 
 def test_a_job_killed_after_its_artifact_was_recorded_keeps_that_bundle(
-    equipment: Equipment, ledger: SqliteLedger
+    context: WorkContext, ledger: SqliteLedger
 ) -> None:
     spec = PredicateSpec(predicate="7*x + 3 == 45", domain="integer")
     asked = job("find x with 7x+3=45", spec, 64)
-    first = solve(equipment, asked)
+    first = solve(context, asked)
     made = ledger.artifacts()
-    again = solve(equipment, asked)
+    again = solve(context, asked)
     assert first.state is again.state is JobState.SOLVED
     assert ledger.artifacts() == made
-    assert check_bundle(equipment.data / made[0].folder, expect=made[0].manifest).ok
+    assert check_bundle(context.data / made[0].folder, expect=made[0].manifest).ok
 
 
 def test_a_job_killed_before_its_artifact_was_recorded_is_done_again(
-    equipment: Equipment, ledger: SqliteLedger
+    context: WorkContext, ledger: SqliteLedger
 ) -> None:
     spec = PredicateSpec(predicate="7*x + 3 == 45", domain="integer")
-    half_done = equipment.data / "artifacts" / "j1"
+    half_done = context.data / "artifacts" / "j1"
     half_done.mkdir(parents=True)
     (half_done / "artifact.txt").write_text("7")
-    solve(equipment, job("find x with 7x+3=45", spec, 64))
+    solve(context, job("find x with 7x+3=45", spec, 64))
     (artifact,) = ledger.artifacts()
     assert check_bundle(half_done, expect=artifact.manifest).ok

@@ -17,17 +17,18 @@ from appliance.config import Settings
 from appliance.learning.checkpoints import publish
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.promotion import CHAMPION, PREVIOUS
-from appliance.records import Checkpoint, Job, JobState
+from appliance.records.checkpoints import Checkpoint
+from appliance.records.jobs import Job, JobState
 from appliance.worker import work_on_jobs as working
-from appliance.worker.attention import Attention
-from appliance.worker.equipment import Equipment
+from appliance.worker.context import WorkContext
+from appliance.worker.watchdog import JobWatchdog
 from benchmarks.rollback import emptied
-from verifiers.spec import IntegerSpec
+from verifiers.answers.spec import AnswerSpec
 
 
-def put_model(equipment: Equipment, folder: Path) -> str:
-    digest = publish(folder, equipment.data / "models")
-    equipment.ledger.put_checkpoint(
+def put_model(context: WorkContext, folder: Path) -> str:
+    digest = publish(folder, context.data / "models")
+    context.ledger.put_checkpoint(
         Checkpoint(
             manifest=digest,
             parent=None,
@@ -44,14 +45,14 @@ def put_model(equipment: Equipment, folder: Path) -> str:
 
 
 def test_a_job_of_a_model_that_is_taken_back_is_answered_by_the_one_before(
-    equipment: Equipment, ledger: SqliteLedger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    context: WorkContext, ledger: SqliteLedger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The work stops at its next token, however long that takes on a busy machine.
-    monkeypatch.setattr(working, "Attention", partial(Attention, grace_seconds=100))
+    monkeypatch.setattr(working, "JobWatchdog", partial(JobWatchdog, grace_seconds=100))
     torch.set_num_threads(1)
-    good, bad = put_model(equipment, FIXTURE), put_model(equipment, emptied(FIXTURE, tmp_path / "emptied"))
+    good, bad = put_model(context, FIXTURE), put_model(context, emptied(FIXTURE, tmp_path / "emptied"))
     ledger.set_aliases({CHAMPION: bad, PREVIOUS: good}, "a bad promotion", AT)
-    spec = IntegerSpec(expected="6")
+    spec = AnswerSpec(notation="digits", expected="6")
     job = Job(
         id="j1",
         question="gcd of 12 and 18?",
@@ -63,10 +64,10 @@ def test_a_job_of_a_model_that_is_taken_back_is_answered_by_the_one_before(
         updated=AT,
     )
     ledger.put_job(job)
-    settings = Settings.load({"data": str(equipment.data)}, environ={"HOME": str(tmp_path)}, etc_dir=tmp_path)
+    settings = Settings.load({"data": str(context.data)}, environ={"HOME": str(tmp_path)}, etc_dir=tmp_path)
     left: list[str] = []
     worker = threading.Thread(
-        target=working.work_on_jobs, args=(equipment, settings), kwargs={"leave": lambda: left.append("x")}
+        target=working.work_on_jobs, args=(context, settings), kwargs={"leave": lambda: left.append("x")}
     )
     worker.start()
     deadline = time.monotonic() + 120

@@ -15,24 +15,28 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from short_nights import AT, FIXTURE, SHORT
 
-from appliance.agent.dialect import Codec
 from appliance.jobs.check import check_bundle
 from appliance.jobs.content import content_of
-from appliance.jobs.in_words import in_words
-from appliance.jobs.solve import Solver, attempts
-from appliance.jobs.solvers import solvers_for
+from appliance.jobs.explain import in_words
+from appliance.jobs.solve import JobSolver, attempts
+from appliance.jobs.solver_round import solvers_for
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.places import load_policy
-from appliance.records import Job, JobFile, JobState, Meaning
-from appliance.worker.equipment import Equipment
-from appliance.worker.seeds import derive
-from policies.envelopes import Signer, seal
-from policies.meaning import MEANING, Page, new_meaning
+from appliance.records.jobs import Job, JobFile, JobState, Validation
+from appliance.rendering.formats import load_renderer
+from appliance.worker.context import WorkContext
+from curriculum.seeds import derive
+from policies.envelopes import Signer, sign_envelope
+from policies.validation import VALIDATION_TYPE, Page, SignedValidation
 from runtime.settings import RuntimeSettings
+from verifiers.answers.spec import AnswerSpec
 from verifiers.checker import Checker
-from verifiers.checklists.spec import CountItem, FormatItem, JsonItem
-from verifiers.programs.spec import Example
-from verifiers.spec import ChecklistSpec, IntegerSpec, LeanSpec, PredicateSpec, ProgramSpec, SmtSpec, Spec
+from verifiers.checklists.spec import ChecklistSpec, CountItem, FormatItem, JsonItem
+from verifiers.lean.spec import LeanSpec
+from verifiers.predicate.spec import PredicateSpec
+from verifiers.programs.spec import Example, ProgramSpec
+from verifiers.registry.spec import Spec
+from verifiers.smt.spec import SmtSpec
 
 SALES = b"region,amount\nnorth,10.5\nsouth,20\nnorth,1.5\n"
 ABOVE_TWO = "(declare-const x Int)(assert (> x 2))"
@@ -73,7 +77,7 @@ class Case:
 
 SOLVED = {
     "question": Case("Which x?", PredicateSpec(predicate="7*x + 3 == 45", domain="integer"), "z3"),
-    "arithmetic": Case("What is 12*7 + 3?", IntegerSpec(expected="87"), "arithmetic"),
+    "arithmetic": Case("What is 12*7 + 3?", AnswerSpec(notation="digits", expected="87"), "arithmetic"),
     "claim": Case(
         "So it is.", SmtSpec(claim="(declare-const x Int)(assert (> x 2))(assert (! (> x 1) :named goal))"), "z3"
     ),
@@ -84,7 +88,7 @@ SOLVED = {
     ),
     "data": Case(
         "What is the sum of amount for north in sales.csv?",
-        IntegerSpec(expected="12"),
+        AnswerSpec(notation="digits", expected="12"),
         "column statistics",
         files=(("sales.csv", SALES),),
     ),
@@ -112,7 +116,7 @@ LEFT = {
     ),
     "data": Case(
         "What is the sum of amount in sales.csv?",
-        IntegerSpec(expected="99"),
+        AnswerSpec(notation="digits", expected="99"),
         says="not",
         files=(("sales.csv", SALES),),
     ),
@@ -122,12 +126,12 @@ LEFT = {
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory, runtime: RuntimeSettings) -> Iterator[Equipment]:
+def shared(tmp_path_factory: pytest.TempPathFactory, runtime: RuntimeSettings) -> Iterator[WorkContext]:
     """One pool and one checker for all of these tests; each has a ledger and a data folder of its own."""
     data = tmp_path_factory.mktemp("shared")
     with (
         SqliteLedger(data / "ledger.sqlite3") as ledger,
-        Equipment(data, ledger, runtime, SHORT.agent, load_policy(data)) as opened,
+        WorkContext(data, ledger, runtime, SHORT.agent, load_policy(data)) as opened,
     ):
         yield opened
 
@@ -157,17 +161,17 @@ class Place:
 
     ledger: SqliteLedger
     data: Path
-    solver: Solver
+    solver: JobSolver
 
 
 @pytest.fixture
-def place(ledger: SqliteLedger, tmp_path: Path, shared: Equipment) -> Place:
-    solver = Solver(None, None, shared.checker, ledger, tmp_path, {}, lambda: AT, sessions=shared.sessions)
+def place(ledger: SqliteLedger, tmp_path: Path, shared: WorkContext) -> Place:
+    solver = JobSolver(None, None, shared.checker, ledger, tmp_path, {}, lambda: AT, sessions=shared.sessions)
     return Place(ledger, tmp_path, solver)
 
 
 @pytest.mark.parametrize("kind", SOLVED)
-def test_a_solver_answers_and_the_bundle_says_so(place: Place, shared: Equipment, kind: str) -> None:
+def test_a_solver_answers_and_the_bundle_says_so(place: Place, shared: WorkContext, kind: str) -> None:
     case = SOLVED[kind]
     ended = place.solver.solve(asked(case, place.data), [])
     assert ended.state is JobState.SOLVED, (ended.reason, ended.tried)
@@ -179,23 +183,24 @@ def test_a_solver_answers_and_the_bundle_says_so(place: Place, shared: Equipment
     folder = place.data / artifact.folder
     report = check_bundle(folder, expect=artifact.manifest, checker=shared.checker)
     assert report.ok, report.reasons
-    told = json.loads((folder / "transcript.json").read_text())
-    assert told[-1]["text"] == artifact.answer
-    assert not any(entry["sampled"] for entry in told)
+    shown = json.loads((folder / "transcript.json").read_text())
+    assert shown[-1]["text"] == artifact.answer
+    assert not any(entry["sampled"] for entry in shown)
 
 
-def test_a_word_that_was_given_before_it_is_solved_goes_into_the_bundle(place: Place, shared: Equipment) -> None:
+def test_a_validation_that_was_signed_before_it_is_solved_goes_into_the_bundle(
+    place: Place, shared: WorkContext
+) -> None:
     ada = Signer.of(Ed25519PrivateKey.from_private_bytes(b"a" * 32))
     job = asked(SOLVED["data"], place.data)
-    page = Page(question=(job.question,), words=in_words(job.spec), first=(), looks=(), verifier="integer 1")
-    word = new_meaning(
-        "meant", "ada", job=job.id, content=content_of(job), page=page, nonce="0" * 32, made_at=AT, hours=24
-    )
-    envelope = seal(word.payload(), MEANING, ada).decode("ascii")
+    page = Page(question=(job.question,), words=in_words(job.spec), first=(), examples=(), verifier="integer 1")
+    about = {"verdict": "meant", "job": job.id, "content": content_of(job), "page": page}
+    signed = SignedValidation.valid_for(24, made_at=AT, person="ada", nonce="0" * 32, **about)
+    envelope = sign_envelope(signed.payload(), VALIDATION_TYPE, ada).decode("ascii")
     shown, key = page.digest(), ada.public.fingerprint
     place.ledger.put_job(job)
-    place.ledger.put_meaning(
-        job.id, Meaning(verdict="meant", shown=shown, person="ada", created=AT, key=key, envelope=envelope)
+    place.ledger.put_validation(
+        job.id, Validation(verdict="meant", shown=shown, person="ada", created=AT, key=key, envelope=envelope)
     )
     assert place.solver.solve(job, []).state is JobState.SOLVED
     report = check_bundle(place.data / "artifacts" / job.id, checker=shared.checker, people=[ada.public])
@@ -259,13 +264,13 @@ CONTRADICTION = (
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [*LEFT, "contradiction"])
 def test_what_nobody_finds_is_unsolved_once_a_model_was_asked(
-    place: Place, shared: Equipment, ledger: SqliteLedger, kind: str
+    place: Place, shared: WorkContext, ledger: SqliteLedger, kind: str
 ) -> None:
     case = LEFT.get(kind) or Case("Write at length, and be brief.", ChecklistSpec(items=CONTRADICTION))
-    shared.engine.load(FIXTURE, "fixture")
-    codec = Codec.load(FIXTURE)
-    solver = Solver(
-        shared.agent(codec), codec, shared.checker, ledger, place.data, {}, lambda: AT, sessions=shared.sessions
+    shared.engine.push(FIXTURE, "fixture")
+    renderer = load_renderer(FIXTURE)
+    solver = JobSolver(
+        shared.agent(renderer), renderer, shared.checker, ledger, place.data, {}, lambda: AT, sessions=shared.sessions
     )
     job = asked(case, place.data, budget=8).model_copy(update={"attempts": 2})
     ended = solver.solve(job, attempts(job, temperature=1.0, derive=derive, policy=shared.policy))
@@ -280,7 +285,7 @@ def test_without_lean_a_theorem_has_failed_and_is_not_unsolved(
 ) -> None:
     monkeypatch.setenv("LEAN_TOOLCHAIN", str(place.data))
     with Checker(runtime) as checker:
-        solver = Solver(None, None, checker, place.ledger, place.data, {}, lambda: AT)
+        solver = JobSolver(None, None, checker, place.ledger, place.data, {}, lambda: AT)
         ended = solver.solve(asked(Case("So it is.", LeanSpec(statement="theorem t : 1 = 1 := sorry")), place.data), [])
     assert ended.state is JobState.FAILED
     assert "no Lean on this machine" in ended.reason
@@ -296,7 +301,7 @@ def test_a_file_that_is_not_the_one_that_was_given_ends_the_job_as_failed(place:
 
 
 def test_a_job_that_is_stopped_comes_back_unwritten_with_the_reason(place: Place) -> None:
-    ended = place.solver.solve(asked(SOLVED["question"], place.data), [], keep_on=lambda: "its time is over")
+    ended = place.solver.solve(asked(SOLVED["question"], place.data), [], stop_reason=lambda: "its time is over")
     assert (ended.state, ended.reason) == (JobState.UNSOLVED, "its time is over")
     assert place.ledger.job("j1") is None
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from appliance.config import Settings
-from appliance.daemon.readiness import BrokerAwayError
 from appliance.inference.engine import ModelError
+from appliance.sandbox_readiness import BrokerAwayError
 from appliance.worker import __main__ as worker
 from runtime.errors import InfrastructureError, RefusedError
 

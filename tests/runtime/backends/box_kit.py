@@ -13,13 +13,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from runtime.backends.backend import Backend, Box, BoxUsage
+from runtime.backends.backend import Backend
 from runtime.backends.cgroups import members
-from runtime.backends.owner import state_mark
-from runtime.backends.site import Site
+from runtime.backends.host import SandboxHost
+from runtime.backends.lease import state_mark
+from runtime.backends.process_box import ProcessBox
 from runtime.errors import SandboxError
 from runtime.guest import wire
-from runtime.profile import Profile
+from runtime.profile import BoxUsage, Profile
 from runtime.reactor import Reactor
 from runtime.settings import BrokerSettings
 
@@ -39,14 +40,14 @@ PROFILE = Profile(
 class Guest:
     """One box and its worker."""
 
-    def __init__(self, bench: Bench, box: Box, *, fresh: bool) -> None:
+    def __init__(self, bench: Bench, box: ProcessBox, *, fresh: bool) -> None:
         self.bench, self.box = bench, box
         self._replies = wire.Replies(1 << 22)
         self._found: list[wire.Reply] = []
         if fresh:
-            assert self.next().kind == wire.Kind.READY
+            assert self.next().kind == wire.ReplyKind.READY
             if box.profile.mode != "shared":
-                assert self.ask(wire.Op.OPEN).kind == wire.Kind.READY
+                assert self.ask(wire.Op.OPEN).kind == wire.ReplyKind.READY
 
     def next(self, seconds: float = 20.0) -> wire.Reply:
         """The next reply. Raises EOFError when the guest has ended, TimeoutError when it says nothing."""
@@ -58,7 +59,7 @@ class Guest:
             data = os.read(self.box.replies, 1 << 16)
             if not data:
                 raise EOFError(self.box.complaint())
-            self._found += self._replies.feed(data)
+            self._found += self._replies.replies(data)
         return self._found.pop(0)
 
     def send(self, op: wire.Op, body: bytes = b"") -> bytes:
@@ -78,23 +79,21 @@ class Guest:
     def says(self, code: str) -> str:
         """What the code printed; it has to end well."""
         reply = self.run(code)
-        assert reply.kind == wire.Kind.OK, reply
+        assert reply.kind == wire.ReplyKind.OK, reply
         return reply.output.decode()
 
     def usage(self) -> BoxUsage:
-        found = self.bench.ask(lambda done: done(self.bench.backend.usage(self.box)))
-        assert isinstance(found, BoxUsage)
-        return found
+        return self.box.usage()
 
     def end(self) -> BoxUsage:
         found = self.bench.ask(lambda done: self.bench.backend.end(self.box, done))
         assert isinstance(found, BoxUsage)
         return found
 
-    def freeze(self, folder: Path, *, leave_running: bool = True, settled: bool = False) -> None:
+    def freeze(self, folder: Path, *, settled: bool = False) -> None:
         """Raises what the backend has to complain about."""
         folder.mkdir()
-        freeze = partial(self.bench.backend.checkpoint, self.box, folder, leave_running=leave_running, settled=settled)
+        freeze = partial(self.bench.backend.checkpoint, self.box, folder, settled=settled)
         problem = self.bench.ask(lambda done: freeze(done=done))
         if problem is not None:
             raise problem
@@ -105,6 +104,14 @@ class Guest:
     def processes(self) -> set[int]:
         return {pid for group in self.groups() for pid in members(group)}
 
+    def first(self) -> Path:
+        """The folder under /proc of the guest's first process, as the host sees it."""
+        for pid in self.processes():
+            status = Path(f"/proc/{pid}/status").read_text()
+            if f"NSpid:\t{pid}\t1\n" in status:
+                return Path(f"/proc/{pid}")
+        raise AssertionError("no guest is running")
+
     def kill(self) -> None:
         """As a fault would: without anybody being told."""
         for pid in self.processes():
@@ -113,16 +120,21 @@ class Guest:
 
 
 class Bench:
-    def __init__(self, settings: BrokerSettings, backend: Callable[[BrokerSettings, Reactor, Site], Backend]) -> None:
-        self.settings = settings
+    def __init__(
+        self,
+        settings: BrokerSettings,
+        backend: Callable[[BrokerSettings, Reactor, SandboxHost], Backend],
+        profile: Profile = PROFILE,
+    ) -> None:
+        self.settings, self.profile = settings, profile
         self.reactor = Reactor()
         try:
-            self.site = Site(settings.state_dir, self.reactor)
+            self.host = SandboxHost(settings.state_dir, self.reactor)
         except BaseException:
             self.reactor.stop()
             raise
         try:
-            self.backend = backend(settings, self.reactor, self.site)
+            self.backend = backend(settings, self.reactor, self.host)
         except BaseException:
             self._stop()
             raise
@@ -142,7 +154,7 @@ class Bench:
 
     def start(self, image: Path | None = None, **changes: Any) -> Guest:
         """A box that somebody has to end. Raises what the backend has to complain about."""
-        box = self.ask(lambda done: self.backend.start(PROFILE.model_copy(update=changes), image, done))
+        box = self.ask(lambda done: self.backend.start(self.profile.model_copy(update=changes), image, done))
         if isinstance(box, SandboxError):
             raise box
         try:
@@ -165,14 +177,14 @@ class Bench:
 
     def groups(self) -> list[str]:
         """All that this owner has in the kernel's tree, but the group of its tools."""
-        found = find_groups(f"assay-{self.site.mark}.{self.site.owner}.")
+        found = find_groups(f"assay-{self.host.mark}.{self.host.owner}.")
         return sorted({group.name for group in found if not group.name.endswith(".tools")})
 
     def folders(self) -> list[str]:
-        return sorted(entry.name for entry in self.site.folder.iterdir() if entry.name not in ("cgroups", "bundles"))
+        return sorted(entry.name for entry in self.host.folder.iterdir() if entry.name not in ("cgroups", "bundles"))
 
     def _stop(self) -> None:
-        self.ask(lambda done: done(self.site.close()))
+        self.ask(lambda done: done(self.host.close()))
         self.reactor.stop()
 
 

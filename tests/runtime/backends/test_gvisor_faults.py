@@ -14,7 +14,7 @@ import pytest
 from box_kit import PROFILE, Bench, Guest
 
 from runtime.backends import gvisor
-from runtime.backends.cgroups import Group
+from runtime.backends.cgroups import ControlGroup
 from runtime.backends.gvisor import GVisor
 from runtime.errors import InfrastructureError
 from runtime.settings import BrokerSettings
@@ -97,14 +97,14 @@ def test_a_frozen_box_is_under_its_own_limit_again_before_whoever_waits_for_that
 def test_a_box_that_cannot_go_back_to_its_limit_is_killed_for_memory_and_is_its_holder_s_to_end(
     bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lowering = Group.limit_memory
+    lowering = ControlGroup.limit_memory
 
-    def limit_memory(self: Group, memory_mib: int) -> None:
+    def limit_memory(self: ControlGroup, memory_mib: int) -> None:
         if memory_mib == 128:
             raise InfrastructureError("it is busy")
         lowering(self, memory_mib)
 
-    monkeypatch.setattr(Group, "limit_memory", limit_memory)
+    monkeypatch.setattr(ControlGroup, "limit_memory", limit_memory)
     monkeypatch.setattr(gvisor, "LOWER_SECONDS", 0.0)
     with bench.guest(memory_mib=128) as guest:
         guest.freeze(tmp_path / "image")
@@ -160,20 +160,20 @@ def test_a_box_that_dies_while_it_is_frozen_is_an_error(bench: Bench, image: Pat
     with bench.guest(image) as guest:
         guest.says("import os\nkept = os.urandom(30 << 20)")
         (tmp_path / "image").mkdir()
-        told: list[object] = []
+        starved: list[object] = []
         event = threading.Event()
 
         def done(problem: object) -> None:
-            told.append(problem)
+            starved.append(problem)
             event.set()
 
-        freeze = lambda: bench.backend.checkpoint(guest.box, tmp_path / "image", leave_running=True, done=done)  # noqa: E731
+        freeze = lambda: bench.backend.checkpoint(guest.box, tmp_path / "image", done=done)  # noqa: E731
         bench.reactor.call(freeze)
         time.sleep(wait)
         guest.kill()
         assert event.wait(60)
-        assert len(told) == 1
-        assert told[0] is None or isinstance(told[0], InfrastructureError)
+        assert len(starved) == 1
+        assert starved[0] is None or isinstance(starved[0], InfrastructureError)
 
 
 def test_a_box_that_is_ended_while_it_is_frozen_is_answered_both_times(
@@ -181,15 +181,15 @@ def test_a_box_that_is_ended_while_it_is_frozen_is_answered_both_times(
 ) -> None:
     guest = bench.start(image)
     (tmp_path / "image").mkdir()
-    told: list[object] = []
-    freeze = lambda: bench.backend.checkpoint(guest.box, tmp_path / "image", leave_running=True, done=told.append)  # noqa: E731
+    starved: list[object] = []
+    freeze = lambda: bench.backend.checkpoint(guest.box, tmp_path / "image", done=starved.append)  # noqa: E731
     bench.reactor.call(freeze)
     guest.end()
     deadline = time.monotonic() + 30
-    while not told and time.monotonic() < deadline:
+    while not starved and time.monotonic() < deadline:
         time.sleep(0.01)
-    assert len(told) == 1
-    assert isinstance(told[0], InfrastructureError)
+    assert len(starved) == 1
+    assert isinstance(starved[0], InfrastructureError)
     assert (bench.groups(), bench.folders()) == ([], [])
 
 
@@ -221,7 +221,9 @@ def test_a_runsc_that_goes_missing_is_said_so(tmp_path: Path, root_dir: Path) ->
         bench.close()
 
 
-def test_a_root_that_somebody_removed_is_built_again(tmp_path: Path) -> None:
+def test_a_root_that_somebody_removed_is_built_again(tmp_path: Path, root_dir: Path) -> None:
+    for root in root_dir.glob("root-*"):  # linked: to build it once is enough
+        shutil.copytree(root, tmp_path / "roots" / root.name, symlinks=True, copy_function=os.link)
     bench = Bench(BrokerSettings(state_dir=tmp_path / "state", root_dir=tmp_path / "roots"), GVisor)
     try:
         shutil.rmtree(tmp_path / "roots")
@@ -250,7 +252,7 @@ def test_without_descriptors_nothing_is_left_half_made(bench: Bench) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     before = len(list(Path("/proc/self/fd").iterdir()))
     highest = max(int(entry.name) for entry in Path("/proc/self/fd").iterdir())
-    told: list[object] = []
+    starved: list[object] = []
     event = threading.Event()
 
     def starve() -> None:
@@ -264,7 +266,7 @@ def test_without_descriptors_nothing_is_left_half_made(bench: Bench) -> None:
                     break
             for descriptor in kept[:4]:
                 os.close(descriptor)
-            bench.backend.start(PROFILE, None, lambda problem: (told.append(problem), event.set()))
+            bench.backend.start(PROFILE, None, lambda problem: (starved.append(problem), event.set()))
         finally:
             for descriptor in kept[4:]:
                 os.close(descriptor)
@@ -273,7 +275,7 @@ def test_without_descriptors_nothing_is_left_half_made(bench: Bench) -> None:
     bench.reactor.call(starve)
     assert event.wait(60)
     bench.ask(lambda done: done(None))  # until it has closed its own again
-    assert isinstance(told[0], InfrastructureError)
-    assert told[0].hint
+    assert isinstance(starved[0], InfrastructureError)
+    assert starved[0].hint
     assert (bench.groups(), bench.folders()) == ([], [])
     assert len(list(Path("/proc/self/fd").iterdir())) <= before

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from box_kit import groups_of
 
-from runtime.backends.cgroups import Group, find_parents, members
+from runtime.backends.cgroups import ControlGroup, find_parents, located, members
 from runtime.backends.keeper import Keeper
 from runtime.backends.launch import spawn
-from runtime.backends.owner import Owner, working_folder
+from runtime.backends.lease import Owner, working_folder
 from runtime.backends.sweep import sweep
 
 REPOSITORY = Path(__file__).parents[3]
@@ -28,13 +28,13 @@ from runtime.guest.wire import Op
 from runtime.settings import BrokerSettings
 bench = Bench(BrokerSettings(state_dir=Path(sys.argv[1]), root_dir=Path(sys.argv[2])), GVisor)
 HOW
-print('ready', bench.site.keeper_pid, flush=True)
+print('ready', bench.host._keeper._process.pid, flush=True)
 END
 """
 THREE = """guests = [bench.start() for _ in range(2)]
 assert guests[0].says('x = 5') == ''
-guests[0].freeze(bench.site.folder / 'image')
-guests.append(bench.start(bench.site.folder / 'image'))
+guests[0].freeze(bench.host.folder / 'image')
+guests.append(bench.start(bench.host.folder / 'image'))
 assert guests[2].says('print(x)') == '5\\n'
 guests[1].send(Op.RUN, b'''import os, signal
 for n in range(3):
@@ -97,10 +97,10 @@ def own(state: Path, root_dir: Path, how: str, end: str, *more: str) -> tuple[in
 def assert_all_ends_within(seconds: float, state: Path, keeper: int) -> None:
     deadline = time.monotonic() + seconds
     while running(state) and time.monotonic() < deadline:
-        time.sleep(0.01)
+        time.sleep(0.05)
     assert running(state) == set()
     while alive(keeper) and time.monotonic() < deadline + 2:
-        time.sleep(0.02)
+        time.sleep(0.05)
     assert not alive(keeper)
 
 
@@ -145,7 +145,7 @@ def test_a_keeper_goes_home_with_an_orderly_close(root_dir: Path, tmp_path: Path
 
 def test_a_keeper_that_was_killed_too_leaves_it_to_the_sweep(root_dir: Path, tmp_path: Path) -> None:
     state = tmp_path / "state"
-    end = "import os; os.kill(bench.site.keeper_pid, 9); os.kill(os.getpid(), 9)"
+    end = "import os; os.kill(bench.host._keeper._process.pid, 9); os.kill(os.getpid(), 9)"
     own(state, root_dir, THREE, end)
     assert running(state)
     report = sweep(state)
@@ -158,7 +158,7 @@ def test_a_keeper_that_was_killed_too_leaves_it_to_the_sweep(root_dir: Path, tmp
 
 def test_without_its_keeper_an_owner_starts_nothing_more(root_dir: Path, tmp_path: Path) -> None:
     end = (
-        "import os\nos.kill(bench.site.keeper_pid, 9)\ntime.sleep(0.1)\n"
+        "import os\nos.kill(bench.host._keeper._process.pid, 9)\ntime.sleep(0.1)\n"
         "try: bench.start()\nexcept Exception as error: print(type(error).__name__, error.hint)\nbench.close()"
     )
     state = tmp_path / "state"
@@ -168,10 +168,9 @@ def test_without_its_keeper_an_owner_starts_nothing_more(root_dir: Path, tmp_pat
 
 
 def test_a_keeper_kills_in_its_own_groups_only() -> None:
-    mountinfo, membership = Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text()
     mine, other = f"assay-keep.{Owner.current()}.", f"assay-other.{Owner.current()}."
-    parents = find_parents(mountinfo, membership, f"{mine}trial")
-    groups = [Group(parents, f"{prefix}1", memory_mib=64, pids=16, cpus=1.0) for prefix in (mine, other)]
+    parents = find_parents(located(), f"{mine}trial")
+    groups = [ControlGroup(parents, f"{prefix}1", memory_mib=64, pids=16, cpus=1.0) for prefix in (mine, other)]
     nothing = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     try:
         asleep = [spawn(["/bin/sleep", "60"], entrances=group.entrances, **nothing) for group in groups]

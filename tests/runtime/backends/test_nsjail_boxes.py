@@ -14,13 +14,14 @@ import pytest
 from box_kit import find_groups
 from jail_kit import PROFILE, Jails
 
-from runtime.backends.nsjail_find import describe, find_nsjail
-from runtime.backends.owner import working_folder
+from runtime.backends import describe
+from runtime.backends.lease import working_folder
+from runtime.backends.nsjail_find import find_nsjail
 from runtime.backends.sweep import sweep
 from runtime.errors import InfrastructureError, RefusedError, SandboxError
 from runtime.guest import wire
-from runtime.guest.wire import Kind, Op
-from runtime.profile import Mode
+from runtime.guest.wire import Op, ReplyKind
+from runtime.profile import BackendName, Mode
 from runtime.settings import BrokerSettings
 
 REPOSITORY = Path(__file__).parents[3]
@@ -43,18 +44,18 @@ def test_every_kind_of_worker_answers_and_remembers(jails: Jails, mode: Mode) ->
     with jails.guest(mode=mode, ahead=1 if mode == "process" else 0) as guest:
         assert guest.says("x = 41") == ""
         assert guest.says("print(x + 1)") == "42\n"
-        assert guest.run("1 / 0").kind == Kind.EXCEPTION
+        assert guest.run("1 / 0").kind == ReplyKind.EXCEPTION
         assert guest.says("print(x)") == "41\n"
 
 
 def test_the_process_tier_has_its_own_filter_inside_this_one(jails: Jails) -> None:
     with jails.guest(mode="process", ahead=2) as guest:
-        assert guest.run("import os\nos.listdir('/')").kind == Kind.DENIED
+        assert guest.run("import os\nos.listdir('/')").kind == ReplyKind.DENIED
 
 
 def test_files_and_programs_are_served(jails: Jails) -> None:
     with jails.guest() as guest:
-        assert guest.ask(Op.WRITE, wire.write_body("/work/a", b"hello", parents=False)).kind == Kind.OK
+        assert guest.ask(Op.WRITE, wire.write_body("/work/a", b"hello", parents=False)).kind == ReplyKind.OK
         assert guest.ask(Op.READ, wire.read_body("/work/a", offset=0, max_bytes=100)).output == b"hello"
         asked = wire.exec_body(["/usr/bin/python3", "-c", "print(6 * 7)"], b"", seconds=5.0, output_bytes=100)
         assert guest.ask(Op.EXEC, asked).output == b"42\n"
@@ -164,7 +165,7 @@ def test_the_end_leaves_nothing(jails: Jails) -> None:
         assert usage.peak_memory_mib > 1
     assert not any(Path(f"/proc/{pid}").exists() for pid in processes)
     assert guest.groups() == []
-    assert not (jails.site.folder / guest.box.id).exists()
+    assert not (jails.host.folder / guest.box.id).exists()
     assert (around(), len(list(Path("/proc/self/fd").iterdir()))) == before
 
 
@@ -191,7 +192,7 @@ def test_there_are_no_snapshots_and_it_says_so(jails: Jails, tmp_path: Path) -> 
         jails.backend.image_parts(PROFILE)
     assert "gVisor" in refusal.value.hint
     with jails.guest() as guest:
-        answer = jails.ask(lambda done: jails.backend.checkpoint(guest.box, tmp_path, leave_running=True, done=done))
+        answer = jails.ask(lambda done: jails.backend.checkpoint(guest.box, tmp_path, done=done))
         assert isinstance(answer, RefusedError)
         assert guest.says("print(1)") == "1\n"
     assert isinstance(jails.ask(lambda done: jails.backend.start(PROFILE, tmp_path, done)), RefusedError)
@@ -202,21 +203,21 @@ def test_a_jail_that_does_not_come_up_says_why_and_leaves_nothing(jails: Jails) 
     os.set_blocking(box.replies, True)
     assert os.read(box.replies, 100) == b""
     deadline = time.monotonic() + 30
-    while not (said := box.complaint()) and time.monotonic() < deadline:
+    while not (output := box.complaint()) and time.monotonic() < deadline:
         time.sleep(0.01)
-    assert "clone" in said
+    assert "clone" in output
     jails.ask(lambda done: jails.backend.end(box, done))
     assert not find_groups("assay-", f".{box.id}")
 
 
-def test_what_is_missing_is_said_before_anything_runs(tmp_path: Path) -> None:
+def test_what_is_missing_is_said_before_anything_runs(settings: BrokerSettings, tmp_path: Path) -> None:
     with pytest.raises(RefusedError) as refusal:
         find_nsjail(str(tmp_path / "nsjail"))
     assert "install" in refusal.value.hint
-    elsewhere = describe("/bin/true")
+    elsewhere = describe(BackendName.NSJAIL, settings.model_copy(update={"nsjail": "/bin/true"}))
     assert not elsewhere.works
     assert elsewhere.problem
-    here = describe()
+    here = describe(BackendName.NSJAIL, settings)
     assert here.works, here.problem
     assert here.version
     assert "own kernel" in here.hint
@@ -277,8 +278,8 @@ def test_no_guest_outlives_a_killed_broker(tmp_path: Path, root_dir: Path) -> No
 
 def test_a_broker_without_a_keeper_starts_nothing(settings: BrokerSettings, tmp_path: Path) -> None:
     jails = Jails(settings.model_copy(update={"state_dir": tmp_path / "state"}))
-    os.kill(jails.site.keeper_pid, signal.SIGKILL)
-    os.waitid(os.P_PID, jails.site.keeper_pid, os.WEXITED | os.WNOWAIT)
+    os.kill(jails.host._keeper._process.pid, signal.SIGKILL)
+    os.waitid(os.P_PID, jails.host._keeper._process.pid, os.WEXITED | os.WNOWAIT)
     with pytest.raises(InfrastructureError), jails.guest():
         pass
     jails.close()

@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from jail_kit import Guest, Jails
+from box_kit import Guest
+from jail_kit import Jails
 
 from runtime.backends.bundle import ENVIRONMENT
 from runtime.backends.seccomp_policy import policy
 from runtime.errors import RefusedError
-from runtime.guest.wire import Kind, Op
+from runtime.guest.wire import Op, ReplyKind
 from runtime.settings import BrokerSettings
 
 
@@ -232,8 +233,8 @@ def test_signals_reach_nobody_outside(jails: Jails) -> None:
         assert neighbour.says("print(1)") == "1\n"
         left = guest.processes()
         assert not left or outside <= left  # what it does to itself, up to its end, is its own affair
-    assert jails.site.keeper_pid > 0
-    assert Path(f"/proc/{jails.site.keeper_pid}/cmdline").read_bytes()
+    assert jails.host._keeper._process.pid > 0
+    assert Path(f"/proc/{jails.host._keeper._process.pid}/cmdline").read_bytes()
 
 
 TRAVERSAL = """import os
@@ -279,7 +280,7 @@ except OSError as error: print(error.errno)
 def test_what_leaves_the_call_by_force_is_a_death_and_nothing_else(jails: Jails) -> None:
     for code in ("import os; os._exit(0)", "import ctypes; ctypes.string_at(0)", "import os; os.kill(os.getpid(), 9)"):
         with jails.guest() as guest:
-            assert guest.run(code).kind == Kind.DIED
+            assert guest.run(code).kind == ReplyKind.DIED
 
 
 def test_a_machine_that_nobody_tried_is_refused() -> None:

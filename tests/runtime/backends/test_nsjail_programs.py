@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from jail_kit import Guest, Jails
+from box_kit import Guest
+from jail_kit import Jails
 
 from runtime.settings import BrokerSettings
 

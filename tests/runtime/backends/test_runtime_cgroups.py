@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from runtime.backends.backend import BoxUsage
-from runtime.backends.cgroups import Group, Parents, find_parents, kill_folders, limit_files, locate
+from runtime.backends.cgroups import ControlGroup, Parents, find_parents, kill_folders, limit_files, locate, located
 from runtime.backends.launch import spawn
 from runtime.errors import InfrastructureError, RefusedError
+from runtime.profile import BoxUsage
 
 V1 = "\n".join(
     f"3{n} 30 0:3{n} / /sys/fs/cgroup/{name} rw,relatime - cgroup cgroup rw,{name}"
@@ -53,7 +53,7 @@ def test_a_mount_that_shows_a_part_of_the_tree_is_read_from_that_part() -> None:
 
 def test_nothing_mounted_is_refused_with_what_to_do() -> None:
     with pytest.raises(RefusedError) as refusal:
-        find_parents("", "0::/", "assay-test")
+        find_parents(locate("", "0::/"), "assay-test")
     assert "Delegate" in refusal.value.hint
 
 
@@ -77,14 +77,14 @@ def test_a_group_of_version_2_gets_every_limit_and_one_that_lacks_a_file_is_an_e
         (tmp_path / "assay-x" / "memory.max").write_text("")
     parents = Parents(2, dict.fromkeys(("memory", "pids", "cpu"), tmp_path / "missing"))
     with pytest.raises(InfrastructureError) as failure:
-        Group(parents, "assay-x", memory_mib=64, pids=16, cpus=1.0)
+        ControlGroup(parents, "assay-x", memory_mib=64, pids=16, cpus=1.0)
     assert failure.value.hint
 
 
-def plain(version: int, folder: Path) -> Group:
+def plain(version: int, folder: Path) -> ControlGroup:
     """A group made of plain folders and files, as above."""
     controllers = ("memory", "pids", "cpu") if version == 2 else ("memory", "pids", "cpu", "cpuacct")
-    return Group(Parents(version, dict.fromkeys(controllers, folder)), "g", memory_mib=64, pids=16, cpus=1.0)
+    return ControlGroup(Parents(version, dict.fromkeys(controllers, folder)), "g", memory_mib=64, pids=16, cpus=1.0)
 
 
 def test_usage_is_read_from_the_files_of_version_2(tmp_path: Path) -> None:
@@ -130,12 +130,12 @@ def test_version_2_kills_all_at_once(tmp_path: Path) -> None:
 
 
 def here(name: str) -> Parents:
-    return find_parents(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text(), name)
+    return find_parents(located(), name)
 
 
 def test_a_real_group_counts_time_memory_and_refused_processes(tmp_path: Path) -> None:
     name = f"assay-test-usage.{os.getpid()}"
-    group = Group(here(name), name, memory_mib=64, pids=4, cpus=1.0)
+    group = ControlGroup(here(name), name, memory_mib=64, pids=4, cpus=1.0)
     try:
         bomb = "for n in 1 2 3 4 5 6; do sleep 5 & done"
         spawn(
@@ -161,9 +161,9 @@ def test_a_real_group_counts_time_memory_and_refused_processes(tmp_path: Path) -
 def test_a_real_group_has_its_limits_before_anybody_is_in_it_and_goes_without_a_trace() -> None:
     name = f"assay-test.{os.getpid()}"
     parents = here(name)
-    group = Group(parents, name, memory_mib=64, pids=16, cpus=1.0)
+    group = ControlGroup(parents, name, memory_mib=64, pids=16, cpus=1.0)
     try:
-        assert group.oom_kills() == 0
+        assert group.usage().oom_kills == 0
         assert (parents.folders["pids"] / name / "pids.max").read_text() == "16\n"
         memory = "memory.limit_in_bytes" if parents.version == 1 else "memory.max"
         assert (parents.folders["memory"] / name / memory).read_text() == f"{64 << 20}\n"

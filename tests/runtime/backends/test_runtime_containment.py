@@ -11,7 +11,7 @@ import pytest
 from runtime.backends.bundle import ENVIRONMENT
 from runtime.errors import BadRequestError, InfrastructureError
 from runtime.sandbox import CallStatus, Sandbox
-from runtime.sessions.pool import Sessions
+from runtime.sessions import Sessions
 
 
 @pytest.fixture(scope="module")
@@ -24,22 +24,22 @@ def box(pool: Sessions) -> Iterator[Sandbox]:
     "target",
     [
         "socket.create_connection(('127.0.0.1', 22), 1)",
-        "socket.create_connection(('169.254.169.254', 80), 1)",
-        "socket.create_connection(('1.1.1.1', 53), 1)",
+        "socket.create_connection(('169.254.0.1', 80), 1)",
+        "socket.create_connection(('203.0.113.1', 53), 1)",
         "socket.create_connection(('::1', 22), 1)",
         "socket.socket(socket.AF_UNIX).connect('/run/systemd/private')",
         "socket.socket(socket.AF_UNIX).connect('\\0/org/freedesktop/systemd1')",
-        "socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('8.8.8.8', 53))",
+        "socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('198.51.100.1', 53))",
         "socket.socket(socket.AF_INET, socket.SOCK_RAW, 1)",
         "socket.socket(socket.AF_PACKET, socket.SOCK_RAW)",
-        "socket.getaddrinfo('localhost.localdomain', 80)",
+        "socket.getaddrinfo('name.invalid', 80)",
     ],
 )
 def test_there_is_no_way_out_through_a_socket(box: Sandbox, target: str) -> None:
     result = box.run(f"import socket\nprint({target})")
     assert result.status is CallStatus.EXCEPTION
     assert result.error.split(":")[0] in {
-        "OSError", "ConnectionRefusedError", "FileNotFoundError", "PermissionError", "gaierror", "TimeoutError",
+        "OSError", "ConnectionRefusedError", "FileNotFoundError", "PermissionError", "gaierror",
     }  # fmt: skip
 
 

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 from box_kit import groups_of
 
-from runtime.backends.cgroups import Group, locate
-from runtime.backends.owner import Owner, state_mark, working_folder
+from runtime.backends.cgroups import ControlGroup, located
+from runtime.backends.lease import Owner, state_mark, working_folder
 from runtime.backends.sweep import SweepReport, sweep
 from runtime.errors import BadRequestError, InfrastructureError
 from runtime.sandbox import Limits, Sandbox, Tier
-from runtime.sessions.pool import Sessions
+from runtime.sessions import Sessions
 from runtime.settings import BrokerSettings, RuntimeSettings
 
 REPOSITORY = Path(__file__).parents[3]
@@ -26,7 +26,8 @@ from pathlib import Path
 from runtime.sessions.pool import Sessions
 from runtime.sandbox import Tier
 from runtime.settings import BrokerSettings, RuntimeSettings
-pool = Sessions(RuntimeSettings(own=BrokerSettings(state_dir=Path(sys.argv[1]), root_dir=Path(sys.argv[2]))))
+own = BrokerSettings(state_dir=Path(sys.argv[1]), root_dir=Path(sys.argv[2]), ready=1)
+pool = Sessions(RuntimeSettings(own=own, shared_workers=1))
 sessions = [pool.open(tier=tier) for tier in Tier]
 for session in sessions:
     assert session.run('print(1)').output == '1\\n'
@@ -59,7 +60,7 @@ def assert_nothing_is_left(state_dir: Path) -> None:
     deadline = time.monotonic() + 30
     working = working_folder(state_dir)
     while (processes(state_dir) or groups_of(state_dir) or entries(working)) and time.monotonic() < deadline:
-        time.sleep(0.02)
+        time.sleep(0.05)
     assert processes(state_dir) == []
     assert groups_of(state_dir) == []
     assert entries(working) == []
@@ -68,7 +69,8 @@ def assert_nothing_is_left(state_dir: Path) -> None:
 
 
 def test_close_leaves_nothing(root_dir: Path, tmp_path: Path) -> None:
-    with Sessions(RuntimeSettings(own=BrokerSettings(state_dir=tmp_path, root_dir=root_dir))) as pool:
+    own = BrokerSettings(state_dir=tmp_path, root_dir=root_dir, ready=1)
+    with Sessions(RuntimeSettings(own=own)) as pool:
         for tier in Tier:
             session = pool.open(tier=tier)
             assert session.run("print(1)").output == "1\n"
@@ -116,7 +118,7 @@ def run_until_it_fails(sandbox: Sandbox) -> None:
 def test_when_the_broker_is_killed_its_client_is_told_and_a_sweep_removes_the_rest(
     root_dir: Path, tmp_path: Path
 ) -> None:
-    settings = BrokerSettings(state_dir=tmp_path / "state", root_dir=root_dir)
+    settings = BrokerSettings(state_dir=tmp_path / "state", root_dir=root_dir, ready=1)
     with Sessions(RuntimeSettings(own=settings)) as pool:
         with pool.sandbox() as sandbox:
             assert sandbox.run("print(1)").output == "1\n"
@@ -127,7 +129,7 @@ def test_when_the_broker_is_killed_its_client_is_told_and_a_sweep_removes_the_re
                 run_until_it_fails(sandbox)
         deadline = time.monotonic() + 30
         while processes(settings.state_dir) and time.monotonic() < deadline:
-            time.sleep(0.02)
+            time.sleep(0.05)
         assert processes(settings.state_dir) == []
         report = sweep(settings.state_dir)
         assert report.owners == 1
@@ -158,8 +160,8 @@ def test_killed_before_its_sandboxes_are_up_it_leaves_no_process_either(root_dir
 def test_an_owner_killed_before_it_wrote_where_its_groups_are_is_swept_too(tmp_path: Path) -> None:
     dead = Owner(2**22 + 1, 1, "abcdef")
     (working_folder(tmp_path) / str(dead)).mkdir(parents=True)
-    parents = locate(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text())[0]
-    group = Group(parents, f"assay-{state_mark(tmp_path)}.{dead}.trial", memory_mib=64, pids=16, cpus=1.0)
+    parents = located()[0]
+    group = ControlGroup(parents, f"assay-{state_mark(tmp_path)}.{dead}.trial", memory_mib=64, pids=16, cpus=1.0)
     assert groups_of(tmp_path)
     assert sweep(tmp_path).cgroups == 1
     assert not any(folder.exists() for folder in group.folders)
@@ -167,7 +169,7 @@ def test_an_owner_killed_before_it_wrote_where_its_groups_are_is_swept_too(tmp_p
 
 
 def test_empty_groups_are_swept_also_when_their_owner_s_folder_is_gone(tmp_path: Path) -> None:
-    here = locate(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text())
+    here = located()
     parent = next(iter(here[0].folders.values()))
     dead, living = Owner(2**22 - 1, 1, "0a0b0c"), Owner.current()
     groups = [parent / f"assay-01234567.{owner}.{owner.token}-1" for owner in (dead, living)]
@@ -202,7 +204,7 @@ def test_a_later_process_with_the_same_number_is_not_the_owner() -> None:
 
 def test_a_path_too_long_for_a_socket_works_and_leaves_nothing(root_dir: Path, tmp_path: Path) -> None:
     state = tmp_path / ("deep" * 30) / "state"
-    own = BrokerSettings(state_dir=state, root_dir=root_dir)
+    own = BrokerSettings(state_dir=state, root_dir=root_dir, ready=1)
     with Sessions(RuntimeSettings(own=own, limits=Limits(memory_mib=64))) as pool:
         assert pool.open().run("print(1)").output == "1\n"
         short = working_folder(state)

@@ -10,7 +10,7 @@ import pytest
 from runtime.backends.packages import DIGEST, INSIDE, find_packages
 from runtime.backends.rootfs import digest, ensure_root, inspect_python
 from runtime.errors import RefusedError
-from runtime.sessions.pool import Sessions
+from runtime.sessions import Sessions
 
 HINT = "./install.sh builds these packages"
 

@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 from box_kit import Bench, groups_of
 
+from runtime.backends import describe
 from runtime.backends.gvisor import GVisor
-from runtime.backends.gvisor_find import describe, find_runsc
+from runtime.backends.gvisor_find import find_runsc
 from runtime.errors import InfrastructureError, RefusedError
+from runtime.profile import BackendName
 from runtime.sandbox import Limits
-from runtime.sessions.pool import Sessions
+from runtime.sessions import Sessions
 from runtime.settings import BrokerSettings, RuntimeSettings
 
 
@@ -27,11 +29,11 @@ def test_a_missing_runsc_is_refused_with_what_to_do(tmp_path: Path) -> None:
 
 
 def test_the_doctor_tells_what_works_and_what_does_not(tmp_path: Path) -> None:
-    here = describe()
+    settings = BrokerSettings(state_dir=tmp_path, root_dir=tmp_path)
+    here = describe(BackendName.GVISOR, settings)
     assert here.works, here.problem
     assert here.version
-    assert here.cgroup_version in (1, 2)
-    elsewhere = describe(str(tmp_path / "runsc"))
+    elsewhere = describe(BackendName.GVISOR, settings.model_copy(update={"runsc": str(tmp_path / "runsc")}))
     assert not elsewhere.works
     assert elsewhere.problem
     assert elsewhere.hint

@@ -38,12 +38,12 @@ def test_a_program_gets_nothing_but_what_it_was_given() -> None:
     os.set_inheritable(secret, True)
     os.environ["ASSAY_TEST_SECRET"] = "x"
     try:
-        said, code = said_by([sys.executable, "-I", "-S", "-c", LOOK])
+        output, code = said_by([sys.executable, "-I", "-S", "-c", LOOK])
     finally:
         os.close(secret)
         del os.environ["ASSAY_TEST_SECRET"]
     assert code == 0
-    found = eval(said.replace(b"true", b"True"))
+    found = eval(output.replace(b"true", b"True"))
     assert [n for n in found["fds"] if n < FAR and n > 3] == []
     assert found["far"] == ["/dev/null"]
     assert set(found["environment"]) <= {"PATH", "PWD", "LC_CTYPE"}
@@ -53,11 +53,11 @@ def test_a_program_gets_nothing_but_what_it_was_given() -> None:
 def test_a_program_blocks_no_signal_whatever_its_starter_does() -> None:
     before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
     try:
-        said, _ = said_by(["/bin/grep", "SigBlk", "/proc/self/status"])
+        output, _ = said_by(["/bin/grep", "SigBlk", "/proc/self/status"])
         assert signal.SIGTERM in signal.pthread_sigmask(signal.SIG_BLOCK, ())
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-    assert said.split() == [b"SigBlk:", b"0" * 16]
+    assert output.split() == [b"SigBlk:", b"0" * 16]
 
 
 def test_a_program_that_cannot_enter_its_groups_does_not_start(tmp_path: Path) -> None:
@@ -104,15 +104,15 @@ def reaping() -> Iterator[tuple[Reactor, Reaper]]:
 
 def ended(reaping: tuple[Reactor, Reaper], script: str) -> tuple[threading.Event, list[int]]:
     reactor, reaper = reaping
-    told: list[int] = []
+    starved: list[int] = []
     event = threading.Event()
 
     def exited(code: int) -> None:
-        told.append(code)
+        starved.append(code)
         event.set()
 
     reactor.call(lambda: reaper.start(["/bin/sh", "-c", script], entrances=[], exited=exited) and None)
-    return event, told
+    return event, starved
 
 
 def eventually(true: Callable[[], bool]) -> bool:
@@ -124,19 +124,19 @@ def eventually(true: Callable[[], bool]) -> bool:
 
 @pytest.mark.parametrize(("script", "code"), [("exit 0", 0), ("exit 7", 7), ("kill -9 $$", -signal.SIGKILL)])
 def test_an_end_is_told_once_with_its_status(reaping: tuple[Reactor, Reaper], script: str, code: int) -> None:
-    event, told = ended(reaping, script)
+    event, starved = ended(reaping, script)
     assert event.wait(60)
     time.sleep(0.05)
-    assert told == [code]
+    assert starved == [code]
 
 
 def test_orphans_are_adopted_and_do_not_stay_as_zombies(reaping: tuple[Reactor, Reaper], tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "end")
     end = os.open(tmp_path / "end", os.O_RDWR)
     before = children().keys()
-    event, told = ended(reaping, f"for n in 1 2 3 4 5; do (read line < {tmp_path}/end &) ; done; exit 0")
+    event, starved = ended(reaping, f"for n in 1 2 3 4 5; do (read line < {tmp_path}/end &) ; done; exit 0")
     assert event.wait(60)
-    assert told == [0]
+    assert starved == [0]
     assert eventually(lambda: len(children().keys() - before) == 5)
     os.write(end, b"\n" * 5)
     assert eventually(lambda: children().keys() <= before)
@@ -164,13 +164,13 @@ def test_a_child_that_nobody_waits_for_keeps_no_orphan_from_being_adopted(reapin
 
 def test_close_ends_what_still_runs_and_says_so(reaping: tuple[Reactor, Reaper]) -> None:
     reactor, reaper = reaping
-    event, told = ended(reaping, "trap '' TERM; sleep 60")
+    event, starved = ended(reaping, "trap '' TERM; sleep 60")
     reactor.call(reaper.close)
     assert event.wait(60)
-    assert told == [-signal.SIGKILL]
+    assert starved == [-signal.SIGKILL]
 
 
 def test_a_program_that_cannot_be_started_is_an_error_at_once(reaping: tuple[Reactor, Reaper]) -> None:
-    event, told = ended(reaping, "exec /nowhere")
+    event, starved = ended(reaping, "exec /nowhere")
     assert event.wait(60)
-    assert told == [127]
+    assert starved == [127]

@@ -14,16 +14,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from runtime.backends.backend import BoxUsage
-from runtime.backends.cgroups import locate
+from runtime.backends.cgroups import located
+from runtime.broker import BrokerClient, connect, packets, private
 from runtime.broker import messages as m
-from runtime.broker import packets, private
-from runtime.broker.client import BrokerClient, connect
+from runtime.broker_api import Handle, SnapshotCopy, Termination, Ticket
 from runtime.errors import SandboxError
 from runtime.guest import wire
 from runtime.guest.wire import Op
-from runtime.launcher import Fate, Handle, Kept, Ticket
-from runtime.profile import BackendName, Profile
+from runtime.profile import BackendName, BoxUsage, Profile
 from runtime.reactor import Reactor
 from runtime.sandbox import Priority, SnapshotId
 from runtime.settings import BrokerSettings
@@ -31,6 +29,8 @@ from runtime.settings import BrokerSettings
 T = TypeVar("T")
 SECONDS = 60.0
 """For one answer; machines that test are busy."""
+
+Settings = Callable[..., BrokerSettings]
 
 
 def profile(mode: str = "sandbox", backend: BackendName = BackendName.GVISOR, **other: Any) -> Profile:
@@ -74,7 +74,7 @@ def child_broker(settings: BrokerSettings, path: Path, *more: str) -> subprocess
 
 def groups(pattern: str) -> list[Path]:
     """Control groups of this machine whose names are like that."""
-    here = locate(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text())
+    here = located()
     return [found for each in here for folder in set(each.folders.values()) for found in folder.glob(pattern)]
 
 
@@ -125,14 +125,14 @@ class Desk:
         self, wanted: Profile, caller: str = "", priority: Priority = Priority.TRAINING
     ) -> Future[Handle | SandboxError]:
         return self.begin(
-            lambda given: self.client.launch(wanted, caller=caller, priority=priority, given=given),
+            lambda on_ready: self.client.launch(wanted, caller=caller, priority=priority, on_ready=on_ready),
         )
 
-    def ticket(self, wanted: Profile, given: Callable[[Any], None]) -> Ticket:
+    def ticket(self, wanted: Profile, on_ready: Callable[[Any], None]) -> Ticket:
         made: Future[Ticket] = Future()
         self.reactor.call(
             lambda: made.set_result(
-                self.client.launch(wanted, caller="", priority=Priority.TRAINING, given=given),
+                self.client.launch(wanted, caller="", priority=Priority.TRAINING, on_ready=on_ready),
             )
         )
         return made.result(SECONDS)
@@ -142,15 +142,18 @@ class Desk:
 
     def begin_restore(self, snapshot: str, *, reseed: bool = False) -> Future[Handle | SandboxError]:
         return self.begin(
-            lambda given: self.client.restore(
-                SnapshotId(snapshot), reseed=reseed, caller="", priority=Priority.TRAINING, given=given
+            lambda on_ready: self.client.launch(
+                SnapshotCopy(snapshot=SnapshotId(snapshot), reseed=reseed),
+                caller="",
+                priority=Priority.TRAINING,
+                on_ready=on_ready,
             )
         )
 
     def restore(self, snapshot: str, *, reseed: bool = False) -> Handle:
         return result(self.begin_restore(snapshot, reseed=reseed))
 
-    def snapshot(self, handle: Handle, *, durable: bool = False, label: str = "") -> Kept:
+    def snapshot(self, handle: Handle, *, durable: bool = False, label: str = "") -> SnapshotId:
         return self.asked(lambda done: self.client.snapshot(handle, durable=durable, label=label, done=done))
 
     def prepare(self, snapshot: str, copies: int) -> None:
@@ -162,10 +165,10 @@ class Desk:
     def usage(self, handle: Handle) -> BoxUsage:
         return self.asked(lambda done: self.client.usage(handle, done))
 
-    def end(self, handle: Handle) -> Fate:
+    def end(self, handle: Handle) -> Termination:
         return self.asked(lambda done: self.client.end(handle, done))
 
-    def listing(self) -> m.Listing:
+    def listing(self) -> m.SnapshotListing:
         return self.asked(self.client.listing)
 
     def stats(self) -> dict[str, float]:
@@ -203,7 +206,7 @@ def hear(handle: Handle, nonce: bytes) -> wire.Reply:
                 data = os.read(handle.replies, 1 << 16)
                 if not data:
                     raise EOFError("the guest has ended")
-                for reply in replies.feed(data):
+                for reply in replies.replies(data):
                     assert reply.nonce == nonce
                     return reply
     raise TimeoutError("the guest says nothing")
@@ -217,7 +220,7 @@ def python(handle: Handle, code: str) -> str:
 
 def opened(handle: Handle) -> Handle:
     """With its interpreter for user code."""
-    assert call(handle, Op.OPEN).kind == wire.Kind.READY
+    assert call(handle, Op.OPEN).kind == wire.ReplyKind.READY
     return handle
 
 
@@ -232,8 +235,8 @@ class Raw:
         assert packets.send(self.socket, data, descriptors)
 
     def hello(self) -> None:
-        self.say(packets.pack(m.Hello(request=1, protocol=m.PROTOCOL)))
-        assert isinstance(self.hear(), m.Welcome)
+        self.say(packets.pack(m.ClientHello(request=1, protocol=m.PROTOCOL)))
+        assert isinstance(self.hear(), m.BrokerWelcome)
 
     def hear(self) -> m.Answer:
         return m.ANSWER.validate_json(self.socket.recv(m.PACKET_BYTES))

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from broker_kit import Desk
+from broker_kit import Desk, Settings
 
 from runtime.profile import BackendName
 from runtime.settings import BrokerSettings
-
-Settings = Callable[..., BrokerSettings]
 
 
 @pytest.fixture(scope="session")
@@ -26,6 +24,7 @@ def make_settings(root_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> S
             "root_dir": root_dir,
             "snapshot_dir": state / "kept",
             "backends": (BackendName.GVISOR, BackendName.NSJAIL),
+            "ready": 2,
         }
         return BrokerSettings(**(usual | other))
 

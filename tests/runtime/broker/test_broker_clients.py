@@ -14,16 +14,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from broker_kit import JAIL, Desk, Raw, call, child_broker, profile
-from conftest import Settings
+from broker_kit import JAIL, Desk, Raw, Settings, call, child_broker, profile
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from runtime.broker import ask, connect, packets
 from runtime.broker import messages as m
-from runtime.broker import packets
-from runtime.broker.client import ask, connect
+from runtime.broker_api import SnapshotCopy
 from runtime.errors import BadRequestError, InfrastructureError, RefusedError
-from runtime.guest.wire import Kind, Op
+from runtime.guest.wire import Op, ReplyKind
+from runtime.sandbox import SnapshotId
 
 
 class Open:
@@ -54,7 +54,7 @@ NO_MESSAGES = [
     b'{"kind": "stats", "request": -1}',
     b'{"kind": "stats", "request": 1, "more": 1}',
     b'{"kind": "end", "request": 1, "box": "' + b"x" * 300 + b'"}',
-    b'{"kind": "restore", "request": 1, "snapshot": "../../../../etc/passwd"}',
+    b'{"kind": "launch", "request": 1, "wanted": {"snapshot": "../../../../etc/passwd"}}',
     b'{"kind": "welcome", "request": 1, "protocol": 1, "pid": 1, "backends": {}}',
     "\ud800".encode("utf-8", "surrogatepass"),
 ]
@@ -109,11 +109,11 @@ def test_who_does_not_say_hello_or_speaks_another_protocol_is_not_served(broker:
     mute.say(packets.pack(m.Stats(request=1)))
     assert mute.hung_up()
     other = Raw(broker.path)
-    other.say(packets.pack(m.Hello(request=1, protocol=99)))
+    other.say(packets.pack(m.ClientHello(request=1, protocol=99)))
     for number in range(20):  # sent before it could know
         other.say(packets.pack(m.Stats(request=2 + number)))
     answer = other.hear()
-    assert isinstance(answer, m.Failed)
+    assert isinstance(answer, m.RequestFailed)
     assert answer.error == "refused"
     assert f"protocol {m.PROTOCOL}, not 99" in answer.message
     assert other.hung_up()
@@ -127,7 +127,7 @@ def test_a_connection_has_no_say_over_anothers_sandboxes(broker: Open) -> None:
         stranger.end(handle)
         with pytest.raises(BadRequestError, match="no such sandbox"):
             stranger.snapshot(handle)
-        assert call(handle, Op.PING).kind == Kind.READY
+        assert call(handle, Op.PING).kind == ReplyKind.READY
         owner.end(handle)
 
 
@@ -167,7 +167,7 @@ def test_a_client_that_is_killed_leaves_nothing(broker: Open) -> None:
             raw = Raw(broker.path)
             raw.hello()
             for number in range(6):
-                raw.say(packets.pack(m.Launch(request=number + 2, profile=JAIL)))
+                raw.say(packets.pack(m.Launch(request=number + 2, wanted=JAIL)))
             assert isinstance(raw.hear(), m.Launched)
             os.write(tell, b"x")
             time.sleep(60)
@@ -258,13 +258,13 @@ def test_users_do_not_see_each_others_sandboxes_and_snapshots(make_settings: Set
                     listing = raw.hear()
                     told = [listing.model_dump_json()]
                     for asked in (
-                        m.Restore(request=3, snapshot=taken.id),
-                        m.Forget(request=4, snapshot=taken.id),
-                        m.Prepare(request=5, snapshot=taken.id, copies=1),
-                        m.Restore(request=6, snapshot="0" * 64),
+                        m.Launch(request=3, wanted=SnapshotCopy(snapshot=taken)),
+                        m.ForgetSnapshot(request=4, snapshot=taken),
+                        m.Prepare(request=5, snapshot=taken, copies=1),
+                        m.Launch(request=6, wanted=SnapshotCopy(snapshot=SnapshotId("0" * 64))),
                     ):
                         raw.say(packets.pack(asked))
-                        told.append(raw.hear().model_dump_json().replace(taken.id[:12], "0" * 12))
+                        told.append(raw.hear().model_dump_json().replace(taken[:12], "0" * 12))
                     os.write(writing, json.dumps(told).encode())
                 finally:
                     os._exit(0)

@@ -11,17 +11,14 @@ import time
 from pathlib import Path
 
 import pytest
-from broker_kit import JAIL, Desk, call, child_broker, groups, opened, profile, python, result
-from conftest import Settings
+from broker_kit import JAIL, Desk, Settings, call, child_broker, groups, opened, profile, python, result
 
-from runtime.backends.backend import Cause
-from runtime.backends.owner import state_mark, working_folder
+from runtime.backends.lease import state_mark, working_folder
 from runtime.backends.sweep import sweep
-from runtime.broker import private
-from runtime.broker.client import ask
+from runtime.broker import ask, private
 from runtime.errors import InfrastructureError, RefusedError
 from runtime.guest.wire import Op
-from runtime.profile import BackendName
+from runtime.profile import BackendName, Cause
 from runtime.settings import BrokerSettings
 
 CLIENT = """import sys, time

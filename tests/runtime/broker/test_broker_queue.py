@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, precondition, rule
 
-from runtime.broker.queue import Place, Queue
+from runtime.broker.queue import Queue, QueuePosition
 from runtime.errors import BusyError
 from runtime.sandbox import Priority
 
@@ -38,15 +38,15 @@ class AnyOrder(RuleBasedStateMachine):
         self.numbers = 0
 
     @rule(target=places, key=KEYS, caller=CALLERS, priority=PRIORITIES)
-    def add(self, key: str, caller: str, priority: Priority) -> tuple[Asked, Place[str]]:
+    def add(self, key: str, caller: str, priority: Priority) -> tuple[Asked, QueuePosition[str]]:
         asked = Asked(self.numbers, key, caller, priority)
         self.numbers += 1
         self.waiting.append(asked)
         return asked, self.queue.add(asked, key, caller=caller, priority=priority)
 
-    @rule(place=consumes(places))
-    def cancel(self, place: tuple[Asked, Place[str]]) -> None:
-        asked, where = place
+    @rule(position=consumes(places))
+    def cancel(self, position: tuple[Asked, QueuePosition[str]]) -> None:
+        asked, where = position
         assert self.queue.cancel(where) == (asked in self.waiting)
         assert not self.queue.cancel(where)
         if asked in self.waiting:
@@ -109,7 +109,7 @@ class AnyOrder(RuleBasedStateMachine):
 
 
 TestAnyOrder = AnyOrder.TestCase
-TestAnyOrder.settings = settings(max_examples=60, stateful_step_count=60, deadline=None)
+TestAnyOrder.settings = settings(max_examples=40, stateful_step_count=60, deadline=None)
 
 
 @given(st.lists(st.tuples(KEYS, CALLERS, PRIORITIES), max_size=40), st.randoms())
@@ -133,9 +133,9 @@ def test_a_priority_that_is_full_turns_away_its_own_only() -> None:
         queue.add(number, "x", caller="flood", priority=Priority.TRAINING)
     with pytest.raises(BusyError):
         queue.add(2, "x", caller="flood", priority=Priority.TRAINING)
-    place = queue.add(3, "x", caller="job", priority=Priority.JOB)
+    position = queue.add(3, "x", caller="job", priority=Priority.JOB)
     assert queue.serve("x") == 3
-    assert not queue.cancel(place)
+    assert not queue.cancel(position)
     with pytest.raises(BusyError):
         queue.add(4, "x", caller="other", priority=Priority.TRAINING)
 
@@ -155,6 +155,6 @@ def test_a_start_that_failed_is_made_again_for_those_who_still_wait() -> None:
 def test_a_flood_of_waiting_requests_is_cancelled_in_no_time() -> None:
     queue: Queue[str, int] = Queue(100_000)
     places = [queue.add(n, "x", caller=str(n % 50), priority=Priority.TRAINING) for n in range(20_000)]
-    assert all(queue.cancel(place) for place in reversed(places))
+    assert all(queue.cancel(position) for position in reversed(places))
     assert len(queue) == 0
     assert queue.next_start(lambda _key: False) is None

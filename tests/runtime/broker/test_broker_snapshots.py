@@ -8,14 +8,14 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from broker_kit import JAIL, Desk, call, child_broker, hear, opened, profile, python, result
-from conftest import Settings
+from broker_kit import JAIL, Desk, Settings, call, child_broker, hear, opened, profile, python, result
 
-from runtime.backends.backend import Cause
 from runtime.broker import manifest
+from runtime.broker_api import Handle
 from runtime.errors import BadRequestError, InfrastructureError, LimitError, RefusedError
-from runtime.guest.wire import Kind, Op
-from runtime.launcher import Handle, Kept
+from runtime.guest.wire import Op, ReplyKind
+from runtime.profile import Cause
+from runtime.sandbox import SnapshotId
 
 STATE = "open('/work/file', 'w').write('kept')\nimport threading\nlocked = threading.Lock()\nx = 41"
 ASK = "x += 1\nprint(x, open('/work/file').read(), locked.locked())"
@@ -28,7 +28,7 @@ def with_state(desk: Desk) -> Handle:
 
 
 @pytest.fixture(scope="module")
-def kept(desk: Desk) -> Kept:
+def kept(desk: Desk) -> SnapshotId:
     handle = with_state(desk)
     taken = desk.snapshot(handle, label="of the tests")
     assert python(handle, ASK) == "42 kept False\n"
@@ -36,11 +36,9 @@ def kept(desk: Desk) -> Kept:
     return taken
 
 
-def test_a_restored_sandbox_goes_on_from_there_and_the_snapshot_stays(desk: Desk, kept: Kept) -> None:
-    assert kept.bytes > 1 << 20
-    assert kept.seconds > 0
+def test_a_restored_sandbox_goes_on_from_there_and_the_snapshot_stays(desk: Desk, kept: SnapshotId) -> None:
     for _ in range(2):
-        handle = desk.restore(kept.id)
+        handle = desk.restore(kept)
         assert python(handle, ASK) == "42 kept False\n"
         assert python(handle, ASK) == "43 kept False\n"
         desk.end(handle)
@@ -53,9 +51,9 @@ def test_branches_draw_other_random_numbers_and_a_rollback_draws_the_same(desk: 
     taken = desk.snapshot(handle)
     first = python(handle, draw)
     desk.end(handle)
-    again = desk.restore(taken.id)
+    again = desk.restore(taken)
     assert python(again, draw) == first
-    branches: list[Handle] = [result(answer) for answer in [desk.begin_restore(taken.id, reseed=True) for _ in "123"]]
+    branches: list[Handle] = [result(answer) for answer in [desk.begin_restore(taken, reseed=True) for _ in "123"]]
     assert len({python(branch, draw) for branch in branches} | {first}) == 4
     for handle in [again, *branches]:
         desk.end(handle)
@@ -66,36 +64,37 @@ def test_prepared_copies_are_taken_and_restored_again_until_nobody_wants_them(ma
         handle = with_state(desk)
         taken = desk.snapshot(handle)
         desk.end(handle)
-        desk.prepare(taken.id, 2)
+        desk.prepare(taken, 2)
         desk.until(lambda figures: figures["ready_copies"] == 2)
-        handles = [desk.restore(taken.id), desk.restore(taken.id, reseed=True)]
+        handles = [desk.restore(taken), desk.restore(taken, reseed=True)]
         assert desk.stats()["ready_hits"] == 2
         for handle in handles:
             assert python(handle, ASK) == "42 kept False\n"
             desk.end(handle)
         desk.until(lambda figures: figures["ready_copies"] == 2)
-        desk.prepare(taken.id, 0)
+        desk.prepare(taken, 0)
         desk.until(lambda figures: figures["boxes"] == 0)
 
 
-def test_lineage_is_told(desk: Desk, kept: Kept) -> None:
-    handle = desk.restore(kept.id)
+def test_lineage_is_told(desk: Desk, kept: SnapshotId) -> None:
+    handle = desk.restore(kept)
     first = desk.snapshot(handle, label="first")
     second = desk.snapshot(handle, label="second")
     lines = {line.snapshot: line for line in desk.listing().snapshots}
-    assert lines[first.id].parent == kept.id
-    assert lines[second.id].parent == first.id
-    assert (lines[first.id].label, lines[kept.id].label) == ("first", "of the tests")
-    assert not lines[kept.id].durable
-    assert lines[kept.id].references == 1
+    assert lines[first].parent == kept
+    assert lines[second].parent == first
+    assert (lines[first].label, lines[kept].label) == ("first", "of the tests")
+    assert not lines[kept].durable
+    assert lines[kept].bytes > 1 << 20
+    assert lines[kept].references == 1
     desk.end(handle)
     for one in (first, second):
-        desk.forget(one.id)
-    assert first.id not in {line.snapshot for line in desk.listing().snapshots}
+        desk.forget(one)
+    assert first not in {line.snapshot for line in desk.listing().snapshots}
     with pytest.raises(BadRequestError, match="no snapshot"):
-        desk.restore(first.id)
+        desk.restore(first)
     with pytest.raises(BadRequestError, match="no snapshot"):
-        desk.forget(first.id)
+        desk.forget(first)
 
 
 def test_a_sandbox_that_ends_while_it_is_frozen_answers_with_an_error(desk: Desk) -> None:
@@ -104,7 +103,7 @@ def test_a_sandbox_that_ends_while_it_is_frozen_answers_with_an_error(desk: Desk
     with pytest.raises(BadRequestError, match="being taken"):
         desk.snapshot(handle)
     desk.end(handle)
-    assert isinstance(taking.result(60), InfrastructureError | Kept)
+    assert isinstance(taking.result(60), InfrastructureError | str)
     desk.until(lambda figures: figures["boxes_ending"] == 0)
 
 
@@ -129,7 +128,7 @@ def test_a_backend_without_snapshots_says_so(desk: Desk) -> None:
     handle = desk.launch(JAIL)
     with pytest.raises(RefusedError):
         desk.snapshot(handle)
-    assert call(handle, Op.PING).kind == Kind.READY
+    assert call(handle, Op.PING).kind == ReplyKind.READY
     desk.end(handle)
 
 
@@ -142,9 +141,9 @@ def test_the_quota_and_free_space_are_kept(make_settings: Settings) -> None:
         for line in desk.listing().snapshots[1:]:
             desk.forget(line.snapshot)
         for one in taken:
-            desk.forget(one.id)
+            desk.forget(one)
         assert desk.stats()["snapshot_bytes"] == 0
-        desk.forget(desk.snapshot(handle).id)
+        desk.forget(desk.snapshot(handle))
     with Desk.own(make_settings(free_mib=1 << 30)) as desk:
         handle = desk.launch(profile())
         with pytest.raises(LimitError, match="disk space"):
@@ -159,20 +158,20 @@ def test_what_is_not_durable_goes_with_the_last_who_referred_to_it(make_settings
             with Desk.at(tmp_path / "b") as taker:
                 handle = with_state(taker)
                 taken, durable = taker.snapshot(handle), taker.snapshot(handle, durable=True)
-                restored = watcher.restore(taken.id)
+                restored = watcher.restore(taken)
             assert python(restored, ASK) == "42 kept False\n"
             watcher.until(lambda figures: figures["snapshots"] == 1 and figures["boxes_held"] == 1)
             with pytest.raises(BadRequestError, match="no snapshot"):
-                watcher.restore(taken.id)
+                watcher.restore(taken)
             with pytest.raises(BadRequestError, match="no such sandbox"):
                 watcher.usage(handle)
-            assert watcher.restore(durable.id).profile == handle.profile
+            assert watcher.restore(durable).profile == handle.profile
     finally:
         process.terminate()
         assert process.wait(60) == 0
     assert settings.snapshot_dir is not None
     assert list((settings.snapshot_dir / "live").iterdir()) == []
-    assert [entry.name for entry in (settings.snapshot_dir / "durable").iterdir()] == [durable.id]
+    assert [entry.name for entry in (settings.snapshot_dir / "durable").iterdir()] == [durable]
 
 
 def test_a_durable_snapshot_is_found_after_a_restart_and_checked_before_its_use(
@@ -184,31 +183,31 @@ def test_a_durable_snapshot_is_found_after_a_restart_and_checked_before_its_use(
         handle = with_state(desk)
         good, changed, linked = (desk.snapshot(handle, durable=True, label=text) for text in ("a", "b", "c"))
     durable = settings.snapshot_dir / "durable"
-    pages = max((durable / changed.id / "image").iterdir(), key=lambda path: path.stat().st_size)
+    pages = max((durable / changed / "image").iterdir(), key=lambda path: path.stat().st_size)
     with pages.open("r+b") as file:
         file.seek(pages.stat().st_size // 2)
         byte = file.read(1)
         file.seek(-1, os.SEEK_CUR)
         file.write(bytes([byte[0] ^ 1]))
-    image = max((durable / linked.id / "image").iterdir(), key=lambda path: path.stat().st_size)
+    image = max((durable / linked / "image").iterdir(), key=lambda path: path.stat().st_size)
     image.rename(tmp_path / "elsewhere")
     image.symlink_to(tmp_path / "elsewhere")
     renamed = durable / ("0" * 64)
-    subprocess.run(["cp", "-a", durable / good.id, renamed], check=True)
+    subprocess.run(["cp", "-a", durable / good, renamed], check=True)
     with Desk.own(settings) as desk:
-        restored = [desk.begin_restore(good.id) for _ in range(3)]
+        restored = [desk.begin_restore(good) for _ in range(3)]
         for answer in restored:
             assert python(result(answer), ASK) == "42 kept False\n"
         with pytest.raises(RefusedError, match="changed on disk"):
-            desk.restore(changed.id)
+            desk.restore(changed)
         with pytest.raises(RefusedError, match="not an image file of ours"):
-            desk.restore(linked.id)
+            desk.restore(linked)
         with pytest.raises(BadRequestError, match="no snapshot"):
             desk.restore(renamed.name)
         assert {line.label for line in desk.listing().snapshots} == {"a", "b", "c"}
-        desk.forget(good.id)
+        desk.forget(good)
         desk.until(lambda figures: figures["snapshots"] == 2)
-    assert not (durable / good.id).exists()
+    assert not (durable / good).exists()
 
 
 def test_a_snapshot_of_another_version_is_refused(make_settings: Settings) -> None:
@@ -216,14 +215,14 @@ def test_a_snapshot_of_another_version_is_refused(make_settings: Settings) -> No
     assert settings.snapshot_dir is not None
     with Desk.own(settings) as desk:
         taken = desk.snapshot(with_state(desk), durable=True)
-    folder = settings.snapshot_dir / "durable" / taken.id
+    folder = settings.snapshot_dir / "durable" / taken
     found = manifest.load(folder)
     assert found is not None
     other = found.model_copy(update={"parts": (*found.parts[:1], "0" * 64, *found.parts[2:])})
     (folder / manifest.NAME).write_text(other.model_dump_json())
     with Desk.own(settings) as desk:
         with pytest.raises(BadRequestError, match="no snapshot"):  # its name is another's
-            desk.restore(taken.id)
+            desk.restore(taken)
         folder.rename(folder.with_name(other.key))
         with pytest.raises(RefusedError, match="another version"):
             desk.restore(other.key)

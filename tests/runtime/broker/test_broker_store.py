@@ -12,17 +12,21 @@ from typing import Any
 
 import pytest
 
-from runtime.backends.owner import Owner
+from runtime.backends.lease import Owner
 from runtime.broker import content, manifest
-from runtime.broker.manifest import Manifest
-from runtime.broker.store import Snapshot, Store, sweep
+from runtime.broker.manifest import SnapshotManifest
+from runtime.broker.store import Store, StoredSnapshot, sweep
 from runtime.errors import BadRequestError, LimitError, RefusedError, SandboxError
 from runtime.profile import Profile
 
 PROFILE = Profile(
     mode="sandbox", memory_mib=64, process_memory_mib=64, pids=8, cpus=1, tmp_mib=1, work_mib=1, output_bytes=64
 )
-Answer = Snapshot | SandboxError | None
+Answer = StoredSnapshot | SandboxError | None
+
+
+def described(uid: int = 7, parent: str = "") -> SnapshotManifest:
+    return SnapshotManifest(parts=("runsc", "flags"), profile=PROFILE, parent=parent, files=(), uid=uid)
 
 
 class Shelf:
@@ -44,9 +48,7 @@ class Shelf:
             done(future)
 
     def keep(self, text: bytes, *, holder: int = 1, uid: int = 7, durable: bool = False, parent: str = "") -> Answer:
-        wanted = self.store.begin(
-            PROFILE, ("runsc", "flags"), parent=parent, uid=uid, label="", durable=durable, expected=1 << 20
-        )
+        wanted = self.store.begin(described(uid, parent), durable=durable, expected=1 << 20)
         (wanted.image / "pages.img").write_bytes(text)
         answers: list[Answer] = []
         self.store.finish(wanted, holder, answers.append)
@@ -54,12 +56,12 @@ class Shelf:
         assert len(answers) == 1
         return answers[0]
 
-    def kept(self, text: bytes, **other: Any) -> Snapshot:
+    def kept(self, text: bytes, **other: Any) -> StoredSnapshot:
         found = self.keep(text, **other)
-        assert isinstance(found, Snapshot), found
+        assert isinstance(found, StoredSnapshot), found
         return found
 
-    def checked(self, snapshot: Snapshot) -> Answer:
+    def checked(self, snapshot: StoredSnapshot) -> Answer:
         answers: list[Answer] = []
         self.store.check(snapshot, answers.append)
         self.settle()
@@ -177,7 +179,7 @@ def test_what_is_forgotten_stays_for_those_who_still_use_it(shelf: Shelf) -> Non
 
 def test_the_quota_counts_what_is_being_taken(tmp_path: Path) -> None:
     shelf = Shelf(tmp_path / "store", Owner.current(), most_mib=3)
-    wanted = shelf.store.begin(PROFILE, ("p",), parent="", uid=7, label="", durable=False, expected=2 << 20)
+    wanted = shelf.store.begin(described(), durable=False, expected=2 << 20)
     shelf.kept(b"x")
     with pytest.raises(LimitError):
         shelf.keep(b"y")
@@ -194,7 +196,7 @@ def test_a_next_broker_finds_the_durable_ones_and_sweeps_the_rest(tmp_path: Path
     dead = Owner(2**22 + 1, 1, "abcdef")
     before = Shelf(tmp_path / "store", dead)
     durable, passing = before.kept(b"durable", durable=True), before.kept(b"passing")
-    before.store.begin(PROFILE, ("p",), parent="", uid=7, label="", durable=True, expected=1)  # killed meanwhile
+    before.store.begin(described(), durable=True, expected=1)  # killed meanwhile
     after = Shelf(tmp_path / "store", Owner.current())
     assert [snapshot.key for snapshot in after.store.seen_by(7)] == [durable.key]
     assert not passing.folder.exists()
@@ -225,7 +227,7 @@ def test_a_manifest_that_is_none_is_refused_and_the_snapshot_left_alone(shelf: S
 
 def test_the_name_covers_all_that_a_snapshot_depends_on() -> None:
     files = (content.File("pages.img", 1, "0" * 64),)
-    one = Manifest(parts=("a", "b"), profile=PROFILE, files=files, uid=0)
+    one = SnapshotManifest(parts=("a", "b"), profile=PROFILE, files=files, uid=0)
     changes: list[dict[str, Any]] = [
         {"parts": ("ab",)},
         {"parent": "1" * 64},
@@ -239,7 +241,7 @@ def test_the_name_covers_all_that_a_snapshot_depends_on() -> None:
     assert one.model_copy(update={"label": "another", "uid": 5, "created": "now"}).key == one.key
     older = json.loads(one.model_dump_json())
     del older["profile"]["open_files"]  # as a version wrote it that did not know it yet
-    assert Manifest.model_validate(older).key == one.key
+    assert SnapshotManifest.model_validate(older).key == one.key
 
 
 def test_a_folder_in_memory_is_known(tmp_path: Path) -> None:

@@ -16,11 +16,11 @@ from pathlib import Path
 
 from runtime.cluster.frames import Frame, FrameKind
 from runtime.cluster.host_actor import HostActor
-from runtime.cluster.settings import ClusterSettings, HostSettings
+from runtime.cluster.settings import HostSettings
 from runtime.errors import BadRequestError, BusyError, SandboxError
 from runtime.reactor import Reactor
 from runtime.sandbox import NO_FILES, CallResult, CallStatus, Limits, Priority, Tier, Usage
-from runtime.settings import BrokerSettings, RuntimeSettings
+from runtime.settings import BrokerSettings, ClusterSettings, RuntimeSettings
 
 GATE = threading.Event()
 HANGS = "from cluster_hosts import GATE; GATE.wait(60)"
@@ -129,8 +129,8 @@ class LocalHost:
 class LocalNode:
     """An actor with the two threads that Ray would call it on."""
 
-    def __init__(self, name: str, host: LocalHost, say: Callable[[Frame], None]) -> None:
-        self.name, self.host, self._say = name, host, say
+    def __init__(self, name: str, host: LocalHost, send: Callable[[Frame], None]) -> None:
+        self.name, self.host, self._send_report = name, host, send
         self._actor = HostActor(host.settings, host.make_pool, ended=lambda: None)
         self._gone = threading.Event()
         self._submitter = ThreadPoolExecutor(1)
@@ -154,7 +154,7 @@ class LocalNode:
             while self.host.silent and not self._gone.wait(0.05):
                 pass
             if not self._gone.is_set():
-                self._say(Frame(FrameKind.PACKET, self.name, packet))
+                self._send_report(Frame(FrameKind.PACKET, self.name, packet))
 
 
 class LocalLink:
@@ -167,25 +167,25 @@ class LocalLink:
         self.first: list[LocalHost] = []
         self.dropped: list[str] = []
 
-    def start(self, heard: Callable[[Frame], None], ended: Callable[[SandboxError | None], None]) -> None:
-        self._heard, self.ended = heard, ended
-        self._say(Frame(FrameKind.NODES, body=str(len(self.first)).encode()))
+    def start(self, received: Callable[[Frame], None], ended: Callable[[SandboxError | None], None]) -> None:
+        self._receive, self.ended = received, ended
+        self._send_report(Frame(FrameKind.NODES, body=str(len(self.first)).encode()))
         for host in self.first:
             self.join(host)
 
     def join(self, host: LocalHost, address: str | None = None) -> str:
         """A node with this host comes up; its name in the cluster."""
         node = f"node-{next(self._numbers)}"
-        self._nodes[node] = LocalNode(node, host, self._say)
-        self._say(Frame(FrameKind.UP, node, (address or host.settings.name).encode()))
+        self._nodes[node] = LocalNode(node, host, self._send_report)
+        self._send_report(Frame(FrameKind.UP, node, (address or host.settings.name).encode()))
         return node
 
     def lose(self, node: str, reason: str = "its actor died") -> None:
         self._nodes[node].lose()
-        self._say(Frame(FrameKind.DOWN, node, reason.encode()))
+        self._send_report(Frame(FrameKind.DOWN, node, reason.encode()))
 
     def inject(self, node: str, packet: bytes) -> None:
-        self._say(Frame(FrameKind.PACKET, node, packet))
+        self._send_report(Frame(FrameKind.PACKET, node, packet))
 
     def send(self, frame: Frame) -> None:
         if frame.kind is FrameKind.DOWN:
@@ -197,5 +197,5 @@ class LocalLink:
         for node in self._nodes.values():
             node.close()
 
-    def _say(self, frame: Frame) -> None:
-        self._reactor.call(lambda: self._heard(frame))
+    def _send_report(self, frame: Frame) -> None:
+        self._reactor.call(lambda: self._receive(frame))

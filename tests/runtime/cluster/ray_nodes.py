@@ -14,10 +14,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from runtime.cluster.node import NodeSettings
-from runtime.cluster.process_session import Process, ProcessSession
-from runtime.cluster.settings import ClusterSettings
+from runtime.cluster.process_session import ProcessSession, SessionProcess
 from runtime.sandbox import Limits
-from runtime.settings import BrokerSettings, RuntimeSettings
+from runtime.settings import BrokerSettings, ClusterSettings, RuntimeSettings
 
 PORT = 26379
 LIMITS = Limits(call_seconds=5.0, memory_mib=128, pids=64, output_bytes=4_096, tmp_mib=8, work_mib=4)
@@ -63,7 +62,7 @@ class Nodes:
 
     def begin(self, number: int, *, token: Path | None = None) -> subprocess.Popen[bytes]:
         process = subprocess.Popen(
-            [*self.prefixes[number], sys.executable, "-I", "-m", "runtime.cluster.node"],
+            [*self.prefixes[number], sys.executable, "-I", "-m", "runtime.cluster"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -103,7 +102,7 @@ class Nodes:
         leader, started, boot = (self.folder / f"n{number}" / "processes").read_text().split()
         return ProcessSession(int(leader), int(started), boot)
 
-    def members(self, number: int, word: str = "") -> list[Process]:
+    def members(self, number: int, word: str = "") -> list[SessionProcess]:
         """Processes of a node whose command line has this word in it."""
         return [member for member in self.session(number).members() if word in command(member.pid)]
 
@@ -212,5 +211,5 @@ def grpc_status(address: str, port: int, method: str, token: str | None = None) 
     return said.partition(b"grpc-status")[2].decode("latin-1")
 
 
-def kill(process: Process | int) -> None:
+def kill(process: SessionProcess | int) -> None:
     os.kill(process if isinstance(process, int) else process.pid, signal.SIGKILL)

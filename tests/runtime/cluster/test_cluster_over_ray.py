@@ -16,12 +16,12 @@ from pathlib import Path
 import pytest
 from ray_nodes import LIMITS, PORT, Nodes, children, command, grpc_status, kill, listeners, pids, running, until
 
-from runtime.cluster.cluster_sessions import ClusterSessions
+from runtime.cluster import ClusterSessions
 from runtime.cluster.folder import clear
 from runtime.cluster.placement import Health
-from runtime.cluster.settings import PORTS
 from runtime.errors import BadRequestError, InfrastructureError, RefusedError
 from runtime.sandbox import CallResult, CallStatus, Session, Tier
+from runtime.settings import PORTS
 
 METHODS = [
     "/ray.rpc.NodeInfoGcsService/GetAllNodeInfo",
@@ -214,8 +214,8 @@ def test_a_driver_that_is_killed_leaves_nothing_on_any_host(nodes: Nodes, pool: 
     before = set(nodes.folder.glob("n?/s/*"))
     program = """
 import sys, time
-from runtime.cluster.cluster_sessions import ClusterSessions
-from runtime.cluster.settings import ClusterSettings
+from runtime.cluster import ClusterSessions
+from runtime.settings import ClusterSettings
 from runtime.sandbox import Limits
 pool = ClusterSessions(*map(lambda kind, text: kind.model_validate_json(text), (ClusterSettings, Limits), sys.argv[1:]))
 for session in [pool.open() for _ in range(3)]:

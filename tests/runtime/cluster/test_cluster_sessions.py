@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from cluster_hosts import GATE, HANGS, LocalHost, LocalLink, host_settings
 
-from runtime.cluster.cluster_sessions import ClusterSessions
+from runtime.cluster import ClusterSessions
 from runtime.cluster.placement import Health
-from runtime.cluster.settings import ClusterSettings
 from runtime.errors import BadRequestError, BusyError, InfrastructureError, LimitError
 from runtime.reactor import Reactor
 from runtime.sandbox import Limits, Tier
+from runtime.settings import ClusterSettings
 
 
 class Cluster:
@@ -226,7 +226,7 @@ def test_closing_the_pool_ends_every_wait(cluster: Cluster) -> None:
 def test_a_host_that_does_not_keep_to_the_protocol_is_given_up(cluster: Cluster) -> None:
     session = cluster.pool.open()
     waiting = session.start(HANGS)
-    cluster.link.inject("node-0", b'[{"kind":"called","session":1}]')
+    cluster.link.inject("node-0", b'[{"kind":"did","session":1}]')
     with pytest.raises(InfrastructureError, match="protocol"):
         waiting.result(30)
     assert cluster.pool.open().id.startswith("b/")

@@ -18,8 +18,8 @@ pytestmark = pytest.mark.skipif(
 )
 DRIVER = """
 import json, subprocess, sys, time
-from runtime.cluster.cluster_sessions import ClusterSessions
-from runtime.cluster.settings import ClusterSettings
+from runtime.cluster import ClusterSessions
+from runtime.settings import ClusterSettings
 from runtime.errors import InfrastructureError
 from runtime.sandbox import Limits
 

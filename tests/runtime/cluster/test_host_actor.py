@@ -16,9 +16,9 @@ from runtime.cluster.folder import in_use
 from runtime.cluster.host_actor import HostActor
 from runtime.errors import InfrastructureError, RefusedError
 from runtime.profile import BackendName
-from runtime.sandbox import Limits, Priority, SessionPool, Tier
+from runtime.sandbox import CallStatus, ExecResult, FileEntry, FileKind, Limits, Priority, SessionPool, Tier
 
-HELLO = m.Hello(backend=BackendName.GVISOR, limits=Limits())
+HELLO = m.DriverHello(backend=BackendName.GVISOR, limits=Limits())
 
 
 class Driver:
@@ -38,31 +38,31 @@ class Driver:
     def _end(self) -> None:
         self.ended += 1
 
-    def say(self, *commands: m.Command) -> None:
+    def send(self, *commands: m.Command) -> None:
         self.actor.submit([m.packet(commands)])
 
     def hear(self, seconds: float = 2.0) -> list[m.Report]:
         return [report for report in m.reports(self.actor.collect(seconds)) if not isinstance(report, m.Pulse)]
 
 
-def opened(number: int) -> m.Open:
-    return m.Open(session=number, tier=Tier.SHARED, caller="", priority=Priority.JOB)
+def opened(number: int) -> m.OpenSession:
+    return m.OpenSession(session=number, tier=Tier.SHARED, caller="", priority=Priority.JOB)
 
 
-def call(session: int, number: int, code: bytes) -> m.Call:
-    return m.Call(session=session, call=number, code=code, seconds=None)
+def call(session: int, number: int, code: bytes) -> m.Do:
+    return m.Do(session=session, call=number, what="run", data=code)
 
 
 def test_a_result_is_passed_on_as_soon_as_it_is_there(tmp_path: Path) -> None:
     driver = Driver(tmp_path)
     GATE.clear()
-    driver.say(HELLO, opened(1), call(1, 2, HANGS.encode()))
+    driver.send(HELLO, opened(1), call(1, 2, HANGS.encode()))
     [welcome] = driver.hear()
-    assert isinstance(welcome, m.Welcome)
+    assert isinstance(welcome, m.HostWelcome)
     began = time.monotonic()
     threading.Timer(0.1, GATE.set).start()
     [called] = driver.hear(60.0)
-    assert isinstance(called, m.Called)
+    assert isinstance(called, m.Did)
     assert called.call == 2
     assert time.monotonic() - began < 30
     driver.actor.close()
@@ -78,7 +78,7 @@ def test_a_host_with_nothing_to_say_says_that_it_is_alive(tmp_path: Path) -> Non
 
 def test_a_driver_that_fell_silent_loses_its_sessions(tmp_path: Path) -> None:
     driver = Driver(tmp_path, lease=0.3)
-    driver.say(HELLO, opened(1))
+    driver.send(HELLO, opened(1))
     assert in_use(tmp_path)
     deadline = time.monotonic() + 30
     while not driver.ended and time.monotonic() < deadline:
@@ -91,29 +91,29 @@ def test_a_host_without_sandboxes_turns_the_driver_away_with_its_reason(tmp_path
         raise RefusedError("there is no runsc", hint="run the installer")
 
     driver = Driver(tmp_path, make=refuse)
-    driver.say(HELLO)
+    driver.send(HELLO)
     [turned] = driver.hear()
     assert isinstance(turned, m.Turned)
-    error = turned.trouble.exception()
+    error = turned.failure.exception()
     assert (type(error), str(error), error.hint) == (RefusedError, "there is no runsc", "run the installer")
     driver.actor.close()
 
 
 def test_another_version_of_the_protocol_is_turned_away(tmp_path: Path) -> None:
     driver = Driver(tmp_path)
-    driver.say(HELLO.model_copy(update={"protocol": m.PROTOCOL + 1}))
+    driver.send(HELLO.model_copy(update={"protocol": m.PROTOCOL + 1}))
     [turned] = driver.hear()
     assert isinstance(turned, m.Turned)
-    assert "version" in turned.trouble.message
+    assert "version" in turned.failure.message
     driver.actor.close()
 
 
 def test_a_host_with_another_isolation_than_the_drivers_is_of_no_use(tmp_path: Path) -> None:
     driver = Driver(tmp_path)
-    driver.say(HELLO.model_copy(update={"backend": BackendName.NSJAIL}))
+    driver.send(HELLO.model_copy(update={"backend": BackendName.NSJAIL}))
     [turned] = driver.hear()
     assert isinstance(turned, m.Turned)
-    assert (turned.trouble.error, driver.pools) == ("refused", [])
+    assert (turned.failure.error, driver.pools) == ("refused", [])
     driver.actor.close()
 
 
@@ -125,13 +125,21 @@ def test_what_is_no_packet_is_refused_whole(tmp_path: Path, packet: bytes) -> No
     driver.actor.close()
 
 
+def test_what_a_program_wrote_and_its_files_hold_passes_byte_for_byte() -> None:
+    data = bytes(range(256))
+    ran = ExecResult(status=CallStatus.OK, exit_code=0, stdout=data, stderr=data, seconds=0.1)
+    entries = (FileEntry("/work/a", FileKind.FILE, 1 << 40),)
+    did = m.Did(session=1, call=2, ran=ran, data=data, entries=entries)
+    assert m.reports(m.packet([did])) == [did]
+
+
 def test_commands_out_of_place_are_answered_with_what_is_wrong(tmp_path: Path) -> None:
     driver = Driver(tmp_path)
-    driver.say(opened(1))
-    driver.say(HELLO, call(9, 3, b"1"), m.Fork(session=9, call=4, into=(5,)))
+    driver.send(opened(1))
+    driver.send(HELLO, call(9, 3, b"1"), m.Do(session=9, call=4, what="fork", into=(5,)))
     reports = driver.hear()
-    failed = [report for report in reports if isinstance(report, m.Failed)]
-    assert [(report.session, report.call, report.trouble.error) for report in failed] == [
+    failed = [report for report in reports if isinstance(report, m.CallFailed)]
+    assert [(report.session, report.call, report.failure.error) for report in failed] == [
         (1, 0, "bad_request"),
         (9, 3, "bad_request"),
         (9, 4, "bad_request"),
@@ -141,13 +149,13 @@ def test_commands_out_of_place_are_answered_with_what_is_wrong(tmp_path: Path) -
 
 def test_an_error_that_nobody_foresaw_is_the_infrastructures(tmp_path: Path) -> None:
     driver = Driver(tmp_path)
-    driver.say(HELLO, opened(1))
+    driver.send(HELLO, opened(1))
     driver.hear()
-    driver.say(call(1, 2, b"raise KeyError('\\ud800 from a pool')"))
+    driver.send(call(1, 2, b"raise KeyError('\\ud800 from a pool')"))
     [failed] = driver.hear()
-    assert isinstance(failed, m.Failed)
-    assert isinstance(failed.trouble.exception(), InfrastructureError)
-    assert "KeyError" in failed.trouble.message
+    assert isinstance(failed, m.CallFailed)
+    assert isinstance(failed.failure.exception(), InfrastructureError)
+    assert "KeyError" in failed.failure.message
     driver.actor.close()
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from runtime.cluster.placement import Health, Host, Placement, choose
+from runtime.cluster.placement import Health, HostLoad, HostPlacement, choose
 from runtime.errors import InfrastructureError
 from runtime.sandbox import Tier
 
@@ -20,14 +20,14 @@ def places(shared: int = 4, process: int = 4, sandbox: int = 2) -> dict[Tier, in
 
 
 def test_the_host_with_the_most_room_goes_first_and_names_break_ties() -> None:
-    placement = Placement()
+    placement = HostPlacement()
     for name in ("b", "a", "c"):
         placement.join(name, places())
     assert [placement.open(number, Tier.SHARED) for number in range(6)] == ["a", "b", "c", "a", "b", "c"]
 
 
 def test_hosts_fill_in_proportion_to_their_size() -> None:
-    placement = Placement()
+    placement = HostPlacement()
     placement.join("large", places(shared=30))
     placement.join("small", places(shared=10))
     for number in range(20):
@@ -36,7 +36,7 @@ def test_hosts_fill_in_proportion_to_their_size() -> None:
 
 
 def test_a_host_whose_sandboxes_are_taken_gets_the_next_shared_session_last() -> None:
-    placement = Placement()
+    placement = HostPlacement()
     placement.join("a", places())
     placement.join("b", places())
     placement.settle(1, "a", Tier.SANDBOX)
@@ -44,7 +44,7 @@ def test_a_host_whose_sandboxes_are_taken_gets_the_next_shared_session_last() ->
 
 
 def test_a_session_that_moves_down_frees_one_place_and_takes_another() -> None:
-    placement = Placement()
+    placement = HostPlacement()
     placement.join("a", places())
     placement.open(1, Tier.SHARED)
     placement.moved(1, Tier.SANDBOX)
@@ -52,7 +52,7 @@ def test_a_session_that_moves_down_frees_one_place_and_takes_another() -> None:
 
 
 def test_full_hosts_still_take_sessions_and_none_at_all_takes_none() -> None:
-    placement = Placement()
+    placement = HostPlacement()
     with pytest.raises(InfrastructureError, match="no host"):
         placement.open(0, Tier.SHARED)
     placement.join("a", places(shared=1, sandbox=0))
@@ -62,7 +62,7 @@ def test_full_hosts_still_take_sessions_and_none_at_all_takes_none() -> None:
 
 
 def test_a_host_that_was_lost_comes_back_empty() -> None:
-    placement = Placement()
+    placement = HostPlacement()
     placement.join("a", places())
     placement.open(1, Tier.SHARED)
     assert (placement.lose("a"), placement.home(1)) == ([1], None)
@@ -78,7 +78,7 @@ def test_a_host_that_was_lost_comes_back_empty() -> None:
 def test_only_a_ready_host_with_places_is_chosen_and_none_is_emptier(
     given_hosts: list[tuple[dict[Tier, int], Health, int]], tier: Tier
 ) -> None:
-    hosts = [Host(f"host-{number}", capacity, health) for number, (capacity, health, _) in enumerate(given_hosts)]
+    hosts = [HostLoad(f"host-{number}", capacity, health) for number, (capacity, health, _) in enumerate(given_hosts)]
     for host, (_, _, load) in zip(hosts, given_hosts, strict=True):
         host.load[tier] = load
     fit = [host for host in hosts if host.health is Health.READY and host.capacity[tier]]
@@ -93,7 +93,7 @@ class Life(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.placement = Placement()
+        self.placement = HostPlacement()
         self.alive: dict[int, tuple[str, Tier]] = {}
         self.number = 0
 
@@ -151,3 +151,4 @@ class Life(RuleBasedStateMachine):
 
 
 TestLife = Life.TestCase
+TestLife.settings = settings(max_examples=50, deadline=None)

@@ -12,8 +12,9 @@ from typing import Any
 
 from lying_pools import LyingPool, before_each, calling_it_ok, ended_well, saying, telling
 
-from runtime.conformance.check import CheckResult, Subject, examine
-from runtime.conformance.suite import AREAS, CHECKS
+from runtime.conformance import AREAS, CheckResult
+from runtime.conformance.check import Subject, examine
+from runtime.conformance.suite import CHECKS
 from runtime.errors import SandboxError
 from runtime.sandbox import CallStatus, SessionPool, Usage
 
@@ -83,8 +84,8 @@ def download_links(self: Any, path: str, target: Path) -> int:
     return 1
 
 
-def restore_but_not_files(self: Any, kept: Any) -> None:
-    self.real.restore(kept)
+def restore_but_not_files(self: Any, saved: Any) -> None:
+    self.real.restore(saved)
     self.real.run("open('/work/new', 'w').close()")
 
 
@@ -98,8 +99,8 @@ time.sleep(1)
 """The thread that counts takes one more step and then none."""
 
 
-def restore_but_not_threads(self: Any, kept: Any) -> None:
-    self.real.restore(kept)
+def restore_but_not_threads(self: Any, saved: Any) -> None:
+    self.real.restore(saved)
     self.real.run(STILL)
 
 
@@ -107,21 +108,21 @@ def restore_something_fresh(self: Any, _kept: Any) -> None:
     self.real = self.pool.real.sandbox(self.real.limits)
 
 
-def fork_by_hand(self: Any, kept: Any, n: int) -> list[Any]:
-    return [self.real.fork(kept, 1)[0]] * n
+def fork_by_hand(self: Any, saved: Any, n: int) -> list[Any]:
+    return [self.real.fork(saved, 1)[0]] * n
 
 
-def fork_without_new_numbers(self: Any, kept: Any, n: int) -> Any:
-    branches = self.real.fork(kept, n)
+def fork_without_new_numbers(self: Any, saved: Any, n: int) -> Any:
+    branches = self.real.fork(saved, n)
     for branch in branches:
         branch.run("import random\nrandom.seed(7)")
     return branches
 
 
 def snapshot_that_goes(self: Any, **named: Any) -> Any:
-    kept = self.real.snapshot(**named)
-    self.pool.real.forget(kept)
-    return kept
+    saved = self.real.snapshot(**named)
+    self.pool.real.forget(saved)
+    return saved
 
 
 def run_nothing_and_time_out(self: Any, code: str) -> Any:
@@ -196,7 +197,7 @@ LIES: dict[str, dict[str, Lie]] = {
         "a link comes out": pool(sandbox={"download": download_links}),
     },
     "rollback is whole": {
-        "nothing goes back": pool(sandbox={"restore": lambda self, kept: None}),
+        "nothing goes back": pool(sandbox={"restore": lambda self, saved: None}),
         "files do not go back": pool(sandbox={"restore": restore_but_not_files}),
         "threads stand still": pool(sandbox={"restore": restore_but_not_threads}),
         "it begins anew": pool(sandbox={"restore": restore_something_fresh}),
@@ -205,7 +206,7 @@ LIES: dict[str, dict[str, Lie]] = {
         "all branches are one": pool(sandbox={"fork": fork_by_hand}),
         "they draw the same numbers": pool(sandbox={"fork": fork_without_new_numbers}),
     },
-    "ready copies are taken": {"nothing goes back": pool(sandbox={"restore": lambda self, kept: None})},
+    "ready copies are taken": {"nothing goes back": pool(sandbox={"restore": lambda self, saved: None})},
     "a durable snapshot outlives its sandbox": {
         "it does not": pool(sandbox={"snapshot": snapshot_that_goes}),
         "it cannot be forgotten": pool(forgets=False),

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from conformance_lies import LIES, MISTAKES, found_out, lies_about
 
-from runtime.conformance.check import Outcome
-from runtime.conformance.suite import AREAS, CHECKS
-from runtime.sessions.pool import Sessions
+from runtime.conformance import AREAS, CheckOutcome
+from runtime.conformance.suite import CHECKS
+from runtime.sessions import Sessions
 
 HERE = [area for area in AREAS if area not in ("limits", "leftovers")]
 
@@ -21,6 +21,6 @@ def test_a_lie_is_told_about_every_check() -> None:
 @pytest.mark.parametrize(("name", "lie"), lies_about(*HERE), ids=str)
 def test_a_check_finds_the_lie(gvisor: Sessions, tmp_path: Path, name: str, lie: str) -> None:
     result = found_out(gvisor, tmp_path, name, lie)
-    assert result.outcome is Outcome.FAIL
+    assert result.outcome is CheckOutcome.FAIL
     assert result.detail
     assert not result.detail.startswith(MISTAKES)

@@ -11,9 +11,10 @@ import pytest
 from conformance_lies import Lie, pool
 from lying_pools import sending
 
-from runtime.conformance.check import Outcome, Subject, examine
+from runtime.conformance import CheckOutcome
+from runtime.conformance.check import Subject, examine
 from runtime.conformance.suite import CHECKS
-from runtime.sessions.pool import Sessions
+from runtime.sessions import Sessions
 
 
 def long_on_the_way(self: Any, code: str) -> Any:
@@ -44,4 +45,4 @@ def test_a_check_passes_whatever_the_machine(
     check = next(check for check in CHECKS if check.name == name)
     with contextlib.closing(really(gvisor)) as given:
         result = examine(check, Subject(given, tmp_path, "token"), area="any", snapshots=True)
-    assert (result.outcome, result.detail) == (Outcome.PASS, ""), machine
+    assert (result.outcome, result.detail) == (CheckOutcome.PASS, ""), machine

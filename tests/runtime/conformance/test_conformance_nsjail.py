@@ -6,13 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from runtime.conformance.check import Check, Outcome, Subject, examine
+from runtime.conformance import CheckOutcome, ConformanceCheck
+from runtime.conformance.check import Subject, examine
 from runtime.conformance.suite import CHECKS
-from runtime.sessions.pool import Sessions
+from runtime.sessions import Sessions
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.name)
-def test_nsjail_does_what_every_backend_has_to_or_refuses(nsjail: Sessions, tmp_path: Path, check: Check) -> None:
+def test_nsjail_does_what_every_backend_has_to_or_refuses(
+    nsjail: Sessions, tmp_path: Path, check: ConformanceCheck
+) -> None:
     result = examine(check, Subject(nsjail, tmp_path, "tokennsjail0123"), area="any", snapshots=False)
-    expected = Outcome.REFUSED if check.needs_snapshots else Outcome.PASS
+    expected = CheckOutcome.REFUSED if check.needs_snapshots else CheckOutcome.PASS
     assert result.outcome is expected, result.detail

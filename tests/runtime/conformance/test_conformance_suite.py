@@ -13,25 +13,25 @@ from pathlib import Path
 
 import pytest
 
-from runtime.backends.owner import Owner, state_mark
-from runtime.conformance import host
-from runtime.conformance.check import Check, Outcome, Subject, Violation, examine
-from runtime.conformance.suite import AREAS, CHECKS, chosen, conform, sweep
+from runtime.backends.lease import Owner, state_mark
+from runtime.conformance import AREAS, CheckOutcome, ConformanceCheck, Violation, chosen, conform, host
+from runtime.conformance.check import Subject, examine
+from runtime.conformance.suite import CHECKS, sweep
 from runtime.errors import RefusedError
 from runtime.profile import BackendName
-from runtime.sessions.pool import Sessions
+from runtime.sessions import Sessions
 
 REPOSITORY = Path(__file__).parents[3]
 QUICK = [check for check in CHECKS if check.name in ("names persist", "no network", "limit: death")]
 
 
-def check(raises: Exception | None = None, *, needs_snapshots: bool = False) -> Check:
+def check(raises: Exception | None = None, *, needs_snapshots: bool = False) -> ConformanceCheck:
     def run(_: Subject) -> dict[str, float]:
         if raises is not None:
             raise raises
         return {"answered_ms": 1.23456}
 
-    return Check("a check", "It holds.", run, needs_snapshots=needs_snapshots)
+    return ConformanceCheck("a check", "It holds.", run, needs_snapshots=needs_snapshots)
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def test_the_quick_form_is_a_part_that_touches_every_area() -> None:
 
 def test_a_check_that_sees_what_it_asserts_passes_with_its_figures(subject: Subject) -> None:
     result = examine(check(), subject, area="state", snapshots=True)
-    assert (result.outcome, result.figures, result.area) == (Outcome.PASS, {"answered_ms": 1.235}, "state")
+    assert (result.outcome, result.figures, result.area) == (CheckOutcome.PASS, {"answered_ms": 1.235}, "state")
 
 
 @pytest.mark.parametrize(
@@ -63,21 +63,21 @@ def test_a_check_that_sees_what_it_asserts_passes_with_its_figures(subject: Subj
 )
 def test_whatever_breaks_a_check_fails_it_and_is_said(subject: Subject, error: Exception) -> None:
     result = examine(check(error), subject, area="state", snapshots=True)
-    assert result.outcome is Outcome.FAIL
+    assert result.outcome is CheckOutcome.FAIL
     assert str(error) in result.detail
 
 
 def test_a_backend_without_snapshots_has_to_refuse_them_with_a_hint(subject: Subject) -> None:
     for raises, outcome in (
-        (RefusedError("no snapshots here", hint="Use another."), Outcome.REFUSED),
-        (RefusedError("no snapshots here"), Outcome.FAIL),
-        (Violation("half a snapshot"), Outcome.FAIL),
-        (None, Outcome.FAIL),
+        (RefusedError("no snapshots here", hint="Use another."), CheckOutcome.REFUSED),
+        (RefusedError("no snapshots here"), CheckOutcome.FAIL),
+        (Violation("half a snapshot"), CheckOutcome.FAIL),
+        (None, CheckOutcome.FAIL),
     ):
         result = examine(check(raises, needs_snapshots=True), subject, area="snapshots", snapshots=False)
         assert result.outcome is outcome
     result = examine(check(RefusedError("no", hint="Ask.")), subject, area="state", snapshots=False)
-    assert result.outcome is Outcome.FAIL
+    assert result.outcome is CheckOutcome.FAIL
 
 
 def test_ctrl_c_passes_through_and_leaves_no_folder(subject: Subject) -> None:
@@ -85,18 +85,18 @@ def test_ctrl_c_passes_through_and_leaves_no_folder(subject: Subject) -> None:
         raise KeyboardInterrupt
 
     before = set(Path(tempfile.gettempdir()).glob("assay-conformance-*"))
-    checks = [Check(QUICK[0].name, "It is interrupted.", interrupted)]
+    checks = [ConformanceCheck(QUICK[0].name, "It is interrupted.", interrupted)]
     with pytest.raises(KeyboardInterrupt):
         list(conform(subject.pool, BackendName.GVISOR, checks))
     assert set(Path(tempfile.gettempdir()).glob("assay-conformance-*")) <= before
 
 
 def test_two_suites_at_once_do_not_meet(gvisor: Sessions) -> None:
-    def once(_: int) -> list[Outcome]:
+    def once(_: int) -> list[CheckOutcome]:
         return [result.outcome for result in conform(gvisor, BackendName.GVISOR, QUICK)]
 
     with ThreadPoolExecutor(2) as threads:
-        assert list(threads.map(once, range(2))) == [[Outcome.PASS] * len(QUICK)] * 2
+        assert list(threads.map(once, range(2))) == [[CheckOutcome.PASS] * len(QUICK)] * 2
 
 
 PROGRAM = """import sys

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from runtime.backends.bundle import COMMAND
 from runtime.guest import wire
-from runtime.guest.wire import Kind, Op
+from runtime.guest.wire import Op, ReplyKind
 from runtime.profile import Mode, Profile
 
 WORKER = Path(__file__).parents[3] / "runtime/guest/worker.py"
@@ -60,15 +60,18 @@ class Worker:
             data = os.read(self.replies, 1 << 16)
             if not data:
                 raise EOFError
-            self._found += self._decoder.feed(data)
+            self._found += self._decoder.replies(data)
         return self._found.pop(0)
 
     def send(self, op: Op, session: int = 0, body: bytes = b"") -> bytes:
         nonce = os.urandom(wire.NONCE_BYTES)
-        view = memoryview(wire.pack_request(nonce, op, session, body))
+        self.write(wire.pack_request(nonce, op, session, body))
+        return nonce
+
+    def write(self, data: bytes) -> None:
+        view = memoryview(data)
         while view:
             view = view[os.write(self.requests, view) :]
-        return nonce
 
     def ask(self, op: Op, session: int = 0, body: bytes = b"", seconds: float = 20.0) -> wire.Reply:
         nonce = self.send(op, session, body)
@@ -82,7 +85,7 @@ class Worker:
     def says(self, code: str, session: int = 0) -> str:
         """What the code printed; it has to end well."""
         reply = self.run(code, session)
-        assert reply.kind == Kind.OK, reply
+        assert reply.kind == ReplyKind.OK, reply
         return reply.output.decode()
 
     def complaint(self) -> str:
@@ -108,9 +111,9 @@ def worker(mode: Mode, *, opened: bool = True, **changes: object) -> Iterator[Wo
     """One that has said READY; with `opened`, session 0 has its process."""
     found = Worker(PROFILE.model_copy(update={"mode": mode, **changes}))
     try:
-        assert found.next().kind == Kind.READY
+        assert found.next().kind == ReplyKind.READY
         if opened and mode != "shared":
-            assert found.ask(Op.OPEN).kind == Kind.READY
+            assert found.ask(Op.OPEN).kind == ReplyKind.READY
         yield found
     finally:
         found.end()

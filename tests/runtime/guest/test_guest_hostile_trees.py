@@ -12,7 +12,7 @@ from box_kit import Bench, Guest
 
 from runtime.backends.gvisor import GVisor
 from runtime.guest import wire
-from runtime.guest.wire import Kind, Op
+from runtime.guest.wire import Op, ReplyKind
 from runtime.settings import BrokerSettings
 
 
@@ -41,19 +41,19 @@ def _empty(guest: Guest) -> None:
 
 def listing(guest: Guest, path: str = "/work", entries: int = 1_000) -> dict[bytes, tuple[str, int]]:
     reply = guest.ask(Op.LIST, wire.list_body(path, entries=entries))
-    assert reply.kind == Kind.OK, reply
-    found, place = {}, 0
-    while place < len(reply.output):
-        kind, size, length = wire.ENTRY.unpack_from(reply.output, place)
-        place += wire.ENTRY.size
-        found[reply.output[place : place + length]] = (kind.decode(), size)
-        place += length
+    assert reply.kind == ReplyKind.OK, reply
+    found, code_range = {}, 0
+    while code_range < len(reply.output):
+        kind, size, length = wire.ENTRY.unpack_from(reply.output, code_range)
+        code_range += wire.ENTRY.size
+        found[reply.output[code_range : code_range + length]] = (kind.decode(), size)
+        code_range += length
     return found
 
 
 def refusal(guest: Guest, op: Op, body: bytes) -> str:
     reply = guest.ask(op, body)
-    assert reply.kind == Kind.REFUSED, reply
+    assert reply.kind == ReplyKind.REFUSED, reply
     return reply.report.decode()
 
 
@@ -85,7 +85,7 @@ def test_names_of_any_bytes_come_through_and_can_be_read(guest: Guest) -> None:
     assert listing(guest) == {name: ("f", len(name)) for name in names}
     for name in names:
         reply = guest.ask(Op.READ, wire.read_body("/work/" + os.fsdecode(name), offset=0, max_bytes=300))
-        assert (reply.kind, reply.output) == (Kind.OK, name)
+        assert (reply.kind, reply.output) == (ReplyKind.OK, name)
 
 
 def test_a_folder_of_very_many_names_is_refused_before_it_is_read_to_its_end(guest: Guest) -> None:
@@ -105,7 +105,7 @@ def test_many_long_paths_are_refused_before_they_fill_the_pipe(guest: Guest) -> 
 def test_folders_deeper_than_can_be_held_open_are_refused(guest: Guest) -> None:
     guest.says("for n in range(300):\n    os.mkdir('d')\n    os.chdir('d')\nos.chdir('/work')")
     assert refusal(guest, Op.LIST, wire.list_body("/work", entries=1_000)).startswith("more than ")
-    assert guest.ask(Op.PING).kind == Kind.READY
+    assert guest.ask(Op.PING).kind == ReplyKind.READY
     guest.says("while True:\n    try: os.chdir('d')\n    except OSError: break\n"
                "for n in range(300):\n    os.chdir('..')\n    os.rmdir('d')")  # fmt: skip
 
@@ -142,9 +142,9 @@ def test_a_sparse_file_is_read_in_parts_as_small_as_they_are_asked_for(guest: Gu
     reply = guest.ask(Op.READ, wire.read_body("/tmp/sparse", offset=20 << 20, max_bytes=100))
     assert reply.output == bytes(100)
     reply = guest.ask(Op.READ, wire.read_body("/tmp/sparse", offset=1 << 40, max_bytes=100))
-    assert (reply.kind, reply.output) == (Kind.OK, b"")
+    assert (reply.kind, reply.output) == (ReplyKind.OK, b"")
     reply = guest.run("with open('/tmp/huge', 'wb') as file: file.truncate(1 << 40)")
-    assert reply.kind == Kind.EXCEPTION
+    assert reply.kind == ReplyKind.EXCEPTION
     assert b'"limit": "disk"' in reply.report
     guest.says("os.unlink('/tmp/sparse')")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from guest_kit import PROFILE, Worker, worker
 
-from runtime.guest.wire import Kind, Op
+from runtime.guest.wire import Op, ReplyKind
 from runtime.guest.worker import COMPUTE_MODULES
 from runtime.profile import Mode
 
@@ -52,4 +52,4 @@ print(json.__name__, json.__package__, json.__path__ != [], json.decoder.__file_
 
 def test_a_module_that_is_not_kept_is_a_denied_call() -> None:
     with worker("process") as guest:
-        assert guest.run("import sqlite3").kind == Kind.DENIED
+        assert guest.run("import sqlite3").kind == ReplyKind.DENIED

@@ -9,7 +9,7 @@ import pytest
 from guest_kit import Worker, worker
 
 from runtime.guest import wire
-from runtime.guest.wire import Kind, Op
+from runtime.guest.wire import Op, ReplyKind
 
 
 def execute(
@@ -17,7 +17,7 @@ def execute(
 ) -> tuple[wire.Reply, dict[str, int], float]:
     start = time.monotonic()
     reply = guest.ask(Op.EXEC, 0, wire.exec_body(argv, stdin, seconds=seconds, output_bytes=output_bytes))
-    facts = json.loads(reply.report) if reply.kind != Kind.REFUSED else {}
+    facts = json.loads(reply.report) if reply.kind != ReplyKind.REFUSED else {}
     return reply, facts, time.monotonic() - start
 
 
@@ -28,7 +28,7 @@ def shell(guest: Worker, line: str, **more: object) -> tuple[wire.Reply, dict[st
 def test_both_outputs_the_input_and_the_code_come_through() -> None:
     with worker("sandbox") as guest:
         reply, facts, _ = shell(guest, "cat; echo wrong >&2; exit 7", stdin=b"given\n")
-        assert (reply.kind, reply.output) == (Kind.OK, b"given\nwrong\n")
+        assert (reply.kind, reply.output) == (ReplyKind.OK, b"given\nwrong\n")
         assert facts == {"exit_code": 7, "stdout_bytes": 6}
 
 
@@ -49,7 +49,7 @@ def test_more_input_than_a_pipe_holds_goes_in_and_what_is_not_read_is_no_trouble
 def test_a_flood_is_cut_at_the_cap_and_ends_the_program(stream: str) -> None:
     with worker("sandbox") as guest:
         reply, facts, seconds = shell(guest, f"yes {stream}", output_bytes=1_000)
-        assert reply.kind == Kind.OUTPUT
+        assert reply.kind == ReplyKind.OUTPUT
         assert len(reply.output) == 1_000
         assert facts["exit_code"] == -9
         assert seconds < 30
@@ -61,7 +61,7 @@ def test_a_flood_is_cut_at_the_cap_and_ends_the_program(stream: str) -> None:
 def test_a_program_that_does_not_end_is_ended_with_its_group(line: str) -> None:
     with worker("sandbox") as guest:
         reply, facts, seconds = shell(guest, line, seconds=0.4)
-        assert reply.kind == Kind.TIMEOUT
+        assert reply.kind == ReplyKind.TIMEOUT
         assert facts["exit_code"] == -9
         assert seconds < 20
 
@@ -69,7 +69,7 @@ def test_a_program_that_does_not_end_is_ended_with_its_group(line: str) -> None:
 def test_a_descendant_that_keeps_the_output_open_is_not_waited_for() -> None:
     with worker("sandbox") as guest:
         reply, facts, seconds = shell(guest, "setsid sleep 20 & echo done", seconds=60)
-        assert (reply.kind, reply.output, facts["exit_code"]) == (Kind.OK, b"done\n", 0)
+        assert (reply.kind, reply.output, facts["exit_code"]) == (ReplyKind.OK, b"done\n", 0)
         assert seconds < 15
 
 
@@ -85,7 +85,7 @@ def test_a_descendant_that_keeps_the_output_open_is_not_waited_for() -> None:
 def test_what_cannot_be_started_is_refused_with_a_reason(argv: list[str], reason: str) -> None:
     with worker("sandbox") as guest:
         reply, _, _ = execute(guest, *argv)
-        assert reply.kind == Kind.REFUSED
+        assert reply.kind == ReplyKind.REFUSED
         assert reason in reply.report.decode()
 
 

@@ -7,7 +7,7 @@ import json
 import pytest
 from guest_kit import worker
 
-from runtime.guest.wire import Kind
+from runtime.guest.wire import ReplyKind
 
 
 def test_limits_that_code_ran_into_are_named() -> None:
@@ -24,7 +24,7 @@ def test_limits_that_code_ran_into_are_named() -> None:
     with worker("sandbox") as guest:
         for code, limit in cases.items():
             reply = guest.run(code)
-            assert reply.kind == Kind.EXCEPTION
+            assert reply.kind == ReplyKind.EXCEPTION
             assert json.loads(reply.report).get("limit") == limit, code
 
 
@@ -44,7 +44,7 @@ def test_a_report_is_small_and_plain_whatever_the_code_is_called_and_says(text: 
     code = f"def {name}(text):\n    raise ValueError(text)  # {'y' * 3_000}\n{name}({text!r})"
     with worker("sandbox") as guest:
         reply = guest.run(code)
-        assert reply.kind == Kind.EXCEPTION
+        assert reply.kind == ReplyKind.EXCEPTION
         assert len(reply.report) <= 1 << 14
         assert reply.report.isascii()
         report = json.loads(reply.report)

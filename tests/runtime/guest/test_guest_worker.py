@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from guest_kit import children, worker
 
-from runtime.backends.owner import start_ticks
-from runtime.guest.wire import Kind, Op
+from runtime.backends.lease import start_ticks
+from runtime.guest import wire
+from runtime.guest.wire import Op, ReplyKind
 from runtime.profile import Mode
 
 MODES: list[Mode] = ["shared", "process", "sandbox"]
@@ -19,7 +20,7 @@ MODES: list[Mode] = ["shared", "process", "sandbox"]
 @pytest.mark.parametrize("mode", MODES)
 def test_a_ping_is_answered_at_once(mode: Mode) -> None:
     with worker(mode) as guest:
-        assert guest.ask(Op.PING).kind == Kind.READY
+        assert guest.ask(Op.PING).kind == ReplyKind.READY
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -47,9 +48,8 @@ def test_a_worker_is_ready_once_its_processes_are_forked() -> None:
 
 def test_more_processes_are_forked_ahead_once_they_turned_out_to_be_too_few() -> None:
     with worker("process", opened=False, ahead=1, most_ahead=4) as guest:
-        for session in range(3):
-            guest.send(Op.OPEN, session)
-        assert [guest.next().kind for _ in range(3)] == [Kind.READY] * 3
+        guest.write(b"".join(wire.pack_request(os.urandom(16), Op.OPEN, session) for session in range(3)))
+        assert [guest.next().kind for _ in range(3)] == [ReplyKind.READY] * 3
         deadline = time.monotonic() + 60
         while len(children(guest.process.pid)) != 1 + 3 + 4:
             assert time.monotonic() < deadline, children(guest.process.pid)
@@ -60,7 +60,7 @@ def test_no_process_serves_two_sessions() -> None:
     with worker("process", opened=False, ahead=2) as guest:
         pids = []
         for session in range(8):
-            assert guest.ask(Op.OPEN, session).kind == Kind.READY
+            assert guest.ask(Op.OPEN, session).kind == ReplyKind.READY
             pids.append(guest.says("import random\nx = globals().get('x', 0) + 1\nprint(x)", session))
             guest.send(Op.DROP, session)
         assert pids == ["1\n"] * 8
@@ -74,7 +74,7 @@ def test_what_is_dropped_leaves_no_process_and_no_descriptor() -> None:
     with worker("process", opened=False, ahead=1, open_files=64) as guest:
         before = descriptors_of(guest.process.pid)
         for session in range(50):
-            assert guest.ask(Op.OPEN, session).kind == Kind.READY
+            assert guest.ask(Op.OPEN, session).kind == ReplyKind.READY
             guest.send(Op.DROP, session)
         deadline = time.monotonic() + 60
         while len(children(guest.process.pid)) != 2 or descriptors_of(guest.process.pid) != before:
@@ -88,7 +88,7 @@ def test_sessions_are_served_while_others_wait_for_a_process() -> None:
         call = guest.send(Op.RUN, 0, b"print('here')")
         answers = {reply.nonce: reply for reply in (guest.next() for _ in range(6))}
         assert answers[call].output == b"here\n"
-        assert all(answers[nonce].kind == Kind.READY for nonce in opened)
+        assert all(answers[nonce].kind == ReplyKind.READY for nonce in opened)
 
 
 def test_a_session_that_is_dropped_before_it_has_a_process_gets_none() -> None:
@@ -96,23 +96,23 @@ def test_a_session_that_is_dropped_before_it_has_a_process_gets_none() -> None:
         nonce = guest.send(Op.OPEN, 1)
         guest.send(Op.DROP, 1)
         reply = guest.next()
-        assert (reply.nonce, reply.kind) in {(nonce, Kind.KILLED), (nonce, Kind.READY)}
-        assert guest.ask(Op.RUN, 1, b"1").kind == Kind.DIED
+        assert (reply.nonce, reply.kind) in {(nonce, ReplyKind.KILLED), (nonce, ReplyKind.READY)}
+        assert guest.ask(Op.RUN, 1, b"1").kind == ReplyKind.DIED
 
 
 def test_the_one_session_of_a_sandbox_is_open_from_the_start() -> None:
     with worker("sandbox", opened=False) as guest:
         assert guest.run("print(1)").output == b"1\n"
-        assert guest.ask(Op.OPEN).kind == Kind.READY
-        assert guest.ask(Op.OPEN, 1).kind == Kind.DIED
+        assert guest.ask(Op.OPEN).kind == ReplyKind.READY
+        assert guest.ask(Op.OPEN, 1).kind == ReplyKind.DIED
 
 
 def test_the_one_process_of_a_sandbox_is_never_replaced() -> None:
     with worker("sandbox") as guest:
-        assert guest.run("import os\nos._exit(0)").kind == Kind.DIED
-        assert guest.run("1").kind == Kind.DIED
-        assert guest.ask(Op.OPEN).kind == Kind.DIED
-        assert guest.ask(Op.PING).kind == Kind.READY
+        assert guest.run("import os\nos._exit(0)").kind == ReplyKind.DIED
+        assert guest.run("1").kind == ReplyKind.DIED
+        assert guest.ask(Op.OPEN).kind == ReplyKind.DIED
+        assert guest.ask(Op.PING).kind == ReplyKind.READY
 
 
 def computed(pid: int) -> bool:
@@ -129,7 +129,7 @@ def test_a_call_in_progress_is_answered_when_its_session_is_killed() -> None:
             time.sleep(0.01)
         guest.send(Op.KILL, 0)
         reply = guest.next()
-        assert (reply.nonce, reply.kind, reply.output) == (call, Kind.KILLED, b"so far\n")
+        assert (reply.nonce, reply.kind, reply.output) == (call, ReplyKind.KILLED, b"so far\n")
 
 
 @pytest.mark.parametrize("mode", ["process", "sandbox"])
@@ -138,7 +138,7 @@ def test_no_process_with_user_code_ever_held_what_it_was_not_given(mode: Mode) -
     session = 0 if mode == "sandbox" else 5
     with worker(mode, opened=False, ahead=0) as guest:
         secrets = [guest.send(Op.PING, 0, body := os.urandom(24)), body, guest.send(Op.OPEN, session)]
-        assert [guest.next().kind for _ in range(2)] == [Kind.READY, Kind.READY]
+        assert [guest.next().kind for _ in range(2)] == [ReplyKind.READY, ReplyKind.READY]
         mark = os.urandom(12).hex()
         guest.says(f"mark = '{mark}'", session)
         memories = [memory_of(pid) for pid in children(guest.process.pid)]
@@ -165,7 +165,7 @@ def test_every_session_draws_the_same_numbers_until_it_is_told_otherwise(mode: M
     with worker(mode) as one, worker(mode) as other:
         assert one.says(draw) == other.says(draw)
         for guest, seed in ((one, b"1" * 32), (other, b"2" * 32)):
-            assert guest.ask(Op.RESEED, 0, seed).kind == Kind.READY
+            assert guest.ask(Op.RESEED, 0, seed).kind == ReplyKind.READY
         assert one.says(draw) != other.says(draw)
 
 

@@ -7,11 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.guest import kinds, ops, wire
-from runtime.guest.frames import Requests, fields_of
-from runtime.guest.wire import Kind, Op
+from runtime.guest.frames import REQUEST, FrameReader, fields_of
+from runtime.guest.wire import Op, ReplyKind
 
 nonces = st.binary(min_size=16, max_size=16)
-replies = st.lists(st.tuples(nonces, st.sampled_from(Kind), st.binary(max_size=50), st.binary(max_size=50)), max_size=5)
+replies = st.lists(
+    st.tuples(nonces, st.sampled_from(ReplyKind), st.binary(max_size=50), st.binary(max_size=50)), max_size=5
+)
 requests = st.lists(
     st.tuples(nonces, st.sampled_from(Op), st.integers(0, 2**32 - 1), st.binary(max_size=50)), max_size=5
 )
@@ -21,29 +23,29 @@ requests = st.lists(
 def test_replies_come_out_as_they_went_in_however_they_are_cut(sent: list[tuple], size: int) -> None:
     data = b"".join(wire.pack_reply(*each) for each in sent)
     decoder = wire.Replies(1_000)
-    found = [reply for start in range(0, len(data), size) for reply in decoder.feed(data[start : start + size])]
+    found = [reply for start in range(0, len(data), size) for reply in decoder.replies(data[start : start + size])]
     assert [tuple(reply) for reply in found] == sent
 
 
 @given(requests, st.integers(1, 70))
 def test_requests_come_out_as_they_went_in_however_they_are_cut(sent: list[tuple], size: int) -> None:
     data = b"".join(wire.pack_request(*each) for each in sent)
-    decoder = Requests()
+    decoder = FrameReader(REQUEST)
     found = [request for start in range(0, len(data), size) for request in decoder.feed(data[start : start + size])]
-    assert [tuple(request) for request in found] == sent
+    assert [(*header[1:], body) for header, body in found] == sent
 
 
 @pytest.mark.parametrize(("length", "output"), [(1_001, 0), (10, 11), (2**32 - 1, 0)])
 def test_a_header_that_announces_too_much_is_refused_before_it_is_waited_for(length: int, output: int) -> None:
-    with pytest.raises(wire.BrokenWireError):
-        wire.Replies(1_000).feed(wire.REPLY.pack(length, b"n" * 16, 0, output))
+    with pytest.raises(wire.FrameError):
+        wire.Replies(1_000).replies(wire.REPLY.pack(length, b"n" * 16, 0, output))
 
 
 def test_numbers_and_names_on_the_wire_are_the_same_on_both_sides() -> None:
-    for module, names in ((ops, Op), (kinds, Kind)):
+    for module, names in ((ops, Op), (kinds, ReplyKind)):
         numbers = {name: value for name, value in vars(module).items() if type(value) is int}
         assert numbers == {each.name: each.value for each in names}
-    assert set(kinds.FROM_USER_PROCESS) == {Kind.OK, Kind.EXCEPTION}
+    assert set(kinds.FROM_USER_PROCESS) == {ReplyKind.OK, ReplyKind.EXCEPTION}
 
 
 paths = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=20)

@@ -13,7 +13,7 @@ import pytest
 
 from runtime.errors import InfrastructureError, RefusedError
 from runtime.sandbox import CallStatus, Tier
-from runtime.sessions.pool import Sessions
+from runtime.sessions import Sessions
 from runtime.settings import BrokerSettings, RuntimeSettings
 
 PURE_SPIN = "n = 0\nwhile True: n += 1"
@@ -34,7 +34,9 @@ def until_known(pool: Sessions) -> None:
 
 @pytest.fixture
 def own_pool(root_dir: Path, tmp_path: Path) -> Sessions:
-    return Sessions(RuntimeSettings(own=BrokerSettings(state_dir=tmp_path, root_dir=root_dir), shared_workers=1))
+    return Sessions(
+        RuntimeSettings(own=BrokerSettings(state_dir=tmp_path, root_dir=root_dir, ready=1), shared_workers=1)
+    )
 
 
 @pytest.mark.parametrize("tier", Tier)
@@ -98,7 +100,7 @@ def test_brokers_may_die_again_and_again(own_pool: Sessions) -> None:
 
 def shared_broker(tmp_path: Path, root_dir: Path, socket: Path) -> subprocess.Popen[bytes]:
     settings = tmp_path / "settings.json"
-    settings.write_text(BrokerSettings(state_dir=tmp_path / "state", root_dir=root_dir).model_dump_json())
+    settings.write_text(BrokerSettings(state_dir=tmp_path / "state", root_dir=root_dir, ready=1).model_dump_json())
     command = [sys.executable, "-m", "runtime.broker", "--settings", str(settings), "--socket", str(socket)]
     process = subprocess.Popen(command, cwd=Path(__file__).parents[3], stderr=subprocess.DEVNULL)
     until = time.monotonic() + 60

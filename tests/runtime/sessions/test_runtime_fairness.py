@@ -11,7 +11,7 @@ import pytest
 
 from runtime.errors import BadRequestError, BusyError
 from runtime.sandbox import CallResult, CallStatus, Limits, Priority, Tier
-from runtime.sessions.pool import Sessions
+from runtime.sessions import Sessions
 from runtime.settings import BrokerSettings, RuntimeSettings
 
 WORK = "n = 0\nwhile n < 300000: n += 1"
@@ -22,7 +22,7 @@ WORK = "n = 0\nwhile n < 300000: n += 1"
 def narrow(root_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sessions]:
     """One place of each kind, and three that may wait."""
     settings = RuntimeSettings(
-        own=BrokerSettings(state_dir=tmp_path_factory.mktemp("state"), root_dir=root_dir),
+        own=BrokerSettings(state_dir=tmp_path_factory.mktemp("state"), root_dir=root_dir, ready=1),
         limits=Limits(memory_mib=128, calls=5_000),
         shared_workers=1,
         process_boxes=1,

@@ -9,7 +9,7 @@ import pytest
 
 from runtime.errors import BadRequestError, InfrastructureError, SandboxError
 from runtime.sandbox import CallStatus, Session, SnapshotId, Tier
-from runtime.sessions.pool import Sessions
+from runtime.sessions import Sessions
 
 BEGIN = {
     Tier.SHARED: "x = 1",
@@ -152,16 +152,16 @@ def test_a_durable_snapshot_is_continued_and_forgotten(pool: Sessions) -> None:
         pool.sandbox(snapshot=kept)
 
 
-@pytest.mark.parametrize("name", ["0" * 64, "../../etc/passwd", "", "A" * 64, "\0" * 64])
-def test_a_snapshot_that_is_none_is_refused_and_nothing_is_lost(pool: Sessions, name: str) -> None:
+def test_a_snapshot_that_is_none_is_refused_and_nothing_is_lost(pool: Sessions) -> None:
     with pool.sandbox() as sandbox:
         sandbox.run("x = 1")
-        for attempt in (sandbox.restore, sandbox.prepare, pool.forget, lambda known: pool.sandbox(snapshot=known)):
+        for name in ("0" * 64, "../../etc/passwd", "", "A" * 64, "\0" * 64):
+            for attempt in (sandbox.restore, sandbox.prepare, pool.forget, lambda known: pool.sandbox(snapshot=known)):
+                with pytest.raises(SandboxError):
+                    attempt(SnapshotId(name))
             with pytest.raises(SandboxError):
-                attempt(SnapshotId(name))
-        with pytest.raises(SandboxError):
-            sandbox.fork(SnapshotId(name), 2)
-        assert sandbox.run("print(x)").output == "1\n"
+                sandbox.fork(SnapshotId(name), 2)
+            assert sandbox.run("print(x)").output == "1\n"
 
 
 def test_a_sandbox_that_is_closed_in_the_middle_of_a_call_answers_it_at_once(pool: Sessions) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from runtime.errors import InfrastructureError, LimitError
 from runtime.sandbox import CallStatus, Limits, Tier
-from runtime.sessions.pool import Sessions
+from runtime.sessions import Sessions
 from runtime.sessions.session import LiveSession
 from runtime.sessions.worker import Worker
 from runtime.settings import BrokerSettings, RuntimeSettings
@@ -48,7 +48,7 @@ REFUSED = {
 
 @pytest.fixture(scope="module")
 def pool_of_small(root_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sessions]:
-    own = BrokerSettings(state_dir=tmp_path_factory.mktemp("state"), root_dir=root_dir)
+    own = BrokerSettings(state_dir=tmp_path_factory.mktemp("state"), root_dir=root_dir, ready=1)
     with Sessions(RuntimeSettings(own=own, limits=SMALL, shared_workers=1, process_boxes=1)) as sessions:
         yield sessions
 
@@ -149,12 +149,12 @@ def test_a_session_says_that_its_sandbox_expired_between_two_calls_and_begins_ag
     root_dir: Path, tmp_path: Path
 ) -> None:
     limits = SMALL.model_copy(update={"life_seconds": 2.0})
-    settings = RuntimeSettings(own=BrokerSettings(state_dir=tmp_path, root_dir=root_dir), limits=limits)
+    settings = RuntimeSettings(own=BrokerSettings(state_dir=tmp_path, root_dir=root_dir, ready=0), limits=limits)
     with Sessions(settings) as pool, pool.open(tier=Tier.SANDBOX) as session:
         assert session.run("x = 1").status is CallStatus.OK
         assert isinstance(session, LiveSession)
-        assert session._placement._place is not None
-        until_lost(session._placement._place.worker)
+        assert session._placement._port is not None
+        until_lost(session._placement._port.worker)
         result = session.run("print(x)")
         assert result.status is CallStatus.EXPIRED
         assert "starts again" in result.error

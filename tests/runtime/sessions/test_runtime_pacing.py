@@ -10,18 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from runtime.backends.backend import BoxUsage
 from runtime.errors import BadRequestError, InfrastructureError, SandboxError
-from runtime.guest.wire import Kind
+from runtime.guest.wire import ReplyKind
+from runtime.profile import BoxUsage
 from runtime.sandbox import CallStatus, Limits
-from runtime.sessions import pacing
-from runtime.sessions.endings import Ending, Lost
+from runtime.sessions import Sessions, pacing
+from runtime.sessions.outcomes import CallOutcome, LossCause
 from runtime.sessions.pacing import Answered, Pace, Spent, Watched, is_over, spent, until_answered
-from runtime.sessions.pool import Sessions
 
 PYTHON = "/usr/bin/python3"
-DONE = Ending(Kind.OK, b"", b"", 1.0)
-STOPPED = Ending(Lost.TIMEOUT, b"", b"", 1.0)
+DONE = CallOutcome(ReplyKind.OK, b"", b"", 1.0)
+STOPPED = CallOutcome(LossCause.TIMEOUT, b"", b"", 1.0)
 FOR_EVER = 1_000.0
 
 
@@ -58,7 +57,7 @@ class Told:
 
     def __init__(self, usage: Callable[[], BoxUsage | SandboxError]) -> None:
         self.usage, self.words, self.fresh = usage, list[str](), True
-        self.answer: Future[Ending] = Future()
+        self.answer: Future[CallOutcome] = Future()
 
     def wait(self, pace: Pace) -> Spent:
         def measure(done: Answered) -> None:

@@ -161,8 +161,8 @@ def judge(interpreters: Interpreters, first: list[str], second: list[str]) -> No
     pure = [[FIRST, *(source for source in sources if classify(source) is Need.PURE)] for sources in (first, second)]
     assume(min(map(len, pure)) > 1)
     turns: Calls = []
-    for place in range(max(map(len, pure))):
-        turns += [(number + 1, sources[place]) for number, sources in enumerate(pure) if place < len(sources)]
+    for port in range(max(map(len, pure))):
+        turns += [(number + 1, sources[port]) for number, sources in enumerate(pure) if port < len(sources)]
     alone = [[(number + 1, source) for source in sources] for number, sources in enumerate(pure)]
     together, *fresh = interpreters.run([turns, *alone])
     assume(together is not None and None not in fresh)

@@ -8,8 +8,7 @@ import pytest
 
 from runtime.errors import BadRequestError, InfrastructureError
 from runtime.sandbox import CallStatus, Limits, Sandbox, Tier
-from runtime.sessions import own
-from runtime.sessions.pool import Sessions
+from runtime.sessions import Sessions, own_sandbox
 
 PYTHON = "/usr/bin/python3"
 
@@ -128,7 +127,7 @@ def test_a_program_runs_with_input_and_both_outputs(box: Sandbox) -> None:
 def test_a_program_that_never_ends_or_never_stops_talking_is_killed_and_the_sandbox_lives_on(
     box: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(own, "GRACE_SECONDS", 30.0)
+    monkeypatch.setattr(own_sandbox, "GRACE_SECONDS", 30.0)
     slow = box.exec([PYTHON, "-c", "import time; time.sleep(60)"], seconds=0.3)
     assert (slow.status, slow.exit_code) == (CallStatus.TIMEOUT, None)
     assert slow.seconds < 30

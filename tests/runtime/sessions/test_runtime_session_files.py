@@ -6,7 +6,7 @@ import pytest
 
 from runtime.errors import BadRequestError, LimitError
 from runtime.sandbox import CallStatus, Session, Tier
-from runtime.sessions.pool import Sessions
+from runtime.sessions import Sessions
 
 FILES = {"data.csv": b"a,b\n1,2\n", "big.bin": bytes(range(256)) * 8_192, "empty": b""}
 LOOK = "import os, hashlib\nfor n in sorted(os.listdir('.')): print(n, len(open(n, 'rb').read()))"

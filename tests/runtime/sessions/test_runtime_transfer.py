@@ -16,21 +16,20 @@ from hypothesis import strategies as st
 
 from runtime.errors import BadRequestError, LimitError, SandboxError
 from runtime.guest import wire
-from runtime.guest.wire import BrokenWireError
+from runtime.guest.wire import FrameError
 from runtime.sandbox import FileKind
-from runtime.sessions import transfer
-from runtime.sessions.pool import Sessions
-from runtime.sessions.transfer import Caps, Listed
+from runtime.sessions import Sessions, transfer
+from runtime.sessions.transfer import Caps, ListedName
 
 CAPS = Caps(entries=100, bytes=10_000)
 
 
-def file(path: str | bytes, size: int = 1) -> Listed:
-    return Listed(path.encode() if isinstance(path, str) else path, FileKind.FILE, size)
+def file(path: str | bytes, size: int = 1) -> ListedName:
+    return ListedName(path.encode() if isinstance(path, str) else path, FileKind.FILE, size)
 
 
-def folder(path: str) -> Listed:
-    return Listed(path.encode(), FileKind.FOLDER, 0)
+def folder(path: str) -> ListedName:
+    return ListedName(path.encode(), FileKind.FOLDER, 0)
 
 
 def one_byte(_path: str, offset: int, _most: int) -> bytes:
@@ -65,13 +64,13 @@ HOSTILE = [
     [folder("a"), folder("a")],
     [file("a"), file("a/b")],
     [file("nowhere/a")],
-    [Listed(b"link", FileKind.OTHER, 0)],
-    [file("fine"), Listed(b"pipe", FileKind.OTHER, 0)],
+    [ListedName(b"link", FileKind.OTHER, 0)],
+    [file("fine"), ListedName(b"pipe", FileKind.OTHER, 0)],
 ]
 
 
 @pytest.mark.parametrize("listing", HOSTILE, ids=lambda listing: repr(listing[-1].path[:20]))
-def test_a_hostile_listing_is_refused_and_leaves_nothing(tmp_path: Path, listing: list[Listed]) -> None:
+def test_a_hostile_listing_is_refused_and_leaves_nothing(tmp_path: Path, listing: list[ListedName]) -> None:
     with pytest.raises(BadRequestError):
         transfer.download(listing, tmp_path / "target", CAPS, one_byte)
     assert everything_in(tmp_path) == []
@@ -86,7 +85,7 @@ def test_a_hostile_listing_is_refused_and_leaves_nothing(tmp_path: Path, listing
     ],
     ids=["entries", "one giant", "together"],
 )
-def test_too_much_is_refused_before_anything_is_made(tmp_path: Path, listing: list[Listed]) -> None:
+def test_too_much_is_refused_before_anything_is_made(tmp_path: Path, listing: list[ListedName]) -> None:
     with pytest.raises(LimitError):
         transfer.download(listing, tmp_path / "target", CAPS, one_byte)
     assert everything_in(tmp_path) == []
@@ -134,12 +133,12 @@ def test_what_comes_out_is_plain_and_has_plain_modes(tmp_path: Path) -> None:
 
 NAMES = st.sampled_from([b"a", b"b", b"..", b".", b"", b"/", b"\0", b"\xff", b"a b", "é".encode(), b"~", b"\n"])
 PATHS = st.lists(NAMES, min_size=1, max_size=4).map(b"/".join)
-RECORDS = st.builds(Listed, PATHS, st.sampled_from(FileKind), st.integers(0, 20_000))
+RECORDS = st.builds(ListedName, PATHS, st.sampled_from(FileKind), st.integers(0, 20_000))
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(RECORDS, max_size=8), st.binary(max_size=40))
-def test_no_listing_reaches_beyond_its_target(listing: list[Listed], content: bytes) -> None:
+def test_no_listing_reaches_beyond_its_target(listing: list[ListedName], content: bytes) -> None:
     with tempfile.TemporaryDirectory() as name:
         top = Path(name)
         (top / "beside").write_text("untouched")
@@ -161,7 +160,7 @@ def test_no_listing_reaches_beyond_its_target(listing: list[Listed], content: by
 def test_any_bytes_are_a_listing_or_refused(data: bytes) -> None:
     try:
         found = transfer.records(data)
-    except BrokenWireError:
+    except FrameError:
         return
     packed = b"".join(wire.ENTRY.pack(b"x", one.size, len(one.path)) + one.path for one in found)
     assert len(packed) == len(data)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from verifiers.answers import values as v
 from verifiers.answers.grammar import nodes as n
+from verifiers.answers.grammar import values as v
 
 
 def shown(thing: object) -> str:
@@ -23,9 +23,9 @@ def shown(thing: object) -> str:
             return f"({shown(above)}/{shown(below)})"
         case n.Power(base, exponent):
             return f"{shown(base)}^{shown(exponent)}"
-        case n.Call(function, arguments):
+        case n.FunctionCall(function, arguments):
             return f"{function}[{','.join(map(shown, arguments))}]"
-        case n.Comparison(operands, relations):
+        case n.ComparisonNode(operands, relations):
             written = [shown(operands[0])]
             for relation, operand in zip(relations, operands[1:], strict=True):
                 written += [relation, shown(operand)]
@@ -53,7 +53,7 @@ def shown(thing: object) -> str:
         case v.Builder(symbol, within, condition):
             inside = f" in {shown(within)}" if within is not None else ""
             return f"all {symbol}{inside}" + (f" with {shown(condition)}" if condition is not None else "")
-        case v.Relation(joined, parts):
+        case v.RelationValue(joined, parts):
             return f" {joined} ".join(f"({shown(part)})" if len(parts) > 1 else shown(part) for part in parts)
         case v.Named(name, value):
             return f"{shown(name)} := {shown(value)}"
@@ -70,7 +70,7 @@ def shown(thing: object) -> str:
             return f"{shown(of)} about {shown(near)}"
         case v.Choice(label):
             return f"choice {label}"
-        case v.Words(text):
+        case v.TextAnswer(text):
             return f"words {text}"
     raise AssertionError(thing)
 
@@ -88,7 +88,7 @@ class Writer:
 
     def operand(self, node: n.Expression) -> str:
         text = self.expression(node)
-        whole = isinstance(node, n.Number | n.Symbol | n.Constant | n.Call)
+        whole = isinstance(node, n.Number | n.Symbol | n.Constant | n.FunctionCall)
         return text if whole else (rf"\left({text}\right)" if self.latex else f"({text})")
 
     def expression(self, node: n.Expression) -> str:
@@ -115,18 +115,18 @@ class Writer:
                 return f"{self.operand(above)}/{self.operand(below)}"
             case n.Power(base, exponent):
                 under = self.operand(base)
-                if isinstance(base, n.Call):
+                if isinstance(base, n.FunctionCall):
                     under = f"({under})"
                 return (
                     f"{under}^{{{self.expression(exponent)}}}"
                     if self.latex
                     else f"{under}^({self.expression(exponent)})"
                 )
-            case n.Call("sqrt", (of,)) if self.latex:
+            case n.FunctionCall("sqrt", (of,)) if self.latex:
                 return rf"\sqrt{{{self.expression(of)}}}"
-            case n.Call("abs", (of,)):
+            case n.FunctionCall("abs", (of,)):
                 return rf"\left|{self.expression(of)}\right|" if self.latex else f"abs({self.expression(of)})"
-            case n.Call(function, arguments):
+            case n.FunctionCall(function, arguments):
                 name = rf"\{function}" if self.latex and len(function) > 1 else function
                 return f"{name}({', '.join(map(self.expression, arguments))})"
         raise AssertionError(node)
@@ -134,7 +134,7 @@ class Writer:
     def end(self, end: n.Expression | v.Infinity) -> str:
         return self.value(end) if isinstance(end, v.Infinity) else self.expression(end)
 
-    def comparison(self, comparison: n.Comparison) -> str:
+    def comparison(self, comparison: n.ComparisonNode) -> str:
         signs = SIGNS if self.latex else PLAIN_SIGNS
         text = self.expression(comparison.operands[0])
         for relation, operand in zip(comparison.relations, comparison.operands[1:], strict=True):
@@ -175,10 +175,10 @@ class Writer:
             case v.Builder(symbol, within, condition):
                 member = symbol if within is None else rf"{symbol} \in {self.value(within)}"
                 return member if condition is None else rf"\{{{member} \mid {self.value(condition)}\}}"
-            case v.Relation(joined, parts):
+            case v.RelationValue(joined, parts):
                 word = rf"\text{{ {joined} }}" if self.latex else f" {joined} "
                 return word.join(
-                    self.comparison(part) if isinstance(part, n.Comparison) else self.value(part) for part in parts
+                    self.comparison(part) if isinstance(part, n.ComparisonNode) else self.value(part) for part in parts
                 )
             case v.Named(name, inner):
                 return f"{self.value(name)} = {self.value(inner)}"
@@ -201,6 +201,6 @@ class Writer:
                 return rf"{self.value(of)} \approx {self.expression(near)}"
             case v.Choice(label):
                 return rf"\text{{({label})}}" if self.latex else f"({label})"
-            case v.Words(text):
+            case v.TextAnswer(text):
                 return rf"\text{{{text}}}" if self.latex else text
         raise AssertionError(value)

@@ -8,15 +8,15 @@ from fractions import Fraction
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from verifiers.answers.answer import AnswerVerifier
 from verifiers.answers.equality import Truth
-from verifiers.answers.grammar.nodes import Comparison, Constant, Expression, Number, Product, Sum, Symbol
-from verifiers.answers.images import compare_images
+from verifiers.answers.grammar.nodes import ComparisonNode, Constant, Expression, Number, Product, Sum, Symbol
+from verifiers.answers.grammar.values import Images, NumberSet, Piecewise, RelationValue
 from verifiers.answers.piecewise import compare_piecewise
+from verifiers.answers.residue_classes import compare_images
 from verifiers.answers.scalars import Scalars
 from verifiers.answers.spec import AnswerSpec
-from verifiers.answers.values import Images, NumberSet, Piecewise, Relation
-from verifiers.verdict import Ground
+from verifiers.answers.verifier import AnswerVerifier
+from verifiers.contract.verdict import Ground
 
 VERIFIER = AnswerVerifier()
 SCALARS = Scalars(seed=7)
@@ -62,15 +62,15 @@ def piecewise(of: tuple[list[int], list[tuple[int, int]], bool]) -> Piecewise:
     """Lines between cuts, each of which belongs to the piece on its left, or else to the one on its right."""
     marks, values, left = of
     x = Symbol("x")
-    branches: list[tuple[Expression, Relation]] = []
+    branches: list[tuple[Expression, RelationValue]] = []
     for index, (slope, height) in enumerate(values[: len(marks) + 1]):
-        conditions: list[Comparison] = []
+        conditions: list[ComparisonNode] = []
         if index:
-            conditions.append(Comparison((x, Number(Fraction(marks[index - 1]))), (">" if left else ">=",)))
+            conditions.append(ComparisonNode((x, Number(Fraction(marks[index - 1]))), (">" if left else ">=",)))
         if index < len(marks):
-            conditions.append(Comparison((x, Number(Fraction(marks[index]))), ("<=" if left else "<",)))
+            conditions.append(ComparisonNode((x, Number(Fraction(marks[index]))), ("<=" if left else "<",)))
         value = Sum((Product((Number(Fraction(slope)), x)), Number(Fraction(height))))
-        branches.append((value, Relation("and", tuple(conditions))))
+        branches.append((value, RelationValue("and", tuple(conditions))))
     return Piecewise(tuple(branches))
 
 

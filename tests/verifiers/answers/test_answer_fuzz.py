@@ -16,13 +16,12 @@ from fuzz_blocks import in_blocks
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from verifiers.answers.answer import AnswerVerifier
 from verifiers.answers.equality import Truth
 from verifiers.answers.grammar.errors import GrammarError
 from verifiers.answers.grammar.nodes import (
-    Call,
     Constant,
     Expression,
+    FunctionCall,
     Negation,
     Number,
     Power,
@@ -34,6 +33,7 @@ from verifiers.answers.grammar.nodes import (
 from verifiers.answers.real_sets import canonical, combined, difference, holds, interval
 from verifiers.answers.scalars import Scalars
 from verifiers.answers.spec import AnswerSpec
+from verifiers.answers.verifier import AnswerVerifier
 
 SCALARS = Scalars(20, "real", prove=False)
 PRECISION = 60
@@ -57,7 +57,7 @@ def deeper(inner: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression
         st.lists(inner, min_size=2, max_size=3).map(lambda parts: Product(tuple(parts))),
         st.builds(Quotient, inner, inner),
         st.builds(Power, inner, exponents),
-        st.builds(lambda name, of: Call(name, (of,)), names, inner),
+        st.builds(lambda name, of: FunctionCall(name, (of,)), names, inner),
     )
 
 
@@ -84,11 +84,11 @@ def value(node: Expression, at: dict[str, Any]) -> Any:
         case Power(base, exponent):
             under, power = value(base, at), value(exponent, at)
             return nonzero(under) ** power if power < 0 else under**power
-        case Call("cbrt", (of,)):
+        case FunctionCall("cbrt", (of,)):
             under = value(of, at)
             real = not isinstance(under, mpmath.mpc) or under.imag == 0
             return -mpmath.cbrt(-under.real) if real and mpmath.re(under) < 0 else mpmath.cbrt(under)
-        case Call(name, (of,)):
+        case FunctionCall(name, (of,)):
             inside = nonzero(value(of, at)) if name == "ln" else value(of, at)
             if name in ("exp", "sinh", "sin", "cos", "tan") and abs(inside) > 200:
                 raise ArithmeticError
@@ -115,7 +115,7 @@ def near_a_cut(node: Expression, at: dict[str, Any]) -> bool:
     from verifiers.answers.grammar.nodes import walk
 
     for part in walk(node):
-        inner = part.base if isinstance(part, Power) else part.arguments[0] if isinstance(part, Call) else None
+        inner = part.base if isinstance(part, Power) else part.arguments[0] if isinstance(part, FunctionCall) else None
         if inner is not None:
             found = reference(inner, at)
             if found is None or (mpmath.re(found) < 0 and abs(mpmath.im(found)) < CLOSE and mpmath.im(found) != 0):
@@ -146,20 +146,25 @@ def rearranged(node: Expression) -> st.SearchStrategy[Expression]:
     candidates: list[Expression] = [
         node,
         Negation(Negation(node)),
-        Power(Call("sqrt", (node,)), Number(Fraction(2))),
-        Call("sqrt", (Power(node, Number(Fraction(2))),)),
-        Call("abs", (node,)),
-        Call("exp", (Call("ln", (node,)),)),
-        Call("ln", (Call("exp", (node,)),)),
+        Power(FunctionCall("sqrt", (node,)), Number(Fraction(2))),
+        FunctionCall("sqrt", (Power(node, Number(Fraction(2))),)),
+        FunctionCall("abs", (node,)),
+        FunctionCall("exp", (FunctionCall("ln", (node,)),)),
+        FunctionCall("ln", (FunctionCall("exp", (node,)),)),
         Quotient(one, Quotient(one, node)),
         Power(Power(node, Number(Fraction(1, 2))), Number(Fraction(2))),
         Power(Power(node, Number(Fraction(2))), Number(Fraction(1, 2))),
-        Power(Call("cbrt", (node,)), Number(Fraction(3))),
-        Call("cbrt", (Power(node, Number(Fraction(3))),)),
-        Call("atan", (Call("tan", (node,)),)),
-        Call("tan", (Call("atan", (node,)),)),
+        Power(FunctionCall("cbrt", (node,)), Number(Fraction(3))),
+        FunctionCall("cbrt", (Power(node, Number(Fraction(3))),)),
+        FunctionCall("atan", (FunctionCall("tan", (node,)),)),
+        FunctionCall("tan", (FunctionCall("atan", (node,)),)),
         Sum((node, Number(Fraction(1, 10**30)))),
-        Sum((Power(Call("sin", (node,)), Number(Fraction(2))), Power(Call("cos", (node,)), Number(Fraction(2))))),
+        Sum(
+            (
+                Power(FunctionCall("sin", (node,)), Number(Fraction(2))),
+                Power(FunctionCall("cos", (node,)), Number(Fraction(2))),
+            )
+        ),
     ]
     return st.sampled_from(candidates)
 

@@ -8,12 +8,13 @@ from functools import cache
 import pytest
 from answer_pairs import Pair, pairs
 
-from verifiers.answers.answer import AnswerVerifier
-from verifiers.errors import SpecError
-from verifiers.verdict import Ground
+from verifiers.answers.verifier import AnswerVerifier
+from verifiers.contract.errors import SpecError
+from verifiers.contract.verdict import Ground
 
 VERIFIER = AnswerVerifier()
-MOST_TURNED_AWAY = 0.03
+TURNED_AWAY = {"stranger-stranger-256", "stranger-stranger-287", "stranger-stranger-295"}
+"""True answers that are not proved today."""
 CATEGORIES = sorted({(name, pair.category) for name in ("ours", "others") for pair in pairs(name)})
 
 
@@ -35,15 +36,10 @@ def passed(pair: Pair) -> bool:
 
 
 @pytest.mark.parametrize(("name", "category"), CATEGORIES)
-def test_no_false_answer_passes(name: str, category: str) -> None:
-    assert [pair for pair, equal, went in passes(name, category) if went and not equal] == []
-
-
-@pytest.mark.parametrize("name", ["ours", "others"])
-def test_hardly_any_true_answer_is_turned_away(name: str) -> None:
-    true = [pair for pair in pairs(name) if pair.equal]
-    lost = [pair.id for pair in true if not passed(pair)]
-    assert len(lost) <= MOST_TURNED_AWAY * len(true), lost
+def test_no_false_answer_passes_and_every_true_one_but_those_known(name: str, category: str) -> None:
+    found = passes(name, category)
+    assert [pair for pair, equal, went in found if went and not equal] == []
+    assert {pair for pair, equal, went in found if equal and not went} <= TURNED_AWAY
 
 
 @pytest.mark.parametrize("name", ["ours", "others"])

@@ -6,16 +6,18 @@ import json
 
 import pytest
 
-from verifiers.answers.answer import AnswerVerifier
-from verifiers.answers.canaries import cases
+from verifiers.answers.kind import ANSWER
 from verifiers.answers.spec import AnswerSpec
-from verifiers.case import Case
-from verifiers.errors import SpecError
+from verifiers.answers.verifier import AnswerVerifier
+from verifiers.contract.errors import SpecError
+from verifiers.contract.verdict import Ground
+from verifiers.exact.kind import EXACT
+from verifiers.predicate.kind import PREDICATE
 from verifiers.registry import decider
-from verifiers.verdict import Ground
+from verifiers.registry.canaries import Case, cases_of
 
 VERIFIER = AnswerVerifier()
-CASES = list(cases())
+CASES = [case for kind in (ANSWER, EXACT, PREDICATE) for case in cases_of(kind)]
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])

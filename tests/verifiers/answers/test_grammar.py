@@ -11,10 +11,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from verifiers.answers.grammar.errors import GrammarError, TooLargeError, UndefinedError
-from verifiers.answers.grammar.parser import FUNCTIONS, parse_expression
-from verifiers.answers.grammar.predicates import parse_predicate
+from verifiers.answers.grammar.plain import parse_expression, parse_predicate
 from verifiers.answers.grammar.rational import integer_root, rational
-from verifiers.answers.grammar.tokens import COMMANDS
+from verifiers.answers.grammar.vocabulary import FUNCTIONS, PLAIN_MARKS, PLAIN_WORDS
 
 VALUES = {
     "42": 42,
@@ -189,7 +188,7 @@ PIECES = st.sampled_from(
     [
         *"0123456789xyefi+-*/^!%<>=(){}[]|,_.$ \\'\u00b2",
         *FUNCTIONS,
-        *(f"\\{name}" for name in COMMANDS),
+        *(f"\\{name}" for name in (*PLAIN_MARKS, *PLAIN_WORDS)),
         *("and ", "or ", "not ", "**", "//", "==", "!=", "<=", "99", "(", ")", "{", "}", "\\left(", "\\right)"),
     ]
 )

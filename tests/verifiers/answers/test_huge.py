@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from verifiers.answers import magnitude, modular
 from verifiers.answers.equality import Truth
-from verifiers.answers.grammar.nodes import Call, Number, Power, Quotient
-from verifiers.answers.grammar.parser import parse_expression
+from verifiers.answers.grammar.nodes import FunctionCall, Number, Power, Quotient
+from verifiers.answers.grammar.plain import parse_expression
 from verifiers.answers.scalars import Scalars
 
 SCALARS = Scalars(1)
@@ -60,8 +60,8 @@ def test_residues_are_those_of_the_value(a: int, b: int, c: int, d: int) -> None
     for prime in modular.PRIMES[:2]:
         if exact is not None:
             assert modular.residue(tower, prime) == exact % prime
-        assert modular.residue(Call("factorial", (number(c),)), prime) == math.factorial(c) % prime
-        chosen = Call("binomial", (number(a + b), number(b)))
+        assert modular.residue(FunctionCall("factorial", (number(c),)), prime) == math.factorial(c) % prime
+        chosen = FunctionCall("binomial", (number(a + b), number(b)))
         assert modular.residue(chosen, prime) == math.comb(a + b, b) % prime
         assert modular.residue(Quotient(number(d), number(a + 1)), prime) * (a + 1) % prime == d % prime
 
@@ -69,7 +69,7 @@ def test_residues_are_those_of_the_value(a: int, b: int, c: int, d: int) -> None
 @settings(max_examples=30)
 @given(st.integers(1, 3_000))
 def test_sizes_enclose_factorials(n: int) -> None:
-    found = magnitude.Sizes().logarithm(Call("factorial", (Number(Fraction(n)),)))
+    found = magnitude.Sizes().logarithm(FunctionCall("factorial", (Number(Fraction(n)),)))
     exact = math.lgamma(n + 1)
     slack = 1e-9 * max(1.0, exact)
     assert float(found.a) - slack <= exact <= float(found.b) + slack

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from verifiers.answers.grammar.parser import parse_expression
+from verifiers.answers.grammar.plain import parse_expression
 from verifiers.answers.normal import same, same_turn
 
 NAMES = ("x", "y", "n", "a", "b")

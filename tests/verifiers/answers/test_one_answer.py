@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from verifiers.answers.answer import AnswerVerifier
 from verifiers.answers.spec import AnswerSpec
-from verifiers.verdict import Ground
+from verifiers.answers.verifier import AnswerVerifier
+from verifiers.contract.verdict import Ground
 
 VERIFIER = AnswerVerifier()
 

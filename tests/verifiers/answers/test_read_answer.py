@@ -6,8 +6,8 @@ import pytest
 from reading_kit import shown
 
 from verifiers.answers.grammar.nodes import symbols
-from verifiers.answers.read_answer import read_answer
-from verifiers.answers.values import Scalar
+from verifiers.answers.grammar.read_answer import read_answer
+from verifiers.answers.grammar.values import Scalar
 
 NUMBERS = {
     "1,000,000": "1000000",

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from verifiers.answers.grammar.errors import GrammarError
 from verifiers.answers.grammar.rational import rational
-from verifiers.answers.read_answer import read_answer
-from verifiers.answers.values import Scalar
+from verifiers.answers.grammar.read_answer import read_answer
+from verifiers.answers.grammar.values import Scalar
 
 OPERANDS = st.sampled_from(
     ["0", "1", "2", "3", "10", "2.5", ".5", "7e2", "1e-2", "(1+2)", "(2-3)", "(2)", "-3", "+4", "(-2)"]
@@ -50,7 +50,7 @@ def computed(node: ast.expr, text: str) -> Fraction:
     raise TypeError(ast.dump(node))
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(SOUP)
 def test_arithmetic_is_read_as_python_reads_it(text: str) -> None:
     source = text.strip().replace("^", "**")
@@ -67,7 +67,7 @@ def test_arithmetic_is_read_as_python_reads_it(text: str) -> None:
     assert rational(read.of) == reference, text
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(SOUP, SOUP)
 def test_what_reads_as_the_same_number_is_the_same_number(first: str, second: str) -> None:
     """Two texts that Python tells apart are never one value: nothing of a text is dropped."""

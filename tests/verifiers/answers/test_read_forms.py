@@ -8,8 +8,8 @@ import pytest
 from reading_kit import shown
 
 from verifiers.answers.grammar.errors import GrammarError, TooLargeError
-from verifiers.answers.grammar.spelled import spelled
-from verifiers.answers.read_answer import read_answer
+from verifiers.answers.grammar.number_words import number_in_words
+from verifiers.answers.grammar.read_answer import read_answer
 
 READ = {
     "3:2": "ratio(3, 2)",
@@ -147,9 +147,9 @@ def test_forms_that_stand_for_too_much_are_refused(text: str) -> None:
 
 @pytest.mark.parametrize(("text", "value"), WORDS.items())
 def test_numbers_in_words_are_numbers(text: str, value: str) -> None:
-    assert spelled(text) == Fraction(value)
+    assert number_in_words(text) == Fraction(value)
 
 
 @pytest.mark.parametrize("text", NO_NUMBERS)
 def test_words_that_are_ordinals_or_unclear_are_no_numbers(text: str) -> None:
-    assert spelled(text) is None
+    assert number_in_words(text) is None

@@ -8,7 +8,7 @@ import pytest
 
 from verifiers.answers.grammar.nodes import Number
 from verifiers.answers.grammar.rational import rational
-from verifiers.answers.units import UNIT_NAMES, UNITS, UnitError, combined, measure
+from verifiers.answers.grammar.units import UNIT_NAMES, UNITS, UnitError, combined, measure
 
 SAME = [
     (5, (("m", 1),), 500, (("cm", 1),)),

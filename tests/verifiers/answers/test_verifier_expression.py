@@ -9,13 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from verifiers.answers.equality import Truth, compare
-from verifiers.answers.grammar.parser import parse_expression
-from verifiers.errors import SpecError
+from verifiers.answers.equality import Truth
+from verifiers.answers.grammar.plain import parse_expression
+from verifiers.answers.scalars import Scalars
+from verifiers.answers.spec import AnswerSpec
+from verifiers.contract.errors import SpecError
+from verifiers.contract.verdict import Outcome
+from verifiers.exact.spec import ExactSpec
 from verifiers.registry import check_spec, decide
-from verifiers.spec import ExactSpec, ExpressionSpec, IntegerSpec
-from verifiers.verdict import Outcome
 
+SCALARS = Scalars(0, "complex")
 EQUAL = [
     ("2/3", "4/6"),
     ("1/2", "0.5"),
@@ -45,7 +48,7 @@ EQUAL = [
 
 @pytest.mark.parametrize(("expected", "answer"), EQUAL)
 def test_other_ways_of_writing_the_same_pass(expected: str, answer: str) -> None:
-    verdict = decide(ExpressionSpec(expected=expected, variables=("x", "y")), answer)
+    verdict = decide(AnswerSpec(notation="plain", expected=expected, variables=("x", "y")), answer)
     assert verdict.passed, verdict.reason
     assert verdict.score == 1
 
@@ -72,7 +75,7 @@ DIFFERENT = [
 
 @pytest.mark.parametrize(("expected", "answer"), DIFFERENT)
 def test_what_is_only_nearly_the_same_fails(expected: str, answer: str) -> None:
-    verdict = decide(ExpressionSpec(expected=expected, variables=("x", "y")), answer)
+    verdict = decide(AnswerSpec(notation="plain", expected=expected, variables=("x", "y")), answer)
     assert verdict.outcome is Outcome.FAIL
     assert verdict.score == 0
 
@@ -108,36 +111,34 @@ ATTACKS = {
 
 @pytest.mark.parametrize(("expected", "answer"), ATTACKS.values(), ids=ATTACKS.keys())
 def test_an_attack_never_passes(expected: str, answer: str) -> None:
-    verdict = decide(ExpressionSpec(expected=expected, variables=("x",)), answer)
+    verdict = decide(AnswerSpec(notation="plain", expected=expected, variables=("x",)), answer)
     assert verdict.outcome is Outcome.FAIL
     assert verdict.reason
 
 
 def test_a_difference_of_functions_names_its_witness() -> None:
-    verdict = decide(ExpressionSpec(expected="x^2", variables=("x",)), "x^3")
+    verdict = decide(AnswerSpec(notation="plain", expected="x^2", variables=("x",)), "x^3")
     assert verdict.evidence["witness"]["x"]
 
 
 def test_what_cannot_be_proved_says_so_and_fails() -> None:
-    # atan(1/2) + atan(1/3) is pi/4 (Euler); SymPy does not find it, and closeness does not count.
-    spec = ExpressionSpec(expected="atan(1/2) + atan(1/3)")
-    assert compare(parse_expression(spec.expected), parse_expression("pi/4")).truth is Truth.OPEN
-    verdict = decide(spec, "pi/4")
+    # Hermite's identity; nothing here finds it, and closeness does not count.
+    verdict = decide(AnswerSpec(notation="plain", expected="floor(x) + floor(x + 1/2)", variables=("x",)), "floor(2x)")
     assert verdict.outcome is Outcome.FAIL
     assert "not decided" in verdict.reason
 
 
-@pytest.mark.parametrize("expected", ["", "oo", "1/0", "z", "2**10**10", "x = 5", "\\{1\\}", "x!", "x^100000"])
+@pytest.mark.parametrize("expected", ["", "oo", "1/0", "z", "x = 5", "\\{1\\}"])
 def test_an_expected_answer_that_cannot_be_used_is_a_bad_spec_with_a_hint(expected: str) -> None:
     with pytest.raises(SpecError) as caught:
-        check_spec(ExpressionSpec(expected=expected, variables=("x",)))
+        check_spec(AnswerSpec(notation="plain", expected=expected, variables=("x",)))
     assert caught.value.hint
 
 
 @pytest.mark.parametrize("variable", ["sin", "and", "2", "x y", "", "\u0445"])
 def test_a_variable_that_would_be_misread_is_a_bad_spec(variable: str) -> None:
     with pytest.raises(SpecError):
-        check_spec(ExpressionSpec(expected="1", variables=(variable,)))
+        check_spec(AnswerSpec(notation="plain", expected="1", variables=(variable,)))
 
 
 LEAVES = st.one_of(
@@ -156,21 +157,21 @@ EXPRESSIONS = st.recursive(
 @settings(max_examples=40, deadline=None)
 @given(EXPRESSIONS)
 def test_equality_is_reflexive_and_adding_one_is_always_different(text: str) -> None:
-    spec = ExpressionSpec(expected=text, variables=("x", "y"))
+    spec = AnswerSpec(notation="plain", expected=text, variables=("x", "y"))
     node = parse_expression(text, ("x", "y"))
-    assert compare(node, node).truth is Truth.EQUAL
+    assert SCALARS.compare(node, node).truth is Truth.EQUAL
     assert not decide(spec, f"{text} + 1").passed
-    assert compare(parse_expression(f"{text} + 1", ("x", "y")), node).truth is Truth.DIFFERENT
+    assert SCALARS.compare(parse_expression(f"{text} + 1", ("x", "y")), node).truth is Truth.DIFFERENT
 
 
 @given(st.fractions(), st.fractions())
 def test_rational_answers_are_equal_exactly_when_they_are(first: Fraction, second: Fraction) -> None:
-    assert decide(ExpressionSpec(expected=str(first)), str(second)).passed == (first == second)
+    assert decide(AnswerSpec(notation="plain", expected=str(first)), str(second)).passed == (first == second)
 
 
 @given(st.integers(-(10**50), 10**50), st.sampled_from(["", " ", "\n", "\t "]))
 def test_an_integer_passes_with_space_around_it_and_its_neighbour_fails(number: int, space: str) -> None:
-    spec = IntegerSpec(expected=str(number))
+    spec = AnswerSpec(notation="digits", expected=str(number))
     assert decide(spec, f"{space}{number}{space}").passed
     assert not decide(spec, str(number + 1)).passed
 
@@ -195,18 +196,18 @@ def test_an_integer_passes_with_space_around_it_and_its_neighbour_fails(number: 
     ],
 )
 def test_an_integer_is_ascii_digits_and_nothing_else(answer: str) -> None:
-    assert decide(IntegerSpec(expected="42"), answer).passed == (answer == "42 ")
+    assert decide(AnswerSpec(notation="digits", expected="42"), answer).passed == (answer == "42 ")
 
 
 def test_an_integer_of_ten_thousand_digits_is_refused_unread() -> None:
-    assert not decide(IntegerSpec(expected="1"), "1" * 10_000).passed
-    assert decide(IntegerSpec(expected="1" * 2000), "1" * 2000).passed
-    assert not decide(IntegerSpec(expected="1" * 2000), "1" * 1999 + "2").passed
+    assert not decide(AnswerSpec(notation="digits", expected="1"), "1" * 10_000).passed
+    assert decide(AnswerSpec(notation="digits", expected="1" * 2000), "1" * 2000).passed
+    assert not decide(AnswerSpec(notation="digits", expected="1" * 2000), "1" * 1999 + "2").passed
 
 
 def test_an_expected_integer_in_another_script_is_a_bad_spec() -> None:
     with pytest.raises(ValidationError):
-        IntegerSpec(expected="\u0664\u0662")
+        AnswerSpec(notation="digits", expected="\u0664\u0662")
 
 
 def test_exact_text_ignores_space_around_it_and_nothing_within() -> None:

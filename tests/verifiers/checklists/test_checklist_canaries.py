@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import get_args
 
 import pytest
+from checklist_kit import CASES as ALL
+from checklist_kit import SPECS
 
-from verifiers.case import Case
-from verifiers.checklists.canaries import cases
-from verifiers.checklists.canary_lists import SLOW
 from verifiers.checklists.hard import HardVerifier
-from verifiers.checklists.spec import ChecklistSpec, Guard, SoftItem
-from verifiers.verdict import Outcome
+from verifiers.checklists.spec import OLDER, ChecklistSpec, Guard, SoftItem, Unreadable
+from verifiers.contract.verdict import Ground, Outcome
+from verifiers.registry.canaries import Case
 
-CASES = [case for case in cases() if case.spec != SLOW]
+CASES = [case for case in ALL if case.spec != SPECS["slow"]]
 """The pattern that never ends needs a worker's clock: the self-test has it."""
 
 
@@ -21,14 +21,18 @@ ATTACKS = [case for case in CASES if not case.honest]
 
 
 def test_names_are_unique() -> None:
-    names = [case.name for case in cases()]
+    names = [case.name for case in ALL]
     assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("spec", list(dict.fromkeys(case.spec for case in CASES)), ids=lambda spec: spec.items[0].name)
+def test_every_list_says_something(spec: ChecklistSpec) -> None:
+    HardVerifier().check(spec, prove=True)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_a_canary_gets_the_verdict_it_deserves(case: Case) -> None:
     verifier = HardVerifier()
-    verifier.check(case.spec, prove=True)
     verdict = verifier.verify(case.spec, case.submission)
     assert verdict.passed == case.honest, verdict.reason
     assert (verdict.outcome is Outcome.HACK_SUSPECTED) == case.suspected, verdict.reason
@@ -38,8 +42,22 @@ def test_a_canary_gets_the_verdict_it_deserves(case: Case) -> None:
     assert verdict.reason.isprintable()
 
 
-@pytest.mark.parametrize("guard", get_args(Guard))
-def test_every_guard_is_needed(guard: Guard) -> None:
+UNREADABLE = [case for case in CASES if case.name.startswith("unreadable-")]
+
+
+@pytest.mark.parametrize("case", UNREADABLE, ids=lambda case: case.name)
+def test_what_is_not_allowed_is_unreadable_and_the_place_is_named(case: Case) -> None:
+    verdict = HardVerifier().verify(case.spec, case.submission)
+    assert verdict.ground is Ground.UNREADABLE
+    place = verdict.evidence["unreadable"][0]
+    assert verdict.reason.startswith(
+        f"cannot be read at line {place['line']}, column {place['column']}: {place['what']}"
+    )
+    assert len(case.submission.split("\n")) >= place["line"]
+
+
+@pytest.mark.parametrize("guard", [*get_args(Guard), *get_args(Unreadable), *OLDER])
+def test_every_guard_is_needed(guard: str) -> None:
     """Without it an attack passes: the canaries would notice its loss."""
     loose = [(case.spec.model_copy(update={"allowed": (guard,)}), case.submission) for case in ATTACKS]
     assert any(HardVerifier().verify(spec, submission).passed for spec, submission in loose)

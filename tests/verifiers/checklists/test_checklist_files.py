@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from verifiers.checklists.files import checklist_from, read_checklist
+from verifiers.checklists.files import checklist_from
 from verifiers.checklists.spec import ChecklistSpec, JsonItem, SoftItem
-from verifiers.errors import SpecError
+from verifiers.contract.errors import SpecError
 
 LIST = """
 question = "Describe the water cycle."
@@ -37,21 +37,17 @@ point = "It is kind."
 
 def test_a_list_is_read_with_its_sources(tmp_path: Path) -> None:
     (tmp_path / "water.txt").write_text("Rain falls.", encoding="utf-8")
-    path = tmp_path / "list.toml"
-    path.write_text(LIST, encoding="utf-8")
-    spec = read_checklist(path)
+    spec = checklist_from(LIST, tmp_path)
     assert [item.name for item in spec.items] == ["1 length", "the words", "3 json", "4 soft"]
     assert spec.sources[0].text == "Rain falls."
     assert isinstance(spec.items[2], JsonItem)
     assert isinstance(spec.items[3], SoftItem)
-    assert hash(spec) == hash(read_checklist(path))
+    assert hash(spec) == hash(checklist_from(LIST, tmp_path))
 
 
 def test_what_was_written_as_json_is_read_again(tmp_path: Path) -> None:
     spec = ChecklistSpec.model_validate({"items": [{"item": "count", "name": "n", "of": "words", "least": 3}]})
-    path = tmp_path / "list.json"
-    path.write_text(spec.model_dump_json(), encoding="utf-8")
-    assert read_checklist(path) == spec
+    assert checklist_from(spec.model_dump_json(), tmp_path) == spec
 
 
 @pytest.mark.parametrize(
@@ -79,14 +75,11 @@ def test_a_file_that_is_no_list_says_what_to_do(text: str, tmp_path: Path) -> No
     assert str(error.value).isprintable()
 
 
-def test_a_file_that_is_not_there_or_not_text(tmp_path: Path) -> None:
-    with pytest.raises(SpecError, match="cannot be read"):
-        read_checklist(tmp_path / "missing.toml")
-    (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(SpecError, match="not UTF-8"):
-        read_checklist(tmp_path / "binary.toml")
-    with pytest.raises(SpecError, match="cannot be read"):
-        read_checklist(tmp_path)
+@pytest.mark.parametrize(("name", "why"), [("missing.txt", "cannot be read"), ("binary", "not UTF-8"), (".", "cannot")])
+def test_a_source_that_is_not_there_or_not_text(name: str, why: str, tmp_path: Path) -> None:
+    (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(SpecError, match=why):
+        checklist_from(LIST.replace("water.txt", name), tmp_path)
 
 
 JSONS = st.recursive(
@@ -108,7 +101,7 @@ ITEMS = st.fixed_dictionaries(
 )
 def test_no_content_breaks_the_reader(content: dict[str, object]) -> None:
     try:
-        spec = checklist_from(json.dumps(content), Path("/nowhere"), is_json=True)
+        spec = checklist_from(json.dumps(content), Path("/nowhere"))
     except SpecError:
         return
     assert spec.hard

@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from verifiers.checklists.document import Document
 from verifiers.checklists.hard import HardVerifier
 from verifiers.checklists.items import band, decide_item
-from verifiers.checklists.markdown import Document
 from verifiers.checklists.spec import (
     ChecklistSpec,
     CitationsItem,
+    CitedSource,
     CodeItem,
     CountItem,
     FormatItem,
@@ -27,16 +28,15 @@ from verifiers.checklists.spec import (
     PatternItem,
     ScriptItem,
     SoftItem,
-    Source,
     TableItem,
     WordsItem,
 )
-from verifiers.errors import SpecError
-from verifiers.verdict import Outcome
+from verifiers.contract.errors import SpecError
+from verifiers.contract.verdict import Outcome
 
 SOURCES = (
-    Source(key="A", text="The bridge is 312 metres long. It was “built in haste”, say its critics – and cheaply."),
-    Source(key="B", text="Nobody was harmed.", url="https://www.example.org/b/"),
+    CitedSource(key="A", text="The bridge is 312 metres long. It was “built in haste”, say its critics – and cheaply."),
+    CitedSource(key="B", text="Nobody was harmed.", url="https://www.example.org/b/"),
 )
 
 
@@ -55,7 +55,9 @@ COUNTS = [
     ("words", "[a link](https://x.org/some-long-name) <b>bold</b>", 3),
     ("words", "Text.\n\n```python\nnot = 'prose'\n```\n", 1),
     ("words", "我爱北京", 4),
-    ("words", "<!-- five words that are hidden --> two seen", 2),
+    ("words", "Two words.[^1]\n\n[^1]: And three below.", 5),
+    ("paragraphs", "One.[^1]\n\n[^1]: A note.", 1),
+    ("words", "A [link] in two words.\n\n[link]: https://x.org/some-long-name", 5),
     ("words", "-- , . ! ??", 0),
     ("sentences", "Dr. Who came at 3.15 p.m. today. Why? J. Smith knows, e.g. from a letter!", 3),
     ("sentences", "It costs 3.50. That is all...", 2),
@@ -191,7 +193,7 @@ def test_items_are_unique_by_their_value(items: str, unique: bool) -> None:
 
 def test_very_many_objects_are_told_apart_without_comparing_each_with_each() -> None:
     item = JsonItem(name="n", rules='{"uniqueItems": true}')
-    objects = [{"a": n, "b": [n]} for n in range(30_000)]
+    objects = [{"a": n, "b": [n]} for n in range(12_000)]
     assert holds(item, json.dumps(objects))
     assert not holds(item, json.dumps([*objects, {"b": [4], "a": 4}]))
 
@@ -239,6 +241,10 @@ QUOTED = [
     ("See https://example.org/c and [A].", False),
     ("See [this](http://evil.org) and [A].", False),
     ("Nothing is cited.", False),
+    ("It is long [A].[^n]\n\n[^n]: Or so they say.", True),
+    ("It is long [A].[^n]", False),
+    ("It is long [A], see [B].\n\n[B]: https://example.org/b", True),
+    ("It is long [A], see [B].\n\n[B]: https://example.org/c", False),
 ]
 
 
@@ -353,7 +359,7 @@ def test_a_guard_takes_all_credit() -> None:
     spec = ChecklistSpec(
         items=(WordsItem(name="w", required=("sea",)), LengthItem(name="l", target=100)), credit="items"
     )
-    assert HardVerifier().verify(spec, "The sea.\u200b").score == 0.0
+    assert HardVerifier().verify(spec, "The sea.\u202e").score == 0.0
 
 
 def test_evidence_goes_item_by_item() -> None:

@@ -6,16 +6,16 @@ import re
 from collections.abc import Callable, Sequence
 
 import pytest
+from checklist_kit import CASES, HONEST_WATER, WATER
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from verifiers.checklists.canaries import cases
-from verifiers.checklists.canary_lists import HONEST_WATER, WATER
 from verifiers.checklists.hard import HardVerifier
-from verifiers.checklists.judge import LETTERS, MAX_QUOTED, MEANING, ORDERS, JudgeError, grade_of, prompt, quoted
+from verifiers.checklists.judge import LETTERS, MAX_QUOTED, MEANING, ORDERS, grade_of, prompt, quoted
 from verifiers.checklists.spec import ChecklistSpec, SoftItem, WordsItem
 from verifiers.checklists.verifier import ChecklistVerifier
-from verifiers.verdict import Ground, Outcome, Verdict
+from verifiers.contract.judge import JudgeError
+from verifiers.contract.verdict import Ground, Outcome, Verdict
 
 
 class RuleJudge:
@@ -68,7 +68,7 @@ def test_soft_items_move_their_share_of_the_score_and_no_more() -> None:
 
 
 def test_a_judge_never_makes_a_failed_text_pass_or_earn() -> None:
-    for case in cases():
+    for case in CASES:
         if case.spec == WATER and not case.honest:
             verdict = verdict_of(KIND, WATER, case.submission)
             assert not verdict.passed, case.name
@@ -119,7 +119,7 @@ def test_the_judge_is_not_asked_about_texts_that_failed() -> None:
 def test_a_preference_for_a_letter_is_no_grade() -> None:
     grade = grade_of(FirstLetterJudge(), "It is kind.", "", "Some text.")
     assert grade.grade == 0.0
-    assert not grade.agreed
+    assert not grade.orders_agree
     assert grade.probabilities == pytest.approx((0.475, 0.05, 0.475))
 
 

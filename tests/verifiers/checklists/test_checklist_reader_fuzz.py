@@ -9,22 +9,24 @@ from typing import Any
 
 import jsonschema
 import pytest
+from checklist_kit import CASES, HONEST_WATER, PLAIN, REPORT, WATER
 
-from verifiers.checklists.canaries import cases
-from verifiers.checklists.canary_lists import HONEST_WATER, PLAIN, REPORT, WATER
-from verifiers.checklists.disguise import INVISIBLE, visible
+from verifiers.checklists.characters import IGNORABLE, visible
 from verifiers.checklists.files import checklist_from
 from verifiers.checklists.hard import HardVerifier
-from verifiers.checklists.markdown import without_comments
+from verifiers.checklists.json_schema import canonical, validator
 from verifiers.checklists.spec import ChecklistSpec, WordsItem
-from verifiers.checklists.structure import canonical, validator
-from verifiers.errors import SpecError
+from verifiers.contract.errors import SpecError
 
 SECRET = "zanzibar"
 HIDERS = [
     "<!-- {} -->", "<!--\n{}\n-->", "\n\n<!-- {}\n\n more -->\n\n", "<span hidden>{}</span>",
     '<p style="display:none">{}</p>',
     "[](<{}>)", "\n\n[note]: http://x.org/{}\n\n", '\n\n[note]: http://x.org "{}"\n\n', "![]({})", "&#8203;<!--{}",
+    '<b title="{}">a</b>', '[a](http://x.org "{}")', '![a](x.png "{}")', "![{}](x.png)", "<{}>", "</{}>", "<?{}?>",
+    "<!A {}>",
+    "\n\n[^9]: {} {}\n\n", "\n\n<script>{}</script>\n\n", "<a href={}>", "\n\n~~~{}\na\n~~~\n\n",
+    "\n\n|a|\n|-|\n|1|{}|\n\n",
 ]  # fmt: skip
 """Around a word, so that no reader of the finished page sees it."""
 PIECES = [
@@ -84,15 +86,13 @@ def _texts(source: Random, known: list[str], lists: list[ChecklistSpec]) -> bool
     assert verdict.reason.isprintable()
     assert 0 <= verdict.score <= 1
     verdict.model_dump_json()
-    kept, said = without_comments(text)
-    assert len(kept) + sum(map(len, said)) <= len(text)
-    assert not INVISIBLE.search(visible(text))
+    assert not IGNORABLE.search(visible(text))
     return verdict.passed
 
 
 def _hidden(source: Random) -> None:
     """A word that is only where nobody sees it is not there, and gains nothing."""
-    hidden = source.choice(HIDERS).format(SECRET)
+    hidden = source.choice(HIDERS).replace("{}", SECRET)
     around = "".join(source.choices(AROUND, k=source.randrange(9)))
     text = f"{around}\n\n{hidden}\n"
     assert not VERIFIER.verify(NAMED, text).passed, text
@@ -140,8 +140,8 @@ def _lists(source: Random, folder: Any) -> int:
 def fuzz(seed: int, folder: Any, *, rounds: int | None = None, seconds: float = 0.0) -> str:
     """So many rounds, or for so long, of one text of each sort; what was done, in a few words."""
     source = Random(seed)
-    known = [case.submission for case in cases() if len(case.submission) < 3_000]
-    lists = [case.spec for case in cases() if isinstance(case.spec, ChecklistSpec) and "slow" not in case.name]
+    known = [case.submission for case in CASES if len(case.submission) < 3_000]
+    lists = [case.spec for case in CASES if isinstance(case.spec, ChecklistSpec) and "slow" not in case.name]
     lists = [*lists[:40], REPORT, PLAIN, WATER]
     until = time.monotonic() + seconds
     count = passed = usable = 0

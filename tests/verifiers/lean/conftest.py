@@ -11,9 +11,9 @@ from lean_kit import Local
 
 from runtime.profile import BackendName
 from runtime.settings import BrokerSettings, RuntimeSettings
+from verifiers.boxes.box import ToolBoxes
 from verifiers.lean.toolchain import Toolchain, find, program
 from verifiers.lean.verifier import LeanVerifier
-from verifiers.workers.box import ToolBoxes
 
 
 @pytest.fixture(scope="session")

@@ -12,11 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from runtime.programs import READY
+from verifiers.boxes.frames import Frames, encode
 from verifiers.lean import server
+from verifiers.lean.kind import LEAN
 from verifiers.lean.toolchain import Toolchain
-from verifiers.workers.frames import Frames, encode
+from verifiers.registry.canaries import specs_of
 
 MOST_SECONDS = 120
+SPECS = specs_of(LEAN)
+FALSE, TRUE, DEFINED = SPECS["false"], SPECS["true"], SPECS["defined"]
 
 
 class Local:

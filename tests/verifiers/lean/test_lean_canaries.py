@@ -6,13 +6,13 @@ import json
 
 import pytest
 
-from verifiers.case import Case
+from verifiers.contract.verdict import Ground, Outcome
 from verifiers.lean import verifier
-from verifiers.lean.canaries import cases
+from verifiers.lean.kind import LEAN
 from verifiers.lean.verifier import LeanVerifier
-from verifiers.verdict import Ground, Outcome
+from verifiers.registry.canaries import Case, cases_of
 
-CASES = list(cases())
+CASES = list(cases_of(LEAN))
 OWN_FAULT = (Ground.TIMEOUT, Ground.MEMORY, Ground.REFUTED, Ground.UNREADABLE)
 MOST_EVIDENCE = 20_000
 

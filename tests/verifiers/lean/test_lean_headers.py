@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lean_kit import Local
+from lean_kit import DEFINED, TRUE, Local
 
-from verifiers.lean.canary_specs import DEFINED, TRUE
 from verifiers.lean.controls import PROBE
 from verifiers.lean.headers import MOST_HEADERS
 from verifiers.lean.toolchain import Toolchain

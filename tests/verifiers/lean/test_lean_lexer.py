@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lean_kit import Local
 
-from verifiers.lean.lexer import Kind, code, line_and_column, plain, words
+from verifiers.lean.lexer import TokenKind, code, line_and_column, plain, words
 
 PIECES = st.lists(
     st.sampled_from(
@@ -39,7 +39,7 @@ def test_a_comment_that_does_not_end_hides_the_rest() -> None:
 
 
 def test_marks_inside_strings_begin_no_comment() -> None:
-    assert [word.kind for word in code('"-- /-" "\\"--" r#"a"--b"# x')] == [Kind.STRING] * 3 + [Kind.NAME]
+    assert [word.kind for word in code('"-- /-" "\\"--" r#"a"--b"# x')] == [TokenKind.STRING] * 3 + [TokenKind.NAME]
 
 
 def test_a_character_may_be_a_quotation_mark() -> None:
@@ -52,7 +52,7 @@ def test_names_have_primes_and_quotation_marks_of_their_own() -> None:
 
 
 def test_two_primes_begin_no_character() -> None:
-    assert [word.kind for word in code("f '' s")] == [Kind.NAME, Kind.MARK, Kind.MARK, Kind.NAME]
+    assert [word.kind for word in code("f '' s")] == [TokenKind.NAME, TokenKind.MARK, TokenKind.MARK, TokenKind.NAME]
 
 
 def test_a_comment_right_behind_a_symbol_is_doubtful() -> None:

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 
 import pytest
 
-from appliance.jobs.meaning import page_of
-from appliance.records import Job, JobState
-from policies.meaning import Page
+from appliance.jobs.validation import page_of
+from appliance.records.jobs import Job, JobState
+from policies.validation import Page
+from verifiers.contract.verdict import Verdict
+from verifiers.lean.spec import LeanSpec
 from verifiers.lean.verifier import LeanVerifier
-from verifiers.spec import LeanSpec, Spec
-from verifiers.verdict import Verdict
+from verifiers.registry.spec import Spec
 
 AT = "2026-01-01T00:00:00.000+00:00"
 
@@ -28,8 +29,8 @@ def page(lean: LeanVerifier, statement: str, answer: str | None = None) -> Page:
 
 def test_neighbours_of_a_true_statement_are_refuted(lean: LeanVerifier) -> None:
     found = page(lean, "theorem target : 2 + 2 = 4 := sorry", "theorem target : 2 + 2 = 4 := by decide")
-    assert [look.accepted for look in found.looks if look.sort == "example"] == [True, True]
-    assert {look.what: look.outcome for look in found.looks if look.sort == "mutant"} == {
+    assert [look.accepted for look in found.examples if look.sort == "example"] == [True, True]
+    assert {look.what: look.outcome for look in found.examples if look.sort == "mutant"} == {
         "5 in the place of the last 4": "refuted",
         "≠ in the place of =": "refuted",
     }
@@ -44,5 +45,5 @@ def test_of_a_false_statement_the_first_line_says_so(lean: LeanVerifier) -> None
 @pytest.mark.parametrize("header", ["variable (n : Nat)\n", ""])
 def test_what_cannot_be_settled_or_made_is_said(lean: LeanVerifier, header: str) -> None:
     found = page(lean, f"{header}theorem target (p q : Prop) (h : p ∧ q) : q ∧ p := sorry")
-    assert not [look for look in found.looks if look.sort == "mutant"]
+    assert not [look for look in found.examples if look.sort == "mutant"]
     assert any("none could be made" in note if header else "not settled" in note for note in found.notes)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lean_kit import Local, word
 
-from verifiers.lean.olean import Olean, OleanError
+from verifiers.lean.olean import ENTRIES, Olean, OleanError
 
 SOURCE = (
     "theorem here : 2 + 2 = 4 := rfl\nnamespace A\ndef «a b» : Nat := 1\n@[simp] theorem c : 1 = 1 := rfl\nend A\n"
@@ -23,6 +23,16 @@ def compiled(local: Local, source: str, module: str = "X") -> bytes:
     answer = local.ask({"do": "step", "module": module, "source": source} | limits)
     assert answer["code"] == 0, answer
     return base64.b64decode(answer["file"])
+
+
+def entries(olean: Olean) -> dict[str, int]:
+    """Extension -> how many entries it has; those without any are left out."""
+    found = {}
+    for at in olean._elements(olean._field(ENTRIES)):
+        pair = olean._at(olean._word(at))
+        if count := len(olean._elements(olean._at(olean._word(pair + 16)))):
+            found[olean._name(olean._word(pair + 8), {})] = count
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -39,11 +49,11 @@ def test_axioms_are_told_from_theorems(data: bytes) -> None:
 
 
 def test_entries_go_and_declarations_stay(data: bytes) -> None:
-    entries = Olean(data).entries()
-    assert any("simp" in name.lower() for name in entries), entries
-    assert any("instance" in name.lower() for name in entries), entries
+    before = entries(Olean(data))
+    assert any("simp" in name.lower() for name in before), before
+    assert any("instance" in name.lower() for name in before), before
     bare = Olean(Olean(data).without_entries())
-    assert bare.entries() == {}
+    assert entries(bare) == {}
     assert bare.names() == Olean(data).names()
 
 
@@ -63,7 +73,6 @@ def test_hostile_bytes_are_read_or_refused(data: bytes, at: int, value: int) -> 
         olean.names()
         olean.axioms()
         olean.without_entries()
-        olean.entries()
     except OleanError:
         pass
 

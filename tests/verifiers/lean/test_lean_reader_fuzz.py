@@ -11,16 +11,16 @@ from itertools import pairwise
 from random import Random
 
 import pytest
-from lean_kit import Local
+from lean_kit import DEFINED, FALSE, Local
 
-from verifiers.errors import SpecError
-from verifiers.lean.canaries import cases
-from verifiers.lean.canary_specs import DEFINED, FALSE
-from verifiers.lean.lexer import Kind, Word, words
-from verifiers.lean.screening import MOST_FINDINGS, Finding, parts, screen
+from verifiers.contract.errors import SpecError
+from verifiers.lean.kind import LEAN
+from verifiers.lean.lexer import LeanToken, TokenKind, words
+from verifiers.lean.screening import MOST_FINDINGS, ScreeningFinding, parts, screen
 from verifiers.lean.spec import LeanSpec
-from verifiers.lean.statement import Statement, read_statement
-from verifiers.lean.submission import Source, assemble
+from verifiers.lean.statement import LeanStatement, read_statement
+from verifiers.lean.submission import LeanSource, assemble
+from verifiers.registry.canaries import cases_of
 
 SOUP = [
     "--", "/-", "-/", "/--", "/-!", "\n", " ", "x", "-", "/", '"', "\\", "'", "|", "{", "}", "#", 'r#"', 'r"', '\\"',
@@ -30,7 +30,7 @@ SOUP = [
 SHORT = SOUP[:26]
 WITNESS = "axiom witness : True"
 MOST_SECONDS = 2.0
-LINES = [line for case in cases() if 42 not in case.rows for line in case.submission.splitlines()]
+LINES = [line for case in cases_of(LEAN) if 42 not in case.rows for line in case.submission.splitlines()]
 
 
 def _changed(source: Random, text: str) -> str:
@@ -60,7 +60,7 @@ def _texts(source: Random) -> Iterator[str]:
                 yield "".join(source.choice(SOUP) for _ in range(source.randint(0, 60)))
 
 
-def _read(text: str, spec: LeanSpec, statement: Statement) -> str:
+def _read(text: str, spec: LeanSpec, statement: LeanStatement) -> str:
     """What became of it."""
     every = list(words(text))
     assert "".join(word.text for word in every) == text
@@ -68,12 +68,12 @@ def _read(text: str, spec: LeanSpec, statement: Statement) -> str:
     found = screen(text, every, allowed=parts(spec.statement))
     assert found == screen(text, allowed=parts(spec.statement))
     assert len(found) <= MOST_FINDINGS
-    code = [word for word in every if word.kind not in (Kind.SPACE, Kind.COMMENT)]
+    code = [word for word in every if word.kind not in (TokenKind.SPACE, TokenKind.COMMENT)]
     made = assemble(spec, statement, text, code)
-    assert isinstance(made, (Source, Finding))
+    assert isinstance(made, (LeanSource, ScreeningFinding))
     with contextlib.suppress(SpecError):
         read_statement(spec.model_copy(update={"statement": text}))
-    return "refused" if found or isinstance(made, Finding) else "read"
+    return "refused" if found or isinstance(made, ScreeningFinding) else "read"
 
 
 def _hiding(source: Random) -> str:
@@ -96,9 +96,9 @@ def _hiding(source: Random) -> str:
     return "".join(found)
 
 
-def _seen(every: list[Word]) -> bool:
+def _seen(every: list[LeanToken]) -> bool:
     """Whether the reader takes the witness for code, or says that it cannot tell."""
-    return any(word.doubtful or (word.kind is Kind.NAME and word.text == "axiom") for word in every)
+    return any(word.doubtful or (word.kind is TokenKind.NAME and word.text == "axiom") for word in every)
 
 
 def fuzz(seed: int, local: Local, *, texts: int = 0, seconds: float = 0.0) -> dict[str, int]:

@@ -129,7 +129,7 @@ def test_no_mixture_of_its_own_words_breaks_it(pieces: list[str]) -> None:
 )
 def test_reading_a_hostile_text_takes_time_in_proportion_to_its_length(piece: str) -> None:
     took = []
-    for length in (20_000, 160_000):
+    for length in (10_000, 80_000):
         text = (piece * length)[:length]
         began = time.process_time()
         every = list(words(text))

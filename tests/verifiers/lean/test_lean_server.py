@@ -134,13 +134,12 @@ TOOL = """#!{python}
 import ctypes, os, sys
 sys.path.insert(0, {root!r})
 from pathlib import Path
-from verifiers.lean.native import Refused
-from verifiers.lean.replay import replay
+from verifiers.lean.native import LeanRefused, replay
 library = ctypes.CDLL({library!r}, mode=os.RTLD_NOW | os.RTLD_GLOBAL)
 library.lean_initialize()
 try:
     replay(library, Path(sys.argv[1] + ".olean"))
-except Refused as error:
+except LeanRefused as error:
     os.write(2, str(error).encode())
     os._exit(1)
 os._exit(0)
@@ -148,15 +147,15 @@ os._exit(0)
 ASK_TOOL = """
 import json, sys
 sys.path.insert(0, {root!r})
-from verifiers.lean.running import Lean, Step
+from verifiers.lean.running import Lean, LeanStep
 from verifiers.lean.controls import FALSE_PROBE, PROBE
 lean = Lean({library!r})
 lean.tool, lean.replays = {tool!r}, "tool"
 limits = {{"module": "X", "seconds": 60, "memory_mib": 2048}}
 said = []
 for source in (PROBE, FALSE_PROBE):
-    file = Step(lean, limits | {{"source": source, "keep": True}}).run()["file"]
-    said.append(Step(lean, limits | {{"files": {{"X.olean": file}}, "replay": "X.olean"}}).run()["replayed"])
+    file = LeanStep(lean, limits | {{"source": source, "keep": True}}).run()["file"]
+    said.append(LeanStep(lean, limits | {{"files": {{"X.olean": file}}, "replay": "X.olean"}}).run()["replayed"])
 print(json.dumps(said))
 """
 

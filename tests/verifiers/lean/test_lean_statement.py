@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import pytest
 
-from verifiers.errors import SpecError
+from verifiers.contract.errors import SpecError
 from verifiers.lean import commands
 from verifiers.lean.lexer import code
-from verifiers.lean.screening import Finding
+from verifiers.lean.screening import ScreeningFinding
 from verifiers.lean.spec import LeanSpec
-from verifiers.lean.statement import Statement, read_statement
-from verifiers.lean.submission import Source, assemble
+from verifiers.lean.statement import LeanStatement, read_statement
+from verifiers.lean.submission import LeanSource, assemble
 
 
-def read(text: str) -> Statement:
+def read(text: str) -> LeanStatement:
     return read_statement(LeanSpec(statement=text))
 
 
-def assembled(statement: str, submission: str, **spec: object) -> Source | Finding:
+def assembled(statement: str, submission: str, **spec: object) -> LeanSource | ScreeningFinding:
     found = LeanSpec.model_validate({"statement": statement} | spec)
     return assemble(found, read_statement(found), submission, code(submission))
 
 
-def text_of(source: Source | Finding) -> str:
-    assert isinstance(source, Source)
+def text_of(source: LeanSource | ScreeningFinding) -> str:
+    assert isinstance(source, LeanSource)
     return source.text
 
 
@@ -55,7 +55,7 @@ def test_a_statement_without_a_proof_gets_an_open_one() -> None:
     "proof", [":= sorry", ":= by\n  sorry", "\n  | 0 => rfl\n  | n + 1 => sorry", ":= by sorry -- := sorry"]
 )
 def test_a_proof_that_is_there_is_left(proof: str) -> None:
-    assert read(f"theorem x : ∀ n : Nat, n = n {proof}").proof_at is None
+    assert read(f"theorem x : ∀ n : Nat, n = n {proof}").proved
 
 
 def test_definitions_are_a_file_of_their_own() -> None:
@@ -110,7 +110,7 @@ def test_a_header_that_is_repeated_is_left_away_whatever_its_spaces() -> None:
     assert text.startswith("import A\nimport AssayDefinitions\nopen A")
     assert "def" not in text
     assert text.endswith("theorem x : p := q")
-    assert isinstance(source, Source)
+    assert isinstance(source, LeanSource)
     assert text.splitlines()[7 - source.line_shift - 1] == "theorem x : p := q"
 
 
@@ -121,7 +121,7 @@ def test_imports_are_the_statements_and_what_is_below_them() -> None:
     )
     for other in ("Lean", "MathlibX", "AssayStatement", "AssayDefinitions", "Batteries"):
         found = assembled(statement, f"import {other}\ntheorem x : p := q")
-        assert isinstance(found, Finding)
+        assert isinstance(found, ScreeningFinding)
         assert not found.cheat
     assert text_of(assembled(statement, "import Batteries.Data\n", imports=("Batteries",)))
 

@@ -7,20 +7,21 @@ from pathlib import Path
 
 import pytest
 
-from appliance.jobs.solve import Solver
-from appliance.jobs.solvers.solver import Tools
-from appliance.jobs.solvers.theorems import TacticSolver, signature
+from appliance.jobs.solve import JobSolver
 from appliance.ledger.sqlite import SqliteLedger
-from appliance.records import Job, JobState
+from appliance.records.jobs import Job, JobState
+from verifiers.contract.proposal import ProposalReply
+from verifiers.contract.solver import SolverTools
+from verifiers.contract.verdict import Verdict
+from verifiers.lean.solvers import TacticSolver, signature
+from verifiers.lean.spec import LeanSpec
 from verifiers.lean.verifier import LeanVerifier
-from verifiers.proposals.found import Found
-from verifiers.spec import LeanSpec, Spec
-from verifiers.verdict import Verdict
+from verifiers.registry.spec import Spec
 
 AT = "2026-01-01T00:00:00.000+00:00"
 
 
-class Desk:
+class ProofChecker:
     """The Lean of these tests, asked as a checker is."""
 
     def __init__(self, lean: LeanVerifier) -> None:
@@ -29,8 +30,8 @@ class Desk:
     def check_many(self, pairs: Sequence[tuple[Spec, str]]) -> list[Verdict]:
         return [self._lean.verify(spec, text, 120) for spec, text in pairs if isinstance(spec, LeanSpec)]
 
-    def propose(self, spec: Spec, way: str, question: str, seconds: float) -> Found:
-        return Found()
+    def propose(self, spec: Spec, way: str, question: str, seconds: float) -> ProposalReply:
+        return ProposalReply()
 
 
 def solve(lean: LeanVerifier, statement: str, folder: Path) -> tuple[Job, str]:
@@ -38,7 +39,7 @@ def solve(lean: LeanVerifier, statement: str, folder: Path) -> tuple[Job, str]:
     spec = LeanSpec(statement=statement, seconds=120)
     job = Job(id="j1", question="Prove it.", spec=spec, state=JobState.QUEUED, created=AT, updated=AT)
     with SqliteLedger(folder / "ledger.sqlite3") as ledger:
-        ended = Solver(None, None, Desk(lean), ledger, folder, {}, lambda: AT).solve(job, [])
+        ended = JobSolver(None, None, ProofChecker(lean), ledger, folder, {}, lambda: AT).solve(job, [])
         artifact = ledger.artifact("j1")
     return ended, "" if artifact is None else artifact.answer
 
@@ -65,8 +66,7 @@ def test_the_theorem_is_taken_without_its_proof(proof: str) -> None:
 
 def test_numbers_of_the_statement_are_tried_by_induction(lean: LeanVerifier) -> None:
     spec = LeanSpec(statement="theorem target (n m : Nat) (k : Nat) : n + m = m + n := sorry")
-    job = Job(id="j1", question="Prove it.", spec=spec, state=JobState.QUEUED, created=AT, updated=AT)
-    tools = Tools(Desk(lean), None, {}, lambda: False)
-    tried = [each.by for each in TacticSolver().proposals(job, tools, 1.0)]
+    tools = SolverTools(ProofChecker(lean), None, {}, "j1", lambda: False)
+    tried = [each.by for each in TacticSolver().proposals(spec, "Prove it.", tools, 1.0)]
     assert "lean induction m <;> simp_all" in tried
     assert not any("induction k" in each for each in tried)

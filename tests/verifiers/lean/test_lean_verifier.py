@@ -9,17 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lean_kit import Local
+from lean_kit import DEFINED, FALSE, TRUE, Local
 
 from runtime.errors import RefusedError
 from runtime.settings import BrokerSettings, RuntimeSettings
-from verifiers.errors import SpecError
-from verifiers.lean.canary_specs import DEFINED, FALSE, TRUE
+from verifiers.boxes.box import BoxLost, ToolBoxes
+from verifiers.contract.errors import SpecError
+from verifiers.contract.verdict import Ground, Outcome
 from verifiers.lean.spec import LeanSpec
 from verifiers.lean.toolchain import Toolchain
 from verifiers.lean.verifier import LeanVerifier
-from verifiers.verdict import Ground, Outcome
-from verifiers.workers.box import BoxLost, ToolBoxes
 
 PANIC = "INTERNAL PANIC: Nat.shiftl exponent is too big\n"
 GOOD = "theorem target : 2 + 2 = 4 := rfl"

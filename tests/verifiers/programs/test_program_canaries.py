@@ -6,12 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from verifiers.case import Case
-from verifiers.programs.canaries import cases
+from verifiers.contract.verdict import Outcome, Verdict
+from verifiers.programs.kind import PROGRAM
 from verifiers.programs.verifier import ProgramVerifier
-from verifiers.verdict import Outcome, Verdict
+from verifiers.registry.canaries import Case, cases_of
 
-CASES = list(cases())
+CASES = list(cases_of(PROGRAM))
 PARTS = 8
 AT_ONCE = 4
 

@@ -6,7 +6,7 @@ import pytest
 
 from runtime.errors import InfrastructureError
 from runtime.sandbox import CallStatus, ExecResult
-from verifiers.programs.clocks import PATIENCE, Clock, Limit, late
+from verifiers.programs.clocks import PATIENCE, Limit, SubmissionClock, late
 
 INFINITE = float("inf")
 
@@ -24,7 +24,7 @@ def ended(seconds: float, computed: float | None, waited: float) -> ExecResult:
 
 
 def test_what_others_took_counts_for_the_wall_clock_only() -> None:
-    clock = Clock(10.0, 60.0)
+    clock = SubmissionClock(10.0, 60.0)
     clock.took(ended(30.0, 3.0, 26.0))
     assert clock.left == 6.0
     assert clock.limit(2.0) == Limit(2.0, 20.0)
@@ -37,17 +37,17 @@ def test_what_others_took_counts_for_the_wall_clock_only() -> None:
 
 
 def test_rest_counts_as_its_own_time() -> None:
-    clock = Clock(2.0, INFINITE)
+    clock = SubmissionClock(2.0, INFINITE)
     clock.took(ended(1.99, 0.0, 0.0))
     assert clock.limit(1.0) is None
     assert clock.over() == "all tests together took more than 2 s"
 
 
 def test_a_call_may_take_its_patience_of_wall_clock() -> None:
-    limit = Clock(INFINITE, INFINITE).limit(3.0)
+    limit = SubmissionClock(INFINITE, INFINITE).limit(3.0)
     assert limit == Limit.of(3.0)
     assert limit.patience == PATIENCE
-    assert Clock(0.5, 0.5).limit(3.0) == Limit(0.5, 0.5)
+    assert SubmissionClock(0.5, 0.5).limit(3.0) == Limit(0.5, 0.5)
 
 
 def test_the_reason_says_which_limit_it_was() -> None:

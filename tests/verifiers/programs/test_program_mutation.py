@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 
 import pytest
+from program_kit import NUMBERS
 
-from verifiers.errors import SpecError
-from verifiers.programs.canary_specs import NUMBERS
+from verifiers.contract.errors import SpecError
 from verifiers.programs.mutants import chosen, mutants
 from verifiers.programs.mutation import assess
 from verifiers.programs.spec import Example, ProgramSpec, Run

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from program_kit import SPECS
 
-from verifiers.errors import SpecError
+from verifiers.contract.errors import SpecError
 from verifiers.programs import checking
-from verifiers.programs.canary_specs import SPECS
 from verifiers.programs.files import spec_of_toml
 from verifiers.programs.generators import (
     Booleans,
@@ -30,11 +30,12 @@ from verifiers.programs.generators import (
 )
 from verifiers.programs.plan import plan, shuffled
 from verifiers.programs.signals import noticed, scan
-from verifiers.programs.spec import Example, ProgramSpec, Relation, Run
-from verifiers.programs.values import Pairs, Value, literal
-from verifiers.spec import SPEC
+from verifiers.programs.spec import Example, MetamorphicRelation, ProgramSpec, Run
+from verifiers.programs.values import DictPairs, Value, literal
+from verifiers.registry.spec import SPEC
 
 ONE, TWO = Example(arguments="1", expected="1"), Example(arguments="2", expected="4")
+INVOLUTION = MetamorphicRelation(kind="involution")
 NUMBER = Integers()
 RIGHT = "def f(x):\n    return x\n"
 
@@ -54,8 +55,8 @@ RIGHT = "def f(x):\n    return x\n"
         ({"function": "f", "examples": tuple(e.model_copy(update={"visible": True}) for e in (ONE, TWO))}, "visible"),
         ({"function": "f", "generate": 5, "reference": RIGHT}, "how inputs are generated"),
         ({"function": "f", "inputs": (NUMBER,), "generate": 5}, "knows what is right"),
-        ({"function": "f", "inputs": (NUMBER,), "relations": (Relation(kind="involution"),)}, "constant function"),
-        ({"function": "f", "examples": (ONE, TWO), "relations": (Relation(kind="involution"),)}, "Declare|generated"),
+        ({"function": "f", "inputs": (NUMBER,), "relations": (INVOLUTION,)}, "constant function"),
+        ({"function": "f", "examples": (ONE, TWO), "relations": (INVOLUTION,)}, "Declare|generated"),
         ({"function": "f", "inputs": (Integers(low=3, high=1),), "generate": 5, "reference": RIGHT}, "empty"),
         ({"function": "f", "inputs": (NUMBER,), "generate": 5, "reference": "def g(): pass"}, "defines no function f"),
         ({"function": "f", "inputs": (NUMBER,), "generate": 5, "reference": "def f(:"}, "not Python"),
@@ -82,7 +83,7 @@ def test_every_spec_of_the_canaries_can_be_used_stored_and_hashed(name: str) -> 
 
 
 def test_the_same_spec_has_the_same_tests_in_a_mixed_order() -> None:
-    spec = SPECS["squares, generated"]
+    spec = SPECS["squares-generated"]
     known: dict[int, Value] = dict.fromkeys(range(30), 0)
     tests = plan(spec, known)
     assert tests == plan(spec, known)
@@ -95,7 +96,9 @@ def test_the_same_spec_has_the_same_tests_in_a_mixed_order() -> None:
 
 
 def test_a_relation_that_is_asked_of_nothing_is_refused() -> None:
-    spec = ProgramSpec(function="f", examples=(ONE, TWO), inputs=(Texts(),), relations=(Relation(kind="monotone"),))
+    spec = ProgramSpec(
+        function="f", examples=(ONE, TWO), inputs=(Texts(),), relations=(MetamorphicRelation(kind="monotone"),)
+    )
     checking.check(spec)
     with pytest.raises(SpecError, match="monotone"):
         plan(spec)
@@ -138,7 +141,7 @@ def fits(generator: Generator, value: Value) -> bool:
             return type(value) is tuple and all(fits(p, v) for p, v in zip(parts, value, strict=True))
         case Dictionaries(keys=keys, items=items, most=most):
             return (
-                type(value) is Pairs
+                type(value) is DictPairs
                 and len(value.pairs) <= most
                 and all(fits(keys, k) and fits(items, v) for k, v in value.pairs)
             )

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from verifiers.programs.compare import Comparison, agree, printed
-from verifiers.programs.replies import find, mark, parse
+from verifiers.programs.compare import CompareRule, agree, printed
+from verifiers.programs.replies import ProgramReply, find, mark, parse
 from verifiers.programs.values import (
     Arguments,
+    DictPairs,
     Elements,
     NotPlainError,
-    Pairs,
     arguments_text,
     literal,
     of_native,
@@ -23,8 +23,8 @@ from verifiers.programs.values import (
     read_arguments,
 )
 
-EXACT, EQUAL, ANY_ORDER = Comparison(), Comparison(rule="equal"), Comparison(rule="any_order")
-CLOSE = Comparison(rule="close", absolute=0.01)
+EXACT, EQUAL, ANY_ORDER = CompareRule(), CompareRule(rule="equal"), CompareRule(rule="any_order")
+CLOSE = CompareRule(rule="close", absolute=0.01)
 keys = st.one_of(st.none(), st.booleans(), st.integers(), st.text(max_size=5), st.binary(max_size=5))
 scalars = st.one_of(keys, st.floats(), st.complex_numbers())
 natives = st.recursive(
@@ -111,7 +111,7 @@ def test_integers_beyond_floats_are_compared_exactly() -> None:
 
 
 @pytest.mark.parametrize("how", [EQUAL, CLOSE])
-def test_a_complex_number_and_an_integer_beyond_floats_are_compared(how: Comparison) -> None:
+def test_a_complex_number_and_an_integer_beyond_floats_are_compared(how: CompareRule) -> None:
     assert not agree(1 + 1j, 10**400, how)
     assert not agree(10**400, 1 + 1j, how)
     assert agree(complex(2), 2, how)
@@ -141,10 +141,12 @@ def test_output_is_compared_by_its_rule(rule: str, expected: str, got: str, same
 
 
 def test_a_reply_is_read_behind_its_own_mark_only() -> None:
-    assert find(f"noise {mark('ab')}" + '{"v": [1, {"t": [2]}]}\x1e more', "ab")[0].value == [1, (2,)]  # type: ignore[union-attr]
-    assert find('{"v": 1}', "ab") == (None, 0)
-    assert find(f"{mark('cd')}" + '{"v": 1}\x1e', "ab") == (None, 0)
-    assert find(2 * (mark("ab") + '{"v": 1}\x1e'), "ab") == (None, 2)
+    assert find(f"noise {mark('ab')}" + '{"v": [1, {"t": [2]}]}\x1e more', "ab").value == [1, (2,)]
+    none = ProgramReply("lost", text="it ended without a reply")
+    assert find('{"v": 1}', "ab") == none
+    assert find(f"{mark('cd')}" + '{"v": 1}\x1e', "ab") == none
+    twice = find(2 * (mark("ab") + '{"v": 1}\x1e'), "ab")
+    assert (twice.kind, twice.forged) == ("lost", True)
 
 
 @pytest.mark.parametrize(
@@ -171,10 +173,10 @@ def test_colliding_keys_cost_nothing() -> None:
     pairs = [[n * ((1 << 61) - 1), 1] for n in range(50_000)]
     reply = parse(json.dumps({"v": {"d": pairs}}))
     assert reply is not None
-    assert not agree(Pairs(((1, 1),)), reply.value, EXACT)
+    assert not agree(DictPairs(((1, 1),)), reply.value, EXACT)
     assert agree(reply.value, reply.value, EQUAL)
 
 
 def test_sets_are_told_without_order_and_dictionaries_with_any() -> None:
     assert literal(Elements((2, 1))) == literal(Elements((1, 2)))
-    assert literal(Pairs(((2, 1), (1, 1)))) == literal(Pairs(((1, 1), (2, 1))))
+    assert literal(DictPairs(((2, 1), (1, 1)))) == literal(DictPairs(((1, 1), (2, 1))))

@@ -12,21 +12,20 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from program_kit import NUMBERS, SOLVE, SORTED, SPECS
 
 from runtime.sandbox import Limits
-from runtime.sessions.pool import Sessions
+from runtime.sessions import Sessions
 from runtime.settings import RuntimeSettings
-from verifiers.errors import SpecError
-from verifiers.programs.canary_specs import NUMBERS, SORTED, SPECS
+from verifiers.contract.errors import SpecError
+from verifiers.contract.verdict import Ground, Outcome, Verdict
 from verifiers.programs.clocks import Limit
-from verifiers.programs.compare import Comparison, agree
-from verifiers.programs.controls import SOLVE
+from verifiers.programs.compare import CompareRule, agree
 from verifiers.programs.generators import Integers, Lists
 from verifiers.programs.guests import Guest, opening
-from verifiers.programs.spec import Example, ProgramSpec, Relation, Run, Tool
+from verifiers.programs.spec import Example, MetamorphicRelation, ProgramSpec, Run, Tool
 from verifiers.programs.values import MOST_DEPTH, Arguments, Value, of_native
 from verifiers.programs.verifier import ProgramVerifier
-from verifiers.verdict import Ground, Outcome, Verdict
 
 SQUARES = SPECS["squares"]
 keys = st.one_of(st.none(), st.booleans(), st.integers(), st.text(max_size=5), st.binary(max_size=5))
@@ -59,7 +58,7 @@ def test_a_failure_names_input_result_and_expectation(verifier: ProgramVerifier)
     assert verdict.evidence["visible_passed"] == "2 of 2"
 
 
-@pytest.mark.parametrize("spec", ["squares", "squares, generated", "order"])
+@pytest.mark.parametrize("spec", ["squares", "squares-generated", "order"])
 def test_the_same_program_gets_the_same_verdict(verifier: ProgramVerifier, spec: str) -> None:
     source = "def order(xs):\n    return sorted(set(xs))\n" if spec == "order" else WRONG
     first, second = (verifier.verify(SPECS[spec], source) for _ in range(2))
@@ -163,13 +162,15 @@ def test_what_takes_long_among_others_is_done_in_a_sandbox_of_its_own(verifier: 
 
 def test_the_reason_says_whether_it_computed_or_rested(verifier: ProgramVerifier) -> None:
     spec = ProgramSpec(runs=(Run(stdin="", expected="1"), Run(stdin="a", expected="2")), seconds=1.0)
-    with ThreadPoolExecutor(2) as threads:
-        computes, rests = threads.map(
-            lambda source: verifier.verify(spec, source), ("while True: pass", "import time\ntime.sleep(1000)")
-        )
-    assert (computes.ground, rests.ground) == (Ground.TIMEOUT, Ground.TIMEOUT)
+    for _ in range(4):  # on a full machine a program that computes may have been kept waiting for a part of its time
+        computes = verifier.verify(spec, "while True: pass")
+        assert computes.ground is Ground.TIMEOUT
+        if computes.reason == "the program computed for more than 1 s":
+            break
     busy = "the program did not end within 10 s on a busy machine"
     assert computes.reason in ("the program computed for more than 1 s", busy)
+    rests = verifier.verify(spec, "import time\ntime.sleep(1000)")
+    assert rests.ground is Ground.TIMEOUT
     assert rests.reason == "the program took more than 1 s, some of it at rest"
     assert rests.seconds < 30
 
@@ -201,7 +202,7 @@ def test_relations_are_broken_with_two_results(verifier: ProgramVerifier) -> Non
         function="solve",
         examples=(Example(arguments="[1, 2]", expected="3"), Example(arguments="[5]", expected="5")),
         inputs=(Lists(of=Integers(low=1, high=9), least=2, most=6),),
-        relations=(Relation(kind="permutation"),),
+        relations=(MetamorphicRelation(kind="permutation"),),
     )
     verdict = verifier.verify(spec, "def solve(xs):\n    return xs[0] + (2 if xs == [1, 2] else 0)\n")
     assert verdict.outcome is Outcome.FAIL
@@ -252,7 +253,7 @@ def test_exit_codes_are_asked_for(verifier: ProgramVerifier) -> None:
 
 
 def test_a_broken_reference_or_property_is_the_specs_fault(verifier: ProgramVerifier) -> None:
-    wrong = SPECS["squares, generated"].model_copy(update={"reference": "def solve(xs):\n    return sum(xs)\n"})
+    wrong = SPECS["squares-generated"].model_copy(update={"reference": "def solve(xs):\n    return sum(xs)\n"})
     with pytest.raises(SpecError, match="disagrees with example 1"):
         verifier.verify(wrong, SOLVE)
     with pytest.raises(SpecError, match="disagrees"):
@@ -361,7 +362,7 @@ def test_a_value_comes_back_from_a_sandbox_as_it_went_in(sessions: Sessions, ech
     value = of_native(native)
     told = echo.call("echo", Arguments((value,)), Limit.of(2.0))
     assert told.kind == "value"
-    assert agree(value, told.value, Comparison())
+    assert agree(value, told.value, CompareRule())
 
 
 @pytest.fixture(scope="module")
@@ -405,7 +406,7 @@ def test_what_derives_from_plain_data_and_what_numpy_gives_is_plain_data(session
         for name, expected in plain.items():
             told = guest.call("value", Arguments((name,)), Limit.of(5.0))
             assert (told.kind, told.text) == ("value", ""), name
-            assert agree(of_native(expected), told.value, Comparison()), name
+            assert agree(of_native(expected), told.value, CompareRule()), name
         assert set(guest.signals) == {"a value that equals anything"}
         for name in ("decimal", "queue", "range", "long", "things"):
             assert guest.call("value", Arguments((name,)), Limit.of(5.0)).kind == "odd", name

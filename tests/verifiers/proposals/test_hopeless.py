@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from verifiers.answers.grammar.nodes import Number
-from verifiers.answers.grammar.predicates import parse_predicate
-from verifiers.answers.predicate import decide
+from verifiers.answers.grammar.plain import parse_predicate
+from verifiers.predicate.spec import PredicateSpec
+from verifiers.predicate.verifier import decide
 from verifiers.proposals.whole_numbers import by_z3
-from verifiers.spec import PredicateSpec
 
 NUMBERS = st.integers(-9, 9)
 TERMS = st.one_of(

@@ -6,11 +6,14 @@ from collections.abc import Iterator
 
 import pytest
 
+from verifiers.answers.spec import AnswerSpec
 from verifiers.checker import Checker
+from verifiers.contract.proposal import ProposalReply
+from verifiers.predicate.spec import PredicateSpec
 from verifiers.proposals.arithmetic import pieces
-from verifiers.proposals.found import Found
-from verifiers.proposals.proposing import ways
-from verifiers.spec import AnswerSpec, IntegerSpec, PredicateSpec, SmtSpec, Spec
+from verifiers.registry import ways
+from verifiers.registry.spec import Spec
+from verifiers.smt.spec import SmtSpec
 
 XY = "(declare-const x Int)(declare-const y Int)"
 BYTE = "(declare-const x (_ BitVec 8))"
@@ -28,7 +31,7 @@ def checker() -> Iterator[Checker]:
         yield made
 
 
-def found(checker: Checker, spec: Spec, way: str, question: str = "") -> Found:
+def found(checker: Checker, spec: Spec, way: str, question: str = "") -> ProposalReply:
     return checker.propose(spec, way, question, 60)
 
 
@@ -75,7 +78,7 @@ def test_what_cannot_be_is_said_to_be_hopeless(checker: Checker, spec: Spec) -> 
 
 
 def test_arithmetic_is_that_of_the_question_and_not_the_answer_of_the_spec(checker: Checker) -> None:
-    spec = IntegerSpec(expected="5")
+    spec = AnswerSpec(notation="digits", expected="5")
     assert found(checker, spec, "arithmetic", "What is 12*7 + 3?").texts == ("87",)
     assert found(checker, spec, "arithmetic", "How many apples has Ann?").texts == ()
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from verifiers.case import Case
-from verifiers.smt.canaries import cases
+from verifiers.contract.verdict import Outcome
+from verifiers.registry.canaries import Case, cases_of
+from verifiers.smt.kind import SMT
 from verifiers.smt.verifier import SmtVerifier
-from verifiers.verdict import Outcome
 
 
 def test_names_are_unique() -> None:
-    names = [case.name for case in cases()]
+    names = [case.name for case in cases_of(SMT)]
     assert len(set(names)) == len(names)
 
 
-@pytest.mark.parametrize("case", list(cases()), ids=lambda case: case.name)
+@pytest.mark.parametrize("case", list(cases_of(SMT)), ids=lambda case: case.name)
 def test_a_canary_gets_the_verdict_it_deserves(case: Case) -> None:
     verifier = SmtVerifier()
     verifier.check(case.spec, prove=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from verifiers.errors import SpecError
+from verifiers.contract.errors import SpecError
 from verifiers.smt.files import asked_in, claim_spec, default_submission
 from verifiers.smt.verifier import SmtVerifier
 

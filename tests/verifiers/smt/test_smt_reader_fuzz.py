@@ -11,10 +11,11 @@ import pytest
 import z3
 from smt_kit import RandomTerms
 
-from verifiers.smt.canaries import cases
+from verifiers.registry.canaries import cases_of
 from verifiers.smt.errors import ClaimError
+from verifiers.smt.kind import SMT
 from verifiers.smt.render import TooLong, query_text
-from verifiers.smt.script import Claim, read_text
+from verifiers.smt.script import SmtClaim, read_text
 from verifiers.smt.supplied import read_definitions, read_term
 
 PIECE = re.compile(r'\(|\)|\|[^|]*\||"[^"]*"|[^\s()|"]+|\s+')
@@ -72,21 +73,21 @@ def _random_text(source: Random, known: list[str]) -> str:
             return text if source.random() < 0.5 else _changed(source, text)
 
 
-def _read(text: str) -> Claim | str:
+def _read(text: str) -> SmtClaim | str:
     try:
         return read_text(text)
     except ClaimError as error:
         return str(error)
 
 
-def _written(claim: Claim) -> str | None:
+def _written(claim: SmtClaim) -> str | None:
     try:
         return query_text([each.term for each in claim.assertions])
     except TooLong:
         return None
 
 
-def _submitted(text: str, wanted: Claim) -> None:
+def _submitted(text: str, wanted: SmtClaim) -> None:
     said: list[str] = []
     for read in (read_term, lambda text: read_definitions(text, wanted.declared, wanted.names)):
         try:
@@ -117,7 +118,7 @@ def _means_what_z3_reads(text: str, written: str) -> bool:
 def fuzz(seed: int, *, texts: int | None = None, seconds: float = 0.0) -> str:
     """Until so many texts, or so long; what was done, in a few words."""
     source = Random(seed)
-    known = [text for case in cases() for text in (case.spec.claim, case.submission) if len(text) < 4_000]  # type: ignore[union-attr]
+    known = [text for case in cases_of(SMT) for text in (case.spec.claim, case.submission) if len(text) < 4_000]  # type: ignore[union-attr]
     wanted = read_text(DECLARATIONS)
     until = time.monotonic() + seconds
     count = accepted = compared = 0
@@ -138,7 +139,7 @@ def fuzz(seed: int, *, texts: int | None = None, seconds: float = 0.0) -> str:
         if written is None:
             continue
         again = _read(written.replace("?t", "shared.").replace("?v", "bound."))  # names that claims may not take
-        assert isinstance(again, Claim), (text, again)
+        assert isinstance(again, SmtClaim), (text, again)
         assert _written(again) == written, text
         compared += _means_what_z3_reads(text, written)
     assert slowest < 5, slowest

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 import z3
 
-from verifiers.errors import SpecError
+from verifiers.contract.errors import SpecError
+from verifiers.contract.verdict import Ground, Outcome, Verdict
 from verifiers.smt import bench
-from verifiers.smt.answers import Answer, Satisfiable
+from verifiers.smt.answers import Satisfiable, SolverAnswer
 from verifiers.smt.cvc5_solver import Cvc5
 from verifiers.smt.spec import SmtSpec
 from verifiers.smt.verifier import SmtVerifier
-from verifiers.verdict import Ground, Outcome, Verdict
 
 XY = "(declare-const x Int)(declare-const y Int)"
 SUM = XY + "(assert (! (> x 0) :named left))(assert (! (> y 0) :named right))(assert (! (< x 9) :named other))"
@@ -118,7 +118,7 @@ def test_bit_vectors_wrap_around_and_divide_by_zero_as_stated() -> None:
 
 
 def test_another_opinion_that_contradicts_is_nobodys_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Cvc5, "check", lambda self, assertions: Answer(Satisfiable.YES))
+    monkeypatch.setattr(Cvc5, "check", lambda self, assertions: SolverAnswer(Satisfiable.YES))
     verdict = judge(NESTED)
     assert verdict.outcome is Outcome.INFRA_ERROR
     assert verdict.score == 0
@@ -133,7 +133,7 @@ def test_without_cvc5_a_proof_stands_unless_it_is_required(monkeypatch: pytest.M
 
 
 def test_an_opinion_that_is_required_and_not_given_is_no_proof(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Cvc5, "check", lambda self, assertions: Answer(Satisfiable.UNKNOWN, exhausted=True))
+    monkeypatch.setattr(Cvc5, "check", lambda self, assertions: SolverAnswer(Satisfiable.UNKNOWN, exhausted=True))
     assert judge(NESTED).passed
     assert judge(NESTED, second="required").ground is Ground.TIMEOUT
 
@@ -141,7 +141,9 @@ def test_an_opinion_that_is_required_and_not_given_is_no_proof(monkeypatch: pyte
 def test_cvc5_may_prove_what_z3_does_not_know_and_the_verdict_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     from verifiers.smt.z3_solver import Z3
 
-    monkeypatch.setattr(Z3, "check", lambda self, assertions, asked: Answer(Satisfiable.UNKNOWN, why="incomplete"))
+    monkeypatch.setattr(
+        Z3, "check", lambda self, assertions, asked: SolverAnswer(Satisfiable.UNKNOWN, why="incomplete")
+    )
     verdict = judge(NESTED)
     assert verdict.passed
     assert verdict.evidence["solvers"] == {"z3": "unknown (incomplete)", "cvc5": "unsat"}

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from runtime.backends.cgroups import Group, Parents
+from runtime.backends.cgroups import ControlGroup, Parents
 from runtime.errors import InfrastructureError, RefusedError
 from runtime.profile import BackendName
 from runtime.programs import READY, Program
 from runtime.sandbox import Limits
-from runtime.sessions.pool import Sessions
+from runtime.sessions import Sessions
 from runtime.settings import BrokerSettings, RuntimeSettings
-from verifiers.workers import box as boxes_module
-from verifiers.workers.box import ToolBoxes
+from verifiers.boxes import box as boxes_module
+from verifiers.boxes.box import ToolBoxes
 from verifiers.workers.program import python_folders
 
 SOURCE = """
@@ -106,14 +106,14 @@ def test_a_box_that_is_silent_for_long_has_its_share_again(boxes: ToolBoxes, mon
 
 def test_both_versions_of_the_kernel_s_interface_are_told(tmp_path: Path) -> None:
     for version, file in ((1, "cpu.shares"), (2, "cpu.weight")):
-        group = object.__new__(Group)
+        group = object.__new__(ControlGroup)
         group._version, group._of = version, dict.fromkeys(Parents(version, {"cpu": tmp_path}).folders, tmp_path)
         group.give_way(True)
         lower = int((tmp_path / file).read_text())
         group.give_way(False)
         assert lower * 4 < int((tmp_path / file).read_text())
         group._of["cpu"] = tmp_path / "gone"
-        with pytest.raises(InfrastructureError, match="could not give way"):
+        with pytest.raises(InfrastructureError, match="could not be set"):
             group.give_way(True)
 
 

@@ -1,4 +1,4 @@
-"""What is lost in the middle is judged by the next, and a hostile item ends in time while all hands are busy."""
+"""What is lost in the middle is decided by the next, and a hostile item ends in time while all workers are busy."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from pathlib import Path
 
 from runtime.profile import BackendName
 from runtime.settings import BrokerSettings, RuntimeSettings
-from verifiers.spec import ExpressionSpec, IntegerSpec, Spec
-from verifiers.verdict import Ground, Outcome, Verdict
-from verifiers.workers.box import ToolBoxes
+from verifiers.answers.spec import AnswerSpec
+from verifiers.boxes.box import ToolBoxes
+from verifiers.contract.verdict import Ground, Outcome, Verdict
+from verifiers.registry.spec import Spec
 from verifiers.workers.program import verifier_program
 from verifiers.workers.service import MEMORY_MIB, VerifierService
 
-PAIRS: list[tuple[Spec, str]] = [(IntegerSpec(expected="7"), str(number)) for number in range(64)]
-ENDLESS = ExpressionSpec(expected="sin(x)", variables=("x", "y", "z", "u", "v"))
+PAIRS: list[tuple[Spec, str]] = [(AnswerSpec(notation="digits", expected="7"), str(number)) for number in range(64)]
+ENDLESS = AnswerSpec(notation="plain", expected="sin(x)", variables=("x", "y", "z", "u", "v"))
 ENDLESS_ANSWER = "(x+y+z+u+v)^60 * (x-y+z-u+v)^60 - ((x+z+v)^2 - (y+u)^2)^60 + sin(x)"
 
 
@@ -85,7 +86,7 @@ def test_a_worker_with_nothing_but_what_hangs_gives_way_until_somebody_asks(tmp_
         programs=(verifier_program(MEMORY_MIB),),
     )
     with ToolBoxes(RuntimeSettings(own=own)) as boxes, VerifierService(boxes=boxes, workers=1) as service:
-        assert service.verify(IntegerSpec(expected="7"), "7", 60).passed
+        assert service.verify(AnswerSpec(notation="digits", expected="7"), "7", 60).passed
         (box,) = boxes._boxes
         (weight,) = [
             path
@@ -99,7 +100,7 @@ def test_a_worker_with_nothing_but_what_hangs_gives_way_until_somebody_asks(tmp_
         while int(weight.read_text()) * 4 > usual:
             assert time.monotonic() < deadline
             time.sleep(0.01)
-        assert service.verify(IntegerSpec(expected="7"), "7", 60).passed
+        assert service.verify(AnswerSpec(notation="digits", expected="7"), "7", 60).passed
         with Busy(service, 1):
             while int(weight.read_text()) != usual:
                 assert time.monotonic() < deadline
@@ -108,7 +109,7 @@ def test_a_worker_with_nothing_but_what_hangs_gives_way_until_somebody_asks(tmp_
         hanging.join()
 
 
-def test_what_never_ends_is_answered_in_time_while_all_hands_are_busy() -> None:
+def test_what_never_ends_is_answered_in_time_while_all_workers_are_busy() -> None:
     with VerifierService(workers=1) as service:
         service.verify(ENDLESS, "sin(x)", 60)
         with Busy(service, 3) as busy:

@@ -11,12 +11,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from runtime.backends.backend import Cause
 from runtime.errors import InfrastructureError, RefusedError
-from runtime.profile import BackendName
+from runtime.profile import BackendName, Cause
 from runtime.programs import READY, Program
 from runtime.settings import BrokerSettings, RuntimeSettings
-from verifiers.workers.box import Box, BoxLost, ToolBoxes
+from verifiers.boxes.box import BoxLost, ToolBox, ToolBoxes
 from verifiers.workers.program import python_folders
 
 SOURCE = """
@@ -58,13 +57,13 @@ def boxes(guest_roots: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 
 @pytest.fixture
-def box(boxes: ToolBoxes) -> Iterator[Box]:
+def box(boxes: ToolBoxes) -> Iterator[ToolBox]:
     made = boxes.box("parrot", memory_mib=64)
     yield made
     made.kill()
 
 
-def test_what_is_asked_is_answered(box: Box) -> None:
+def test_what_is_asked_is_answered(box: ToolBox) -> None:
     large = {"text": "x" * 3_000_000}
     assert box.ask({"say": {"a": [1, None]}}, 60) == {"a": [1, None]}
     assert box.ask({"say": large}, 60) == large
@@ -72,7 +71,7 @@ def test_what_is_asked_is_answered(box: Box) -> None:
     assert box.usage().cpu_seconds >= 0
 
 
-def test_silence_is_a_time_out_and_the_box_is_ended_by_who_asked(box: Box) -> None:
+def test_silence_is_a_time_out_and_the_box_is_ended_by_who_asked(box: ToolBox) -> None:
     started = time.monotonic()
     with pytest.raises(BoxLost) as lost:
         box.ask({"sleep": 600}, 0.3)
@@ -92,7 +91,7 @@ def test_memory_is_told_from_an_end_by_itself(boxes: ToolBoxes) -> None:
 
 
 @pytest.mark.parametrize("raw", ["ffffffff", "00000002" + b"{]".hex(), "00000001" + b"7".hex()])
-def test_an_answer_that_is_none_is_no_answer(box: Box, raw: str) -> None:
+def test_an_answer_that_is_none_is_no_answer(box: ToolBox, raw: str) -> None:
     with pytest.raises(BoxLost) as lost:
         box.ask({"raw": raw}, 60)
     assert lost.value.cause == "died"

@@ -15,28 +15,33 @@ from pathlib import Path
 import psutil
 import pytest
 
+from runtime.framing import FrameError
 from runtime.profile import BackendName
 from runtime.settings import BrokerSettings, RuntimeSettings
-from verifiers.errors import SpecError
+from verifiers.answers.spec import AnswerSpec
+from verifiers.boxes.box import ToolBoxes
+from verifiers.boxes.frames import Frames, encode
+from verifiers.contract.errors import SpecError
+from verifiers.contract.verdict import Ground, Outcome, SpecProblem
+from verifiers.exact.spec import ExactSpec
+from verifiers.predicate.spec import PredicateSpec
+from verifiers.programs.spec import ProgramSpec
 from verifiers.registry import decide
-from verifiers.spec import ExactSpec, ExpressionSpec, IntegerSpec, PredicateSpec, ProgramSpec, Spec
-from verifiers.verdict import Ground, Outcome
+from verifiers.registry.spec import Spec
 from verifiers.workers import channel
-from verifiers.workers.box import ToolBoxes
-from verifiers.workers.frames import FrameError, Frames, encode
 from verifiers.workers.program import verifier_program
 from verifiers.workers.service import MAX_CHARS, MEMORY_MIB, VerifierService
 
 SIX = PredicateSpec(predicate="7*x + 3 == 45")
-INTEGER = IntegerSpec(expected="42")
-ENDLESS = ExpressionSpec(expected="sin(x)", variables=("x", "y", "z", "u", "v"))
+INTEGER = AnswerSpec(notation="digits", expected="42")
+ENDLESS = AnswerSpec(notation="plain", expected="sin(x)", variables=("x", "y", "z", "u", "v"))
 ENDLESS_ANSWER = "(x+y+z+u+v)^60 * (x-y+z-u+v)^60 - ((x+z+v)^2 - (y+u)^2)^60 + sin(x)"
 """Equal to sin(x) wherever it is looked at, and a million terms when it is multiplied out."""
 
 
 @pytest.fixture(scope="module")
 def make_boxes(guest_roots: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[int, ToolBoxes]]:
-    """Boxes of a broker of our own, by the memory that a hand may take."""
+    """Boxes of a broker of our own, by the memory that a worker may take."""
     made: dict[int, ToolBoxes] = {}
     for memory_mib in (MEMORY_MIB, 8 * MEMORY_MIB):
         own = BrokerSettings(
@@ -66,8 +71,8 @@ def alone() -> Iterator[VerifierService]:
         yield running
 
 
-def hands(service: VerifierService) -> set[int]:
-    return {child.pid for child in psutil.Process(service.worker_pid).children()}
+def workers_of(service: VerifierService) -> set[int]:
+    return {child.pid for child in psutil.Process(service.zygote_pid).children()}
 
 
 def running(pid: int) -> bool:
@@ -91,7 +96,7 @@ def test_a_batch_comes_back_whole_in_order_and_as_decided_in_place(service: Veri
         (SIX, "6"),
         (INTEGER, "43"),
         (ExactSpec(expected="yes"), "yes"),
-        (ExpressionSpec(expected="2(x+1)", variables=("x",)), "2x+2"),
+        (AnswerSpec(notation="plain", expected="2(x+1)", variables=("x",)), "2x+2"),
         (SIX, "__import__('os').getpid()"),
     ]
     verdicts = service.verify_many(pairs, 60)
@@ -107,11 +112,11 @@ def test_a_batch_comes_back_whole_in_order_and_as_decided_in_place(service: Veri
 
 def test_384_integers_cost_well_under_40_milliseconds() -> None:
     """Processor time of all sides: the wall clock of a crowded machine says nothing about us."""
-    pairs = [(IntegerSpec(expected=str(number)), str(number)) for number in range(384)]
+    pairs = [(AnswerSpec(notation="digits", expected=str(number)), str(number)) for number in range(384)]
     with VerifierService() as service:
         for _ in range(3):
             service.verify_many(pairs)
-        worker = psutil.Process(service.worker_pid)
+        worker = psutil.Process(service.zygote_pid)
 
         def cost() -> float:
             return time.process_time() + sum(sum(each.cpu_times()[:2]) for each in (worker, *worker.children()))
@@ -133,12 +138,12 @@ def test_what_never_ends_is_killed_in_time_and_fails_while_its_neighbours_are_ju
     assert verdicts[1].isolation == service.isolation
 
 
-def test_only_the_hand_that_hangs_is_killed(alone: VerifierService) -> None:
-    zygote, before = alone.worker_pid, hands(alone)
+def test_only_the_worker_that_hangs_is_killed(alone: VerifierService) -> None:
+    zygote, before = alone.zygote_pid, workers_of(alone)
     assert alone.verify(ENDLESS, ENDLESS_ANSWER, seconds=1).outcome is Outcome.FAIL
     assert alone.verify(SIX, "6", 60).passed
-    assert alone.worker_pid == zygote
-    eventually(lambda: not hands(alone) & before)
+    assert alone.zygote_pid == zygote
+    eventually(lambda: not workers_of(alone) & before)
 
 
 @pytest.mark.parametrize("hostile", [1, 12])
@@ -150,7 +155,7 @@ def test_who_asks_meanwhile_does_not_wait_for_what_hangs(alone: VerifierService,
     assert all(alone.verify(SIX, "6", 60).passed for _ in range(20))
     assert time.monotonic() - begun < 40
     assert hanging.is_alive()
-    assert len(hands(alone)) < 12
+    assert len(workers_of(alone)) < 12
     alone.close()
     hanging.join()
 
@@ -168,7 +173,7 @@ def test_what_eats_memory_fails_and_the_machine_does_not_notice() -> None:
 def test_what_the_kernel_ends_for_want_of_memory_fails_too(
     make_boxes: dict[int, ToolBoxes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its hand may take more than the whole box has."""
+    """Its worker may take more than the whole box has."""
     monkeypatch.setattr(channel, "BASE_MIB", 160)
     with VerifierService(boxes=make_boxes[8 * MEMORY_MIB], memory_mib=16, workers=1) as service:
         verdict = service.verify(ENDLESS, ENDLESS_ANSWER, seconds=120)
@@ -177,9 +182,9 @@ def test_what_the_kernel_ends_for_want_of_memory_fails_too(
         assert service.verify(SIX, "6", seconds=60).passed
 
 
-@pytest.mark.parametrize("victim", ["a hand", "the zygote"])
+@pytest.mark.parametrize("victim", ["a worker", "the zygote"])
 def test_a_worker_killed_in_the_middle_costs_nobody_a_verdict(alone: VerifierService, victim: str) -> None:
-    pid = min(hands(alone)) if victim == "a hand" else alone.worker_pid
+    pid = min(workers_of(alone)) if victim == "a worker" else alone.zygote_pid
     assert pid is not None
     pairs: list[tuple[Spec, str]] = [(SIX, str(number)) for number in range(2000)]
     killer = threading.Timer(0.05, os.kill, (pid, signal.SIGKILL))
@@ -195,7 +200,7 @@ def test_an_item_whose_worker_is_killed_each_time_is_our_failure_and_not_its_own
 
     def assassin() -> None:
         while not done.is_set():
-            for pid in hands(alone):
+            for pid in workers_of(alone):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
             time.sleep(0.2)
@@ -213,20 +218,21 @@ def test_an_item_whose_worker_is_killed_each_time_is_our_failure_and_not_its_own
 
 
 def test_a_hand_that_is_stopped_is_replaced_and_the_item_judged_afresh(alone: VerifierService) -> None:
-    (pid,) = hands(alone)
+    (pid,) = workers_of(alone)
     os.kill(pid, signal.SIGSTOP)
     started = time.monotonic()
     assert alone.verify(INTEGER, "42", seconds=0.5).passed
     assert time.monotonic() - started < 60
-    eventually(lambda: pid not in hands(alone))
+    eventually(lambda: pid not in workers_of(alone))
 
 
-def test_a_bad_spec_is_our_failure_and_never_a_pass(service: VerifierService) -> None:
+def test_a_bad_spec_is_a_result_of_its_own_and_no_verdict(service: VerifierService) -> None:
     for spec in (PredicateSpec(predicate="x == x"), PredicateSpec(predicate="sin(x)**2 + cos(x)**2 == 1")):
-        verdict = service.verify(spec, "3", seconds=30)
-        assert verdict.outcome is Outcome.INFRA_ERROR
-        assert "spec" in verdict.reason
-        assert verdict.evidence["bad_spec"]
+        [found] = service.verify_many([(spec, "3")], seconds=30)
+        assert isinstance(found, SpecProblem)
+        assert found.hint
+        with pytest.raises(SpecError):
+            service.verify(spec, "3", seconds=30)
 
 
 def test_a_text_that_no_answer_is_as_long_as_is_not_even_sent(service: VerifierService) -> None:
@@ -238,9 +244,9 @@ def test_the_worker_has_limits_no_environment_and_no_files_of_ours(monkeypatch: 
     monkeypatch.setenv("ASSAY_SECRET", "do not leak")
     with VerifierService(memory_mib=512) as fresh:
         assert fresh.verify(INTEGER, "42", 60).passed
-        zygote, hand = psutil.Process(fresh.worker_pid), psutil.Process(min(hands(fresh)))
-        assert hand.rlimit(psutil.RLIMIT_DATA) == (512 << 20, 512 << 20)
-        for process in (zygote, hand):
+        zygote, worker = psutil.Process(fresh.zygote_pid), psutil.Process(min(workers_of(fresh)))
+        assert worker.rlimit(psutil.RLIMIT_DATA) == (512 << 20, 512 << 20)
+        for process in (zygote, worker):
             assert set(process.environ()) <= {
                 "PATH", "LANG", "PYTHONNOUSERSITE", "PYTHONHASHSEED", "PYTHONPATH", "LC_CTYPE",
             }  # fmt: skip
@@ -252,13 +258,13 @@ def test_the_worker_has_limits_no_environment_and_no_files_of_ours(monkeypatch: 
             status = Path(f"/proc/{process.pid}/status").read_text()
             assert "NoNewPrivs:\t1" in status
             assert "Seccomp:\t2" in status
-        assert hand.num_fds() <= 5
+        assert worker.num_fds() <= 5
 
 
 def test_nothing_is_left_after_close_and_a_closed_service_says_so() -> None:
     service = VerifierService()
     assert service.verify(INTEGER, "42", 60).passed
-    pids = {service.worker_pid, *hands(service)}
+    pids = {service.zygote_pid, *workers_of(service)}
     service.close()
     service.close()
     assert not [pid for pid in pids if pid is not None and running(pid)]
@@ -279,14 +285,14 @@ def test_a_worker_does_not_survive_a_parent_that_is_killed_even_while_it_compute
     program = f"""
 import psutil, sys, threading, time
 from verifiers.workers.service import VerifierService
-from verifiers.spec import ExpressionSpec
+from verifiers.answers.spec import AnswerSpec
 service = VerifierService()
-spec = ExpressionSpec.model_validate_json({ENDLESS.model_dump_json()!r})
+spec = AnswerSpec.model_validate_json({ENDLESS.model_dump_json()!r})
 thread = threading.Thread(target=service.verify, args=(spec, {ENDLESS_ANSWER!r}, 60.0), daemon=True)
 thread.start()
-while service.worker_pid is None or not psutil.Process(service.worker_pid).children():
+while service.zygote_pid is None or not psutil.Process(service.zygote_pid).children():
     time.sleep(0.01)
-print(service.worker_pid, psutil.Process(service.worker_pid).children()[0].pid, flush=True)
+print(service.zygote_pid, psutil.Process(service.zygote_pid).children()[0].pid, flush=True)
 time.sleep(60)
 """
     parent = subprocess.Popen(
@@ -307,10 +313,10 @@ def test_a_service_started_by_a_thread_that_ends_keeps_its_worker() -> None:
         thread = threading.Thread(target=service.verify, args=(INTEGER, "42", 30.0))
         thread.start()
         thread.join()
-        pid = service.worker_pid
+        pid = service.zygote_pid
         time.sleep(0.2)
         assert service.verify(INTEGER, "42", 30).passed
-        assert service.worker_pid == pid
+        assert service.zygote_pid == pid
 
 
 def test_a_worker_that_cannot_start_is_infrastructure_for_every_item(monkeypatch) -> None:
@@ -344,7 +350,7 @@ def test_several_threads_take_turns(service: VerifierService) -> None:
     results: dict[int, bool] = {}
 
     def ask(number: int) -> None:
-        results[number] = service.verify(IntegerSpec(expected=str(number)), str(number), 30).passed
+        results[number] = service.verify(AnswerSpec(notation="digits", expected=str(number)), str(number), 30).passed
 
     threads = [threading.Thread(target=ask, args=(number,)) for number in range(12)]
     for thread in threads:

@@ -1,4 +1,4 @@
-"""Characters beyond ASCII that answers may hold: an allow-list of mathematical signs, each with its LaTeX meaning.
+"""Lists the characters beyond ASCII that answers may hold: mathematical signs, each with its LaTeX meaning.
 
 A letter that only looks like another (Cyrillic х, Greek capital Α) is refused, as are invisible and reversing
 characters: what a person sees is what is read. Full-width and mathematical letters are folded (NFKC). Other Latin
@@ -46,7 +46,7 @@ FOLDS = ("<font>", "<wide>", "<narrow>", "<noBreak>")
 
 
 def plain(text: str) -> str:
-    """The text with every mathematical sign as ASCII or LaTeX. Raises GrammarError, naming what is not allowed."""
+    """Writes every mathematical sign in ASCII or LaTeX. Raises GrammarError, naming what is not allowed."""
     if text.isascii():
         return text
     text = LEADING_DASH.sub(r"\1\2-", text)
@@ -55,16 +55,30 @@ def plain(text: str) -> str:
     return "".join(character if character.isascii() else _meant(character) for character in text)
 
 
+def folded(text: str) -> str:
+    """Returns the text in ASCII: full-width and mathematical letters as plain ones. Raises GrammarError for anything
+    else.
+
+    Superscripts and fractions are refused here, because folding would change what they say: `x²` would become `x2`.
+    """
+    for character in text:
+        if not character.isascii() and unicodedata.decomposition(character).partition(" ")[0] not in FOLDS:
+            name = unicodedata.name(character, f"U+{ord(character):04X}")
+            raise GrammarError(f"contains {name}, which is not plain ASCII mathematics")
+    found = unicodedata.normalize("NFKC", text)
+    if not found.isascii():
+        raise GrammarError("contains characters that are not plain ASCII mathematics")
+    return found
+
+
 def _meant(character: str) -> str:
     sign = SIGNS.get(character)
     if sign is not None:
         return sign
     if unicodedata.decomposition(character).partition(" ")[0] in FOLDS:
-        folded = unicodedata.normalize("NFKC", character)
-        if folded.isascii():
-            return folded
-        if folded in SIGNS:
-            return SIGNS[folded]
+        plainer = unicodedata.normalize("NFKC", character)
+        if plainer.isascii() or plainer in SIGNS:
+            return SIGNS.get(plainer, plainer)
     name = unicodedata.name(character, f"U+{ord(character):04X}")
     if re.match(r"LATIN (SMALL|CAPITAL) LETTER [A-Z]( WITH |$)", name) or character in "ßæœøÆŒØ":
         return unicodedata.normalize("NFC", character)

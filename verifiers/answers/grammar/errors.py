@@ -1,4 +1,4 @@
-"""Why a text was refused. All are about the text, none about us.
+"""Says why a text was refused. All errors are about the text, none about us.
 
 GrammarError            not in the language, or ambiguous; `str()` is a sentence
 ├── TooLargeError       within the language, but larger than what is computed with

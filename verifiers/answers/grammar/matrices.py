@@ -1,14 +1,11 @@
-"""Matrices between `\\begin` and `\\end`: rows of entries, and determinants written out for small ones."""
+"""Reads matrices between `\\begin` and `\\end`, and writes small determinants out."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from verifiers.answers.grammar.errors import TooLargeError
 from verifiers.answers.grammar.nodes import Expression, Negation, Product, Sum
-
-if TYPE_CHECKING:
-    from verifiers.answers.grammar.mathematics import Mathematics
+from verifiers.answers.grammar.reader import Reader
+from verifiers.answers.grammar.values import Matrix
 
 MAX_ENTRIES = 400
 MAX_DETERMINANT = 4
@@ -17,52 +14,53 @@ MAX_DETERMINANT = 4
 Rows = tuple[tuple[Expression, ...], ...]
 
 
-def rows(parser: Mathematics) -> Rows:
+def rows(reader: Reader) -> Rows:
     """Reads from `\\begin` to its `\\end`. Raises GrammarError for rows of different lengths, TooLargeError."""
-    environment = parser.take().text.removeprefix("\\begin")
+    environment = reader.take().text.removeprefix("\\begin")
     found: list[tuple[Expression, ...]] = []
     entries: list[Expression] = []
-    outer, parser.bars = parser.bars, 0
+    outer, reader.bars = reader.bars, 0
     count = 0
     while True:
-        entries.append(parser.nested(parser.sum))
+        entries.append(reader.nested(reader.sum))
         count += 1
         if count > MAX_ENTRIES:
             raise TooLargeError(f"a matrix of more than {MAX_ENTRIES} entries")
-        if parser.at("&"):
-            parser.take()
+        if reader.accept("&"):
             continue
         found.append(tuple(entries))
         entries = []
-        if parser.at("\\\\"):
-            parser.take()
-            if not parser.at("\\end" + environment):
-                continue
-        parser.expect("\\end" + environment)
+        if reader.accept("\\\\") and not reader.at("\\end" + environment):
+            continue
+        reader.expect("\\end" + environment)
         break
-    parser.bars = outer
+    reader.bars = outer
     if any(len(row) != len(found[0]) for row in found):
-        raise parser.error("a matrix whose rows differ in length")
+        raise reader.error("a matrix whose rows differ in length")
     return tuple(found)
 
 
-def determinant(parser: Mathematics) -> Expression:
-    """Raises GrammarError where it is not square, TooLargeError for more than MAX_DETERMINANT rows and for nested ones:
-    written out, each level would multiply the terms by six."""
-    if parser.inside_determinant:
+def matrix(reader: Reader) -> Matrix:
+    return Matrix(rows(reader))
+
+
+def determinant(reader: Reader) -> Expression:
+    """Writes a determinant out. Raises GrammarError where it is not square, TooLargeError for more than MAX_DETERMINANT
+    rows and for nested ones: written out, each level would multiply the terms by six."""
+    if reader.inside_determinant:
         raise TooLargeError("a determinant within a determinant")
-    parser.inside_determinant = True
-    read = rows(parser)
-    parser.inside_determinant = False
+    reader.inside_determinant = True
+    read = rows(reader)
+    reader.inside_determinant = False
     if len(read) != len(read[0]):
-        raise parser.error("a determinant that is not square")
+        raise reader.error("a determinant that is not square")
     if len(read) > MAX_DETERMINANT:
         raise TooLargeError(f"a determinant of more than {MAX_DETERMINANT} rows")
     return _expanded(read)
 
 
 def _expanded(read: Rows) -> Expression:
-    """Laplace's expansion along the first row."""
+    """Expands a determinant along its first row (Laplace)."""
     if len(read) == 1:
         return read[0][0]
     terms: list[Expression] = []

@@ -1,11 +1,12 @@
-"""The tree that a text becomes. Sums and products are flat, so the depth of a tree is the depth of its brackets."""
+"""Defines the tree that a text becomes. Sums and products are flat: a tree is as deep as its brackets."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import operator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,19 +56,34 @@ class Power:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class FunctionCall:
     function: str
     arguments: tuple[Expression, ...]
 
 
-Expression = Number | Symbol | Constant | Negation | Sum | Product | Quotient | Power | Call
+Expression = Number | Symbol | Constant | Negation | Sum | Product | Quotient | Power | FunctionCall
+
+
+def number(value: Fraction | int) -> Number:
+    return Number(Fraction(value))
+
+
+def minus(first: Expression, second: Expression) -> Sum:
+    return Sum((first, Negation(second)))
+
+
+ZERO, ONE, TWO = map(number, (0, 1, 2))
 
 Relation = Literal["==", "!=", "<", "<=", ">", ">="]
+HOLDS: dict[Relation, Callable[[int, int], bool]] = {
+    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
+"""What a relation says of two numbers; also of the sign of their difference, and 0."""
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
-    """`operands[0] relations[0] operands[1] relations[1] ...`: each neighbouring pair must hold."""
+class ComparisonNode:
+    """Says `operands[0] relations[0] operands[1] relations[1] ...`: each neighbouring pair must hold."""
 
     operands: tuple[Expression, ...]
     relations: tuple[Relation, ...]
@@ -88,46 +104,54 @@ class Or:
     parts: tuple[Condition, ...]
 
 
-Condition = Comparison | Not | And | Or
+Condition = ComparisonNode | Not | And | Or
+
+
+CHILDREN: dict[type, Callable[[Any], tuple[Expression, ...]]] = {
+    Negation: lambda node: (node.of,),
+    Sum: lambda node: node.terms,
+    Product: lambda node: node.factors,
+    Quotient: lambda node: (node.numerator, node.denominator),
+    Power: lambda node: (node.base, node.exponent),
+    FunctionCall: lambda node: node.arguments,
+}
 
 
 def children(node: Expression) -> tuple[Expression, ...]:
-    match node:
-        case Negation(of):
-            return (of,)
-        case Sum(parts) | Product(parts) | Call(_, parts):
-            return parts
-        case Quotient(first, second) | Power(first, second):
-            return (first, second)
-        case _:
-            return ()
+    inside = CHILDREN.get(type(node))
+    return () if inside is None else inside(node)
 
 
 def walk(node: Expression) -> Iterator[Expression]:
-    """The node and everything below it."""
+    """Returns the node and everything below it."""
     yield node
     for child in children(node):
         yield from walk(child)
 
 
+NO_SYMBOLS: frozenset[str] = frozenset()
 BINDERS = frozenset({"integral", "sum", "product", "limit"})
 """Calls whose second argument is a symbol that only their first argument knows."""
 
 
-def symbols(node: Expression) -> frozenset[str]:
-    """The free symbols: all but those that an integral, a sum, a product or a limit binds."""
+def symbols(*nodes: Expression) -> frozenset[str]:
+    """Returns all free symbols: not those that an integral, a sum, a product or a limit binds."""
+    return NO_SYMBOLS.union(*map(_symbols, nodes))
+
+
+def _symbols(node: Expression) -> frozenset[str]:
     match node:
         case Symbol(name):
             return frozenset({name})
-        case Call(function, (body, Symbol(bound), *rest)) if function in BINDERS:
-            return (symbols(body) - {bound}).union(*map(symbols, rest))
+        case FunctionCall(function, (body, Symbol(bound), *rest)) if function in BINDERS:
+            return (_symbols(body) - {bound}) | symbols(*rest)
         case _:
-            return frozenset[str]().union(*map(symbols, children(node)))
+            return NO_SYMBOLS.union(*map(_symbols, children(node)))
 
 
-def comparisons(condition: Condition) -> Iterator[Comparison]:
+def comparisons(condition: Condition) -> Iterator[ComparisonNode]:
     match condition:
-        case Comparison():
+        case ComparisonNode():
             yield condition
         case Not(of):
             yield from comparisons(of)
@@ -136,26 +160,33 @@ def comparisons(condition: Condition) -> Iterator[Comparison]:
                 yield from comparisons(part)
 
 
-def substitute(node: Expression, name: str, value: Expression) -> Expression:
-    """The same tree with every `Symbol(name)` replaced."""
-
-    def inside(part: Expression) -> Expression:
-        return substitute(part, name, value)
-
+def with_children(node: Expression, parts: tuple[Expression, ...]) -> Expression:
+    """Returns the node with other nodes in the place of its children."""
     match node:
-        case Symbol(other) if other == name:
-            return value
-        case Negation(of):
-            return Negation(inside(of))
-        case Sum(parts):
-            return Sum(tuple(map(inside, parts)))
-        case Product(parts):
-            return Product(tuple(map(inside, parts)))
-        case Call(function, parts):
-            return Call(function, tuple(map(inside, parts)))
-        case Quotient(first, second):
-            return Quotient(inside(first), inside(second))
-        case Power(first, second):
-            return Power(inside(first), inside(second))
+        case Sum() | Product():
+            return type(node)(parts)
+        case FunctionCall(name):
+            return FunctionCall(name, parts)
+        case Negation() | Quotient() | Power():
+            return type(node)(*parts)
         case _:
             return node
+
+
+def mapped(node: Expression, change: Callable[[Expression], Expression | None]) -> Expression:
+    """Returns the same tree with every part replaced for which `change` gives another; from the outside inwards."""
+    changed = change(node)
+    if changed is not None:
+        return changed
+    inside = children(node)
+    return with_children(node, tuple(mapped(part, change) for part in inside)) if inside else node
+
+
+def replaced(node: Expression, old: Expression, new: Expression) -> Expression:
+    """Returns the same tree with one part replaced wherever it stands."""
+    return mapped(node, lambda part: new if part == old else None)
+
+
+def substitute(node: Expression, values: Mapping[str, Expression]) -> Expression:
+    """Returns the same tree with symbols replaced by values."""
+    return mapped(node, lambda part: values.get(part.name) if isinstance(part, Symbol) else None)

@@ -1,4 +1,4 @@
-"""Dots between the terms of an arithmetic progression: `1, 2, \\dots, 10` becomes its ten terms.
+"""Fills in the dots of an arithmetic progression: `1, 2, \\dots, 10` becomes its ten terms.
 
 The terms before the dots say the step, one alone that it is 1; the term behind them must be reached. Refused where two
 terms begin another sequence that people write, too: `2, 4, \\dots, 64` may go by doubling.
@@ -10,17 +10,20 @@ from fractions import Fraction
 from itertools import pairwise
 
 from verifiers.answers.grammar.errors import GrammarError, TooLargeError
+from verifiers.answers.grammar.lists import plain_numbers
 from verifiers.answers.grammar.nodes import Negation, Number
-from verifiers.answers.values import Scalar, Value
+from verifiers.answers.grammar.values import Scalar, Value
 
 MAX_TERMS = 5_000
 """That dots may stand for, in one text."""
 
 
 def between(items: list[Value], last: Value) -> list[Value]:
-    """The terms that the dots between `items` and `last` stand for, and `last`. Raises GrammarError."""
-    known = [_number(item) for item in items]
-    end = _number(last)
+    """Returns the terms that the dots between `items` and `last` stand for, and `last`. Raises GrammarError."""
+    numbers = plain_numbers((*items, last))
+    if numbers is None:
+        raise GrammarError("dots between things that are no plain numbers")
+    *known, end = numbers
     steps = {after - before for before, after in pairwise(known)} or {Fraction(1)}
     if len(steps) != 1:
         raise GrammarError("dots behind numbers that rise by different steps")
@@ -35,22 +38,12 @@ def between(items: list[Value], last: Value) -> list[Value]:
     return [Scalar(_written(known[-1] + step * index)) for index in range(1, count + 1)]
 
 
-def _number(item: Value) -> Fraction:
-    match item:
-        case Scalar(Number(value)):
-            return value
-        case Scalar(Negation(Number(value))):
-            return -value
-        case _:
-            raise GrammarError("dots between things that are no plain numbers")
-
-
 def _written(value: Fraction) -> Number | Negation:
     return Negation(Number(-value)) if value < 0 else Number(value)
 
 
 def _multiplies(known: list[Fraction], end: Fraction) -> bool:
-    """Whether multiplying leads from two numbers to the last one, too."""
+    """Says whether multiplying leads from two numbers to the last one, too."""
     first, term = known
     if first == 0 or abs(term) <= abs(first):
         return False

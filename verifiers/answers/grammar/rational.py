@@ -1,4 +1,4 @@
-"""Exact values of trees over the rational numbers, with the size of every result known before it is computed.
+"""Computes exact values of trees over the rational numbers; the size of every result is known before.
 
 Never a float. `rational` gives None for what is not known to be rational (pi, sqrt(2)); that is no error.
 """
@@ -9,19 +9,9 @@ import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 
+from verifiers.answers.grammar import nodes as n
 from verifiers.answers.grammar.errors import GrammarError, TooLargeError, UndefinedError
-from verifiers.answers.grammar.nodes import (
-    Call,
-    Constant,
-    Expression,
-    Negation,
-    Number,
-    Power,
-    Product,
-    Quotient,
-    Sum,
-    Symbol,
-)
+from verifiers.answers.grammar.nodes import children
 
 MAX_BITS = 1 << 16
 """Of a numerator or a denominator: about 19,700 decimal digits."""
@@ -30,48 +20,44 @@ MAX_ROOT = 1_000
 NOTHING: Mapping[str, Fraction] = {}
 
 
-def rational(node: Expression, values: Mapping[str, Fraction] = NOTHING) -> Fraction | None:
-    """The exact value, or None where it is not rational or not known to be.
+def rational(node: n.Expression, values: Mapping[str, Fraction] = NOTHING) -> Fraction | None:
+    """Returns the exact value, or None where it is not rational or not known to be.
 
     Raises UndefinedError where there is no value, TooLargeError where it would have more than MAX_BITS bits.
     """
     match node:
-        case Number(value):
+        case n.Number(value):
             return value
-        case Symbol(name):
+        case n.Symbol(name):
             return values.get(name)
-        case Constant():
+        case n.Constant():
             return None
-        case Negation(of):
+        case n.Negation(of):
             inside = rational(of, values)
             return None if inside is None else -inside
-    parts = [rational(part, values) for part in _operands(node)]
+    parts = [rational(part, values) for part in children(node)]
     known = [part for part in parts if part is not None]
-    if isinstance(node, Quotient) and parts[1] == 0:
+    if isinstance(node, n.Quotient) and parts[1] == 0:
         raise UndefinedError("a division by zero")
     if len(known) < len(parts):
         return None
     match node:
-        case Sum():
+        case n.Sum():
             return _fold(known, lambda a, b: a + b)
-        case Product():
+        case n.Product():
             return _fold(known, lambda a, b: a * b)
-        case Quotient():
+        case n.Quotient():
             return bounded(known[0] / known[1])
-        case Power():
+        case n.Power():
             return power(known[0], known[1])
-        case Call(name):
+        case n.FunctionCall(name):
             return call(name, known)
 
 
-def _operands(node: Expression) -> tuple[Expression, ...]:
-    match node:
-        case Sum(parts) | Product(parts) | Call(_, parts):
-            return parts
-        case Quotient(first, second) | Power(first, second):
-            return (first, second)
-        case _:
-            return ()
+def folded(node: n.Expression) -> n.Expression:
+    """Returns a number where it is rational."""
+    value = rational(node)
+    return node if value is None else n.Number(value)
 
 
 def bounded(value: Fraction) -> Fraction:
@@ -88,7 +74,7 @@ def _fold(values: list[Fraction], combine: Callable[[Fraction, Fraction], Fracti
 
 
 def power(base: Fraction, exponent: Fraction) -> Fraction | None:
-    """base ** exponent; None for a root that is not rational. 0^0 has no value here."""
+    """Computes base ** exponent; None for a root that is not rational. 0^0 has no value here."""
     if base == 0:
         if exponent <= 0:
             raise UndefinedError("zero to the power of zero or less")
@@ -105,7 +91,7 @@ def power(base: Fraction, exponent: Fraction) -> Fraction | None:
 
 
 def rational_root(value: Fraction, degree: int) -> Fraction | None:
-    """The root of a value >= 0 where it is rational. Of a negative value None: its principal root is not real."""
+    """Returns a rational root of a value >= 0; else None. The principal root of a negative one is not real."""
     if value < 0 or degree > MAX_ROOT:
         return None
     above, below = integer_root(value.numerator, degree), integer_root(value.denominator, degree)
@@ -113,7 +99,7 @@ def rational_root(value: Fraction, degree: int) -> Fraction | None:
 
 
 def integer_root(value: int, degree: int) -> int:
-    """The largest r with r**degree <= value, for value >= 0, by Newton's method from above."""
+    """Returns the largest r with r**degree <= value, for value >= 0, by Newton's method from above."""
     if degree == 2 or value < 2:
         return math.isqrt(value) if degree == 2 else value
     guess = 1 << -(-value.bit_length() // degree)
@@ -125,7 +111,7 @@ def integer_root(value: int, degree: int) -> int:
 
 
 def root(value: Fraction, degree: Fraction) -> Fraction | None:
-    """The root as `\\sqrt[n]{a}` means it: the real one of a negative number where the degree is odd."""
+    """Returns the root as `\\sqrt[n]{a}` means it: the real one of a negative number where the degree is odd."""
     if degree.denominator != 1 or degree <= 0:
         raise UndefinedError("a root whose degree is not 1, 2, 3, ...")
     if value < 0 and degree % 2 == 1:
@@ -158,7 +144,7 @@ def binomial(of: int, chosen: int) -> Fraction:
 
 
 def call(name: str, values: list[Fraction]) -> Fraction | None:
-    """A function of rational numbers; None where its value is not known to be rational."""
+    """Returns a function of rational numbers; None where its value is not known to be rational."""
     first = values[0]
     match name:
         case "sqrt":

@@ -1,49 +1,47 @@
-"""Values with signs between them: equations and inequalities, definitions of functions, ratios."""
+"""Reads values with signs between them: equations and inequalities, definitions of functions, ratios."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
-from verifiers.answers.grammar.joining import is_name
-from verifiers.answers.grammar.nodes import Comparison, Symbol, symbols
+from verifiers.answers.grammar.lists import is_name
+from verifiers.answers.grammar.nodes import ComparisonNode, Symbol, symbols
 from verifiers.answers.grammar.nodes import Relation as Sign
+from verifiers.answers.grammar.reader import Reader
+from verifiers.answers.grammar.values import Infinity, Named, Ratio, RelationValue, Scalar, Tuple, Value
 from verifiers.answers.grammar.vocabulary import GREEK_NAMES
-from verifiers.answers.values import Infinity, Named, Ratio, Relation, Scalar, Tuple, Value
-
-if TYPE_CHECKING:
-    from verifiers.answers.grammar.structures import Structures
 
 RELATIONS: dict[str, Sign] = {"=": "==", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 DEFINITION = re.compile(r"[A-Za-z] \( (?:[A-Za-z]|[0-9]+) (?:, (?:[A-Za-z]|[0-9]+) )?\) =")
 
 
-def ratio(parser: Structures, first: Value) -> Value:
-    """`3:2`. Within braces a colon is the beginning of a condition, behind a Greek letter by name it is code."""
-    if any(token.kind == "word" and token.text in GREEK_NAMES for token in parser.tokens):
-        raise parser.error("a ratio of letters that are written as words")
+def ratio(reader: Reader, first: Value) -> Value:
+    """Reads `3:2`. Within braces a colon is the beginning of a condition, behind a Greek letter by name it is code."""
+    if reader.depth:
+        return first
+    if any(token.kind == "word" and token.text in GREEK_NAMES for token in reader.tokens):
+        raise reader.error("a ratio of letters that are written as words")
     found = [first]
-    while parser.at(":"):
-        parser.take()
-        found.append(parser.operand())
+    while reader.accept(":"):
+        found.append(reader.operand())
     items = tuple(part.of for part in found if isinstance(part, Scalar))
     if len(items) < len(found):
-        raise parser.error("a ratio of things that are no numbers")
+        raise reader.error("a ratio of things that are no numbers")
     return Ratio(items)
 
 
-def defines_function(parser: Structures) -> bool:
-    """`P(x) = ...` at the beginning: a letter, single letters in brackets, an equals sign."""
-    texts = [token.text for token in parser.tokens[parser.index : parser.index + 8]]
+def defines_function(reader: Reader) -> bool:
+    """Reads `P(x) = ...` at the beginning: a letter, single letters in brackets, an equals sign."""
+    texts = reader.texts(8)
     return len(texts) > 4 and texts[1] == "(" and bool(DEFINITION.match(" ".join(texts)))
 
 
-def related(parser: Structures, first: Value) -> Value:
+def related(reader: Reader, first: Value) -> Value:
     operands = [first]
     signs: list[Sign] = []
-    while parser.token.kind == "mark" and parser.token.text in RELATIONS:
-        signs.append(RELATIONS[parser.take().text])
-        operands.append(parser.operand())
+    while reader.token.kind == "mark" and reader.token.text in RELATIONS:
+        signs.append(RELATIONS[reader.take().text])
+        operands.append(reader.operand())
     if isinstance(operands[0], Infinity) and len(operands) > 2 and signs[0] in ("<", ">"):
         del operands[0], signs[0]
     if isinstance(operands[-1], Infinity) and len(operands) > 2 and signs[-1] in ("<", ">"):
@@ -53,9 +51,11 @@ def related(parser: Structures, first: Value) -> Value:
         names = {side.name for side in expressions[:-1] if isinstance(side, Symbol)}
         if 1 < len(names) == len(expressions) - 1 and set(signs) == {"=="} and not symbols(expressions[-1]):
             # `x = y = z = 1` gives each of them its value.
-            return Relation("and", tuple(Comparison((side, expressions[-1]), ("==",)) for side in expressions[:-1]))
-        return Relation("and", (Comparison(tuple(expressions), tuple(signs)),))
+            return RelationValue(
+                "and", tuple(ComparisonNode((side, expressions[-1]), ("==",)) for side in expressions[:-1])
+            )
+        return RelationValue("and", (ComparisonNode(tuple(expressions), tuple(signs)),))
     name, *values = operands
     if signs != ["=="] or not is_name(name) or not isinstance(name, Scalar | Tuple):
-        raise parser.error("a relation between things that are no numbers")
+        raise reader.error("a relation between things that are no numbers")
     return Named(name, values[0])

@@ -1,4 +1,4 @@
-"""Equations side by side: alternatives, a system, or several systems.
+"""Groups equations side by side: alternatives, a system, or several systems.
 
 `x = 1, y = 2 or x = 2, y = 1` and `x = 1, y = 2; x = 2, y = 1` are two systems: commas and `and` bind tighter than `or`
 and semicolons, where more than one unknown is spoken about and each group speaks about the same ones. Refused where
@@ -10,21 +10,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from verifiers.answers.grammar.errors import GrammarError
-from verifiers.answers.grammar.joining import free, solved
-from verifiers.answers.values import Relation, Value
+from verifiers.answers.grammar.lists import solved
+from verifiers.answers.grammar.traverse import free_symbols
+from verifiers.answers.grammar.values import RelationValue, Value
 
 LOOSE = frozenset({"or", ";"})
 
 
-def systems(items: Sequence[Value], signs: Sequence[str]) -> Relation | None:
-    """What relations with different signs between them say; None where one way of joining says it all.
+def systems(items: Sequence[Value], signs: Sequence[str]) -> RelationValue | None:
+    """Returns what relations with different signs between them say; None where one way of joining says it all.
 
     `signs[i]` stands before `items[i]`, empty for the first item and for the second of `\\pm`. Raises GrammarError.
     """
-    relations = [item for item in items if isinstance(item, Relation)]
+    relations = [item for item in items if isinstance(item, RelationValue)]
     if len(relations) < len(items) or len(relations) < 2:
         return None
-    unknowns = frozenset[str]().union(*map(free, relations))
+    unknowns = free_symbols(*relations)
     named = {solved(relation) for relation in relations}
     if len(unknowns) < 2 or (len(named) == 1 and None not in named):
         return None
@@ -34,20 +35,22 @@ def systems(items: Sequence[Value], signs: Sequence[str]) -> Relation | None:
         if "or" not in loose:
             _check(relations)
         return None
-    groups: list[list[Relation]] = []
+    groups: list[list[RelationValue]] = []
     for relation, sign in zip(relations, signs, strict=True):
         if sign in LOOSE or not groups:
             groups.append([])
         groups[-1].append(relation)
-    names = {frozenset[str]().union(*map(free, group)) for group in groups}
+    names = {free_symbols(*group) for group in groups}
     if len(loose) > 1 or len(names) > 1:
         raise GrammarError("relations whose grouping is not clear: write them as points, or in brackets")
     for group in groups:
         _check(group)
-    return Relation("or", tuple(group[0] if len(group) == 1 else Relation("and", tuple(group)) for group in groups))
+    return RelationValue(
+        "or", tuple(group[0] if len(group) == 1 else RelationValue("and", tuple(group)) for group in groups)
+    )
 
 
-def _check(system: Sequence[Relation]) -> None:
+def _check(system: Sequence[RelationValue]) -> None:
     """Raises GrammarError for a system of values that gives one unknown two of them."""
     named = [solved(relation) for relation in system]
     if None in named or len(set(named)) in (1, len(named)):

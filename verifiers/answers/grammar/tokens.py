@@ -1,14 +1,13 @@
-"""Text to tokens: an allow-list of characters, words and LaTeX commands, and the first caps on size.
+"""Splits text into tokens by an allow-list of patterns, with the first caps on size. The whole text or a refusal.
 
-Look-alikes do not pass: full-width and mathematical letters are folded to ASCII (NFKC), superscripts, subscripts and
-fractions are refused because folding would change what they say (`x²` would become `x2`), and so is every character
-that is not ASCII after that.
+Numbers are exact: decimals, groups of thousands, powers of ten. Where a comma stands between groups of three digits it
+separates thousands outside brackets and items within them.
 """
 
 from __future__ import annotations
 
 import re
-import unicodedata
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
@@ -21,9 +20,9 @@ MAX_DIGITS = 2_000
 """Of one written number."""
 MAX_SCIENTIFIC = 2_000
 """Largest exponent of ten in `1.5E3`."""
-
-HARMLESS_FOLDS = ("<font>", "<wide>", "<narrow>", "<noBreak>")
-KEYWORDS = frozenset({"and", "or", "not"})
+OPENING = frozenset({"(", "[", "\\{", "\\langle"})
+CLOSING = frozenset({")", "]", "\\}", "\\rangle"})
+SHORT_NUMBER = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]+)?)")
 
 Kind = Literal["number", "word", "mark", "end", "symbol", "text", "unit", "based"]
 """The last four only occur in answers: a decorated or Greek letter, upright words, a sign of a unit, `101_2`."""
@@ -40,112 +39,85 @@ class Token:
     """A number written in digits only."""
 
 
-PATTERN = re.compile(
-    r"""
-    (?P<space>(?:[ \t\r\n]|\\[,;:!\ ]|\\q?quad(?![A-Za-z])|~)+)
-  | (?P<grouped>[1-9][0-9]{0,2}(?:(?:,|\{,\})[0-9]{3})+(?![0-9])(?:\.[0-9]+)?)
-  | (?P<number>(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:E[+-]?[0-9]+|e[0-9]+|e[+-][0-9]+)?)
-  | (?P<upright>\\(?:mathrm|operatorname)\s*\{\s*(?P<name>[A-Za-z]+)\s*\})
-  | \\left\s*(?P<open>[(|]) | \\right\s*(?P<close>[)|])
-  | \\(?P<command>[A-Za-z]+)
-  | (?P<word>[A-Za-z]+)
-  | (?P<mark>\*\*|//|==|!=|<=|>=|[-+*/^!%<>=(){}\[\]|,_])
-    """,
-    re.VERBOSE | re.ASCII,
-)
+ENDS = (Token("end", "the end"),) * 3
+"""Several, so that looking ahead needs no care."""
 
-COMMANDS: dict[str, tuple[Kind, str]] = {
-    "frac": ("mark", "\\frac"), "dfrac": ("mark", "\\frac"), "tfrac": ("mark", "\\frac"),
-    "sqrt": ("mark", "\\sqrt"),
-    "binom": ("mark", "\\binom"), "dbinom": ("mark", "\\binom"), "tbinom": ("mark", "\\binom"),
-    "cdot": ("mark", "*"), "times": ("mark", "*"), "div": ("mark", "/"),
-    "circ": ("mark", "\\circ"),
-    "lfloor": ("mark", "\\lfloor"), "rfloor": ("mark", "\\rfloor"),
-    "lceil": ("mark", "\\lceil"), "rceil": ("mark", "\\rceil"),
-    "le": ("mark", "<="), "leq": ("mark", "<="), "ge": ("mark", ">="), "geq": ("mark", ">="),
-    "lt": ("mark", "<"), "gt": ("mark", ">"), "ne": ("mark", "!="), "neq": ("mark", "!="),
-    "land": ("mark", "and"), "lor": ("mark", "or"), "lnot": ("mark", "not"), "neg": ("mark", "not"),
-    **{
-        name: ("word", name)
-        for name in (
-            "pi", "sin", "cos", "tan", "cot", "sec", "csc", "arcsin", "arccos", "arctan",
-            "sinh", "cosh", "tanh", "exp", "ln", "log", "gcd", "min", "max",
-        )
-    },
-}  # fmt: skip
+Pattern = tuple[str, Callable[[re.Match[str]], Token | None]]
+"""A regular expression, and what makes a token of what it matches; None for what only spaces or sizes."""
 
 
-def folded(text: str) -> str:
-    """The text in ASCII. Raises GrammarError, naming the character that is not in the language."""
-    for character in text:
-        if not character.isascii():
-            tag = unicodedata.decomposition(character).partition(" ")[0]
-            if tag not in HARMLESS_FOLDS:
-                name = unicodedata.name(character, f"U+{ord(character):04X}")
-                raise GrammarError(f"contains {name}, which is not plain ASCII mathematics")
-    plain = unicodedata.normalize("NFKC", text)
-    if not plain.isascii():
-        raise GrammarError("contains characters that are not plain ASCII mathematics")
-    return plain
+class Lexicon:
+    """Splits the text of a language by patterns with names, tried in this order; `space` leaves no token.
+
+    `shortened` is given the name of a pattern, the matched text and whether commas separate here; it says whether only
+    the first digits of it are the number, because the rest says something else.
+    """
+
+    def __init__(self, patterns: Mapping[str, Pattern], shortened: Callable[[str, str, bool], bool]) -> None:
+        alternatives = "|".join(f"(?P<{name}>{pattern})" for name, (pattern, _) in patterns.items())
+        self.match = re.compile(alternatives, re.VERBOSE | re.ASCII).match
+        self.makers = {name: maker for name, (_, maker) in patterns.items()}
+        self.shortened = shortened
+
+    def tokens(self, text: str, *, grouping: bool = True, euler: bool = False) -> list[Token]:
+        """Returns all tokens of an ASCII text, with end marks behind them. Raises GrammarError for what is in no
+        pattern.
+
+        `grouping`: whether `1,234` outside brackets is one number. `euler`: whether `2e+1` is a sum with Euler's
+        number.
+        """
+        if len(text) > MAX_CHARACTERS:
+            raise TooLargeError(f"longer than {MAX_CHARACTERS} characters")
+        tokens: list[Token] = []
+        position, depth, end = 0, 0, len(text)
+        glued = False
+        while position < end:
+            match = self.match(text, position)
+            if match is None:
+                raise GrammarError(f"cannot read {text[position : position + 12]!r}", position=len(tokens))
+            kind = match.lastgroup or ""
+            if kind == "space":
+                glued = False
+                position = match.end()
+                continue
+            if kind in FIGURES and (
+                self.shortened(kind, match.group(), depth != 0 or not grouping)
+                or (euler and kind == "number" and re.search("e[+-]", match.group()))
+            ):
+                match = SHORT_NUMBER.match(text, position) or match
+                kind = "number"
+            token = self.makers[kind](match)
+            position = match.end()
+            if token is None:
+                continue
+            token.glued = glued
+            if token.kind == "mark":
+                depth += (token.text in OPENING) - (token.text in CLOSING)
+            if glued and token.integer and token.text[0] == "0" and len(token.text) > 1 and tokens[-1].text == ",":
+                raise GrammarError("digits in groups of the wrong size", position=len(tokens))
+            tokens.append(token)
+            glued = True
+            if len(tokens) > MAX_TOKENS:
+                raise TooLargeError(f"more than {MAX_TOKENS} signs")
+        return [*tokens, *ENDS]
 
 
-def tokenize(text: str) -> list[Token]:
-    """All tokens of the text with an end mark behind them. Raises GrammarError for anything outside the language."""
-    if len(text) > MAX_CHARACTERS:
-        raise TooLargeError(f"longer than {MAX_CHARACTERS} characters")
-    plain = folded(text).strip()
-    if len(plain) > 2 and plain[0] == plain[-1] == "$" and "$" not in plain[1:-1]:
-        plain = plain[1:-1]
-    tokens: list[Token] = []
-    position = 0
-    glued = False
-    depth = 0
-    while position < len(plain):
-        match = PATTERN.match(plain, position)
-        if match is None:
-            raise GrammarError(f"cannot read {plain[position : position + 12]!r}", position=len(tokens))
-        if match["grouped"] and depth:
-            # Inside brackets a comma separates arguments: gcd(1,234) has two.
-            match = re.compile(r"(?P<number>[0-9]+)").match(plain, position)
-            assert match is not None
-            tokens.append(_number(match["number"], glued))
-        elif match["grouped"]:
-            tokens.append(_number(re.sub(r"[,{}]", "", match["grouped"]), glued))
-        elif not match["space"]:
-            tokens.append(_token(match, glued))
-            depth += {"(": 1, ")": -1}.get(tokens[-1].text, 0)
-        glued = not match.groupdict().get("space")
-        position = match.end()
-        if len(tokens) > MAX_TOKENS:
-            raise TooLargeError(f"more than {MAX_TOKENS} signs")
-    return [*tokens, Token("end", "the end")]
+FIGURES = frozenset({"number", "grouped", "based"})
 
 
-def _token(match: re.Match[str], glued: bool) -> Token:
-    if match["number"]:
-        return _number(match["number"], glued)
-    if match["open"] or match["close"]:
-        bracket = match["open"] or match["close"]
-        side = "open" if match["open"] else "close"
-        return Token("mark", f"|{side}" if bracket == "|" else bracket, glued=glued)
-    if match["command"]:
-        known = COMMANDS.get(match["command"])
-        if known is None:
-            raise GrammarError(f"\\{match['command'][:20]} is not in the language")
-        return Token(known[0], known[1], glued=glued)
-    word = match["name"] or match["word"]
-    if word:
-        return Token("mark" if word in KEYWORDS else "word", word, glued=glued)
-    return Token("mark", "^" if match["mark"] == "**" else match["mark"], glued=glued)
-
-
-def _number(text: str, glued: bool) -> Token:
-    if re.search(r"e[+-]", text):
-        raise GrammarError("'e' with a sign may mean a power of ten or Euler's number: write E, or a product")
-    mantissa, _, exponent = text.upper().partition("E")
-    if len(mantissa) > MAX_DIGITS:
+def number(text: str) -> Token:
+    """Returns a token of digits, a decimal point and an exponent of ten at most. Raises TooLargeError."""
+    if len(text) > MAX_DIGITS:
         raise TooLargeError(f"a number of more than {MAX_DIGITS} digits")
+    if text.isdigit():
+        return Token("number", text, Fraction(int(text)), integer=True)
+    mantissa, _, exponent = text.upper().partition("E")
     if len(exponent) > 6 or abs(int(exponent or "0")) > MAX_SCIENTIFIC:
         raise TooLargeError(f"a power of ten beyond {MAX_SCIENTIFIC}")
-    value = Fraction(mantissa) * Fraction(10) ** int(exponent or "0")
-    return Token("number", text, value, glued, integer=text.isdigit())
+    whole, _, part = mantissa.partition(".")
+    value = Fraction(int(whole + part), 10 ** len(part))
+    return Token("number", text, value * Fraction(10) ** int(exponent) if exponent else value)
+
+
+def grouped(match: re.Match[str]) -> Token:
+    return number(re.sub(r"[^0-9.]", "", match.group()))

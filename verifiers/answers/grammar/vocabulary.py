@@ -1,11 +1,14 @@
-"""The words and commands that answers may use, and what each of them is. Whatever is not here is refused."""
+"""Lists the words and commands of both languages. Whatever is not here is refused.
+
+The plain language is that of specs, predicates and conditions, and answers have more. `log` without a base is the
+natural logarithm, as in Python and in SymPy; `log(a, b)` has base b.
+"""
 
 from __future__ import annotations
 
 import re
 
-from verifiers.answers.grammar.parser import BARE, FUNCTIONS
-from verifiers.answers.grammar.tokens import COMMANDS
+from verifiers.answers.grammar.nodes import Constant
 
 
 def _named(words: str) -> frozenset[str]:
@@ -16,6 +19,30 @@ GREEK_NAMES = _named(
     """alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi rho sigma tau upsilon phi chi psi omega
     Gamma Delta Theta Lambda Xi Sigma Upsilon Phi Psi Omega Pi ell hbar"""
 )
+PI = Constant("pi")
+CONSTANTS: dict[str, Constant] = {"pi": PI, "e": Constant("e"), "i": Constant("i")}
+PLAIN_CONSTANTS = CONSTANTS | {"E": Constant("e"), "I": Constant("i")}
+NOT_VALUES = frozenset({"nan", "inf", "infinity", "oo", "zoo", "infty", "None", "undefined"})
+
+FUNCTIONS: dict[str, tuple[str, int, int]] = {
+    **{name: (name, 1, 1) for name in ("sqrt", "cbrt", "abs", "exp", "ln", "sin", "cos", "tan", "cot", "sec", "csc")},
+    **{name: (name, 1, 1) for name in ("sinh", "cosh", "tanh", "floor", "asin", "acos", "atan", "factorial")},
+    "arcsin": ("asin", 1, 1), "arccos": ("acos", 1, 1), "arctan": ("atan", 1, 1),
+    "ceil": ("ceil", 1, 1), "ceiling": ("ceil", 1, 1), "log": ("log", 1, 2), "binomial": ("binomial", 2, 2),
+    "gcd": ("gcd", 2, 50), "lcm": ("lcm", 2, 50), "min": ("min", 1, 50), "max": ("max", 1, 50),
+}  # fmt: skip
+"""Of the plain language. Written name: (name in the tree, fewest arguments, most arguments)."""
+BARE = frozenset({"sin", "cos", "tan", "cot", "sec", "csc", "ln", "log", "sinh", "cosh", "tanh", "exp"})
+"""Functions whose argument may stand without brackets."""
+PLAIN_WORDS = _named("pi sin cos tan cot sec csc arcsin arccos arctan sinh cosh tanh exp ln log gcd min max")
+"""Words that may be commands, as in `\\sin`."""
+PLAIN_MARKS = {
+    "frac": "\\frac", "dfrac": "\\frac", "tfrac": "\\frac", "sqrt": "\\sqrt",
+    "binom": "\\binom", "dbinom": "\\binom", "tbinom": "\\binom", "cdot": "*", "times": "*", "div": "/",
+    "lfloor": "\\lfloor", "rfloor": "\\rfloor", "lceil": "\\lceil", "rceil": "\\rceil",
+    "le": "<=", "leq": "<=", "ge": ">=", "geq": ">=", "lt": "<", "gt": ">", "ne": "!=", "neq": "!=",
+    "land": "and", "lor": "or", "lnot": "not", "neg": "not",
+}  # fmt: skip
 VARIANTS = {"varepsilon": "epsilon", "varphi": "phi", "vartheta": "theta", "varrho": "rho", "varsigma": "sigma"}
 FUNCTION_COMMANDS = _named(
     """sin cos tan cot sec csc arcsin arccos arctan sinh cosh tanh coth exp ln log lg gcd lcm min max arg Re Im cis
@@ -27,7 +54,7 @@ SKIPPED = _named(
 )
 """Commands that only space or size."""
 MARKS = {
-    **{name: text for name, (kind, text) in COMMANDS.items() if kind == "mark" and name != "circ"},
+    **PLAIN_MARKS,
     "cfrac": "\\frac", "ast": "*", "leqslant": "<=", "geqslant": ">=", "surd": "\\surd",
     "pm": "\\pm", "mp": "\\mp", "cup": "\\cup", "cap": "\\cap", "setminus": "\\setminus", "smallsetminus": "\\setminus",
     "backslash": "\\setminus", "in": "\\in", "emptyset": "\\emptyset", "varnothing": "\\emptyset", "infty": "\\infty",
@@ -57,7 +84,7 @@ EXTENDED: dict[str, tuple[str, int, int]] = {
     "cis": ("cis", 1, 1),
     "sgn": ("sign", 1, 1), "Re": ("re", 1, 1), "Im": ("im", 1, 1), "lg": ("lg", 1, 1), "comb": ("binomial", 2, 2),
 }  # fmt: skip
-"""Written name: (name in the tree, fewest arguments, most arguments)."""
+"""Of answers, likewise."""
 INVERSES = {
     "sin": "asin", "cos": "acos", "tan": "atan", "cot": "acot", "sec": "asec", "csc": "acsc",
     "sinh": "asinh", "cosh": "acosh", "tanh": "atanh",

@@ -1,0 +1,19 @@
+"""Says what one rollout may use up, and how many there are at once."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from runtime.model import FrozenModel
+
+
+class AgentBudget(FrozenModel):
+    """Bounds every rollout of one agent; a task may ask for less and never gets more."""
+
+    max_tokens: int = Field(120, ge=16)
+    """Of one conversation: prompt, turns and results together."""
+    max_calls: int = Field(4, ge=0)
+    max_result_chars: int = Field(28, ge=8)
+    """Of a tool result shown to the policy model; the rest is cut."""
+    concurrent: int = Field(192, ge=1)
+    """Rollouts in the decoding batch at once; finished rows are refilled."""

@@ -1,0 +1,27 @@
+"""Shows the policy model the result of a tool call. Pure."""
+
+from __future__ import annotations
+
+from runtime.sandbox import CallResult, CallStatus
+
+_MESSAGES = {
+    CallStatus.TIMEOUT: "timeout",
+    CallStatus.CPU: "cpu time used up",
+    CallStatus.EXPIRED: "sandbox expired",
+    CallStatus.MEMORY: "memory",
+    CallStatus.PIDS: "too many processes",
+    CallStatus.DISK: "disk full",
+    CallStatus.FILES: "too many open files",
+    CallStatus.OUTPUT: "output",
+    CallStatus.CALLS: "no calls left",
+    CallStatus.DIED: "died",
+}
+
+
+def shown(result: CallResult, limit: int) -> str:
+    """Returns what the policy model sees of a call, at most `limit` characters."""
+    output = result.output.strip()
+    if result.status is CallStatus.OK:
+        return output[:limit]
+    words = result.error if result.status is CallStatus.EXCEPTION else f"error: {_MESSAGES[result.status]}"
+    return (f"{output}\n{words}" if output else words)[:limit]

@@ -1,0 +1,109 @@
+"""One request to the control API at a time, over its Unix socket, and how it can fail.
+
+What always holds: each request is a connection of its own, so nothing has to be closed; what the daemon answers is
+validated before it is used. Every request raises DaemonNotRunning or DaemonSilent when there is no answer, and ApiError
+with the daemon's own message, hint and exit code when it refuses.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Mapping
+from contextlib import closing, suppress
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+from typing import TypeVar
+from urllib.parse import urlencode
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from appliance.client.failures import ApiError, DaemonNotRunning, DaemonSilent
+from policies.refusals import Refusal
+from runtime.model import FrozenModel
+
+T = TypeVar("T")
+
+
+class Failure(FrozenModel):
+    """How every error is answered."""
+
+    message: str
+    hint: str
+    exit_code: int
+    refusal: Refusal | None = None
+    """Why a signed statement has no effect; None for any other error."""
+
+
+class ApiConnection:
+    """What every call of the control API goes through. `shape` is the type that the answer must have."""
+
+    def __init__(self, socket_path: Path, *, timeout_seconds: float = 10.0) -> None:
+        self._socket_path = socket_path
+        self._timeout_seconds = timeout_seconds
+
+    def get(self, path: str, shape: type[T], **query: str | int | None) -> T:
+        known = {name: str(value) for name, value in query.items() if value is not None}
+        return self.read(self.request("GET", path, known, None), shape)
+
+    def post(self, path: str, body: BaseModel, shape: type[T]) -> T:
+        return self.read(self.request("POST", path, {}, body.model_dump_json().encode()), shape)
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str],
+        body: bytes | None,
+        headers: Mapping[str, str] | None = None,
+    ) -> bytes:
+        known = headers or ({"content-type": "application/json"} if body is not None else {})
+        target = f"{path}?{urlencode(query)}" if query else path
+        with closing(_UnixConnection(self._socket_path, self._timeout_seconds)) as connection:
+            try:
+                connection.connect()
+            except TimeoutError as error:
+                raise DaemonSilent(self._socket_path, self._timeout_seconds) from error
+            except OSError as error:
+                raise DaemonNotRunning(self._socket_path) from error
+            try:
+                with suppress(BrokenPipeError):  # a refusal may come before all of the body was read
+                    connection.request(method, target, body=body, headers={**known, "connection": "close"})
+                answer = connection.getresponse()
+                content = answer.read()
+            except TimeoutError as error:
+                raise DaemonSilent(self._socket_path, self._timeout_seconds) from error
+            except (OSError, HTTPException) as error:
+                raise ApiError(
+                    f"the daemon broke off the conversation: {type(error).__name__}", hint="see its log, and ask again"
+                ) from error
+        if 200 <= answer.status < 300:
+            return content
+        raise _failure(answer.status, content)
+
+    def read(self, content: bytes, shape: type[T]) -> T:
+        try:
+            return TypeAdapter(shape).validate_json(content)
+        except ValidationError as error:
+            raise ApiError(
+                f"the daemon's answer has another shape than expected ({error.error_count()} differences)",
+                hint="the daemon is of another version: restart `assay serve` after an upgrade",
+            ) from error
+
+
+class _UnixConnection(HTTPConnection):
+    def __init__(self, path: Path, timeout_seconds: float) -> None:
+        super().__init__("assay", timeout=timeout_seconds)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(str(self._path))
+
+
+def _failure(status: int, content: bytes) -> ApiError:
+    try:
+        failure = Failure.model_validate_json(content)
+    except ValidationError:
+        return ApiError(f"the daemon answered {status}: {content[:200]!r}", hint="see the daemon's log")
+    return ApiError(failure.message, hint=failure.hint, exit_code=failure.exit_code, refusal=failure.refusal)

@@ -1,0 +1,40 @@
+"""The names that `appliance.client` offers. They are loaded together, when the first of them is asked for."""
+# mypy: implicit-reexport
+# ruff: noqa: F401
+
+from __future__ import annotations
+
+from appliance.client.api_client import ApiClient
+from appliance.client.checks import explain_check
+from appliance.client.failures import ApiError, DaemonNotRunning, DaemonSilent
+from appliance.client.login import login_name
+from appliance.client.messages import (
+    Approved,
+    BacktestRow,
+    BudgetView,
+    CheckpointView,
+    JobDetail,
+    PolicyInForce,
+    RolloutView,
+    StartCycle,
+    SubmitJob,
+)
+from appliance.client.person_keys import KeyFileError, PersonKey, find_key, keys_folder, unlock
+from appliance.client.signing import signed_approval
+from appliance.client.status import CanaryView, Status, WorkerStatus
+from appliance.printable import printable
+from appliance.records.artifacts import MEANING, Artifact
+from appliance.records.checkpoints import Checkpoint
+from appliance.records.cycles import Cycle, CycleState
+from appliance.records.evaluations import Approval, Evaluation, ItemResult, ModelResults
+from appliance.records.events import Event
+from appliance.records.jobs import Job, JobState
+from appliance.records.rollouts import Purpose, RolloutEnd, ToolCall, ToolStatus
+from policies.contract.decision import Decision, DecisionOutcome, GateFinding, GateOutcome
+from policies.refusals import StatementRefused
+from policies.register import KnownKey
+from verifiers.answers.spec import AnswerSpec
+from verifiers.contract.verdict import Outcome, Verdict
+from verifiers.exact.spec import ExactSpec
+from verifiers.predicate.spec import PredicateSpec
+from verifiers.registry.spec import SPEC, Spec

@@ -1,0 +1,73 @@
+"""What of the configuration a client of the control API needs: the data folder, the socket, how to log.
+
+`appliance.config` has the rest, which takes longer to load than a question to the daemon takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, PrivateAttr, ValidationError
+
+from appliance.config_layers import ETC, Layer, Origins, merged, read_layers, refused
+from runtime.model import FrozenModel
+
+
+def _absolute(path: Path) -> Path:
+    try:
+        return path.expanduser().absolute()
+    except RuntimeError as error:
+        raise ValueError(f"{path} names the home folder of a user that does not exist") from error
+
+
+AbsolutePath = Annotated[Path, AfterValidator(_absolute)]
+
+
+class ApiSettings(FrozenModel):
+    socket: AbsolutePath | None = None
+    """Where the control API listens; otherwise `run/assay.sock` in the data folder."""
+
+
+class LogSettings(FrozenModel):
+    level: Literal["debug", "info", "warning", "error"] = "info"
+    format: Literal["console", "json"] = "console"
+
+
+class ClientSettings(FrozenModel):
+    """`load` reads the layers; the constructor reads nothing."""
+
+    data: AbsolutePath
+    """The data folder: ledger, models, artifacts. One daemon at a time works on it."""
+    api: ApiSettings = ApiSettings()
+    log: LogSettings = LogSettings()
+
+    _origins: Origins = PrivateAttr(default_factory=dict)
+
+    @classmethod
+    def load(
+        cls,
+        flags: Mapping[str, Any] | None = None,
+        environ: Mapping[str, str] | None = None,
+        etc_dir: Path = ETC,
+        xdg_dir: Path | None = None,
+    ) -> Self:
+        """What all layers say, as `read_layers` reads them. Raises ConfigError."""
+        return cls.of_layers(read_layers(flags, environ, etc_dir, xdg_dir))
+
+    @classmethod
+    def of_layers(cls, layers: Iterable[Layer]) -> Self:
+        """What these layers say. Raises ConfigError."""
+        values, origins = merged(layers, cls)
+        try:
+            settings = cls(**values)
+        except ValidationError as error:
+            raise refused(error, origins) from error
+        settings._origins = origins
+        return settings
+
+    @property
+    def socket_path(self) -> Path:
+        """Where the control API listens."""
+        return self.api.socket or self.data / "run" / "assay.sock"

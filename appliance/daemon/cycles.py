@@ -1,0 +1,94 @@
+"""Cycles: begun by people or by the clock, run by workers. What always holds: at most one is unfinished."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from appliance.client.messages import CycleDetail
+from appliance.config import Settings
+from appliance.config_layers import ConfigError
+from appliance.daemon import views
+from appliance.daemon.errors import BrokenError, NotThereError
+from appliance.daemon.events import EventLog
+from appliance.daemon.readiness import Readiness
+from appliance.daemon.supervisor import WorkerSupervisor
+from appliance.ledger.ledger import Ledger
+from appliance.records.cycles import Cycle, CycleState
+from runtime.errors import SandboxError
+
+
+@dataclass
+class Cycles:
+    """Methods may be called from any thread; `run` blocks. `ended` is called after each run."""
+
+    ledger: Ledger
+    settings: Settings
+    readiness: Readiness
+    supervisor: WorkerSupervisor
+    events: EventLog
+    now: Callable[[], str]
+    ended: Callable[[], object]
+
+    def __post_init__(self) -> None:
+        self._starting = threading.Lock()
+
+    def unfinished(self) -> Cycle | None:
+        return views.unfinished_cycle(self.ledger)
+
+    def detail(self, name: str) -> CycleDetail:
+        return views.cycle_detail(self.ledger, self._known(name))
+
+    def start(
+        self, kind: Literal["demo", "night"], seed: int | None = None, plan: Mapping[str, Any] | None = None
+    ) -> Cycle:
+        """A new cycle, on record and not yet run; the unfinished one when there is one. Seed None takes the next.
+
+        `plan` are the settings that make a model, those in force if None. Raises what `Readiness.require` raises.
+        """
+        with self._starting:
+            unfinished = self.unfinished()
+            if unfinished is not None:
+                return unfinished
+            self.readiness.require()
+            now = self.now()
+            last_seed = max((cycle.seed for cycle in self.ledger.cycles(limit=10_000)), default=-1)
+            cycle = Cycle(
+                id=f"{kind}-{now[:19].replace(':', '').replace('-', '')}-{secrets.token_hex(2)}".lower(),
+                kind=kind,
+                seed=last_seed + 1 if seed is None else seed,
+                plan=dict(plan) if plan is not None else {"recipe": self.settings.recipe.model_dump(mode="json")},
+                phase="prepare",
+                state=CycleState.RUNNING,
+                created=now,
+                updated=now,
+            )
+            self.ledger.put_cycle(cycle)
+        self.events.add("cycle", f"{cycle.id} begins with seed {cycle.seed}")
+        return cycle
+
+    def start_due(self) -> None:
+        """What the clock does: starts a cycle, unless the last one is still unfinished."""
+        unfinished = self.unfinished()
+        if unfinished is not None:
+            self.events.add("schedule", f"a cycle is due and {unfinished.id} is not finished: none is started")
+            return
+        try:
+            self.start("night")
+        except (SandboxError, ConfigError, BrokenError) as error:
+            self.events.add("schedule", f"a cycle is due and cannot start: {error}; {error.hint}")
+
+    def run(self, name: str) -> Cycle:
+        """Runs workers until the cycle is done or has failed, or waits; see `appliance.daemon.supervisor`."""
+        cycle = self.supervisor.run_cycle(self._known(name).id)
+        self.ended()
+        return cycle
+
+    def _known(self, name: str) -> Cycle:
+        cycle = self.ledger.cycle(name)
+        if cycle is None:
+            raise NotThereError(f"there is no cycle {name!r}", hint="`assay cycle ls` lists them")
+        return cycle

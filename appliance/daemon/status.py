@@ -1,0 +1,63 @@
+"""What `assay status` and `assay jobs` show of a core: pure reading, nothing is decided or changed here."""
+
+from __future__ import annotations
+
+import os
+
+from appliance import __version__
+from appliance.client.messages import JobDetail
+from appliance.client.status import Status
+from appliance.clock import seconds_between
+from appliance.daemon import views
+from appliance.daemon.core import Core
+from appliance.daemon.errors import NotThereError
+from appliance.jobs.lifecycle import WAITS
+from appliance.records.jobs import Job, JobState
+
+
+def status_of(core: Core, next_cycle: str | None = None) -> Status:
+    """May be asked for from any thread."""
+    ledger, names = core.ledger, views.aliases(core.ledger)
+    cycle = core.cycles.unfinished() or next(iter(ledger.cycles(limit=1)), None)
+    decisions = ledger.decisions(candidate=names["candidate"], limit=1)
+    metrics = ledger.step_metrics(cycle.id) if cycle is not None else []
+    return Status(
+        version=__version__,
+        pid=os.getpid(),
+        data=str(core.data),
+        started=core.started,
+        uptime_seconds=max(0.0, seconds_between(core.started, core.now())),
+        worker=core.supervisor.status,
+        cycle=cycle,
+        step_metrics=metrics[-1] if metrics else {},
+        aliases=names,
+        canary=core.governance.canary(),
+        decision=decisions[0] if decisions else None,
+        jobs=ledger.job_counts(),
+        next_cycle=next_cycle,
+        policy=core.policy.digest,
+        last_event=ledger.newest_event(),
+    )
+
+
+def jobs_of(core: Core, limit: int) -> list[Job]:
+    """Newest first, with their validations as they count."""
+    return [_as_it_stands(core, job) for job in core.validations.listed(limit)]
+
+
+def job_detail(core: Core, name: str) -> JobDetail:
+    """Raises NotThereError."""
+    job = core.ledger.job(name)
+    if job is None:
+        raise NotThereError(f"there is no job {name!r}", hint="`assay jobs ls` lists them")
+    artifact = core.ledger.artifact(job.artifact) if job.artifact else None
+    bundle = str(core.data / artifact.folder) if artifact else None
+    return JobDetail(job=_as_it_stands(core, core.validations.as_it_counts(job)), artifact=artifact, bundle=bundle)
+
+
+def _as_it_stands(core: Core, job: Job) -> Job:
+    """A queued one says what all work waits for, unless it waits for the first model anyway."""
+    waits_for = core.supervisor.waits_for
+    if not waits_for or job.state is not JobState.QUEUED or job.reason == WAITS:
+        return job
+    return job.model_copy(update={"reason": f"waits: {waits_for}"})

@@ -1,0 +1,230 @@
+"""Runs the worker until the work is done: again after a crash, with back-off, and not for ever.
+
+What always holds: one worker at a time; every failure is an event with its reason. What a worker had of sandboxes ends
+with its connection to the broker. A cycle that fails `attempts` times in a row without progress is marked failed, and
+so is a job: the next one gets its turn. A worker that ends with status 2 says that its work cannot be done as asked: it
+is not tried again. No job is called running while no worker runs. While work is blocked by something that passes by
+itself, no worker is started and nothing is given up; blocked by anything else, it fails without an attempt.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from appliance.client.status import WorkerStatus
+from appliance.daemon.events import EventLog
+from appliance.daemon.readiness import BlockedReason
+from appliance.daemon.worker_process import WorkerEnd, WorkerProcess
+from appliance.jobs.lifecycle import taken_up_again
+from appliance.ledger.ledger import Ledger
+from appliance.records.cycles import Cycle, CycleState
+from appliance.records.jobs import Job, JobState
+from appliance.worker_exit import CANNOT, LEFT
+
+
+@dataclass(frozen=True)
+class RetryPolicy:
+    attempts: int = 4
+    """Failures in a row without progress before the work is given up."""
+    first_seconds: float = 1.0
+    factor: float = 5.0
+
+    def seconds(self, failures: int) -> float:
+        """The pause after that many failures in a row: 1, 5, 25 seconds."""
+        return float(self.first_seconds * self.factor ** (failures - 1))
+
+
+@dataclass
+class WorkerSupervisor:
+    """`run_cycle` and `run_jobs` block; they share one worker and wait for each other. `close` ends both."""
+
+    ledger: Ledger
+    process: WorkerProcess
+    events: EventLog
+    now: Callable[[], str]
+    retry: RetryPolicy
+    blocked: Callable[[], BlockedReason | None]
+    """Says what keeps a worker from beginning now; None when nothing does."""
+    waits_for: str = field(default="", init=False)
+    """What has to pass before work goes on; empty when nothing has to."""
+
+    def __post_init__(self) -> None:
+        self._turn = threading.Lock()
+        self._closing = threading.Event()
+        self._state: Literal["idle", "running", "backing_off"] = "idle"
+        self._since: str | None = None
+        self._failures = 0
+        self._doing = self._last_failure = self._blamed = self._held_up = ""
+
+    @property
+    def status(self) -> WorkerStatus:
+        return WorkerStatus(
+            state=self._state,
+            pid=self.process.pid,
+            doing=self._doing,
+            since=self._since,
+            failures=self._failures,
+            last_failure=self._last_failure,
+            waits_for=self.waits_for,
+        )
+
+    def run_cycle(self, cycle: str) -> Cycle:
+        """Runs workers until the cycle is done or has failed; returns it as it then is: still running after `close`, or
+        while it waits for what `waits_for` says."""
+        with self._turn:
+            if reason := self._hopeless_from_the_start():
+                self._fail_cycle(self._found(cycle), reason)
+                return self._found(cycle)
+            self._begin(f"cycle {cycle}")
+            try:
+                while not self._closing.is_set() and not self._has_to_wait():
+                    before = self._cycle_progress(cycle)
+                    end = self._run(("cycle", cycle))
+                    found = self._found(cycle)
+                    if found.state is not CycleState.RUNNING or end.stopped:
+                        break
+                    reason = end.reason if end.failed else "the worker ended before the cycle did"
+                    if self._is_hopeless(end, reason, progress=self._cycle_progress(cycle) != before):
+                        self._fail_cycle(found, reason)
+                        break
+                return self._found(cycle)
+            finally:
+                self._end()
+
+    def run_jobs(self) -> None:
+        """Runs workers until no job is queued that can be worked on, or all wait for what `waits_for` says. A job whose
+        worker keeps dying is marked failed."""
+        with self._turn:
+            if reason := self._hopeless_from_the_start():
+                while (job := self.next_job()) is not None:
+                    self._fail_job(job, reason)
+                return
+            self._begin("jobs")
+            try:
+                while not self._closing.is_set() and (job := self.next_job()) is not None and not self._has_to_wait():
+                    end = self._run(("jobs",))
+                    held = self._requeue_running()
+                    if end.stopped:
+                        break
+                    left = self.next_job()
+                    moved = left is None or left.id != job.id
+                    if end.code == LEFT or (not end.failed and moved):
+                        self._failures = 0
+                        continue
+                    reason = end.reason if end.failed else "the worker ended before the job did"
+                    guilty = held or (job if left is None else left)
+                    if self._is_hopeless(end, reason, progress=guilty.id != self._blamed):
+                        self._fail_job(guilty, reason)
+                        self._failures = 0
+                    self._blamed = guilty.id
+            finally:
+                self._end()
+
+    def next_job(self) -> Job | None:
+        """The one that a worker would take up now."""
+        return self.ledger.next_job(with_model=self.ledger.alias("champion") is not None)
+
+    def requeue_running(self) -> None:
+        """Queues again what stayed behind as running, because its end could not be written. No worker is at it."""
+        with self._turn:
+            self._requeue_running()
+
+    def clear_wait(self) -> None:
+        """Forgets what was waited for, because there is no work."""
+        with self._turn:
+            self.waits_for = self._held_up = ""
+
+    def close(self) -> None:
+        """Stops the worker and every wait, and returns when both have ended."""
+        self._closing.set()
+        self.process.close()
+        with self._turn:
+            return
+
+    def _requeue_running(self) -> Job | None:
+        """Queues again what the worker was at when it ended, and returns it; ends it where it was solved already."""
+        for job in self.ledger.unended_jobs():
+            if job.state is JobState.RUNNING:
+                kept = self.ledger.put_job(taken_up_again(job, self.ledger, self.now()))
+                return None if kept.state.ended else kept
+        return None
+
+    def _run(self, work: Sequence[str]) -> WorkerEnd:
+        self._state = "running"
+        end = self.process.run(work)
+        if end.trouble:
+            self.events.add("worker", end.trouble)
+        return end
+
+    def _hopeless_from_the_start(self) -> str:
+        """Why no worker can begin, where that does not pass; empty otherwise."""
+        blocked = self.blocked()
+        if blocked is None or blocked.passes:
+            return ""
+        self._last_failure, self.waits_for = blocked.text, ""
+        return blocked.text
+
+    def _is_hopeless(self, end: WorkerEnd, reason: str, *, progress: bool) -> bool:
+        """Counts and records a failure; waits before the next attempt unless there is none."""
+        self._failures = 1 if progress else self._failures + 1
+        self._last_failure = reason
+        cannot = end.code == CANNOT and not self._wait_reason()
+        hopeless = cannot or self._failures >= self.retry.attempts
+        pause = 0.0 if hopeless else self.retry.seconds(self._failures)
+        text = f"{self._doing}: {reason}"
+        self.events.add("worker", text, failures=float(self._failures), retry_seconds=pause)
+        if not hopeless:
+            self._state = "backing_off"
+            self._closing.wait(pause)
+        return hopeless
+
+    def _fail_cycle(self, cycle: Cycle, reason: str) -> None:
+        update = {"state": CycleState.FAILED, "failure": reason, "updated": self.now()}
+        self.ledger.put_cycle(cycle.model_copy(update=update))
+        self.events.add("worker", f"cycle {cycle.id} was given up: {reason}")
+
+    def _fail_job(self, job: Job, reason: str) -> None:
+        update = {"state": JobState.FAILED, "reason": reason, "updated": self.now()}
+        self.ledger.put_job(job.model_copy(update=update))
+        self.events.add("worker", f"job {job.id} was given up: {reason}")
+
+    def _found(self, cycle: str) -> Cycle:
+        found = self.ledger.cycle(cycle)
+        if found is None:
+            raise LookupError(f"no cycle {cycle} in the ledger")
+        return found
+
+    def _cycle_progress(self, cycle: str) -> tuple[object, ...]:
+        """Differs when a worker got anywhere: a phase, a training step, a checkpoint, a rollout."""
+        return (
+            self._found(cycle).phase,
+            len(self.ledger.recorded_steps(cycle)),
+            len(self.ledger.checkpoints(cycle=cycle)),
+            sorted(self.ledger.rollout_counts(cycle).items()),
+        )
+
+    def _wait_reason(self) -> str:
+        """What keeps a worker from beginning and passes by itself; empty when nothing does."""
+        blocked = self.blocked()
+        return blocked.text if blocked is not None and blocked.passes else ""
+
+    def _has_to_wait(self) -> bool:
+        """Whether no worker may begin now; the first time it is an event."""
+        reason = self._wait_reason()
+        if reason and not self.waits_for:
+            self.events.add("worker", f"{self._doing}: nothing is begun before this has passed: {reason}")
+        self.waits_for = reason
+        self._held_up = self._doing if reason else ""
+        return bool(reason)
+
+    def _begin(self, doing: str) -> None:
+        """What waited goes on where it was: its failures count."""
+        self._doing, self._since = doing, self.now()
+        if self._held_up != doing:
+            self._failures, self._last_failure, self._blamed = 0, "", ""
+
+    def _end(self) -> None:
+        self._state, self._doing, self._since = "idle", "", None

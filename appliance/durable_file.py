@@ -1,0 +1,46 @@
+"""Files that are on disk, whole, when the call returns: a kill leaves the old content or the new one, or no file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Raises OSError."""
+    beside = path.with_name(f".{path.name}.new")
+    with beside.open("wb") as out:
+        out.write(content)
+        out.flush()
+        os.fsync(out.fileno())
+    beside.replace(path)
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """A file that only its owner may read, and never in another one's place. Raises OSError; FileExistsError when there
+    is one already."""
+    beside = path.with_name(f".{path.name}.new")
+    beside.unlink(missing_ok=True)
+    write_new(beside, content)
+    try:
+        os.link(beside, path)
+    finally:
+        beside.unlink()
+
+
+def write_new(path: Path, content: bytes, mode: int = 0o600) -> None:
+    """Writes a file that was not there, through no link. Raises OSError; FileExistsError when there is one."""
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+    with os.fdopen(handle, "wb") as out:
+        out.write(content)
+        out.flush()
+        os.fsync(out.fileno())
+
+
+def sync_folder(folder: Path) -> None:
+    """Puts the names in it on disk. Raises OSError."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,38 @@
+"""Makes engines by the name that the configuration gives; nobody else names one.
+
+Importing this loads no engine: each is imported when it is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from appliance.inference.engine import Engine, ModelError
+
+EngineFactory = Callable[[int, int, int | None], Engine]
+"""Makes an engine of so many rows and slots, with so many threads (None: as many as its libraries like)."""
+
+
+def _torch(rows: int, slots: int, threads: int | None) -> Engine:
+    import torch
+
+    from appliance.inference.torch_engine import TorchEngine
+
+    if threads is not None:
+        torch.set_num_threads(threads)
+    return TorchEngine(rows, slots)
+
+
+ENGINES: dict[str, EngineFactory] = {"torch": _torch}
+
+
+def make_engine(name: str, *, rows: int, slots: int, threads: int | None = None) -> Engine:
+    """Makes the engine of this name: `rows` conversations at once, of at most `slots` tokens. Raises ModelError.
+
+    `threads` are the process's: sampling and training give the same bits only under the same number of them.
+    """
+    if name not in ENGINES:
+        raise ModelError(
+            f"there is no engine {name!r}", hint=f"set model.engine to one of: {', '.join(sorted(ENGINES))}"
+        )
+    return ENGINES[name](rows, slots, threads)

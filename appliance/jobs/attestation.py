@@ -1,0 +1,126 @@
+"""The seal of a bundle: a signed statement in it, about every byte of the rest. docs/bundle.md is its format.
+
+What always holds: a seal names the manifest and every file of the bundle by SHA-256, the verdict, the model, the policy
+and the key that made it; what it says of the files is what stands in them; it is checked offline. With the signer's
+public key it says who made the bundle and that nothing was changed since. Without, it says that nothing was changed
+since somebody sealed it, and with which key. That the answer is right is not its matter: that is decided anew by the
+verifier.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from appliance.jobs.bundle import put_into
+from appliance.jobs.layout import SEAL, STATEMENT, VERDICT, VERSIONS, BundleError, sha256, strict
+from appliance.jobs.reading import BundleRead, read_bundle
+from appliance.printable import printable
+from policies.attestation import VerifiedStatement, sign_statement, verify_statement
+from policies.envelopes import PublicKey, Signer, open_envelope, payload_of
+from policies.refusals import StatementRefused
+
+SEALED = "urn:assay:bundle:2"
+
+
+def write_seal(folder: Path, signer: Signer, *, made_at: str) -> Path:
+    """Signs the bundle as it lies in that folder. Raises BundleError for a folder that is no whole bundle, OSError."""
+    read = read_bundle(folder)
+    if not read.intact:
+        raise BundleError(f"{folder} is no whole bundle: {read.wrong[0]}", hint="Write it once more.")
+    contents = _sealed(read)
+    predicate = {**_said(contents), "madeAt": made_at, "key": signer.public.line}
+    subjects = {name: sha256(content) for name, content in contents.items()}
+    put_into(folder, SEAL, sign_statement(subjects, SEALED, predicate, signer))
+    return folder / SEAL
+
+
+def seal_of(read: BundleRead, key: PublicKey | None = None) -> VerifiedStatement:
+    """What the seal says, when it is about exactly these bytes and signed by that key, or by the key that it names
+    itself where none is given. Raises BundleError."""
+    envelope = read.contents.get(SEAL)
+    if envelope is None:
+        raise BundleError("there is no seal in it", hint="Get the sealed bundle from where it is from.")
+    try:
+        if key is not None and key.fingerprint not in (signers := open_envelope(envelope).signers):
+            raise BundleError(
+                f"another key sealed it: {', '.join(printable(one, limit=80) for one in signers)}, and not"
+                f" {key.fingerprint}, which was given",
+                hint="Give the key of who should have made it, as you kept it from before.",
+            )
+        signed_with = key or _named(envelope)
+        found = verify_statement(envelope, signed_with, SEALED)
+    except StatementRefused as error:
+        raise BundleError(f"the seal does not hold: {error}", hint=error.hint) from error
+    if found.predicate.get("key") != signed_with.line:
+        raise BundleError("the seal names another key than the one that signed it", hint="Get the bundle once more.")
+    here = {name: sha256(content) for name, content in _sealed(read).items()}
+    there = dict(found.subjects)
+    if here != there or not read.intact:
+        changed = sorted(name for name in here.keys() | there.keys() if here.get(name) != there.get(name))
+        raise BundleError(
+            f"the seal is about other bytes: {', '.join(map(ascii, changed)) or read.wrong[0]}",
+            hint="Get the bundle once more.",
+        )
+    if not _in_one_form(envelope, here):
+        raise BundleError("the seal is not written in its one form", hint="Get the bundle once more.")
+    other = [name for name, value in _said(_sealed(read)).items() if found.predicate.get(name, "") != value]
+    if other:
+        raise BundleError(
+            f"the seal says something else than the files: {', '.join(other)}", hint="Get the bundle once more."
+        )
+    return found
+
+
+def _said(contents: Mapping[str, bytes]) -> dict[str, str | dict[str, str]]:
+    """What a seal says of these files. Empty text stands for what they do not say in text. Raises BundleError for files
+    that are no JSON."""
+    try:
+        verdict, versions, statement = (strict(contents[name]) for name in (VERDICT, VERSIONS, STATEMENT))
+    except ValueError as error:
+        raise BundleError(f"a seal cannot say what is in it: {error}", hint="Get the bundle once more.") from error
+    weights = _in(versions, "weights")
+    return {
+        "verdict": {name: _text(_in(verdict, name)) for name in ("outcome", "verifier", "version")},
+        "solvedBy": _text(_in(statement, "solved_by")),
+        "model": _text(_in(weights, "manifest") if isinstance(weights, dict) else weights),
+        "policy": _text(_in(versions, "policy")),
+        "environment": _text(_in(_in(versions, "environment"), "digest")),
+    }
+
+
+def _in(value: object, name: str) -> object:
+    return value.get(name) if isinstance(value, dict) else None
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _in_one_form(envelope: bytes, subjects: Mapping[str, str]) -> bool:
+    """Whether it has one signature, and states nothing beside what `write_seal` writes."""
+    read = open_envelope(envelope)
+    statement = payload_of(read)
+    described = [{"digest": {"sha256": subjects[name]}, "name": name} for name in sorted(subjects)]
+    fields = {"_type", "subject", "predicateType", "predicate"}
+    return len(read.signers) == 1 and statement.keys() == fields and statement["subject"] == described
+
+
+def sealed_with(found: VerifiedStatement) -> PublicKey:
+    """The key that a seal names; it has signed it when `seal_of` gave it."""
+    return PublicKey.read(str(found.predicate["key"]))
+
+
+def _sealed(read: BundleRead) -> Mapping[str, bytes]:
+    return {name: content for name, content in read.contents.items() if name != SEAL}
+
+
+def _named(envelope: bytes) -> PublicKey:
+    """The key that an envelope names in itself: whoever made it chose it."""
+    try:
+        payload = json.loads(base64.b64decode(json.loads(envelope)["payload"], validate=True))
+        return PublicKey.read(str(payload["predicate"]["key"]))
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise BundleError("the seal does not hold: it names no key", hint="Get the bundle once more.") from error

@@ -1,0 +1,71 @@
+"""The files that come with jobs: `files/<sha256>` in the data folder.
+
+What always holds: a file of that name has those bytes, or is not there. Files that no job names are taken away at the
+next start, under the data folder's lock.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+from collections.abc import Collection
+from pathlib import Path
+
+from appliance.durable_file import sync_folder, write_new
+from appliance.records.jobs import Job
+from runtime.errors import InfrastructureError
+
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+HINT = "give it again with `assay submit`, with its files"
+
+
+class JobFiles:
+    def __init__(self, data: Path) -> None:
+        self.folder = data / "files"
+
+    def put(self, content: bytes) -> str:
+        """On disk when it returns; the digest that names it. Raises OSError where the disk does not take it."""
+        digest = hashlib.sha256(content).hexdigest()
+        path = self.folder / digest
+        if path.exists():
+            return digest
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        beside = self.folder / f".{digest}.{secrets.token_hex(4)}"
+        try:
+            write_new(beside, content)
+            beside.replace(path)
+        except BaseException:
+            beside.unlink(missing_ok=True)
+            raise
+        sync_folder(self.folder)
+        return digest
+
+    def size(self, digest: str) -> int | None:
+        """Gives the size in bytes; None where there is none of that digest. Raises OSError."""
+        try:
+            return (self.folder / digest).stat().st_size if _DIGEST.fullmatch(digest) else None
+        except FileNotFoundError:
+            return None
+
+    def read(self, job: Job) -> dict[str, bytes]:
+        """The bytes of a job's files by name. Raises InfrastructureError where one is gone or is not what was given."""
+        found: dict[str, bytes] = {}
+        for file in job.files:
+            try:
+                content = (self.folder / file.sha256).read_bytes()
+            except OSError as error:
+                raise InfrastructureError(
+                    f"the file {file.name} cannot be read: {error.strerror}", hint=HINT
+                ) from error
+            if hashlib.sha256(content).hexdigest() != file.sha256:
+                raise InfrastructureError(f"the file {file.name} is not the one that was given any more", hint=HINT)
+            found[file.name] = content
+        return found
+
+    def sweep(self, named: Collection[str]) -> None:
+        """Takes away what no job names, and what an interrupted write left. Raises OSError."""
+        if self.folder.is_dir():
+            for path in sorted(self.folder.iterdir()):
+                if path.name not in named:
+                    path.unlink()

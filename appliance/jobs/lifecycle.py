@@ -1,0 +1,85 @@
+"""How a job goes on: when it is given up, what becomes of it after a kill, which weights answer it, and how it is asked
+again. Nothing is written here.
+
+What always holds: which weights answer a job follows from the aliases, the canary's record and the job's id alone, so a
+job that was begun before a kill is gone on with by the same weights, unless those were taken out of service meanwhile.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from appliance.ledger.ledger import Ledger
+from appliance.promotion import CANARY, CHAMPION, PREVIOUS
+from appliance.records.jobs import Job, JobState
+from appliance.records.service import CanaryState
+from policies.canary import arm
+
+WAITS = "waits for the first model in service: `assay cycle start`"
+
+
+def overdue(job: Job, now: str) -> str:
+    """Why the job is given up, in a sentence; empty while there is time. `now` is UTC in ISO 8601."""
+    if job.deadline is not None and datetime.fromisoformat(now) >= datetime.fromisoformat(job.deadline):
+        return f"its deadline has passed: {job.deadline}"
+    if job.budget_seconds is not None and job.spent_seconds >= job.budget_seconds:
+        return f"its budget is used up: {job.budget_seconds:g} s of work"
+    return ""
+
+
+def already_solved(job: Job, ledger: Ledger, now: str) -> Job | None:
+    """The job as its artifact ends it; None where it has none.
+
+    A kill may come between the record of the artifact and that of the job's end. Then the work is done, in time, and
+    what has passed since (a deadline) changes nothing of it."""
+    known = ledger.artifact(job.id)
+    if known is None:
+        return None
+    update = {
+        "state": JobState.SOLVED,
+        "reason": "verified before the daemon was stopped",
+        "tried": (),
+        "artifact": known.id,
+        "solved_by": known.solved_by,
+        "step": "",
+        "updated": now,
+    }
+    return job.model_copy(update=update)
+
+
+def taken_up_again(job: Job, ledger: Ledger, now: str) -> Job:
+    """The job as it stands while nobody works on it: solved where its artifact is on record, queued otherwise."""
+    queued = job.model_copy(update={"state": JobState.QUEUED, "step": "", "updated": now})
+    return already_solved(job, ledger, now) or queued
+
+
+def asked_again(job: Job, now: str, **other: Any) -> Job:
+    """A new job that asks the same, but for the fields that are given; its `id` has to be."""
+    kept = {name: getattr(job, name) for name in ("question", "spec", "files", "attempts", "seed", "budget_seconds")}
+    return Job(**kept | other, state=JobState.QUEUED, created=now, updated=now)
+
+
+def weights_for(job: Job, ledger: Ledger) -> str | None:
+    """The digest of the weights that answer it, the champion's or the canary's for its share; None where no model is in
+    service."""
+    champion, canary = ledger.alias(CHAMPION), ledger.alias(CANARY)
+    newest = ledger.canaries(limit=1) if canary is not None else []
+    if not newest or newest[0].candidate != canary or newest[0].state.ended:
+        return champion
+    if job.replay_of is not None:
+        return canary
+    known = newest[0]
+    if known.state is not CanaryState.SHARE or job.created < known.share_since:
+        return champion
+    return canary if arm(job.id, known.rules.share, known.id) == "canary" else champion
+
+
+def withdrawn(weights: str, ledger: Ledger) -> str:
+    """Why work by these weights is to be stopped, and the job put back into the queue; empty while they may go on.
+
+    A champion that another one followed in good order ends what it began.
+    """
+    if weights in {ledger.alias(name) for name in (CHAMPION, CANARY, PREVIOUS)}:
+        return ""
+    return f"the model {weights[:12]} was taken out of service"

@@ -1,0 +1,113 @@
+"""The words for what a check of a bundle found, for the terminal and for the page alike. Pure.
+
+Everything here may hold text of a model or of a stranger: whoever shows it escapes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from appliance.jobs.report import BundleReport
+from verifiers.contract.statement import Assurance
+from verifiers.contract.verdict import Verdict
+
+
+@dataclass(frozen=True)
+class PartReport:
+    """One part of the statement, as it is carried here and as the bundle has it."""
+
+    part: str
+    now: str
+    then: str
+    by: str
+    """What carries it, or why nothing does."""
+
+    @property
+    def differs(self) -> bool:
+        return self.now != self.then
+
+    @property
+    def how(self) -> str:
+        return self.by if self.now == Assurance.OPEN or not self.by else f"by {self.by}"
+
+
+def result(report: BundleReport) -> str:
+    """The whole report in a line."""
+    if report.ok:
+        return f"verified: every byte is intact and the answer meets the check ({report.mark})"
+    if report.undecided:
+        return "not decided: every byte is intact, and this machine could not run the verifier again"
+    return "not verified"
+
+
+def facts(report: BundleReport) -> Iterator[tuple[str, str]]:
+    """Names and values, in the order of their weight."""
+    if report.solved_by:
+        yield "solved by", report.solved_by
+    if report.verdict_then is not None:
+        yield "verdict then", _verdict(report.verdict_then)
+    if report.verdict_now is not None:
+        yield "verdict now", _verdict(report.verdict_now)
+    made = report.made_with
+    if made:
+        yield "made with", ", ".join(_made(made))
+    if report.seal is not None:
+        whose = "the key that was given" if report.seal.known else "a key that nobody here vouches for"
+        yield "sealed", f"at {report.seal.made_at} with {report.seal.key}, {whose}"
+    came = [file for file in report.files if file.name.startswith("files/")]
+    if came:
+        yield "files", ", ".join(file.name.removeprefix("files/") for file in came)
+    yield "form", f"one {report.form}" if report.form == "file" else f"a folder of {len(report.files)} files"
+    if report.manifest:
+        yield "manifest", report.manifest
+
+
+def parts(report: BundleReport) -> list[PartReport]:
+    """What carries each part here, beside what the bundle says."""
+    there = {claim.part: claim.standing.value for claim in report.statement_then}
+    found = []
+    for claim in report.statement_now:
+        now = claim.standing.value
+        said = there.pop(claim.part, "nothing" if report.statement_then else now)
+        found.append(PartReport(claim.part, now, said, claim.by))
+    return found + [PartReport(part, "not a part here", said, "") for part, said in there.items()]
+
+
+def lineage(report: BundleReport) -> Iterator[tuple[str, str]]:
+    """Everything that the maker says about how it was made, by name; inner names behind a dot."""
+    made = dict(report.made_with)
+    where = made.get("environment")
+    if isinstance(where, dict) and isinstance(where.get("packages"), dict):
+        made["environment"] = {**where, "packages": f"{len(where['packages'])}, in versions.json"}
+    yield from _flat("", made)
+
+
+def _flat(before: str, value: Any) -> Iterator[tuple[str, str]]:
+    if isinstance(value, dict):
+        for name in sorted(value):
+            yield from _flat(f"{before}.{name}" if before else str(name), value[name])
+    elif value is not None and value != "":
+        yield before, str(value)
+
+
+def _verdict(verdict: Verdict) -> str:
+    ground = f" ({verdict.ground.value})" if verdict.ground is not None else ""
+    where = f", held in {_place(verdict.isolation)}" if verdict.isolation else ""
+    return f"{verdict.outcome.value}{ground}, {verdict.reason}; {verdict.verifier} {verdict.version}{where}"
+
+
+def _place(isolation: str) -> str:
+    return "a process that confined itself" if isolation == "process" else isolation
+
+
+def _made(made: dict[str, Any]) -> Iterator[str]:
+    for name in ("assay", "python", "sandbox"):
+        if made.get(name):
+            yield f"{name} {made[name]}"
+    weights = made.get("weights")
+    model = weights.get("manifest") if isinstance(weights, dict) else weights
+    yield f"model {str(model)[:12]}" if model else "no model"
+    if made.get("policy"):
+        yield f"policy {str(made['policy'])[:12]}"

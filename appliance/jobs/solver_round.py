@@ -1,0 +1,167 @@
+"""The solvers' round of a job: each proposal goes to the spec's verifier, and nothing else counts.
+
+What always holds: bounded, in seconds and in proposals. What broke says nothing of the question. A round ends at the
+first proposal that is verified, or when a tool has shown that there is no answer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from appliance.records.jobs import Job
+from runtime.errors import SandboxError
+from runtime.sandbox import SessionPool
+from verifiers.contract.solver import Proposal, Solver, SolverChecker, SolverTools
+from verifiers.contract.text import clip
+from verifiers.contract.verdict import Ground, Outcome, SpecProblem, Verdict
+from verifiers.registry import kind_of
+
+ROUND_SECONDS = 120.0
+"""For all solvers of a job together, the verifier included; proposals that are being verified come to their end."""
+BUDGET_SHARE = 0.5
+"""Of a job's budget at most: the rest is the policy model's."""
+OWN_SHARE = 0.7
+"""Of what is left, for a solver itself: then it can still say how far it came."""
+MOST_PROPOSALS = 64
+NOT_DECIDED = (Ground.UNKNOWN, Ground.TIMEOUT, Ground.MEMORY)
+"""A failure on one of these says nothing against an answer."""
+SHOWN_CHARS = 120
+SHOWN_LINES = 8
+
+
+class ProposalTry(NamedTuple):
+    proposal: Proposal
+    verdict: Verdict
+
+
+@dataclass
+class SolverRound:
+    tries: list[ProposalTry] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    """Of solvers that proposed nothing, or no more; a sentence each."""
+    hopeless: str = ""
+    """How it was shown that there is no answer."""
+    undecided: str = ""
+    """Why the verifier could not decide about the only answers that there can be."""
+    unusable: str = ""
+    """What is wrong with the spec, where nothing can be verified against it."""
+    broken: str = ""
+    """What the last failure of the infrastructure was."""
+
+    @property
+    def solved(self) -> ProposalTry | None:
+        return next((one for one in self.tries if one.verdict.passed), None)
+
+    @property
+    def nothing_decided(self) -> bool:
+        """Whether the verifier was asked and never came to a verdict: then nobody's answer can be verified here."""
+        return bool(self.tries) and all(one.verdict.outcome is Outcome.INFRA_ERROR for one in self.tries)
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """What was tried, for people. Holds what others wrote: to be escaped."""
+        shown = [
+            f"{one.proposal.by}: {clip(one.proposal.text, SHOWN_CHARS)!r}: {reason_of(one.verdict)}"
+            for one in self.tries
+        ]
+        left = len(shown) - SHOWN_LINES
+        more = [f"and {left} more proposals of solvers"] if left > 0 else []
+        return (*shown[:SHOWN_LINES], *more, *self.notes[:SHOWN_LINES])
+
+
+def solvers_for(job: Job) -> list[Solver]:
+    """Those that might answer it, the cheapest first. Light: nothing is started."""
+    known = kind_of(job.spec).solvers
+    return list(known.load()(job.spec, job.question, bool(job.files))) if known is not None else []
+
+
+def try_solvers(
+    job: Job,
+    solvers: Sequence[Solver],
+    checker: SolverChecker,
+    sessions: SessionPool | None,
+    files: Mapping[str, bytes],
+    *,
+    stop_reason: Callable[[], str],
+    say: Callable[[str, int], None],
+    clock: Callable[[], float],
+) -> SolverRound:
+    """Never raises for what a solver met."""
+    found = SolverRound()
+    left = ROUND_SECONDS
+    if job.budget_seconds is not None:
+        left = min(left, BUDGET_SHARE * max(0.0, job.budget_seconds - job.spent_seconds))
+    end = clock() + left
+
+    def over() -> bool:
+        return bool(stop_reason()) or clock() >= end or len(found.tries) >= MOST_PROPOSALS
+
+    for solver in solvers:
+        if over() or found.solved or found.hopeless or found.undecided or found.unusable:
+            break
+        say(f"solver {solver.name}", len(found.tries))
+        tools = SolverTools(checker, sessions, files, job.id, over)
+        begun = len(found.tries)
+        try:
+            left = max(1.0, OWN_SHARE * (end - clock()))
+            with contextlib.closing(solver.proposals(job.spec, job.question, tools, left)) as proposals:
+                _verify(proposals, solver.at_once, job, checker, found, over, say)
+        except SandboxError as error:
+            found.broken = _with_hint(str(error), error.hint)
+        if not tools.notes and not found.solved and clock() >= end:
+            tools.notes.append("its time was over")
+        found.notes += [f"{solver.name}: {note}" for note in tools.notes]
+        found.hopeless = tools.hopeless
+        mine = [one.verdict for one in found.tries[begun:]]
+        if tools.complete and mine and all(verdict.outcome is Outcome.FAIL for verdict in mine):
+            open_ones = [verdict for verdict in mine if verdict.ground in NOT_DECIDED]
+            if open_ones:
+                found.undecided = f"{solver.name}: {reason_of(open_ones[0])}"
+            else:
+                found.hopeless = f"{solver.name}: {reason_of(mine[0])}"
+    return found
+
+
+def _verify(
+    proposals: Iterator[Proposal],
+    at_once: int,
+    job: Job,
+    checker: SolverChecker,
+    found: SolverRound,
+    over: Callable[[], bool],
+    say: Callable[[str, int], None],
+) -> None:
+    """Has them verified, a few at a time, until one passes or the verifier breaks."""
+    known = {one.proposal.text for one in found.tries}
+    while not over() and (batch := list(itertools.islice(proposals, at_once))):
+        fresh = [each for each in batch if each.text not in known]
+        known.update(each.text for each in fresh)
+        results = checker.check_many([(job.spec, each.text) for each in fresh])
+        tries = [ProposalTry(each, one) for each, one in zip(fresh, results, strict=True) if isinstance(one, Verdict)]
+        found.tries += tries
+        say(f"verifying what {batch[-1].by} proposes", len(found.tries))
+        problem = next((one for one in results if isinstance(one, SpecProblem)), None)
+        if problem is not None:
+            found.unusable = _with_hint(problem.message, problem.hint)
+        broken = [one.verdict for one in tries if one.verdict.outcome is Outcome.INFRA_ERROR]
+        if broken:
+            found.broken = _with_hint(broken[-1].reason, broken[-1].evidence.get("hint"))
+        if found.solved or broken or problem is not None:
+            return
+
+
+def _with_hint(message: str, hint: object) -> str:
+    return f"{message} ({hint})" if hint else message
+
+
+def reason_of(verdict: Verdict) -> str:
+    """The verdict's sentence, with the witness where there is one that is short."""
+    witness = verdict.evidence.get("counterexample")
+    if not isinstance(witness, dict) or not witness:
+        return verdict.reason
+    named = ", ".join(f"{name} = {value}" for name, value in list(witness.items())[:4])
+    return f"{verdict.reason}, {clip(named, SHOWN_CHARS)}"

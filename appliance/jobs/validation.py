@@ -1,0 +1,104 @@
+"""What a person is shown who has to say whether a check says what was meant: the check in plain words, what it accepts,
+and what it rejects.
+
+What always holds: every example and every mutant was put to the very verifier that decides the job, and is shown with
+what that said; where the check accepts what was changed, the first line says so. The same job and the same tools give
+the same page, as far as the clock lets them: what there was no time for is said to be missing, never made up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from appliance.jobs.content import files_in_words
+from appliance.jobs.explain import in_words, question_lines
+from appliance.records.jobs import Job
+from policies.validation import Page, ShownExample
+from verifiers.contract.examples import CheckedExample, ExampleInput, ExampleReport
+from verifiers.contract.text import clip_size
+from verifiers.contract.verdict import Outcome, SpecProblem, Verdict
+from verifiers.registry import kind_of
+from verifiers.registry.spec import Spec
+
+Ask = Callable[[Sequence[tuple[Spec, str]], float], list[Verdict | SpecProblem]]
+"""`Checker.check_many`: pairs, and the seconds of one of them."""
+SHOWN_TEXT = 1_200
+"""Of a submission, in bytes of ASCII with everything else escaped."""
+MOST_EXAMPLES = 60
+
+
+def page_of(job: Job, answer: str | None, ask: Ask, clock: Callable[[], float]) -> Page:
+    """The page about this job; `answer` is what it came to, if anything. `clock` counts seconds."""
+    kind = kind_of(job.spec)
+    seconds, each = kind.examples_seconds
+    deadline = clock() + seconds
+    left_out: list[ExampleInput] = []
+
+    def try_(inputs: Sequence[ExampleInput]) -> list[CheckedExample]:
+        found: list[CheckedExample] = []
+        size = kind.examples_at_once
+        for begin in range(0, len(inputs), size):
+            some = inputs[begin : begin + size]
+            if clock() > deadline:
+                left_out.extend(inputs[begin:])
+                break
+            verdicts = ask([(one.spec, one.submission) for one in some], each)
+            found += [
+                _checked(one, result)
+                for one, result in zip(some, verdicts, strict=True)
+                if isinstance(result, Verdict) or one.spec == job.spec  # a changed claim may be none
+            ]
+        return found
+
+    report: ExampleReport = kind.examples.load()(job.spec, answer, try_)
+    examples = tuple(map(_shown, report.examples))
+    notes = list(report.notes)
+    if left_out:
+        notes.append(f"{len(left_out)} more were not tried: there was no time for them")
+    return Page(
+        question=question_lines(job.question),
+        files=files_in_words(job.files),
+        words=in_words(job.spec),
+        first=tuple(clip_size(line, 1_000) for line in (*report.first, *_warnings(examples))),
+        examples=examples[:MOST_EXAMPLES],
+        notes=tuple(clip_size(line, 1_000) for line in notes),
+        verifier=clip_size(f"{kind.name} {kind.version}", 300),
+    )
+
+
+def _checked(one: ExampleInput, result: Verdict | SpecProblem) -> CheckedExample:
+    if isinstance(result, SpecProblem):
+        return CheckedExample(one, Outcome.INFRA_ERROR.value, result.reason, {})
+    return CheckedExample(one, result.outcome.value, result.reason, result.evidence, result.ground or "")
+
+
+def _shown(one: CheckedExample) -> ShownExample:
+    return ShownExample(
+        sort=one.given.sort,
+        what=clip_size(one.given.what, 400),
+        text=clip_size(one.given.shown or one.given.submission, SHOWN_TEXT),
+        outcome=one.outcome,
+        reason=clip_size(one.reason, 400),
+    )
+
+
+def _warnings(examples: Sequence[ShownExample]) -> list[str]:
+    """What has to be said first."""
+    broken = [one for one in examples if one.outcome == Outcome.INFRA_ERROR]
+    mutants = [one for one in examples if one.sort == "mutant" and one not in broken]
+    through = [one for one in mutants if one.accepted]
+    said = []
+    if through:
+        which = "; ".join(one.what for one in through[:3])
+        said.append(f"WEAK: {len(through)} of {len(mutants)} changed ones are accepted: {which}")
+    if len(broken) == len(examples) and examples:
+        said.append(f"NOTHING COULD BE TRIED HERE: {broken[0].reason}")
+    elif broken:
+        said.append(f"{len(broken)} could not be tried here: {broken[0].reason}")
+    if not any(one.accepted for one in examples) and len(broken) < len(examples):
+        said.append("NOTHING IS ACCEPTED of what was tried")
+    if not said and examples:
+        said.append(
+            f"All {len(mutants)} changed ones are rejected" if mutants else "Of what was changed nothing is settled"
+        )
+    return said

@@ -1,0 +1,109 @@
+"""Compares two models on the same sealed items, item by item. Pure: results in, figures out.
+
+An item counts only when both models have a verdict on it: an infrastructure failure on either side excludes it for
+both, so that neither model gains by it. Shares are of 1, intervals two-sided at level 1 - alpha; their formulas and
+sources are in `policies.statistics.intervals`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from appliance.records.evaluations import ItemResult, ModelResults
+from policies.statistics.intervals import paired_difference, wilson
+
+
+@dataclass(frozen=True)
+class Share:
+    """Is a proportion with its interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class PairedComparison:
+    """Sets the candidate against the champion."""
+
+    both: int
+    gained: int
+    """Wrong with the champion, right with the candidate."""
+    lost: int
+    neither: int
+    excluded: int
+    """Items without a verdict on one side or on both."""
+    candidate: Share
+    """Success on the items that count (Wilson)."""
+    champion: Share
+    gain: Share
+    """Candidate less champion, with the interval for paired proportions (Tango)."""
+    candidate_errors: float
+    """Failed calls / calls inside the candidate's right answers among the items that count; 0 without a call."""
+    champion_errors: float
+
+    @property
+    def items(self) -> int:
+        """Counts the items with a verdict for both."""
+        return self.both + self.gained + self.lost + self.neither
+
+
+def compare(candidate: ModelResults, champion: ModelResults, *, alpha: float = 0.05) -> PairedComparison:
+    """Compares. Raises ValueError when the two did not answer the same items, each once, or when no item counts."""
+    ours, theirs = _by_task(candidate), _by_task(champion)
+    if ours.keys() != theirs.keys():
+        raise ValueError(f"{len(ours.keys() ^ theirs.keys())} items were answered by one model only")
+    pairs = [(ours[task], theirs[task]) for task in sorted(ours)]
+    counted = [(a, b) for a, b in pairs if a.passed is not None and b.passed is not None]
+    if not counted:
+        raise ValueError(f"none of {len(pairs)} items has a verdict for both models")
+    both = sum(bool(a.passed and b.passed) for a, b in counted)
+    gained = sum(bool(a.passed and not b.passed) for a, b in counted)
+    lost = sum(bool(b.passed and not a.passed) for a, b in counted)
+    items = len(counted)
+    return PairedComparison(
+        both=both,
+        gained=gained,
+        lost=lost,
+        neither=items - both - gained - lost,
+        excluded=len(pairs) - items,
+        candidate=_share(both + gained, items, alpha),
+        champion=_share(both + lost, items, alpha),
+        gain=Share((gained - lost) / items, *paired_difference(gained, lost, items, alpha=alpha)),
+        candidate_errors=errors_in_correct(a for a, _ in counted),
+        champion_errors=errors_in_correct(b for _, b in counted),
+    )
+
+
+def by_family(candidate: ModelResults, champion: ModelResults, *, alpha: float = 0.05) -> dict[str, PairedComparison]:
+    """Compares in each family that has an item which counts, in alphabetical order."""
+    counted = _verdicts(candidate) & _verdicts(champion)
+    families = sorted({item.family for item in candidate.items if item.task in counted})
+    return {family: compare(_only(candidate, family), _only(champion, family), alpha=alpha) for family in families}
+
+
+def errors_in_correct(items: Iterable[ItemResult]) -> float:
+    """Returns failed tool calls / tool calls inside the items that passed; 0 when they hold no call."""
+    right = [item for item in items if item.passed]
+    calls = sum(item.calls for item in right)
+    return sum(item.failed_calls for item in right) / calls if calls else 0.0
+
+
+def _by_task(results: ModelResults) -> dict[str, ItemResult]:
+    found = {item.task: item for item in results.items}
+    if len(found) != len(results.items):
+        raise ValueError(f"{len(results.items) - len(found)} items were answered more than once")
+    return found
+
+
+def _verdicts(results: ModelResults) -> set[str]:
+    return {item.task for item in results.items if item.passed is not None}
+
+
+def _only(results: ModelResults, family: str) -> ModelResults:
+    return results.model_copy(update={"items": tuple(item for item in results.items if item.family == family)})
+
+
+def _share(successes: int, items: int, alpha: float) -> Share:
+    return Share(successes / items, *wilson(successes, items, alpha=alpha))

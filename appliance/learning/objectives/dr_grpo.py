@@ -1,0 +1,15 @@
+"""Dr. GRPO (2503.20783) is GRPO without its two biases.
+
+The advantage is not divided by the spread of the rewards, which favours tasks that are almost always or almost never
+solved; the loss is divided by a constant, which no length of an answer changes: rollouts times the most tokens that a
+conversation may have.
+"""
+
+from __future__ import annotations
+
+from appliance.learning.objectives.grpo import losses
+from appliance.learning.objectives.objective import Objective, centred
+
+DR_GRPO = Objective(
+    clip=(0.20, 0.20), advantages=centred, losses=losses, denominator=lambda trained, most: len(trained) * most
+)

@@ -1,0 +1,30 @@
+"""GSPO (2507.18071) takes the ratio of the whole answer, ratio^(1 / length), and its clip holds a whole answer back.
+
+The form with per-token advantages (GSPO-token, section 4.3): each token carries the sequence's ratio as a number and a
+gradient of its own. With one advantage for all tokens of an answer, value and gradient are those of GSPO. Each answer
+weighs the same: its tokens' losses are divided by its length, and their sum by the number of answers.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from appliance.learning.objectives.objective import Objective, TokenLosses, clipped_losses, standardised
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+def losses(
+    logprobs: Tensor, sampled: Tensor, advantages: Tensor, mask: Tensor, clip: tuple[float, float]
+) -> TokenLosses:
+    lengths = mask.sum(1, keepdim=True).clamp(min=1)
+    mean = (logprobs.detach() - sampled).masked_fill(~mask, 0.0).sum(1, keepdim=True) / lengths
+    own = (logprobs - logprobs.detach()).masked_fill(~mask, 0.0).exp()
+    made = clipped_losses(mean.exp() * own, advantages, mask, clip)
+    return TokenLosses(made.losses / lengths, made.ratios, made.clipped)
+
+
+GSPO = Objective(
+    clip=(3e-4, 4e-4), advantages=standardised, losses=losses, denominator=lambda trained, most: len(trained)
+)

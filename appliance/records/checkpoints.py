@@ -1,0 +1,23 @@
+"""A checkpoint of the policy model is recorded as the ledger knows it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from appliance.records.record import Record
+
+
+class Checkpoint(Record):
+    """Is a complete, verified folder of weights. Its name is the SHA-256 of its manifest file."""
+
+    manifest: str
+    parent: str | None
+    cycle: str
+    stage: Literal["warm_start", "training", "imported"]
+    step: int
+    recipe: str
+    """Digest of the configuration that made it."""
+    metrics: dict[str, float]
+    folder: str
+    """Relative to the data folder."""
+    created: str

@@ -1,0 +1,172 @@
+"""A rollout says what the agent did: messages of tokens and tool calls.
+
+What a model or a guest wrote is in them as data (`ToolCall.code`, `ToolCall.output`, `Rollout.answer`): hostile text,
+to be escaped wherever it is shown.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+from pydantic import model_validator
+
+from appliance.records.record import Record
+from runtime.sandbox import Tier, Usage
+
+
+class Role(StrEnum):
+    USER = "user"
+    ASSISTANT = "assistant"
+    TOOL = "tool"
+
+
+class ToolStatus(StrEnum):
+    """Says how a tool call ended: the runtime's statuses, and two for calls that never reached a sandbox."""
+
+    OK = "ok"
+    EXCEPTION = "exception"
+    TIMEOUT = "timeout"
+    CPU = "cpu"
+    EXPIRED = "expired"
+    MEMORY = "memory"
+    PIDS = "pids"
+    DISK = "disk"
+    FILES = "files"
+    OUTPUT = "output"
+    CALLS = "calls"
+    DIED = "died"
+    PARSE_ERROR = "parse_error"
+    LIMIT = "limit"
+
+    @property
+    def failed(self) -> bool:
+        """Says whether GRPO-RoC counts the call as failed (2508.20722, section 2.2.3)."""
+        return self is not ToolStatus.OK
+
+    @property
+    def ran(self) -> bool:
+        """Says whether any code of the call was run."""
+        return self not in (ToolStatus.PARSE_ERROR, ToolStatus.LIMIT, ToolStatus.CALLS)
+
+
+class ToolCall(Record):
+    code: str
+    status: ToolStatus
+    output: str = ""
+    error: str = ""
+    seconds: float = 0.0
+    tier: Tier | None = None
+    sandbox: str = ""
+    """Identity of the sandbox that ran it; empty only for a call that was never run."""
+
+
+class WeightSpan(Record):
+    """Names the version of the weights that drew a run of a message's tokens."""
+
+    version: str
+    """A checkpoint's digest, or `<cycle>@<step>` while training."""
+    start: int
+    end: int
+    """Indices into the message's `ids`, the end not included."""
+
+
+class Message(Record):
+    """Is a node of the message graph: a run of tokens that the policy model sampled or that was forced on it."""
+
+    parent: int | None
+    """Index of the node before it; None for the first. A path from the root is one conversation."""
+    role: Role
+    ids: tuple[int, ...]
+    sampled: bool
+    """True for the policy model's own tokens: the only ones that are trained on."""
+    logprobs: tuple[float, ...] = ()
+    """One for each token of a sampled node, under the distribution it was drawn from."""
+    weights: tuple[WeightSpan, ...] = ()
+    """Who drew the tokens of a sampled node: spans in order, without gaps."""
+    call: ToolCall | None = None
+    """On tool nodes: the call whose result these tokens show."""
+
+
+class RolloutEnd(StrEnum):
+    ANSWERED = "answered"
+    """The last turn called no tool. Whether it holds an answer is another matter."""
+    TOKENS = "tokens"
+    TURNS = "turns"
+    INFRA_ERROR = "infra_error"
+
+
+class Purpose(StrEnum):
+    TRAIN = "train"
+    VALIDATION = "validation"
+    EVALUATION = "evaluation"
+    JOB = "job"
+
+
+class Rollout(Record):
+    id: str
+    """Unique for (cycle, purpose, step, task, sample): the ledger refuses to count one twice."""
+    cycle: str
+    step: int
+    task: str
+    sample: int
+    purpose: Purpose
+    temperature: float
+    nodes: tuple[Message, ...]
+    ended: RolloutEnd
+    answer: str | None
+    """The final answer's text when the last turn holds exactly one."""
+    answers: int
+    """How many final answers the last turn holds; anything but one earns nothing."""
+    seconds: float
+    usage: Usage = Usage()
+    """What its session used; all zeros where it ran nothing."""
+    branch_of: str | None = None
+    """The rollout that it left to go on from an earlier state; None for one that began at the question."""
+    branch_at: int = 0
+    """Its first node of its own: those before are the other rollout's, and were sampled there."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _spans_of_earlier_versions(cls, data: Any) -> Any:
+        """A rollout of an earlier version names one version of the weights, which drew all that was sampled."""
+        if not isinstance(data, dict) or "weights" not in data:
+            return data
+        data = {**data, "nodes": [*data.get("nodes", ())]}
+        version = data.pop("weights")
+        for place, node in enumerate(data["nodes"]):
+            if isinstance(node, dict) and node.get("sampled"):
+                span = {"version": version, "start": 0, "end": len(node["ids"])}
+                data["nodes"][place] = {**node, "weights": [span]}
+        return data
+
+    @property
+    def versions(self) -> tuple[str, ...]:
+        """Lists those of the weights that drew its tokens, each once, in the order in which they came."""
+        return tuple(dict.fromkeys(span.version for node in self.nodes for span in node.weights))
+
+    @property
+    def weights(self) -> str:
+        """Names the version that drew its last token; empty where none was drawn."""
+        return self.versions[-1] if self.versions else ""
+
+    @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        return tuple(node.call for node in self.nodes if node.call is not None)
+
+    @property
+    def failed_calls(self) -> int:
+        return sum(call.status.failed for call in self.calls)
+
+    @property
+    def turns(self) -> int:
+        return sum(node.role is Role.ASSISTANT for node in self.nodes)
+
+    @property
+    def tokens(self) -> int:
+        return sum(len(node.ids) for node in self.nodes)
+
+    @property
+    def sampled_tokens(self) -> int:
+        """Counts those that were drawn for it; what a branch has from its beginnings is counted there."""
+        return sum(len(node.ids) for node in self.nodes[self.branch_at :] if node.sampled)

@@ -1,0 +1,48 @@
+"""A training step rests on judged rollouts and the groups that were made of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from appliance.records.record import Record
+from appliance.records.rollouts import Rollout
+from verifiers.contract.verdict import Verdict
+
+
+class Judged(Record):
+    """Is a rollout with its verdict: what learning works on."""
+
+    rollout: Rollout
+    verdict: Verdict
+    family: str
+
+
+class Group(Record):
+    """Says of one task's rollouts at one step which were kept, and their advantages."""
+
+    id: str
+    cycle: str
+    step: int
+    task: str
+    rollouts: tuple[str, ...]
+    rewards: tuple[float, ...]
+    """One for each rollout; rollouts with `infra_error` are masked and not listed."""
+    kept: tuple[int, ...]
+    """Indices into `rollouts`; empty when the group carries no signal."""
+    advantages: tuple[float, ...]
+    """One for each kept rollout."""
+    selector: str
+    reason: str
+
+
+class StepRecord(Record):
+    """Has everything that one training step rests on, written in one transaction: it is there whole or not at all."""
+
+    cycle: str
+    step: int
+    """The step that this material trains: weights of `step` become weights of `step + 1`."""
+    tasks: tuple[dict[str, Any], ...]
+    """`Task.model_dump(mode="json")` with the id under `id`."""
+    judged: tuple[Judged, ...]
+    groups: tuple[Group, ...]
+    metrics: dict[str, float]

@@ -1,0 +1,1 @@
+"""This package writes conversations in tokens and reads them again; it lies below agent, inference and learning."""

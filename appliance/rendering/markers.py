@@ -1,0 +1,131 @@
+r"""This format has six markers, with turns, calls and results between them: the seedling's, and ChatML without tools.
+
+    <|user|>gcd of 12 and 18?<|end|><|assistant|>     forced
+    <|tool|>import math\nprint(math.gcd(12,18))<|end|>  sampled: a call, when the turn begins with the tool marker
+    <|result|>6<|end|><|assistant|>                   forced
+    \boxed{6}<|end|>                                  sampled: a turn without the tool marker is the last one
+
+The one tool is `python`; a call is its code. What a system message says stands in front of the first question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from tokenizers import Tokenizer
+
+from appliance.rendering.renderer import ChatMessage, Ids, Malformed, RenderingError, ToolRequest
+
+TOOLS = ("python",)
+
+
+@dataclass(frozen=True)
+class Markers:
+    """Names the marker strings. Each is a token of its own (`end`) or text that the tokenizer can write (the rest)."""
+
+    user: str
+    assistant: str
+    tool: str
+    result: str
+    end: str
+    """Ends a turn; its single token is the stop token."""
+    pad: str
+
+
+SEEDLING = Markers("<|user|>", "<|assistant|>", "<|tool|>", "<|result|>", "<|end|>", "<|pad|>")
+CHATML = Markers(
+    user="<|im_start|>user\n",
+    assistant="\n<|im_start|>assistant\n",
+    tool="<tool_call>",
+    result="\n<|im_start|>tool\n",
+    end="<|im_end|>",
+    pad="<|endoftext|>",
+)
+
+
+class TextMessage(NamedTuple):
+    """Is a message as text, by default a person's."""
+
+    text: str
+    role: str = "user"
+
+
+class MarkerRenderer:
+    """Renders with a tokenizer and its markers; see `Renderer`."""
+
+    def __init__(self, tokenizer: Tokenizer, markers: Markers) -> None:
+        """Raises RenderingError when the tokenizer has no token that ends a turn."""
+        self.markers = markers
+        self._tokenizer = tokenizer
+        stop = tokenizer.token_to_id(markers.end)
+        if stop is None:
+            raise RenderingError(f"the tokenizer has no token for {markers.end!r}, which ends a turn")
+        self.stop: int = stop
+        tokenizer.encode_special_tokens = False
+        self._user, self._assistant, self._tool, self._result, self._end = (
+            tuple(tokenizer.encode(marker, add_special_tokens=False).ids)
+            for marker in (markers.user, markers.assistant, markers.tool, markers.result, markers.end)
+        )
+
+    def prompt(self, messages: Sequence[ChatMessage], tools: Sequence[str] = TOOLS) -> Ids:
+        """Takes roles in order: `system` at most first, then `user`, `assistant` and `tool` as they came; the last is
+        not the model's own. A turn of the assistant is written as it stands, its tool marker as the marker."""
+        if unknown := set(tools) - set(TOOLS):
+            raise RenderingError(
+                f"this model's format has no way to call {', '.join(sorted(unknown))}",
+                hint="give the task the tool `python` alone, or use a model whose format declares tools",
+            )
+        if not messages or messages[-1].role not in ("user", "tool"):
+            raise RenderingError("a conversation for the model ends with a message to it, not with one of its own")
+        ids: Ids = ()
+        before = ""
+        for place, message in enumerate(messages):
+            if message.role == "system" and place == 0 and len(messages) > 1 and messages[1].role == "user":
+                before = message.text + "\n"
+            elif message.role == "user":
+                ids += self._user + self.plain(before + message.text) + self._end + self._assistant
+                before = ""
+            elif message.role == "tool" and ids:
+                ids += self.result(message.text)
+            elif message.role == "assistant" and ids:
+                ids += self._turn(message.text)
+            else:
+                raise RenderingError(f"a message of the role {message.role!r} cannot stand at place {place + 1}")
+        return ids
+
+    def question(self, text: str) -> Ids:
+        return self.prompt((TextMessage(text),))
+
+    def result(self, text: str) -> Ids:
+        return self._result + self.plain(text) + self._end + self._assistant
+
+    def call(self, code: str) -> Ids:
+        return self._tool + self.plain(code) + self._end
+
+    def answer(self, text: str) -> Ids:
+        return self.plain(text) + self._end
+
+    def _turn(self, text: str) -> Ids:
+        marker = self.markers.tool
+        return self.call(text[len(marker) :]) if text.startswith(marker) else self.answer(text)
+
+    def plain(self, text: str) -> Ids:
+        self._tokenizer.encode_special_tokens = True
+        return tuple(self._tokenizer.encode(text, add_special_tokens=False).ids)
+
+    def text(self, ids: Sequence[int]) -> str:
+        return str(self._tokenizer.decode(list(ids), skip_special_tokens=False))
+
+    def read(self, ids: Sequence[int]) -> ToolRequest | Malformed | str:
+        text, markers = self.text(ids[:-1]), self.markers
+        body = text.lstrip()
+        if body.startswith(markers.tool):
+            code = body[len(markers.tool) :]
+            if any(one.strip() in code for one in (markers.tool, markers.user, markers.assistant, markers.result)):
+                return Malformed(code, "a marker inside the code")
+            return ToolRequest(code) if code.strip() else Malformed(code, "empty call")
+        if markers.tool in body:
+            return Malformed(body, "a call must begin the turn")
+        return text

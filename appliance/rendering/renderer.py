@@ -1,0 +1,88 @@
+"""A renderer is the seam between text and tokens: it writes a conversation for a model and reads its turns.
+
+A conversation only grows at its end: `prompt`, then a sampled turn, then `result`, and so on. Tokens that are there
+stay as they are, so each next input extends the one before exactly. Text from outside (questions, tool output) has no
+power: a program that prints a marker gets ordinary characters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from runtime.errors import HintedError
+
+Ids = tuple[int, ...]
+
+
+class ChatMessage(Protocol):
+    """Is a message of a task; every record with these two fields will do."""
+
+    @property
+    def role(self) -> str:
+        """Is `system`, `user`, `assistant` or `tool`."""
+        ...
+
+    @property
+    def text(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class ToolRequest:
+    """Is a turn that asks for code to be run."""
+
+    code: str
+
+
+@dataclass(frozen=True)
+class Malformed:
+    """Is a call that cannot be run."""
+
+    code: str
+    reason: str
+
+
+class RenderingError(HintedError):
+    """Says that a conversation cannot be written, or that a folder's format is not known; `hint` says what to do."""
+
+
+class Renderer(Protocol):
+    """Writes and reads conversations as one family of models does."""
+
+    @property
+    def stop(self) -> int:
+        """Is the token that ends a turn of the model; it is part of the turn."""
+        ...
+
+    def prompt(self, messages: Sequence[ChatMessage], tools: Sequence[str] = ("python",)) -> Ids:
+        """Writes a conversation up to where the model goes on. Raises RenderingError for one that it cannot write."""
+        ...
+
+    def question(self, text: str) -> Ids:
+        """Writes the prompt of a conversation that is one question of a person."""
+        ...
+
+    def result(self, text: str) -> Ids:
+        """Writes what is forced behind a turn that called a tool: its result, up to where the model goes on."""
+        ...
+
+    def call(self, code: str) -> Ids:
+        """Writes a turn that calls the tool, as the model should write it."""
+        ...
+
+    def answer(self, text: str) -> Ids:
+        """Writes a last turn, as the model should write it."""
+        ...
+
+    def plain(self, text: str) -> Ids:
+        """Writes text from outside: no marker in it has any power."""
+        ...
+
+    def text(self, ids: Sequence[int]) -> str:
+        """Reads what stands there, markers included."""
+        ...
+
+    def read(self, ids: Sequence[int]) -> ToolRequest | Malformed | str:
+        """Reads a finished turn, its stop token included: a call, one that cannot be run, or a last turn's text."""
+        ...

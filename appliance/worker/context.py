@@ -1,0 +1,94 @@
+"""Holds what a worker works with: one engine, one session pool, one checker, one policy; closed together."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import Self
+
+from appliance.agent.budget import AgentBudget
+from appliance.agent.loop import Agent
+from appliance.inference.engine import Engine
+from appliance.inference.engines import make_engine
+from appliance.learning.folders import verify
+from appliance.ledger.ledger import Ledger
+from appliance.records.checkpoints import Checkpoint
+from appliance.rendering.formats import load_renderer
+from appliance.rendering.renderer import Renderer
+from policies.isolation import backend_for
+from policies.policy import Policy
+from runtime.cluster import ClusterSessions
+from runtime.profile import BackendName
+from runtime.sandbox import SessionPool
+from runtime.sessions import Sessions
+from runtime.settings import ClusterSettings, RuntimeSettings
+from verifiers.checker import Checker
+
+
+def sessions(runtime: RuntimeSettings, cluster: ClusterSettings | None) -> SessionPool:
+    """A pool on this machine, or over the cluster that it is in; the same limits and the same isolation."""
+    if cluster is None:
+        return Sessions(runtime)
+    return ClusterSessions(cluster, runtime.limits, backend=runtime.backend)
+
+
+class WorkContext:
+    """Context manager. The pool and the checker start their processes when they are first used, and the engine loads
+    its libraries then; the checker runs programs in sessions of that pool, and holds our own tools in what the policy
+    says. `threads` are the engine's: sampling and training give the same bits only under the same number of them."""
+
+    def __init__(
+        self,
+        data: Path,
+        ledger: Ledger,
+        runtime: RuntimeSettings,
+        budget: AgentBudget,
+        policy: Policy,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        cluster: ClusterSettings | None = None,
+        engine: str = "torch",
+        threads: int | None = None,
+    ) -> None:
+        self.data = data
+        self.ledger = ledger
+        self.budget = budget
+        self.policy = policy
+        self.clock = clock
+        self._engine_name = engine
+        self._threads = threads
+        self.sessions: SessionPool = sessions(runtime, cluster)
+        self.checker = Checker(runtime, sessions=self.sessions, tools_backend=BackendName(backend_for(policy, "tools")))
+
+    @cached_property
+    def engine(self) -> Engine:
+        return make_engine(
+            self._engine_name, rows=self.budget.concurrent, slots=self.budget.max_tokens, threads=self._threads
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        if "engine" in vars(self):
+            self.engine.close()
+        self.checker.close()
+        self.sessions.close()
+
+    def agent_of(self, model: Checkpoint) -> Agent:
+        """An agent with that model's weights. Raises LearningError or ModelError for a folder that is not what was
+        recorded."""
+        self.load(model)
+        return self.agent(load_renderer(self.data / model.folder))
+
+    def load(self, model: Checkpoint) -> None:
+        """Gives the engine that model's weights unless it has them: what was recorded is what answers."""
+        if self.engine.version != model.manifest:
+            verify(self.data / model.folder, expect=model.manifest)
+            self.engine.push(self.data / model.folder, model.manifest)
+
+    def agent(self, renderer: Renderer) -> Agent:
+        """An agent with the weights that the engine has."""
+        return Agent(self.engine, self.sessions, renderer, self.budget, self.clock)

@@ -1,0 +1,250 @@
+"""Runs one cycle, phase after phase: prepare, warm start, training, evaluation, decision.
+
+A candidate that an earlier night held for want of evidence is asked fresh questions instead of training another one,
+as often as the policy says.
+
+What always holds. Each phase leaves a record in the ledger and begins by looking for it, so a cycle that was killed
+anywhere goes on where it was: nothing that is on record is done again, nothing that is not on record has happened. The
+champion that a cycle starts from is written into its plan before training begins and stays what it is compared with,
+whatever is put into service meanwhile.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Literal
+
+from appliance.clock import utc_now
+from appliance.inference.folder import open_model
+from appliance.learning.checkpoints import publish
+from appliance.learning.recipe import Recipe
+from appliance.ledger.history import history_of
+from appliance.promotion import CANDIDATE, CHAMPION, decision_on, meetings
+from appliance.records.checkpoints import Checkpoint
+from appliance.records.cycles import Cycle
+from appliance.records.evaluations import Evaluation, ModelResults
+from appliance.records.training import Judged
+from appliance.rendering.formats import load_renderer
+from appliance.worker.attest import write_attestation
+from appliance.worker.context import WorkContext
+from appliance.worker.evaluate import EvalRun, evaluate
+from appliance.worker.measurements import CycleMeasurements
+from appliance.worker.progress import CycleProgress
+from appliance.worker.rl_loop import RlLoop
+from appliance.worker.setup import CycleSetup, left_out, trained_questions
+from appliance.worker.sft import SftRun
+from curriculum.registry import TASKSETS
+from curriculum.sealed import SealedSet, sealed_set
+from curriculum.seeds import derive
+from policies.contract.decision import Decision, DecisionOutcome
+from policies.gates import evidence
+from policies.gates.evidence import asks_again
+
+
+class CycleRun:
+    """Runs one cycle to its decision."""
+
+    def __init__(self, cycle: Cycle, context: WorkContext, progress: CycleProgress, model_path: Path | None) -> None:
+        self._cycle = cycle
+        self._context = context
+        self._ledger = context.ledger
+        self._progress = progress
+        self._model_path = model_path
+        self._recipe = Recipe.model_validate(cycle.plan["recipe"])
+        self._models = context.data / "models"
+
+    def run(self) -> Decision:
+        with self._progress.phase("prepare"):
+            held = self._held()
+            setup = self._setup(held)
+        champion = self._start(setup)
+        with self._progress.phase("training"):
+            candidate = held or self._train(champion, setup)
+        with self._progress.phase("evaluation"):
+            evaluation = self._evaluate(candidate, champion, setup)
+        with self._progress.phase("decision"):
+            decision = self._decide(evaluation)
+        # The models are published and the rollouts on record: what only a resumed training would need may go.
+        shutil.rmtree(self._context.data / "cycles" / self._cycle.id, ignore_errors=True)
+        self._progress.done()
+        return decision
+
+    @property
+    def _decision_id(self) -> str:
+        return f"{self._cycle.id}.decision"
+
+    def _held(self) -> Checkpoint | None:
+        """The candidate to ask again tonight; None when a new one is to be trained. Decided once a cycle."""
+        if "again" not in self._progress.cycle.plan:
+            fresh = not self._progress.cycle.plan.get("start") and not self._ledger.recorded_steps(self._cycle.id)
+            again = self._worth_asking_again() if fresh else None
+            self._progress.plan(again=again)
+            if again is not None:
+                self._progress.say("evidence", f"{again[:12]} was held for want of evidence: it is asked once more")
+        planned = self._progress.cycle.plan["again"]
+        return self._ledger.checkpoint(planned) if planned else None
+
+    def _worth_asking_again(self) -> str | None:
+        candidate, champion = self._ledger.alias(CANDIDATE), self._ledger.alias(CHAMPION)
+        newest = self._ledger.decisions(candidate=candidate, limit=1) if candidate else []
+        if not newest or newest[0].champion != champion or newest[0].outcome is not DecisionOutcome.HOLD:
+            return None
+        if newest[0].policy != self._context.policy.digest:
+            return None  # an edit of the policy never applies to a candidate that was evaluated before it
+        last = self._ledger.evaluation(newest[0].evaluation)
+        if last is None:
+            return None
+        nights = len(meetings(last, self._ledger.evaluations(candidate=candidate, limit=1000)))
+        rules = self._context.policy.rules_of(evidence.GATE)
+        return candidate if asks_again(newest[0].findings, nights, rules) else None
+
+    def _setup(self, held: Checkpoint | None) -> CycleSetup:
+        """Tonight's tasksets and sealed questions; none that a candidate from an earlier night was trained on."""
+        cycle, recipe = self._cycle, self._recipe
+        tasksets, seed = self._tasksets(), derive("sealed", cycle.seed)
+        known = frozenset() if held is None else trained_questions(self._ledger, held.cycle)
+        sealed = sealed_set(recipe.evaluation.sealed_items, seed, exclude=known, tasksets=tasksets)
+        without = {} if held is None else {"without what was trained in": held.cycle}
+        self._ledger.put_sealed_set(sealed.digest, {**sealed.description, **without})
+        return CycleSetup(cycle.id, cycle.seed, recipe, tasksets, sealed)
+
+    def _tasksets(self) -> tuple[str, ...]:
+        """Picks those of the recipe whose answers this machine can check. Decided once a cycle."""
+        if "tasksets" not in self._progress.cycle.plan:
+            named = self._recipe.tasksets
+            without = left_out(named)
+            for name, reason in without.items():
+                self._progress.say("warning", f"the taskset {name} is left out: {reason}")
+            self._progress.plan(tasksets=tuple(name for name in TASKSETS if name in named and name not in without))
+        return tuple(self._progress.cycle.plan["tasksets"])
+
+    def _start(self, setup: CycleSetup) -> Checkpoint:
+        """The champion that this night starts from: that of the plan, that in service, or a first one."""
+        planned = self._progress.cycle.plan.get("start") or self._ledger.alias(CHAMPION)
+        known = self._ledger.checkpoint(planned) if planned else None
+        if known is None:
+            known = self._first(setup)
+        if self._progress.cycle.plan.get("start") != known.manifest:
+            self._progress.plan(start=known.manifest)
+        return known
+
+    def _first(self, setup: CycleSetup) -> Checkpoint:
+        """Nothing is in service yet: the owner's model, or a warm-started seedling, becomes the first champion."""
+        with self._progress.phase("warm_start"):
+            if self._model_path is not None:
+                digest = publish(self._model_path, self._models)
+                first = self._recorded(digest, None, "imported", setup.sealed, 0, {})
+            else:
+                made = SftRun(setup, self._context, self._progress).run()
+                digest = publish(made.folder, self._models)
+                first = self._recorded(digest, None, "warm_start", setup.sealed, made.step, made.metrics)
+            reason = "the first policy model: there was none before"
+            self._ledger.set_aliases({CHAMPION: first.manifest}, reason, utc_now())
+        return first
+
+    def _train(self, champion: Checkpoint, setup: CycleSetup) -> Checkpoint:
+        trained = [known for known in self._ledger.checkpoints(cycle=self._cycle.id) if known.stage == "training"]
+        if trained:
+            self._present(trained[0])
+            return trained[0]
+        source = self._context.data / champion.folder
+        loop = RlLoop(setup, open_model(source), source, self._context, load_renderer(source), self._progress)
+        made = loop.run()
+        digest = publish(made.folder, self._models)
+        if digest == champion.manifest:
+            # Not one group had a right and a wrong rollout: the weights are the champion's, to the bit.
+            self._progress.say("warning", "nothing was learned: no group had both right and wrong rollouts")
+            return champion
+        candidate = self._recorded(digest, champion.manifest, "training", setup.sealed, made.step, made.metrics)
+        self._present(candidate)
+        return candidate
+
+    def _present(self, candidate: Checkpoint) -> None:
+        """Makes it the candidate, unless this night's decision about it is made: its alias is then no longer ours."""
+        decided = any(one.id == self._decision_id for one in self._ledger.decisions(candidate=candidate.manifest))
+        if not decided and self._ledger.alias(CANDIDATE) != candidate.manifest:
+            self._ledger.set_aliases({CANDIDATE: candidate.manifest}, f"trained by {self._cycle.id}", utc_now())
+
+    def _recorded(
+        self,
+        digest: str,
+        parent: str | None,
+        stage: Literal["warm_start", "training", "imported"],
+        sealed: SealedSet,
+        step: int,
+        metrics: dict[str, float],
+    ) -> Checkpoint:
+        """Puts a published model on record, with its attestation; equal weights that are there already keep the record
+        that they have."""
+        known = self._ledger.checkpoint(digest)
+        if known is not None:
+            return known
+        made = Checkpoint(
+            manifest=digest,
+            parent=parent,
+            cycle=self._cycle.id,
+            stage=stage,
+            step=step,
+            recipe=self._recipe.digest(),
+            metrics=metrics,
+            folder=f"models/{digest}",
+            created=utc_now(),
+        )
+        policy = self._context.policy.digest
+        write_attestation(self._context.data, self._ledger, self._cycle, made, policy=policy, sealed=sealed.digest)
+        self._ledger.put_checkpoint(made)
+        return made
+
+    def _evaluate(self, candidate: Checkpoint, champion: Checkpoint, setup: CycleSetup) -> Evaluation:
+        """Each model sampled and greedy, then what the policy asks for beside the answers. A champion that nothing was
+        learned from is its own candidate, and is asked once."""
+        name = f"{self._cycle.id}.evaluation"
+        known = self._ledger.evaluation(name)
+        if known is not None:
+            return known
+        sampled = self._recipe.evaluation.temperature
+        runs = [(0, champion, sampled), (2, champion, 0.0)]
+        if candidate.manifest != champion.manifest:
+            runs += [(1, candidate, sampled), (3, candidate, 0.0)]
+        found: dict[int, tuple[ModelResults, list[Judged]]] = {}
+        for place, (number, model, temperature) in enumerate(runs, 1):
+            run = EvalRun(self._cycle.id, model, temperature, number, derive("exam", self._cycle.seed))
+            found[number] = evaluate(run, setup.sealed.tasks, self._context)
+            items = found[number][0].items
+            right = f"{sum(item.passed is True for item in items)} of {len(items)} right"
+            self._progress.say("evaluation", right, step=float(place), steps=float(len(runs)))
+            self._progress.save()
+        (theirs, their_rollouts), (ours, our_rollouts) = found[0], found.get(1, found[0])
+        measured = CycleMeasurements(setup, self._context).measure(candidate, champion, our_rollouts, their_rollouts)
+        self._progress.save()
+        evaluation = Evaluation(
+            id=name,
+            cycle=self._cycle.id,
+            sealed_set=setup.sealed.digest,
+            champion=theirs,
+            candidate=ours,
+            champion_greedy=found[2][0],
+            candidate_greedy=found.get(3, found[2])[0],
+            measurements=measured,
+            created=utc_now(),
+            policy=self._context.policy.digest,
+        )
+        self._ledger.put_evaluation(evaluation)
+        return evaluation
+
+    def _decide(self, evaluation: Evaluation) -> Decision:
+        name = self._decision_id
+        known = [one for one in self._ledger.decisions(candidate=evaluation.candidate.weights) if one.id == name]
+        if known:
+            return known[0]
+        decision = decision_on(
+            evaluation,
+            self._context.policy,
+            in_service=self._ledger.alias(CHAMPION),
+            history=history_of(evaluation, self._ledger),
+            id=name,
+            made_at=utc_now(),
+        )
+        self._ledger.put_decision(decision)
+        return decision

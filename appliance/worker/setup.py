@@ -1,0 +1,116 @@
+"""Holds what all phases of a cycle have in common: seed and recipe, the tasksets in use, the sealed questions.
+
+What always holds: it depends on the cycle's plan, the policy and what earlier cycles have on record, so a cycle that is
+resumed draws the same tasks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from pathlib import Path
+
+from appliance.learning.recipe import Recipe
+from appliance.ledger.ledger import Ledger
+from curriculum.contract.errors import CurriculumError
+from curriculum.contract.task import Split, Task
+from curriculum.registry import key_of, taskset_named
+from curriculum.sealed import SealedSet, TaskStream
+from policies.data import WHOLE, shares_of
+from policies.policy import Policy
+
+BY_ID = "task "
+"""How the keys of tasks begin; the others say what a question asks, whatever the words."""
+
+
+@dataclass(frozen=True)
+class CycleSetup:
+    """Everything about a cycle that its phases have in common."""
+
+    cycle: str
+    seed: int
+    recipe: Recipe
+    tasksets: tuple[str, ...]
+    """Those in use, in the order of the registry."""
+    sealed: SealedSet
+
+    def held_out(self, seed: int, items: int) -> list[Task]:
+        """Validation tasks, none of them sealed."""
+        return TaskStream(Split.VALIDATION, seed, self.sealed.questions, tasksets=self.tasksets).tasks(0, items)
+
+    def training_tasks(self, rules: TrainingRules) -> TaskStream:
+        """Makes what is trained on: nothing sealed, and within the rules."""
+        exclude = self.sealed.questions | rules.met
+        return TaskStream(Split.TRAIN, self.seed, exclude, rules.shares, self.tasksets)
+
+
+@dataclass(frozen=True)
+class TrainingResult:
+    """Says what a phase of training ended with."""
+
+    folder: Path
+    """The checkpoint that becomes the first policy model, or the candidate."""
+    step: int
+    metrics: dict[str, float]
+
+
+@dataclass(frozen=True)
+class TrainingRules:
+    """The policy's [data] section, as streams of tasks take it."""
+
+    shares: Mapping[str, float]
+    """Percent of a step that each taskset may be; the others are not trained on."""
+    met: AbstractSet[str]
+    """Keys of questions that recent nights trained on."""
+
+
+def left_out(names: Sequence[str]) -> dict[str, str]:
+    """Those of these tasksets whose answers this machine cannot check, each with the reason in a sentence.
+
+    Raises UnknownTasksetError, and CurriculumError where no other is left.
+    """
+    reasons = {name: reason for name in names if (reason := taskset_named(name).missing())}
+    if reasons.keys() >= set(names):
+        told = "; ".join(f"{name}: {reason}" for name, reason in reasons.items()) or "the recipe names none"
+        raise CurriculumError(f"there is nothing to ask: {told}", hint="name others in recipe.tasksets")
+    return reasons
+
+
+def training_rules(policy: Policy, ledger: Ledger, cycle: str, tasksets: Sequence[str]) -> TrainingRules:
+    """The rules of this policy for that cycle. Raises CurriculumError where they leave a step unfilled."""
+    nights = policy.data.fresh_nights
+    shares = shares_of(policy.data, tasksets)
+    if sum(shares.values()) < WHOLE:
+        listed = ", ".join(f"{name} {share:g} %" for name, share in shares.items()) or "none"
+        raise CurriculumError(
+            f"the policy's [data] lets this recipe's tasksets fill only {sum(shares.values()):g} % of a step: {listed}",
+            hint="raise max_share in [data], name more families there, or more tasksets in the recipe",
+        )
+    return TrainingRules(shares=shares, met=_met(ledger, cycle, nights) if nights else frozenset())
+
+
+def trained_questions(ledger: Ledger, cycle: str) -> frozenset[str]:
+    """Collects what that cycle trained on: each question by its id and by what it asks, whatever the words."""
+    tasks = map(Task.model_validate, ledger.step_tasks(cycle))
+    return frozenset(key for task in tasks for key in keys_of(task))
+
+
+def keys_of(task: Task) -> tuple[str, str]:
+    """Names it by its content, and by what it asks."""
+    return f"{BY_ID}{task.id}", key_of(task)
+
+
+def _met(ledger: Ledger, cycle: str, nights: int) -> frozenset[str]:
+    """Collects what the last so many cycles before this one that trained at all trained on."""
+    known = [one.id for one in ledger.cycles(limit=100_000)]
+    before = known[known.index(cycle) + 1 :] if cycle in known else known
+    trained = (trained_questions(ledger, name) for name in before)
+    found: set[str] = set()
+    for keys in trained:
+        if keys:
+            found.update(key for key in keys if not key.startswith(BY_ID))
+            nights -= 1
+        if nights == 0:
+            break
+    return frozenset(found)

@@ -1,0 +1,138 @@
+"""Makes the first policy model: a seedling from nothing, and a warm start that teaches it format and tool use.
+
+The warm start ends on validation success or with its recipe. It can be interrupted anywhere: its checkpoints carry
+everything but the demonstrations, which are made and run again from the same seed.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from random import Random
+
+from appliance.agent.answers import written
+from appliance.inference.folder import open_model
+from appliance.inference.weights import push_model
+from appliance.learning.checkpoints import prune, step_folder
+from appliance.learning.sft import SftTrainer, encode
+from appliance.rendering.formats import load_renderer
+from appliance.rendering.renderer import Renderer
+from appliance.seedling.model import new_seedling, save_model_folder
+from appliance.seedling.tokenizer import train_tokenizer
+from appliance.worker.context import WorkContext
+from appliance.worker.demonstrations import PlayedDemonstration, play
+from appliance.worker.evaluate import validate
+from appliance.worker.progress import CycleProgress
+from appliance.worker.setup import CycleSetup, TrainingResult, training_rules
+from curriculum.demonstrations import demonstrable, demonstration
+from curriculum.seeds import derive
+
+TOKENIZER_DEMONSTRATIONS = 3000
+"""Demonstrations that the tokenizer's merges are learned from."""
+KEEP = 2
+
+
+class SftRun:
+    """The warm start of one cycle. `run` may be called anew after any interruption."""
+
+    def __init__(self, setup: CycleSetup, context: WorkContext, progress: CycleProgress) -> None:
+        self._setup = setup
+        self._context = context
+        self._progress = progress
+        self._folder = context.data / "cycles" / setup.cycle / "warm_start"
+        self._checkpoints = self._folder / "checkpoints"
+        items = setup.recipe.warm_start.validation_items
+        self._held_out = setup.held_out(derive("warm start", setup.seed), items)
+
+    def run(self) -> TrainingResult:
+        recipe = self._setup.recipe
+        warm = recipe.warm_start
+        self._progress.say("warm_start", f"runs the calls of {warm.demonstrations} demonstrations")
+        played = self._demonstrations()
+        source = self._seedling(played)
+        renderer = load_renderer(source)
+        encoded = [
+            encode(
+                renderer,
+                renderer.prompt(one.task.messages, one.task.tools),
+                list(zip(one.calls, one.results, strict=True)),
+                written(one.answer, one.task.form),
+            )
+            for one in played
+        ]
+        learner = SftTrainer(
+            open_model(source),
+            encoded,
+            warm,
+            self._setup.seed,
+            max_tokens=recipe.agent.max_tokens,
+            companions=source,
+        )
+        share = float(self._progress.resume(self._checkpoints, learner.restore).get("success", 0.0))
+        while not learner.done and share < warm.stop_at:
+            figures = learner.run_steps(self._until_next_stop(learner.step))
+            if learner.step % warm.validate_every == 0 or learner.done:
+                share = self._validate(learner, renderer)
+            learner.save(step_folder(self._checkpoints, learner.step), {"success": share})
+            prune(self._checkpoints, KEEP)
+            self._progress.save()
+            self._progress.say(
+                "warm_start",
+                f"step {learner.step} of at most {warm.steps}",
+                step=float(learner.step),
+                steps=float(warm.steps),
+                loss=figures["loss"],
+                success=share,
+            )
+        folder = step_folder(self._checkpoints, learner.step)
+        return TrainingResult(folder, learner.step, {"validation_success": share})
+
+    def _demonstrations(self) -> list[PlayedDemonstration]:
+        """The demonstrations of this seed, with their calls run in sandboxes; the same ones each time."""
+        setup, context = self._setup, self._context
+        warm = setup.recipe.warm_start
+        rng = Random(derive("demonstrations", setup.seed))
+        rules = training_rules(context.policy, context.ledger, setup.cycle, setup.tasksets)
+        tasksets = demonstrable([name for name in setup.tasksets if name in rules.shares])
+        made = [
+            demonstration(
+                rng,
+                right_choice=warm.right_choice,
+                fail_first=warm.fail_first,
+                exclude=setup.sealed.questions,
+                tasksets=tasksets,
+            )
+            for _ in range(warm.demonstrations)
+        ]
+        limit = setup.recipe.agent.max_result_chars
+        return play(made, context.sessions, context.policy, limit, caller=setup.cycle)
+
+    def _seedling(self, played: list[PlayedDemonstration]) -> Path:
+        """The untrained model's folder; made once, whole or not at all."""
+        folder = self._folder / "seedling"
+        if not folder.exists():
+            unfinished = self._folder / "seedling.unfinished"
+            shutil.rmtree(unfinished, ignore_errors=True)
+            tokenizer = train_tokenizer(text for one in played[:TOKENIZER_DEMONSTRATIONS] for text in texts(one))
+            save_model_folder(new_seedling(tokenizer, self._setup.seed), tokenizer, unfinished)
+            unfinished.rename(folder)
+        return folder
+
+    def _until_next_stop(self, step: int) -> int:
+        """Steps until the next validation or checkpoint, whichever comes first."""
+        warm = self._setup.recipe.warm_start
+        return min(
+            warm.checkpoint_every - step % warm.checkpoint_every, warm.validate_every - step % warm.validate_every
+        )
+
+    def _validate(self, learner: SftTrainer, renderer: Renderer) -> float:
+        setup, context, step = self._setup, self._context, learner.step
+        push_model(context.engine, learner.model, f"{setup.cycle}@warm{step}")
+        seed = derive("warm start", setup.seed, step)
+        agent = context.agent(renderer)
+        return validate(self._held_out, setup, context, agent, label="warm_start", step=step, seed=seed)
+
+
+def texts(one: PlayedDemonstration) -> list[str]:
+    """Lists what the tokenizer learns its merges from."""
+    return [one.task.question, *one.calls, *one.results, written(one.answer, one.task.form)]

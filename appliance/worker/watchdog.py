@@ -1,0 +1,118 @@
+"""Watches the work on a job: ends it when it has to stop, and keeps its record current meanwhile.
+
+What always holds: a person's cancellation, the deadline and the budget are noticed within about a second, whatever the
+work is doing; work that has not stopped some seconds later is left by ending the whole process, and the job has then
+ended. The time spent is on record to within a second, so that a budget outlives every kill.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Self
+
+from appliance.jobs.lifecycle import overdue
+from appliance.ledger.ledger import Ledger
+from appliance.records.jobs import Job, JobState
+
+POLL_SECONDS = 1.0
+GRACE_SECONDS = 5.0
+"""For the work to stop by itself."""
+
+
+class JobWatchdog:
+    """Context manager around the work on one job, with a thread of its own. `clock` counts seconds, `now` gives UTC in
+    ISO 8601. `leave` ends this process at once; `withdrawn` says why the weights may not work on it any more."""
+
+    def __init__(
+        self,
+        job: Job,
+        ledger: Ledger,
+        *,
+        now: Callable[[], str],
+        clock: Callable[[], float],
+        leave: Callable[[], object],
+        withdrawn: Callable[[], str] = lambda: "",
+        poll_seconds: float = POLL_SECONDS,
+        grace_seconds: float = GRACE_SECONDS,
+    ) -> None:
+        self._job = job
+        self._ledger = ledger
+        self._now = now
+        self._clock = clock
+        self._leave = leave
+        self._withdrawn = withdrawn
+        self._poll_seconds = poll_seconds
+        self._grace_seconds = grace_seconds
+        self._started = clock()
+        self._step, self._tries = "", 0
+        self._reason = ""
+        self._again = False
+        self._since = 0.0
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="job-watchdog", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._poll()
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._closing.set()
+        self._thread.join()
+
+    def stop_reason(self) -> str:
+        """Says why to stop, in a sentence; empty while the work may go on."""
+        return self._reason
+
+    @property
+    def again(self) -> bool:
+        """Says whether the job has to begin anew, with other weights."""
+        return self._again
+
+    def report(self, step: str, tries_done: int) -> None:
+        """Notes what is being done now, and how many tries have ended."""
+        self._step, self._tries = step, tries_done
+
+    @property
+    def spent(self) -> float:
+        """Seconds of work on the job, those before this process too."""
+        return self._job.spent_seconds + self._clock() - self._started
+
+    def _watch(self) -> None:
+        while not self._closing.wait(self._poll_seconds):
+            self._poll()
+            if self._reason and self._clock() - self._since > self._grace_seconds:
+                self._put_ended()
+                self._leave()
+                return
+
+    def _poll(self) -> None:
+        update = {
+            "state": JobState.RUNNING,
+            "step": self._step,
+            "tries_done": self._tries,
+            "reason": "",
+            "spent_seconds": round(self.spent, 1),
+            "updated": self._now(),
+        }
+        stored = self._ledger.put_job(self._job.model_copy(update=update))
+        if self._reason:
+            return
+        self._reason = self._reason_to_stop(stored)
+        self._since = self._clock()
+
+    def _reason_to_stop(self, stored: Job) -> str:
+        if stored.state.ended:
+            return stored.reason or stored.state.value
+        gone = self._withdrawn()
+        if gone:
+            self._again = True
+            return gone
+        return overdue(stored, self._now())
+
+    def _put_ended(self) -> None:
+        """Writes what the work would have written, for work that does not stop."""
+        state = JobState.QUEUED if self._again else JobState.UNSOLVED
+        update = {"state": state, "step": "", "reason": self._reason, "spent_seconds": round(self.spent, 1)}
+        self._ledger.put_job(self._job.model_copy(update={**update, "tries_done": self._tries, "updated": self._now()}))

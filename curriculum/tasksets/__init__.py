@@ -1,0 +1,1 @@
+"""Tasksets whose tasks are not a line on a calculator, one file each."""

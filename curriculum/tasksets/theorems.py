@@ -1,0 +1,183 @@
+"""Small theorems of Lean's core language, made from schemata that are true, each with a proof that needs no library.
+
+Levels raise the number of steps of the proof. Names of variables are drawn and mean nothing; what is asked is in the
+numbers and in what follows from what. All text of a statement is put together here, from integers and letters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from random import Random
+
+from curriculum.contract.task import asked
+from curriculum.contract.taskset import TaskDraft, require_level
+from verifiers.contract.kinds import AnswerForm
+from verifiers.lean import toolchain
+from verifiers.lean.spec import LeanSpec
+from verifiers.registry.spec import Spec
+
+NAME = "target"
+SECONDS = 30.0
+TURNS, TOKENS = 4, 2_000
+IMPOSSIBLE = 10**19
+_PROPOSITIONS = "pqrstuvwabcdeg"
+_VARIABLES = "xyzuvwkmij"
+
+
+@dataclass(frozen=True)
+class Theorem:
+    """A statement with a proof of it."""
+
+    key: str
+    """What it says, whatever the names."""
+    statement: str
+    """From its binders to what is to be shown."""
+    proof: str
+
+
+def _witness(level: int, rng: Random) -> Theorem:
+    """Numbers that meet equations: one number and one equation, then two of each, then three."""
+    count = level + 1
+    names = rng.sample(_VARIABLES, count)
+    solution = [rng.randint(2, 29 + 20 * level) for _ in names]
+    rows = [[rng.randint(2, 19) for _ in names] for _ in range(count)]
+    totals = [sum(factor * value for factor, value in zip(row, solution, strict=True)) for row in rows]
+    equations = [
+        f"{' + '.join(f'{factor} * {name}' for factor, name in zip(row, names, strict=True))} = {total}"
+        for row, total in zip(rows, totals, strict=True)
+    ]
+    return Theorem(
+        f"{rows}={totals}",
+        f" : ∃ {' '.join(names)} : Nat, {' ∧ '.join(equations)}",
+        f"⟨{', '.join([*map(str, solution), *['rfl'] * count])}⟩",
+    )
+
+
+def _implications(level: int, rng: Random) -> Theorem:
+    """Two facts, and rules of which only some are needed; each rule has one premise or two."""
+    count = 5 + 2 * level
+    names = rng.sample(_PROPOSITIONS, count)
+    premises = [[], [], *(sorted(rng.sample(range(at), rng.randint(1, 2))) for at in range(2, count))]
+    both = rng.randrange(2, count - 1)
+    hypotheses = [f"(h{at} : {' → '.join(names[one] for one in [*before, at])})" for at, before in enumerate(premises)]
+    rng.shuffle(hypotheses)
+
+    def proof(at: int) -> str:
+        terms = " ".join(proof(one) for one in premises[at])
+        return f"(h{at} {terms})" if terms else f"h{at}"
+
+    return Theorem(
+        f"{premises} {both}",
+        f" ({' '.join(names)} : Prop) {' '.join(hypotheses)} : {names[-1]} ∧ {names[both]}",
+        f"⟨{proof(count - 1)}, {proof(both)}⟩",
+    )
+
+
+def _equations(level: int, rng: Random) -> Theorem:
+    """A chain of equal numbers, some of them written the wrong way round, below a factor and a term."""
+    count = 3 + level
+    names = rng.sample(_VARIABLES, count)
+    turned = [rng.random() < 0.5 for _ in names[1:]]
+    factor, term = rng.randint(2, 99), rng.randint(1, 99)
+    links = [
+        f"(h{at} : {right} = {left})" if back else f"(h{at} : {left} = {right})"
+        for at, (left, right, back) in enumerate(zip(names, names[1:], turned, strict=False))
+    ]
+    rng.shuffle(links)
+    steps = [f"h{at}.symm" if back else f"h{at}" for at, back in enumerate(turned)]
+    chain = steps[-1]
+    for step in reversed(steps[:-1]):
+        chain = f"({step}).trans ({chain})"
+    ends = (f"{factor} * {name} + {term}" for name in (names[0], names[-1]))
+    return Theorem(
+        f"{factor} {term} {turned}",
+        f" ({' '.join(names)} : Nat) {' '.join(links)} : {' = '.join(ends)}",
+        f"congrArg (fun n => {factor} * n + {term}) ({chain})",
+    )
+
+
+def _recurrence(level: int, rng: Random) -> Theorem:
+    """A sequence that grows by a constant: one value, then its closed form, then two that stay equal."""
+    f, g = rng.sample("fgsu", 2)
+    start, step = rng.randint(1, 99), rng.randint(2, 99)
+    key = f"{level} {start} {step}"
+    grow = f"congrArg (fun m => m + {step})"
+    if level == 2:
+        return Theorem(
+            key,
+            f" ({f} {g} : Nat → Nat) (hf : {f} 0 = {start}) (hg : {g} 0 = {start})"
+            f" (kf : ∀ n, {f} (n + 1) = {g} n + {step}) (kg : ∀ n, {g} (n + 1) = {f} n + {step})"
+            f" (n : Nat) : {f} n = {g} n",
+            "by\n  induction n with\n  | zero => exact hf.trans hg.symm\n"
+            f"  | succ n ih => exact (kf n).trans (({grow} ih.symm).trans (kg n).symm)",
+        )
+    given = f" ({f} : Nat → Nat) (h : {f} 0 = {start}) (k : ∀ n, {f} (n + 1) = {f} n + {step})"
+    if level == 1:
+        return Theorem(
+            key,
+            f"{given} (n : Nat) : {f} n = {start} + {step} * n",
+            f"by\n  induction n with\n  | zero => exact h\n  | succ n ih => exact (k n).trans ({grow} ih)",
+        )
+    at = rng.randint(2, 4)
+    proof = "h"
+    for before in range(at):
+        proof = f"(k {before}).trans ({grow} ({proof}))"
+    return Theorem(f"{key} {at}", f"{given} : {f} {at} = {start + at * step}", proof)
+
+
+SCHEMATA: dict[str, Callable[[int, Random], Theorem]] = {
+    "witness": _witness,
+    "implications": _implications,
+    "equations": _equations,
+    "recurrence": _recurrence,
+}
+
+
+class Theorems:
+    """The taskset."""
+
+    name = "theorems"
+    version = 1
+    level_count = 3
+    topics: Sequence[str] = tuple(SCHEMATA)
+    null_answers: Sequence[str] = (
+        f"theorem {NAME} : True := trivial",
+        f"theorem {NAME} : 1 = 1 := rfl",
+        f"theorem {NAME} : 0 + 0 = 0 := rfl",
+        "example : True := trivial",
+    )
+
+    def draft(self, level: int, rng: Random) -> TaskDraft:
+        """A statement of that level. Raises LevelError."""
+        require_level(self, level)
+        topic = rng.choice(self.topics)
+        made = SCHEMATA[topic](level, rng)
+        statement = f"theorem {NAME}{made.statement}"
+        text = (
+            f"Prove this in Lean 4, without any import:\n{statement}\n"
+            "End with the theorem and its proof in one fenced code block."
+        )
+        return TaskDraft(
+            topic=topic,
+            key=f"theorems {topic}:{made.key}",
+            messages=asked(text),
+            spec=LeanSpec(statement=f"{statement} := sorry\n", seconds=SECONDS),
+            answer=f"{statement} := {made.proof}\n",
+            form=AnswerForm.BLOCK,
+            turns=TURNS,
+            tokens=TOKENS,
+        )
+
+    def unsolvable(self, draft: TaskDraft, number: int) -> Spec:
+        """A statement of the same name that is false."""
+        assert isinstance(draft.spec, LeanSpec)
+        wrong = f"theorem {NAME} : {IMPOSSIBLE + number} + 1 = {IMPOSSIBLE + number} := sorry\n"
+        return draft.spec.model_copy(update={"statement": wrong})
+
+    def missing(self) -> str:
+        """Says how to have a Lean where there is none."""
+        return "" if toolchain.find() is not None else f"no Lean is installed: {toolchain.how_to_have_one()}"
+
+
+THEOREMS = Theorems()

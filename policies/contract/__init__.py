@@ -1,0 +1,1 @@
+"""What gates and decisions are made of: evidence, findings, the sections of a policy, moments in time."""

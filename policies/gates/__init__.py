@@ -1,0 +1,1 @@
+"""The gates between a candidate and service: one module and one row in `registry` each."""

@@ -1,0 +1,35 @@
+"""The gate that asks whether any sealed question was in the candidate's training."""
+
+from __future__ import annotations
+
+from policies.contract.decision import GateFinding
+from policies.contract.evidence import Evidence
+from policies.contract.rules import Section
+from policies.gates.gate import Gate, GateContext, GateFigure
+
+
+def judge(evidence: Evidence, rules: Section, context: GateContext) -> GateFinding:
+    """Fails when one was. The figure is how many."""
+    report = evidence.measurements.contamination
+    if report is None:
+        missing = "a comparison of the sealed questions with the training's"
+        return GateFigure("contamination", None, 0.0, "questions").not_on_record(missing)
+    seen = GateFigure("contamination", float(report.found), 0.0, "questions")
+    if report.found:
+        return seen.failed(
+            f"{report.found} of {report.sealed} sealed questions were in the training",
+            "a candidate that never met them, or sealed questions that it never met",
+        )
+    if not (report.sealed and report.trained):
+        reason = f"{report.sealed} sealed and {report.trained} trained questions are on record: nothing to compare"
+        return seen.undecided(reason, "a candidate whose training is on record")
+    return seen.passed(f"none of {report.sealed} sealed questions is among the {report.trained} of its training")
+
+
+GATE = Gate(
+    "contamination",
+    Section,
+    judge,
+    measures="contamination",
+    never_missing="without it a candidate could be asked what it was trained on",
+)

@@ -1,0 +1,32 @@
+"""The gate that asks whether code in a sandbox like the candidate's could get out."""
+
+from __future__ import annotations
+
+from policies.contract.decision import GateFinding
+from policies.contract.evidence import Evidence
+from policies.contract.rules import Section
+from policies.gates.gate import EVALUATE_AGAIN, Gate, GateContext, GateFigure
+
+
+def judge(evidence: Evidence, rules: Section, context: GateContext) -> GateFinding:
+    """Fails when one way out was open. The figure is how many were."""
+    report = evidence.measurements.egress
+    if report is None or not report.tried:
+        return GateFigure("egress", None, 0.0, "ways").not_on_record("a probe of the sandboxes")
+    unknown = len(report.unknown)
+    found_open = max(report.tried - report.held - unknown, len(report.open))
+    seen = GateFigure("egress", float(found_open), 0.0, "ways")
+    if found_open:
+        return seen.failed(
+            f"{found_open} of {report.tried} ways out were open: {', '.join(report.open)}",
+            "sandboxes that let nothing out: see `assay doctor`, then evaluate again",
+        )
+    if unknown:
+        return seen.undecided(
+            f"of {unknown} of {report.tried} ways out nothing is known: {'; '.join(report.unknown)}",
+            f"a probe that is denied each way: see `assay doctor`; {EVALUATE_AGAIN}",
+        )
+    return seen.passed(f"none of {report.tried} ways out of a sandbox was open")
+
+
+GATE = Gate("egress", Section, judge, measures="egress")

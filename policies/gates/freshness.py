@@ -1,0 +1,44 @@
+"""The gate that asks whether the evaluation is young, about the champion in service, and made under this policy."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from policies.contract.decision import GateFinding
+from policies.contract.evidence import Evidence
+from policies.contract.rules import Section
+from policies.contract.times import hours_between
+from policies.gates.gate import Gate, GateContext, GateFigure
+
+
+class FreshnessRules(Section):
+    max_age_hours: float = Field(gt=0)
+    """Of the evaluation."""
+
+
+def judge(evidence: Evidence, rules: FreshnessRules, context: GateContext) -> GateFinding:
+    """Never fails: old evidence says nothing against a candidate. The figure is its age in hours."""
+    age = hours_between(evidence.evaluated_at, context.now)
+    seen = GateFigure("freshness", age, rules.max_age_hours, "hours")
+    if evidence.in_service is not None and evidence.in_service != evidence.champion:
+        return seen.undecided(
+            "another champion is in service by now",
+            "evaluate the candidate against the champion that is in service",
+        )
+    if evidence.other_policies:
+        return seen.undecided(
+            f"the candidate was evaluated under another policy ({evidence.other_policies[0][:12]})",
+            "a candidate evaluated under this policy only: an edit never applies to an earlier one",
+        )
+    if age < 0:
+        reason = "the evaluation claims to be made in the future"
+        return seen.undecided(reason, "set the clock right and evaluate again")
+    if age > rules.max_age_hours:
+        reason = f"the evaluation is {age:.0f} hours old, more than the {rules.max_age_hours:g} allowed"
+        return seen.undecided(reason, "evaluate again")
+    return seen.passed(f"evaluated {age:.1f} hours ago against the champion in service")
+
+
+GATE = Gate(
+    "freshness", FreshnessRules, judge, never_missing="without it an old evaluation, or an edited policy, could promote"
+)

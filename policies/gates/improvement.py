@@ -1,0 +1,107 @@
+"""The gate that asks whether the candidate is better by enough, over all nights on which the two models met.
+
+It says what was seen, with intervals as if tonight were the only look; the gate `evidence` is what keeps a quarter's
+chance of a false promotion down. The outcome is a function of counts, so that a simulation asks the very same code.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+from pydantic import Field
+
+from policies.contract.decision import GateFinding, GateOutcome
+from policies.contract.evidence import Evidence, PairCounts, PairedItem, all_nights, pairs
+from policies.contract.rules import Section
+from policies.gates.gate import FAILED, PASSED, UNDECIDED, Gate, GateContext, GateFigure, items_to_decide
+from policies.statistics.bootstrap import LEAST_CLUSTERS, of_clusters, of_questions
+from policies.statistics.intervals import mcnemar_mid_p, paired_difference
+
+Interval = tuple[float, float] | None
+
+
+class ImprovementRules(Section):
+    min_items: int = Field(ge=1)
+    min_gain: float = Field(ge=0, lt=100)
+    """Points of 100."""
+    alpha: float = Field(gt=0, le=0.2)
+    """Two-sided."""
+    clusters: Literal["question", "family"]
+    """What the bootstrap draws anew: single questions, or whole families with all their questions."""
+
+
+def judge(evidence: Evidence, rules: ImprovementRules, context: GateContext) -> GateFinding:
+    """Passes when the lower ends of the score interval and of the bootstrap's reach the gain asked for, and McNemar's
+    test agrees. Fails when the score interval's upper end is below it. The figure is the gain in points."""
+    items = all_nights(evidence)
+    counts = pairs(items)
+    at_least = f"at least {rules.min_items} questions answered by both"
+    if counts.items == 0:
+        nothing = GateFigure("improvement", None, rules.min_gain)
+        return nothing.undecided("no question was answered by both models", at_least)
+    low, high = (100 * end for end in paired_difference(counts.gained, counts.lost, counts.items, alpha=rules.alpha))
+    drawn = drawn_interval(items, counts, rules)
+    seen = GateFigure("improvement", counts.gain, rules.min_gain, low=low, high=high)
+    figures = (
+        f"{counts.gain:+.1f} points on {counts.items} questions ({counts.gained} gained, {counts.lost} lost), "
+        f"{100 * (1 - rules.alpha):g} % interval {low:+.1f} to {high:+.1f}, {_drawn_text(drawn, rules)}, "
+        f"p = {mcnemar_mid_p(counts.gained, counts.lost):.2g}"
+    )
+    if evidence.candidate == evidence.champion:
+        return seen.failed("the candidate is the champion itself", "a candidate with weights of its own")
+    outcome = gain_outcome(counts, rules, lambda: drawn)
+    if outcome is PASSED:
+        return seen.passed(figures)
+    if counts.items < rules.min_items:
+        return seen.undecided(f"{figures}; {rules.min_items} questions are the least that may decide", at_least)
+    if outcome is FAILED:
+        wanted = f"{rules.min_gain:g}"
+        return seen.failed(
+            f"{figures}; the gain asked for is {wanted}", f"a candidate that gains more than {wanted} points"
+        )
+    if drawn is None:
+        return seen.undecided(
+            f"{figures}; whole families cannot be drawn anew from fewer than {LEAST_CLUSTERS}",
+            'questions of more families, or clusters = "question" in the policy',
+        )
+    return seen.undecided(
+        f"{figures}; a gain of {rules.min_gain:g} is neither shown nor excluded",
+        items_to_decide(counts.items, counts.gain, counts.gain - min(low, 100 * drawn[0]), rules.min_gain),
+    )
+
+
+def gain_outcome(counts: PairCounts, rules: ImprovementRules, drawn: Callable[[], Interval]) -> GateOutcome:
+    """What the counts say. `drawn` gives the bootstrap's interval (fractions of 1); it is asked when it matters."""
+    if counts.items < rules.min_items:
+        return UNDECIDED
+    low, high = paired_difference(counts.gained, counts.lost, counts.items, alpha=rules.alpha)
+    if 100 * high < rules.min_gain:
+        return FAILED
+    if 100 * low < rules.min_gain or mcnemar_mid_p(counts.gained, counts.lost) > rules.alpha:
+        return UNDECIDED
+    interval = drawn()
+    return PASSED if interval is not None and 100 * interval[0] >= rules.min_gain else UNDECIDED
+
+
+def drawn_interval(items: Sequence[PairedItem], counts: PairCounts, rules: ImprovementRules) -> Interval:
+    """The bootstrap's interval over the policy's clusters, as fractions of 1; None when there are too few clusters."""
+    if rules.clusters == "question":
+        return of_questions(counts.gained, counts.lost, counts.items, alpha=rules.alpha)
+    gains: Counter[str] = Counter()
+    sizes: Counter[str] = Counter()
+    for item in items:
+        gains[item.family] += item.gained - item.lost
+        sizes[item.family] += 1
+    return of_clusters([(gains[family], sizes[family]) for family in sizes], alpha=rules.alpha)
+
+
+def _drawn_text(drawn: Interval, rules: ImprovementRules) -> str:
+    what = "questions" if rules.clusters == "question" else "families"
+    if drawn is None:
+        return f"no bootstrap over {what}"
+    return f"bootstrap over {what} {100 * drawn[0]:+.1f} to {100 * drawn[1]:+.1f}"
+
+
+GATE = Gate("improvement", ImprovementRules, judge, never_missing="without it a model that is no better could promote")

@@ -1,0 +1,61 @@
+"""The gate that asks whether the verifiers that judged held against every known attack and accepted honest work."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from policies.contract.decision import GateFinding
+from policies.contract.evidence import Evidence, SelfTestReport
+from policies.contract.rules import Section
+from policies.contract.times import hours_between
+from policies.gates.gate import Gate, GateContext, GateFigure
+
+
+class SelfTestRules(Section):
+    max_age_hours: float = Field(gt=0)
+    """Before the evaluation."""
+
+
+def judge(evidence: Evidence, rules: SelfTestRules, context: GateContext) -> GateFinding:
+    """Fails when one case went wrong. The figure is how many did."""
+    report = evidence.measurements.selftest
+    if report is None:
+        return GateFigure("selftest", None, 0.0, "cases").not_on_record("the verifiers' self-test")
+    wrong = report.accepted + report.rejected + report.unsuspected
+    seen = GateFigure("selftest", float(wrong), 0.0, "cases")
+    if wrong:
+        reason = (
+            f"{report.accepted} attacks accepted, {report.unsuspected} not suspected, {report.rejected} honest "
+            "submissions refused: the verdicts cannot be relied on"
+        )
+        return seen.failed(reason, "mend what `assay check selftest` names, then evaluate again")
+    if gap := _gap(report, rules, evidence.evaluated_at):
+        return seen.undecided(gap, "run `assay check selftest`, mend what it names, then evaluate again")
+    reason = (
+        f"{', '.join(report.verifiers)} refused {report.attacks} attacks and accepted {report.controls} honest "
+        "submissions"
+    )
+    return seen.passed(reason)
+
+
+def _gap(report: SelfTestReport, rules: SelfTestRules, evaluated_at: str) -> str:
+    """What keeps a clean report from vouching for the evaluation; empty when nothing does."""
+    age = hours_between(report.made_at, evaluated_at)
+    if not report.verifiers or report.untested:
+        return f"not every case was run: {', '.join(report.untested) or 'no verifier was tested'}"
+    if report.tested != report.installed:
+        return "the self-test is about other versions of the verifiers than those that judged"
+    if age < 0:
+        return "the self-test claims to be made after the evaluation"
+    if age > rules.max_age_hours:
+        return f"the self-test is {age:.0f} hours older than the evaluation; {rules.max_age_hours:g} are allowed"
+    return ""
+
+
+GATE = Gate(
+    "selftest",
+    SelfTestRules,
+    judge,
+    measures="selftest",
+    never_missing="without it a verifier that accepts anything could promote",
+)

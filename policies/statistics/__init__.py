@@ -1,0 +1,1 @@
+"""The arithmetic that gates rest on: intervals, tests, odds over several nights."""

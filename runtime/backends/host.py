@@ -1,0 +1,126 @@
+"""Holds what all boxes of one broker share: an owner's name, a folder, control groups, a reaper and a keeper.
+
+What always holds: every group, folder and process of a box carries the owner's name, so that a sweep finds them; where
+groups cannot be had, nothing starts. Made once a broker, before its backends, and closed after them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import shutil
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeVar
+
+from runtime.backends.cgroups import ControlGroup, find_parents, located
+from runtime.backends.keeper import Keeper
+from runtime.backends.lease import Owner, state_mark, working_folder
+from runtime.backends.reaper import Reaper
+from runtime.errors import InfrastructureError, RefusedError
+from runtime.profile import Profile
+from runtime.reactor import Reactor
+
+T = TypeVar("T")
+THREADS = 4
+TOOLS_MIB, TOOLS_PIDS = 1024, 2048
+
+
+def require_root() -> None:
+    if os.geteuid() != 0:
+        raise RefusedError(
+            "sandboxes need root: namespaces and cgroups are made for each of them",
+            hint="Run as root, or start the service that install.sh sets up.",
+        )
+
+
+class SandboxHost:
+    def __init__(self, state_dir: Path, reactor: Reactor) -> None:
+        """Raises RefusedError where isolation cannot be had, InfrastructureError when the folder cannot be made."""
+        require_root()
+        self.reactor = reactor
+        self.mark = state_mark(state_dir)
+        self.owner = Owner.current()
+        self.folder = working_folder(state_dir) / str(self.owner)
+        self._state_dir = state_dir
+        try:
+            state_dir.mkdir(parents=True, exist_ok=True)
+            self.folder.mkdir(parents=True, mode=0o711)
+        except OSError as error:
+            raise InfrastructureError(
+                f"{self.folder} cannot be made: {error}", hint="Free disk space, or choose another data folder."
+            ) from error
+        try:
+            self._parents = find_parents(located(), f"{self._prefix}trial")
+            paths = sorted({str(folder) for folder in self._parents.folders.values()})
+            (self.folder / "cgroups").write_text("\n".join(paths) + "\n")
+            self._keeper = Keeper(Path(path) / self._prefix for path in paths)
+        except BaseException:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            raise
+        self.reaper = Reaper(reactor)
+        self._numbers = itertools.count(1)
+        self._tools: ControlGroup | None = None
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="sandbox-work")
+
+    @property
+    def _prefix(self) -> str:
+        return f"assay-{self.mark}.{self.owner}."
+
+    def new_name(self) -> str:
+        """Makes the identity of a box: never used before on this host, as far as chance allows."""
+        return f"{self.owner.token}-{next(self._numbers)}"
+
+    def group(self, name: str, profile: Profile, *, pids: int, together: bool) -> ControlGroup:
+        """Makes the control groups of a box, limited as its profile says, but to so many processes and threads of the
+        host; `together` as of `ControlGroup`.
+
+        Raises InfrastructureError when the kernel does not take a limit.
+        """
+        if not self._keeper.alive:
+            raise InfrastructureError(
+                "the keeper of sandboxes is gone, so nothing would end them if the broker were killed",
+                hint="Start the broker again.",
+            )
+        return ControlGroup(
+            self._parents,
+            f"{self._prefix}{name}",
+            memory_mib=profile.memory_mib,
+            pids=pids,
+            cpus=profile.cpus,
+            together=together,
+        )
+
+    def tools(self) -> ControlGroup:
+        """Makes, or finds, the group of programs that serve a box without being in it, such as the one that writes its
+        image."""
+        if self._tools is None:
+            self._tools = ControlGroup(
+                self._parents,
+                f"{self._prefix}tools",
+                memory_mib=TOOLS_MIB,
+                pids=TOOLS_PIDS,
+                cpus=float(os.cpu_count() or 1),
+            )
+        return self._tools
+
+    def background(self, job: Callable[[], T], done: Callable[[Future[T]], None] | None = None) -> Future[T]:
+        """Has what blocks done on another thread; `done` is called back on the reactor."""
+        future = self._threads.submit(job)
+        if done is not None:
+            future.add_done_callback(lambda finished: self.reactor.call(lambda: done(finished)))
+        return future
+
+    def close(self) -> None:
+        """Takes everything down after the backends' own close; on the reactor's thread, or once it has stopped."""
+        self._threads.shutdown()
+        if self._tools is not None:
+            self._tools.remove()
+        self.reaper.close()
+        self._keeper.close()
+        shutil.rmtree(self.folder)
+        if self.folder.parent != self._state_dir.resolve():
+            with contextlib.suppress(OSError):  # another owner lives there
+                self.folder.parent.rmdir()

@@ -1,0 +1,125 @@
+"""Is one box on the host, whatever isolates it: pipes, groups, programs, a folder, and one way to end.
+
+What always holds: once it is killed and removed, no process, group, folder or descriptor of it is left.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import time
+from concurrent.futures import Future
+from pathlib import Path
+
+from runtime.backends.cgroups import ControlGroup
+from runtime.backends.reaper import StartedProgram
+from runtime.errors import InfrastructureError
+from runtime.profile import BoxUsage, Profile
+
+REMOVE_SECONDS = 5.0
+OUTPUT_BYTES = 1 << 14
+RESTING_CPUS = 0.01
+COMPLAINT = 600
+"""Characters."""
+HINT = "Free some disk space, allow more open files to the broker (LimitNOFILE), or use fewer sandboxes."
+
+
+class ProcessBox:
+    """Holds a box with three pipes: requests, replies, and what the program that isolates it says."""
+
+    def __init__(self, name: str, profile: Profile, folder: Path, group: ControlGroup) -> None:
+        """Raises OSError without descriptors."""
+        self.id = name
+        self.profile = profile
+        self.folder = folder
+        self.group = group
+        self.programs: list[StartedProgram] = []
+        """Those that have not ended."""
+        self.removal: Future[BoxUsage] | None = None
+        self._output = ""
+        made: list[int] = []
+        try:
+            for _ in range(3):
+                made += os.pipe2(os.O_CLOEXEC)
+        except OSError:
+            for descriptor in made:
+                os.close(descriptor)
+            raise
+        self.inside = [made[0], made[3], made[5]]
+        """The other ends: standard input, output and error of the first program; closed here once it has them."""
+        self.requests, self.replies, self._complaints = made[1], made[2], made[4]
+        self.oom_events = -1
+        """Can be read when there is no memory left; -1 where the kernel kills all of the box itself."""
+        self.overdrawn = False
+        """It was killed for memory by us and not by the kernel; its figures count that as one more."""
+        for descriptor in (self.requests, self.replies, self._complaints):
+            os.set_blocking(descriptor, False)
+
+    def complaint(self) -> str:
+        """Gives the end of what the program wrote on its own. Hostile text: a guest may write there too."""
+        if self._complaints >= 0:
+            self._output = (self._output + read_now(self._complaints))[-COMPLAINT:]
+        return self._output.strip()
+
+    def close_inside(self) -> None:
+        while self.inside:
+            os.close(self.inside.pop())
+
+    def kill(self) -> None:
+        """Kills all that runs for it. What has used up its share of the processors could not even end before its next
+        turn, so it has all of them from now on."""
+        for program in self.programs:
+            program.process.kill()
+        self.group.kill()
+        with contextlib.suppress(InfrastructureError):  # then it takes a little longer
+            self.group.give_way(False)
+            self.group.limit_cpus(float(os.cpu_count() or 1))
+
+    def rest(self) -> None:
+        """Leaves it next to no processor until `wake`: an idle gVisor takes some hundredths of one for its timers."""
+        self._limit_cpus(RESTING_CPUS)
+
+    def wake(self) -> None:
+        """Gives it its share again."""
+        self._limit_cpus(self.profile.cpus)
+
+    def _limit_cpus(self, cpus: float) -> None:
+        with contextlib.suppress(InfrastructureError):  # it has ended, which its pipes tell
+            self.group.limit_cpus(cpus)
+
+    def usage(self, *, waits: bool = False) -> BoxUsage:
+        """Reads what its groups have counted."""
+        found = self.group.usage(waits=waits)
+        return found.model_copy(update={"oom_kills": found.oom_kills + 1}) if self.overdrawn else found
+
+    def close(self) -> None:
+        """Closes its descriptors; what was said stays known."""
+        self.complaint()
+        self.close_inside()
+        for descriptor in (self.requests, self.replies, self._complaints, self.oom_events):
+            if descriptor >= 0:
+                os.close(descriptor)
+        self.requests = self.replies = self._complaints = self.oom_events = -1
+
+    def remove(self) -> BoxUsage:
+        """Waits until the killed box is empty, reads its figures, removes its groups and its folder. Blocks, some 5 ms.
+
+        Raises InfrastructureError when something will not go.
+        """
+        deadline = time.monotonic() + REMOVE_SECONDS
+        while self.group.members() and time.monotonic() < deadline:
+            time.sleep(0.001)
+            self.group.kill()
+        last = self.usage()
+        self.group.remove()
+        with contextlib.suppress(FileNotFoundError):
+            shutil.rmtree(self.folder)
+        return last
+
+
+def read_now(descriptor: int) -> str:
+    """Reads what waits in a pipe, up to OUTPUT_BYTES."""
+    with contextlib.suppress(BlockingIOError):
+        return os.read(descriptor, OUTPUT_BYTES).decode(errors="replace")
+    return ""

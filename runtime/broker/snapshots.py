@@ -1,0 +1,108 @@
+"""Takes snapshots for connections, of their sandboxes; restores, restores ahead and forgets them.
+
+What always holds: a snapshot is restored only for the user who took it, only once its bytes are known to be what was
+written, and only by the very programs that took it; what a connection wanted kept ready ends with the connection.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable
+
+from runtime.backends.backend import Backend
+from runtime.broker.base_images import StartSource
+from runtime.broker.boxes import Live
+from runtime.broker.connection import ClientConnection
+from runtime.broker.manifest import SnapshotManifest
+from runtime.broker.store import Store, StoredSnapshot
+from runtime.broker.warm_pool import WarmPool
+from runtime.errors import BadRequestError, RefusedError, SandboxError
+from runtime.profile import Profile
+
+
+class SnapshotService:
+    """What it is asked for raises the errors of `runtime.errors`."""
+
+    def __init__(self, store: Store, warm_pool: WarmPool, backend_of: Callable[[Profile], Backend]) -> None:
+        self._store, self._warm_pool, self._backend_of = store, warm_pool, backend_of
+        self._prepared: dict[str, dict[int, int]] = defaultdict(dict)
+        """Copies by snapshot and connection."""
+
+    def take(
+        self,
+        live: Live,
+        holder: ClientConnection,
+        *,
+        label: str,
+        durable: bool,
+        done: Callable[[StoredSnapshot | SandboxError], None],
+    ) -> None:
+        """Freezes it into the store; it goes on, and the snapshot is what it comes from now."""
+        if live.freezing or live.cause is not None:
+            raise BadRequestError("a snapshot of this sandbox is being taken, or it has ended")
+        begun = time.monotonic()
+        parts = live.backend.image_parts(live.profile)
+        described = SnapshotManifest(
+            parts=parts, profile=live.profile, parent=live.parent, files=(), uid=holder.peer.uid, label=label
+        )
+        expected = int(self._warm_pool.boxes.usage(live).memory_mib * 2**20)
+        wanted = self._store.begin(described, durable=durable, expected=expected)
+
+        def frozen(problem: SandboxError | None) -> None:
+            if problem is None:
+                self._store.finish(wanted, holder.number, stored)
+            else:
+                self._store.abandon(wanted)
+                done(problem)
+
+        def stored(snapshot: StoredSnapshot | SandboxError) -> None:
+            if isinstance(snapshot, StoredSnapshot):
+                now = time.monotonic()
+                self._warm_pool.spans.add("snapshot", now - begun, now)
+                self._warm_pool.counts["snapshots_taken"] += 1
+                live.parent = snapshot.key
+            done(snapshot)
+
+        self._warm_pool.boxes.freeze(live, wanted.image, frozen)
+
+    def source(self, key: str, holder: ClientConnection, done: Callable[[StartSource | SandboxError], None]) -> None:
+        """Calls back with what a sandbox is restored from, once it may be; the snapshot stays until then."""
+        snapshot = self._store.get(key, holder.peer.uid)
+        profile, parts = snapshot.manifest.profile, snapshot.manifest.parts
+        backend = self._backend_of(profile)
+        if backend.image_parts(profile) != parts:
+            raise RefusedError(
+                f"snapshot {key[:12]} was taken with another version of the sandbox",
+                hint="It can only be restored by the very programs that took it. Forget it and take another.",
+            )
+        self._store.refer(snapshot, holder.number)
+
+        def checked(problem: SandboxError | None) -> None:
+            done(StartSource(key, profile, backend, parts, snapshot) if problem is None else problem)
+            self._store.release(snapshot, holder.number)
+
+        self._store.check(snapshot, checked)
+
+    def prepare(self, source: StartSource, holder: int, copies: int) -> None:
+        """Keeps so many ready for this connection; as many as all want together."""
+        self._prepared[source.key][holder] = copies
+        self._warm_pool.prepare(source.key, sum(self._prepared[source.key].values()), source)
+
+    def stop_preparing(self, key: str, holder: int) -> None:
+        wanted = self._prepared.get(key, {})
+        if wanted.pop(holder, None) is not None:
+            self._warm_pool.prepare(key, sum(wanted.values()))
+        if not wanted:
+            self._prepared.pop(key, None)
+
+    def forget(self, key: str, holder: ClientConnection) -> None:
+        snapshot = self._store.get(key, holder.peer.uid)
+        self.stop_preparing(key, holder.number)
+        self._store.forget(snapshot, holder.number)
+
+    def hung_up(self, holder: int) -> None:
+        """This connection wants nothing any more."""
+        for key in list(self._prepared):
+            self.stop_preparing(key, holder)
+        self._store.hung_up(holder)

@@ -1,0 +1,301 @@
+"""Hands out sandboxes: ready ones first, else started in turn, and restored ahead of need when nobody waits.
+
+What always holds: every request is answered once, unless it is cancelled; at most `launches` starts are under way and
+`boxes` sandboxes alive; those who wait go before what is done ahead of need; a sandbox that was started for a request
+that is no longer there goes to the next who wants such a one, or waits, or ends. One that is ready was answered by its
+guest, and no user code of a holder has run in it since it came from its image (a copy of a snapshot goes on from there,
+and only for those who may use that snapshot). Where it cannot be restored from its golden image, that is thrown away
+and the next fresh start makes another.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from runtime.broker.autoscale import Demand
+from runtime.broker.base_images import BaseImages, StartSource
+from runtime.broker.boxes import RESEED_SECONDS, BrokerBoxes, Live, State
+from runtime.broker.queue import Queue, QueuePosition
+from runtime.broker.spans import Spans
+from runtime.broker.starts import BoxStarts, StartOutcome
+from runtime.broker.store import INNER, Store
+from runtime.errors import SandboxError
+from runtime.guest.wire import Op
+from runtime.profile import Cause
+from runtime.reactor import Reactor
+from runtime.sandbox import Priority
+from runtime.settings import BrokerSettings
+
+REFILL_SECONDS = 0.1
+"""After a hand-over, before the next copy is restored: who takes one sandbox often takes several, and the first call
+there should not compete with a restore."""
+TICK_SECONDS = 1.0
+PAUSE_SECONDS = 5.0
+"""After a start that failed, before another of its kind is made ahead of need."""
+ATTEMPTS = 3
+COPY_MIB = 32.0
+"""What one that is ready is reckoned to take."""
+
+
+@dataclass(eq=False)
+class BoxRequest:
+    """Is a request for a sandbox, from `ask` to its answer."""
+
+    source: StartSource
+    reseed: bool
+    on_ready: Callable[[Live | SandboxError], None]
+    """Gets a ready box, to be held at once."""
+    since: float
+    position: QueuePosition[str] | None = None
+    over: bool = False
+    """Answered or cancelled."""
+
+
+class WarmPool:
+    COUNTED = ("launches_cold", "launches_restored", "ready_hits", "ready_lost", "failed_starts", "snapshots_taken")
+
+    def __init__(self, settings: BrokerSettings, reactor: Reactor, base_images: BaseImages, store: Store) -> None:
+        self.boxes = BrokerBoxes(reactor, self._pump, self._ready_lost, freezes=settings.launches)
+        self.ready: list[Live] = []
+        """Those that nobody has asked for yet; the one that waits for longest comes first."""
+        self.counts: Counter[str] = Counter()
+        self.spans = Spans()
+        self._settings, self._reactor = settings, reactor
+        self._store = store
+        self._starts = BoxStarts(self.boxes, base_images, store, self.counts, self.spans, self._pump)
+        store.removed = self._snapshot_removed
+        self._queue: Queue[str, BoxRequest] = Queue(settings.waiting)
+        self._sources: dict[str, StartSource] = {}
+        self._demand: Demand[str] = Demand()
+        self._prepared: dict[str, int] = {}
+        self._starting = 0
+        self._failed: Counter[str] = Counter()
+        self._paused: dict[str, float] = {}
+        self._closed = False
+        self._refill_due = False
+        self._timer = reactor.after(TICK_SECONDS, self._tick)
+
+    @property
+    def waiting(self) -> int:
+        return len(self._queue)
+
+    def ask(
+        self,
+        source: StartSource,
+        *,
+        caller: str,
+        priority: Priority,
+        on_ready: Callable[[Live | SandboxError], None],
+        reseed: bool = False,
+    ) -> BoxRequest:
+        """Raises BusyError when too many wait. `on_ready` may come before this returns."""
+        request = BoxRequest(source, reseed, on_ready, time.monotonic())
+        request.position = self._queue.add(request, source.key, caller=caller, priority=priority)
+        self._sources[source.key] = source
+        if source.snapshot is not None:
+            self._store.refer(source.snapshot, INNER)
+        elif source.profile.program is None:  # who holds a program's boxes keeps spare ones as needed
+            self._demand.asked(source.key, request.since)
+        self._match(source.key)
+        self._pump()
+        return request
+
+    def cancel(self, request: BoxRequest) -> None:
+        if not request.over:
+            assert request.position is not None
+            self._queue.cancel(request.position)
+            self._settle(request)
+
+    def prepare(self, key: str, copies: int, source: StartSource | None = None) -> None:
+        """Sets how many copies of a snapshot to keep ready, over all who want some; the first time with its source."""
+        if source is not None:
+            self._sources[key] = source
+        self._prepared[key] = copies
+        if not copies:
+            del self._prepared[key]
+        self._refill_soon(0.0)
+
+    def close(self) -> None:
+        self._closed = True
+        self._starts.close()
+        self._timer.cancel()
+        self.boxes.close()
+
+    def _match(self, key: str) -> None:
+        """Gives ready ones to those who wait for them."""
+        while (live := self._oldest(key)) is not None and (request := self._queue.serve(key)) is not None:
+            self.ready.remove(live)
+            now = time.monotonic()
+            self.spans.add("hand_over", now - request.since, now)
+            self.counts["ready_hits"] += 1
+            self._give(live, request)
+
+    def _give(self, live: Live, request: BoxRequest) -> None:
+        if not request.reseed:
+            self._hand_over(live, request)
+            return
+
+        def reseeded(problem: SandboxError | None) -> None:
+            if request.over:
+                self.boxes.end(live, Cause.ASKED)  # it no longer goes on as its snapshot would have
+            elif problem is None:
+                self._hand_over(live, request)
+            else:
+                self._answer(request, problem)
+
+        self.boxes.handshake(live, Op.RESEED, RESEED_SECONDS, reseeded)
+
+    def _hand_over(self, live: Live, request: BoxRequest) -> None:
+        now = time.monotonic()
+        self.spans.add("wait", now - request.since, now)
+        self._answer(request, live)
+        self._refill_soon(REFILL_SECONDS)
+
+    def _answer(self, request: BoxRequest, answer: Live | SandboxError) -> None:
+        self._settle(request)
+        request.on_ready(answer)
+
+    def _settle(self, request: BoxRequest) -> None:
+        request.over = True
+        if request.source.snapshot is not None:
+            self._store.release(request.source.snapshot, INNER)
+
+    def _pump(self) -> None:
+        """Starts what is waited for, as far as there is room."""
+        while not self._closed and self._starting < self._settings.launches:
+            key = self._queue.next_start(self._blocked)
+            if key is None:
+                self._refill_soon(REFILL_SECONDS)
+                return
+            if not self._has_room():
+                return
+            self._start(self._sources[key])
+
+    def _blocked(self, key: str) -> bool:
+        return self._starts.blocked(self._sources[key])
+
+    def _has_room(self) -> bool:
+        """A sandbox that waits for nobody makes room for one that somebody waits for."""
+        if len(self.boxes.alive) < self._settings.boxes:
+            return True
+        going = any(live.state is State.ENDING for live in self.boxes.alive.values())
+        if not going and self.ready:
+            counts = self._counts()
+            least = min(counts, key=lambda key: (key in self._prepared, self._demand.rate(key) / counts[key]))
+            self._end_ready(least)
+        return False
+
+    def _counts(self) -> Counter[str]:
+        """Counts those that are ready, by key."""
+        return Counter(live.key for live in self.ready)
+
+    def _oldest(self, key: str) -> Live | None:
+        return next((live for live in self.ready if live.key == key), None)
+
+    def _end_ready(self, key: str) -> bool:
+        """Ends one that nobody waits for; says whether there was one."""
+        live = self._oldest(key)
+        if live is not None:
+            self.ready.remove(live)
+            self.boxes.end(live, Cause.ASKED)
+        return live is not None
+
+    def _start(self, source: StartSource) -> None:
+        self._queue.started(source.key)
+        self._starting += 1
+        self._starts.start(source, lambda outcome: self._finish(source, outcome))
+
+    def _finish(self, source: StartSource, outcome: StartOutcome) -> None:
+        """A start is over: whoever is next gets what came of it."""
+        key, live = source.key, outcome.live
+        self._starting -= 1
+        self._queue.finished(key)
+        if self._closed:
+            return
+        if isinstance(live, Live):
+            self._failed.pop(key, None)
+            self._demand.refilled(key, outcome.seconds)
+            request = self._queue.serve(key)
+            if request is not None:
+                self._give(live, request)
+            elif live.state is State.READY:
+                self.ready.append(live)
+        else:
+            self.counts["failed_starts"] += 1
+            self._failed[key] += 1
+            self._paused[key] = time.monotonic() + PAUSE_SECONDS
+            if not outcome.blames_image or self._failed[key] >= ATTEMPTS * self._settings.launches:
+                request = self._queue.serve(key)
+                if request is not None:
+                    self._answer(request, live)
+        self._pump()
+
+    def _ready_lost(self, live: Live) -> None:
+        self.counts["ready_lost"] += 1
+        with contextlib.suppress(ValueError):  # it is on its way to somebody, or to its golden image
+            self.ready.remove(live)
+
+    def _snapshot_removed(self, key: str) -> None:
+        self._prepared.pop(key, None)
+        while self._end_ready(key):
+            pass
+
+    def _tick(self) -> None:
+        self._timer = self._reactor.after(TICK_SECONDS, self._tick)
+        self._forget_unused()
+        self._refill_soon(0.0)
+
+    def _forget_unused(self) -> None:
+        ready = self._counts()
+        for key in list(self._sources):
+            used = key in self._prepared or self._demand.rate(key) or ready[key]
+            if not used and not self._queue.starting(key) and not self._queue.waits_for(key):
+                del self._sources[key]
+                self._failed.pop(key, None)
+                self._paused.pop(key, None)
+
+    def _refill_soon(self, seconds: float) -> None:
+        if not self._refill_due and not self._closed:
+            self._refill_due = True
+            self._reactor.after(seconds, self._refill)
+
+    def _refill(self) -> None:
+        """Restores ahead what will be wanted, and ends what no longer will."""
+        self._refill_due = False
+        if self._closed or len(self._queue):
+            return
+        targets = self.targets()
+        for key, count in self._counts().items():
+            if count > targets.get(key, 0):
+                self._end_ready(key)
+        for key, wanted in targets.items():
+            while (
+                self._counts()[key] + self._queue.starting(key) < wanted
+                and self._starting < max(1, self._settings.launches - 1)
+                and len(self.boxes.alive) < self._settings.boxes
+                and time.monotonic() >= self._paused.get(key, 0.0)
+                and not self._blocked(key)
+            ):
+                self._start(self._sources[key])
+
+    def targets(self) -> dict[str, int]:
+        """Says how many of which to have ready now: copies that were asked for by name first, then what demand says."""
+        room = len(self.ready) + int((available_mib() - self._settings.memory_reserve_mib) / COPY_MIB)
+        prepared = {}
+        for key, copies in self._prepared.items():
+            prepared[key] = max(0, min(copies, room))
+            room -= prepared[key]
+        return prepared | self._demand.targets(time.monotonic(), max(0, min(self._settings.ready, room)))
+
+
+def available_mib(meminfo: Path = Path("/proc/meminfo")) -> float:
+    """Reads the memory that programs may still take without swapping, as the kernel reckons (proc(5), MemAvailable)."""
+    for line in meminfo.read_text().splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) / 1024
+    return 0.0

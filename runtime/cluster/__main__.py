@@ -1,0 +1,12 @@
+"""`python -m runtime.cluster`: reads NodeSettings as JSON from standard input and is a node until a signal ends it."""
+
+from __future__ import annotations
+
+import sys
+
+from runtime.cluster.node import NodeSettings, run_node
+from runtime.shutdown import Shutdown
+
+if __name__ == "__main__":
+    node = NodeSettings.model_validate_json(sys.stdin.buffer.read())
+    run_node(node, Shutdown(), lambda what: print(what, flush=True))

@@ -1,0 +1,256 @@
+"""Measures what the runtime costs on this machine: one function for each figure, given a pool and how often.
+
+What always holds: every figure is the wall clock of its caller, taken from work that was really done and whose answers
+were right; each snippet is a new text, so that nothing is answered from a cache; what a function opened is closed when
+it returns. A call that failed raises Violation. Not promised: that a machine with other work says the same twice.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from statistics import median, quantiles
+from typing import NamedTuple
+
+from runtime.conformance import host
+from runtime.conformance.check import Violation, answered
+from runtime.conformance.suite import TAKES_SNAPSHOTS
+from runtime.profile import BackendName
+from runtime.sandbox import Limits, Sandbox, SessionPool, SnapshotId, Tier
+
+CALLER = "bench"
+PYTHON = "/usr/bin/python3"
+BENCH_LIMITS = Limits(call_seconds=10.0, snapshots=1_000, calls=100_000)
+BRANCHES = 8
+READY_SECONDS = 0.4
+"""Between two uses of copies restored ahead: time for the next to be restored."""
+
+
+class Spread(NamedTuple):
+    """Is a median and a 95th percentile, in milliseconds."""
+
+    p50: float
+    p95: float
+    times: int
+
+
+def spread(seconds: Sequence[float]) -> Spread:
+    """Takes median and 95th percentile of at least one measurement."""
+    cuts = quantiles(seconds, n=20, method="inclusive") if len(seconds) > 1 else list(seconds) * 19
+    return Spread(round(1000 * median(seconds), 3), round(1000 * cuts[18], 3), len(seconds))
+
+
+def timed(action: Callable[[int], object], times: int) -> list[float]:
+    """Seconds that each of the calls of `action` took."""
+    taken = []
+    for number in range(times):
+        started = time.perf_counter()
+        action(number)
+        taken.append(time.perf_counter() - started)
+    return taken
+
+
+def trivial(number: int) -> str:
+    return f"x = {number}\nprint(x + 1)"
+
+
+def heap(mib: int) -> str:
+    """Writes code that fills that much memory, page by page."""
+    return f"kept = 7\nheap = bytearray({mib} << 20)\nfor i in range(0, len(heap), 4096): heap[i] = 7"
+
+
+def python_c(times: int) -> Spread:
+    """Measures a plain `python3 -c`, without a sandbox: what every other figure is to be compared with."""
+    command = [PYTHON if Path(PYTHON).exists() else "python3", "-c", "print(1)"]
+    return spread(timed(lambda _: subprocess.run(command, capture_output=True, check=True), times))
+
+
+def warm_calls(pool: SessionPool, tier: Tier, times: int) -> Spread:
+    """Measures a stateful call of a session that has answered before."""
+    with pool.open(tier=tier, caller=CALLER) as session:
+        answered(session.run("x = 0"))
+
+        def call(number: int) -> None:
+            if answered(session.run(trivial(number))) != f"{number + 1}\n":
+                raise Violation("a call was answered with the output of another")
+
+        return spread(timed(call, times))
+
+
+def calls_per_second(pool: SessionPool, sessions: int, calls: int, tier: Tier = Tier.SHARED) -> float:
+    """Counts trivial calls over several sessions at once, all of them asked for before the first is answered."""
+    with contextlib.ExitStack() as stack:
+        opened = [stack.enter_context(pool.open(tier=tier, caller=CALLER)) for _ in range(sessions)]
+        for session in opened:
+            answered(session.run("x = 0"))
+        started = time.perf_counter()
+        futures = [opened[number % sessions].start(trivial(number)) for number in range(calls)]
+        for future in futures:
+            answered(future.result())
+        return calls / (time.perf_counter() - started)
+
+
+def opened(pool: SessionPool, times: int) -> Spread:
+    """Measures a sandbox of its own from asking for it to its first answer, where the ones before have just been
+    closed."""
+
+    def once(number: int) -> None:
+        with contextlib.closing(pool.sandbox(BENCH_LIMITS, caller=CALLER)) as box:
+            answered(box.run(trivial(number)))
+
+    return spread(timed(once, times))
+
+
+def snapshots(pool: SessionPool, times: int, *, heap_mib: int = 0) -> Spread:
+    """Measures a snapshot of a live sandbox that goes on running. Each is forgotten before the next."""
+    taken = []
+    with contextlib.closing(pool.sandbox(BENCH_LIMITS, caller=CALLER)) as box:
+        answered(box.run(heap(heap_mib)))
+        pool.forget(box.snapshot())
+        for _ in range(times):
+            started = time.perf_counter()
+            saved = box.snapshot()
+            taken.append(time.perf_counter() - started)
+            pool.forget(saved)
+    return spread(taken)
+
+
+def rollbacks(pool: SessionPool, times: int, *, ready: bool = False) -> Spread:
+    """Measures going back to a snapshot, with an answered call. `ready`: copies were restored ahead."""
+
+    def back(box: Sandbox, saved: SnapshotId) -> None:
+        box.restore(saved)
+        if answered(box.run("print(kept)")) != "7\n":
+            raise Violation("a rollback lost a name")
+
+    with contextlib.closing(pool.sandbox(BENCH_LIMITS, caller=CALLER)) as box:
+        answered(box.run("kept = 7"))
+        saved = box.snapshot()
+        if not ready:
+            return spread(timed(lambda _: back(box, saved), times))
+        box.prepare(saved, 1)
+        taken = []
+        for _ in range(times):
+            time.sleep(READY_SECONDS)
+            taken += timed(lambda _: back(box, saved), 1)
+        box.prepare(saved, 0)
+        return spread(taken)
+
+
+def branches(pool: SessionPool, ways: int, times: int) -> Spread:
+    """Measures that many branches, from asking for them until all have answered."""
+    taken = []
+    with contextlib.closing(pool.sandbox(BENCH_LIMITS, caller=CALLER)) as box, ThreadPoolExecutor(ways) as threads:
+        answered(box.run("kept = 7"))
+        saved = box.snapshot()
+        for _ in range(times):
+            with contextlib.ExitStack() as stack:
+                started = time.perf_counter()
+                grown = box.fork(saved, ways)
+                for branch in grown:
+                    stack.callback(branch.close)
+                printed = list(threads.map(lambda branch: answered(branch.run("print(kept)")), grown))
+                taken.append(time.perf_counter() - started)
+            if printed != ["7\n"] * ways:
+                raise Violation("a branch lost a name")
+    return spread(taken)
+
+
+class Idle(NamedTuple):
+    mib: float
+    """Of one sandbox that has answered a call and waits."""
+    pss: bool
+    """Whether pages that several share are counted by their share; that only root can see. Otherwise it is what the
+    control group is charged."""
+
+
+def idle(pool: SessionPool, sandboxes: int, *, settle_seconds: float = 1.0) -> Idle:
+    """Measures the memory of all processes of a sandbox, ours and its own, over several that wait at the same time."""
+    with contextlib.ExitStack() as stack:
+        boxes = [
+            stack.enter_context(contextlib.closing(pool.sandbox(BENCH_LIMITS, caller=CALLER))) for _ in range(sandboxes)
+        ]
+        for number, box in enumerate(boxes):
+            answered(box.run(trivial(number)))
+        time.sleep(settle_seconds)
+        groups = [host.groups(box.id) for box in boxes]
+        shares = [host.pss_mib(host.processes(folders)) for folders in groups]
+        known = [share for share in shares if share]
+        if len(known) == len(shares):
+            return Idle(sum(known) / sandboxes, pss=True)
+        return Idle(sum(map(host.charged_mib, groups)) / sandboxes, pss=False)
+
+
+Values = dict[str, float]
+
+
+class BenchStep(NamedTuple):
+    what: str
+    measure: Callable[[SessionPool, int], Values]
+    """Takes the pool and how often; gives figures by name."""
+    times: int
+    quick_times: int
+    snapshots: bool = False
+    """Whether it needs a backend that takes any."""
+
+    def figures(self, pool: SessionPool, *, quick: bool) -> Values:
+        """Raises Violation when what is measured does not hold here."""
+        return self.measure(pool, self.quick_times if quick else self.times)
+
+
+def bench_steps(backend: BackendName) -> tuple[BenchStep, ...]:
+    """Lists every figure that this backend can have."""
+    return tuple(step for step in STEPS if TAKES_SNAPSHOTS[backend] or not step.snapshots)
+
+
+def _spread(name: str, found: Spread) -> Values:
+    return {f"{name}_ms": found.p50, f"{name}_p95_ms": found.p95}
+
+
+def _calls(tier: Tier, name: str) -> Callable[[SessionPool, int], Values]:
+    def measure(pool: SessionPool, times: int) -> Values:
+        found = warm_calls(pool, tier, times)
+        return {f"{name}_p50_ms": found.p50, f"{name}_p95_ms": found.p95}
+
+    return measure
+
+
+def _idle(pool: SessionPool, sandboxes: int) -> Values:
+    found = idle(pool, sandboxes)
+    return {"idle_mib": round(found.mib, 1), "idle_is_pss": float(found.pss)}
+
+
+STEPS = (
+    BenchStep("python3 -c, for comparison", lambda _, times: _spread("python_c", python_c(times)), 40, 15),
+    BenchStep("calls of a shared interpreter", _calls(Tier.SHARED, "call"), 3_000, 500),
+    BenchStep("calls of a process", _calls(Tier.PROCESS, "process_call"), 1_000, 200),
+    BenchStep("calls of a sandbox", _calls(Tier.SANDBOX, "sandbox_call"), 1_000, 200),
+    BenchStep(
+        "calls a second",
+        lambda pool, times: {"calls_per_second": round(calls_per_second(pool, 4, times))},
+        20_000,
+        4_000,
+    ),
+    BenchStep("opening a sandbox", lambda pool, times: _spread("open", opened(pool, times)), 15, 4),
+    BenchStep("snapshots", lambda pool, times: _spread("snapshot", snapshots(pool, times)), 20, 5, snapshots=True),
+    BenchStep("rollbacks", lambda pool, times: _spread("restore", rollbacks(pool, times)), 20, 5, snapshots=True),
+    BenchStep(
+        "rollbacks to copies restored ahead",
+        lambda pool, times: _spread("restore_ready", rollbacks(pool, times, ready=True)),
+        15,
+        4,
+        snapshots=True,
+    ),
+    BenchStep(
+        f"{BRANCHES} branches",
+        lambda pool, times: _spread(f"branch{BRANCHES}", branches(pool, BRANCHES, times)),
+        8,
+        2,
+        snapshots=True,
+    ),
+    BenchStep("idle sandboxes", _idle, 8, 4),
+)

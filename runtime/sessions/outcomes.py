@@ -1,0 +1,205 @@
+"""Judges how a call ended: its status, its error, and whether a repetition ended the same.
+
+What the host measured goes before what the guest says. Reports may have been written by hostile code: what comes out of
+here is capped, valid Unicode, and never a structure.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from enum import Enum
+from hashlib import blake2b
+from typing import NamedTuple
+
+from runtime.guest.wire import REPORTED_LIMITS, ReplyKind
+from runtime.profile import Cause
+from runtime.sandbox import CallResult, CallStatus, Limits, Tier
+
+ADDRESS = re.compile(rb"0x[0-9a-f]+")
+ERROR_CHARS = 500
+TRACEBACK_CHARS = 2_000
+RAW_OUTPUT_BYTES = 64
+"""Longer outputs of a history are kept as digests."""
+EMPTY = "; the session starts again with no names and no files"
+EMPTY_BUT_FILES = "; the session starts again with no names and only the files that it began with"
+
+
+class LossCause(Enum):
+    """Says why a whole sandbox ended under its calls."""
+
+    TIMEOUT = "timeout"
+    MEMORY = "memory"
+    CPU = "cpu"
+    EXPIRED = "expired"
+    DIED = "died"
+    BROKER = "broker"
+    """Whoever started it is gone, and it with them."""
+
+
+LOST_BY: dict[Cause, LossCause] = {
+    Cause.MEMORY: LossCause.MEMORY,
+    Cause.CPU: LossCause.CPU,
+    Cause.EXPIRED: LossCause.EXPIRED,
+}
+
+
+class CallOutcome(NamedTuple):
+    """Says how one call ended: what the guest said of it, or why it could not say anything."""
+
+    kind: ReplyKind | LossCause
+    output: bytes
+    report: bytes
+    seconds: float
+    blamed: bool = True
+    """False for a call that was only waiting its turn in a sandbox that was lost."""
+
+
+SENTENCES = {
+    CallStatus.TIMEOUT: "the call took longer than {seconds:g} seconds and was stopped",
+    CallStatus.MEMORY: "the call used more memory than {memory} MiB and was stopped",
+    CallStatus.CPU: "the sandbox has used its {cpu:g} seconds of CPU time and was ended",
+    CallStatus.EXPIRED: "the sandbox has had its {life:g} seconds and was ended",
+    CallStatus.OUTPUT: "the call printed more than {output} bytes and was stopped",
+    CallStatus.CALLS: "all {calls} calls have been made; this one did not run",
+    CallStatus.DIED: "the interpreter ended during the call",
+}
+STATUS_OF: dict[ReplyKind | LossCause, CallStatus] = {
+    ReplyKind.OUTPUT: CallStatus.OUTPUT,
+    ReplyKind.KILLED: CallStatus.TIMEOUT,
+    ReplyKind.TIMEOUT: CallStatus.TIMEOUT,
+    ReplyKind.SLICE: CallStatus.TIMEOUT,
+    ReplyKind.MEMORY: CallStatus.MEMORY,
+    ReplyKind.DIED: CallStatus.DIED,
+    LossCause.TIMEOUT: CallStatus.TIMEOUT,
+    LossCause.MEMORY: CallStatus.MEMORY,
+    LossCause.CPU: CallStatus.CPU,
+    LossCause.EXPIRED: CallStatus.EXPIRED,
+    LossCause.DIED: CallStatus.DIED,
+}
+
+
+class ExceptionReport(NamedTuple):
+    """Holds what the report of an exception says."""
+
+    error: str = ""
+    traceback: str = ""
+    status: CallStatus = CallStatus.EXCEPTION
+    """Finer when the guest names the limit that its code ran into."""
+
+
+def exception_report(outcome: CallOutcome) -> ExceptionReport:
+    """Nothing when the report is none. Lone surrogates, which no file, database or socket would take later, come out as
+    their escapes."""
+    if not outcome.report:
+        return ExceptionReport()
+    try:
+        report = json.loads(outcome.report)
+        error, trace, limit = report["error"], report["traceback"], report.get("limit")
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return ExceptionReport()
+    if not isinstance(error, str) or not isinstance(trace, str):
+        return ExceptionReport()
+    named = isinstance(limit, str) and limit in REPORTED_LIMITS
+    return ExceptionReport(
+        _encodable(" ".join(error.split()))[:ERROR_CHARS],
+        _encodable(trace)[:TRACEBACK_CHARS],
+        CallStatus(limit) if named else CallStatus.EXCEPTION,
+    )
+
+
+def sentence(status: CallStatus, limits: Limits, seconds: float) -> str:
+    return SENTENCES[status].format(
+        seconds=seconds,
+        memory=limits.memory_mib,
+        cpu=limits.cpu_seconds,
+        life=limits.life_seconds,
+        output=limits.output_bytes,
+        calls=limits.calls,
+    )
+
+
+def result_of(
+    outcome: CallOutcome, *, limits: Limits, seconds: float, tier: Tier, sandbox: str, aside: str = ""
+) -> CallResult:
+    """Makes what the caller gets to see. `seconds` is the call's limit; `aside` follows a sentence of the host's
+    own."""
+    error = trace = ""
+    if outcome.kind is ReplyKind.OK:
+        status = CallStatus.OK
+    elif outcome.kind is ReplyKind.EXCEPTION:
+        error, trace, status = exception_report(outcome)
+    else:
+        status = STATUS_OF.get(outcome.kind, CallStatus.DIED)
+        error = sentence(status, limits, seconds) + aside
+    output = outcome.output.decode(errors="replace")
+    return CallResult(
+        status=status, output=output, error=error, traceback=trace, seconds=outcome.seconds, tier=tier, sandbox=sandbox
+    )
+
+
+def not_run(limits: Limits, tier: Tier) -> CallResult:
+    """Answers a call beyond the last one that a session may make."""
+    status = CallStatus.CALLS
+    return CallResult(status=status, error=sentence(status, limits, 0.0), seconds=0.0, tier=tier, sandbox="")
+
+
+Fingerprint = tuple[ReplyKind, bytes, str]
+
+
+def fingerprint(outcome: CallOutcome) -> Fingerprint:
+    """Takes what has to be equal when a call is repeated. Addresses of objects differ between processes and mean
+    nothing."""
+    kind = outcome.kind if isinstance(outcome.kind, ReplyKind) else ReplyKind.DIED
+    output = ADDRESS.sub(b"0x", outcome.output) if b"0x" in outcome.output else outcome.output
+    if len(output) > RAW_OUTPUT_BYTES:
+        output = blake2b(output, digest_size=32).digest()
+    error = exception_report(outcome).error if kind is ReplyKind.EXCEPTION else ""
+    return kind, output, ADDRESS.sub(b"0x", error.encode()).decode() if "0x" in error else error
+
+
+class Past(NamedTuple):
+    """Is a call of the history, and how it ended."""
+
+    source: str
+    outcome: Fingerprint
+
+
+def _encodable(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+class NextStep(Enum):
+    """Says what follows for the session."""
+
+    ANSWER = "answer"
+    """The call is part of the history."""
+    UNDO = "undo"
+    """The call is answered, and the place has forgotten the session: what was whole is repeated before the next."""
+    EMPTY = "empty"
+    """The call is answered, and the session starts again with nothing: its history cannot be repeated."""
+    AGAIN = "again"
+    """Others lost the place; nothing of the call was seen, so it goes again."""
+    PROCESS = "process"
+    """Nothing of the call was seen; it goes again in a process of its own."""
+    SANDBOX = "sandbox"
+    """Likewise, in a sandbox of its own."""
+    BROKEN = "broken"
+    """The place is gone with its broker: this call and all later ones fail."""
+
+
+def what_follows(tier: Tier, outcome: CallOutcome, seconds: float) -> NextStep:
+    """`seconds` is the call's limit."""
+    kind = outcome.kind
+    if kind in (ReplyKind.OK, ReplyKind.EXCEPTION):
+        return NextStep.ANSWER
+    if kind is LossCause.BROKER:
+        return NextStep.BROKEN
+    if tier is Tier.SANDBOX:
+        return NextStep.EMPTY
+    if isinstance(kind, LossCause) and not outcome.blamed:
+        return NextStep.AGAIN
+    if tier is Tier.PROCESS:
+        return NextStep.SANDBOX if kind in (ReplyKind.DENIED, LossCause.MEMORY, LossCause.DIED) else NextStep.UNDO
+    out_of_time = outcome.seconds >= seconds and kind in (ReplyKind.SLICE, ReplyKind.KILLED, LossCause.TIMEOUT)
+    return NextStep.UNDO if kind is ReplyKind.OUTPUT or out_of_time else NextStep.PROCESS

@@ -1,0 +1,282 @@
+"""Is a sandbox of its own for one caller: Python that keeps its names, files, programs, snapshots of all of it.
+
+The blocking face of a worker that lives on the reactor. What always holds: a rollback that fails leaves the sandbox as
+it is; after a call that had to be killed the sandbox is gone, and a snapshot of it can still be restored. Of a sandbox
+that used up a limit between two calls, the next call says which; those after it find it gone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from functools import partial
+
+from pydantic import ValidationError
+
+from runtime.broker_api import SnapshotCopy, Termination
+from runtime.errors import BadRequestError, InfrastructureError, LimitError
+from runtime.guest import wire
+from runtime.guest.wire import Op, ReplyKind
+from runtime.sandbox import (
+    CallResult,
+    CallStatus,
+    ClosesOnExit,
+    ExecResult,
+    Limits,
+    Priority,
+    SnapshotId,
+    Tier,
+    Usage,
+)
+from runtime.sessions.files import SandboxFiles, reason, sendable
+from runtime.sessions.outcomes import LOST_BY, STATUS_OF, CallOutcome, LossCause, not_run, result_of
+from runtime.sessions.pacing import Pace, Spent, Watched, until_answered
+from runtime.sessions.session_queue import MAX_FORKS, SessionRequest, call_seconds
+from runtime.sessions.usage_meter import Measured, UsageMeter
+from runtime.sessions.waiter import Answered, Waiter, awaited
+from runtime.sessions.worker import Worker
+
+GRACE_SECONDS = 1.0
+"""How much longer than its program the supervisor may take before the whole sandbox is killed."""
+END_SECONDS = 10.0
+"""How long `close` waits until nothing runs any more."""
+HAD_ENDED = "; it had ended before this call, which did not run"
+
+
+def copy_of(snapshot: SnapshotId, *, reseed: bool = False) -> SnapshotCopy:
+    """Raises BadRequestError for what is no name of a snapshot."""
+    try:
+        return SnapshotCopy(snapshot=snapshot, reseed=reseed)
+    except ValidationError:
+        hint = "A snapshot is named by 64 hexadecimal digits."
+        raise BadRequestError(f"{snapshot[:80]!r} is no snapshot", hint=hint) from None
+
+
+BUILT_IN = (
+    "memory_mib", "pids", "cpus", "output_bytes", "tmp_mib", "work_mib", "open_files", "cpu_seconds", "life_seconds",
+)  # fmt: skip
+"""What a sandbox was built with goes before what is asked for now."""
+OLD_SECONDS = 0.05
+
+
+class OwnSandbox(SandboxFiles, ClosesOnExit):
+    """Is the one implementation of `runtime.sandbox.Sandbox`; made by `Sessions.sandbox`."""
+
+    def __init__(
+        self,
+        worker: Worker,
+        limits: Limits,
+        waiter: Waiter,
+        *,
+        caller: str,
+        priority: Priority,
+        born: Callable[[OwnSandbox], None],
+    ) -> None:
+        built = {name: getattr(worker.profile, name) for name in BUILT_IN}
+        self.limits = limits.model_copy(update={name: value for name, value in built.items() if value is not None})
+        self._waiter, self._caller, self._priority, self._born = waiter, caller, priority, born
+        self._account = UsageMeter()
+        self._closed = False
+        self._enter(worker)
+        born(self)
+
+    @property
+    def usage(self) -> Usage:
+        """Gives the latest figures, of all the sandboxes that it was, one after another."""
+
+        def measure(worker: Worker, done: Measured) -> None:
+            self._waiter.launcher.usage(worker.handle, done)
+
+        silence = f"nobody says what sandbox {self.id} has used"
+        used: Usage = awaited(self._waiter.reactor, partial(self._account.report, measure), END_SECONDS, silence)
+        return used
+
+    def run(self, code: str, *, seconds: float | None = None, patience: float = 1.0) -> CallResult:
+        """After a call that had to be killed the sandbox is gone: later calls raise InfrastructureError."""
+        limit = call_seconds(seconds, self.limits)
+        if not self._counted():
+            return not_run(self.limits, Tier.SANDBOX)
+        outcome, used = self._patiently(Op.RUN, code.encode("utf-8", "surrogatepass"), limit, patience, 0.0)
+        if outcome.kind not in (ReplyKind.OK, ReplyKind.EXCEPTION):
+            self._lose(self._worker)
+            self._loss_reported = True
+        aside = "" if outcome.blamed else HAD_ENDED
+        result = result_of(outcome, limits=self.limits, seconds=limit, tier=Tier.SANDBOX, sandbox=self.id, aside=aside)
+        self._account.called(outcome.seconds, len(outcome.output))
+        return result.model_copy(update=used._asdict())
+
+    def exec(
+        self, argv: Sequence[str], *, stdin: bytes = b"", seconds: float | None = None, patience: float = 1.0
+    ) -> ExecResult:
+        """Runs a program by its full path; one that takes too long is killed with its group, the sandbox lives on,
+        unless it was waited for with patience."""
+        if not argv or not argv[0].startswith("/") or any("\0" in part or not sendable(part) for part in argv):
+            raise BadRequestError("a program is named by its full path, and every argument is text without a NUL")
+        limit = call_seconds(seconds, self.limits)
+        if not self._counted():
+            return ExecResult(status=CallStatus.CALLS, exit_code=None, stdout=b"", stderr=b"", seconds=0.0)
+        wall = limit * max(1.0, patience)
+        asked = wire.exec_body(argv, stdin, seconds=wall, output_bytes=self.limits.output_bytes)
+        outcome, used = self._patiently(Op.EXEC, asked, limit, patience, GRACE_SECONDS)
+        if outcome.kind is ReplyKind.REFUSED:
+            raise BadRequestError(f"{argv[0]} cannot be run: {reason(outcome)}")
+        exit_code, cut = self._program_facts(outcome)
+        status = CallStatus.OK if outcome.kind is ReplyKind.OK else STATUS_OF.get(outcome.kind, CallStatus.DIED)
+        self._account.called(outcome.seconds, len(outcome.output))
+        return ExecResult(
+            status=status,
+            exit_code=exit_code if status is CallStatus.OK else None,
+            stdout=outcome.output[:cut],
+            stderr=outcome.output[cut:],
+            seconds=outcome.seconds,
+            computed=used.computed,
+            waited=used.waited,
+        )
+
+    # snapshots
+
+    def snapshot(self, *, durable: bool = False) -> SnapshotId:
+        if self._account.snapshots >= self.limits.snapshots:
+            raise LimitError(f"all {self.limits.snapshots} snapshots of this sandbox have been taken")
+        self._require_open()
+        handle = self._worker.handle
+
+        def begin(done: Answered[SnapshotId]) -> None:
+            self._waiter.launcher.snapshot(handle, durable=durable, label=self._caller, done=done)
+
+        taken = self._waiter.ask(begin, "a snapshot")
+        self._account.snapshots += 1
+        return taken
+
+    def prepare(self, snapshot: SnapshotId, copies: int = 1) -> None:
+        """Until the snapshot is forgotten or 0 copies are asked for, as many are kept ready; each costs its memory."""
+        wanted = copy_of(snapshot).snapshot
+        if not 0 <= copies <= 64:
+            raise BadRequestError(f"0 to 64 copies can be kept ready, not {copies}")
+        self._require_open()
+        self._waiter.ask(partial(self._waiter.launcher.prepare, wanted, copies), "copies ahead of need")
+
+    def restore(self, snapshot: SnapshotId) -> None:
+        """CPU time and life begin anew. The old sandbox ends a moment later: the first call does not compete with that.
+
+        Raises BadRequestError without such a snapshot; nothing is lost then."""
+        self._require_open()
+        [worker] = self._waiter.workers(copy_of(snapshot), caller=self._caller, priority=self._priority)
+        old = self._worker
+        self._enter(worker)
+        reactor = self._waiter.reactor
+
+        def later() -> None:
+            reactor.after(OLD_SECONDS, lambda: old.lose(LossCause.DIED))
+
+        reactor.here(later)
+
+    def fork(self, snapshot: SnapshotId, n: int) -> Sequence[OwnSandbox]:
+        if not 1 <= n <= MAX_FORKS:
+            raise BadRequestError(f"a sandbox is forked into 1 to {MAX_FORKS} others, not {n}")
+        self._require_open()
+        copy = copy_of(snapshot, reseed=True)
+        workers = self._waiter.workers(copy, n, caller=self._caller, priority=self._priority)
+        return [
+            OwnSandbox(worker, self.limits, self._waiter, caller=self._caller, priority=self._priority, born=self._born)
+            for worker in workers
+        ]
+
+    def forbid(self) -> None:
+        """Refuses calls from now on as if closed; the pool that ends removes what is left."""
+        self._closed = True
+
+    def close(self) -> None:
+        """Also from another thread, in the middle of a call, which then raises BadRequestError."""
+        if self._closed:
+            return
+        self._closed = True
+        worker = self._worker
+        self._lose(worker)
+        self._termination_of(worker)
+
+    # inside
+
+    def _enter(self, worker: Worker) -> None:
+        self._worker, self.id = worker, worker.id
+        self._loss_reported = False  # whether a call has said how this one ended
+        self._waiter.reactor.here(lambda: self._account.placed(worker, alone=True))
+
+    def _lose(self, worker: Worker) -> None:
+        self._waiter.reactor.here(lambda: worker.lose(LossCause.DIED))
+
+    def _counted(self) -> bool:
+        """Says whether one more call may be made."""
+        self._require_open()
+        if self._account.calls >= self.limits.calls:
+            return False
+        self._account.calls += 1
+        return True
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise BadRequestError(f"sandbox {self.id} is closed")
+
+    def _ask(self, op: Op, body: bytes, limit: float) -> CallOutcome:
+        return self._believed(self._asked(self._worker, op, body, limit).result())
+
+    def _asked(self, worker: Worker, op: Op, body: bytes, limit: float) -> Future[CallOutcome]:
+        self._require_open()
+        answer: Future[CallOutcome] = Future()
+        request = SessionRequest(op, 0, body, limit, answer.set_result)
+        self._waiter.reactor.here(lambda: worker.send(request))
+        return answer
+
+    def _patiently(self, op: Op, body: bytes, limit: float, patience: float, grace: float) -> tuple[CallOutcome, Spent]:
+        """`grace` is what the guest may take beyond the limit to say that it kept it."""
+        if patience <= 1:
+            return self._explained(self._asked(self._worker, op, body, limit + grace).result()), Spent()
+        worker, reactor, launcher = self._worker, self._waiter.reactor, self._waiter.launcher
+
+        def measure(done: Measured) -> None:
+            reactor.here(lambda: launcher.usage(worker.handle, done, waits=True))
+
+        def give_way(others_first: bool) -> None:
+            reactor.here(lambda: launcher.give_way(worker.handle, others_first, lambda _problem: None))
+
+        def end() -> None:
+            reactor.here(lambda: worker.lose(LossCause.TIMEOUT))
+
+        answer = self._asked(worker, op, body, limit * patience + grace)
+        used = until_answered(answer, Pace(limit, limit * patience, self.limits.cpus), Watched(measure, give_way, end))
+        return self._explained(answer.result()), used
+
+    def _explained(self, outcome: CallOutcome) -> CallOutcome:
+        """Explains as `_believed` does, but a limit that the sandbox used up before the call is told, once, by an
+        unblamed ending."""
+        if isinstance(outcome.kind, LossCause):
+            self._require_open()
+            unreported = not outcome.blamed and not self._loss_reported and outcome.kind is not LossCause.BROKER
+            limit = LOST_BY.get(self._termination_of(self._worker).cause) if unreported else None
+            self._require_open()
+            outcome = self._believed(outcome) if limit is None else outcome._replace(kind=limit)
+            self._loss_reported = True
+        return outcome
+
+    def _termination_of(self, worker: Worker) -> Termination:
+        """Waits for how a lost sandbox ended, which is soon known."""
+        silence = f"the broker does not say how sandbox {self.id} ended"
+        return awaited(self._waiter.reactor, worker.when_ended, END_SECONDS, silence)
+
+    def _believed(self, outcome: CallOutcome) -> CallOutcome:
+        """Raises InfrastructureError for one that says nothing of the call."""
+        if isinstance(outcome.kind, LossCause):
+            self._require_open()
+            if outcome.kind is LossCause.BROKER or not outcome.blamed:
+                raise InfrastructureError(f"sandbox {self.id} is gone", hint="Take a new one, or restore a snapshot.")
+        return outcome
+
+    def _program_facts(self, outcome: CallOutcome) -> tuple[int | None, int]:
+        if outcome.kind not in (ReplyKind.OK, ReplyKind.TIMEOUT, ReplyKind.OUTPUT):
+            return None, len(outcome.output)
+        try:
+            facts = json.loads(outcome.report)
+            return int(facts["exit_code"]), int(facts["stdout_bytes"])
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise InfrastructureError(f"sandbox {self.id} does not say how the program ended") from error

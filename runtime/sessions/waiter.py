@@ -1,0 +1,88 @@
+"""Waits for whole sandboxes and for answers of the broker, for callers on other threads.
+
+What always holds: every wait is bounded, and a sandbox that arrives after it is ended. Called from any thread but the
+reactor's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from functools import partial
+from typing import TypeVar
+
+from runtime.broker_api import BrokerApi, SnapshotCopy, Ticket
+from runtime.errors import BusyError, InfrastructureError, SandboxError
+from runtime.profile import Profile
+from runtime.reactor import Reactor
+from runtime.sandbox import Priority
+from runtime.sessions.outcomes import LossCause
+from runtime.sessions.starts import SessionStarts
+from runtime.sessions.worker import Worker
+
+REPLY_BYTES = (8 << 20) + 1
+"""The most that one reply may hold beside its report."""
+QUEUE_SECONDS = 300.0
+"""How long a sandbox may be waited for."""
+ANSWER_SECONDS = 120.0
+"""How long the broker may take for anything else."""
+T = TypeVar("T")
+Answered = Callable[[T | SandboxError], None]
+
+
+def awaited(reactor: Reactor, begin: Callable[[Callable[[T], None]], None], seconds: float, silence: str) -> T:
+    """Begins something on the reactor and waits for its call back. Raises InfrastructureError, which says `silence`,
+    when it does not come in time."""
+    answer: Future[T] = Future()
+    reactor.here(lambda: begin(answer.set_result))
+    try:
+        return answer.result(timeout=seconds)
+    except TimeoutError:
+        raise InfrastructureError(silence, hint="Run `assay doctor`.") from None
+
+
+class Waiter:
+    def __init__(self, reactor: Reactor, launcher: BrokerApi, starts: SessionStarts) -> None:
+        self.reactor, self.launcher, self._starts = reactor, launcher, starts
+
+    def ask(self, begin: Callable[[Answered[T]], None], what: str) -> T:
+        """Waits for an answer of the broker."""
+        found = awaited(self.reactor, begin, ANSWER_SECONDS, f"the broker has not answered: {what}")
+        if isinstance(found, SandboxError):
+            raise found
+        return found
+
+    def workers(self, wanted: Profile | SnapshotCopy, n: int = 1, *, caller: str, priority: Priority) -> list[Worker]:
+        """Starts all of them or none. Raises InfrastructureError when one does not start, BusyError when too many wait,
+        BadRequestError when there is no such snapshot."""
+        launch = partial(self._starts.launch, wanted, caller=caller, priority=priority, reply_bytes=REPLY_BYTES)
+        answers: list[Future[Worker | SandboxError]] = [Future() for _ in range(n)]
+        tickets: list[Ticket] = []
+
+        def start() -> None:
+            tickets.extend(launch(on_ready=answer.set_result) for answer in answers)
+
+        def give_up() -> None:
+            for ticket, answer in zip(tickets, answers, strict=True):
+                if not answer.done():
+                    ticket.cancel()
+                else:
+                    arrived = answer.result()
+                    if isinstance(arrived, Worker):
+                        arrived.lose(LossCause.DIED)
+
+        self.reactor.here(start)
+        workers = []
+        try:
+            for answer in answers:
+                found = answer.result(timeout=QUEUE_SECONDS)
+                if isinstance(found, SandboxError):
+                    raise found
+                workers.append(found)
+        except TimeoutError:
+            self.reactor.call(give_up)
+            raise BusyError(f"no sandbox was free for {QUEUE_SECONDS:g} s", hint="Close some, or ask later.") from None
+        except BaseException:
+            self.reactor.call(give_up)
+            raise
+        return workers

@@ -1,0 +1,82 @@
+"""A data folder has one owner at a time, and none after its owner's death."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from appliance.ledger.ledger import LedgerError
+from appliance.ledger.lock import DataLockedError, data_lock
+
+OWNER = """
+import sys
+from pathlib import Path
+from appliance.ledger.lock import data_lock
+with data_lock(Path(sys.argv[1])):
+    print("mine", flush=True)
+    sys.stdin.read()
+"""
+
+
+def start_owner(data: Path) -> subprocess.Popen[str]:
+    environ = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    owner = subprocess.Popen(
+        [sys.executable, "-c", OWNER, str(data)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environ,
+    )
+    assert owner.stdout is not None
+    assert owner.stdout.readline() == "mine\n"
+    return owner
+
+
+def test_a_second_owner_is_refused_with_the_pid_of_the_first_and_what_to_do(tmp_path: Path) -> None:
+    with start_owner(tmp_path) as owner:
+        with pytest.raises(DataLockedError) as caught, data_lock(tmp_path):
+            pass
+        assert caught.value.pid == owner.pid
+        assert str(owner.pid) in str(caught.value)
+        assert "--data" in caught.value.hint
+        owner.communicate()
+    with data_lock(tmp_path) as lock:
+        assert lock.read_text() == f"{os.getpid()}\n"
+
+
+def test_a_lock_of_a_killed_owner_is_free(tmp_path: Path) -> None:
+    with start_owner(tmp_path) as owner:
+        owner.send_signal(signal.SIGKILL)
+        owner.wait()
+        assert (tmp_path / "run" / "lock").read_text() == f"{owner.pid}\n"
+        with data_lock(tmp_path):
+            assert (tmp_path / "run" / "lock").read_text() == f"{os.getpid()}\n"
+
+
+def test_within_one_process_it_is_exclusive_too(tmp_path: Path) -> None:
+    with data_lock(tmp_path), pytest.raises(DataLockedError), data_lock(tmp_path):
+        pass
+
+
+def test_a_child_process_does_not_keep_the_lock(tmp_path: Path) -> None:
+    with data_lock(tmp_path):
+        child = subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE)
+    with child, data_lock(tmp_path):
+        child.communicate()
+
+
+def test_two_folders_have_two_owners(tmp_path: Path) -> None:
+    with data_lock(tmp_path / "a"), data_lock(tmp_path / "b"):
+        assert (tmp_path / "a" / "run" / "lock").exists()
+
+
+def test_a_folder_that_cannot_be_used_is_reported(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(LedgerError, match="cannot be used") as caught, data_lock(tmp_path / "file"):
+        pass
+    assert "--data" in caught.value.hint

@@ -1,0 +1,84 @@
+"""The graph of who imports whom in the product, and its circles: delayed imports and those for types count, too."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("appliance", "curriculum", "policies", "runtime", "tui", "verifiers")
+
+
+def modules() -> dict[str, Path]:
+    """Every module of the product by its dotted name."""
+    found = {}
+    for package in PACKAGES:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            if "canaries" in path.parent.parts:  # submissions, kept as files
+                continue
+            found[".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")] = path
+    return found
+
+
+def files() -> dict[str, frozenset[str]]:
+    """What each module imports of the product."""
+    known = modules()
+    return {name: frozenset(_imported(path, known)) - {name} for name, path in known.items()}
+
+
+def folders() -> dict[str, frozenset[str]]:
+    """What each folder imports of other folders; the modules at a package's root are a folder of their own."""
+    known = modules()
+    found: dict[str, set[str]] = {}
+    for name, others in files().items():
+        own = _folder(known[name])
+        found.setdefault(own, set()).update(_folder(known[other]) for other in others)
+    return {name: frozenset(others - {name}) for name, others in found.items()}
+
+
+def circles(graph: Mapping[str, frozenset[str]]) -> list[list[str]]:
+    """Groups of nodes that reach each other (Tarjan 1972), each sorted; none in a graph without circles."""
+    number: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    found: list[list[str]] = []
+
+    def visit(node: str) -> None:
+        number[node] = low[node] = len(number)
+        stack.append(node)
+        for other in graph.get(node, ()):
+            if other not in number:
+                visit(other)
+                low[node] = min(low[node], low[other])
+            elif other in stack:
+                low[node] = min(low[node], number[other])
+        if low[node] == number[node]:
+            group = stack[stack.index(node) :]
+            del stack[stack.index(node) :]
+            if len(group) > 1:
+                found.append(sorted(group))
+
+    for node in graph:
+        if node not in number:
+            visit(node)
+    return found
+
+
+def _imported(path: Path, known: Mapping[str, Path]) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        for name in names:
+            while name and name not in known:
+                name = name.rpartition(".")[0]
+            if name:
+                yield name
+
+
+def _folder(path: Path) -> str:
+    return path.parent.relative_to(ROOT).as_posix()

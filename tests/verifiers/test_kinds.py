@@ -1,0 +1,40 @@
+"""The kinds of checks: one object each, light to import, with all that anybody asks of them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from verifiers.contract.kinds import Kind, Lazy
+from verifiers.registry import KINDS, kind_named
+
+
+def test_every_kind_has_a_name_of_its_own() -> None:
+    assert len({kind.name for kind in KINDS}) == len(KINDS)
+    assert all(kind_named(kind.name) is kind for kind in KINDS)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_a_kind_and_its_spec_and_verifier_have_the_same_name(kind: Kind) -> None:
+    assert kind.spec.load().model_fields["kind"].default == kind.name
+    assert (kind.verifier.load().name, kind.verifier.load().version) == (kind.name, kind.version)
+
+
+def test_a_kind_is_made_without_anything_heavy() -> None:
+    script = (
+        "import sys, verifiers.contract.kinds, verifiers.lean.kind, verifiers.answers.kind\n"
+        "print('pydantic' in sys.modules)"
+    )
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert found.stdout.strip() == "False", found.stderr
+
+
+def test_everything_that_a_kind_names_is_there() -> None:
+    for kind in KINDS:
+        named = [value for value in vars(kind).values() if isinstance(value, Lazy)]
+        named += [*kind.proposers.values(), *(one.rewrite for one in kind.retired.values())]
+        named += [one.read for one in (*kind.options, *kind.submit) if one.read is not None]
+        named += [kind.submission.default] if kind.submission.default is not None else []
+        assert all(callable(one.load()) for one in named), kind.name

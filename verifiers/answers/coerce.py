@@ -1,0 +1,202 @@
+"""Brings kinds together: a value with its name and one without, a point that may be an interval, a calculation.
+
+The expected answer says how the answer is meant. Nothing is accepted here: what comes out is compared.
+"""
+
+from __future__ import annotations
+
+from verifiers.answers.compare_relations import solved
+from verifiers.answers.compare_sets import end_of, is_set, only_symbol
+from verifiers.answers.equality import Truth
+from verifiers.answers.grammar import nodes as n
+from verifiers.answers.grammar import values as v
+from verifiers.answers.grammar.nodes import substitute, symbols
+from verifiers.answers.grammar.traverse import comparisons, free_symbols
+from verifiers.answers.rewriting import KNOWN
+from verifiers.answers.scalars import Scalars
+
+
+def coerced(answer: v.Value, expected: v.Value, scalars: Scalars) -> tuple[v.Value, v.Value]:
+    """Brings both to one kind where they say the same: `x = 5` and 5, `A = {1}` and {1}."""
+    for one, other in ((answer, expected), (expected, answer)):
+        if isinstance(one, v.Named) and isinstance(other, v.RelationValue):
+            pair = _in_order(one, other) or _defined(one, other)
+            if pair is not None:
+                return pair if one is answer else (pair[1], pair[0])
+    if isinstance(answer, v.Named) and not isinstance(expected, v.Named | v.RelationValue):
+        return answer.value, expected
+    if isinstance(expected, v.Named) and not isinstance(answer, v.Named | v.RelationValue):
+        return answer, expected.value
+    if isinstance(answer, v.Listing) and isinstance(expected, v.Listing):
+        return _renamed(answer, expected), expected
+    if isinstance(expected, v.Tuple) and _says_interval(answer):
+        # `(0, 1)` alone may be a point or an interval: an inequality or a union settles it.
+        read = open_interval(*expected.items, scalars) if len(expected.items) == 2 else None
+        return answer, read or expected
+    if (
+        isinstance(answer, v.RelationValue)
+        and not isinstance(expected, v.RelationValue | v.Named)
+        and not is_set(expected)
+    ):
+        return _calculated(answer, scalars) or _unnamed(answer, expected), expected
+    if isinstance(expected, v.RelationValue) and isinstance(answer, v.Scalar | v.Quantity | v.BaseNumber | v.Infinity):
+        values = solved(expected)
+        if values is not None and len(values) == 1:
+            return answer, v.Scalar(next(iter(values.values())))
+        left, *others = next(comparisons(expected)).operands
+        if isinstance(left, n.FunctionCall) or _is_segment(left, *others) or _is_definition(left, *others):
+            return answer, _unnamed(expected, answer)
+    if isinstance(expected, v.RelationValue):
+        match answer:
+            case v.Interval(low, high, False, False) if len(solved(expected) or ()) > 1:
+                # The pair that an open interval looks like, too.
+                answer = v.Tuple((end_of(low), end_of(high)))
+        if isinstance(answer, v.Listing | v.Tuple):
+            return answer, _unnamed(expected, answer)
+    return answer, expected
+
+
+def _calculated(relation: v.RelationValue, scalars: Scalars) -> v.Value | None:
+    """Reads `5/16 = 0.3125` and `x = 17 + 25 = 42` as the last of them, where all are proved equal; else None."""
+    match list(comparisons(relation)):
+        case [n.ComparisonNode(operands, signs)] if set(signs) == {"=="}:
+            sides = list(operands)
+        case _:
+            return None
+    if isinstance(sides[0], n.Symbol):
+        del sides[0]
+    if len(sides) < 2 or any(map(symbols, sides)) or len(set(sides)) < len(sides):
+        return None
+    if any(scalars.compare(side, sides[-1]).truth is not Truth.EQUAL for side in sides[:-1]):
+        return None
+    return v.Scalar(sides[-1])
+
+
+def _unnamed(relation: v.RelationValue, other: v.Value) -> v.Value:
+    """Reads `x = 5` as 5, `x = 2 or x = 3` as several answers, `y = 2x` as 2x; itself where it is none of these."""
+    points = _points(relation) if isinstance(other, v.Listing | v.FiniteSet) else None
+    if points is not None:
+        return points
+    parts = list(comparisons(relation))
+    sides: list[v.Value] = []
+    names: set[n.Expression] = set()
+    for part in parts:
+        if part.relations != ("==",):
+            return relation
+        left, right = part.operands
+        is_name = isinstance(left, n.Symbol) or _is_value_of_unknown(left) or _is_segment(left, right)
+        if not is_name or (isinstance(left, n.Symbol) and left.name in symbols(right)):
+            return relation
+        names.add(left)
+        sides.append(v.Scalar(right))
+    if len(sides) == 1:
+        return sides[0] if isinstance(other, v.Scalar | v.Quantity | v.BaseNumber | v.Infinity) else relation
+    if len(names) == 1 and relation.joined == "or":
+        return v.Listing(tuple(sides)) if isinstance(other, v.Listing | v.FiniteSet) else relation
+    if len(names) == len(sides) and relation.joined == "and" and isinstance(other, v.Tuple):
+        letters = [name.name for name in names if isinstance(name, n.Symbol)]
+        written = [part.operands[0] for part in parts]
+        in_order = [side.name for side in written if isinstance(side, n.Symbol)] == sorted(letters)
+        return v.Tuple(tuple(sides)) if len(letters) == len(sides) and in_order else relation
+    return relation
+
+
+def open_interval(low: v.Value, high: v.Value, scalars: Scalars) -> v.Interval | None:
+    """Returns what `(low, high)` says as an interval; None where its ends are not in rising order."""
+    if not isinstance(low, v.Scalar | v.Infinity) or not isinstance(high, v.Scalar | v.Infinity):
+        return None
+    if isinstance(low, v.Scalar) and isinstance(high, v.Scalar):
+        rising = not symbols(low.of, high.of) and scalars.order(low.of, high.of) == -1
+    else:
+        rising = low == v.Infinity(-1) or high == v.Infinity(1)
+    below, above = (end.of if isinstance(end, v.Scalar) else end for end in (low, high))
+    return v.Interval(below, above, False, False) if rising else None
+
+
+def _is_value_of_unknown(node: n.Expression) -> bool:
+    """Reads `f(2)`, and `p(x)` where it is defined."""
+    if not isinstance(node, n.FunctionCall) or node.function in KNOWN:
+        return False
+    return node.function in ("f", "g", "h", "y") or all(isinstance(part, n.Symbol) for part in node.arguments)
+
+
+def _points(relation: v.RelationValue) -> v.Listing | None:
+    """Reads `x = 1, y = 2 or x = 2, y = 1` as (1, 2) and (2, 1), where the names are in order; else None."""
+    if relation.joined != "or":
+        return None
+    found: list[v.Value] = []
+    for part in relation.parts:
+        values = solved(part) if isinstance(part, v.RelationValue) and part.joined == "and" else None
+        if values is None or len(values) < 2 or list(values) != sorted(values):
+            return None
+        found.append(v.Tuple(tuple(map(v.Scalar, values.values()))))
+    names = {tuple(solved(part) or ()) for part in relation.parts if isinstance(part, v.RelationValue)}
+    return v.Listing(tuple(found)) if len(names) == 1 else None
+
+
+def _is_definition(left: n.Expression, *values: n.Expression) -> bool:
+    """Reads `a_n = 2^n` and `\\frac{dy}{dx} = 2x`: a sequence by its index, a derivative."""
+    if not isinstance(left, n.Symbol) or len(values) != 1:
+        return False
+    _, _, foot = left.name.partition("_")
+    return foot in symbols(values[0]) or "/" in left.name
+
+
+def _is_segment(node: n.Expression, *values: n.Expression) -> bool:
+    """Says whether it is AB of `AB = 5`: capital letters side by side, which name a length or are a product."""
+    letters = isinstance(node, n.Product) and all(
+        isinstance(part, n.Symbol) and len(part.name) == 1 and part.name.isupper() for part in node.factors
+    )
+    return letters and not any(map(symbols, values))
+
+
+def _renamed(answer: v.Listing, expected: v.Listing) -> v.Listing:
+    """Reads `f(x) = ax, a \\in R` with the parameter of `f(x) = cx, c \\in R`, where that is a plain renaming."""
+    match answer.items, expected.items:
+        case (*items, v.Builder(name, within, None)), (*_, v.Builder(other, _, None)) if name != other:
+            pass
+        case _:
+            return answer
+
+    def renaming(of: n.ComparisonNode) -> n.ComparisonNode:
+        return n.ComparisonNode(tuple(substitute(side, {name: n.Symbol(other)}) for side in of.operands), of.relations)
+
+    parts = [part for part in items if isinstance(part, v.RelationValue)]
+    used = free_symbols(*parts)
+    if (
+        len(parts) < len(items)
+        or other in used
+        or any(isinstance(piece, v.RelationValue) for p in parts for piece in p.parts)
+    ):
+        return answer
+    renamed = [v.RelationValue(part.joined, tuple(map(renaming, comparisons(part)))) for part in parts]
+    return v.Listing((*renamed, v.Builder(other, within, None)))
+
+
+def _defined(named: v.Named, relation: v.RelationValue) -> tuple[v.Value, v.Value] | None:
+    """Reads `f(x) = ` and cases beside `f(x) = |x|`: what they say of the same name; None for anything else."""
+    parts = list(comparisons(relation))
+    if len(parts) == 1 and parts[0].relations == ("==",) and named.name == v.Scalar(parts[0].operands[0]):
+        return named.value, v.Scalar(parts[0].operands[1])
+    return None
+
+
+def _in_order(named: v.Named, relation: v.RelationValue) -> tuple[v.Value, v.Value] | None:
+    """Reads `(x, y) = (1, 2)` and `x = 1, y = 2` as two lists in the order of the names; None for anything else."""
+    found = solved(relation)
+    if found is None or not isinstance(named.name, v.Tuple) or not isinstance(named.value, v.Tuple):
+        return None
+    names = [part.of.name for part in named.name.items if isinstance(part, v.Scalar) and isinstance(part.of, n.Symbol)]
+    if sorted(names) != sorted(found) or len(names) != len(named.name.items):
+        return None
+    return named.value, v.Tuple(tuple(v.Scalar(found[name]) for name in names))
+
+
+def _says_interval(value: v.Value) -> bool:
+    match value:
+        case v.SetOperation() | v.Builder():
+            return True
+        case v.RelationValue():
+            return only_symbol(value) is not None and not any("==" in part.relations for part in comparisons(value))
+        case _:
+            return False

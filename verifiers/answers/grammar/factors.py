@@ -1,0 +1,125 @@
+"""Reads what stands directly beside a factor: products without a sign and mixed numbers; refuses what is ambiguous.
+
+Refused, because two readers would read two things: `1/2x`, two numbers side by side, `f(2)` for an unknown `f` of the
+plain language, `x(2)` and `2x2` in answers.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+from verifiers.answers.grammar.errors import GrammarError
+from verifiers.answers.grammar.nodes import Expression, Negation, Number, Power, Quotient, Symbol
+from verifiers.answers.grammar.reader import Reader
+from verifiers.answers.grammar.tokens import Token
+from verifiers.answers.grammar.vocabulary import CALLED
+
+AMBIGUOUS = Symbol("")
+FUNCTION_LETTERS = frozenset("fgh")
+"""Before a bracket these are functions to any reader, even where a variable has the name."""
+
+
+def beside_plain(reader: Reader, factors: list[Expression]) -> None:
+    """Reads the next factor of the plain language."""
+    before, token = reader.peek(-1), reader.token
+    if token.kind == "number" and not backward_product(reader, before):
+        raise reader.error("a number directly after another value: write the sign between them")
+    if token.text == "(" and isinstance(factors[-1], Symbol) and factors[-1].name in FUNCTION_LETTERS:
+        raise reader.error(f"{factors[-1].name}(...) reads as a function that is not known")
+    _append(reader, factors, before, token)
+
+
+def beside(reader: Reader, factors: list[Expression]) -> None:
+    """Reads the next factor of an answer: numbers with their own power and mixed numbers with a blank, too."""
+    before, token = reader.peek(-1), reader.token
+    if token.kind == "number":
+        mixed = _plain_mixed(reader, factors, before)
+        if mixed is not None:
+            factors[:] = [mixed]
+        elif _is_power_factor(reader, factors[-1], before):
+            factors.append(reader.power())
+        elif len(factors) > 1 or not backward_product(reader, before):
+            raise reader.error("a number directly after another value: write the sign between them")
+        else:
+            factors.append(reader.power())
+            if reader.starts_factor():
+                raise reader.error("a number between two letters: a power or a factor")
+        return
+    if token.text == "(":
+        last = factors[-1]
+        if isinstance(last, Power) and isinstance(last.base, Symbol) and last.base.name in CALLED:
+            raise reader.error("a power of a function that is not known")
+        if token.glued and isinstance(last, Symbol) and reader.peek().kind == "number" and reader.peek(2).text == ")":
+            raise reader.error("a letter before a number in brackets: a value of a function, or a product")
+    _append(reader, factors, before, token)
+
+
+def _append(reader: Reader, factors: list[Expression], before: Token, token: Token) -> None:
+    start = reader.index
+    factor = reader.power()
+    mixed = mixed_number(factors[-1], factor) if before.integer and token.text == "\\frac" else None
+    if mixed is None:
+        factors.append(factor)
+    elif len(factors) == 1 and mixed is not AMBIGUOUS:
+        factors[:] = [mixed]
+    else:
+        raise GrammarError("a number directly before a fraction of numbers is ambiguous", position=start)
+
+
+def backward_product(reader: Reader, before: Token) -> bool:
+    """Reads `x2` for `2x`: digits glued to a variable, and nothing bound to them."""
+    following = reader.peek()
+    binding = ("^", "!", "\\frac", "\\degree") if reader.language.declared else ("^", "!", "\\frac")
+    bound = following.kind == "mark" and following.text in binding
+    is_variable = before.kind == "word" and reader.is_variable(before.text)
+    return is_variable and reader.token.glued and reader.token.integer and not bound
+
+
+def mixed_number(whole: Expression, fraction: Expression) -> Expression | None:
+    """Makes 3/2 of 1 and 1/2; None where the two are a plain product; AMBIGUOUS where a reader could not tell."""
+    number = whole.of if isinstance(whole, Negation) else whole
+    powered = isinstance(fraction, Power)
+    match fraction.base if isinstance(fraction, Power) else fraction:
+        case Quotient(Number(above), Number(below)) if isinstance(number, Number):
+            if powered or not 0 < above < below or above.denominator * below.denominator != 1:
+                return AMBIGUOUS
+            value = Number(number.value + above / below)
+            return Negation(value) if isinstance(whole, Negation) else value
+        case _:
+            return None
+
+
+def _is_power_factor(reader: Reader, factor: Expression, before: Token) -> bool:
+    """Reads `(n+1)2^{n-1}` and `n2^{n-1}`: a number that has its own power behind a bracket or a letter.
+
+    Behind a letter only where the power holds a letter, too: `a2^3` may be a power of a_2."""
+    if reader.peek().text != "^" or not reader.token.integer:
+        return False
+    if before.text == ")":
+        return not isinstance(factor, Number)
+    if not isinstance(factor, Symbol) or before.kind not in ("word", "symbol"):
+        return False
+    end = reader.tokens[reader.index + 2 : reader.index + 12]
+    inside = itertools.takewhile(lambda token: token.text != "}", end[1:]) if end[0].text == "{" else end[:1]
+    return any(token.kind in ("word", "symbol") for token in inside)
+
+
+def _plain_mixed(reader: Reader, factors: list[Expression], before: Token) -> Expression | None:
+    """Reads `1 1/2`, digits and a blank before a proper fraction of digits; None where it is something else."""
+    following = reader.tokens[reader.index : reader.index + 4]
+    if len(following) < 4:
+        return None
+    first, slash, second, after = following
+    if not (before.integer and first.integer and not first.glued and slash.text == "/" and slash.glued):
+        return None
+    whole = factors[0]
+    inside = whole.of if isinstance(whole, Negation) else whole
+    plain = isinstance(inside, Number) and inside.value.denominator == 1
+    if not (second.kind == "number" and second.integer and second.glued) or len(factors) > 1 or not plain:
+        return None
+    if not 0 < first.value < second.value or after.text in ("^", "!", "/", "*", "\\frac"):
+        return None
+    if after.glued and after.kind in ("word", "symbol"):
+        return None
+    reader.index += 3
+    return mixed_number(whole, Quotient(Number(first.value), Number(second.value)))

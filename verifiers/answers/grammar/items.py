@@ -1,0 +1,199 @@
+"""Reads values and lists of them: operands joined by set operations, signs behind a value, items between commas.
+
+Which construct reads a value is looked up in the table of the language; what several items mean together is said by
+`lists` and `systems`.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from verifiers.answers.grammar import values as v
+from verifiers.answers.grammar.errors import TooLargeError
+from verifiers.answers.grammar.lists import SETS, approximated, as_set, is_name, joined, named_points
+from verifiers.answers.grammar.matrices import rows
+from verifiers.answers.grammar.nodes import Product, Symbol
+from verifiers.answers.grammar.progressions import MAX_TERMS, between
+from verifiers.answers.grammar.quantities import measured
+from verifiers.answers.grammar.reader import Reader
+from verifiers.answers.grammar.relations import defines_function
+from verifiers.answers.grammar.systems import systems
+
+MAX_ITEMS = 500
+MAX_REREADS = 64
+"""Of items with `\\pm`; sets of tuples of sets would double the work at every level."""
+MAX_SCALED = 20_000
+"""Signs of a factor times the entries of the matrix that it multiplies."""
+OPERATIONS: dict[str, Literal["union", "intersection", "difference"]] = {
+    "\\cup": "union",
+    "\\cap": "intersection",
+    "\\setminus": "difference",
+}
+
+
+def answer(reader: Reader) -> v.Value:
+    """Returns the value of all tokens. Raises GrammarError."""
+    found = listed(reader)
+    if reader.accept("\\approx"):
+        found = approximated(found, operand(reader), reader.error)
+    return reader.end(found)
+
+
+def listed(reader: Reader) -> v.Value:
+    """Returns items up to a sign or the end, joined as one value."""
+    found = items(reader)
+    signs = [""] * len(found)
+    while reader.at(",", ";", "and", "or", "\\cup"):
+        sets = reader.at("\\cup")
+        sign = joiner(reader)
+        if reader.at("\\dots"):
+            run_on(reader, found)
+            signs += [","] * (len(found) - len(signs))
+            continue
+        more = items(reader)
+        if sets and not all(isinstance(item, v.RelationValue) for item in (found[-1], *more)):
+            raise reader.error("a union of things that are no sets")
+        found.extend(more)
+        signs += [sign, *([""] * (len(more) - 1))]
+        if len(found) - reader.dotted > MAX_ITEMS:
+            raise TooLargeError(f"more than {MAX_ITEMS} items")
+    return systems(found, signs) or joined(found, {sign for sign in signs if sign}, reader.error)
+
+
+def joiner(reader: Reader) -> str:
+    """Returns the sign between two items; `and` behind a comma counts, the comma before it does not."""
+    sign = reader.take().text
+    if sign == "\\cup":
+        return "or"
+    return (reader.accept("and", "or") or sign) if sign in (",", ";") else sign
+
+
+def run_on(reader: Reader, found: list[v.Value]) -> None:
+    """Adds what dots stand for, and the item behind them."""
+    reader.take()
+    if not reader.accept(",", ";"):
+        raise reader.error("dots without an end")
+    more = between(found, operand(reader))
+    reader.dotted += len(more)
+    if reader.dotted > MAX_TERMS:
+        raise TooLargeError(f"dots for more than {MAX_TERMS} numbers")
+    found.extend(more)
+    if reader.at(",", ";"):
+        raise reader.error("an item behind the end of dots")
+
+
+def items(reader: Reader) -> list[v.Value]:
+    """Returns one item, or both of what `\\pm` makes of it."""
+    if not reader.has_both_signs:
+        return [item(reader)]
+    restore = reader.saved()
+    outer, count = reader.upper_sign, reader.both_signs
+    reader.upper_sign, reader.both_signs = True, 0
+    found = [item(reader)]
+    if reader.both_signs > 1:
+        raise reader.error("several signs with two readings each")
+    if reader.both_signs:
+        restore()
+        reader.upper_sign, reader.rereads = False, reader.rereads + 1
+        if reader.rereads > MAX_REREADS:
+            raise TooLargeError(f"more than {MAX_REREADS} signs with two readings")
+        found.append(item(reader))
+    reader.upper_sign, reader.both_signs = outer, count
+    return found
+
+
+def item(reader: Reader) -> v.Value:
+    """Returns a value, and what a sign behind it makes of it: an equation, a ratio, a membership."""
+    if defines_function(reader):
+        reader.called = reader.token.text
+    first = operand(reader)
+    infix = reader.language.infixes.get(reader.token.text) if reader.token.kind == "mark" else None
+    return first if infix is None else infix(reader, first)
+
+
+def member(reader: Reader, first: v.Value) -> v.Value:
+    """Reads `x \\in S`: the values of one symbol, or the points of a tuple of names."""
+    reader.take()
+    if isinstance(first, v.Tuple) and is_name(first):
+        return named_points(first, operand(reader, within=True), reader.error)
+    if not (isinstance(first, v.Scalar) and isinstance(first.of, Symbol)):
+        raise reader.error("only a symbol can be a member of a set here")
+    return v.Builder(first.of.name, as_set(operand(reader, within=True), reader.error), None)
+
+
+def operand(reader: Reader, *, within: bool = False) -> v.Value:
+    """Returns a value, or sets joined by one kind of operation. `within`: a set is to follow, so braces are one."""
+    first = _primary(reader, within)
+    if isinstance(first, SETS) and reader.accept("-"):
+        return v.SetOperation("difference", (first, as_set(_primary(reader, within=True), reader.error)))
+    if not reader.at(*OPERATIONS) or (isinstance(first, v.Scalar | v.Infinity) and reader.at("\\cup")):
+        return first
+    sign = reader.token.text
+    parts = [as_set(first, reader.error)]
+    while reader.accept(sign):
+        parts.append(as_set(_primary(reader, within=True), reader.error))
+    if reader.at(*OPERATIONS):
+        raise reader.error("different operations on sets without brackets")
+    return v.SetOperation(OPERATIONS[sign], tuple(parts))
+
+
+def _primary(reader: Reader, within: bool) -> v.Value:
+    token = reader.token
+    if reader.at("-") and reader.peek().kind == "unit":
+        token = reader.peek()
+    construct = reader.language.values.get(token.text if token.kind == "mark" else token.kind)
+    if token.text == "{" and not (within or reader.hint.braces or reader.peek().text == "}" or has_items(reader)):
+        construct = None
+    found = None if construct is None else construct(reader)
+    return found or reader.infinity() or scalar(reader)
+
+
+def has_items(reader: Reader) -> bool:
+    """Says whether the bracket that opens here has items in it. Plain braces may hold a condition, or meet a set."""
+    braces = reader.token.text == "{"
+    depth = 0
+    for index in range(reader.index, len(reader.tokens)):
+        token = reader.tokens[index]
+        if token.kind != "mark":
+            continue
+        if token.text in ("(", "[", "{", "\\{", "\\langle"):
+            depth += 1
+        elif token.text in (")", "]", "}", "\\}", "\\rangle"):
+            depth -= 1
+            if depth == 0:
+                return braces and reader.tokens[index + 1].text in OPERATIONS
+        elif depth == 1 and (token.text in (",", ";") or (braces and token.text in ("|", "\\mid", ":"))):
+            return True
+    return False
+
+
+def scalar(reader: Reader) -> v.Value:
+    """Returns an expression with its unit, or as the factor of a matrix."""
+    start = reader.index
+    node = reader.sum()
+    if (
+        reader.token.kind == "mark"
+        and reader.token.text.startswith("\\begin{")
+        and reader.token.text not in ("\\begin{vmatrix}", "\\begin{cases}")
+    ):
+        length = reader.index - start
+        read = rows(reader)
+        if length * len(read) * len(read[0]) > MAX_SCALED:
+            raise TooLargeError("a long factor of a large matrix")
+        return v.Matrix(tuple(tuple(Product((node, entry)) for entry in row) for row in read))
+    return measured(reader, node)
+
+
+def elements(reader: Reader) -> list[v.Value]:
+    """Returns values between commas, up to a closing bracket."""
+    outer, reader.bars = reader.bars, 0
+    found: list[v.Value] = [reader.nested(reader.operand)]
+    while reader.accept(",", ";"):
+        if reader.at("\\dots"):
+            run_on(reader, found)
+            break
+        found.append(reader.nested(reader.operand))
+        if len(found) > MAX_ITEMS:
+            raise TooLargeError(f"more than {MAX_ITEMS} items")
+    reader.bars = outer
+    return found

@@ -1,0 +1,291 @@
+"""Reads numbers with what stands behind or before them: units, degrees, money, the base of digits.
+
+Units are read as `m/s^2`, `\\text{ kg\\,m}^2`, `square feet`, `miles per hour`, `25 \\frac{\\text{m}}{\\text{s}}`;
+their atoms stay as written. Upright letters behind a number are always units; letters in italics are, where a unit is
+expected, where one of them is a unit's name of several letters, and in `\\frac{m}{s}` and `\\frac{m}{s^2}` behind a
+number and a blank. Everything else is a product of symbols.
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+from verifiers.answers.grammar.characters import plain
+from verifiers.answers.grammar.errors import GrammarError
+from verifiers.answers.grammar.nodes import Expression, Negation, Number, Product
+from verifiers.answers.grammar.notation import ANSWERS
+from verifiers.answers.grammar.reader import DEGREE, Reader
+from verifiers.answers.grammar.tokens import ENDS, Token
+from verifiers.answers.grammar.units import Dimension, UnitError, combined
+from verifiers.answers.grammar.values import BaseNumber, Quantity, Scalar, Value
+from verifiers.answers.grammar.vocabulary import AFTER, BEFORE, CONSTANTS, GREEK_NAMES, SCALES
+
+MAX_ATOMS = 12
+MAX_POWER = 12
+NOUN = re.compile("[a-z]{4,20}")
+ENDS_UNIT = frozenset({"the end", ",", ";", "and", "or", ")", "}", "^"})
+COMMON_UNITS = frozenset("mgshLNJWVAK")
+"""Letters that are units behind a number and a blank; others only where a unit is expected."""
+SEPARATORS = frozenset({",", ";", "and", "or", ")", "]", "\\}", "}", "\\approx", "=", "!=", "<", "<=", ">", ">="})
+
+Unit = tuple[tuple[str, int], ...]
+
+RATES: tuple[Unit, ...] = ((("m", 1), ("s", -1)), (("m", 1), ("s", -2)))
+"""Fractions of single letters that are units behind a number and a blank."""
+
+
+# -- whether a unit is next
+
+
+def begins_unit(reader: Reader) -> bool:
+    """Says whether the token behind a value begins its unit, or is no factor for another reason."""
+    token = reader.token
+    match token.kind:
+        case "word":
+            return _is_unit(reader, token)
+        case "text":
+            name = token.text
+            if len(name) > 1 and name in reader.context.units and reader.peek().text in ENDS_UNIT:
+                # `90 \text{ min}`: no function, where nothing follows that it could take.
+                return True
+            letter = len(name) == 1 and name.isalpha() and name not in reader.context.units
+            return not (name in CONSTANTS or letter or reader.is_function(name))
+        case _:
+            return token.text == "\\frac" and _is_unit_fraction(reader)
+
+
+def _is_unit(reader: Reader, token: Token) -> bool:
+    """Says whether a token that follows a value is the beginning of its unit, and not a factor."""
+    if token.kind in ("unit", "text") or (token.kind == "word" and token.text in BEFORE) or _is_noun(reader, token):
+        return True
+    if token.kind != "word" or token.text not in reader.context.units or token.text in reader.variables:
+        return False
+    if len(token.text) > 1 or reader.context.wants_unit:
+        return not reader.is_function(token.text) or reader.peek().text not in ("(", "{")
+    return not token.glued and _ends_unit(reader)
+
+
+def _is_noun(reader: Reader, token: Token) -> bool:
+    """Reads `5 apples`: one word behind a number and before the end, where nothing says that it is no unit."""
+    if not reader.context.nouns or token.kind not in ("word", "text") or not NOUN.fullmatch(token.text):
+        return False
+    last = reader.peek().kind == "end" and reader.peek(-1).kind == "number"
+    known = token.text in GREEK_NAMES or token.text in reader.variables or reader.is_function(token.text)
+    return last and not known
+
+
+def _ends_unit(reader: Reader) -> bool:
+    """Says whether a common letter begins a unit, and nothing but more of it comes before the end of the item.
+
+    `s^2` alone is a square of a symbol, `m^2` an area; `m g h` is a product, `m/s` and `N m` are units."""
+    before = reader.peek(-1)
+    if reader.token.text not in COMMON_UNITS or not (before.kind == "number" or before.text in (")", "}")):
+        return False
+    found, _, (behind, following) = _ahead(reader)
+    parted = behind.kind == "number" and following.text in reader.context.units
+    if not found or not (behind.kind == "end" or behind.text in SEPARATORS or parted):
+        return False
+    if len(found) > 1:
+        return any(len(atom) > 1 or exponent < 0 for atom, exponent in found) or found == (("N", 1), ("m", 1))
+    ((name, power),) = found
+    return (before.kind == "number" and power == 1) or (name == "m" and power in (2, 3))
+
+
+def _ahead(reader: Reader) -> tuple[Unit, list[Token], list[Token]]:
+    """Returns the unit that is next, its tokens and the two behind it, and stays; no unit where none can be read."""
+    restore, start, kept = reader.saved(), reader.index, list(reader.tokens)
+    try:
+        found = unit(reader)
+        written = kept[start : reader.index - len(reader.tokens) + len(kept)]
+        return found, written, reader.tokens[reader.index : reader.index + 2]
+    except GrammarError:
+        return (), [], list(ENDS[:2])
+    finally:
+        restore()
+
+
+def _is_unit_fraction(reader: Reader) -> bool:
+    """Says whether the fraction here, behind a value, is a unit: `\\frac{\\text{km}}{\\text{h}}`."""
+    if reader.index == 0 or not reader.at("\\frac") or reader.peek().text != "{":
+        return False
+    first, before = reader.peek(2), reader.peek(-1)
+    if not (first.kind == "text" or (first.kind == "word" and first.text in reader.context.units)):
+        return False
+    if before.kind != "number" and before.text not in (")", "}"):
+        return False
+    found, written, (behind, _) = _ahead(reader)
+    if not found or not (behind.kind == "end" or behind.text in SEPARATORS):
+        return False
+    if any(token.kind == "word" and token.text in reader.variables for token in written):
+        return False
+    if reader.context.wants_unit or all(token.kind in ("text", "mark", "number") for token in written):
+        return True
+    return any(len(name) > 1 for name, _ in found) or (not reader.token.glued and found in RATES)
+
+
+# -- quantities
+
+
+def measured(reader: Reader, node: Expression) -> Value:
+    """Returns the number that was read with the unit behind it, where there is one."""
+    inside = node.of if isinstance(node, Negation) else node
+    if isinstance(inside, Product) and inside.factors[-1] is DEGREE:
+        of = inside.factors[0]
+        scaled = reader.token.kind in ("word", "text") and reader.token.text in SCALES
+        name = SCALES[reader.take().text] if scaled else "degree"
+        return Quantity(Negation(of) if isinstance(node, Negation) else of, ((name, 1),))
+    if _is_unit(reader, reader.token) or _is_unit_fraction(reader):
+        read = unit(reader)
+        if isinstance(node, Number) and node.value.denominator == 1:
+            node = _smaller_parts(reader, node.value, read) or node
+        return Quantity(node, read)
+    return Scalar(node)
+
+
+def money(reader: Reader) -> Value:
+    """Reads `$5`, `-€3`: the sign of a currency before a number."""
+    negative = reader.accept("-")
+    sign = reader.take().text
+    if sign not in ("$", "€", "£", "¥"):
+        raise reader.error("a unit without a number")
+    node = reader.sum()
+    if _is_unit(reader, reader.token):
+        raise reader.error("two units")
+    return Quantity(Negation(node) if negative else node, ((sign, 1),))
+
+
+def base_number(reader: Reader) -> Value:
+    """Reads `101_2`."""
+    token = reader.take()
+    return BaseNumber(token.text, int(token.value))
+
+
+def _smaller_parts(reader: Reader, whole: Fraction, first: Unit) -> Number | None:
+    """Reads `5 ft 3 in`, `2 hours 30 minutes`: what smaller parts add to a whole number of one unit; None where none
+    follow.
+
+    Raises GrammarError for a part that is not smaller, or of another kind.
+    """
+    if not _at_number(reader) or len(first) != 1:
+        return None
+    total, written = whole, f"{whole} {first[0][0]}"
+    factor, _, dimension = _known(reader, first)
+    last = factor
+    while _at_number(reader):
+        amount = reader.take()
+        smaller = unit(reader)
+        size, _, kind = _known(reader, smaller)
+        if kind != dimension or not dimension or size >= last or amount.value * size >= last:
+            raise reader.error("parts of a quantity that do not belong together")
+        total += amount.value * size / factor
+        last = size
+        written += f" {amount.text} {smaller[0][0]}"
+    return Number(total, written)
+
+
+def _at_number(reader: Reader) -> bool:
+    return reader.token.kind == "number"
+
+
+def _known(reader: Reader, read: Unit) -> tuple[Fraction, int, Dimension]:
+    try:
+        return combined(read)
+    except UnitError as error:
+        raise reader.error(str(error)) from error
+
+
+# -- units
+
+
+def unit(reader: Reader) -> Unit:
+    """Reads up to the end of the unit. Raises GrammarError for what is not one, or could be read in two ways."""
+    if _is_noun(reader, reader.token):
+        return ((reader.take().text, 1),)
+    _spread(reader)
+    if reader.at("\\frac"):
+        return _unit_fraction(reader)
+    atoms: list[tuple[str, int]] = []
+    below = divided = False
+    while True:
+        _spread(reader)
+        if below and reader.accept("("):
+            atoms += [(name, -power) for name, power in reader.nested(lambda: unit(reader))]
+            reader.expect(")")
+        else:
+            name, power = _atom(reader)
+            atoms.append((name, -power if below else power))
+        if len(atoms) > MAX_ATOMS:
+            raise reader.error("a unit of too many parts")
+        _spread(reader)
+        below = False
+        if reader.at("/") or reader.token.text == "per":
+            reader.take()
+            below = divided = True
+        elif reader.at("*") or _is_atom(reader):
+            if divided:
+                raise reader.error("a unit whose denominator is ambiguous: use brackets or powers")
+            reader.accept("*")
+        else:
+            return tuple(atoms)
+
+
+def _unit_fraction(reader: Reader) -> Unit:
+    """Reads `\\frac{m}{s^2}`, and nothing beside it."""
+    reader.take()
+    found: list[tuple[str, int]] = []
+    for sign in (1, -1):
+        reader.expect("{")
+        found += [(name, sign * power) for name, power in reader.nested(lambda: unit(reader))]
+        reader.expect("}")
+    if len(found) > MAX_ATOMS:
+        raise reader.error("a unit of too many parts")
+    return tuple(found)
+
+
+def _spread(reader: Reader) -> None:
+    """Replaces text, as in `\\text{ m/s}`, by its tokens."""
+    token = reader.token
+    if token.kind == "text" and token.text not in reader.context.units:
+        inside = ANSWERS.tokens(plain(token.text.replace("\\ ", " ")))[: -len(ENDS)]
+        if not inside or any(part.kind == "text" for part in inside):
+            raise reader.error("a text that is no unit")
+        if reader.peek().kind == "number":
+            reader.peek().glued = False
+        reader.tokens[reader.index : reader.index + 1] = inside
+
+
+def _is_atom(reader: Reader) -> bool:
+    token = reader.token
+    return token.kind in ("word", "unit", "text") and (token.text in reader.context.units or token.text in BEFORE)
+
+
+def _atom(reader: Reader) -> tuple[str, int]:
+    token = reader.take()
+    power = 1
+    if token.text in BEFORE and token.kind == "word":
+        power = BEFORE[token.text]
+        token = reader.take()
+    if token.kind == "mark" and token.text == "\\degree":
+        follows = reader.token.kind in ("word", "text") and reader.token.text in SCALES
+        return (SCALES[reader.take().text] if follows else "degree"), power
+    if token.kind not in ("word", "unit", "text") or token.text not in reader.context.units:
+        raise reader.error(f"{token.text[:20]!r} is not a unit that is known")
+    if reader.token.kind == "word" and reader.token.text in AFTER:
+        power *= AFTER[reader.take().text]
+    elif reader.accept("^"):
+        power *= _unit_power(reader)
+    elif reader.token.integer and reader.token.glued and reader.token.text in ("2", "3") and token.kind == "word":
+        power *= int(reader.take().text)
+    return token.text, power
+
+
+def _unit_power(reader: Reader) -> int:
+    braces = reader.accept("{")
+    negative = reader.accept("-")
+    token = reader.take()
+    if not token.integer or not 0 < token.value <= MAX_POWER:
+        raise reader.error("a power of a unit that is not a small whole number")
+    if braces:
+        reader.expect("}")
+    return -int(token.value) if negative else int(token.value)

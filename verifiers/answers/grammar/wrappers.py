@@ -1,0 +1,97 @@
+"""Takes off what stands around an answer and says nothing: dollar signs, `\\boxed{}`, `\\text{}`, a full stop.
+
+Every wrapper encloses the whole text, or it stays. Brackets are matched by one pass over the text.
+"""
+
+from __future__ import annotations
+
+import re
+
+from verifiers.answers.grammar.errors import GrammarError, TooLargeError
+
+MAX_WRAPPERS = 8
+MAX_SUBMISSION = 1_000_000
+"""Characters of a text in which a boxed answer is looked for."""
+OPENED = re.compile(
+    r"\\(boxed|fbox|text|textrm|textnormal|textup|textbf|textit|mbox|mathrm|mathbf|mathit|mathsf|displaystyle)\s*\{"
+)
+UPRIGHT = frozenset(
+    {"text", "textrm", "textnormal", "textup", "textbf", "textit", "mbox", "mathrm", "mathbf", "mathit", "mathsf"}
+)
+BOX = re.compile(r"\\(?:boxed|fbox)(?![A-Za-z])")
+INLINE = re.compile(r"\\[()]")
+
+
+def unwrapped(text: str) -> tuple[str, bool]:
+    """Returns the text without its wrappers, and whether it was in upright letters as a whole. Raises GrammarError."""
+    text = _without_formula_signs(text.strip())
+    upright = False
+    for _ in range(MAX_WRAPPERS):
+        before = text
+        if text.endswith(".") and not text.endswith(".."):
+            text = text[:-1].rstrip()
+        if len(text) > 4 and text.startswith("**") and text.endswith("**") and "**" not in text[2:-2]:
+            text = text[2:-2].strip()
+        if text.startswith("\\[") and text.endswith("\\]"):
+            text = text[2:-2].strip()
+        match = OPENED.match(text)
+        if match and text.endswith("}") and closing(text, match.end()) == len(text) - 1:
+            inside = text[match.end() : -1].strip()
+            if match[1] == "mathbf" and len(inside) == 1 and inside.islower():
+                # A vector of that name, not the letter.
+                break
+            upright = upright or match[1] in UPRIGHT
+            text = inside
+        if text.startswith("\\displaystyle"):
+            text = text.removeprefix("\\displaystyle").strip()
+        if text == before:
+            break
+    return text, upright
+
+
+def _without_formula_signs(text: str) -> str:
+    """Drops `$`, `$$`, `\\(` and `\\)` around formulas. One dollar sign alone is money."""
+    if "$" in text:
+        signs = len(re.findall(r"(?<!\\)\$", text))
+        if signs % 2 == 0:
+            text = re.sub(r"(?<!\\)\$", " ", text).strip()
+    if "\\(" in text or "\\)" in text:
+        found = INLINE.findall(text)
+        if found != ["\\(", "\\)"] * (len(found) // 2):
+            raise GrammarError("signs around a formula that do not match")
+        text = INLINE.sub(" ", text).strip()
+    return text
+
+
+def closing(text: str, start: int) -> int:
+    """Returns the index of the brace that closes the one before `start`; -1 where none does."""
+    depth = 1
+    for match in re.compile(r"\\.|[{}]", re.DOTALL).finditer(text, start):
+        sign = match.group()
+        if sign == "{":
+            depth += 1
+        elif sign == "}":
+            depth -= 1
+            if depth == 0:
+                return match.start()
+    return -1
+
+
+def boxed(text: str) -> str:
+    """Returns what the only box of a text holds. Raises GrammarError for none, several, or one that is not closed."""
+    if len(text) > MAX_SUBMISSION:
+        raise TooLargeError(f"longer than {MAX_SUBMISSION} characters")
+    boxes = list(BOX.finditer(text))
+    if not boxes:
+        raise GrammarError("no boxed answer")
+    if len(boxes) > 1:
+        raise GrammarError(f"{len(boxes)} boxed answers, where exactly one is asked for")
+    start = boxes[0].end()
+    while start < len(text) and text[start] in " \t\n":
+        start += 1
+    if start >= len(text) or text[start] != "{":
+        raise GrammarError("a box without braces")
+    end = closing(text, start + 1)
+    if end < 0:
+        raise GrammarError("a box that is not closed")
+    return text[start + 1 : end]

@@ -1,0 +1,148 @@
+"""Decides on answers of any kind: read, compared, and passed only where equality is proved.
+
+Refused before anything is compared: what cannot be read as exactly one answer, and what the spec's form does not allow.
+Symbols that the spec does not know, `nan`, infinity where a number was expected, and whatever only restates the
+question leave the work to whoever checks. Closeness is equality only within a tolerance that the spec gives.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import lru_cache
+
+from verifiers.answers.approximations import without_approximation
+from verifiers.answers.coerce import coerced
+from verifiers.answers.compare import Comparer
+from verifiers.answers.compare_sets import is_set, only_symbol
+from verifiers.answers.equality import Truth
+from verifiers.answers.format import described
+from verifiers.answers.forms import refusal
+from verifiers.answers.grammar.errors import GrammarError, TooLargeError, UndefinedError
+from verifiers.answers.grammar.nodes import symbols
+from verifiers.answers.grammar.plain import parse_expression
+from verifiers.answers.grammar.rational import rational
+from verifiers.answers.grammar.read_answer import read_answer
+from verifiers.answers.grammar.traverse import expressions, free_symbols
+from verifiers.answers.grammar.values import Builder, RelationValue, Scalar, TextAnswer, Value
+from verifiers.answers.grammar.vocabulary import FUNCTIONS
+from verifiers.answers.scalars import Scalars
+from verifiers.answers.spec import AnswerSpec
+from verifiers.answers.tolerances import Tolerance, number
+from verifiers.contract.errors import SpecError
+from verifiers.contract.text import escaped
+from verifiers.contract.verdict import Ground
+
+NO_ANSWERS = frozenset({"nan", "inf", "oo", "zoo", "null"})
+"""What programs print where they have no answer."""
+RESERVED = frozenset({"and", "or", "not", "pi", *FUNCTIONS})
+
+
+@dataclass(frozen=True)
+class PreparedAnswer:
+    """Holds what a spec needs for every submission, worked out once."""
+
+    expected: Value
+    comparer: Comparer
+
+
+def read(spec: AnswerSpec, text: str, expected: Value | None = None) -> Value:
+    """Returns the value of a text in the notation of the spec; `expected` settles two readings. Raises GrammarError."""
+    if spec.notation == "plain":
+        return Scalar(parse_expression(text, spec.variables or ()))
+    return read_answer(text, variables=spec.variables, expected=expected)
+
+
+@lru_cache(maxsize=512)
+def prepared(spec: AnswerSpec) -> PreparedAnswer:
+    """Prepares a spec. Raises SpecError for an expected answer or a tolerance that cannot be used."""
+    for variable in (spec.variables or ()) if spec.notation == "plain" else ():
+        if not (variable.isascii() and variable.isalpha()) or variable in RESERVED:
+            raise SpecError(f"{escaped(variable)!r} cannot be a variable", hint="Name variables with plain letters.")
+    absolute, relative = number(spec.absolute, "absolute"), number(spec.relative, "relative")
+    tolerance = None if absolute is None and relative is None else Tolerance(absolute, relative)
+    seed = int.from_bytes(hashlib.sha256(spec.model_dump_json().encode()).digest()[:8])
+    comparer = Comparer(
+        Scalars(seed, spec.domain), units=spec.units, any_order=spec.order == "any", tolerance=tolerance
+    )
+    try:
+        expected = without_approximation(read(spec, spec.expected), comparer.scalars)
+    except GrammarError as error:
+        raise SpecError(
+            f"the expected answer cannot be read: {error}",
+            hint="Write one answer in plain mathematics or simple LaTeX.",
+        ) from error
+    if isinstance(expected, TextAnswer) and expected.text in NO_ANSWERS:
+        raise SpecError(f"{expected.text!r} is no answer", hint="Give an answer that exists, or say it in words.")
+    return PreparedAnswer(expected, comparer)
+
+
+def check(spec: AnswerSpec, *, prove: bool) -> None:
+    """Raises SpecError where the expected answer cannot be read, has no value, or a tolerance accepts too much."""
+    ready = prepared(spec)
+    constants = [node for node in expressions(ready.expected) if not symbols(node)]
+    try:
+        for node in constants:
+            if ready.comparer.tolerance is not None and (prove or rational(node) is not None):
+                ready.comparer.tolerance.check(node, ready.comparer.scalars)
+        if not prove:
+            for node in constants:
+                rational(node)
+            return
+        itself = ready.comparer.compare(ready.expected, ready.expected)
+    except TooLargeError as error:
+        if prove:
+            raise SpecError(f"the expected answer is too large: {error}", hint="Write it in a simpler form.") from error
+        return
+    except GrammarError as error:
+        raise SpecError(
+            f"the expected answer has no value: {error}", hint="Give an answer that exists, or say it in words."
+        ) from error
+    if itself.truth is not Truth.EQUAL:
+        raise SpecError(
+            f"the expected answer cannot be decided: {itself.because}",
+            hint="Not even the expected answer itself would pass. Write it in a simpler form.",
+        )
+
+
+def judge(spec: AnswerSpec, text: str, evidence: dict[str, object]) -> tuple[Ground, str, dict[str, object]]:
+    """Decides on the text of an answer: ground, reason, evidence. Never raises for what the text holds."""
+    ready = prepared(spec)
+    evidence["expected_read"] = described(ready.expected)
+    try:
+        answer = without_approximation(read(spec, text, ready.expected), ready.comparer.scalars)
+        evidence["read"] = described(answer)
+        bare, wanted = coerced(answer, ready.expected, ready.comparer.scalars)
+        left = refusal(bare, wanted, spec.form, sums=spec.notation == "any")
+        reason = unknown_symbols(bare, wanted, spec.variables) or left
+        if reason:
+            return Ground.UNFINISHED, reason, evidence
+        finding = ready.comparer.compare(answer, ready.expected)
+    except GrammarError as error:
+        if "read" in evidence and isinstance(error, UndefinedError):
+            return Ground.REFUTED, f"has no value: {error}", evidence
+        if "read" in evidence and isinstance(error, TooLargeError):
+            return Ground.UNKNOWN, f"not decided: {error}", evidence
+        return Ground.UNREADABLE, f"cannot be read: {error}", evidence
+    evidence["because"] = finding.because
+    if finding.witness:
+        evidence["witness"] = dict(finding.witness)
+    match finding.truth:
+        case Truth.EQUAL:
+            return Ground.PROVED, "equal to the expected answer", evidence
+        case Truth.DIFFERENT:
+            return Ground.REFUTED, f"not equal to the expected answer: {finding.because}", evidence
+        case Truth.OPEN:
+            return Ground.UNKNOWN, f"not decided whether it is equal: {finding.because}", evidence
+
+
+def unknown_symbols(answer: Value, expected: Value, variables: tuple[str, ...] | None) -> str:
+    """Says why symbols of the answer are not those of the spec; empty where they are."""
+    allowed = free_symbols(expected) if variables is None else frozenset(variables)
+    own = only_symbol(answer) if isinstance(answer, Builder) or is_set(expected) else None
+    extra = free_symbols(answer) - allowed - {own or ""}
+    # Another unknown makes another equation: the comparison says so.
+    relations = isinstance(answer, RelationValue) and isinstance(expected, RelationValue) and variables is None
+    if relations or not extra:
+        return ""
+    return f"holds symbols that the expected answer does not have: {', '.join(map(escaped, sorted(extra)))}"

@@ -1,0 +1,99 @@
+"""Defines the kind `answer`: an answer that has to say the same as the expected one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from verifiers.contract.kinds import AnswerForm, Kind, KindOption, Lazy, RetiredKind, SubmissionOption
+
+ABOUT = (
+    "Is this answer the same as the expected one? 0 yes, 1 no.\n\n"
+    "A line of --pairs has id, gold, prediction and perhaps spec; a result has id, outcome, reason, seconds."
+)
+VARIABLE = KindOption(
+    flag="--variable",
+    sets_field="variables",
+    takes="texts",
+    metavar="NAME",
+    help="A symbol that may occur; those of the gold unless given.",
+)
+
+
+def is_integer(spec: Any) -> bool:
+    return bool(spec.notation == "digits")
+
+
+def form(spec: Any) -> AnswerForm:
+    """Gives the whole turn to a spec that looks for the box itself."""
+    return AnswerForm.WHOLE if spec.final == "boxed" else AnswerForm.BOXED
+
+
+def asks_for(spec: Any) -> str:
+    """Tells of the box where a spec looks for it itself."""
+    return "End with the answer in one \\boxed{}." if spec.final == "boxed" else ""
+
+
+ANSWER = Kind(
+    name="answer",
+    about=ABOUT,
+    spec=Lazy("verifiers.answers.spec:AnswerSpec"),
+    retired={
+        "integer": RetiredKind(Lazy("verifiers.answers.spec:from_integer"), fields=("expected",)),
+        "expression": RetiredKind(Lazy("verifiers.answers.spec:from_expression"), fields=("expected", "variables")),
+    },
+    verifier=Lazy("verifiers.answers.verifier:AnswerVerifier"),
+    revision="4",
+    tools=(("sympy", "sympy"),),
+    preload="verifiers.answers",
+    light=is_integer,
+    explain=Lazy("verifiers.answers.explain:explain"),
+    parts=Lazy("verifiers.answers.explain:parts"),
+    examples=Lazy("verifiers.answers.examples:examples"),
+    answer_form=form,
+    asks_for=asks_for,
+    solvers=Lazy("verifiers.proposals.in_worker:solvers"),
+    proposers={"arithmetic": Lazy("verifiers.proposals.arithmetic:worked_out")},
+    example='assay check answer --gold "x^2/2" --answer "0.5*x**2"',
+    options=(
+        KindOption(flag="--gold", sets_field="expected", metavar="TEXT", help="The expected answer."),
+        KindOption(flag="--notation", help="any (unless given), plain or digits."),
+        KindOption(
+            flag="--boxed",
+            sets_field="final",
+            takes="nothing",
+            sets="boxed",
+            help="The answer is what stands in the text's only \\boxed{...}.",
+        ),
+        KindOption(flag="--form", help="equal, worked_out (unless given), simplified or same."),
+        KindOption(flag="--absolute", metavar="NUMBER", help="Decimals this close are accepted."),
+        KindOption(flag="--relative", metavar="NUMBER", help="The same, as a share of the expected value."),
+        KindOption(
+            flag="--any-order",
+            sets_field="order",
+            takes="nothing",
+            sets="any",
+            help="A list in brackets may come in another order.",
+        ),
+        KindOption(flag="--units", help="as_expected (unless given), optional or ignored."),
+        VARIABLE,
+        KindOption(flag="--domain", help="Of symbols: real (unless given), complex, positive or integer."),
+    ),
+    submission=SubmissionOption(
+        flag="--answer",
+        takes="text",
+        metavar="TEXT",
+        help="The answer to be checked, `-` for standard input.",
+        key="prediction",
+    ),
+    submit=(
+        KindOption(
+            flag="--expect",
+            sets_field="expected",
+            metavar="TEXT",
+            help="The expected answer; the agent never sees it.",
+        ),
+        replace(VARIABLE, help="Stands for the answer in --check (x); may occur in --expect."),
+    ),
+    batch=16,
+)

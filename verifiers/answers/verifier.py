@@ -1,0 +1,58 @@
+"""Decides on answers: integers at once, everything else by reading and comparing.
+
+Importing it and deciding an integer import neither SymPy nor the grammar. What cannot be read as exactly one answer is
+refused.
+"""
+
+from __future__ import annotations
+
+import re
+
+from verifiers.answers.grammar.errors import GrammarError
+from verifiers.answers.grammar.wrappers import boxed
+from verifiers.answers.kind import ANSWER
+from verifiers.answers.spec import AnswerSpec
+from verifiers.contract.text import escaped
+from verifiers.contract.verdict import Ground, Verdict, judged
+
+INTEGER = re.compile(r"[+-]?[0-9]{1,2000}", re.ASCII)
+BLANKS = " \t\r\n"
+
+
+class AnswerVerifier:
+    name = ANSWER.name
+    version = ANSWER.version
+
+    def check(self, spec: AnswerSpec, *, prove: bool = False) -> None:
+        """Raises SpecError where the expected answer cannot be read, has no value, or a tolerance accepts too much.
+
+        Without `prove` only what arithmetic tells is looked at, and SymPy is not imported.
+        """
+        if spec.notation != "digits":
+            from verifiers.answers.judging import check
+
+            check(spec, prove=prove)
+
+    def verify(self, spec: AnswerSpec, submission: str) -> Verdict:
+        """Decides on a submission. Never raises for what it holds."""
+        try:
+            text = boxed(submission) if spec.final == "boxed" else submission
+        except GrammarError as error:
+            return self._verdict(Ground.UNREADABLE, f"cannot be read: {error}", {"submitted": escaped(submission)})
+        if spec.notation == "digits":
+            return self._integer(spec, text.strip(BLANKS))
+        from verifiers.answers.judging import judge
+
+        found = self._verdict(*judge(spec, text, {"submitted": escaped(submission)}))
+        return found.model_copy(update={"tools": ANSWER.tool_versions})
+
+    def _integer(self, spec: AnswerSpec, text: str) -> Verdict:
+        if not INTEGER.fullmatch(text):
+            reason = "not one integer written in at most 2,000 decimal digits"
+            return self._verdict(Ground.UNREADABLE, reason, {"submitted": escaped(text)})
+        if int(text) == int(spec.expected):
+            return self._verdict(Ground.PROVED, "the same integer", {"read": escaped(text)})
+        return self._verdict(Ground.REFUTED, "another integer", {"read": escaped(text)})
+
+    def _verdict(self, ground: Ground, reason: str, evidence: dict[str, object]) -> Verdict:
+        return judged(ground, reason, evidence, self.name, self.version)

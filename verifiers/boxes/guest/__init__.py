@@ -1,0 +1,1 @@
+"""Programs of ours that are run in a sandbox, over what a person wrote."""

@@ -1,0 +1,89 @@
+"""One piece of our own Python, run in a sandbox of its own over what a person wrote; what comes back is data.
+
+What always holds: nothing of the question is run or read here. What comes back is text inside one JSON object of
+bounded size, or there is a note why there is none.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from runtime.errors import InfrastructureError
+from runtime.sandbox import NO_FILES, CallResult, CallStatus, Limits, Priority
+from verifiers.contract.solver import SolverTools
+
+GUEST = Path(__file__).with_name("guest")
+MARK = "assay-answer:"
+OUTPUT_BYTES, MEMORY_MIB = 1 << 16, 512
+LATE_SECONDS = 2.0
+"""For what ends by its own clock, beyond it."""
+SLICE_SECONDS = 0.5
+"""After which a search is asked whether to go on: whoever cancels a job does not wait."""
+CALL_SECONDS = 15.0
+"""Of one piece: reading a large file is one."""
+
+
+def ask(
+    tools: SolverTools,
+    program: str,
+    call: str,
+    arguments: Sequence[Any],
+    *,
+    seconds: float,
+    files: Mapping[str, bytes] = NO_FILES,
+) -> Generator[dict[str, Any], None, None]:
+    """What a function of `guest/<program>.py` returns for these arguments, a JSON object. While that says `more`, the
+    program's own `more(seconds)` is called, and each of its answers given too, for about so many seconds of work. What
+    an answer calls `note` is told to whoever asked for the solver.
+
+    Raises SandboxError where there is no sandbox to be had or it broke on its own account.
+    """
+    if tools.sessions is None:
+        raise InfrastructureError("no sandbox can be had here", hint="run `assay doctor`")
+    limits = Limits(call_seconds=CALL_SECONDS, memory_mib=MEMORY_MIB, output_bytes=OUTPUT_BYTES)
+    source = (GUEST / f"{program}.py").read_text(encoding="utf-8")
+    given = json.dumps(list(arguments))
+    left = seconds + LATE_SECONDS
+    sandbox = tools.sessions.sandbox(limits, caller=tools.caller, priority=Priority.JOB)
+    try:
+        for name, data in files.items():
+            sandbox.write(f"/work/{name}", data)
+        code = f"{source}\nimport json\nprint({MARK!r} + json.dumps({call}(*json.loads({given!r}))))\n"
+        while True:
+            result = sandbox.run(code)
+            left -= result.seconds
+            found = _answer(result, tools)
+            yield found
+            if not found.get("more") or tools.stop() or left <= 0:
+                return
+            code = f"print({MARK!r} + json.dumps(more({SLICE_SECONDS})))\n"
+    finally:
+        sandbox.close()
+
+
+def _answer(result: CallResult, tools: SolverTools) -> dict[str, Any]:
+    if result.status is not CallStatus.OK:
+        tools.notes.append(f"it ended with {result.status.value} {result.error[:200]}".strip())
+        return {}
+    line = next((line for line in reversed(result.output.splitlines()) if line.startswith(MARK)), "")
+    try:
+        found = json.loads(line.removeprefix(MARK))
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        return {}
+    note = found.get("note")
+    if isinstance(note, str) and note:
+        tools.notes.append(note[:200])
+    return found
+
+
+def texts(found: Mapping[str, Any], key: str, most: int, most_chars: int = 20_000) -> list[str]:
+    """The strings of a list in it, few and short ones."""
+    listed = found.get(key)
+    if not isinstance(listed, list):
+        return []
+    return [each for each in listed[:most] if isinstance(each, str) and len(each) <= most_chars]

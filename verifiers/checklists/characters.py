@@ -1,0 +1,234 @@
+"""What characters a text may have, and how its words are compared.
+
+A text may have letters, marks, numbers, punctuation, signs and spaces, each where Unicode foresees it. Everything else
+is a fault with its place: control and format characters, what is unassigned or private, letters that show nothing.
+
+- Letters are of a script that UAX 31 recommends, or of the one that most letters of the text are of. The letters of a
+  word that have capitals are of one script, and so are those that have none (Han, Kana, Hangul and Bopomofo are one
+  here). So no Latin word has a Cyrillic letter in it. A Latin word may begin or end with one Greek letter: `kΩ`, `Δx`.
+- A mark stands on a letter or a digit, of its script or for all scripts, at most six on one; none strikes it through
+  (a sign of mathematics may be: that negates it).
+- What Unicode calls ignorable is allowed where a script or an emoji needs it, and never counts: a joiner or a selector
+  behind a letter without capitals or a sign, a soft hyphen, marks of direction in a text that runs from right to left.
+- The digits of a number are of one system.
+
+`plain` is how words are compared: normalised (NFKC), without case and without what is ignorable. `bare` is what a
+reader's eye makes of a text: that is where forbidden words are looked for.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Literal
+
+CharacterGround = Literal["characters", "scripts"]
+
+IGNORABLE = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
+    "\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+"""Unicode's Default_Ignorable_Code_Point, and its marks of annotations."""
+JOINING = re.compile("[\u180b-\u180f\u200b-\u200d\ufe00-\ufe0f\U000e0100-\U000e01ef]")
+"""Joiners, selectors of variants, and the space of no width that Thai and Khmer break lines at."""
+VISIBLE_FORMATS = "\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd"
+"""Unicode's Prepended_Concatenation_Mark: the end of a verse, and signs around a number."""
+DIRECTIONS = "\u061c\u200e\u200f"
+ANYWHERE = "\u00ad\u2060\ufeff"
+"""Soft hyphen, word joiner, byte order mark."""
+FLAG = re.compile("\U0001f3f4[\U000e0020-\U000e007e]{2,6}\U000e007f")
+"""The flag of a region: an emoji that is spelled in tag characters."""
+SELECTORS = "\ufe0e\ufe0f"
+INFORMATION = "\u2139"
+"""The one emoji that is a letter with a case."""
+PICTOGRAPHS = range(0x1F000, 0x1FB00)
+"""Kept for emoji: newer ones than this Python knows are signs, too."""
+SCRIPTS = frozenset(
+    re.findall(
+        r"\w+",
+        "ARABIC ARMENIAN BENGALI BOPOMOFO CJK CYRILLIC DEVANAGARI ETHIOPIC GEORGIAN GREEK GUJARATI GURMUKHI HANGUL"
+        " HEBREW HIRAGANA KANNADA KATAKANA KHMER LAO LATIN MALAYALAM MYANMAR ORIYA SINHALA TAMIL TELUGU THAANA THAI"
+        " TIBETAN",
+    )
+)
+"""UAX 31, table 5."""
+EASTERN = frozenset({"BOPOMOFO", "CJK", "HANGUL", "HIRAGANA", "KATAKANA"})
+SHARED = "MODIFIER"
+"""Letters for all scripts: `ʼ`, `ʻ`."""
+FIRST_WORDS = {"IDEOGRAPHIC": "CJK", "VERTICAL": "CJK", "MASU": "CJK", "CARON": SHARED, "COMBINING": SHARED}
+"""Of names that do not begin with a script: repeat marks of Kana, the third tone of Bopomofo, halfwidth voicing."""
+MAX_MARKS = 6
+STRIKES = 1
+"""The combining class of marks that lie over their letter."""
+
+LOOKALIKES = str.maketrans(
+    {
+        **dict(zip("аеорсухіјѕԁһӏԛԝкмтнвгпбьз", "aeopcyxijsdhlqwkmthbrnbb3", strict=True)),
+        **dict(zip("αβεηικνορτυχωγμςϲϳ", "abenikvoptuxwyuccj", strict=True)),
+        **dict(zip("օոսցհյզլքեաս", "onugh3qlptwu", strict=True)),
+        **dict(zip("ɑŋœæßþꞌ", "anoabp'", strict=True)),
+    }
+)
+"""The part of Unicode's confusables (UTS 39) that turns letters of other scripts into the Latin ones they look like."""
+LATIN = re.compile(
+    r"LATIN (?:CAPITAL|SMALL) LETTER (?:DOTLESS |SCRIPT )?([A-Z])(?: WITH .*)?$|LATIN .*CAPITAL ([A-Z])$"
+)
+"""By their names: `ø` is an `o`, the small capital `ᴛ` a `t`."""
+NATIVE = (re.compile("[\u0370-\u03ff]"), re.compile("[\u0400-\u052f]"), re.compile("[\u0531-\u0587]"))
+SPACED = re.compile(r"(?<!\w)\w(?:[ .\-_*~|/\u00b7]\w){2,}(?!\w)")
+UNSPACED = ("CJK UNIFIED", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")
+
+
+@lru_cache(maxsize=65536)
+def script_of(letter: str) -> str:
+    """The script of a letter by its name in Unicode: `LATIN`, `CJK`; of `ｔ` and `𝐭`, too."""
+    name = unicodedata.name(unicodedata.normalize("NFKC", letter)[0], "").partition(" ")[0].partition("-")[0]
+    return FIRST_WORDS.get(name, name)
+
+
+def character_faults(text: str) -> Iterator[tuple[int, CharacterGround, str]]:
+    """Where a text (in NFC) has a character that it may not have: the place, the ground, and a sentence's end."""
+    if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
+        return
+    text = FLAG.sub(lambda flag: "\U0001f3f4" * len(flag.group()), text)
+    letters = Counter(script_of(character) for character in text if character.isalpha())
+    most = {script for script, times in letters.items() if times > letters.total() / 2}
+    leftward = any(unicodedata.bidirectional(character) in ("R", "AL") for character in set(text))
+    yield from _misplaced(text, leftward)
+    for start, end in _runs(text):
+        word = IGNORABLE.sub("", text[start:end])
+        strange = [one for one in word if one.isalpha() and script_of(one) not in SCRIPTS | most | {SHARED}]
+        if strange:
+            yield start, "scripts", f"{_named(strange[0])}, of a script that the text is not written in"
+        elif not _is_one_word(word):
+            yield start, "scripts", f"letters or digits of several scripts in one word: {ascii(word[:40])[1:-1]}"
+
+
+def _misplaced(text: str, leftward: bool) -> Iterator[tuple[int, CharacterGround, str]]:
+    before, marks, ignored = " ", 0, 0
+    for at, character in enumerate(text):
+        category = unicodedata.category(character)
+        if IGNORABLE.match(character):
+            ignored += 1
+            joins = ignored <= 2 and JOINING.match(character) and _is_joined(before, character)
+            if not joins and character not in ANYWHERE and not (leftward and character in DIRECTIONS):
+                yield at, "characters", f"{_named(character)}, which no reader sees"
+            continue
+        ignored = 0
+        if category[0] == "M":
+            marks += 1
+            if marks > MAX_MARKS or not _may_carry(before, character):
+                yield at, "characters", f"{_named(character)}, a mark where none can be read"
+            continue
+        before, marks = character, 0
+        if category[0] in "LNPS" or category == "Zs" or character in "\n\t" or ord(character) in PICTOGRAPHS:
+            continue
+        if character in VISIBLE_FORMATS:
+            continue
+        yield at, "characters", f"{_named(character)}, which is no letter, mark or sign"
+
+
+def _is_joined(before: str, joiner: str) -> bool:
+    """Whether what is before may have a joiner, or a selector, behind it: digits and points have selectors only."""
+    kind = unicodedata.category(before)
+    selects = joiner in SELECTORS and (kind[0] in "NP" or before == INFORMATION)
+    return kind == "Lo" or kind[0] == "S" or ord(before) in PICTOGRAPHS or selects
+
+
+def _may_carry(letter: str, mark: str) -> bool:
+    name, kind = unicodedata.name(mark, ""), unicodedata.category(letter)
+    if name.startswith("COMBINING"):
+        keycap = unicodedata.category(mark) == "Me" and letter in "0123456789#*"
+        over = unicodedata.combining(mark) == STRIKES and kind != "Sm"
+        return keycap or ((kind[0] in "LNS" or letter == "\u25cc") and unicodedata.combining(mark) != 0 and not over)
+    return kind in ("Lo", "Lm", "Nd") or letter == "\u25cc"
+
+
+def _runs(text: str) -> Iterator[tuple[int, int]]:
+    """From where to where letters, marks and digits stand together, if not all of them are ASCII."""
+    start = -1
+    for at, character in enumerate(f"{text} "):
+        inside = character.isalnum() or unicodedata.category(character)[0] == "M" or IGNORABLE.match(character)
+        if inside and start < 0:
+            start = at
+        elif not inside and start >= 0:
+            if not text[start:at].isascii():
+                yield start, at
+            start = -1
+
+
+@lru_cache(maxsize=4096)
+def _is_one_word(word: str) -> bool:
+    normal = unicodedata.normalize("NFKC", word)
+    letters = [one for one in normal if one.isalpha() and script_of(one) != SHARED]
+    cased = [script_of(one) for one in letters if unicodedata.category(one) in ("Lu", "Ll", "Lt")]
+    others = {"CJK" if script_of(one) in EASTERN else script_of(one) for one in letters} - set(cased)
+    if set(cased) == {"GREEK", "LATIN"} and cased.count("GREEK") == 1 and "GREEK" in (cased[0], cased[-1]):
+        cased, others = ["LATIN"], others - {"GREEK"}
+    systems = {ord(one) - unicodedata.decimal(one) for one in normal if one.isdecimal()}
+    return len(set(cased)) <= 1 and len(others) <= 1 and len(systems) <= 1
+
+
+def _named(character: str) -> str:
+    return f"U+{ord(character):04X} {unicodedata.name(character, '')}".strip()
+
+
+def visible(text: str) -> str:
+    """A text without what Unicode calls ignorable."""
+    return IGNORABLE.sub("", text)
+
+
+def plain(text: str) -> str:
+    """NFKC, case folded, without what is ignorable, white space single: how words are compared."""
+    folded = unicodedata.normalize("NFKC", visible(text)).casefold()
+    return " ".join(folded.replace("\u2019", "'").split())
+
+
+def bare(text: str) -> str:
+    """As `plain`, with accents gone and look-alikes as the Latin letters they imitate.
+
+    A word all in Greek, Cyrillic or Armenian letters is left alone where a fifth of the letters is of that script:
+    then it is a word of that language, and no disguise.
+    """
+    decomposed = unicodedata.normalize("NFKD", plain(text))
+    marks_gone = "".join(character for character in decomposed if not unicodedata.combining(character))
+    if marks_gone.isascii():
+        return marks_gone
+    marks_gone = marks_gone.translate({ord(character): _latin(character) for character in set(marks_gone)})
+    letters = sum(map(str.isalpha, marks_gone))
+    native = [one for one in NATIVE if len(one.findall(marks_gone)) > letters / 5]
+    if not native:
+        return marks_gone.translate(LOOKALIKES)
+    return re.sub(r"\w+", lambda word: _undisguised(word.group(), native), marks_gone)
+
+
+@lru_cache(maxsize=65536)
+def _latin(character: str) -> str:
+    found = None if character.isascii() else LATIN.search(unicodedata.name(character, ""))
+    return (found[1] or found[2]).lower() if found else character
+
+
+def _undisguised(word: str, native: list[re.Pattern[str]]) -> str:
+    own = any(len(one.findall(word)) == len(word) for one in native)
+    return word if own else word.translate(LOOKALIKES)
+
+
+@lru_cache(maxsize=4096)
+def whole_words(phrase: str) -> re.Pattern[str]:
+    """Matches a phrase that has been made `plain` or `bare`, as whole words where its script writes spaces."""
+    before = r"(?<!\w)" if _is_bounded(phrase[:1]) else ""
+    after = r"(?!\w)" if _is_bounded(phrase[-1:]) else ""
+    return re.compile(before + re.escape(phrase) + after)
+
+
+def spaced_out(text: str) -> str:
+    """Words written letter by letter in `text` (`s e c r e t`, `s.e.c.r.e.t`), joined, one a line."""
+    return "\n".join(re.sub(r"[^\w]|_", "", match.group()) for match in SPACED.finditer(text))
+
+
+def _is_bounded(character: str) -> bool:
+    """Whether words end at this character: not so in scripts that write no spaces between them."""
+    return bool(re.match(r"\w", character)) and not unicodedata.name(character, "").startswith(UNSPACED)

@@ -1,0 +1,78 @@
+"""A checklist in plain words, item by item; and what a verdict about a text carries. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import get_args
+
+from verifiers.checklists.spec import ChecklistSpec, Unreadable
+from verifiers.contract.statement import Assurance, StatementPart, Verified, decided, not_covered
+from verifiers.contract.text import one_line
+from verifiers.contract.verdict import Verdict
+
+MOST_ITEMS = 100
+"""Of those that a statement has a part for."""
+GUARDS = {
+    "repetition": "repetition",
+    "stuffing": "keywords without sentences",
+    "copy": "a copy of the task",
+    "claims": "sentences in which the text speaks of itself",
+}
+
+
+def explain(spec: ChecklistSpec) -> Iterator[str]:
+    yield "A text of which all of this holds; code decides it:"
+    for item in spec.hard:
+        first, *more = item.lines()
+        yield f"    {item.name}: {first}"
+        yield from (f"        {line}" for line in more)
+    if spec.credit == "items":
+        yield "A text that misses some does not pass, and keeps its share (by the items' weights) as its score."
+    if spec.soft:
+        yield "A model may judge these, which is an opinion:"
+        yield from (f"    {item.name}: {item.point}" for item in spec.soft)
+        if spec.soft_needed:
+            yield f"    a mean grade below {spec.soft_needed:g} of 1 makes the text fail"
+        yield f"    they are {spec.soft_share:.0%} of the score, and never make a text pass"
+    for source in spec.sources:
+        what = f", {source.url}" if source.url else ""
+        yield f"It may cite [{source.key}]{what}, a text of {len(source.text)} characters."
+    refused = [words for name, words in GUARDS.items() if name not in spec.allows]
+    admitted = ", ".join(name for name in get_args(Unreadable) if name in spec.allows)
+    if spec.question:
+        yield "It was asked for with these words, which a model judge sees and a text must not copy:"
+        yield from (f"    {line}" for line in spec.question.splitlines())
+    yield f"It has to be readable: nothing that a page does not show{f', apart from {admitted}' if admitted else ''}."
+    if refused:
+        yield f"A text is not counted for: {', '.join(refused)}."
+    yield "Whether what it says is true, or good beyond this list, is not asked."
+
+
+def visible(spec: ChecklistSpec) -> str:
+    return spec.question
+
+
+def question(spec: ChecklistSpec, asked: str | None) -> str | None:
+    return asked if asked is not None else spec.question or None
+
+
+def parts(spec: ChecklistSpec, verdict: Verdict) -> Verified:
+    claims = [
+        decided(verdict, f"that the item {one_line(item.name)!r} holds of the text") for item in spec.hard[:MOST_ITEMS]
+    ]
+    soft = verdict.evidence.get("soft")
+    found = [one for one in soft if isinstance(one, dict)] if isinstance(soft, list) else []
+    graded = {str(one.get("name")): one.get("grade") for one in found}
+    needed = spec.soft_needed > 0
+    limits: list[StatementPart] = []
+    for item in spec.soft:
+        what = f"that {one_line(item.point)}"
+        grade = next((graded[name] for name in (item.name, one_line(item.name)) if name in graded), None)
+        if isinstance(grade, int | float):
+            by = f"a model judge, grade {grade:g} of 1"
+            claim = StatementPart(part=what, standing=Assurance.JUDGED, by=by, needed=needed)
+        else:
+            claim = not_covered(what, "no model judged it", needed=needed)
+        (claims if needed else limits).append(claim)
+    limits.append(not_covered("that what the text says is true, and all that no item covers", "no verifier reads it"))
+    return Verified(claims, limits)

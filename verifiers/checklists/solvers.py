@@ -1,0 +1,98 @@
+"""A JSON text for a checklist that pins it down: a schema whose values are given, by itself or by the question.
+
+Nothing is made up: where the schema leaves a value open and the question does not name it, there is no proposal. No
+prose is written here, and no word is put anywhere to please a list.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Generator
+from typing import Any
+
+from verifiers.checklists.spec import ChecklistSpec, JsonItem
+from verifiers.contract.solver import Proposal, Solver, SolverTools
+
+MOST_DEPTH = 12
+TYPES = {"string": str, "integer": int, "number": int | float, "boolean": bool, "array": list}
+"""What JSON calls a type, as Python reads it."""
+NAMED = (
+    r"""["'`]?{key}["'`]?\s*(?:=|:|\bis\b)\s*("""
+    r""""[^"\n]*"|'[^'\n]*'|-?[0-9]+(?:\.[0-9]+)?|true|false|null|\[[^\]\n]*\]|[^\s,;.]+)"""
+)
+"""How a question gives a name its value: `year = 1815`, `"name": "Ada"`."""
+
+
+class OpenPlace(Exception):
+    """A value that nobody names."""
+
+
+class SchemaSolver:
+    name = "schema"
+    at_once = 1
+
+    def proposals(
+        self, spec: ChecklistSpec, question: str, tools: SolverTools, seconds: float
+    ) -> Generator[Proposal, None, None]:
+        try:
+            value = instance(_schema(spec), question)
+        except OpenPlace as error:
+            tools.notes.append(f"the schema and the question leave {error} open")
+            return
+        yield Proposal(json.dumps(value, ensure_ascii=False, indent=2), self.name)
+
+
+def solvers(spec: ChecklistSpec, _question: str, _files: bool) -> list[Solver]:
+    return [SchemaSolver()] if _schema(spec) is not None else []
+
+
+def _schema(spec: ChecklistSpec) -> Any:
+    """That of the only item that asks for the whole text as JSON; None where it is not so."""
+    items = [item for item in spec.items if isinstance(item, JsonItem) and item.within == "whole"]
+    if len(items) != 1:
+        return None
+    try:
+        found = json.loads(items[0].rules)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def instance(schema: Any, question: str, name: str = "the value", depth: int = 0) -> Any:
+    """The value that a schema pins down, with what the question says of the names in it. Raises OpenPlace."""
+    if not isinstance(schema, dict) or depth > MOST_DEPTH:
+        raise OpenPlace(name)
+    if "const" in schema:
+        return schema["const"]
+    options = schema.get("enum")
+    if isinstance(options, list) and len(options) == 1:
+        return options[0]
+    kind = schema.get("type")
+    if kind == "null":
+        return None
+    properties = schema.get("properties")
+    if kind == "object" and isinstance(properties, dict):
+        wanted = schema.get("required", list(properties))
+        return {key: instance(properties.get(key), question, key, depth + 1) for key in wanted if isinstance(key, str)}
+    if kind == "array" and isinstance(schema.get("prefixItems"), list):
+        return [instance(each, question, name, depth + 1) for each in schema["prefixItems"]]
+    value = _named(name, question)
+    fits = isinstance(value, TYPES.get(str(kind), ())) and isinstance(value, bool) == (kind == "boolean")
+    if (isinstance(options, list) and value not in options) or not (fits or kind is None):
+        raise OpenPlace(name)
+    return value
+
+
+def _named(name: str, question: str) -> Any:
+    """What the question says of a name: `year = 1815`, `"name": "Ada"`. Raises OpenPlace."""
+    found = re.search(NAMED.replace("{key}", re.escape(name)), question)
+    if found is None:
+        raise OpenPlace(name)
+    word = found[1]
+    if word[0] == "'":
+        return word[1:-1]
+    try:
+        return json.loads(word)
+    except (ValueError, RecursionError):
+        return word

@@ -1,0 +1,1 @@
+"""Texts that have to be the expected one, character by character."""

@@ -1,0 +1,19 @@
+"""An expected text in plain words, and what a verdict about it carries. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from verifiers.contract.statement import Verified, decided, given
+from verifiers.contract.text import quoted
+from verifiers.contract.verdict import Verdict
+from verifiers.exact.spec import ExactSpec
+
+
+def explain(spec: ExactSpec) -> Iterator[str]:
+    yield "The answer has to be this very text, apart from white space around it:"
+    yield from quoted(spec.expected)
+
+
+def parts(_spec: ExactSpec, verdict: Verdict) -> Verified:
+    return Verified([decided(verdict, "that the answer is the expected text")], [given()])

@@ -1,0 +1,23 @@
+"""The kind `exact`: an answer that has to be this very text."""
+
+from __future__ import annotations
+
+from verifiers.contract.kinds import Kind, KindOption, Lazy, SubmissionOption
+
+EXACT = Kind(
+    name="exact",
+    about="Is this text the expected one, apart from white space around it? 0 yes, 1 no.",
+    spec=Lazy("verifiers.exact.spec:ExactSpec"),
+    verifier=Lazy("verifiers.exact.verifier:ExactVerifier"),
+    revision="1",
+    explain=Lazy("verifiers.exact.explain:explain"),
+    parts=Lazy("verifiers.exact.explain:parts"),
+    examples=Lazy("verifiers.exact.examples:examples"),
+    solvers=Lazy("verifiers.proposals.in_worker:solvers"),
+    proposers={"arithmetic": Lazy("verifiers.proposals.arithmetic:worked_out")},
+    example="assay check exact --gold yes --answer yes",
+    options=(KindOption(flag="--gold", sets_field="expected", metavar="TEXT", help="The expected text."),),
+    submission=SubmissionOption(
+        flag="--answer", takes="text", metavar="TEXT", help="The text to be checked.", key="prediction"
+    ),
+)

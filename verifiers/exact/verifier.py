@@ -1,0 +1,29 @@
+"""Answers that are compared as text. Nothing is computed."""
+
+from __future__ import annotations
+
+from verifiers.contract.errors import SpecError
+from verifiers.contract.text import escaped
+from verifiers.contract.verdict import Ground, Verdict, judged
+from verifiers.exact.kind import EXACT
+from verifiers.exact.spec import ExactSpec
+
+MAX_CHARACTERS = 10_000
+
+
+class ExactVerifier:
+    name = EXACT.name
+    version = EXACT.version
+
+    def check(self, spec: ExactSpec, *, prove: bool = False) -> None:
+        """Raises SpecError for an expected text that is empty: it would accept an agent that says nothing."""
+        if not spec.expected.strip():
+            raise SpecError("the expected answer is empty", hint="Give the text that the answer must be.")
+
+    def verify(self, spec: ExactSpec, submission: str) -> Verdict:
+        if len(submission) > MAX_CHARACTERS:
+            return judged(Ground.UNREADABLE, f"longer than {MAX_CHARACTERS} characters", {}, self.name, self.version)
+        same = submission.strip() == spec.expected.strip()
+        evidence: dict[str, object] = {"read": escaped(submission.strip())}
+        ground = Ground.PROVED if same else Ground.REFUTED
+        return judged(ground, "the same text" if same else "another text", evidence, self.name, self.version)

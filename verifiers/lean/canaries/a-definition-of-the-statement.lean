@@ -1,0 +1,1 @@
+theorem target : twice n = n + n := rfl

@@ -1,0 +1,1 @@
+example : 2 + 2 = 4 := rfl

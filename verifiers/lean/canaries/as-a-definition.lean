@@ -1,0 +1,1 @@
+def target : 2 + 2 = 4 := rfl

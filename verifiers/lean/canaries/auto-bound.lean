@@ -1,0 +1,1 @@
+theorem target {Nat : Type} [h : OfNat Nat 0] (n : Nat) (k : n = 0) : n = 0 := k

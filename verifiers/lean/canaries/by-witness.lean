@@ -1,0 +1,1 @@
+theorem target : ∃ x : Nat, x * x = 49 := ⟨7, by decide⟩

@@ -1,0 +1,2 @@
+local notation "|--" x => x
+def y := |-- 1 set_option debug.skipKernelTC true

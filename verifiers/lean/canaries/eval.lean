@@ -1,0 +1,2 @@
+#eval 1 + 1
+theorem target : 2 + 2 = 5 := rfl

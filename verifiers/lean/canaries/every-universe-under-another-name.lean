@@ -1,0 +1,1 @@
+theorem target.{v} (β : Type v) (b : β) : b = b := Eq.refl b

@@ -1,0 +1,2 @@
+universe u
+theorem target (α : Type u) (a : α) : a = a := rfl

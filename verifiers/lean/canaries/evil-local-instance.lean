@@ -1,0 +1,2 @@
+local instance evil : Add Nat := ⟨fun _ _ => 5⟩
+theorem target : 2 + 2 = 5 := rfl

@@ -1,0 +1,2 @@
+@[extern "system"] def system : Nat → Nat := fun n => n
+theorem target : 2 + 2 = 5 := rfl

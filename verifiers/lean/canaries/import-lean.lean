@@ -1,0 +1,2 @@
+import Lean
+theorem target : 2 + 2 = 5 := rfl

@@ -1,0 +1,2 @@
+import AssayStatement
+theorem target : 2 + 2 = 5 := rfl

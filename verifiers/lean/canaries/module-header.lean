@@ -1,0 +1,3 @@
+module
+public import Init
+theorem target : 2 + 2 = 5 := rfl

@@ -1,0 +1,2 @@
+local notation "5" => 4
+theorem target : 2 + 2 = 5 := rfl

@@ -1,0 +1,1 @@
+theorem Other.target : True := True.intro

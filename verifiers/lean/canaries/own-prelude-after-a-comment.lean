@@ -1,0 +1,2 @@
+/- -/ prelude
+inductive Nat where | zero

@@ -1,0 +1,1 @@
+partial def target : 2 + 2 = 5 := target

@@ -1,0 +1,1 @@
+private theorem target : 2 + 2 = 4 := rfl

@@ -1,0 +1,1 @@
+theorem target (α : Prop) (a : α) : a = a := rfl

@@ -1,0 +1,1 @@
+The proof is by computation: 2 + 2 = 4. Q.E.D.

@@ -1,0 +1,3 @@
+theorem target : 2 + 2 = 4 := rfl
+#print axioms target
+#check target

@@ -1,0 +1,1 @@
+theorem _root_.Assay.Here.target : 1 + 1 = 2 := rfl

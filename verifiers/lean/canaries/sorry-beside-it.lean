@@ -1,0 +1,2 @@
+theorem unused : 2 + 2 = 5 := sorry
+theorem target : 2 + 2 = 4 := rfl

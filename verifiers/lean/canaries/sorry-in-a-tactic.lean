@@ -1,0 +1,2 @@
+theorem target : 2 + 2 = 5 := by
+  sorry

@@ -1,0 +1,1 @@
+axiom target : 2 + 2 = 5

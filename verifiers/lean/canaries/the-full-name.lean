@@ -1,0 +1,1 @@
+theorem Assay.Here.target : 1 + 1 = 2 := rfl

@@ -1,0 +1,3 @@
+namespace Assay.Here
+theorem target : 1 + 1 = 2 := rfl
+end Assay.Here

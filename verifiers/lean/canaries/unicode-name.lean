@@ -1,0 +1,1 @@
+theorem tаrget : 2 + 2 = 4 := rfl

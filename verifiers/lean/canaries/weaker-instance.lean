@@ -1,0 +1,1 @@
+theorem target : 1 + 0 = 1 ∧ 0 + 1 = 1 := ⟨rfl, rfl⟩

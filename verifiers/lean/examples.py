@@ -1,0 +1,160 @@
+"""Statements next to a Lean statement: the opposite, another number, another relation. Lean's kernel decides on each.
+
+Only what simple tactics settle is shown: a changed statement that Lean refutes (it proves the opposite), or one that it
+proves as well, which says that the statement is weaker than it looks. Where nothing is settled, that is said. A file
+with `variable` is left alone, because the names that it adds cannot be seen in the theorem's own words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from verifiers.contract.errors import SpecError
+from verifiers.contract.examples import AskVerifier, CheckedExample, ExampleInput, ExampleReport
+from verifiers.lean.lexer import code, turn
+from verifiers.lean.spec import LeanSpec
+from verifiers.lean.statement import read_statement
+
+TACTICS = " | ".join(
+    (
+        "first",
+        "rfl",
+        "assumption",
+        "decide",
+        "omega",
+        "simp",
+        *(f"(intro h; exact absurd (h {number}) (by decide))" for number in (0, 1, 2)),
+    )
+)
+"""Tried one after the other; the last ones refute what is said of all numbers at one of them."""
+MOST = 3
+RELATIONS = {
+    "=": "≠",
+    "≠": "=",
+    "<": "≤",
+    "≤": "<",
+    ">": "≥",
+    "≥": ">",
+    "∣": "=",
+    "∃": "∀",
+    "→": "∧",
+    "∧": "∨",
+    "∨": "∧",
+}
+NONE = "none could be made: "
+
+
+class StatementPieces(NamedTuple):
+    before: str
+    """All of the file up to the end of the theorem's name."""
+    binders: str
+    type: str
+
+    def saying(self, binders: str, type_: str) -> str:
+        return f"{self.before} {binders}{' ' if binders else ''}: {type_} := sorry\n"
+
+    @property
+    def whole(self) -> str:
+        """As one proposition."""
+        return f"∀ {self.binders}, {self.type}" if self.binders else self.type
+
+
+def examples(spec: LeanSpec, answer: str | None, try_: AskVerifier) -> ExampleReport:
+    given = [ExampleInput("example", "what the job came to", spec, answer)] if answer is not None else []
+    parts = parts_of(spec)
+    if isinstance(parts, str):
+        return ExampleReport(tuple(try_(given)), (), (f"{NONE}{parts}",))
+    own = ExampleInput("example", "the statement as it stands, by simple tactics", spec, _proof(spec.statement))
+    opposite = _opposite(spec, parts)
+    begun = try_([*given, own, opposite])
+    shown = [one for one in begun if one.given is not opposite and (one.given is not own or one.accepted)]
+    if begun and all(one.outcome == "infra_error" for one in begun):
+        return ExampleReport(tuple(begun[:1]), (), ())
+    first, notes = [], []
+    if any(one.accepted for one in begun if one.given is opposite):
+        first.append("THE STATEMENT IS FALSE: Lean proves the opposite of it")
+    elif not any(one.accepted for one in begun):
+        notes.append("simple tactics prove neither the statement nor the opposite of it")
+    changed = list(_changed(parts))[:MOST]
+    inputs = [
+        each
+        for what, type_ in changed
+        for each in (
+            ExampleInput("mutant", what, *_stated(spec, parts, type_), parts.saying(parts.binders, type_)),
+            _opposite(spec, parts._replace(type=type_)),
+        )
+    ]
+    tried = try_(inputs)
+    settled = [found for one, other in zip(tried[::2], tried[1::2], strict=False) if (found := _settled(one, other))]
+    if len(settled) < len(changed):
+        notes.append(
+            f"{len(changed) - len(settled)} of {len(changed)} changed statements are not settled by simple tactics"
+        )
+    if not changed:
+        notes.append(f"{NONE}no number or relation in it could be changed")
+    return ExampleReport((*shown, *settled), tuple(first), tuple(notes))
+
+
+def _settled(proved: CheckedExample, refuted: CheckedExample) -> CheckedExample | None:
+    if proved.accepted:
+        return proved
+    if refuted.accepted:
+        return proved._replace(outcome="refuted", reason="Lean proves the opposite of it")
+    return None
+
+
+def parts_of(spec: LeanSpec) -> StatementPieces | str:
+    """Its theorem taken apart, or why that cannot be done."""
+    try:
+        statement = read_statement(spec)
+    except SpecError as error:
+        return str(error)
+    begin = len(spec.statement) - len(statement.text)
+    if re.search(r"^\s*(variable|universe|include)\b", spec.statement[:begin], re.MULTILINE):
+        return "the file has variables of its own"
+    text, depth = statement.text, 0
+    for word in code(text):
+        if word.start < statement.name_at or word.end > statement.says_at:
+            continue
+        depth += turn(word)
+        if word.text == ":" and depth == 0:
+            return StatementPieces(
+                spec.statement[: begin + statement.name_at],
+                " ".join(text[statement.name_at : word.start].split()),
+                " ".join(text[word.end : statement.says_at].split()),
+            )
+    return "its type could not be found"
+
+
+def _stated(spec: LeanSpec, parts: StatementPieces, type_: str) -> tuple[LeanSpec, str]:
+    said = parts.saying(parts.binders, type_)
+    return spec.model_copy(update={"statement": said, "require_replay": False}), _proof(said)
+
+
+def _opposite(spec: LeanSpec, parts: StatementPieces) -> ExampleInput:
+    said = parts.saying("", f"¬ ({parts.whole})")
+    changed = spec.model_copy(update={"statement": said, "require_replay": False})
+    return ExampleInput("mutant", "the opposite", changed, _proof(said), said)
+
+
+def _proof(statement: str) -> str:
+    """The file with a proof in the place of `sorry`."""
+    head = statement.rstrip().removesuffix("sorry").rstrip().removesuffix(":=").rstrip()
+    return f"{head} := by {TACTICS}\n"
+
+
+def _changed(parts: StatementPieces) -> Iterator[tuple[str, str]]:
+    """How, and the changed type: numbers from the end, because there stands what is claimed; then relations."""
+    type_ = parts.type
+    for found in reversed(list(re.finditer(r"(?<![\w.])\d{1,9}(?![\w.])", type_))):
+        other = f"{type_[: found.start()]}{int(found[0]) + 1}{type_[found.end() :]}"
+        yield f"{int(found[0]) + 1} in the place of the last {found[0]}", other
+        break
+    for found in reversed(list(re.finditer("[" + "".join(RELATIONS) + "]", type_))):
+        before = type_[max(0, found.start() - 1) : found.start()]
+        if (found[0] == "=" and before in (":", "=")) or type_[found.end() : found.end() + 1] == "=":
+            continue
+        other = f"{type_[: found.start()]}{RELATIONS[found[0]]}{type_[found.end() :]}"
+        yield f"{RELATIONS[found[0]]} in the place of {found[0]}", other

@@ -1,0 +1,51 @@
+"""A statement in Lean in plain words, and what a verdict about its proof carries. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from verifiers.contract.errors import SpecError
+from verifiers.contract.statement import Verified, decided, not_covered
+from verifiers.contract.text import one_line, quoted
+from verifiers.contract.verdict import Verdict
+from verifiers.lean.spec import LeanSpec
+from verifiers.lean.statement import read_statement
+
+
+def explain(spec: LeanSpec) -> Iterator[str]:
+    try:
+        name = read_statement(spec).full_name
+    except SpecError as error:
+        yield f"A statement that cannot be read: {error}"
+    else:
+        yield f"A proof, which Lean's kernel accepts, of the theorem {name} as it stands here:"
+    yield from quoted(spec.statement)
+    yield "Names mean what the imports and the definitions above make of them, and nothing else is assumed."
+    yield "What stands before the last colon of the theorem's head is assumed, or true for every value of it."
+    if spec.imports:
+        yield f"A proof may also import: {', '.join(spec.imports)}."
+    if spec.require_replay:
+        yield "Every declaration has to be accepted a second time, by a kernel that never ran the proof."
+    yield f"It has {spec.seconds:g} s, {spec.memory_mib} MiB and {spec.heartbeats} heartbeats to compile."
+
+
+def visible(spec: LeanSpec) -> str:
+    return spec.statement
+
+
+def question(spec: LeanSpec, asked: str | None) -> str:
+    """A theorem is its own question, unless a person asks another one."""
+    return asked if asked is not None else f"Prove this in Lean 4.\n\n{spec.statement.strip()}"
+
+
+def parts(spec: LeanSpec, verdict: Verdict) -> Verified:
+    axioms = verdict.evidence.get("axioms")
+    named = ", ".join(one_line(str(axiom)) for axiom in axioms[:10]) if isinstance(axioms, list) and axioms else "none"
+    theorem = one_line(str(verdict.evidence.get("theorem", "the theorem")))
+    replayed = verdict.evidence.get("kernel_replayed") == "yes"
+    detail = f"Lean's kernel, axioms: {named}, kernel_replayed: {'yes' if replayed else 'no'}"
+    limits = []
+    if not replayed:
+        what = "that the kernel accepts every declaration a second time, apart from the submission"
+        limits.append(not_covered(what, "kernel_replayed: no", needed=spec.require_replay))
+    return Verified([decided(verdict, f"that {theorem} is a theorem as it is stated", detail)], limits)

@@ -1,0 +1,44 @@
+"""The kind `lean`: a theorem that Lean's kernel accepts a proof of."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from verifiers.contract.kinds import AnswerForm, Kind, KindOption, Lazy, always
+
+STATEMENT = KindOption(flag="--statement", takes="file", metavar="FILE", help="What is to be proved, a file of Lean.")
+LEAN = Kind(
+    name="lean",
+    about="Does this file prove the statement, with no axiom but those allowed? 0 yes, 1 no.",
+    job="theorem",
+    spec=Lazy("verifiers.lean.spec:LeanSpec"),
+    verifier=Lazy("verifiers.lean.verifier:LeanVerifier"),
+    revision="2",
+    seconds=60.0,
+    runs=True,
+    conducted=always,
+    conductor=Lazy("verifiers.lean.verifier:conductor"),
+    check=Lazy("verifiers.lean.statement:read_statement"),
+    explain=Lazy("verifiers.lean.explain:explain"),
+    parts=Lazy("verifiers.lean.explain:parts"),
+    examples=Lazy("verifiers.lean.examples:examples"),
+    examples_seconds=(30.0, 15.0),
+    examples_at_once=2,
+    answer_form=lambda _spec: AnswerForm.BLOCK,
+    asks_for=lambda _spec: "End with the whole Lean proof in one fenced code block.",
+    question=Lazy("verifiers.lean.explain:question"),
+    solvers=Lazy("verifiers.lean.solvers:solvers"),
+    suffix=".lean",
+    example="assay check lean --statement sum.lean --submission proof.lean",
+    visible=Lazy("verifiers.lean.explain:visible"),
+    options=(replace(STATEMENT, help="The trusted statement, a file of Lean."),),
+    checker_options=(
+        KindOption(
+            flag="--lean",
+            takes="folder",
+            metavar="DIR",
+            help="A toolchain's folder; the one that is found unless given.",
+        ),
+    ),
+    submit=(STATEMENT,),
+)

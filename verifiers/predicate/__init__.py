@@ -1,0 +1,1 @@
+"""Values that have to make a condition true."""

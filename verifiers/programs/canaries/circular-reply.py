@@ -1,0 +1,4 @@
+def solve(numbers):
+    loop = []
+    loop.append(loop)
+    return loop

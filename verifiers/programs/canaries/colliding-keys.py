@@ -1,0 +1,2 @@
+def count(text):
+    return {n * ((1 << 61) - 1): 1 for n in range(300)}

@@ -1,0 +1,1 @@
+for n in range(-10, 20): print(n)

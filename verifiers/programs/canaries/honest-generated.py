@@ -1,0 +1,2 @@
+def solve(numbers):
+    return sum(n * n for n in numbers)

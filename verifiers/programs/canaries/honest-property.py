@@ -1,0 +1,2 @@
+def order(xs):
+    return sorted(xs)

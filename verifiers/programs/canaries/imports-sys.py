@@ -1,0 +1,4 @@
+import sys
+sys.setrecursionlimit(5000)
+def solve(numbers):
+    return sum(n * n for n in numbers)

@@ -1,0 +1,2 @@
+def solve(n):
+    return list(range(n))

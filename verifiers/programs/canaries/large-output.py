@@ -1,0 +1,2 @@
+for n in range(int(input())):
+    print(n)

@@ -1,0 +1,3 @@
+def solve(numbers):
+    x = [0]
+    while True: x += x

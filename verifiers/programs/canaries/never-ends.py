@@ -1,0 +1,2 @@
+def solve(numbers):
+    while True: pass

@@ -1,0 +1,4 @@
+Sure! Here is the program:
+```python
+print(6)
+```

@@ -1,0 +1,2 @@
+def order(xs):
+    return [min(xs)] * len(xs) if xs else []

@@ -1,0 +1,1 @@
+while True: print('6')

@@ -1,0 +1,2 @@
+def solve(numbers):
+    while True: print('x' * 1000)

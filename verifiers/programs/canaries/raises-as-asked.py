@@ -1,0 +1,3 @@
+import math
+def root(x):
+    return math.sqrt(x)

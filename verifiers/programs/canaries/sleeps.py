@@ -1,0 +1,3 @@
+def solve(numbers):
+    import time
+    time.sleep(1000)

@@ -1,0 +1,58 @@
+"""Programs that a set of tests should pass, and neighbours of these that it should not. Pure: the tests decide on each.
+
+The right program is the spec's reference, or what the job came to. Its neighbours are changed in one place
+(`verifiers.programs.mutants`). One that passes may compute the same all the same, which nobody can decide; it is shown.
+"""
+
+from __future__ import annotations
+
+from verifiers.contract.errors import SpecError
+from verifiers.contract.examples import AskVerifier, ExampleInput, ExampleReport, distinct, refused
+from verifiers.programs.mutants import chosen, mutants
+from verifiers.programs.spec import ProgramSpec
+from verifiers.programs.trivial import trivial
+
+MOST_MUTANTS = 8
+REFERENCE = "the reference"
+IDLE = (
+    "a table of the visible examples",
+    "a table of the visible runs",
+    "a function that returns its argument",
+    "a function that returns None",
+    "an empty program",
+    "a class without methods",
+)
+"""Of the programs that do nothing, those that are shown."""
+
+
+def examples(spec: ProgramSpec, answer: str | None, try_: AskVerifier) -> ExampleReport:
+    inputs: list[ExampleInput] = []
+    notes: list[str] = []
+    if spec.reference:
+        inputs.append(ExampleInput("example", REFERENCE, spec, spec.reference))
+    if answer is not None:
+        inputs.append(ExampleInput("example", "the program that the job came to", spec, answer))
+    idle = trivial(spec)
+    inputs += [ExampleInput("mutant", name, spec, idle[name]) for name in IDLE if name in idle]
+    right = spec.reference or answer or ""
+    if not right:
+        notes.append("there is no program yet that is right: none could be changed, and only idle ones were tried")
+    elif spec.language != "python":
+        notes.append("only Python programs are changed: no neighbours of the right one were tried")
+    else:
+        inputs += _neighbours(spec, right, notes)
+    tried = try_(distinct(inputs, right))
+    first = refused(tried, REFERENCE, "THE REFERENCE ITSELF IS REFUSED")
+    return ExampleReport(tuple(tried), first, tuple(notes))
+
+
+def _neighbours(spec: ProgramSpec, right: str, notes: list[str]) -> list[ExampleInput]:
+    try:
+        changes = mutants(right)
+    except SpecError as error:
+        notes.append(f"the right program could not be changed: {error}")
+        return []
+    if not changes:
+        notes.append("there is nothing in the right program that could be changed")
+    named = ((f"line {change.line}: {change.what}", change.source) for change in chosen(changes, MOST_MUTANTS, 0))
+    return [ExampleInput("mutant", name, spec, source, name) for name, source in named]

@@ -1,0 +1,42 @@
+"""What a submission is checked against. The agent never sees a spec.
+
+A spec is plain data, told apart by its `kind`: it can be stored, hashed, put into a bundle and checked again by
+somebody else. Which kinds there are is for `verifiers.registry` to say; a spec of a kind that earlier versions had is
+read as one of the kind which took its place. The class of a spec is imported when the first one of its kind is read.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import PlainValidator, TypeAdapter
+from pydantic_core import PydanticCustomError
+
+from verifiers.contract.spec_data import SpecModel
+from verifiers.registry import KINDS, current_data, kind_named
+
+__all__ = ["SPEC", "Spec", "SpecModel"]
+
+
+def read_spec(value: Any) -> SpecModel:
+    """A spec, or the data of one. Raises ValidationError for data that is none."""
+    if isinstance(value, SpecModel):
+        return value
+    name = value.get("kind") if isinstance(value, dict) else None
+    if not isinstance(name, str):
+        raise PydanticCustomError("no_kind", "a spec says its kind")
+    try:
+        data = current_data(value)
+    except KeyError:
+        known = ", ".join(kind.name for kind in KINDS)
+        raise PydanticCustomError("unknown_kind", "the kind is none of {known}", {"known": known}) from None
+    found: SpecModel = kind_named(data["kind"]).spec.load().model_validate(data)
+    return found
+
+
+if TYPE_CHECKING:
+    Spec = SpecModel
+else:
+    Spec = Annotated[Any, PlainValidator(read_spec)]
+SPEC: TypeAdapter[SpecModel] = TypeAdapter(Spec)
+"""Validates a spec from JSON or from a dictionary."""

@@ -1,0 +1,1 @@
+(declare-sort U 0)(declare-fun p (U) Bool)(assert (forall ((u U)) (p u)))(assert (exists ((u U)) (not (p u))))(declare-const a U)(assert (! (not (p a)) :named goal))

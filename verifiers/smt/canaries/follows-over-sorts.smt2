@@ -1,0 +1,1 @@
+(declare-sort Man 0)(declare-const socrates Man)(declare-fun man (Man) Bool)(declare-fun mortal (Man) Bool)(assert (forall ((m Man)) (=> (man m) (mortal m))))(assert (man socrates))(assert (! (mortal socrates) :named goal))

@@ -1,0 +1,1 @@
+(declare-const x Int)(declare-const y Int)(assert (> x 0))(assert (> y 0))(assert (! (> (+ x y) 1) :named goal))

@@ -1,0 +1,1 @@
+(declare-const x Real)(declare-const y Real)(assert (= (* x x) 2))(assert (= (* y y) 3))(assert (= (* x y) 1))(assert (! (= x y) :named goal))

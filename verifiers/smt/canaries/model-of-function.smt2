@@ -1,0 +1,1 @@
+(declare-fun f (Int) Int)(declare-const a (Array Int Int))(assert (= (f 0) 1))(assert (= (f (f 0)) 5))(assert (= (select a (f 0)) (- 3)))(assert (forall ((k Int)) (>= (f k) 0)))

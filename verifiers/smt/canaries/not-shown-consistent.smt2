@@ -1,0 +1,1 @@
+(declare-fun f (Int) Int)(assert (forall ((k Int)) (= (f (f k)) (+ k 1))))(assert (! (= 1 1) :named goal))

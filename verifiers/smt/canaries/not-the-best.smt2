@@ -1,0 +1,1 @@
+(declare-const x Int)(declare-const y Int)(assert (<= 0 x 5))(assert (<= 0 y))(assert (<= (+ (* 2 x) y) 12))(maximize (+ (* 3 x) y))

@@ -1,0 +1,1 @@
+(declare-const x (_ BitVec 40))(declare-const y (_ BitVec 40))(assert (and (bvult #x0000000001 x) (bvult x #x0000100000) (bvult #x0000000001 y) (bvult y #x0000100000)))(assert (! (distinct (bvmul x y) #x3fffea0059) :named goal))

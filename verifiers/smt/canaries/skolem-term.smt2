@@ -1,0 +1,1 @@
+(declare-const x Int)(declare-const y Int)(declare-fun between (Int Int) Int)(assert (! (=> (< (+ x 1) y) (and (< x (between x y)) (< (between x y) y))) :named goal))

@@ -1,0 +1,30 @@
+"""Recursion as deep as a text or a term nests, without Python's own, which ends at a depth of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from types import GeneratorType
+from typing import Any, TypeVar
+
+Q = TypeVar("Q")
+A = TypeVar("A")
+
+
+def recurse(question: Q, answer: Callable[[Q], A | Generator[Q, A, A]]) -> A:
+    """What `answer` says of the question: at once, or as a generator that yields the questions which have to be
+    answered first, is sent their answers, and returns its own."""
+    waiting: list[Generator[Q, A, A]] = []
+    found: Any = answer(question)
+    while True:
+        if isinstance(found, GeneratorType):
+            waiting.append(found)
+            found = None
+        elif not waiting:
+            return found  # type: ignore[no-any-return]
+        try:
+            question = waiting[-1].send(found)
+        except StopIteration as done:
+            waiting.pop()
+            found = done.value
+        else:
+            found = answer(question)

@@ -1,0 +1,113 @@
+"""Batches of items to be decided: they have turns, and each item has one result. Pure but for the event at the end."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+
+from verifiers.contract.proposal import ProposalReply
+from verifiers.contract.verdict import Ground, Outcome, SpecProblem, Verdict
+from verifiers.contract.verdict import broken as broken_verdict
+from verifiers.registry import identity
+from verifiers.registry.spec import Spec
+
+Pair = tuple[Spec, str]
+ItemResult = Verdict | SpecProblem | ProposalReply
+
+
+@dataclass(eq=False)
+class WorkItem:
+    batch: WorkBatch
+    place: int
+    attempts: int = 0
+    """How often it was lost by itself."""
+    requeued: int = 0
+    """How often it was lost with another one."""
+    spent: float = 0.0
+
+    @property
+    def pair(self) -> Pair:
+        return self.batch.pairs[self.place]
+
+    @property
+    def settled(self) -> bool:
+        return self.place in self.batch.results
+
+
+@dataclass(eq=False)
+class WorkBatch:
+    pairs: Sequence[Pair]
+    seconds: float
+    """Wall clock of one item."""
+    way: str = ""
+    """Not a verdict is asked for but proposals, found this way; the submission is then the question."""
+    results: dict[int, ItemResult] = field(default_factory=dict)
+    waiting: deque[WorkItem] = field(default_factory=deque)
+    done: threading.Event = field(default_factory=threading.Event)
+
+    def settle(self, item: WorkItem, result: ItemResult) -> None:
+        """The first result of an item counts; they are all the same."""
+        self.results.setdefault(item.place, result)
+        if len(self.results) == len(self.pairs):
+            self.done.set()
+
+
+class WaitingBatches:
+    """Batches have turns, so that a large one holds up nobody."""
+
+    def __init__(self) -> None:
+        self._batches: deque[WorkBatch] = deque()
+
+    def __bool__(self) -> bool:
+        return bool(self._batches)
+
+    def __len__(self) -> int:
+        return sum(len(batch.waiting) for batch in self._batches)
+
+    def add(self, batch: WorkBatch) -> None:
+        self._batches.append(batch)
+
+    def put_back(self, items: Sequence[WorkItem]) -> None:
+        """To the front: they were begun, or nearly."""
+        for item in reversed(items):
+            if not item.settled:
+                if item.batch not in self._batches:
+                    self._batches.appendleft(item.batch)
+                item.batch.waiting.appendleft(item)
+
+    def take(self, most: int, most_chars: int, held_up: Collection[WorkBatch] = ()) -> list[WorkItem]:
+        """The next items of one batch, of none that is held up."""
+        batch = next((batch for batch in self._batches if batch not in held_up), None)
+        found: list[WorkItem] = []
+        if batch is None:
+            return found
+        self._batches.remove(batch)
+        chars = 0
+        while batch.waiting and len(found) < most and (not found or chars < most_chars):
+            item = batch.waiting.popleft()
+            chars += len(item.pair[1])
+            found.append(item)
+        if batch.waiting:
+            self._batches.append(batch)
+        return found
+
+    def drain(self) -> list[WorkItem]:
+        """Takes all."""
+        found = [item for batch in self._batches for item in batch.waiting]
+        for batch in self._batches:
+            batch.waiting.clear()
+        self._batches.clear()
+        return found
+
+
+def failed(item: WorkItem, ground: Ground, reason: str, seconds: float) -> Verdict:
+    """The verdict of a submission that was no answer, or took too much to decide."""
+    verdict = broken(item, reason, seconds)
+    return verdict.model_copy(update={"outcome": Outcome.FAIL, "ground": ground})
+
+
+def broken(item: WorkItem, reason: str, seconds: float = 0.0) -> Verdict:
+    """The verdict of a submission of which nothing is known."""
+    return broken_verdict(*identity(item.pair[0]), reason, seconds)

@@ -1,0 +1,364 @@
+"""Gives items to workers, takes in their replies, and says who is to blame where there is none.
+
+What always holds: every item of every batch is settled once; an item that takes long holds up no other for longer than
+`zygote.SLOW_SECONDS`: what waits behind it goes to another worker, and it gives way to that. A worker has imported what
+its items need before their clock begins. All of it runs on one thread, that of the service.
+
+Who is to blame when an item has no verdict. Its own doing, by its own text and the same way every time, is
+    - out of time while it computed, out of memory in a worker that had decided nothing else, or too deep to walk
+      through: a `fail` that says so. A hang is never a pass, nor a way out.
+Anything else (killed by somebody, no processor, broken) is judged once more, alone, in a fresh worker; if that is lost
+too, and not by its own doing, it is `infra_error`. Items around a lost one keep their verdicts, or are given to others.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import signal
+import struct
+import time
+from collections import Counter, deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from runtime.framing import FrameError
+from verifiers.boxes.frames import Frames, encode
+from verifiers.contract.proposal import ProposalReply
+from verifiers.contract.verdict import Ground, SpecProblem, Verdict
+from verifiers.registry import DECIDE, package_of
+from verifiers.workers import messages
+from verifiers.workers.batches import ItemResult, WaitingBatches, WorkBatch, WorkItem, broken, failed
+from verifiers.workers.channel import Channel
+from verifiers.workers.worker_process import OUT_OF_MEMORY
+
+CHUNK = 64
+CHUNK_CHARS = 200_000
+LOW = 16
+"""A worker with fewer items than this is given more."""
+SLOW_WORKERS = 16
+"""Beside those that work, so many may be busy with an item that takes long."""
+SLOW_OF_A_BATCH = 6
+"""A batch with so many of them waits with the rest, so that others need not."""
+MAX_REQUEUES = 4
+GRACE_SECONDS = 2.0
+"""After the zygote should have ended a worker."""
+LOAD_SECONDS = 60.0
+"""For the zygote to import what decides, which no item's clock counts."""
+READ = 1 << 20
+
+
+class WorkersLost(Exception):
+    """The zygote is gone."""
+
+
+@dataclass(eq=False)
+class WorkerSlot:
+    number: int
+    items: dict[int, WorkItem] = field(default_factory=dict)
+    """Given and not answered, by index, in order."""
+    given: int = 0
+    """Over its life; the next index."""
+    answered: int = 0
+    slow: bool = False
+    """Busy with an item that takes long, or on its way out: it gets nothing more."""
+    seconds: float = 0.0
+    last_reply: float = 0.0
+    killed: bool = False
+    frames: Frames = field(default_factory=Frames)
+
+    @property
+    def deadline(self) -> float:
+        """The moment at which it should long have replied."""
+        return self.last_reply + messages.PATIENCE * self.seconds + GRACE_SECONDS
+
+
+class WorkerScheduler:
+    def __init__(self, channel: Channel, workers: int, memory_mib: int, waiting: WaitingBatches) -> None:
+        self._channel, self._workers, self._memory_mib, self._waiting = channel, workers, memory_mib, waiting
+        self._alone: deque[WorkItem] = deque()
+        """To be decided in a worker of their own."""
+        self._slots: dict[int, WorkerSlot] = {}
+        self._numbers = 0
+        self._reader = messages.message_reader()
+        self._unsent = bytearray()
+        self._oom = 0
+        self._has: set[str] = set()
+        """Packages that the zygote has loaded, or is told to."""
+        self._loading: dict[str, float] = {}
+        """Those that it has not yet loaded, and when it should have."""
+        self.requests, self.replies = channel.descriptors
+
+    @property
+    def only_slow(self) -> bool:
+        """Whether nothing is under way but what takes long."""
+        at_work = [worker for worker in self._slots.values() if worker.items]
+        return bool(at_work) and not self._waiting and all(worker.slow for worker in at_work)
+
+    @property
+    def wants_to_write(self) -> bool:
+        return bool(self._unsent)
+
+    @property
+    def deadline(self) -> float | None:
+        """The next moment at which something is overdue."""
+        moments = [worker.deadline for worker in self._slots.values() if worker.items]
+        return min([*moments, *self._loading.values()], default=None)
+
+    def load(self, packages: Iterable[str] = DECIDE) -> None:
+        """Has them imported, once. Workers that have not got them end with what they were given."""
+        wanted = [package for package in packages if package not in self._has]
+        if not wanted:
+            return
+        for package in wanted:
+            self._has.add(package)
+            self._loading[package] = time.monotonic() + LOAD_SECONDS
+            self._unsent += messages.pack(0, messages.MessageKind.LOAD, messages.PACKAGE.pack(DECIDE.index(package)))
+        for worker in self._slots.values():
+            worker.slow = True
+            if not worker.items and not worker.killed:
+                self._end(worker)
+
+    def assign(self) -> None:
+        """Gives out what waits."""
+        if self._loading:
+            return
+        while self._alone and len(self._slots) < self._workers + SLOW_WORKERS:
+            item = self._alone.popleft()
+            if not item.settled:
+                slot = self._new_slot()
+                slot.slow = True
+                # After memory ran out: both attempts take no longer than one that runs out of time.
+                self._send(slot, [item], seconds=max(1.0, item.batch.seconds - item.spent), gives_way=False)
+        while self._waiting:
+            working = [worker for worker in self._slots.values() if not worker.slow]
+            worker = min(working, key=lambda one: len(one.items), default=None)
+            if worker is None or (worker.items and len(working) < self._workers):
+                if len(self._slots) >= self._workers + SLOW_WORKERS:
+                    return
+                worker = self._new_slot()
+            elif len(worker.items) >= LOW:
+                return
+            share = -(-len(self._waiting) // self._workers)
+            items = self._waiting.take(min(CHUNK, share), CHUNK_CHARS, self._held_up())
+            if not items:
+                return
+            missing = {package for item in items if (package := package_of(item.pair[0]))} - self._has
+            if missing:
+                self._waiting.put_back(items)
+                self.load(sorted(missing))
+                return
+            if worker.items and items[0].batch.seconds != worker.seconds:  # one clock at a time
+                self._waiting.put_back(items)
+                return
+            self._send(worker, items, seconds=items[0].batch.seconds, gives_way=True)
+
+    def _held_up(self) -> set[WorkBatch]:
+        """Batches with too many items that take long."""
+        slow = Counter(
+            next(iter(worker.items.values())).batch for worker in self._slots.values() if worker.slow and worker.items
+        )
+        return {batch for batch, count in slow.items() if count >= SLOW_OF_A_BATCH}
+
+    def flush(self) -> None:
+        try:
+            while self._unsent:
+                del self._unsent[: os.write(self.requests, self._unsent)]
+        except BlockingIOError:
+            return
+        except OSError as error:
+            raise WorkersLost(str(error)) from error
+
+    def receive(self) -> None:
+        """Takes what has come. Raises WorkersLost."""
+        try:
+            data = os.read(self.replies, READ)
+        except BlockingIOError:
+            return
+        except OSError as error:
+            raise WorkersLost(str(error)) from error
+        if not data:
+            raise WorkersLost("it is gone")
+        try:
+            for (_, number, kind), body in self._reader.feed(data):
+                self._receive(number, kind, body)
+        except (ValueError, KeyError, IndexError, TypeError, FrameError, struct.error) as error:
+            raise WorkersLost(f"it does not speak this protocol: {type(error).__name__}") from error
+
+    def watch(self) -> None:
+        """Ends what is overdue. Raises WorkersLost when the zygote does not even do that."""
+        now = time.monotonic()
+        if self._loading and now > min(self._loading.values()):
+            raise WorkersLost("it does not load what it should")
+        for worker in list(self._slots.values()):
+            if worker.items and now > worker.deadline:
+                if worker.killed:
+                    raise WorkersLost("it does not end what it should")
+                self._end(worker)
+                worker.last_reply, worker.seconds = now, 0.0
+
+    def abandon(self, why: str) -> None:
+        """The zygote is gone: what workers were at is decided once more, alone, by the next; the rest by any worker."""
+        out_of_memory = "memory" in why
+        for worker in self._slots.values():
+            items = list(worker.items.values())
+            if items and (worker.slow or out_of_memory):
+                took = max(0.0, time.monotonic() - worker.last_reply)
+                self._lost(items[0], "died", 0.0, why, took=took)
+                items = items[1:]
+            self._requeue(items, why)
+        self._waiting.put_back(list(self._alone))
+        self._slots.clear()
+        self._alone.clear()
+
+    def _new_slot(self) -> WorkerSlot:
+        self._numbers += 1
+        worker = self._slots[self._numbers] = WorkerSlot(self._numbers)
+        return worker
+
+    def _send(self, worker: WorkerSlot, items: list[WorkItem], *, seconds: float, gives_way: bool) -> None:
+        if not worker.items:
+            worker.last_reply = time.monotonic()
+        worker.seconds = seconds
+        first = worker.given
+        for item in items:
+            worker.items[worker.given] = item
+            worker.given += 1
+        texts = [(item.pair[0].model_dump_json(), item.pair[1]) for item in items]
+        frame = encode({"seconds": seconds, "first": first, "items": texts, "way": items[0].batch.way})
+        self._unsent += messages.pack(
+            worker.number, messages.MessageKind.ITEMS, messages.CLOCK.pack(seconds, gives_way) + frame
+        )
+
+    def _end(self, worker: WorkerSlot) -> None:
+        worker.slow = worker.killed = True
+        self._unsent += messages.pack(worker.number, messages.MessageKind.KILL)
+
+    # what comes back
+
+    def _receive(self, number: int, kind: int, body: bytes) -> None:
+        if kind == messages.MessageKind.LOADED:
+            del self._loading[DECIDE[messages.PACKAGE.unpack(body)[0]]]
+            return
+        worker = self._slots.get(number)
+        if worker is None:
+            return
+        match kind:
+            case messages.MessageKind.REPLIES:
+                worker.last_reply = time.monotonic()
+                try:
+                    worker.frames.feed(body)
+                    while (answer := worker.frames.next()) is not None:
+                        self._answer(worker, answer)
+                except (ValueError, KeyError, TypeError, FrameError):
+                    self._end(worker)  # what it has not answered is blamed and requeued at its end
+                if worker.slow and not worker.items and not worker.killed:
+                    self._end(worker)
+            case messages.MessageKind.SLOW:
+                self._is_slow(worker, messages.INDEX.unpack(body)[0])
+            case messages.MessageKind.ENDED:
+                del self._slots[number]
+                self._has_ended(worker, json.loads(body))
+
+    def _answer(self, worker: WorkerSlot, answer: dict[str, Any]) -> None:
+        item = worker.items.get(answer["index"])
+        if item is None:
+            return
+        result: ItemResult | None = None
+        if answer["kind"] == "verdict":
+            result = Verdict.model_validate({**answer["verdict"], "isolation": self._channel.isolation})
+        elif answer["kind"] == "proposal":
+            result = ProposalReply.model_validate(answer["proposal"])
+        elif answer["kind"] == "spec_problem":
+            result = SpecProblem(message=answer["message"][:1000], hint=answer["hint"][:1000])
+        if isinstance(result, ProposalReply) is not bool(item.batch.way) and not isinstance(result, SpecProblem | None):
+            raise ValueError("that was not asked")
+        took = float(answer["seconds"]) if answer["kind"] in ("memory", "recursion") else 0.0
+        if not 0 <= took < math.inf:
+            raise ValueError("no time takes so long")
+        del worker.items[answer["index"]]
+        worker.answered += 1
+        match answer["kind"]:
+            case _ if result is not None:
+                item.batch.settle(item, result)
+            case "memory":
+                others = list(worker.items.values())
+                worker.items.clear()
+                self._end(worker)
+                self._requeue(others, "its worker ran out of memory")
+                self._lost(item, "memory", 0.0, "out of memory", took=took, fresh=worker.answered == 1)
+            case "recursion":
+                reason = "too deeply nested to decide"
+                self._settle(item, failed(item, Ground.MEMORY, reason, took))
+            case _:
+                self._settle(item, broken(item, str(answer["reason"])[:1000]))
+
+    def _is_slow(self, worker: WorkerSlot, index: int) -> None:
+        if index not in worker.items:
+            return
+        worker.slow = True
+        behind = [worker.items.pop(other) for other in list(worker.items) if other > index]
+        if behind:
+            self._unsent += messages.pack(worker.number, messages.MessageKind.HOLD, messages.INDEX.pack(index))
+            self._waiting.put_back(behind)
+
+    def _has_ended(self, worker: WorkerSlot, ended: dict[str, Any]) -> None:
+        item = worker.items.pop(ended["item"], None)
+        others, status = list(worker.items.values()), int(ended["status"])
+        if item is None and others and ended["why"] == "asked":  # it was silent for too long
+            item, others = others[0], others[1:]
+        why = _how(status)
+        if item is not None:
+            kind = ended["why"]
+            if kind == "died" and status == -signal.SIGXCPU:
+                kind = "cpu"
+            elif kind == "died" and status == OUT_OF_MEMORY:
+                kind = "memory"
+            elif kind == "died" and status == -signal.SIGKILL and self._channel.out_of_memory() > self._oom:
+                self._oom = self._channel.out_of_memory()
+                kind = "memory"
+            self._lost(item, kind, float(ended["cpu"]), why, took=float(ended["took"]), fresh=worker.answered == 0)
+        self._requeue(others, why)
+
+    # who is to blame
+
+    def _lost(self, item: WorkItem, kind: str, cpu: float, why: str, *, took: float, fresh: bool = False) -> None:
+        """`took`: since its worker began with it."""
+        seconds = item.batch.seconds
+        own = kind == "cpu" or (kind == "memory" and (fresh or item.attempts))
+        if own or (kind == "timeout" and cpu >= messages.BUSY_SHARE * seconds):
+            self._settle(item, self._expensive(item, kind, took))
+        elif item.attempts:
+            text = f"no verdict after two attempts: {'no answer in time' if kind in ('timeout', 'asked') else why}"
+            self._settle(item, broken(item, text, took))
+        else:
+            item.attempts += 1
+            if kind == "memory":
+                item.spent += seconds / 2
+            self._alone.append(item)
+
+    def _requeue(self, items: list[WorkItem], why: str) -> None:
+        """They were lost with another; but not for ever."""
+        back = []
+        for item in items:
+            item.requeued += 1
+            if item.requeued <= MAX_REQUEUES:
+                back.append(item)
+            else:
+                self._settle(item, broken(item, f"no verdict: {why}, again and again"))
+        self._waiting.put_back(back)
+
+    def _expensive(self, item: WorkItem, kind: str, took: float) -> Verdict:
+        if kind == "memory":
+            return failed(item, Ground.MEMORY, f"too expensive to decide within {self._memory_mib} MiB", took)
+        return failed(item, Ground.TIMEOUT, f"too expensive to decide within {item.batch.seconds:g} s", took)
+
+    def _settle(self, item: WorkItem, verdict: Verdict) -> None:
+        item.batch.settle(item, verdict.model_copy(update={"isolation": self._channel.isolation}))
+
+
+def _how(status: int) -> str:
+    how = f"signal {signal.Signals(-status).name}" if status < 0 else f"exit code {status}"
+    return f"the worker died with {how}"

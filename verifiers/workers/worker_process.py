@@ -1,0 +1,154 @@
+"""The process that decides: forked from a warm zygote, it reads batches from a pipe and answers item by item.
+
+What always holds: before it reads its first item it can no longer open a file for writing, start a process or a
+program, signal another or have a socket, and has its memory and its processor time bounded. None of that can be undone.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import resource
+import signal
+import sys
+import time
+
+from runtime import confinement
+from verifiers.boxes.frames import Frames, encode
+from verifiers.contract.errors import SpecError
+from verifiers.registry import decide, propose
+from verifiers.registry.spec import SPEC, Spec
+from verifiers.workers.progress import WorkerProgress
+
+READ = 1 << 20
+PROPOSING_SHARE = 0.7
+"""Of an item's clock, after which those who look for proposals come to an end by themselves."""
+FLUSH_SECONDS = 0.002
+"""Answers wait for one another so long at most, unless something takes longer: then they are decided again."""
+BACKSTOP = 3
+"""Processor seconds for each second of an item's clock, after which the kernel ends the worker."""
+OUT_OF_MEMORY = 77
+"""The exit status of a worker that could not even say so."""
+
+
+@functools.lru_cache(maxsize=1024)
+def spec_of(text: str) -> Spec:
+    return SPEC.validate_json(text)
+
+
+def decided(index: int, spec: str, submission: str, way: str = "", seconds: float = 0.0) -> bytes:
+    """One item's answer as a frame: a verdict, or what kept us from one. With a `way` the submission is a question, and
+    the answer is what is proposed that way."""
+    started = time.perf_counter()
+    try:
+        asked = spec_of(spec)
+        if way:
+            found = propose(asked, way, submission, PROPOSING_SHARE * seconds)
+            return encode({"index": index, "kind": "proposal", "proposal": found.model_dump(mode="json")})
+        verdict = decide(asked, submission)
+    except SpecError as error:
+        return encode({"index": index, "kind": "spec_problem", "message": str(error)[:1000], "hint": error.hint[:1000]})
+    except MemoryError:
+        raise  # what it holds is freed first: `serve` reports it
+    except RecursionError:
+        return encode({"index": index, "kind": "recursion", "seconds": time.perf_counter() - started})
+    except Exception as error:  # noqa: BLE001 - a verifier that breaks is our fault and is reported as such
+        reason = f"the verifier broke: {type(error).__name__}: {ascii(str(error))[1:-1]}"[:300]
+        return encode({"index": index, "kind": "broken", "reason": reason})
+    timed = verdict.model_copy(update={"seconds": time.perf_counter() - started})
+    return encode({"index": index, "kind": "verdict", "verdict": timed.model_dump(mode="json")})
+
+
+class ReplyWriter:
+    """The way back. What costs next to nothing is gathered."""
+
+    def __init__(self, pipe: int) -> None:
+        self._pipe = pipe
+        self._waiting: list[bytes] = []
+        self._flushed = time.monotonic()
+
+    def add(self, frame: bytes) -> None:
+        self._waiting.append(frame)
+        if time.monotonic() - self._flushed > FLUSH_SECONDS:
+            self.flush()
+
+    def flush(self) -> None:
+        data = memoryview(b"".join(self._waiting))
+        self._waiting.clear()
+        while data:
+            data = data[os.write(self._pipe, data) :]
+        self._flushed = time.monotonic()
+
+
+def bound(memory_mib: int) -> None:
+    for kind, most in (
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_DATA, memory_mib << 20),
+    ):
+        resource.setrlimit(kind, (most, most))
+
+
+def allow_processor(seconds: float) -> None:
+    """A backstop for a zygote that cannot watch its clock."""
+    most = int(time.process_time() + BACKSTOP * seconds) + 2
+    resource.setrlimit(resource.RLIMIT_CPU, (most, resource.RLIM_INFINITY))
+
+
+def silence(*keep: int) -> None:
+    """Whatever a library prints goes nowhere, and no other descriptor stays open."""
+    null = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        if descriptor not in keep:
+            os.dup2(null, descriptor)
+    before = 3
+    for descriptor in sorted({*keep, 1 << 20}):
+        if descriptor >= before:
+            os.closerange(before, descriptor)
+            before = descriptor + 1
+
+
+def serve(requests: int, replies: ReplyWriter, progress: WorkerProgress) -> None:
+    """Answers batches until the other side closes its end, or holds it."""
+    frames = Frames()
+    while data := os.read(requests, READ):
+        frames.feed(data)
+        while (batch := frames.next()) is not None:
+            allow_processor(batch["seconds"] * len(batch["items"]))
+            for index, (spec, submission) in enumerate(batch["items"], batch["first"]):
+                if not progress.begin(index):
+                    replies.flush()
+                    return
+                try:
+                    replies.add(decided(index, spec, submission, batch.get("way", ""), batch["seconds"]))
+                except MemoryError:
+                    took = time.monotonic() - progress.since
+                    replies.add(encode({"index": index, "kind": "memory", "seconds": took}))
+            progress.rest()
+            replies.flush()
+
+
+def main(requests: int, replies: int, progress: WorkerProgress, *, parent: int, memory_mib: int) -> None:
+    """In the new process; does not return."""
+    status = 1
+    try:
+        die_with(parent)
+        silence(requests, replies)
+        bound(memory_mib)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        confinement.allow_reading_only()
+        serve(requests, ReplyWriter(replies), progress)
+        status = 0
+    except BrokenPipeError:
+        status = 0
+    except MemoryError:
+        status = OUT_OF_MEMORY
+    finally:
+        os._exit(status)
+
+
+def die_with(parent: int) -> None:
+    """SIGKILL when the parent ends; leaves at once where it already has."""
+    confinement.end_with_parent(signal.SIGKILL)
+    if os.getppid() != parent:
+        sys.exit(0)

@@ -1,0 +1,294 @@
+"""The zygote of the verifiers' workers: what they need is imported here once, and each worker is a copy of it.
+
+What always holds: hostile text is never looked at here, only passed on to a worker, byte for byte; an item that takes
+longer than its clock allows ends with its worker, killed; a worker's end is reported once, after all its replies.
+A fork costs some 10 ms where a start with its imports would cost a second, so a worker is expendable. An item that
+computes for long gives way to others: they hardly notice it, and it still gets enough for its clock to be fair.
+
+It is a program of the runtime (`verifiers.workers.program`), or where there is no broker a process that confines itself
+before it says READY; both speak `verifiers.workers.messages` over standard input and output.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import json
+import os
+import resource
+import select
+import signal
+import sys
+import time
+from dataclasses import dataclass, field
+
+from runtime import confinement
+from runtime.programs import READY
+from verifiers.boxes.frames import HEADER as FRAME
+from verifiers.registry import DECIDE, preload
+from verifiers.workers import worker_process
+from verifiers.workers.messages import BUSY_SHARE, CLOCK, INDEX, PACKAGE, PATIENCE, MessageKind, message_reader, pack
+from verifiers.workers.progress import NONE, WorkerProgress
+
+READ = 1 << 20
+POLL_SECONDS = 0.02
+SLOW_SECONDS = 0.1
+"""After which whatever waits behind an item goes to another worker."""
+GIVES_WAY_SECONDS = 0.1
+"""Of computing, after which an item gives way to others."""
+LOWER = 12
+"""By how much its niceness grows then: beside one other process it has a sixteenth of a processor (sched(7))."""
+IDLE_SHARE = 0.01
+"""Of its time: who computes less does not compute, but was stopped, or waits."""
+MAX_FRAME = 4 << 20
+"""Of one answer; a worker that sends more is broken."""
+
+
+@dataclass(eq=False)
+class ForkedWorker:
+    number: int
+    pid: int
+    requests: int
+    replies: int
+    progress: WorkerProgress
+    seconds: float = 0.0
+    gives_way: bool = False
+    batches: int = 0
+    """Given to it."""
+    unsent: bytearray = field(default_factory=bytearray)
+    unread: bytearray = field(default_factory=bytearray)
+    slow: int = NONE
+    """The item that was reported as taking long."""
+    lowered: bool = False
+    why: str = "died"
+    cpu: float = 0.0
+
+    @property
+    def busy(self) -> bool:
+        """Also when it has not begun with what it was given."""
+        return self.progress.batches < self.batches
+
+
+class WorkerZygote:
+    def __init__(self, source: int, sink: int, memory_mib: int) -> None:
+        self._source, self._sink, self._memory_mib = source, sink, memory_mib
+        self._reader = message_reader()
+        self._workers: dict[int, ForkedWorker] = {}
+        self._poll = select.poll()
+        self._poll.register(source, select.POLLIN)
+        self._by_descriptor: dict[int, ForkedWorker] = {}
+        self._dying: set[int] = set()
+        """Killed and reported, and not yet reaped."""
+
+    def serve(self) -> None:
+        """Until the other side closes its end; then all workers are killed."""
+        try:
+            while True:
+                busy = self._dying or any(worker.busy for worker in self._workers.values())
+                for descriptor, _ in self._poll.poll(POLL_SECONDS * 1000 if busy else None):
+                    if descriptor != self._source:
+                        self._ready(descriptor)
+                        continue
+                    data = os.read(self._source, READ)
+                    if not data:
+                        return
+                    for (_, number, kind), body in self._reader.feed(data):
+                        self._receive(number, kind, body)
+                now = time.monotonic()
+                for worker in list(self._workers.values()):
+                    self._watch(worker, now)
+                if self._dying:
+                    self._reap()
+        finally:
+            for worker in self._workers.values():
+                os.kill(worker.pid, signal.SIGKILL)
+
+    def _receive(self, number: int, kind: int, body: bytes) -> None:
+        worker = self._workers.get(number)
+        match kind:
+            case MessageKind.ITEMS:
+                if worker is None:
+                    worker = self._fork(number)
+                worker.seconds, worker.gives_way = CLOCK.unpack_from(body)
+                worker.unsent += body[CLOCK.size :]
+                worker.batches += 1
+                self._send(worker)
+            case MessageKind.HOLD if worker is not None:
+                worker.progress.hold = INDEX.unpack(body)[0]
+            case MessageKind.KILL if worker is not None:
+                self._kill(worker, "asked")
+            case MessageKind.LOAD:
+                load(DECIDE[PACKAGE.unpack(body)[0]])
+                self._write(number, MessageKind.LOADED, body)
+
+    def _fork(self, number: int) -> ForkedWorker:
+        request_out, request_in = os.pipe()
+        reply_out, reply_in = os.pipe()
+        progress, parent = WorkerProgress.shared(), os.getpid()
+        pid = os.fork()
+        if pid == 0:
+            worker_process.main(request_out, reply_in, progress, parent=parent, memory_mib=self._memory_mib)
+        os.close(request_out)
+        os.close(reply_in)
+        os.set_blocking(request_in, False)
+        os.set_blocking(reply_out, False)
+        worker = self._workers[number] = ForkedWorker(number, pid, request_in, reply_out, progress)
+        self._by_descriptor[request_in] = self._by_descriptor[reply_out] = worker
+        self._poll.register(reply_out, select.POLLIN)
+        return worker
+
+    def _send(self, worker: ForkedWorker) -> None:
+        try:
+            while worker.unsent:
+                del worker.unsent[: os.write(worker.requests, worker.unsent)]
+        except BlockingIOError:
+            self._poll.register(worker.requests, select.POLLOUT)
+            return
+        except BrokenPipeError:
+            worker.unsent.clear()  # the end of its replies is reported
+        with contextlib.suppress(KeyError):
+            self._poll.unregister(worker.requests)
+
+    def _ready(self, descriptor: int) -> None:
+        worker = self._by_descriptor.get(descriptor)
+        if worker is None:
+            return
+        if descriptor == worker.requests:
+            self._send(worker)
+        elif self._read(worker) == 0:
+            self._exited(worker)
+
+    def _read(self, worker: ForkedWorker) -> int | None:
+        """How many bytes of replies came; None where there are none yet, 0 at their end."""
+        try:
+            data = os.read(worker.replies, READ)
+        except BlockingIOError:
+            return None
+        worker.unread += data
+        whole = self._complete(worker)
+        if whole:
+            self._write(worker.number, MessageKind.REPLIES, bytes(worker.unread[:whole]))
+            del worker.unread[:whole]
+        return len(data)
+
+    def _complete(self, worker: ForkedWorker) -> int:
+        """How many bytes of its replies are whole frames."""
+        end = 0
+        while len(worker.unread) - end >= FRAME.size:
+            (length,) = FRAME.unpack_from(worker.unread, end)
+            if length > MAX_FRAME:
+                self._kill(worker, "died")
+                break
+            if len(worker.unread) - end - FRAME.size < length:
+                break
+            end += FRAME.size + length
+        return end
+
+    def _watch(self, worker: ForkedWorker, now: float) -> None:
+        """Is what it does taking long, or too long?"""
+        item, since, before = worker.progress.item, worker.progress.since, worker.progress.cpu
+        if item == NONE or worker.progress.item != item:
+            return
+        age = now - since
+        if age < SLOW_SECONDS:
+            return
+        worker.cpu = max(0.0, cpu_of(worker.pid) - before)
+        if age >= worker.seconds and not self._is_crowded(worker, age):
+            self._time_out(worker)
+            return
+        if worker.slow != item:
+            worker.slow = item
+            self._write(worker.number, MessageKind.SLOW, INDEX.pack(item))
+        if worker.gives_way and not worker.lowered and worker.cpu >= GIVES_WAY_SECONDS:
+            worker.lowered = True
+            with contextlib.suppress(OSError):  # then it does not, and only takes time from others
+                os.setpriority(os.PRIO_PROCESS, worker.pid, os.getpriority(os.PRIO_PROCESS, 0) + LOWER)
+
+    @staticmethod
+    def _is_crowded(worker: ForkedWorker, age: float) -> bool:
+        """Whether it computes, but others have the processors."""
+        computes = worker.cpu > IDLE_SHARE * age
+        return computes and worker.cpu < BUSY_SHARE * worker.seconds and age < PATIENCE * worker.seconds
+
+    def _kill(self, worker: ForkedWorker, why: str) -> None:
+        if worker.why == "died":
+            worker.why = why
+        os.kill(worker.pid, signal.SIGKILL)  # it is not reaped before its pipe has ended
+
+    def _time_out(self, worker: ForkedWorker) -> None:
+        """Reported at once: what has given way to others may take long to die, too."""
+        self._kill(worker, "timeout")
+        while self._read(worker):
+            pass
+        self._dying.add(worker.pid)
+        self._report_end(worker, -signal.SIGKILL)
+
+    def _reap(self) -> None:
+        self._dying -= {pid for pid in self._dying if os.waitpid(pid, os.WNOHANG)[0]}
+
+    def _exited(self, worker: ForkedWorker) -> None:
+        _, status = os.waitpid(worker.pid, 0)
+        self._report_end(worker, os.waitstatus_to_exitcode(status))
+
+    def _report_end(self, worker: ForkedWorker, status: int) -> None:
+        item = worker.progress.item
+        took = max(0.0, time.monotonic() - worker.progress.since) if item != NONE else 0.0
+        if worker.why == "died" and item != NONE:
+            worker.cpu = 0.0
+        with contextlib.suppress(KeyError):
+            self._poll.unregister(worker.requests)
+        self._poll.unregister(worker.replies)
+        for descriptor in (worker.requests, worker.replies):
+            del self._by_descriptor[descriptor]
+            os.close(descriptor)
+        del self._workers[worker.number]
+        ended = {"why": worker.why, "status": status, "item": item, "cpu": worker.cpu, "took": took}
+        self._write(worker.number, MessageKind.ENDED, json.dumps(ended).encode())
+
+    def _write(self, number: int, kind: MessageKind, body: bytes) -> None:
+        data = memoryview(pack(number, kind, body))
+        while data:
+            data = data[os.write(self._sink, data) :]
+
+
+def cpu_of(pid: int) -> float:
+    """Processor seconds that a process has used (clock_getcpuclockid(3)); 0 where its kernel does not tell."""
+    try:
+        return time.clock_gettime((~pid << 3) | 2)
+    except OSError:
+        return 0.0
+
+
+def load(package: str) -> None:
+    """Imports all that decides there, and leaves nothing that a worker would have to copy when it collects garbage:
+    what little there is of that now stays (gc.freeze)."""
+    gc.disable()
+    preload(package)
+    gc.freeze()
+    gc.enable()
+
+
+def confine_alone(parent: int) -> None:
+    """Where no box is around it: it ends with its parent, gains no rights and stays in its namespaces."""
+    worker_process.die_with(parent)
+    for kind in (resource.RLIMIT_CORE, resource.RLIMIT_FSIZE):
+        resource.setrlimit(kind, (0, 0))
+    confinement.stay_in_namespaces()
+
+
+def main(memory_mib: int, parent: int) -> None:
+    """`parent` is 0 in a box."""
+    source, sink = os.dup(0), os.dup(1)
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
+    os.dup2(null, 1)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if parent:
+        confine_alone(parent)
+    os.write(sink, READY)
+    os.dup2(null, 2)
+    WorkerZygote(source, sink, memory_mib).serve()
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]))
