@@ -54,17 +54,14 @@ class Ticket(Protocol):
 
     def cancel(self) -> None:
         """Gives it up; what was started for it goes to somebody else or is ended. No call back follows."""
-        ...
 
 
 class BrokerApi(Protocol):
     def launch(self, wanted: Profile | SnapshotCopy, *, caller: str, priority: Priority, on_ready: OnReady) -> Ticket:
         """Asks for a sandbox, from the warm pool where there is one. BusyError when too many wait."""
-        ...
 
     def prepare(self, snapshot: SnapshotId, copies: int, done: Callable[[SandboxError | None], None]) -> None:
         """Keeps that many restored copies ready from now on; 0 ends it."""
-        ...
 
     def snapshot(
         self, handle: Handle, *, durable: bool, label: str, done: Callable[[SnapshotId | SandboxError], None]
@@ -78,11 +75,12 @@ class BrokerApi(Protocol):
 
     def give_way(self, handle: Handle, others_first: bool, done: Callable[[SandboxError | None], None]) -> None:
         """Says whether it computes mostly when no other sandbox does."""
-        ...
+
+    def rest(self, handle: Handle, rests: bool, done: Callable[[SandboxError | None], None]) -> None:
+        """Says whether nobody speaks to it for now: then it gets next to no processor, until it is told otherwise."""
 
     def end(self, handle: Handle, done: Callable[[Termination], None]) -> None:
         """Kills it now and closes its descriptors; calls back once nothing inside runs any more, with why it ended:
         `asked` unless the broker or the kernel had ended it before. A broker that is gone answers `died`."""
-        ...
 
     def close(self) -> None: ...

@@ -188,29 +188,23 @@ class Sandbox(Protocol):
         computes or rests, not that in which others have the processors; so many times the limit is the most of wall
         clock. Raises InfrastructureError when the sandbox broke on its own account, BadRequestError after `close`.
         """
-        ...
 
     def exec(
         self, argv: Sequence[str], *, stdin: bytes = b"", seconds: float | None = None, patience: float = 1.0
     ) -> ExecResult:
         """Runs a program inside, without a shell. `patience` as of `run`; a sandbox whose patience ends is gone."""
-        ...
 
     def write(self, path: str, data: bytes) -> None:
         """Creates or replaces a regular file under /work or /tmp."""
-        ...
 
     def read(self, path: str, *, max_bytes: int = 1 << 20) -> bytes:
         """Reads the content of a regular file under /work or /tmp. Raises BadRequestError where there is none."""
-        ...
 
     def list(self, path: str = "/work") -> Sequence[FileEntry]:
         """Lists everything below a folder, links not followed. Raises LimitError beyond `Limits.entries`."""
-        ...
 
     def upload(self, source: Path, path: str) -> int:
         """Copies a tree of regular files in; how many. Raises BadRequestError for anything else in it."""
-        ...
 
     def download(self, path: str, target: Path) -> int:
         """Copies the regular files below a folder into a new folder of the host; how many.
@@ -218,7 +212,6 @@ class Sandbox(Protocol):
         Whatever the guest made of the names and files, nothing outside `target` is touched, and nothing in it is
         anything but a plain file or folder. Raises BadRequestError when what is there cannot be taken whole.
         """
-        ...
 
     def snapshot(self, *, durable: bool = False) -> SnapshotId:
         """Keeps the whole state: heap, threads, child processes, open files, /tmp and /work. It goes on running.
@@ -226,23 +219,18 @@ class Sandbox(Protocol):
         A durable snapshot outlives this process and the broker, until it is forgotten. Raises RefusedError where the
         backend cannot, LimitError beyond `Limits.snapshots` or the store's quota.
         """
-        ...
 
     def prepare(self, snapshot: SnapshotId, copies: int = 1) -> None:
         """Has copies restored ahead of need, for `restore` and `fork` to take."""
-        ...
 
     def restore(self, snapshot: SnapshotId) -> None:
         """Goes back: everything since is gone. The sandbox has another identity afterwards."""
-        ...
 
     def fork(self, snapshot: SnapshotId, n: int) -> Sequence[Sandbox]:
         """Makes `n` new sandboxes that begin there, each with other random numbers; this one goes on undisturbed."""
-        ...
 
     def close(self) -> None:
         """Kills everything inside and removes every trace on the host. Closing twice is fine."""
-        ...
 
 
 class Session(Protocol):
@@ -258,7 +246,6 @@ class Session(Protocol):
 
     def run(self, code: str, *, seconds: float | None = None) -> CallResult:
         """Runs it as `Sandbox.run` does; blocks."""
-        ...
 
     def start(self, code: str, *, seconds: float | None = None, keep: bool = False) -> Future[CallResult]:
         """Runs it without blocking: the caller's loop goes on while the code runs.
@@ -266,7 +253,6 @@ class Session(Protocol):
         With `keep` the session can later be forked as it was before this call; what was kept for an earlier one is
         given up. That costs nothing but in a sandbox of its own that has been called before, which is snapshot first.
         """
-        ...
 
     def fork(self, n: int, *, undo: bool = False) -> list[Session]:
         """Makes `n` sessions with this one's names, each on its own from here on. Waits for the calls under way.
@@ -275,11 +261,9 @@ class Session(Protocol):
         With `undo` they begin as this one was before its last call with `keep`, whatever became of that call. Raises
         BadRequestError where nothing was kept, LimitError or InfrastructureError where it could not be.
         """
-        ...
 
     def close(self) -> None:
         """Frees what it holds at once, also in the middle of a call."""
-        ...
 
     def __enter__(self) -> Self: ...
 
@@ -307,7 +291,6 @@ class SessionPool(Protocol):
         RefusedError without isolation, BusyError when too many sessions wait already, BadRequestError for a name that
         is none, LimitError for more files than /work has room for.
         """
-        ...
 
     def sandbox(
         self,
@@ -321,14 +304,11 @@ class SessionPool(Protocol):
 
         What a snapshot's sandbox was built with goes before `limits`; those of the sandbox tell all.
         """
-        ...
 
     def forget(self, snapshot: SnapshotId) -> None:
         """Gives up a snapshot, a durable one too. Raises BadRequestError when there is none."""
-        ...
 
     def stats(self) -> dict[str, float]:
         """Counters since the start: calls, calls by tier and by status, seconds in calls, sandboxes started, killed."""
-        ...
 
     def close(self) -> None: ...

@@ -35,7 +35,6 @@ class SingleChecker(Protocol):
 
     def check(self, spec: Spec, submission: str) -> Verdict:
         """Safe to call from several threads."""
-        ...
 
 
 def run_selftest(

@@ -37,16 +37,12 @@ class Decoder(Protocol):
     @property
     def vocabulary(self) -> int:
         """Ids are below this."""
-        ...
 
     def prefill(self, ids: Tensor, lengths: Tensor) -> Prefilled:
         """Reads prompts `[N, S]`, padded on the right; `lengths` `[N]`."""
-        ...
 
     def advance(self, ids: Tensor, cache: SlotCache) -> Tensor:
         """Returns logits `[B, V]` after one more token for each row `[B]`. The caller opens and closes the step."""
-        ...
 
     def logits(self, ids: Tensor) -> Tensor:
         """Returns logits `[N, S, V]` after each token of `[N, S]`; what comes after padding means nothing."""
-        ...

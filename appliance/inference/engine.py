@@ -69,49 +69,39 @@ class Engine(Protocol):
     @property
     def version(self) -> str:
         """Names the weights in use, as they were pushed; empty before the first push."""
-        ...
 
     @property
     def tokens_sampled(self) -> int:
         """Counts since the engine was made."""
-        ...
 
     def push(self, weights: Path | nn.Module, version: str) -> PushProof:
         """Takes new weights: a model folder (config.json, safetensors), or a live transformers model.
 
         Raises ModelError when they are missing, broken or foreign, RuntimeError while requests are unfinished."""
-        ...
 
     def score(self, conversations: Sequence[Sequence[int]], temperature: float = 1.0) -> list[tuple[float, ...]]:
         """Returns log-probabilities of given tokens under the weights in use: one for each token of a conversation but
         its first, given those before it. Raises ValueError for one that is empty or does not fit, RuntimeError without
         weights."""
-        ...
 
     def submit(self, request: GenerationRequest) -> None: ...
 
     def step(self) -> Sequence[Turn]:
         """Takes one decoding step and returns the turns that ended; [] also when every row waits."""
-        ...
 
     def resume(self, request: int, forced: Sequence[int]) -> None:
         """Appends tokens to a waiting row and lets it go on. They are consumed by the running loop, one a step."""
-        ...
 
     def finish(self, request: int) -> None:
         """Gives the row back; the next submitted request takes its place."""
-        ...
 
     @property
     def unfinished(self) -> int:
         """Counts rows that run, wait or are queued."""
-        ...
 
     @property
     def runnable(self) -> int:
         """Counts rows that the next step would advance (running or queued): 0 means that all wait for the caller."""
-        ...
 
     def close(self) -> None:
         """Frees the weights and all rows. Closing again does nothing."""
-        ...

@@ -22,7 +22,6 @@ class ChatMessage(Protocol):
     @property
     def role(self) -> str:
         """Is `system`, `user`, `assistant` or `tool`."""
-        ...
 
     @property
     def text(self) -> str: ...
@@ -53,36 +52,27 @@ class Renderer(Protocol):
     @property
     def stop(self) -> int:
         """Is the token that ends a turn of the model; it is part of the turn."""
-        ...
 
     def prompt(self, messages: Sequence[ChatMessage], tools: Sequence[str] = ("python",)) -> Ids:
         """Writes a conversation up to where the model goes on. Raises RenderingError for one that it cannot write."""
-        ...
 
     def question(self, text: str) -> Ids:
         """Writes the prompt of a conversation that is one question of a person."""
-        ...
 
     def result(self, text: str) -> Ids:
         """Writes what is forced behind a turn that called a tool: its result, up to where the model goes on."""
-        ...
 
     def call(self, code: str) -> Ids:
         """Writes a turn that calls the tool, as the model should write it."""
-        ...
 
     def answer(self, text: str) -> Ids:
         """Writes a last turn, as the model should write it."""
-        ...
 
     def plain(self, text: str) -> Ids:
         """Writes text from outside: no marker in it has any power."""
-        ...
 
     def text(self, ids: Sequence[int]) -> str:
         """Reads what stands there, markers included."""
-        ...
 
     def read(self, ids: Sequence[int]) -> ToolRequest | Malformed | str:
         """Reads a finished turn, its stop token included: a call, one that cannot be run, or a last turn's text."""
-        ...

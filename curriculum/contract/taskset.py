@@ -56,34 +56,27 @@ class Taskset(Protocol):
     @property
     def version(self) -> int:
         """Changes whenever the same level and generator give another question."""
-        ...
 
     @property
     def level_count(self) -> int:
         """Counts the levels; 0 is the easiest."""
-        ...
 
     @property
     def topics(self) -> Sequence[str]:
         """Lists what is asked equally often. No two tasksets share a topic."""
-        ...
 
     @property
     def null_answers(self) -> Sequence[str]:
         """Lists what an agent that does no work would say; tests assert that it is right for almost no task."""
-        ...
 
     def draft(self, level: int, rng: Random) -> TaskDraft:
         """One item of that level, its topic drawn uniformly. Raises LevelError when there is no such level."""
-        ...
 
     def unsolvable(self, draft: TaskDraft, number: int) -> Spec:
         """A check of the same kind that no honest answer meets. `number`, of at most 63 bits, makes it its own."""
-        ...
 
     def missing(self) -> str:
         """Why its answers cannot be checked on this machine, in a sentence; empty when they can."""
-        ...
 
 
 @runtime_checkable
@@ -93,7 +86,6 @@ class Demonstrates(Protocol):
     def demonstrate(self, draft: TaskDraft, rng: Random, *, right_choice: float, fail_first: float) -> ToolTrace:
         """Calls for that task: with probability `right_choice` the right ones, otherwise such as belong to another
         topic, and with probability `fail_first` a beginner's failing call, or two, before them."""
-        ...
 
 
 def require_level(taskset: Taskset, level: int) -> None:

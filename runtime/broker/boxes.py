@@ -1,9 +1,10 @@
 """Leads each sandbox of the broker through its life: starting, ready, held, ending.
 
-What always holds: a box is ready only after its guest has answered, and rests while it is ready; it is held by one
-connection, once, and after that it only ends; a ready one that writes anything (nobody asked it) is ended at once. The
-profile's CPU time and life are counted from readiness and hand-over and enforced here, on the host's clock, within
-`CLOCK_SECONDS` and what the kernel takes. Why a box ended is what the host knows: its groups, its clock, its process.
+What always holds: a box is ready only after its guest has answered, and rests while it is ready, or while its holder
+says so; it is held by one connection, once, and after that it only ends; a ready one that writes anything (nobody asked
+it) is ended at once. The profile's CPU time and life are counted from readiness and hand-over and enforced here, on the
+host's clock, within `CLOCK_SECONDS` and what the kernel takes. Why a box ended is what the host knows: its groups, its
+clock, its process.
 """
 
 from __future__ import annotations
@@ -187,6 +188,14 @@ class BrokerBoxes:
         """Changes it for one that is alive; one that has ended is left alone. Raises InfrastructureError."""
         if live.cause is None:
             _box(live).group.give_way(others_first)
+
+    def rest(self, live: Live, rests: bool) -> None:
+        """Lets a held one rest until it is told otherwise; one that is being frozen or has ended is left alone."""
+        if live.cause is None and not live.freezing:
+            if rests:
+                _box(live).rest()
+            else:
+                _box(live).wake()
 
     def end(self, live: Live, cause: Cause, done: Callable[[Termination], None] | None = None) -> None:
         """Kills it now; calls back with why it ended, which is the first reason that anybody had."""

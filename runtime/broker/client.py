@@ -128,6 +128,9 @@ class BrokerClient:
         request = m.MeasureBox(request=self._next(), box=handle.id, waits=waits)
         self._ask(request, _with(m.Measured, lambda measured: measured.usage, done))
 
+    def rest(self, handle: Handle, rests: bool, done: Callable[[SandboxError | None], None]) -> None:
+        self._ask(m.RestBox(request=self._next(), box=handle.id, rests=rests), _once(done))
+
     def give_way(self, handle: Handle, others_first: bool, done: Callable[[SandboxError | None], None]) -> None:
         self._ask(m.GiveWay(request=self._next(), box=handle.id, others_first=others_first), _once(done))
 

@@ -17,7 +17,7 @@ from runtime.model import FrozenModel
 from runtime.profile import BoxUsage, Profile
 from runtime.sandbox import Priority, SnapshotId
 
-PROTOCOL = 5
+PROTOCOL = 6
 PACKET_BYTES = 1 << 16
 TEXT_CHARS = 2_000
 """Of a message or a hint of an error; what is longer loses its end."""
@@ -78,6 +78,14 @@ class GiveWay(_BrokerMessage):
     others_first: bool
 
 
+class RestBox(_BrokerMessage):
+    """Says whether nobody speaks to the box for now: then it gets next to no processor. Answered with `Done`."""
+
+    kind: Literal["rest"] = "rest"
+    box: Name
+    rests: bool
+
+
 class TakeSnapshot(_BrokerMessage):
     """Asks for a snapshot of a sandbox; answered with `SnapshotKept`."""
 
@@ -123,6 +131,7 @@ Request = Annotated[
     | EndBox
     | MeasureBox
     | GiveWay
+    | RestBox
     | TakeSnapshot
     | Prepare
     | ForgetSnapshot

@@ -151,6 +151,8 @@ class Server:
                 return m.Measured(request=number, usage=usage)
             case m.GiveWay():
                 boxes.give_way(self._own(client, request.box), request.others_first)
+            case m.RestBox():
+                boxes.rest(self._own(client, request.box), request.rests)
             case m.TakeSnapshot():
                 self._snapshot(client, request)
                 return None

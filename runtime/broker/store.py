@@ -38,7 +38,6 @@ INNER = 0
 class Background(Protocol):
     def __call__(self, job: Callable[[], Any], done: Callable[[Future[Any]], None]) -> object:
         """Runs the job on another thread; `done` is called back on the reactor."""
-        ...
 
 
 @dataclass(eq=False)

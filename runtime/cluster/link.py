@@ -48,11 +48,9 @@ class Link(Protocol):
     def start(self, received: Callable[[Frame], None], ended: Callable[[SandboxError | None], None]) -> None:
         """Calls `received` for every frame. `ended` says that all hosts are gone, with the reason where it is known,
         and that another attempt follows."""
-        ...
 
     def send(self, frame: Frame) -> None:
         """Sends a frame, from any thread. What is sent while there is no gateway is dropped: its host is gone."""
-        ...
 
     def close(self) -> None: ...
 

@@ -35,23 +35,18 @@ class Post(Protocol):
 
     def number(self) -> int:
         """Gives a fresh one, for sessions, sandboxes and calls alike."""
-        ...
 
     def ask(self, command: m.OpenBox | m.Do, take: Callable[[m.Did], T]) -> Future[T]:
         """Sends it to the host where the session lives. The future ends with an error if that host is lost."""
-        ...
 
     def adopt(self, number: int, like: int, tier: Tier) -> None:
         """Takes in a new session or sandbox that lives where another one does."""
-        ...
 
     def keep(self, snapshot: SnapshotId, session: int) -> None:
         """Remembers where a snapshot is."""
-        ...
 
     def leave(self, session: int) -> None:
         """Notes that it was closed."""
-        ...
 
 
 class _Remote(ClosesOnExit):

@@ -113,6 +113,10 @@ class BrokerConnection:
         if (owner := self._owner(handle, done)) is not None:
             owner.give_way(handle, others_first, done)
 
+    def rest(self, handle: Handle, rests: bool, done: Callable[[SandboxError | None], None]) -> None:
+        if (owner := self._owner(handle, done)) is not None:
+            owner.rest(handle, rests, done)
+
     def _owner(self, handle: Handle, failed: Callable[[SandboxError], None]) -> BrokerClient | None:
         """Finds the connection that a sandbox came by; where it is gone, that is the answer."""
         owner = self._owners.get(handle)

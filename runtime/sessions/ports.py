@@ -91,11 +91,9 @@ class Ports(Protocol):
 
     def claim(self, terms: PortRequest, on_ready: OnPort) -> Ticket:
         """Asks for a port as soon as one is free. BusyError when too many wait already."""
-        ...
 
     def born(self, parent: PortRequest, seeds: list[Seed]) -> list[Session]:
         """Makes new sessions, which take their ports before anybody calls them."""
-        ...
 
     def snapshot(self, worker: Worker, done: Callable[[SnapshotId | SandboxError], None]) -> None: ...
 

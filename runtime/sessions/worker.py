@@ -4,7 +4,7 @@ What always holds: a reply counts only when it repeats the nonce of a call that 
 pipe means that the guest is not to be believed, and the whole sandbox is killed. Every call ends exactly once, with an
 `CallOutcome`. At most `width` calls are under way; the others wait here, by priority and in turns, so that one caller
 who sends much does not delay the rest. A shared interpreter has as many under way as keep it busy for some
-milliseconds.
+milliseconds. A sandbox of many sessions in which none has called for a while rests, and is woken by the next message.
 """
 
 from __future__ import annotations
@@ -35,6 +35,9 @@ SHARED_WIDTH = 4
 MAX_WIDTH = 16
 AHEAD_SECONDS = 0.005
 """How long a shared interpreter is kept busy ahead: it never waits for the host, and who comes first is soon served."""
+REST_SECONDS = 1.0
+"""Without a call, after which a sandbox of many sessions rests: gVisor takes some hundredths of a core for doing
+nothing."""
 NONCES = 256
 PACE_CALLS = 32
 
@@ -74,10 +77,15 @@ class Worker:
         self._clock: Timer | None = None
         self._clock_due = 0.0
         self._nonces = b""
+        self._rests = self._spoken = False
+        """It is resting; something was sent since that was last looked at."""
+        self._rest_clock: Timer | None = None
         self._blamed: list[SessionRequest] = []
         """Calls that wait for why the sandbox ended."""
         self._when_ended: list[Callable[[Termination], None]] = []
         reactor.watch(handle.replies, selectors.EVENT_READ, self._read)
+        if handle.profile.mode != "sandbox":  # of one that is somebody's own nobody knows what runs between calls
+            self._rest_clock = reactor.after(REST_SECONDS, self._may_rest)
 
     def turn(self, request: SessionRequest) -> None:
         """Sends a call when its turn comes. On a lost worker it ends at once, unblamed."""
@@ -122,6 +130,8 @@ class Worker:
                 self._known(why)
             return
         self.state, self.lost_by = "lost", why
+        if self._rest_clock is not None:
+            self._rest_clock.cancel()
         for descriptor in (self.handle.replies, self.handle.requests):
             self._reactor.watch(descriptor, 0, lambda: None)
         running, self._under_way = list(self._under_way.values()), {}
@@ -269,9 +279,28 @@ class Worker:
             done, call.done = call.done, lambda _outcome: None
             done(CallOutcome(ReplyKind.KILLED, b"", b"", time.monotonic() - call.since))
 
+    # rest
+
+    def _may_rest(self) -> None:
+        self._rests = not (self._spoken or self._under_way)
+        self._spoken = False
+        if self._rests:
+            self._launcher.rest(self.handle, True, lambda _problem: None)
+        else:
+            self._rest_clock = self._reactor.after(REST_SECONDS, self._may_rest)
+
+    def _wake(self) -> None:
+        """Nobody waits for it: what is sent beside it is answered as soon as the broker has read this."""
+        self._rests = False
+        self._launcher.rest(self.handle, False, lambda _problem: None)
+        self._rest_clock = self._reactor.after(REST_SECONDS, self._may_rest)
+
     # requests
 
     def _write(self, frame: bytes) -> None:
+        self._spoken = True
+        if self._rests:
+            self._wake()
         self._unsent.append(frame)
         if len(self._unsent) == 1 and not self._reading:
             self._flush()

@@ -21,7 +21,6 @@ class Conductor(Protocol):
 
     def verify(self, spec: Any, submission: str, seconds: float) -> Verdict:
         """Raises SpecError for a spec that cannot be used, SandboxError where the infrastructure failed."""
-        ...
 
     def close(self) -> None: ...
 
@@ -40,16 +39,12 @@ class ConductorParts(Protocol):
     @property
     def isolation(self) -> str:
         """The backend of the sessions, as a verdict names it."""
-        ...
 
     def boxes(self) -> ToolBoxes:
         """Boxes with a program of ours in them. Nothing is started before one is asked for."""
-        ...
 
     def sessions(self) -> SessionPool:
         """Where code that a model wrote runs."""
-        ...
 
     def service(self) -> Conductor:
         """The worker that decides texts."""
-        ...

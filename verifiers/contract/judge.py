@@ -16,4 +16,3 @@ class Judge(Protocol):
 
         Deterministic. Raises JudgeError.
         """
-        ...

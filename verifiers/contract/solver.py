@@ -63,4 +63,3 @@ class Solver(Protocol):
 
         Raises SandboxError where what it needs broke: that says nothing of the question.
         """
-        ...

@@ -19,8 +19,6 @@ class Verifier(Protocol[S]):
     def check(self, spec: S, *, prove: bool = False) -> None:
         """Raises SpecError, with a hint, for a spec that cannot decide anything, or would accept everything. Cheap,
         unless it may `prove`: then in a worker only."""
-        ...
 
     def verify(self, spec: S, submission: str) -> Verdict:
         """Decides. Never raises for what a submission holds: a submission that cannot be read has failed."""
-        ...

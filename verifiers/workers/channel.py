@@ -23,19 +23,15 @@ class Channel(Protocol):
     @property
     def descriptors(self) -> tuple[int, int]:
         """Requests and replies, neither of which blocks."""
-        ...
 
     def out_of_memory(self) -> int:
         """How many of its processes the kernel has ended for want of memory."""
-        ...
 
     def give_way(self, others_first: bool) -> None:
         """Whether it computes mostly when nobody else does, as far as that can be had."""
-        ...
 
     def kill(self) -> str:
         """Ends it at once; why it had ended, for a person."""
-        ...
 
 
 Launch = Callable[[], Channel]

@@ -38,6 +38,7 @@ def python(program: str) -> subprocess.CompletedProcess[str]:
 
 def given_up(name: str | None, then: str) -> subprocess.CompletedProcess[str]:
     return python(
+        "import json, pathlib\n"  # now: another user may not be allowed to read the library
         "from appliance.daemon.privileges import user_account, drop_privileges\n"
         f"drop_privileges(user_account({name!r}))\n{FACTS}{then}"
     )

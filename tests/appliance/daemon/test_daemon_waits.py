@@ -19,6 +19,7 @@ from appliance.config import Settings
 from appliance.daemon import dispatcher
 from appliance.daemon.core import Core
 from appliance.daemon.dispatcher import Dispatcher
+from appliance.daemon.status import job_detail, jobs_of, status_of
 from appliance.daemon.supervisor import RetryPolicy
 from appliance.records.cycles import CycleState
 from appliance.records.jobs import JobState
@@ -83,20 +84,20 @@ def test_jobs_stay_queued_while_our_own_broker_is_away_and_are_worked_on_when_it
     with core(data) as running:
         jobs = [running.jobs.submit(SubmitJob(question=str(n), spec=SPEC)) for n in range(3)]
         with dispatched(running) as thread:
-            until(lambda: running.status().worker.waits_for)
-            assert "no broker answers" in running.status().worker.waits_for
-            assert "starts again by itself" in running.status().worker.waits_for
-            for job in running.job_views.listed(10):
+            until(lambda: status_of(running).worker.waits_for)
+            assert "no broker answers" in status_of(running).worker.waits_for
+            assert "starts again by itself" in status_of(running).worker.waits_for
+            for job in jobs_of(running, 10):
                 assert (job.state, "no broker answers" in job.reason) == (JobState.QUEUED, True)
             assert attempts(data) == 0
-            _show_status(running.status())
+            _show_status(status_of(running))
             assert "blocked by" in capsys.readouterr().out
             told = [event.text for _, event in running.ledger.events() if "no broker answers" in event.text]
             assert len(told) == 1
             broker.left = 10**6
             thread.wake()
             until(lambda: all(running.ledger.job(job.id).state is JobState.UNSOLVED for job in jobs))
-            until(lambda: not running.status().worker.waits_for)
+            until(lambda: not status_of(running).worker.waits_for)
 
 
 def test_jobs_and_an_unfinished_cycle_wait_for_room_on_the_disk(data, broker, monkeypatch) -> None:
@@ -105,10 +106,10 @@ def test_jobs_and_an_unfinished_cycle_wait_for_room_on_the_disk(data, broker, mo
         monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=2**20))
         job = running.jobs.submit(SubmitJob(question="q", spec=SPEC))
         with dispatched(running):
-            until(lambda: "GiB left" in running.status().worker.waits_for)
-            assert "GiB left" in running.job_views.as_it_stands(job).reason
+            until(lambda: "GiB left" in status_of(running).worker.waits_for)
+            assert "GiB left" in job_detail(running, job.id).job.reason
             running.jobs.cancel(job.id)
-            until(lambda: running.supervisor.status.doing == "" and "GiB left" in running.status().worker.waits_for)
+            until(lambda: running.supervisor.status.doing == "" and "GiB left" in status_of(running).worker.waits_for)
             assert running.ledger.cycle(cycle.id).state is CycleState.RUNNING
             monkeypatch.undo()
             monkeypatch.setattr(sandbox_readiness, "ask", broker)
@@ -122,7 +123,7 @@ def test_a_worker_that_finds_no_broker_has_not_failed_its_job(data, broker) -> N
         running.supervisor.run_jobs()
         assert attempts(data) == 1
         assert running.ledger.job(job.id).state is JobState.QUEUED
-        assert "no broker answers" in running.job_views.as_it_stands(running.ledger.job(job.id)).reason
+        assert "no broker answers" in job_detail(running, job.id).job.reason
 
 
 def test_a_job_that_always_takes_the_broker_with_it_is_given_up(data, broker) -> None:
@@ -159,5 +160,5 @@ def test_what_waits_for_a_model_says_that_and_nothing_else(data, broker) -> None
         running.jobs.submit(SubmitJob(question="q", spec=SPEC))
         text = running.jobs.submit(SubmitJob(question="q", spec=TEXT))
         running.supervisor.run_jobs()
-        assert running.status().worker.waits_for
-        assert running.job_views.as_it_stands(text).reason == text.reason
+        assert status_of(running).worker.waits_for
+        assert job_detail(running, text.id).job.reason == text.reason

@@ -14,7 +14,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from runtime.backends.cgroups import located
 from runtime.broker import BrokerClient, connect, packets, private
 from runtime.broker import messages as m
 from runtime.broker_api import Handle, SnapshotCopy, Termination, Ticket
@@ -70,12 +69,6 @@ def child_broker(settings: BrokerSettings, path: Path, *more: str) -> subprocess
         except OSError:
             time.sleep(0.01)
     return process
-
-
-def groups(pattern: str) -> list[Path]:
-    """Control groups of this machine whose names are like that."""
-    here = located()
-    return [found for each in here for folder in set(each.folders.values()) for found in folder.glob(pattern)]
 
 
 class Desk:

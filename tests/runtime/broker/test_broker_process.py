@@ -11,7 +11,8 @@ import time
 from pathlib import Path
 
 import pytest
-from broker_kit import JAIL, Desk, Settings, call, child_broker, groups, opened, profile, python, result
+from broker_kit import JAIL, Desk, Settings, call, child_broker, opened, profile, python, result
+from sandbox_groups import groups
 
 from runtime.backends.lease import state_mark, working_folder
 from runtime.backends.sweep import sweep

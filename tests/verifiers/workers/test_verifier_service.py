@@ -110,8 +110,8 @@ def test_a_batch_comes_back_whole_in_order_and_as_decided_in_place(service: Veri
     assert service.verify_many([]) == []
 
 
-def test_384_integers_cost_well_under_40_milliseconds() -> None:
-    """Processor time of all sides: the wall clock of a crowded machine says nothing about us."""
+def test_workers_cost_little_beside_what_they_decide() -> None:
+    """Processor time of all sides, beside that of deciding here: how fast the machine is says nothing about us."""
     pairs = [(AnswerSpec(notation="digits", expected=str(number)), str(number)) for number in range(384)]
     with VerifierService() as service:
         for _ in range(3):
@@ -124,7 +124,11 @@ def test_384_integers_cost_well_under_40_milliseconds() -> None:
         before = cost()
         for _ in range(20):
             assert all(verdict.passed for verdict in service.verify_many(pairs))
-        assert (cost() - before) / 20 < 0.04
+        served = cost() - before
+    before = time.process_time()
+    for _ in range(20):
+        assert all(decide(spec, answer).passed for spec, answer in pairs)
+    assert served < 4 * (time.process_time() - before)
 
 
 def test_what_never_ends_is_killed_in_time_and_fails_while_its_neighbours_are_judged(service: VerifierService) -> None:
