@@ -31,7 +31,7 @@ from runtime.shutdown import Shutdown
 SOCKET_PATH_BYTES = 107
 SESSION_PATH_BYTES = 64
 """What Ray puts behind its folder's name, in the path of its longest socket."""
-START_SECONDS = 60.0
+START_SECONDS = 180.0
 TERM_SECONDS = 5.0
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
 """Before what ended by itself is started again, in seconds."""
