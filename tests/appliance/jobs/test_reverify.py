@@ -236,10 +236,10 @@ def test_who_made_it_is_said_to_be_open_without_a_key_and_without_a_seal(tmp_pat
     assert checked(folder, key=KEY.public).reasons == ("there is no seal in it",)
 
 
-def test_a_transcript_and_the_makers_word_are_never_said_to_be_checked(tmp_path: Path) -> None:
+def test_a_transcript_and_what_the_maker_states_are_never_said_to_be_checked(tmp_path: Path) -> None:
     said = not_checked(checked(made(tmp_path / "job-1")))
     assert f"the transcript: {len(TRANSCRIPT)} parts, 1 tool calls" in said
-    assert "is the maker's word" in said
+    assert "is stated by the maker" in said
 
 
 def test_a_bundle_of_a_solver_says_so_and_names_no_model(tmp_path: Path) -> None:
