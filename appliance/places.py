@@ -52,10 +52,10 @@ def read_policy(data: Path, file: Path | None = None) -> tuple[Policy, str]:
     folder, else the one in force there, else the packaged one. One that is in force is read in an earlier version, too.
     Raises PolicyError."""
     in_force = in_force_file(data)
-    kept = read_content(in_force) if in_force.exists() else None
+    current = read_content(in_force) if in_force.exists() else None
     file = file or policy_file(data)
-    content, name = kept if kept is not None and file is None else read_content(file)
-    return parse_policy(content, name, in_force=kept is not None and kept[0] == content), name
+    content, name = current if current is not None and file is None else read_content(file)
+    return parse_policy(content, name, in_force=current is not None and current[0] == content), name
 
 
 def load_policy(data: Path) -> Policy:

@@ -13,8 +13,8 @@ _HIDDEN = {"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"}
 
 def printable(text: str, *, limit: int = 0, lines: bool = False) -> str:
     """`limit` in characters of the result, 0 for none; what is cut off is shown as one `…`."""
-    kept = "".join(_shown(character, lines=lines) for character in (text[: limit + 1] if limit else text))
-    return kept[: limit - 1] + "…" if limit and len(kept) > limit else kept
+    escaped = "".join(_shown(character, lines=lines) for character in (text[: limit + 1] if limit else text))
+    return escaped[: limit - 1] + "…" if limit and len(escaped) > limit else escaped
 
 
 def _shown(character: str, *, lines: bool) -> str:

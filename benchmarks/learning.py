@@ -44,7 +44,7 @@ def one_seed(seed: int, data: Path) -> dict[str, Any]:
     from appliance.worker.context import WorkContext
     from appliance.worker.cycle import CycleRun
     from appliance.worker.progress import CycleProgress
-    from appliance.worker.rl_loop import kept
+    from appliance.worker.rl_loop import trained_on
     from policies.policy import load
 
     torch.set_num_threads(1)
@@ -82,7 +82,7 @@ def one_seed(seed: int, data: Path) -> dict[str, Any]:
                 record = ledger.step(cycle.id, step)
                 assert record is not None
                 groups: tuple[Group, ...] = record.groups
-                trained += [one for one in kept(record.judged, groups) if one.verdict.passed]
+                trained += [one for one in trained_on(record.judged, groups) if one.verdict.passed]
             calls = sum(len(one.rollout.calls) for one in trained)
             figures[arm] = {
                 "before": sampled.champion.value,

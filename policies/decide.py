@@ -42,9 +42,9 @@ def decide(evidence: Evidence, policy: Policy, *, policy_digest: str, id: str, m
 def after_service(decision: Decision, taken_back: TakenBack, policy: Policy, *, id: str) -> Decision:  # noqa: A002
     """What follows for a candidate that got into service by this decision and was taken out of it: the gates' findings
     as they were, and that of its service, under the policy's rules."""
-    kept = [finding for finding in decision.findings if finding.gate != service.GATE.name]
+    remaining = [finding for finding in decision.findings if finding.gate != service.GATE.name]
     update = {"id": id, "policy": policy.digest, "made_at": taken_back.at}
-    return decision.model_copy(update=update | _concluded((*kept, service.finding(taken_back)), policy))
+    return decision.model_copy(update=update | _concluded((*remaining, service.finding(taken_back)), policy))
 
 
 def _concluded(findings: tuple[GateFinding, ...], policy: Policy) -> dict[str, Any]:

@@ -30,10 +30,10 @@ class PersonStatement(PolicyRecord):
     """Until when it may be given."""
 
     @classmethod
-    def valid_for(cls, hours: float, *, made_at: str, **said: Any) -> Self:
+    def valid_for(cls, hours: float, *, made_at: str, **fields: Any) -> Self:
         """A statement that may be given for so many hours. Raises ValueError for a bad name."""
         until = moment(made_at) + timedelta(hours=hours)
-        return cls(**said, made_at=made_at, expires_at=until.isoformat(timespec="milliseconds"))
+        return cls(**fields, made_at=made_at, expires_at=until.isoformat(timespec="milliseconds"))
 
     def payload(self) -> bytes:
         return canonical(self.model_dump(mode="json"))

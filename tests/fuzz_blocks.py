@@ -27,14 +27,14 @@ def in_blocks(
     """Raises what `body` raises, for the smallest example that hypothesis finds; says how far it is."""
     examples = int(os.environ.get("FUZZ_EXAMPLES", examples))
     first = PER_SEED * int(os.environ.get("FUZZ_SEED", "0"))
-    begun = said = time.monotonic()
+    begun = reported = time.monotonic()
     done = 0
     for number, size in blocks(examples):
         checks = settings(max_examples=size, deadline=None, database=None, suppress_health_check=list(HealthCheck))
         seed(first + number)(checks(given(strategy)(lambda value: body(value))))()
         done += size
-        if (now := time.monotonic()) > said + SAYS_SECONDS or done == examples:
-            said = now
+        if (now := time.monotonic()) > reported + SAYS_SECONDS or done == examples:
+            reported = now
             with capsys.disabled():
                 print(f"\n{done} of {examples}, {done / (now - begun):.0f} a second", end="", flush=True)
 

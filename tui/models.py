@@ -42,7 +42,7 @@ def detail(view: CheckpointView, status: Status | None = None) -> Text:
     add_field(text, "in use as", ", ".join(view.aliases))
     canary = status.canary if status is not None else None
     if canary is not None and canary.canary.candidate == checkpoint.manifest:
-        add_field(text, "beside the champion", canary.words)
+        add_field(text, "beside the champion", canary.summary)
     for name, value in checkpoint.metrics.items():
         add_field(text, name.replace("_", " "), f"{value:.4g}")
     if view.decision is None:

@@ -97,15 +97,15 @@ class RecordTable(DataTable[Text]):
     def show_rows(self, rows: Sequence[Row]) -> None:
         if tuple(rows) == self._shown:
             return
-        kept, at_top = self.selected, self.cursor_row == 0
+        selected, at_top = self.selected, self.cursor_row == 0
         self._shown = tuple(rows)
         with self.app.batch_update():
             self.clear()
             for row in rows:
                 self.add_row(*row.cells, key=row.key)
             keys = [row.key for row in rows]
-            if kept in keys and not at_top:
-                self.move_cursor(row=keys.index(kept), animate=False)
+            if selected in keys and not at_top:
+                self.move_cursor(row=keys.index(selected), animate=False)
 
 
 class Detail(VerticalScroll):

@@ -23,5 +23,5 @@ def shown(result: CallResult, limit: int) -> str:
     output = result.output.strip()
     if result.status is CallStatus.OK:
         return output[:limit]
-    words = result.error if result.status is CallStatus.EXCEPTION else f"error: {_MESSAGES[result.status]}"
-    return (f"{output}\n{words}" if output else words)[:limit]
+    message = result.error if result.status is CallStatus.EXCEPTION else f"error: {_MESSAGES[result.status]}"
+    return (f"{output}\n{message}" if output else message)[:limit]

@@ -97,8 +97,8 @@ def renew(
     """Begin a new log beside one that is damaged. Nobody's key is known then; the daemon must not run."""
     from appliance.cli.audit_read import begin_anew
 
-    kept = begin_anew(settings_of(context, data).data, reason)
-    show_line(f"a new log is begun; the old one is {kept}" if kept else "a new log is begun; there was none")
+    old_log = begin_anew(settings_of(context, data).data, reason)
+    show_line(f"a new log is begun; the old one is {old_log}" if old_log else "a new log is begun; there was none")
     show_line("nobody's key is known any more: `assay key admit` makes yours known again, on first use")
 
 

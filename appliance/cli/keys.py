@@ -37,10 +37,10 @@ def new(
 ) -> None:
     """Make a key of your own, encrypted, and have the daemon admit it if that is possible."""
     person = name or login_name()
-    words = passphrase(f"A passphrase for the key of {person}", passphrase_file, twice=True)
-    made = make_key(keys_folder(os.environ), person, words)
+    phrase = passphrase(f"A passphrase for the key of {person}", passphrase_file, twice=True)
+    made = make_key(keys_folder(os.environ), person, phrase)
     show_fields([("key", made.path), ("fingerprint", made.public.fingerprint), ("person", person)])
-    signer = unlock(made, words)
+    signer = unlock(made, phrase)
     try:
         api = client_of(context, data)
         _offer(api, admission(person, signer), made.path.with_name(f"{person}{SUFFIX}"))

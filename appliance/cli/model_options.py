@@ -50,9 +50,9 @@ def with_options(
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         own = inspect.signature(command, eval_str=True)
-        kept = [one for one in own.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
-        first = [one for one in kept if one.default is inspect.Parameter.empty]
-        last = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in kept if one not in first]
+        named = [one for one in own.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
+        first = [one for one in named if one.default is inspect.Parameter.empty]
+        last = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in named if one not in first]
         every = [*first, *options, *last]
         command.__signature__ = own.replace(parameters=every)  # type: ignore[attr-defined]
         command.__annotations__ = {one.name: one.annotation for one in every}

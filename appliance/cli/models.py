@@ -63,7 +63,7 @@ def ls(context: typer.Context, limit: Limit = 20, data: Data = None, as_json: Js
         empty="no model yet: `assay cycle start` makes the first one",
     )
     if canary is not None:
-        show_fields([("canary", f"{short(canary.canary.candidate)} {canary.words}")])
+        show_fields([("canary", f"{short(canary.canary.candidate)} {canary.summary}")])
 
 
 @app.command("compare")
@@ -106,7 +106,7 @@ def show(context: typer.Context, model: Model, data: Data = None, as_json: Json 
     elif decisions:
         show_decision(decisions[0])
         beside = canary is not None and canary.canary.candidate == decisions[0].candidate
-        tried = canary.words if canary is not None and beside else ""
+        tried = canary.summary if canary is not None and beside else ""
         show_fields([("beside the champion", tried), ("--decision", decisions[0].digest())])
     else:
         show_fields([("decision", "none yet: a cycle evaluates its candidate and decides")])

@@ -44,7 +44,7 @@ class ReplCommands:
         self._pool, self._limits, self._write = pool, limits, write
         self.sessions = [first]
         self.at = 0
-        self._kept: dict[str, SnapshotId] = {}
+        self._snapshots: dict[str, SnapshotId] = {}
 
     @property
     def now(self) -> ReplSession:
@@ -86,18 +86,18 @@ class ReplCommands:
     # states
 
     def _snapshot(self, name: str = "") -> None:
-        name = name or str(len(self._kept) + 1)
-        if name in self._kept:
+        name = name or str(len(self._snapshots) + 1)
+        if name in self._snapshots:
             raise BadRequestError(f"there is a snapshot {name!r} already", hint="Give another name.")
-        self._kept[name] = self.now.box.snapshot()
+        self._snapshots[name] = self.now.box.snapshot()
         self._write(f"snapshot {name}; `:rollback {name}` goes back to it")
 
     def _rollback(self, name: str = "") -> None:
-        if not self._kept or (name and name not in self._kept):
-            names = ", ".join(self._kept) or "none"
+        if not self._snapshots or (name and name not in self._snapshots):
+            names = ", ".join(self._snapshots) or "none"
             raise BadRequestError(f"there is no such snapshot; there is {names}", hint="`:snapshot NAME` keeps one.")
-        name = name or list(self._kept)[-1]
-        self.now.box.restore(self._kept[name])
+        name = name or list(self._snapshots)[-1]
+        self.now.box.restore(self._snapshots[name])
         self._write(f"back at snapshot {name}")
 
     def _undo(self) -> None:

@@ -154,7 +154,7 @@ def _show_status(found: Status) -> None:
             ("failure", cycle.failure if cycle else ""),
             ("step", int(found.step_metrics["step"]) if "step" in found.step_metrics else None),
             ("champion", short(found.aliases["champion"])),
-            ("canary", f"{short(found.canary.canary.candidate)} {found.canary.words}" if found.canary else ""),
+            ("canary", f"{short(found.canary.canary.candidate)} {found.canary.summary}" if found.canary else ""),
             ("candidate", _candidate(found.aliases["candidate"])),
             ("previous", short(found.aliases["previous"])),
             ("decision", _decided(found)),

@@ -38,9 +38,9 @@ def show_line(text: str) -> None:
 
 def show_fields(fields: Iterable[tuple[str, object]]) -> None:
     """`name  value` lines, values aligned; a value of None or "" is left out."""
-    kept = [(name, printable(str(value))) for name, value in fields if value is not None and value != ""]
-    width = max((len(name) for name, _ in kept), default=0)
-    for name, value in kept:
+    rows = [(name, printable(str(value))) for name, value in fields if value is not None and value != ""]
+    width = max((len(name) for name, _ in rows), default=0)
+    for name, value in rows:
         typer.echo(f"{name:<{width}}  {value}")
 
 

@@ -43,7 +43,7 @@ class CanaryView(FrozenModel):
     closes_latest: str | None
 
     @property
-    def words(self) -> str:
+    def summary(self) -> str:
         """Where it stands, in a sentence."""
         rules, counts = self.canary.rules, self.counts
         if self.canary.state is CanaryState.REPLAY:

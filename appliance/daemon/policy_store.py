@@ -76,13 +76,13 @@ class PolicyStore:
     def _first(self) -> Policy:
         """A log that was begun anew goes on with the policy that was in force, not with an edit that nobody signed;
         unless that one is of a version that is not read any more."""
-        kept, note = in_force_file(self._data), "trusted on first use: nobody signed it"
-        content, name = read_content(kept) if kept.exists() else written_policy(self._data)
+        file, note = in_force_file(self._data), "trusted on first use: nobody signed it"
+        content, name = read_content(file) if file.exists() else written_policy(self._data)
         old = version_of(content)
-        if kept.exists() and old in TOO_OLD:
+        if file.exists() and old in TOO_OLD:
             note = f"{note}; the one before was of version {old}, which is not read any more"
             content, name = written_policy(self._data)
-        policy = parse_policy(content, name, in_force=kept.exists())
+        policy = parse_policy(content, name, in_force=file.exists())
         self._audit.append(FIRST_USE, file=policy.digest, origin=name, note=note, content=content.decode())
         self._digests.append(policy.digest)
         self._write(content)

@@ -148,8 +148,8 @@ class WorkerSupervisor:
         """Queues again what the worker was at when it ended, and returns it; ends it where it was solved already."""
         for job in self.ledger.unended_jobs():
             if job.state is JobState.RUNNING:
-                kept = self.ledger.put_job(taken_up_again(job, self.ledger, self.now()))
-                return None if kept.state.ended else kept
+                requeued = self.ledger.put_job(taken_up_again(job, self.ledger, self.now()))
+                return None if requeued.state.ended else requeued
         return None
 
     def _run(self, work: Sequence[str]) -> WorkerEnd:

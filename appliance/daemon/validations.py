@@ -101,11 +101,11 @@ class Validations:
                 shown=validation.shown,
                 envelope=validation.envelope,
             )
-            kept = self._ledger.put_validation(job.id, validation)
+            updated = self._ledger.put_validation(job.id, validation)
             text = "says what was meant" if validation.verdict == "meant" else "does not say what was meant"
             self._events.add("governance", f"{signed.person}: the check of {job.id} {text}")
-            self._write_beside(kept)
-            return kept
+            self._write_beside(updated)
+            return updated
 
     def ended(self, job: Job) -> None:
         """Writes a validation that came while the job's bundle was made beside that bundle."""

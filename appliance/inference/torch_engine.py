@@ -217,9 +217,9 @@ class TorchEngine:
             table.seat(row, request)
             self._at[request.id] = row
             seated[row] = prompt
-        kept = sum(map(len, self._prompts))
-        while kept > PROMPT_TOKENS_KEPT:
-            kept -= len(self._prompts.popitem(last=False)[0])
+        tokens = sum(map(len, self._prompts))
+        while tokens > PROMPT_TOKENS_KEPT:
+            tokens -= len(self._prompts.popitem(last=False)[0])
         return seated
 
     def _read(self, decoder: Decoder, wanted: Sequence[tuple[int, ...]]) -> None:

@@ -31,7 +31,7 @@ def write_seal(folder: Path, signer: Signer, *, made_at: str) -> Path:
     if not read.intact:
         raise BundleError(f"{folder} is no whole bundle: {read.wrong[0]}", hint="Write it once more.")
     contents = _sealed(read)
-    predicate = {**_said(contents), "madeAt": made_at, "key": signer.public.line}
+    predicate = {**_predicate_of(contents), "madeAt": made_at, "key": signer.public.line}
     subjects = {name: sha256(content) for name, content in contents.items()}
     put_into(folder, SEAL, sign_statement(subjects, SEALED, predicate, signer))
     return folder / SEAL
@@ -66,7 +66,7 @@ def seal_of(read: BundleRead, key: PublicKey | None = None) -> VerifiedStatement
         )
     if not _in_one_form(envelope, here):
         raise BundleError("the seal is not written in its one form", hint="Get the bundle once more.")
-    other = [name for name, value in _said(_sealed(read)).items() if found.predicate.get(name, "") != value]
+    other = [name for name, value in _predicate_of(_sealed(read)).items() if found.predicate.get(name, "") != value]
     if other:
         raise BundleError(
             f"the seal says something else than the files: {', '.join(other)}", hint="Get the bundle once more."
@@ -74,7 +74,7 @@ def seal_of(read: BundleRead, key: PublicKey | None = None) -> VerifiedStatement
     return found
 
 
-def _said(contents: Mapping[str, bytes]) -> dict[str, str | dict[str, str]]:
+def _predicate_of(contents: Mapping[str, bytes]) -> dict[str, str | dict[str, str]]:
     """What a seal says of these files. Empty text stands for what they do not say in text. Raises BundleError for files
     that are no JSON."""
     try:

@@ -59,7 +59,7 @@ def write_bundle(
         raise BundleError("the verdict is not a pass", hint="Only what was verified becomes a bundle.")
     try:
         entries = [layout.TranscriptEntry.model_validate(dict(entry)).model_dump(mode="json") for entry in transcript]
-        said = layout.ArtifactStatement(solved_by=solved_by, claims=tuple(statement))
+        artifact_statement = layout.ArtifactStatement(solved_by=solved_by, claims=tuple(statement))
         contents = {
             layout.ANSWER: answer.encode(),
             layout.QUESTION: question.encode(),
@@ -67,7 +67,7 @@ def write_bundle(
             layout.VERDICT: canonical(verdict.model_dump(mode="json")),
             layout.TRANSCRIPT: canonical(entries),
             layout.VERSIONS: canonical(dict(versions)),
-            layout.STATEMENT: canonical(said.model_dump(mode="json")),
+            layout.STATEMENT: canonical(artifact_statement.model_dump(mode="json")),
             **({layout.MEANING: canonical(meaning.model_dump(mode="json"))} if meaning is not None else {}),
             **{f"{layout.FILES}/{name}": data for name, data in (files or {}).items()},
         }

@@ -90,15 +90,15 @@ def _seal(read: BundleRead, key: PublicKey | None) -> tuple[Sealed | None, str]:
         return None, ""  # That is said already, and a seal cannot be about these bytes.
     try:
         found = seal_of(read, key)
-        said = {name: str(value) for name, value in found.predicate.items()}
+        predicate = {name: str(value) for name, value in found.predicate.items()}
         sealed = Sealed(
             key=sealed_with(found).fingerprint,
             known=key is not None,
-            made_at=said.get("madeAt", ""),
-            solved_by=said.get("solvedBy", ""),
-            model=said.get("model", ""),
-            policy=said.get("policy", ""),
-            environment=said.get("environment", ""),
+            made_at=predicate.get("madeAt", ""),
+            solved_by=predicate.get("solvedBy", ""),
+            model=predicate.get("model", ""),
+            policy=predicate.get("policy", ""),
+            environment=predicate.get("environment", ""),
         )
     except BundleError as error:
         return None, str(error)
@@ -143,7 +143,7 @@ def _decided(
     then = of.record(layout.VERDICT, Verdict.model_validate)
     entries = of.record(layout.TRANSCRIPT, _transcript)
     made_with = of.record(layout.VERSIONS, _object)
-    said = of.record(layout.STATEMENT, layout.ArtifactStatement.model_validate)
+    statement = of.record(layout.STATEMENT, layout.ArtifactStatement.model_validate)
     files = [
         JobFile(name=name.removeprefix(f"{layout.FILES}/"), sha256=sha256(data), bytes=len(data))
         for name, data in sorted(contents.items())
@@ -166,21 +166,21 @@ def _decided(
     reasons = of.reasons
     if spec is not None and then is not None and now is not None:
         reasons += disagreements(spec, then, now)
-        if said is not None and now.passed:
+        if statement is not None and now.passed:
             same = made_with is not None and made_with.get("assay") == __version__
             same = same and then.verifier == now.verifier  # an earlier one may have worded its statement otherwise
             carried = statement_of(spec, now, meaning=signed.inside, files=files)
-            reasons += statement_faults(said.claims, carried, strictly=same, judged=was_judged(spec, then))
+            reasons += statement_faults(statement.claims, carried, strictly=same, judged=was_judged(spec, then))
     known = report.model_copy(
         update={
             "ok": not reasons and now is not None and now.passed,
             "answer": answer,
             "question": question,
             "spec": spec,
-            "solved_by": said.solved_by if said is not None else "",
+            "solved_by": statement.solved_by if statement is not None else "",
             "verdict_then": then,
             "verdict_now": now,
-            "statement_then": said.claims if said is not None else (),
+            "statement_then": statement.claims if statement is not None else (),
             "statement_now": claims or (),
             "mark": mark(claims) if claims else "",
             "made_with": made_with or {},

@@ -31,18 +31,18 @@ def question_lines(question: str) -> tuple[str, ...]:
 
 def bounded(lines: list[str]) -> tuple[str, ...]:
     """So much of them as a person reads, and how much is left out."""
-    kept: list[str] = []
+    shown: list[str] = []
     total = 0
     for line in lines:
         short = line if len(line) <= MOST_CHARACTERS else f"{line[: MOST_CHARACTERS - 30]}… ({len(line)} characters)"
         total += len(short.encode("ascii", "backslashreplace"))
-        if len(kept) == MOST_LINES or total > MOST_TEXT:
+        if len(shown) == MOST_LINES or total > MOST_TEXT:
             break
-        kept.append(short)
-    if kept != lines:
+        shown.append(short)
+    if shown != lines:
         digest = hashlib.sha256("\n".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
-        kept.append(
-            f"(not shown: {len(lines) - len(kept)} of {len(lines)} lines, and the ends of long ones; all of it has "
+        shown.append(
+            f"(not shown: {len(lines) - len(shown)} of {len(lines)} lines, and the ends of long ones; all of it has "
             f"the SHA-256 {digest}, and `assay jobs show JOB --json` prints it)"
         )
-    return tuple(kept)
+    return tuple(shown)

@@ -56,8 +56,8 @@ def taken_up_again(job: Job, ledger: Ledger, now: str) -> Job:
 
 def asked_again(job: Job, now: str, **other: Any) -> Job:
     """A new job that asks the same, but for the fields that are given; its `id` has to be."""
-    kept = {name: getattr(job, name) for name in ("question", "spec", "files", "attempts", "seed", "budget_seconds")}
-    return Job(**kept | other, state=JobState.QUEUED, created=now, updated=now)
+    copied = {name: getattr(job, name) for name in ("question", "spec", "files", "attempts", "seed", "budget_seconds")}
+    return Job(**copied | other, state=JobState.QUEUED, created=now, updated=now)
 
 
 def weights_for(job: Job, ledger: Ledger) -> str | None:

@@ -45,7 +45,7 @@ def page(report: BundleReport) -> str:
         else "",
         _section("Facts", _pairs(facts(report))),
         _section("Evidence", _evidence(report.verdict_now or report.verdict_then)),
-        _section("Made with (the maker's word)", _pairs(lineage(report))) if report.made_with else "",
+        _section("Made with (stated by the maker)", _pairs(lineage(report))) if report.made_with else "",
         _section("Transcript", _transcript(report)) if report.transcript else "",
         _section("Files", _table(["file", "", ""], [[f.name, f.state.value, f.detail] for f in report.files])),
         _section("Notes", _table([], [[note] for note in report.notes])) if report.notes else "",

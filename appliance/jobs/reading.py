@@ -153,14 +153,14 @@ def _held_against_manifest(
             states.append(CheckedFile(name=layout.MANIFEST, state=FileState.INTACT))
         except ValueError as error:
             states.append(CheckedFile(name=layout.MANIFEST, state=FileState.CHANGED, detail=first_line(error)))
-    kept = {name: data for name, data in contents.items() if name == layout.SEAL}
+    intact = {name: data for name, data in contents.items() if name == layout.SEAL}
     for name in sorted({*layout.LARGEST, *listed, *contents, *broken} - {layout.MANIFEST, layout.SEAL}):
         if name in broken:
             states.append(broken[name])
         elif name not in contents:
             states.append(CheckedFile(name=name, state=FileState.MISSING))
         elif listed.get(name) == (sha256(contents[name]), len(contents[name])):
-            kept[name] = contents[name]
+            intact[name] = contents[name]
             states.append(CheckedFile(name=name, state=FileState.INTACT))
         elif name in listed or name in layout.LARGEST or not listed:
             states.append(CheckedFile(name=name, state=FileState.CHANGED))
@@ -170,8 +170,8 @@ def _held_against_manifest(
         states.append(broken[layout.SEAL])
     states += [CheckedFile(name=ascii(name)[1:-1], state=FileState.ADDED) for name in added[:SHOWN_ADDED]]
     if manifest is not None:
-        kept[layout.MANIFEST] = manifest
-    return BundleRead(form, kept, tuple(states), sha256(manifest) if manifest is not None else None, faults)
+        intact[layout.MANIFEST] = manifest
+    return BundleRead(form, intact, tuple(states), sha256(manifest) if manifest is not None else None, faults)
 
 
 def _manifest(data: bytes) -> dict[str, tuple[str, int]]:

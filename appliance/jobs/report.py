@@ -58,7 +58,7 @@ class BundleReport(Record):
     mark: str = ""
     """Of `statement_now`."""
     made_with: dict[str, Any] = Field(default={})
-    """The maker's word."""
+    """As stated by the maker."""
     transcript: tuple[TranscriptEntry, ...] = Field(default=(), exclude=True)
     """For the page; it is not in the JSON, which is about the check."""
     nodes: int = 0

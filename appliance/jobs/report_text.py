@@ -70,9 +70,9 @@ def parts(report: BundleReport) -> list[PartReport]:
     found = []
     for claim in report.statement_now:
         now = claim.standing.value
-        said = there.pop(claim.part, "nothing" if report.statement_then else now)
-        found.append(PartReport(claim.part, now, said, claim.by))
-    return found + [PartReport(part, "not a part here", said, "") for part, said in there.items()]
+        stated = there.pop(claim.part, "nothing" if report.statement_then else now)
+        found.append(PartReport(claim.part, now, stated, claim.by))
+    return found + [PartReport(part, "not a part here", stated, "") for part, stated in there.items()]
 
 
 def lineage(report: BundleReport) -> Iterator[tuple[str, str]]:

@@ -111,7 +111,7 @@ def disagreements(spec: Spec, then: Verdict, now: Verdict) -> list[str]:
         found.append("the stored verdict is not the one that the verifier gives")
     elif then.ground is not None and then.ground != now.ground and same_tools(then, now):
         found.append("the stored verdict has another ground than the one that the verifier gives")
-    elif same_tools(then, now) and _words(then, judged) != _words(now, judged):
+    elif same_tools(then, now) and _wording(then, judged) != _wording(now, judged):
         found.append("the stored reason or evidence is not the one that the verifier gives")
     return found
 
@@ -133,13 +133,13 @@ def same_tools(then: Verdict, now: Verdict) -> bool:
     return (then.verifier, then.version, then.tools) == (now.verifier, now.version, now.tools)
 
 
-def _words(verdict: Verdict, judged: bool) -> tuple[str, dict[str, object]]:
+def _wording(verdict: Verdict, judged: bool) -> tuple[str, dict[str, object]]:
     evidence = {name: value for name, value in verdict.evidence.items() if not judged or name not in OF_THE_JUDGE}
     return ("" if judged else verdict.reason), evidence
 
 
 def statement_faults(
-    said: Sequence[StatementPart], carried: Sequence[StatementPart], *, strictly: bool, judged: bool
+    stated: Sequence[StatementPart], carried: Sequence[StatementPart], *, strictly: bool, judged: bool
 ) -> list[str]:
     """Where a bundle says more of itself than `carried`, what the verdict of now carries. `strictly`: the same version
     of this program made it, so that every part is worded alike; `judged`: the stored verdict has a model's grades,
@@ -147,12 +147,12 @@ def statement_faults(
     best = {claim.standing for claim in carried}
     faults = [
         f"the statement calls proved what is not: {claim.part}"
-        for claim in said
+        for claim in stated
         if claim.standing is Assurance.PROVED and Assurance.PROVED not in best
     ]
-    if not said or not strictly or faults:
+    if not stated or not strictly or faults:
         return faults
-    here, there = {claim.part: claim for claim in carried}, {claim.part: claim for claim in said}
+    here, there = {claim.part: claim for claim in carried}, {claim.part: claim for claim in stated}
     for part in [*here, *(part for part in there if part not in here)]:
         one, other = here.get(part), there.get(part)
         if one is None or other is None:
@@ -194,5 +194,5 @@ def unchecked(report: BundleReport, signed: SignedValidations) -> tuple[NotCheck
         found.append((what, "it is evidence of how the answer was found, and is not run again"))
     if report.made_with:
         what = "the solver, the model with its lineage, the tools, the environment and the policy"
-        found.append((what, "that these are the ones is the maker's word"))
+        found.append((what, "that these are the ones is stated by the maker"))
     return tuple(NotChecked(what=what, why=why) for what, why in found)

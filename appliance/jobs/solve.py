@@ -149,11 +149,11 @@ class JobSolver:
         job = job.model_copy(update={"weights": ""})
         if first.solved is not None:
             proposal, verdict = first.solved
-            said: list[dict[str, Any]] = [
+            nodes: list[dict[str, Any]] = [
                 {"parent": None, "role": "user", "text": job.question, "sampled": False},
                 {"parent": 0, "role": "assistant", "text": proposal.text, "sampled": False},
             ]
-            answer = FoundAnswer(proposal.text, verdict, proposal.by, "", said)
+            answer = FoundAnswer(proposal.text, verdict, proposal.by, "", nodes)
             place = first.tries.index(first.solved) + 1
             reason = f"verified: {proposal.by} found it, proposal {place} of {len(first.tries)}"
             return self._solved(job, answer, files, {"proposals": len(first.tries)}, reason)
@@ -189,8 +189,8 @@ class JobSolver:
         def finished(rollout: Rollout) -> bool:
             judged.extend(judge([rollout], tasks, self.checker))
             tally = tally_of(judged)
-            said = f", {tally.branches_said}" if tally.branches else ""
-            say(f"attempt {tally.attempts} of {len(assignments)}{said}", tries + len(judged))
+            branches = f", {tally.branches_summary}" if tally.branches else ""
+            say(f"attempt {tally.attempts} of {len(assignments)}{branches}", tries + len(judged))
             return judged[-1].verdict.passed or bool(stop_reason())
 
         say(f"attempt 1 of {len(assignments)}", tries)
@@ -217,7 +217,7 @@ class JobSolver:
             reason = "every attempt met a failure of the infrastructure: `assay doctor`"
             return self._end(job, JobState.FAILED, reason, tried=all_tried)
         whole = tally_of([one for one in judged if one.verdict.outcome is not Outcome.INFRA_ERROR])
-        reason = f"none of {whole.said} was verified"
+        reason = f"none of {whole.summary} was verified"
         return self._end(job, JobState.UNSOLVED, reason, tried=all_tried)
 
     def _solved(
@@ -278,13 +278,13 @@ class Tally:
     branches: int
 
     @property
-    def branches_said(self) -> str:
+    def branches_summary(self) -> str:
         return f"{self.branches} {'branch' if self.branches == 1 else 'branches'}"
 
     @property
-    def said(self) -> str:
+    def summary(self) -> str:
         attempts = f"{self.attempts} {'attempt' if self.attempts == 1 else 'attempts'}"
-        return f"{attempts} and {self.branches_said}" if self.branches else attempts
+        return f"{attempts} and {self.branches_summary}" if self.branches else attempts
 
 
 def tally_of(judged: Sequence[Judged]) -> Tally:

@@ -52,13 +52,13 @@ def mark(claims: Iterable[StatementPart]) -> str:
     claims = tuple(claims)
     needed = {claim.standing for claim in claims if claim.needed and claim.part != MEANING}
     weakest = next((standing for standing in _WEAKEST_FIRST if standing in needed), Assurance.OPEN)
-    word = _WORDS[weakest]
+    label = _WORDS[weakest]
     meant = [claim for claim in claims if claim.part == MEANING]
     if meant and all(claim.standing is Assurance.VALIDATED for claim in meant):
-        return f"{word}, but validated" if weakest is Assurance.OPEN else f"{word} and validated"
+        return f"{label}, but validated" if weakest is Assurance.OPEN else f"{label} and validated"
     if any(claim.by != NOBODY for claim in meant):
-        return f"{word}, {'and' if weakest is Assurance.OPEN else 'but'} not what was meant"
-    return f"{word}, not validated"
+        return f"{label}, {'and' if weakest is Assurance.OPEN else 'but'} not what was meant"
+    return f"{label}, not validated"
 
 
 def _meant(meaning: Validation | None) -> StatementPart:

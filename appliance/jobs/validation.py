@@ -87,18 +87,18 @@ def _warnings(examples: Sequence[ShownExample]) -> list[str]:
     broken = [one for one in examples if one.outcome == Outcome.INFRA_ERROR]
     mutants = [one for one in examples if one.sort == "mutant" and one not in broken]
     through = [one for one in mutants if one.accepted]
-    said = []
+    lines = []
     if through:
         which = "; ".join(one.what for one in through[:3])
-        said.append(f"WEAK: {len(through)} of {len(mutants)} changed ones are accepted: {which}")
+        lines.append(f"WEAK: {len(through)} of {len(mutants)} changed ones are accepted: {which}")
     if len(broken) == len(examples) and examples:
-        said.append(f"NOTHING COULD BE TRIED HERE: {broken[0].reason}")
+        lines.append(f"NOTHING COULD BE TRIED HERE: {broken[0].reason}")
     elif broken:
-        said.append(f"{len(broken)} could not be tried here: {broken[0].reason}")
+        lines.append(f"{len(broken)} could not be tried here: {broken[0].reason}")
     if not any(one.accepted for one in examples) and len(broken) < len(examples):
-        said.append("NOTHING IS ACCEPTED of what was tried")
-    if not said and examples:
-        said.append(
+        lines.append("NOTHING IS ACCEPTED of what was tried")
+    if not lines and examples:
+        lines.append(
             f"All {len(mutants)} changed ones are rejected" if mutants else "Of what was changed nothing is settled"
         )
-    return said
+    return lines

@@ -76,15 +76,15 @@ def samples(judged: Sequence[Judged], groups: Sequence[Group]) -> list[Sample]:
     Rollouts without a sampled token are left out. Raises LearningError when a kept rollout is not among `judged`.
     """
     rollouts = {one.rollout.id: one.rollout for one in judged}
-    kept = {
+    advantages = {
         group.rollouts[index]: advantage
         for group in groups
         for index, advantage in zip(group.kept, group.advantages, strict=True)
     }
-    missing = sorted(kept.keys() - rollouts.keys())
+    missing = sorted(advantages.keys() - rollouts.keys())
     if missing:
         raise LearningError(f"{len(missing)} kept rollouts have no record, the first is {missing[0]}")
-    made = (sample(rollouts[name], kept[name]) for name in sorted(kept))
+    made = (sample(rollouts[name], advantages[name]) for name in sorted(advantages))
     return [one for one in made if one.ids]
 
 

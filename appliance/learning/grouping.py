@@ -36,7 +36,7 @@ def make_group(judged: Sequence[Judged], recipe: TrainingRecipe, seed: int) -> G
         raise ValueError(f"a group is made of one task at one step, not of {len(origins)}")
     ((cycle, step, task),) = origins
     alive = sorted((one for one in judged if not is_masked(one)), key=lambda one: one.rollout.sample)
-    kept, reason = _choose(alive, len(judged), recipe, Random(f"{seed}/{step}/{task}"))
+    selected, reason = _choose(alive, len(judged), recipe, Random(f"{seed}/{step}/{task}"))
     rewards = tuple(float(one.verdict.passed) for one in alive)
     return Group(
         id=f"{cycle}/{step}/{task}",
@@ -45,8 +45,8 @@ def make_group(judged: Sequence[Judged], recipe: TrainingRecipe, seed: int) -> G
         task=task,
         rollouts=tuple(one.rollout.id for one in alive),
         rewards=rewards,
-        kept=tuple(kept),
-        advantages=OBJECTIVES[recipe.objective].advantages([rewards[i] for i in kept]),
+        kept=tuple(selected),
+        advantages=OBJECTIVES[recipe.objective].advantages([rewards[i] for i in selected]),
         selector=recipe.selector,
         reason=reason,
     )
@@ -80,9 +80,9 @@ def _choose(alive: Sequence[Judged], sampled: int, recipe: TrainingRecipe, rng: 
     if right in (0, len(alive)):
         return [], f"dropped: all {len(alive)} are {'right' if right else 'wrong'}, nothing to compare{note}"
     keep = max(2, min(len(alive), len(alive) * recipe.keep // recipe.rollouts_per_task))
-    kept = SELECTORS[recipe.selector](outcomes, keep, rng)
-    if not kept:
+    selected = SELECTORS[recipe.selector](outcomes, keep, rng)
+    if not selected:
         return [], f"dropped: the {keep} drawn of {len(alive)} are all alike, nothing to compare{note}"
-    good = sum(outcomes[i].correct for i in kept)
+    good = sum(outcomes[i].correct for i in selected)
     wrong = len(alive) - right
-    return kept, f"kept {keep} of {len(alive)}: {good} of {right} right, {keep - good} of {wrong} wrong{note}"
+    return selected, f"kept {keep} of {len(alive)}: {good} of {right} right, {keep - good} of {wrong} wrong{note}"

@@ -87,8 +87,8 @@ def uniform(outcomes: Sequence[RolloutOutcome], keep: int, rng: Random) -> list[
     Raises ValueError as `roc` does.
     """
     _kinds(outcomes, keep)
-    kept = sorted(rng.sample(range(len(outcomes)), keep))
-    return kept if len({outcomes[i].correct for i in kept}) == 2 else []
+    selected = sorted(rng.sample(range(len(outcomes)), keep))
+    return selected if len({outcomes[i].correct for i in selected}) == 2 else []
 
 
 Selector = Callable[[Sequence[RolloutOutcome], int, Random], list[int]]

@@ -51,10 +51,10 @@ class AuditedLedger(SqliteLedger):
         super().put_approval(approval)
 
     def put_job(self, job: Job) -> Job:
-        kept, ended = self._put_job(job)
+        updated, ended = self._put_job(job)
         if ended:
-            self.on_job_end(kept)
-        return kept
+            self.on_job_end(updated)
+        return updated
 
     def _put_job(self, job: Job) -> tuple[Job, bool]:
         """Returns the job as it is now, and whether it ended with this."""
@@ -62,22 +62,22 @@ class AuditedLedger(SqliteLedger):
             stored = self.job(job.id)
             if stored is None or stored.state.ended:
                 return super().put_job(job), False
-            kept = moved_on(stored, job)
-            if not kept.state.ended:
+            updated = moved_on(stored, job)
+            if not updated.state.ended:
                 return super().put_job(job), False
-            artifact = self.artifact(kept.artifact) if kept.artifact else None
+            artifact = self.artifact(updated.artifact) if updated.artifact else None
             self.audit.append_with(
-                partial(self._put_job_and_head, kept),
+                partial(self._put_job_and_head, updated),
                 partial(self._put_job_and_head, stored),
                 "job.ended",
-                job=kept.id,
-                state=kept.state.value,
-                reason=kept.reason,
-                priority=kept.priority,
-                solved_by=kept.solved_by,
+                job=updated.id,
+                state=updated.state.value,
+                reason=updated.reason,
+                priority=updated.priority,
+                solved_by=updated.solved_by,
                 bundle=artifact.manifest if artifact else "",
             )
-            return kept, True
+            return updated, True
 
     def put_validation(self, job: str, validation: Validation | None) -> Job:
         with self._jobs:

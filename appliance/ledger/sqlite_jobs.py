@@ -36,9 +36,9 @@ class JobRows(Rows):
     def put_job(self, job: Job) -> Job:
         with self._database.writing() as connection:
             stored = stored_in(connection, JOBS, job.id)
-            kept = job if stored is None else moved_on(self._read(Job, stored), job)
-            put_job_row(connection, kept)
-        return kept
+            updated = job if stored is None else moved_on(self._read(Job, stored), job)
+            put_job_row(connection, updated)
+        return updated
 
     def put_validation(self, job: str, validation: Validation | None) -> Job:
         """Sets a person's statement on what was asked, also after the job has ended; None takes it off. It is not in
@@ -49,9 +49,9 @@ class JobRows(Rows):
             stored = stored_in(connection, JOBS, job)
             if stored is None:
                 raise LedgerError(f"there is no job {job!r}", hint="`assay jobs ls` lists them")
-            kept = self._read(Job, stored).model_copy(update={"validation": validation})
-            put_job_row(connection, kept)
-        return kept
+            updated = self._read(Job, stored).model_copy(update={"validation": validation})
+            put_job_row(connection, updated)
+        return updated
 
     def job(self, job: str) -> Job | None:
         return self._one(Job, JOBS, job)

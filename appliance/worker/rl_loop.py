@@ -100,7 +100,7 @@ class RlLoop:
         metrics = {
             "success": success(judged),
             "tool_errors_in_correct": errors_in_correct(map(item_of, judged)),
-            "tool_errors_in_correct_trained_on": errors_in_correct(map(item_of, kept(judged, groups))),
+            "tool_errors_in_correct_trained_on": errors_in_correct(map(item_of, trained_on(judged, groups))),
             "groups_with_signal": float(sum(bool(group.kept) for group in groups)),
             "tokens": float(sum(one.rollout.sampled_tokens for one in judged)),
             "tool_calls": float(calls),
@@ -207,7 +207,7 @@ def tasks_with_signal(judged: Sequence[Judged]) -> int:
     return sum(len(found) == 2 for found in outcomes.values())
 
 
-def kept(judged: Sequence[Judged], groups: Sequence[Group]) -> list[Judged]:
+def trained_on(judged: Sequence[Judged], groups: Sequence[Group]) -> list[Judged]:
     """The rollouts that the groups train on."""
     names = {group.rollouts[index] for group in groups for index in group.kept}
     return [one for one in judged if one.rollout.id in names]

@@ -72,8 +72,8 @@ def left_out(names: Sequence[str]) -> dict[str, str]:
     """
     reasons = {name: reason for name in names if (reason := taskset_named(name).missing())}
     if reasons.keys() >= set(names):
-        told = "; ".join(f"{name}: {reason}" for name, reason in reasons.items()) or "the recipe names none"
-        raise CurriculumError(f"there is nothing to ask: {told}", hint="name others in recipe.tasksets")
+        listed = "; ".join(f"{name}: {reason}" for name, reason in reasons.items()) or "the recipe names none"
+        raise CurriculumError(f"there is nothing to ask: {listed}", hint="name others in recipe.tasksets")
     return reasons
 
 

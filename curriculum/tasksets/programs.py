@@ -34,7 +34,7 @@ class Step:
     """One thing to do with what is there so far."""
 
     name: str
-    words: str
+    text: str
     """`{k}` is the step's number, where it has one."""
     code: str
     """A Python expression in `x` and `{k}`."""
@@ -136,8 +136,8 @@ class _Chain:
         return argument
 
     @property
-    def words(self) -> str:
-        return "\n".join(f"{at}. {step.words.format(k=k)}" for at, (step, k) in enumerate(self.links, 1))
+    def text(self) -> str:
+        return "\n".join(f"{at}. {step.text.format(k=k)}" for at, (step, k) in enumerate(self.links, 1))
 
     @property
     def source(self) -> str:
@@ -209,7 +209,7 @@ def _drafted(topic: Topic, chain: _Chain, shown: Sequence[Any], hidden: Sequence
     end = "" if topic.ends else "It returns what is there then.\n"
     text = (
         f"Write a Python function `{FUNCTION}(x)`. It takes {topic.takes} and does this, in this order:\n"
-        f"{chain.words}\n{end}Examples:\n{examples}\n"
+        f"{chain.text}\n{end}Examples:\n{examples}\n"
         "End with the whole program in one fenced code block."
     )
     tests = [(one, True) for one in shown] + [(one, False) for one in hidden]

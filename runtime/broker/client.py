@@ -119,7 +119,7 @@ class BrokerClient:
         self, handle: Handle, *, durable: bool, label: str, done: Callable[[SnapshotId | SandboxError], None]
     ) -> None:
         request = m.TakeSnapshot(request=self._next(), box=handle.id, durable=durable, label=label)
-        self._ask(request, _with(m.SnapshotKept, lambda kept: kept.snapshot, done))
+        self._ask(request, _with(m.SnapshotKept, lambda message: message.snapshot, done))
 
     def forget(self, snapshot: SnapshotId, done: Callable[[SandboxError | None], None]) -> None:
         self._ask(m.ForgetSnapshot(request=self._next(), snapshot=snapshot), _once(done))

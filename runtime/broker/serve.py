@@ -73,13 +73,13 @@ def run(settings: str, listen: str | None, connection: int | None, allowed: list
 
 def _report(only: socket.socket, error: SandboxError) -> bool:
     """Says whether the client was told why it is not served; it hangs up then."""
-    told = False
+    reported = False
     with only, contextlib.suppress(OSError, ValidationError):
         only.settimeout(REPORT_SECONDS)
         while data := only.recv(PACKET_BYTES):
             only.send(pack(RequestFailed.of(error, request=REQUEST.validate_json(data).request)))
-            told = True
-    return told
+            reported = True
+    return reported
 
 
 def _serve(

@@ -55,7 +55,7 @@ class HostActor:
         self._reports: queue.SimpleQueue[BaseModel] = queue.SimpleQueue()
         self._threads = ThreadPoolExecutor(MOST + THREADS, thread_name_prefix="host")
         """Each sandbox has one call at a time, so none of them ever waits for a thread."""
-        self._heard = time.monotonic()
+        self._last_contact = time.monotonic()
         self._looked = 0.0
         self._draining = False
         self._lock: int | None = None
@@ -81,7 +81,7 @@ class HostActor:
             reports.append(self._reports.get(timeout=seconds))
             while len(reports) < PACKET_REPORTS:
                 reports.append(self._reports.get_nowait())
-        self._heard = time.monotonic()
+        self._last_contact = time.monotonic()
         return m.packet([*reports, self._pulse()])
 
     def report(self) -> bytes:
@@ -102,7 +102,7 @@ class HostActor:
             self._lock = None
 
     def _listen(self) -> None:
-        self._heard = time.monotonic()
+        self._last_contact = time.monotonic()
         with self._guard:
             if self._watch is None:
                 self._watch = threading.Thread(target=self._watch_the_driver, name="lease", daemon=True)
@@ -110,7 +110,7 @@ class HostActor:
 
     def _watch_the_driver(self) -> None:
         lease = self._settings.lease_seconds
-        while time.monotonic() - self._heard < lease:
+        while time.monotonic() - self._last_contact < lease:
             if self._closed.wait(min(1.0, lease / 4)):
                 return
         log.error("the driver was silent for %.0f s: its sessions are closed", lease)

@@ -29,11 +29,11 @@ FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
 READ_BYTES = 1 << 18
 
 
-def start_gateway(settings: ClusterSettings, descriptor: int, *words: str) -> listening.ClusterListener:
+def start_gateway(settings: ClusterSettings, descriptor: int, *extra: str) -> listening.ClusterListener:
     """Starts one that speaks on this descriptor; it dies with the calling thread. Raises RefusedError without the
     token."""
     return listening.start(
-        [sys.executable, "-I", "-m", "runtime.cluster.gateway", str(descriptor), settings.model_dump_json(), *words],
+        [sys.executable, "-I", "-m", "runtime.cluster.gateway", str(descriptor), settings.model_dump_json(), *extra],
         ip_address(settings.interface),
         environ=token.ray_environment(os.environ, settings.token, **token.QUICK),
         folder=Path("/"),

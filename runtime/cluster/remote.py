@@ -62,7 +62,7 @@ class _Remote(ClosesOnExit):
     @property
     def usage(self) -> Usage:
         """Asks the host, and waits for it."""
-        return _said(self._do("measure").usage)
+        return _answered(self._do("measure").usage)
 
     def close(self) -> None:
         if not self._closed:
@@ -116,7 +116,7 @@ class RemoteSession(_Remote):
         return [RemoteSession(number, self.host, self._tier, self._post) for number in into]
 
     def _ran(self, did: m.Did) -> CallResult:
-        result = _said(did.result)
+        result = _answered(did.result)
         self._tier = result.tier
         return result
 
@@ -133,16 +133,16 @@ class RemoteSandbox(_Remote):
     @classmethod
     def opened(cls, did: m.Did, post: Post) -> RemoteSandbox:
         """Raises InfrastructureError where the host does not say what it opened."""
-        return cls(did.session, _said("".join(did.boxes) or None), _said(did.limits), post)
+        return cls(did.session, _answered("".join(did.boxes) or None), _answered(did.limits), post)
 
     def run(self, code: str, *, seconds: float | None = None, patience: float = 1.0) -> CallResult:
         code_bytes = code.encode("utf-8", "surrogatepass")
-        return _said(self._do("run", data=code_bytes, seconds=seconds, patience=patience).result)
+        return _answered(self._do("run", data=code_bytes, seconds=seconds, patience=patience).result)
 
     def exec(
         self, argv: Sequence[str], *, stdin: bytes = b"", seconds: float | None = None, patience: float = 1.0
     ) -> ExecResult:
-        return _said(self._do("exec", arguments=tuple(argv), data=stdin, seconds=seconds, patience=patience).ran)
+        return _answered(self._do("exec", arguments=tuple(argv), data=stdin, seconds=seconds, patience=patience).ran)
 
     def write(self, path: str, data: bytes) -> None:
         self._do("write", text=path, data=data)
@@ -179,7 +179,7 @@ class RemoteSandbox(_Remote):
         ]
 
 
-def _said(value: T | None) -> T:
+def _answered(value: T | None) -> T:
     if value is None:
         raise InfrastructureError("the host answered something else than it was asked")
     return value

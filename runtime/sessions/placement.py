@@ -135,9 +135,9 @@ class SessionPlacement:
     def _keep(self, call: SessionCall) -> None:
         self._before.give_up()
         gone = InfrastructureError("the sandbox had ended before the call, and its state with it")
-        self._begin_here(1, gone, partial(self._kept, call))
+        self._begin_here(1, gone, partial(self._seeds_ready, call))
 
-    def _kept(self, call: SessionCall, seeds: list[Seed] | SandboxError) -> None:
+    def _seeds_ready(self, call: SessionCall, seeds: list[Seed] | SandboxError) -> None:
         if call is self._call:
             self._before.keep(seeds if isinstance(seeds, SandboxError) else seeds[0])
             self._go()

@@ -144,7 +144,7 @@ def test_a_key_that_resembles_none_is_answered_with_those_that_there_are(places:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("[sandbox]\npids = 3\n", "sandbox.pids = 3: Input should be greater than or equal to 16"),
         ("[sandbox]\ncpus = 'many'\n", "sandbox.cpus = 'many'"),
@@ -157,12 +157,12 @@ def test_a_key_that_resembles_none_is_answered_with_those_that_there_are(places:
         ("data = '~nobodyatall/x'\n", "does not exist"),
     ],
 )
-def test_a_wrong_value_names_the_file_the_key_and_the_reason(places: Places, text: str, said: str) -> None:
+def test_a_wrong_value_names_the_file_the_key_and_the_reason(places: Places, text: str, message: str) -> None:
     file = places.etc / "config.toml"
     file.write_text(text)
     error = places.error()
     assert str(error).startswith(f"{file}: ")
-    assert said in str(error)
+    assert message in str(error)
 
 
 def test_a_wrong_variable_is_blamed_and_not_the_file_under_it(places: Places) -> None:

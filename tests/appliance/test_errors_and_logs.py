@@ -87,7 +87,7 @@ def test_errors_are_explained_without_loading_anything_heavy() -> None:
 
 
 # the log
-def said(form: str, **values: object) -> str:
+def logged(form: str, **values: object) -> str:
     stream = io.StringIO()
     logs.configure("info", form, stream)  # type: ignore[arg-type]
     structlog.get_logger("assay").info("event", **values)
@@ -97,13 +97,13 @@ def said(form: str, **values: object) -> str:
 @given(st.text(), st.text())
 def test_no_value_can_begin_a_line_or_move_the_cursor(text: str, inner: str) -> None:
     for form in ("console", "json"):
-        line = said(form, text=text, deep={"a": [inner]})
+        line = logged(form, text=text, deep={"a": [inner]})
         assert line.endswith("\n")
         assert not {unicodedata.category(character) for character in line[:-1]} & {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
 
 def test_json_lines_can_be_read_by_a_program() -> None:
-    entry = json.loads(said("json", step=3, success=0.5, nothing=None, text="\x1b[31m"))
+    entry = json.loads(logged("json", step=3, success=0.5, nothing=None, text="\x1b[31m"))
     assert entry["step"] == 3
     assert entry["success"] == 0.5
     assert entry["nothing"] is None
@@ -186,6 +186,6 @@ def test_the_worker_obeys_the_level_of_the_configuration(tmp_path: Path, level: 
     (tmp_path / "settings.json").write_text(settings.model_dump_json())
     program = "import logging, sys\nfrom appliance.worker.__main__ import main\nmain(sys.argv[1:])\n"
     program += "print(logging.getLogger('runtime').level)\n"
-    words = ["jobs", "--ledger-fd", "-1", "--data", str(tmp_path), "--settings", str(tmp_path / "settings.json")]
-    told = subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True, check=False)
-    assert told.stdout.split() == [str(number)], told.stderr
+    arguments = ["jobs", "--ledger-fd", "-1", "--data", str(tmp_path), "--settings", str(tmp_path / "settings.json")]
+    result = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=False)
+    assert result.stdout.split() == [str(number)], result.stderr

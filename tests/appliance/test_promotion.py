@@ -74,7 +74,7 @@ def decide(
     )
 
 
-def said(verdict: str, about: Decision, at: str = "09", candidate: str = CANDIDATE) -> Approval:
+def approval(verdict: str, about: Decision, at: str = "09", candidate: str = CANDIDATE) -> Approval:
     return Approval.model_validate(
         {
             "decision": about.digest(),
@@ -91,24 +91,24 @@ def test_a_better_candidate_is_held_for_a_person_and_promoted_on_their_word() ->
     assert held.outcome is DecisionOutcome.HOLD
     assert [finding.gate for finding in held.findings if finding.outcome is not GateOutcome.PASSED] == ["approval"]
     assert sum(finding.gate.startswith("non_regression/") for finding in held.findings) == 7
-    promoted = decide(evaluation(), [said("approve", held)], [held])
+    promoted = decide(evaluation(), [approval("approve", held)], [held])
     assert promoted.outcome is DecisionOutcome.PROMOTE
 
 
 def test_a_word_on_another_decision_or_candidate_does_not_count() -> None:
     held = decide(evaluation())
     elsewhere = held.model_copy(update={"evaluation": "evaluation-0"})
-    assert decide(evaluation(), [said("approve", elsewhere)], [elsewhere]).outcome is DecisionOutcome.HOLD
+    assert decide(evaluation(), [approval("approve", elsewhere)], [elsewhere]).outcome is DecisionOutcome.HOLD
     older_policy = held.model_copy(update={"policy": "0" * 64})
-    assert decide(evaluation(), [said("approve", older_policy)], [older_policy]).outcome is DecisionOutcome.HOLD
-    assert decide(evaluation(), [said("approve", held)], []).outcome is DecisionOutcome.HOLD
-    other = said("approve", held, candidate="e" * 64)
+    assert decide(evaluation(), [approval("approve", older_policy)], [older_policy]).outcome is DecisionOutcome.HOLD
+    assert decide(evaluation(), [approval("approve", held)], []).outcome is DecisionOutcome.HOLD
+    other = approval("approve", held, candidate="e" * 64)
     assert decide(evaluation(), [other], [held]).outcome is DecisionOutcome.HOLD
 
 
 def test_the_latest_word_counts_in_whatever_order_the_words_come() -> None:
     held = decide(evaluation())
-    yes, no = said("approve", held, at="09"), said("reject", held, at="10")
+    yes, no = approval("approve", held, at="09"), approval("reject", held, at="10")
     assert decide(evaluation(), [no, yes], [held]).outcome is DecisionOutcome.REJECT
     assert decide(evaluation(), [yes, no], [held]).outcome is DecisionOutcome.REJECT
 
@@ -123,7 +123,7 @@ def test_a_candidate_that_was_asked_fewer_questions_is_quarantined() -> None:
 
 def test_promotion_moves_the_champion_and_keeps_the_one_before() -> None:
     held = decide(evaluation())
-    promoted = decide(evaluation(), [said("approve", held)], [held])
+    promoted = decide(evaluation(), [approval("approve", held)], [held])
     assert aliases_on_promotion(promoted, in_service=CHAMPION) == {
         "champion": CANDIDATE,
         "previous": CHAMPION,
@@ -140,10 +140,12 @@ def test_nothing_moves_without_a_decision_to_promote() -> None:
 
 def test_nothing_moves_when_the_champion_changed_meanwhile() -> None:
     held = decide(evaluation())
-    promoted = decide(evaluation(), [said("approve", held)], [held])
+    promoted = decide(evaluation(), [approval("approve", held)], [held])
     with pytest.raises(PromotionError, match="another champion"):
         aliases_on_promotion(promoted, in_service="e" * 64)
-    assert decide(evaluation(), [said("approve", held)], [held], in_service="e" * 64).outcome is DecisionOutcome.HOLD
+    assert (
+        decide(evaluation(), [approval("approve", held)], [held], in_service="e" * 64).outcome is DecisionOutcome.HOLD
+    )
 
 
 def test_rollback_brings_the_previous_champion_back_and_only_once() -> None:

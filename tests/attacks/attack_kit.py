@@ -162,7 +162,7 @@ class AttackBench:
     def _mounts(self) -> list[str]:
         """Of the host, those that anything of ours could have made."""
         ours = (str(self.state_dir), "/run/guest", "nsjail.0")
-        return [line for line in host.mounts().splitlines() if any(word in line for word in ours)]
+        return [line for line in host.mounts().splitlines() if any(path in line for path in ours)]
 
     def call(self, box: Sandbox, code: str, *, seconds: float | None = None) -> CallResult:
         """One call, answered in time by the clock of the one who waits."""

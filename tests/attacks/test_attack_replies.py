@@ -99,8 +99,8 @@ def test_a_session_has_its_own_word_for_its_own_call_and_for_nothing_else(bench:
         result = bench.call(box, "print('seen', flush=True)\n" + STOLEN + "everywhere(child_reply(0))\nos._exit(0)")
         assert (result.status, result.output, result.error) == (OK, "seen\n", "")
     with bench.sandbox() as box:
-        told = 'everywhere(child_reply(1, b\'{"error": "said", "traceback": ""}\'))\nimport time\ntime.sleep(60)'
-        result = bench.call(box, STOLEN + told)
+        forged = 'everywhere(child_reply(1, b\'{"error": "said", "traceback": ""}\'))\nimport time\ntime.sleep(60)'
+        result = bench.call(box, STOLEN + forged)
         assert (result.status, result.error) == (EXCEPTION, "said")
 
 

@@ -198,8 +198,8 @@ TAMPERED: list[Callable[[Path], None]] = [
 
 
 @contextlib.contextmanager
-def pool(state: Path, roots: Path, kept: Path) -> Iterator[Sessions]:
-    own = BrokerSettings(state_dir=state, root_dir=roots, snapshot_dir=kept, ready=0)
+def pool(state: Path, roots: Path, folder: Path) -> Iterator[Sessions]:
+    own = BrokerSettings(state_dir=state, root_dir=roots, snapshot_dir=folder, ready=0)
     with Sessions(RuntimeSettings(own=own, limits=LIMITS)) as found:
         yield found
 

@@ -56,11 +56,11 @@ def test_the_questions_are_those_that_were_published() -> None:
 
 
 def test_the_description_says_how_to_make_the_set_again() -> None:
-    told = SEALED.description
-    assert told["items"] == 512
-    assert told["seed"] == 0
-    assert sum(count for name, count in told.items() if name.startswith("family ")) == 512  # type: ignore[misc]
-    assert "powers@1" in str(told["versions"])
+    description = SEALED.description
+    assert description["items"] == 512
+    assert description["seed"] == 0
+    assert sum(count for name, count in description.items() if name.startswith("family ")) == 512  # type: ignore[misc]
+    assert "powers@1" in str(description["versions"])
 
 
 def test_levels_can_be_chosen() -> None:

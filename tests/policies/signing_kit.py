@@ -61,7 +61,7 @@ def register_of(*persons: str) -> Register:
     return register
 
 
-def word(
+def approval_envelope(
     person: str = "ada",
     *,
     key: str = "",
@@ -70,11 +70,11 @@ def word(
     made_at: str = NOW,
     hours: float | None = None,
 ) -> bytes:
-    made = said(question, person, nonce=nonce, made_at=made_at, hours=hours)
+    made = approval_statement(question, person, nonce=nonce, made_at=made_at, hours=hours)
     return sign_envelope(made.payload(), APPROVAL_TYPE, signer(key or person))
 
 
-def said(
+def approval_statement(
     question: ApprovalSubject,
     person: str = "ada",
     *,

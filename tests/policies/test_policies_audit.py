@@ -64,9 +64,9 @@ def test_another_order_is_named_at_its_first_place(one: int, other: int) -> None
     assert found(swapped).bad == one
 
 
-@pytest.mark.parametrize("kept", range(6))
-def test_a_cut_off_end_is_seen_by_the_head_that_is_kept_elsewhere(kept: int) -> None:
-    assert (found(LOG[:kept]).bad, found(LOG[:kept], head=False).bad) == (kept, None if kept else 0)
+@pytest.mark.parametrize("left", range(6))
+def test_a_cut_off_end_is_seen_by_the_head_that_is_kept_elsewhere(left: int) -> None:
+    assert (found(LOG[:left]).bad, found(LOG[:left], head=False).bad) == (left, None if left else 0)
 
 
 def test_a_history_that_was_written_anew_with_another_key_is_bad_from_its_beginning() -> None:
@@ -108,8 +108,8 @@ EXPORT = b"".join(export(LOG, KEY, "2026-01-03T00:00:00+00:00"))
 def test_an_export_holds_without_the_ledger_and_only_to_its_end() -> None:
     lines = split(EXPORT)
     assert check_export(lines, PUBLIC) == found(LOG)
-    for kept in range(len(lines)):
-        assert not check_export(lines[:kept], PUBLIC).holds
+    for left in range(len(lines)):
+        assert not check_export(lines[:left], PUBLIC).holds
     assert check_export([*lines[:3], lines[-1]], PUBLIC).bad == 3
     assert not check_export([*lines, lines[-1]], PUBLIC).holds
     longer = log(7)

@@ -43,7 +43,7 @@ def test_a_family_that_is_not_named_or_has_no_share_is_not_trained_on() -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "said"),
+    ("written", "message"),
     [
         (with_data('["digit"]', "100.0"), "there is no family 'digit'"),
         (with_data('["*", "digits"]'), "others are named beside it"),
@@ -54,10 +54,10 @@ def test_a_family_that_is_not_named_or_has_no_share_is_not_trained_on() -> None:
         (DEFAULT.replace("fresh_nights = 1 ", "fresh_nights = -1 "), "data.fresh_nights"),
     ],
 )
-def test_rules_that_mean_nothing_are_refused_with_what_to_do(written: str, said: str) -> None:
+def test_rules_that_mean_nothing_are_refused_with_what_to_do(written: str, message: str) -> None:
     with pytest.raises(PolicyError) as met:
         parse_policy(written.encode(), "policy.toml")
-    assert said in str(met.value)
+    assert message in str(met.value)
     assert met.value.hint
 
 

@@ -58,7 +58,7 @@ def evidence(paired: Sequence[PairedItem], **changes: object) -> Evidence:
     return Evidence.model_validate({**fields, **changes})
 
 
-def word(verdict: str, person: str = "ada", decision: str = SHOWN) -> RecordedApproval:
+def recorded_approval(verdict: str, person: str = "ada", decision: str = SHOWN) -> RecordedApproval:
     return RecordedApproval.model_validate({"person": person, "verdict": verdict, "decision": decision, "at": NOW})
 
 
@@ -72,7 +72,7 @@ def decided(material: Evidence, policy: Policy = POLICY):
 
 
 GOOD = [*items(150, 90, 5, 55), *items(150, 60, 5, 35, family="lcm")]
-APPROVED = {"approvals": (word("approve"),), "shown": (SHOWN,)}
+APPROVED = {"approvals": (recorded_approval("approve"),), "shown": (SHOWN,)}
 
 
 # improvement
@@ -176,7 +176,7 @@ def test_the_same_questions_on_both_sides_pass() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"candidate_asked": "e" * 64}, "candidate was not asked"),
         ({"champion_asked": "e" * 64}, "champion was not asked"),
@@ -184,11 +184,11 @@ def test_the_same_questions_on_both_sides_pass() -> None:
         ({"candidate_temperature": 0.0}, "temperatures"),
     ],
 )
-def test_an_evaluation_that_contradicts_itself_is_quarantined(changes: dict[str, object], said: str) -> None:
+def test_an_evaluation_that_contradicts_itself_is_quarantined(changes: dict[str, object], message: str) -> None:
     material = evidence(GOOD, **{**APPROVED, **changes})
     finding = judged(integrity, material)
     assert finding.outcome is GateOutcome.FAILED
-    assert said in finding.reason
+    assert message in finding.reason
     assert decided(material).outcome is DecisionOutcome.QUARANTINE
 
 
@@ -201,17 +201,17 @@ def test_broken_infrastructure_holds_and_never_accuses() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"in_service": "b" * 64}, "another champion"),
         ({"evaluated_at": "2025-02-20T10:00:00+00:00"}, "hours old"),
         ({"evaluated_at": "2025-03-02T13:00:00+00:00"}, "future"),
     ],
 )
-def test_evidence_about_the_past_or_the_future_is_undecided(changes: dict[str, object], said: str) -> None:
+def test_evidence_about_the_past_or_the_future_is_undecided(changes: dict[str, object], message: str) -> None:
     finding = judged(freshness, evidence(GOOD, **changes), now=NOW)
     assert finding.outcome is GateOutcome.UNDECIDED
-    assert said in finding.reason
+    assert message in finding.reason
 
 
 def test_the_first_champion_needs_none_in_service() -> None:
@@ -227,36 +227,39 @@ def test_times_without_a_zone_are_utc() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "outcome"),
+    ("approvals", "outcome"),
     [
         ((), GateOutcome.UNDECIDED),
-        ((word("approve"),), GateOutcome.PASSED),
-        ((word("reject"),), GateOutcome.FAILED),
-        ((word("reject"), word("approve")), GateOutcome.PASSED),
-        ((word("approve"), word("reject")), GateOutcome.FAILED),
-        ((word("approve"), word("reject", "bob")), GateOutcome.FAILED),
-        ((word("approve", decision="6" * 64),), GateOutcome.UNDECIDED),
-        ((word("approve"), word("reject", decision="6" * 64)), GateOutcome.PASSED),
+        ((recorded_approval("approve"),), GateOutcome.PASSED),
+        ((recorded_approval("reject"),), GateOutcome.FAILED),
+        ((recorded_approval("reject"), recorded_approval("approve")), GateOutcome.PASSED),
+        ((recorded_approval("approve"), recorded_approval("reject")), GateOutcome.FAILED),
+        ((recorded_approval("approve"), recorded_approval("reject", "bob")), GateOutcome.FAILED),
+        ((recorded_approval("approve", decision="6" * 64),), GateOutcome.UNDECIDED),
+        ((recorded_approval("approve"), recorded_approval("reject", decision="6" * 64)), GateOutcome.PASSED),
     ],
 )
-def test_last_words_on_what_was_shown_count(words: tuple[RecordedApproval, ...], outcome: GateOutcome) -> None:
-    assert judged(approval, evidence(GOOD, approvals=words, shown=(SHOWN,)), RULES.approval, now=NOW).outcome is outcome
+def test_last_words_on_what_was_shown_count(approvals: tuple[RecordedApproval, ...], outcome: GateOutcome) -> None:
+    assert (
+        judged(approval, evidence(GOOD, approvals=approvals, shown=(SHOWN,)), RULES.approval, now=NOW).outcome
+        is outcome
+    )
 
 
 def test_two_people_means_two_different_people() -> None:
     rules = RULES.approval.model_copy(update={"people": 2})
-    twice = evidence(GOOD, approvals=(word("approve"), word("approve")), shown=(SHOWN,))
+    twice = evidence(GOOD, approvals=(recorded_approval("approve"), recorded_approval("approve")), shown=(SHOWN,))
     finding = judged(approval, twice, rules, now=NOW)
     assert finding.outcome is GateOutcome.UNDECIDED
     assert "1 more person" in finding.would_change
-    both = evidence(GOOD, approvals=(word("approve"), word("approve", "bob")), shown=(SHOWN,))
+    both = evidence(GOOD, approvals=(recorded_approval("approve"), recorded_approval("approve", "bob")), shown=(SHOWN,))
     assert judged(approval, both, rules, now=NOW).outcome is GateOutcome.PASSED
 
 
 def test_a_policy_without_approval_still_listens_to_a_rejection() -> None:
     rules = RULES.approval.model_copy(update={"required": False})
     assert judged(approval, evidence(GOOD), rules, now=NOW).outcome is GateOutcome.PASSED
-    said_no = evidence(GOOD, approvals=(word("reject"),), shown=(SHOWN,))
+    said_no = evidence(GOOD, approvals=(recorded_approval("reject"),), shown=(SHOWN,))
     assert judged(approval, said_no, rules, now=NOW).outcome is GateOutcome.FAILED
 
 
@@ -269,7 +272,7 @@ def test_a_good_candidate_waits_for_a_person_and_is_then_promoted() -> None:
     assert waiting.reason == "approval: 0 of 1 people approved"
     assert waiting.would_change == "the approval of 1 more person"
     approved = decided(
-        evidence(GOOD, approvals=(word("approve", decision=waiting.digest()),), shown=(waiting.digest(),))
+        evidence(GOOD, approvals=(recorded_approval("approve", decision=waiting.digest()),), shown=(waiting.digest(),))
     )
     assert approved.outcome is DecisionOutcome.PROMOTE
     assert approved.would_change == ""
@@ -277,7 +280,7 @@ def test_a_good_candidate_waits_for_a_person_and_is_then_promoted() -> None:
 
 
 def test_a_person_can_reject_what_every_figure_praises() -> None:
-    no = decided(evidence(GOOD, approvals=(word("reject"),), shown=(SHOWN,)))
+    no = decided(evidence(GOOD, approvals=(recorded_approval("reject"),), shown=(SHOWN,)))
     assert no.outcome is DecisionOutcome.REJECT
     assert "rejected by ada" in no.reason
 
@@ -358,11 +361,11 @@ def test_the_first_rule_that_fits_decides_and_none_means_hold() -> None:
 
 def test_an_old_approval_does_not_count_and_a_rejection_never_grows_old() -> None:
     late = "2025-03-20T12:00:00+00:00"
-    approved = evidence(GOOD, approvals=(word("approve"),), shown=(SHOWN,))
+    approved = evidence(GOOD, approvals=(recorded_approval("approve"),), shown=(SHOWN,))
     finding_ = judged(approval, approved, RULES.approval, now=late)
     assert finding_.outcome is GateOutcome.UNDECIDED
     assert "ada is more than 168 hours old" in finding_.reason
-    rejected = evidence(GOOD, approvals=(word("reject"),), shown=(SHOWN,))
+    rejected = evidence(GOOD, approvals=(recorded_approval("reject"),), shown=(SHOWN,))
     assert judged(approval, rejected, RULES.approval, now=late).outcome is GateOutcome.FAILED
 
 

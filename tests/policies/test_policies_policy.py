@@ -119,7 +119,7 @@ def test_a_rule_about_a_gate_that_the_file_does_not_ask_for_is_refused() -> None
 
 
 @pytest.mark.parametrize(
-    ("rule", "instead", "said"),
+    ("rule", "instead", "message"),
     [
         ('is = "passed", then = "promote"', 'is = "failed", then = "promote"', "may promote"),
         (
@@ -131,11 +131,11 @@ def test_a_rule_about_a_gate_that_the_file_does_not_ask_for_is_refused() -> None
         ('check = "any", then = "allow"', 'check = "any"', "jobs.rules.0.then: this key is missing"),
     ],
 )
-def test_a_rule_that_means_nothing_or_too_much_is_refused_on_its_line(rule: str, instead: str, said: str) -> None:
+def test_a_rule_that_means_nothing_or_too_much_is_refused_on_its_line(rule: str, instead: str, message: str) -> None:
     error = refused(DEFAULT.replace(rule, instead))
     line = next(number for number, text in enumerate(DEFAULT.splitlines(), 1) if rule in text)
     assert str(error).startswith(f"policy.toml, line {line}: ")
-    assert said in str(error)
+    assert message in str(error)
 
 
 def test_people_s_jobs_are_never_learned_from_and_training_never_meets_a_sealed_question() -> None:

@@ -35,12 +35,12 @@ def settings(root_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Runtim
 def kept_pool() -> Callable[[str, RuntimeSettings], Sessions]:
     """Gives the pool of a fixture of that name, and starts it where it is not there yet."""
 
-    def kept(fixture: str, settings: RuntimeSettings) -> Sessions:
+    def pool_of(fixture: str, settings: RuntimeSettings) -> Sessions:
         if fixture not in POOLS:
             POOLS[fixture] = Sessions(settings)
         return POOLS[fixture]
 
-    return kept
+    return pool_of
 
 
 @pytest.fixture(scope="module")

@@ -99,12 +99,12 @@ def test_callbacks_from_many_threads_never_overlap_and_keep_the_order_of_each() 
 
 
 def test_a_timer_set_from_another_thread_is_heard_in_time() -> None:
-    reactor, heard = Reactor(), Future[float]()
+    reactor, reached = Reactor(), Future[float]()
     started = time.monotonic()
     reactor.here(lambda: reactor.after(60, lambda: None) and None)
     time.sleep(0.05)
-    reactor.here(lambda: reactor.after(0.05, lambda: heard.set_result(time.monotonic())) and None)
-    assert 0.1 <= heard.result(timeout=60) - started < 30
+    reactor.here(lambda: reactor.after(0.05, lambda: reached.set_result(time.monotonic())) and None)
+    assert 0.1 <= reached.result(timeout=60) - started < 30
     reactor.stop()
 
 

@@ -31,15 +31,15 @@ print(time.monotonic() - begun, stop.is_set())
     ],
 )
 def test_a_wait_without_end_ends_when_it_shall(how: str) -> None:
-    said = subprocess.run(
+    output = subprocess.run(
         [sys.executable, "-c", SLEEPER.replace("HOW", how), "none"],
         capture_output=True,
         text=True,
         timeout=60,
         check=True,
     ).stdout.split()
-    assert float(said[0]) > 0
-    assert said[1] == "True"
+    assert float(output[0]) > 0
+    assert output[1] == "True"
 
 
 def test_any_number_of_signals_and_words_ends_it_once_and_for_all() -> None:
@@ -50,6 +50,6 @@ def test_any_number_of_signals_and_words_ends_it_once_and_for_all() -> None:
 def test_a_wait_with_an_end_comes_back_and_says_that_nothing_came() -> None:
     code = "from runtime.shutdown import Shutdown; stop = Shutdown(); print(stop.is_set(), stop.wait(0.2))"
     begun = time.monotonic()
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True).stdout
-    assert said.split() == ["False", "False"]
+    output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True).stdout
+    assert output.split() == ["False", "False"]
     assert time.monotonic() - begun >= 0.2

@@ -198,15 +198,15 @@ async def test_text_of_models_guests_and_strangers_is_shown_and_does_nothing(app
     ledger.put_cycle(made.cycle(id=HOSTILE, state=CycleState.FAILED, failure=HOSTILE))
     async with open_app(appliance).run_test(size=(120, 40)) as pilot:
         await shown(pilot)
-        said = [everything(pilot)]
+        screens = [everything(pilot)]
         for _ in range(2):
             await pilot.press("enter")
-            said.append(everything(pilot))
+            screens.append(everything(pilot))
             await pilot.press("escape", "tab", "tab")
         bad = {"Cc", "Cf", "Zl", "Zp"}
-        assert not [c for part in said for c in part.replace("\n", "") if unicodedata.category(c) in bad]
-        assert "[bold red]x[/]" in said[0]
-        assert "\\x1b[2J\\x07\\x9b31m\\u202eevil\\u2066\\u200b\\r" in said[1]
+        assert not [c for part in screens for c in part.replace("\n", "") if unicodedata.category(c) in bad]
+        assert "[bold red]x[/]" in screens[0]
+        assert "\\x1b[2J\\x07\\x9b31m\\u202eevil\\u2066\\u200b\\r" in screens[1]
         assert "\x1b" not in pilot.app.export_screenshot()
 
 

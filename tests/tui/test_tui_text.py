@@ -126,7 +126,7 @@ def test_failed_calls_are_counted_beside_all_calls() -> None:
 
 
 @pytest.mark.parametrize(
-    ("figure", "unit", "said"),
+    ("figure", "unit", "message"),
     [
         (31.24, "points", "+31.2"),
         (0.0, "people", "0"),
@@ -135,9 +135,9 @@ def test_failed_calls_are_counted_beside_all_calls() -> None:
         (None, "points", "-"),
     ],
 )
-def test_a_gates_figure_has_its_unit(figure: float | None, unit: str, said: str) -> None:
+def test_a_gates_figure_has_its_unit(figure: float | None, unit: str, message: str) -> None:
     finding = GateFinding(gate="g", outcome=GateOutcome.PASSED, figure=figure, unit=unit, reason="r")
-    assert figure_text(finding) == said
+    assert figure_text(finding) == message
 
 
 @given(st.text())
@@ -174,7 +174,7 @@ def test_a_model_that_is_tried_beside_the_champion_says_how_it_does(tmp_path) ->
     other = shown.model_copy(update={"canary": canary.model_copy(update={"candidate": "b" * 64})})
     assert "beside" not in models.detail(view, snapshot(canary=other).status).plain
     working = shown.model_copy(update={"canary": canary.model_copy(update={"state": CanaryState.REPLAY})})
-    assert "works earlier jobs again, 0 to go" in working.words
+    assert "works earlier jobs again, 0 to go" in working.summary
 
 
 def test_a_job_says_what_is_done_now_and_then_who_solved_it_and_what_carries_the_answer() -> None:
@@ -206,10 +206,10 @@ def test_a_job_says_what_is_done_now_and_then_who_solved_it_and_what_carries_the
     text = jobs.detail(JobRecord(solved, artifact)).plain
     assert "z3 4.13" in text
     assert "that the answer meets the check (\\x1b]0;z3)" in text
-    word = Validation(verdict="not_meant", shown="0" * 64, person="ada", created="t", key="k", envelope="{}")
-    told = artifact.model_copy(
+    validation = Validation(verdict="not_meant", shown="0" * 64, person="ada", created="t", key="k", envelope="{}")
+    changed = artifact.model_copy(
         update={"statement": (StatementPart(part=MEANING, standing=Assurance.OPEN, by="nobody"),)}
     )
-    assert "(nobody)" in jobs.detail(JobRecord(solved, told)).plain
-    text = jobs.detail(JobRecord(solved.model_copy(update={"validation": word}), told)).plain
+    assert "(nobody)" in jobs.detail(JobRecord(solved, changed)).plain
+    text = jobs.detail(JobRecord(solved.model_copy(update={"validation": validation}), changed)).plain
     assert ("(nobody)" in text, "not meant" in text, "(ada, t)" in text) == (False, True, True)

@@ -140,11 +140,11 @@ def test_the_report_is_data(sound: SelfTest) -> None:
 
 
 def test_the_same_self_test_twice_says_the_same(sound: SelfTest) -> None:
-    def told(one: SelfTest) -> list[tuple[object, ...]]:
+    def rows(one: SelfTest) -> list[tuple[object, ...]]:
         return [(entry.name, entry.outcome, entry.reason, entry.ground) for entry in one.entries]
 
     again = report(Deciders(), jobs=4)
-    assert told(again) == told(sound)
+    assert rows(again) == rows(sound)
     assert again.digest == sound.digest
 
 
@@ -164,10 +164,10 @@ def test_a_time_without_a_zone_is_refused() -> None:
 
 
 def test_progress_is_told_case_by_case() -> None:
-    told: list[tuple[int, int, SelfTestEntry | NotRun]] = []
-    found = report(Deciders(), progress=lambda done, total, last: told.append((done, total, last)), jobs=2)
-    assert [done for done, _, _ in told] == list(range(1, len(told) + 1))
-    assert {total for _, total, _ in told} == {len(told)} == {len(found.entries)}
+    calls: list[tuple[int, int, SelfTestEntry | NotRun]] = []
+    found = report(Deciders(), progress=lambda done, total, last: calls.append((done, total, last)), jobs=2)
+    assert [done for done, _, _ in calls] == list(range(1, len(calls) + 1))
+    assert {total for _, total, _ in calls} == {len(calls)} == {len(found.entries)}
 
 
 def test_stopping_it_ends_it_soon() -> None:

@@ -102,9 +102,9 @@ def test_it_is_read_checked_explained_and_self_tested(tree: Path) -> None:
 
 @pytest.mark.parametrize(("answer", "code"), [("reward", 0), ("drawer", 1)])
 def test_the_command_line_has_its_check(tree: Path, answer: str, code: int) -> None:
-    told = python(tree, "-m", "appliance.cli.main", "check", "backwards", "--word", "drawer", "--answer", answer)
-    assert told.returncode == code, told.stdout + told.stderr
-    assert "compared with reward" in told.stdout
+    result = python(tree, "-m", "appliance.cli.main", "check", "backwards", "--word", "drawer", "--answer", answer)
+    assert result.returncode == code, result.stdout + result.stderr
+    assert "compared with reward" in result.stdout
 
 
 def test_it_is_submitted_to_the_queue_and_shown_in_the_terminal(tree: Path, tmp_path: Path) -> None:

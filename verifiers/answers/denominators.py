@@ -113,12 +113,12 @@ def keeps_solutions(answer: n.Expression, expected: n.Expression, scalars: Scala
         return False
     from verifiers.answers.symbolic import gives
 
-    def kept() -> bool:
+    def defined() -> bool:
         if all(_is_never_zero(part, expected if equation else None, known, scalars) for part in open_parts):
             return True
         return equation and _is_formula(answer, open_parts | (nonzero_parts(answer) & known), scalars)
 
-    return gives(True, kept)
+    return gives(True, defined)
 
 
 def _is_never_zero(

@@ -87,7 +87,7 @@ def reduced(powers: dict[Generator, Fraction], factor: Fraction) -> Polynomial:
     """Reduces a product of powers: roots of primes below one, i below two, roots of unity resolved."""
     if factor.numerator.bit_length() + factor.denominator.bit_length() > MAX_BITS:
         raise NoNormalFormError
-    kept: dict[Generator, Fraction] = {}
+    remaining: dict[Generator, Fraction] = {}
     others: list[Polynomial] = []
     for generator, power in powers.items():
         if not power:
@@ -97,14 +97,14 @@ def reduced(powers: dict[Generator, Fraction], factor: Fraction) -> Polynomial:
                 quarter = power.numerator % 4
                 factor = -factor if quarter > 1 else factor
                 if quarter % 2:
-                    kept[generator] = Fraction(1)
+                    remaining[generator] = Fraction(1)
             case ("prime", prime):
                 whole = math.floor(power)
                 if abs(whole) > MAX_BITS:
                     raise NoNormalFormError
                 factor *= Fraction(prime) ** whole
                 if power != whole:
-                    kept[generator] = power - whole
+                    remaining[generator] = power - whole
             case ("zeta",):
                 turn = power % 2
                 if turn >= 1:
@@ -112,19 +112,19 @@ def reduced(powers: dict[Generator, Fraction], factor: Fraction) -> Polynomial:
                 if 12 % turn.denominator == 0:
                     others.append(_roots_of_unity()[turn])
                 else:
-                    kept[generator] = turn
+                    remaining[generator] = turn
             case ("under", numerator) if power.denominator == 1 and _expands(len(numerator), power.numerator):
                 others.extend([dict(numerator)] * power.numerator)
             case ("real root", degree, under) if power.denominator == 1 and power % degree != power:
                 whole = math.floor(power / degree)
-                kept[under] = kept.get(under, Fraction(0)) + whole
+                remaining[under] = remaining.get(under, Fraction(0)) + whole
                 if power - whole * degree:
-                    kept[generator] = power - whole * degree
+                    remaining[generator] = power - whole * degree
             case ("abs", numerator) if power.denominator == 1 and power % 2 == 0 and 0 < power <= MAX_WHOLE_POWER:
                 others.extend([dict(numerator)] * power.numerator)
             case _:
-                kept[generator] = kept.get(generator, Fraction(0)) + power
-    total: Polynomial = {frozenset(part for part in kept.items() if part[1]): factor}
+                remaining[generator] = remaining.get(generator, Fraction(0)) + power
+    total: Polynomial = {frozenset(part for part in remaining.items() if part[1]): factor}
     for other in others:
         total = multiply(total, other)
     return total

@@ -77,9 +77,9 @@ def _on_both(first: Piece, second: Piece, name: str, scalars: Scalars) -> Equali
         return found
     if where.kind == "real":
         points = [point for index, held in enumerate(where.gaps) if held for point in _inside(where.cuts, index)]
-        told = _at_points(one, other, points, name, scalars)
-        if told.truth is Truth.DIFFERENT:
-            return different("their values differ on a stretch", told.witness)
+        sampled = _at_points(one, other, points, name, scalars)
+        if sampled.truth is Truth.DIFFERENT:
+            return different("their values differ on a stretch", sampled.witness)
     return undecided("whether two values agree on a stretch is open")
 
 

@@ -364,7 +364,7 @@ class _Reader:
             self._fault("tags", lines, f"<{min(opened)}", f"the tag <{min(opened)}>, which its block does not close")
 
     def _inline(self, token: Token) -> str:
-        said: list[str] = []
+        pieces: list[str] = []
         tags: list[str] = []
         links: list[tuple[Token, int, int]] = []
         images = 0
@@ -378,36 +378,36 @@ class _Reader:
                 self._fault("comments", token.map, "<!--", "the beginning of a comment")
             match part.type:
                 case "text" | "code_inline":
-                    said.append(part.content)
+                    pieces.append(part.content)
                 case "softbreak" | "hardbreak":
-                    said.append("\n")
+                    pieces.append("\n")
                 case "footnote_ref":
                     self.notes.add(str(label))
-                    said.append(f"\ue000{label}\ue001")
+                    pieces.append(f"\ue000{label}\ue001")
                 case "image":
                     images += 1
                     self.addresses.append(str(part.attrs["src"]))
                 case "link_open":
-                    links.append((part, len(said), images))
+                    links.append((part, len(pieces), images))
                 case "link_close":
                     opening, at, before = links.pop()
                     self.addresses.append(str(opening.attrs["href"]))
-                    text = "".join(said[at:])
+                    text = "".join(pieces[at:])
                     if before == images and not visible(NOTE.sub("", text)).strip():
                         self._fault("titles", token.map, "[", "a link that shows nothing")
                     key = opening.meta.get("label")
                     if opening.markup == "autolink":
-                        said[at:] = []
+                        pieces[at:] = []
                     elif key and normalizeReference(key) == normalizeReference(text):
-                        said[at:] = [f"[{text}]"]
+                        pieces[at:] = [f"[{text}]"]
                 case "html_inline" if TAG.fullmatch(part.content):
                     tags.append(part.content)
-                    said.append("\n" if part.content.lower().startswith("<br") else "")
+                    pieces.append("\n" if part.content.lower().startswith("<br") else "")
                 case "html_inline":
                     ground: Unreadable = "comments" if part.content.startswith("<!--") else "tags"
                     self._fault(ground, token.map, part.content.partition("\n")[0], _refused(part.content))
         self._nest(tags, token.map)
-        text = "".join(said)
+        text = "".join(pieces)
         return self._line(token, text)
 
 

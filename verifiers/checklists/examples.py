@@ -73,15 +73,15 @@ def sample(rules: str) -> Any:
 def _instance(schema: Any, depth: int) -> Any:
     if not isinstance(schema, dict) or depth > 8:
         return {}
-    for word in ("const", "default"):
-        if word in schema:
-            return schema[word]
-    for word in ("enum", "examples"):
-        if isinstance(schema.get(word), list) and schema[word]:
-            return schema[word][0]
-    for word in ("oneOf", "anyOf", "allOf"):
-        if isinstance(schema.get(word), list) and schema[word]:
-            return _instance(schema[word][0], depth + 1)
+    for keyword in ("const", "default"):
+        if keyword in schema:
+            return schema[keyword]
+    for keyword in ("enum", "examples"):
+        if isinstance(schema.get(keyword), list) and schema[keyword]:
+            return schema[keyword][0]
+    for keyword in ("oneOf", "anyOf", "allOf"):
+        if isinstance(schema.get(keyword), list) and schema[keyword]:
+            return _instance(schema[keyword][0], depth + 1)
     kind = schema.get("type")
     match kind[0] if isinstance(kind, list) and kind else kind:
         case "string":
@@ -104,9 +104,9 @@ def _instance(schema: Any, depth: int) -> Any:
             return {str(name): _instance(parts.get(str(name), {"type": "string"}), depth + 1) for name in wanted}
 
 
-def _size(schema: dict[str, Any], word: str) -> int:
+def _size(schema: dict[str, Any], keyword: str) -> int:
     """A bound of a schema, kept small; 0 where there is none."""
-    value = schema.get(word, 0)
+    value = schema.get(keyword, 0)
     return min(int(value), 1_000) if isinstance(value, int | float) else 0
 
 
@@ -211,8 +211,8 @@ def _sentences(spec: s.ChecklistSpec) -> Iterator[str]:
         if isinstance(item, s.CitationsItem):
             for source in spec.sources[: max(item.least, 1 if item.least_quotations else 0)]:
                 quote = " ".join(source.text.split()[: item.quoted_words + 2])
-                said = f'It says "{quote}" there' if item.least_quotations and quote else "This is told elsewhere"
-                yield f"{said} [{source.key}]."
+                sentence = f'It says "{quote}" there' if item.least_quotations and quote else "This is told elsewhere"
+                yield f"{sentence} [{source.key}]."
 
 
 def _names() -> Iterator[str]:

@@ -37,7 +37,7 @@ def explain(spec: ChecklistSpec) -> Iterator[str]:
     for source in spec.sources:
         what = f", {source.url}" if source.url else ""
         yield f"It may cite [{source.key}]{what}, a text of {len(source.text)} characters."
-    refused = [words for name, words in GUARDS.items() if name not in spec.allows]
+    refused = [text for name, text in GUARDS.items() if name not in spec.allows]
     admitted = ", ".join(name for name in get_args(Unreadable) if name in spec.allows)
     if spec.question:
         yield "It was asked for with these words, which a model judge sees and a text must not copy:"

@@ -64,12 +64,12 @@ def keywords(spec: ChecklistSpec) -> tuple[str, ...]:
 
 
 def _repetition(document: Document) -> Alarm | None:
-    said = [plain(sentence) for block in document.of("paragraph", "note") for sentence in sentences(block.text)]
-    said += [block.text.casefold() for block in document.of("item")]
-    said = [sentence for sentence in said if len(words(sentence)) >= 3]
+    lines = [plain(sentence) for block in document.of("paragraph", "note") for sentence in sentences(block.text)]
+    lines += [block.text.casefold() for block in document.of("item")]
+    lines = [sentence for sentence in lines if len(words(sentence)) >= 3]
     again = "says the same again and again"
-    if len(said) >= 6 and len(said) - len(set(said)) > MAX_REPEATED * len(said):
-        return Alarm("repetition", again, {"repeated_share": round(1 - len(set(said)) / len(said), 3)})
+    if len(lines) >= 6 and len(lines) - len(set(lines)) > MAX_REPEATED * len(lines):
+        return Alarm("repetition", again, {"repeated_share": round(1 - len(set(lines)) / len(lines), 3)})
     raw = document.prose.encode("utf-8", "replace")
     ratio = len(raw) / max(1, len(zlib.compress(raw, 6)))
     if len(raw) >= 1000 and ratio > MAX_COMPRESSION:
@@ -87,15 +87,15 @@ def _stuffing(spec: ChecklistSpec, document: Document) -> Alarm | None:
     single = {word for phrase in wanted for word in words(phrase)}
     blocks = document.of(*PROSE)
     for sentence in (one for block in blocks if len(wanted) >= 4 for one in sentences(block.text)):
-        said = words(plain(sentence))
-        keys = [word for word in said if word in single]
-        if len(set(keys)) >= 4 and len(keys) > MAX_KEYWORDS * len(said):
-            evidence = {"sentence": escaped(sentence), "keywords": len(keys), "words": len(said)}
+        tokens = words(plain(sentence))
+        keys = [word for word in tokens if word in single]
+        if len(set(keys)) >= 4 and len(keys) > MAX_KEYWORDS * len(tokens):
+            evidence = {"sentence": escaped(sentence), "keywords": len(keys), "words": len(tokens)}
             return Alarm("stuffing", "strings keywords together without a sentence", evidence)
-    said = words(plain("\n".join(block.text for block in blocks)))
-    keys = [word for word in said if word in single and len(word) > 3]
-    if len(keys) >= 8 and len(keys) > 0.5 * len(said):
-        return Alarm("stuffing", "keywords are the greater part of it", {"keywords": len(keys), "words": len(said)})
+    tokens = words(plain("\n".join(block.text for block in blocks)))
+    keys = [word for word in tokens if word in single and len(word) > 3]
+    if len(keys) >= 8 and len(keys) > 0.5 * len(tokens):
+        return Alarm("stuffing", "keywords are the greater part of it", {"keywords": len(keys), "words": len(tokens)})
     return None
 
 
@@ -110,8 +110,8 @@ def _copy(spec: ChecklistSpec, document: Document) -> Alarm | None:
     return None
 
 
-def _runs(said: list[str]) -> list[tuple[str, ...]]:
-    return [tuple(said[at : at + SHINGLE]) for at in range(len(said) - SHINGLE + 1)]
+def _runs(tokens: list[str]) -> list[tuple[str, ...]]:
+    return [tuple(tokens[at : at + SHINGLE]) for at in range(len(tokens) - SHINGLE + 1)]
 
 
 @lru_cache(maxsize=64)

@@ -107,18 +107,18 @@ def _numbers(item: spec.NumbersItem, document: Document, sources: spec.Sources) 
     facts = Facts([number for fact in item.facts if (number := figure(fact))], item.derived)
     extra = [number for source in sources for number in figures(source.text)] if item.from_sources else []
     known = Facts(extra, "none")
-    said = figures("\n".join(citations.BRACKETS.sub("", line) for line in document.everything.splitlines()))
-    free = [number for number in said if number.value.denominator == 1 and 0 <= number.value <= item.free_up_to]
-    bound = [number for number in said if number.percent or number not in free]
+    found = figures("\n".join(citations.BRACKETS.sub("", line) for line in document.everything.splitlines()))
+    free = [number for number in found if number.value.denominator == 1 and 0 <= number.value <= item.free_up_to]
+    bound = [number for number in found if number.percent or number not in free]
     strange = [number for number in bound if not facts.hold(number) and not known.hold(number)]
     wrong = [f"{escaped(number.text)} is no fact and does not follow from them" for number in strange]
-    there = {(number.value, number.percent) for number in said}
+    there = {(number.value, number.percent) for number in found}
     needed = [(text, figure(text)) for text in item.required]
     wrong += [
         f"{escaped(text)} does not occur" for text, one in needed if one and (one.value, one.percent) not in there
     ]
     reason = listed(list(dict.fromkeys(wrong))) or "the numbers agree"
-    return finding(item, not wrong, reason, numbers=[escaped(number.text) for number in said[:50]])
+    return finding(item, not wrong, reason, numbers=[escaped(number.text) for number in found[:50]])
 
 
 def _script(item: spec.ScriptItem, document: Document) -> ItemFinding:

@@ -96,9 +96,9 @@ def quoted(text: str) -> str:
     """A hostile text as lines that begin with `|`: cut, without markers, without what speaks of its own grade."""
     lines = []
     for line in visible(text).splitlines():
-        said = [LEFT_OUT if is_claim(sentence) else sentence for sentence in sentences(line)]
+        parts = [LEFT_OUT if is_claim(sentence) else sentence for sentence in sentences(line)]
         indent = line[: len(line) - len(line.lstrip())]
-        lines.append("| " + indent + _unmarked(" ".join(said) or line.strip()))
+        lines.append("| " + indent + _unmarked(" ".join(parts) or line.strip()))
     whole = "\n".join(lines)
     if len(whole) <= MAX_QUOTED:
         return whole

@@ -89,10 +89,10 @@ def _named(name: str, question: str) -> Any:
     found = re.search(NAMED.replace("{key}", re.escape(name)), question)
     if found is None:
         raise OpenPlace(name)
-    word = found[1]
-    if word[0] == "'":
-        return word[1:-1]
+    value = found[1]
+    if value[0] == "'":
+        return value[1:-1]
     try:
-        return json.loads(word)
+        return json.loads(value)
     except (ValueError, RecursionError):
-        return word
+        return value

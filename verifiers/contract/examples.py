@@ -71,11 +71,11 @@ def refused(tried: Sequence[CheckedExample], what: str, message: str) -> tuple[s
 def distinct(inputs: Sequence[ExampleInput], expected: str = "") -> list[ExampleInput]:
     """None twice, the first of each; no mutant that is the expected text."""
     seen: set[tuple[SpecModel, str]] = set()
-    kept = []
+    unique = []
     for each in inputs:
         key = (each.spec, each.submission)
         if key in seen or (each.sort == "mutant" and expected and each.submission.strip() == expected.strip()):
             continue
         seen.add(key)
-        kept.append(each)
-    return kept
+        unique.append(each)
+    return unique

@@ -21,8 +21,8 @@ def escaped(text: str, most: int = MAX_SHOWN) -> str:
 def clip_size(text: str, most: int) -> str:
     """The text, or its beginning and `…`: what has to fit somewhere takes so many bytes at most, escaped as ASCII."""
     sizes = accumulate(len(character.encode("ascii", "backslashreplace")) for character in text[: most + 1])
-    kept = sum(size <= most for size in sizes)
-    return text if kept == len(text) else text[:kept] + "…"
+    count = sum(size <= most for size in sizes)
+    return text if count == len(text) else text[:count] + "…"
 
 
 def one_line(text: str) -> str:

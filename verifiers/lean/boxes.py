@@ -89,14 +89,14 @@ class LeanBoxes:
             box = self._launch()
         except SandboxError as error:
             raise LeanUnavailable(f"no box for Lean: {error}", getattr(error, "hint", "")) from error
-        said = box.ask({"do": "describe"}, 60.0)
-        if said.get("problem"):
+        description = box.ask({"do": "describe"}, 60.0)
+        if description.get("problem"):
             box.kill()
             raise LeanUnavailable(
-                f"Lean does not work here: {said['problem']}", "`assay doctor` says which Lean this is."
+                f"Lean does not work here: {description['problem']}", "`assay doctor` says which Lean this is."
             )
-        self.replays = said.get("replay") in ("library", "tool")
-        self.headers = str(said.get("headers", ""))[:1000]
+        self.replays = description.get("replay") in ("library", "tool")
+        self.headers = str(description.get("headers", ""))[:1000]
         with self._lock:
             self._busy.add(box)
         if self._is_closed():

@@ -147,7 +147,7 @@ def commands(text: str) -> list[str]:
 def context(header: str) -> tuple[str, bool]:
     """What of a header has to be said again in every file that goes on with it, and whether there is anything else in
     it: declarations, which are compiled once and imported."""
-    kept: list[str] = []
+    repeated: list[str] = []
     declares = attached = False
     for command in commands(header):
         words = code(command)
@@ -157,19 +157,19 @@ def context(header: str) -> tuple[str, bool]:
         if attached or goes_on or not _is_context(words):
             declares = True
         else:
-            kept.append(command)
+            repeated.append(command)
         attached = goes_on
-    return "".join(kept), declares
+    return "".join(repeated), declares
 
 
 def without_scopes(text: str) -> str:
     """A context whose names are all at the root."""
-    kept = []
+    remaining = []
     for command in commands(text):
         words = code(command)
         if not words or words[0].text not in ("namespace", "section", "end", "noncomputable"):
-            kept.append(command)
-    return "".join(kept)
+            remaining.append(command)
+    return "".join(remaining)
 
 
 def parts_of(name: str) -> list[str]:

@@ -23,8 +23,8 @@ def probe(lean: Lean) -> str:
     answer = LeanStep(lean, LIMITS | {"source": PROBE, "module": "Probe"}).run()
     if answer["ended"] == "exited" and answer["code"] == 0:
         return ""
-    said = (answer["out"] + answer["err"]).strip()[:1000]
-    return f"a small theorem does not compile: {answer['ended']} {answer['code']}: {said}"
+    output = (answer["out"] + answer["err"]).strip()[:1000]
+    return f"a small theorem does not compile: {answer['ended']} {answer['code']}: {output}"
 
 
 def compiled_probes(lean: Lean) -> list[str]:
@@ -76,22 +76,22 @@ def prove_headers(lean: Lean, made: Sequence[str], foreign: Sequence[int] = ()) 
         cold = LeanStep(lean, step).run().get("file")
         true, wrong = compiled(PROBE), compiled("theorem probe : False := True.intro\n")
         if not cold or true.get("file") != cold:
-            return f"a file that is compiled with a header is another one: {_told(true)}"
+            return f"a file that is compiled with a header is another one: {_outcome(true)}"
         if (wrong["ended"], wrong["code"]) != ("exited", 1) or '"severity":"error"' not in wrong["out"]:
-            return f"a wrong proof is not refused: {_told(wrong)}"
+            return f"a wrong proof is not refused: {_outcome(wrong)}"
         stated = compiled(STATED, "Stated").get("file", "")
         found = checked(true["file"])
         if not _passes(found) or "does not depend on any axioms" not in found["out"]:
-            return f"a true proof is not accepted: {_told(found)}"
+            return f"a true proof is not accepted: {_outcome(found)}"
         found = checked(made[1])
         if found["ended"] != "cold" or "(kernel)" not in found["err"]:
-            return f"what the kernel has not seen is not found: {_told(found)}"
+            return f"what the kernel has not seen is not found: {_outcome(found)}"
         found = checked(compiled("theorem probe (p : Prop) (h : p) : p := h\n").get("file", ""))
         if _passes(found) or found["ended"] not in ("exited", "cold"):
-            return f"another theorem is not told apart: {_told(found)}"
+            return f"another theorem is not told apart: {_outcome(found)}"
         found = checked(compiled("theorem probe : True := sorry\n").get("file", ""))
         if not _passes(found) or "[sorryAx]" not in found["out"]:
-            return f"an open proof is not told apart: {_told(found)}"
+            return f"an open proof is not told apart: {_outcome(found)}"
     finally:
         headers.end()
     return ""
@@ -101,5 +101,5 @@ def _passes(answer: dict[str, Any]) -> bool:
     return (answer["ended"], answer["code"], answer.get("replayed")) == ("exited", 0, "yes")
 
 
-def _told(answer: dict[str, Any]) -> str:
+def _outcome(answer: dict[str, Any]) -> str:
     return f"{answer['ended']} {answer['code']}: {(answer['out'] + answer['err']).strip()[:500]}"

@@ -129,14 +129,14 @@ def parts_of(spec: LeanSpec) -> StatementPieces | str:
 
 
 def _stated(spec: LeanSpec, parts: StatementPieces, type_: str) -> tuple[LeanSpec, str]:
-    said = parts.saying(parts.binders, type_)
-    return spec.model_copy(update={"statement": said, "require_replay": False}), _proof(said)
+    statement = parts.saying(parts.binders, type_)
+    return spec.model_copy(update={"statement": statement, "require_replay": False}), _proof(statement)
 
 
 def _opposite(spec: LeanSpec, parts: StatementPieces) -> ExampleInput:
-    said = parts.saying("", f"¬ ({parts.whole})")
-    changed = spec.model_copy(update={"statement": said, "require_replay": False})
-    return ExampleInput("mutant", "the opposite", changed, _proof(said), said)
+    statement = parts.saying("", f"¬ ({parts.whole})")
+    changed = spec.model_copy(update={"statement": statement, "require_replay": False})
+    return ExampleInput("mutant", "the opposite", changed, _proof(statement), statement)
 
 
 def _proof(statement: str) -> str:

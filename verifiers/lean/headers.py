@@ -36,8 +36,8 @@ PR_SET_CHILD_SUBREAPER = 36
 class HeadersLost(Exception):
     """No answer. `ended` is `timeout`, `memory` or `cold`."""
 
-    def __init__(self, ended: str, said: str = "") -> None:
-        super().__init__(said)
+    def __init__(self, ended: str, message: str = "") -> None:
+        super().__init__(message)
         self.ended = ended
 
 
@@ -56,13 +56,13 @@ class Header:
         self._socket = ours
         self._frames = Frames()
         try:
-            said = self._receive(deadline, memory_mib)
+            greeting = self._receive(deadline, memory_mib)
         except HeadersLost:
             self.end()
             raise
-        if said["problem"]:
+        if greeting["problem"]:
             self.end()
-            raise HeadersLost("cold", said["problem"])
+            raise HeadersLost("cold", greeting["problem"])
 
     def ask(self, message: dict[str, Any]) -> dict[str, Any]:
         """A step's answer. Raises Lost; then the header has to be ended."""
@@ -120,11 +120,11 @@ class Headers:
         """`foreign` are descriptors of the server's that a header's process has no business with."""
         self._lean = lean
         self._foreign = foreign
-        self._kept: OrderedDict[tuple[str, ...], Header] = OrderedDict()
+        self._cache: OrderedDict[tuple[str, ...], Header] = OrderedDict()
 
     @property
     def pids(self) -> frozenset[int]:
-        return frozenset(header.pid for header in self._kept.values())
+        return frozenset(header.pid for header in self._cache.values())
 
     def ask(self, message: dict[str, Any]) -> dict[str, Any]:
         """The answer of a step that has a "header": modules that its source's imports would be."""
@@ -135,29 +135,29 @@ class Headers:
             header = self._header(modules, deadline, message)
             return header.ask(message | {"seconds": max(0.1, deadline - time.monotonic())})
         except HeadersLost as error:
-            if modules in self._kept:
-                self._kept.pop(modules).end()
+            if modules in self._cache:
+                self._cache.pop(modules).end()
             return no_answer(error.ended, str(error), time.monotonic() - began)
 
     def end(self) -> None:
-        while self._kept:
-            self._kept.popitem()[1].end()
+        while self._cache:
+            self._cache.popitem()[1].end()
 
     def _header(self, modules: tuple[str, ...], deadline: float, message: dict[str, Any]) -> Header:
-        if modules not in self._kept:
+        if modules not in self._cache:
             most = float(message.get("idle_mib", IDLE_MIB))
-            while len(self._kept) >= MOST_HEADERS or sum(header.mib for header in self._kept.values()) > most:
-                self._kept.popitem(last=False)[1].end()
-            foreign = [*self._foreign, *(header.descriptor for header in self._kept.values())]
-            self._kept[modules] = Header(self._lean, modules, deadline, float(message["memory_mib"]), foreign)
-        self._kept.move_to_end(modules)
-        return self._kept[modules]
+            while len(self._cache) >= MOST_HEADERS or sum(header.mib for header in self._cache.values()) > most:
+                self._cache.popitem(last=False)[1].end()
+            foreign = [*self._foreign, *(header.descriptor for header in self._cache.values())]
+            self._cache[modules] = Header(self._lean, modules, deadline, float(message["memory_mib"]), foreign)
+        self._cache.move_to_end(modules)
+        return self._cache[modules]
 
 
-def no_answer(ended: str, said: str, seconds: float = 0.0) -> dict[str, Any]:
+def no_answer(ended: str, message: str, seconds: float = 0.0) -> dict[str, Any]:
     """What is answered for a step that did not come to be."""
-    told = {"seconds": round(seconds, 4), "cpu": 0.0, "peak_mib": 0.0, "out": "", "err": said[:2000]}
-    return {"ended": ended, "code": 0} | told
+    rest = {"seconds": round(seconds, 4), "cpu": 0.0, "peak_mib": 0.0, "out": "", "err": message[:2000]}
+    return {"ended": ended, "code": 0} | rest
 
 
 def _serve(lean: Lean, modules: tuple[str, ...], connection: socket.socket, foreign: Iterable[int]) -> None:

@@ -65,8 +65,8 @@ def compile_failure(ran: Ran, source: LeanSource, seconds: float, memory_mib: in
         return failed(Ground.TIMEOUT if late else Ground.REFUTED, reason, errors=errors)
     if ran.ended == "exited" and ran.code == 1 and ran.cut and not ran.starved:
         return failed(Ground.REFUTED, "Lean refuses it, after more words than anybody can read")
-    said = escaped(ran.err.strip() or ran.out.strip())
-    return lost(f"Lean ended by {ran.ended} {ran.code} and said: {said}", "")
+    output = escaped(ran.err.strip() or ran.out.strip())
+    return lost(f"Lean ended by {ran.ended} {ran.code} and said: {output}", "")
 
 
 def outcome_of_check(checked: Ran, statement: LeanStatement, source: LeanSource, mark: str) -> Judgement:
@@ -92,8 +92,8 @@ def outcome_of_check(checked: Ran, statement: LeanStatement, source: LeanSource,
         return failed(Ground.REFUTED, f"{name} is a theorem of something else, which takes too many words to show")
     axioms = checked.axioms_of(f"{mark}.check")
     if not checked.compiled or axioms is None:
-        said = escaped(checked.err.strip() or checked.out.strip())
-        return lost(f"the check ended by {checked.ended} {checked.code} and said: {said}", "")
+        output = escaped(checked.err.strip() or checked.out.strip())
+        return lost(f"the check ended by {checked.ended} {checked.code} and said: {output}", "")
     shown = sorted(map(escaped, axioms))
     if axioms <= ALLOWED_AXIOMS:
         return Judgement(Ground.PROVED, f"Lean's kernel accepts {name}", {"axioms": shown})
@@ -103,25 +103,25 @@ def outcome_of_check(checked: Ran, statement: LeanStatement, source: LeanSource,
     return suspected(f"the proof rests on an axiom of its own: {named}", axioms=shown)
 
 
-def outcome_of_replay(judged: Judgement, said: str | None, *, required: bool) -> Judgement:
+def outcome_of_replay(judged: Judgement, replay: str | None, *, required: bool) -> Judgement:
     """A pass after the replay, which said `yes`, how it ended, or what it has against the file; None where this machine
     has no replay. Where it has one, nothing passes without it."""
-    if said == "yes":
+    if replay == "yes":
         return judged.noting(kernel_replayed="yes")
-    if said is None:
+    if replay is None:
         hint = "`assay doctor` says what Lean can do here."
         reason = "the statement asks for a second look by the kernel, and there is none on this machine"
         return lost(reason, hint) if required else judged
-    evidence = judged.evidence | {"replay": escaped(said, MOST_MESSAGE)}
-    if said == "timeout":
+    evidence = judged.evidence | {"replay": escaped(replay, MOST_MESSAGE)}
+    if replay == "timeout":
         return failed(Ground.TIMEOUT, "it takes too long for the kernel to look at it a second time", **evidence)
-    if said == "memory":
+    if replay == "memory":
         return failed(Ground.MEMORY, "it takes too much memory for the kernel to look at it a second time", **evidence)
-    if REFUSED.search(said) and not UNDECIDED.search(said):
+    if REFUSED.search(replay) and not UNDECIDED.search(replay):
         return suspected(
-            f"the kernel refuses what the submission's compiled file declares: {escaped(said)}", **evidence
+            f"the kernel refuses what the submission's compiled file declares: {escaped(replay)}", **evidence
         )
-    return lost(f"the kernel's second look ended with: {said}", "")
+    return lost(f"the kernel's second look ended with: {replay}", "")
 
 
 def _missing(checked: Ran, statement: LeanStatement, source: LeanSource) -> Judgement:

@@ -74,7 +74,7 @@ class Native:
             function.restype, function.argtypes = Address, FUNCTIONS[name]
             self._functions[name] = function
         self.options = Address.in_dll(library, "l_Lean_Options_empty")
-        self._kept: list[ctypes.Array[ctypes.c_uint64]] = []
+        self._memory: list[ctypes.Array[ctypes.c_uint64]] = []
 
     def call(self, name: str, *arguments: Any) -> int:
         return int(self._functions[name](*arguments) or 0)
@@ -88,7 +88,7 @@ class Native:
             raise LeanRefused(text(self.call("lean_io_error_to_string", value)))
         return value
 
-    def told(self, name: str, *arguments: Any) -> int:
+    def value(self, name: str, *arguments: Any) -> int:
         """The value of an action that cannot fail: itself, or in older versions the result that holds it."""
         found = self.call(name, *arguments, WORLD)
         return field(found, 0) if ctypes.c_uint8.from_address(found + 7).value == DONE else found
@@ -150,7 +150,7 @@ class Native:
         """One of Lean's objects, in memory of ours: a reference count of 0 means that it is never freed."""
         size = POINTER * (1 + len(words)) if tag != ARRAY else 1  # arrays say themselves how long they are
         memory = (ctypes.c_uint64 * (1 + len(words)))(tag << 56 | fields << 48 | size << 32, *words)
-        self._kept.append(memory)
+        self._memory.append(memory)
         return ctypes.addressof(memory)
 
     def _map(self, keys: list[int], values: list[int]) -> int:

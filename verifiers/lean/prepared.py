@@ -46,21 +46,21 @@ class Preparer:
         self._mark = mark
         self._ask = ask
         self._warm = warm
-        self._kept: OrderedDict[tuple[str, int], PreparedStatement] = OrderedDict()
+        self._cache: OrderedDict[tuple[str, int], PreparedStatement] = OrderedDict()
         self._lock = threading.Lock()
 
     def prepared(self, spec: LeanSpec, statement: LeanStatement) -> PreparedStatement:
         """Raises SpecError for what does not compile or rests on `sorry`; LeanUnavailable, BoxLost."""
         key = spec.statement, spec.heartbeats
         with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-                return self._kept[key]
+            if key in self._cache:
+                self._cache.move_to_end(key)
+                return self._cache[key]
         made = self._prepare(spec, statement)
         with self._lock:
-            self._kept[key] = made
-            while len(self._kept) > MOST_KEPT:
-                self._kept.popitem(last=False)
+            self._cache[key] = made
+            while len(self._cache) > MOST_KEPT:
+                self._cache.popitem(last=False)
         return made
 
     def _prepare(self, spec: LeanSpec, statement: LeanStatement) -> PreparedStatement:

@@ -69,8 +69,8 @@ class Lean:
             self.warm = True
 
     def main(self, arguments: Sequence[str]) -> int:
-        words = [b"lean", *(word.encode() for word in arguments)]
-        return int(self.library.lean_main(len(words), (ctypes.c_char_p * (len(words) + 1))(*words, None)))
+        argv = [b"lean", *(argument.encode() for argument in arguments)]
+        return int(self.library.lean_main(len(argv), (ctypes.c_char_p * (len(argv) + 1))(*argv, None)))
 
 
 class LeanStep:
@@ -106,9 +106,9 @@ class LeanStep:
             answer |= {"out": out.decode("utf-8", "replace"), "err": err.decode("utf-8", "replace")}
             answer |= json.loads(notes) if notes else {}
             if self._replays == "tool" and ended == "exited":
-                said = (answer["out"] + answer["err"]).strip()[:2000]
-                answer |= {"code": 0, "replayed": "yes" if code == 0 else said or f"it ended with {code}"}
-            return answer | self._kept(ended)
+                output = (answer["out"] + answer["err"]).strip()[:2000]
+                answer |= {"code": 0, "replayed": "yes" if code == 0 else output or f"it ended with {code}"}
+            return answer | self._compiled_file(ended)
         finally:
             end_children(self._spared)
             shutil.rmtree(self._folder, ignore_errors=True)
@@ -171,8 +171,8 @@ class LeanStep:
 
     def _read(self, descriptor: int) -> bool:
         data = os.read(descriptor, 1 << 16)
-        kept = self._texts[descriptor]
-        kept += data[: max(0, KEPT_OUTPUT - len(kept))]
+        buffer = self._texts[descriptor]
+        buffer += data[: max(0, KEPT_OUTPUT - len(buffer))]
         self._written += len(data)
         return bool(data)
 
@@ -194,12 +194,12 @@ class LeanStep:
             lower_limit(resource.RLIMIT_FSIZE, MOST_FILE)
             os.environ["LEAN_PATH"] = f"{self._folder}:{os.environ.get('LEAN_PATH', '')}"
             with notes:  # closed before anything of the submission runs
-                said = self._lay_out()
+                facts = self._lay_out()
                 if self._replays == "library":
-                    said["replayed"] = self._replay()
+                    facts["replayed"] = self._replay()
                 if self._warm is not None:
-                    said |= self._warm.prepare(self._folder, self._message)
-                notes.write(json.dumps(said))
+                    facts |= self._warm.prepare(self._folder, self._message)
+                notes.write(json.dumps(facts))
             if self._replays == "tool":
                 module = self._message["replay"].removesuffix(".olean")
                 os.execve(self._lean.tool, [self._lean.tool, module], dict(os.environ))  # noqa: S606 - Lean's own
@@ -230,13 +230,13 @@ class LeanStep:
 
     def _lay_out(self) -> dict[str, Any]:
         bare, wanted = self._message.get("bare", ()), self._message.get("wanted")
-        said: dict[str, Any] = {}
+        facts: dict[str, Any] = {}
         for name, text in self._message.get("files", {}).items():
             data = base64.b64decode(text)
             if name in bare:
                 olean = Olean(data)
                 names = olean.names()
-                said = {
+                facts = {
                     "declared": len(names),
                     "has": wanted in names,
                     "axioms": [name[:MOST_NAME] for name in olean.axioms()[:10]],
@@ -246,14 +246,14 @@ class LeanStep:
                 data = olean.without_entries()
             (self._folder / name).write_bytes(data)
         (self._folder / f"{self._message['module']}.lean").write_text(self._message.get("source", ""), encoding="utf-8")
-        return said
+        return facts
 
     def _arguments(self) -> list[str]:
         module = self._message["module"]
         output = ["-o", f"{module}.olean"] if self._message.get("keep") else []
         return ["--json", "-j1", *self._message.get("options", ()), "-R", ".", *output, f"{module}.lean"]
 
-    def _kept(self, ended: str) -> dict[str, Any]:
+    def _compiled_file(self, ended: str) -> dict[str, Any]:
         path = self._folder / f"{self._message['module']}.olean"
         if ended != "exited" or not self._message.get("keep") or path.is_symlink() or not path.is_file():
             return {}

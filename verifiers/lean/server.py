@@ -35,15 +35,15 @@ from verifiers.lean.running import Lean, LeanStep  # noqa: E402
 COLD = "--cold"
 
 
-def serve(lean: Lean, said: dict[str, Any], output: int) -> None:
+def serve(lean: Lean, info: dict[str, Any], output: int) -> None:
     frames, headers = Frames(), Headers(lean, [output])
     while data := os.read(0, 1 << 20):
         frames.feed(data)
         while (message := frames.next()) is not None:
             if message["do"] == "describe":
-                answer = said
+                answer = info
             elif "header" in message:
-                answer = headers.ask(message) if said["headers"] == "warm" else no_answer("cold", said["headers"])
+                answer = headers.ask(message) if info["headers"] == "warm" else no_answer("cold", info["headers"])
             else:
                 answer = LeanStep(lean, message, spared=headers.pids).run()
             rest = memoryview(encode(answer))
@@ -65,9 +65,9 @@ def main(library: str, ready: str, *flags: str) -> None:
     made = [] if problem else compiled_probes(lean)
     lean.replays = prove_replay(lean, made) if made else ""
     headers = problem or prove_headers(lean, made, [output])
-    said = {"warm": lean.warm, "problem": problem, "replay": lean.replays, "headers": headers or "warm"}
+    info = {"warm": lean.warm, "problem": problem, "replay": lean.replays, "headers": headers or "warm"}
     os.write(output, bytes.fromhex(ready))
-    serve(lean, said, output)
+    serve(lean, info, output)
 
 
 if __name__ == "__main__":

@@ -56,10 +56,10 @@ class Ran(BaseModel):
         found = []
         for line in self.out.splitlines():
             try:
-                said = json.loads(line)
-                at = said.get("pos") or {}
+                message = json.loads(line)
+                at = message.get("pos") or {}
                 found.append(
-                    LeanMessage(said["severity"], said["data"], int(at.get("line", 0)), int(at.get("column", 0)))
+                    LeanMessage(message["severity"], message["data"], int(at.get("line", 0)), int(at.get("column", 0)))
                 )
             except (ValueError, KeyError, TypeError, AttributeError):
                 continue
@@ -86,8 +86,8 @@ class Ran(BaseModel):
     @property
     def starved(self) -> bool:
         """Whether it could not work for want of threads: nothing that a submission is to blame for."""
-        said = (self.err, *(line for line in self.out[:10_000].splitlines() if not line.startswith("{")))
-        return any(NO_THREADS.search(text) for text in said)  # not in a message: those repeat the submission's words
+        texts = (self.err, *(line for line in self.out[:10_000].splitlines() if not line.startswith("{")))
+        return any(NO_THREADS.search(text) for text in texts)  # not in a message: those repeat the submission's words
 
     @property
     def cut(self) -> bool:
@@ -105,10 +105,10 @@ class Ran(BaseModel):
 
     def axioms_of(self, name: str) -> frozenset[str] | None:
         """What `#print axioms` said of it, when it said that once and in a form that is known; else None."""
-        said = [match for message in self.messages if message.severity == "information" and (match := _axioms(message))]
-        if len(said) != 1 or said[0]["name"] != name:
+        hits = [match for message in self.messages if message.severity == "information" and (match := _axioms(message))]
+        if len(hits) != 1 or hits[0]["name"] != name:
             return None
-        listed = said[0].groupdict().get("axioms")
+        listed = hits[0].groupdict().get("axioms")
         return frozenset() if listed is None else frozenset(part.strip() for part in listed.split(","))
 
 

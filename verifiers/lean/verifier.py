@@ -201,14 +201,14 @@ class LeanVerifier:
 
     def _replayed(self, proof: SubmittedProof, judged: Judgement, message: dict[str, Any]) -> Judgement:
         """A pass, after the kernel was given all that the submission declares once more, where that is possible."""
-        said: str | None = None
+        replayed: str | None = None
         if self._boxes.replays:
             asked = step("Replay", "", replay=f"{SUBMISSION}.olean", **message)
             ran, _ = self._twice("check", asked, proof.deadline + LATE)
             if isinstance(ran, Judgement):
                 return ran
-            said = ran.replayed if ran.ended == "exited" and ran.code == 0 else ran.ended
-        return judging.outcome_of_replay(judged, said, required=proof.spec.require_replay)
+            replayed = ran.replayed if ran.ended == "exited" and ran.code == 0 else ran.ended
+        return judging.outcome_of_replay(judged, replayed, required=proof.spec.require_replay)
 
     @property
     def _warm(self) -> bool:

@@ -100,8 +100,8 @@ class Warm:
     def _tell(self, log: int) -> int:
         """Writes the messages; 1 where one of them is an error."""
         code = 0
-        for message in elements(self._native.call("l_Lean_MessageLog_toArray", log)):
-            line = text(self._native.call("l_Lean_Json_compress", self._native.told("l_Lean_Message_toJson", message)))
+        for entry in elements(self._native.call("l_Lean_MessageLog_toArray", log)):
+            line = text(self._native.call("l_Lean_Json_compress", self._native.value("l_Lean_Message_toJson", entry)))
             code |= json.loads(line)["severity"] == "error"
             rest = memoryview(f"{line}\n".encode())
             while rest:

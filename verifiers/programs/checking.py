@@ -129,9 +129,9 @@ def _check_runs(spec: ProgramSpec) -> None:
         known = ", ".join(sorted(KNOWN))
         raise SpecError(f"{spec.language!r} is not known here; {known} are", hint="Say in `tool` how it is run.")
     if spec.tool is not None:
-        for words in (spec.tool.run, spec.tool.build):
-            if words and not words[0].startswith("/"):
-                raise SpecError(f"{words[0]!r} is no full path", hint="A tool is named by its path in the sandbox.")
+        for command in (spec.tool.run, spec.tool.build):
+            if command and not command[0].startswith("/"):
+                raise SpecError(f"{command[0]!r} is no full path", hint="A tool is named by its path in the sandbox.")
     for name in ("examples", "properties", "relations", "driver"):
         if getattr(spec, name):
             raise SpecError(f"`{name}` asks for a function to call", hint="Name it in `function`, or give `runs` only.")
@@ -140,7 +140,7 @@ def _check_runs(spec: ProgramSpec) -> None:
     _check_inputs(spec)
     if not spec.runs and not spec.generate:
         raise SpecError("there are no tests", hint="Give `runs`, or a `function` with examples.")
-    if any("\0" in word for run in spec.runs for word in run.arguments):
+    if any("\0" in argument for run in spec.runs for argument in run.arguments):
         raise SpecError("an argument of a program has no NUL")
     if spec.generate:
         return

@@ -59,9 +59,9 @@ class SubmissionClock:
             return None
         return Limit(own, max(own, min(PATIENCE * own, self._wall - self._passed)))
 
-    def took(self, told: CallResult | ExecResult) -> None:
-        self._spent += max(0.0, told.seconds - told.waited)
-        self._passed += told.seconds
+    def took(self, result: CallResult | ExecResult) -> None:
+        self._spent += max(0.0, result.seconds - result.waited)
+        self._passed += result.seconds
 
     def over(self) -> str:
         """Why nothing is left."""
@@ -70,12 +70,12 @@ class SubmissionClock:
         return f"all tests together did not end within {self._wall:g} s on a busy machine"
 
 
-def late(told: CallResult | ExecResult, limit: Limit) -> str:
+def late(result: CallResult | ExecResult, limit: Limit) -> str:
     """How a call that was stopped went past its limit. Raises InfrastructureError for one kept from computing."""
-    if told.computed is not None and told.computed >= COMPUTES_SHARE * limit.own:
+    if result.computed is not None and result.computed >= COMPUTES_SHARE * limit.own:
         return f"computed for more than {limit.own:g} s"
-    if told.computed is None or told.seconds - told.waited >= limit.own:
-        return f"took more than {limit.own:g} s{'' if told.computed is None else ', some of it at rest'}"
-    if told.computed < BUSY_SHARE * limit.own:
-        raise InfrastructureError(f"the program was kept from computing for {told.seconds:.0f} s", hint=HINT)
+    if result.computed is None or result.seconds - result.waited >= limit.own:
+        return f"took more than {limit.own:g} s{'' if result.computed is None else ', some of it at rest'}"
+    if result.computed < BUSY_SHARE * limit.own:
+        raise InfrastructureError(f"the program was kept from computing for {result.seconds:.0f} s", hint=HINT)
     return f"did not end within {limit.wall:g} s on a busy machine"

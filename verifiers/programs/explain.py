@@ -68,9 +68,9 @@ def _tests(spec: ProgramSpec) -> Iterator[str]:
         how = f", compared {compared(one.compare)}" if one.compare is not None else ""
         yield f"    {spec.function}({one.arguments}) {comes}{how}{SEEN[one.visible]}"
     for run in spec.runs[:SHOWN_TESTS]:
-        words = f" with the arguments {' '.join(run.arguments)}" if run.arguments else ""
+        argv = f" with the arguments {' '.join(run.arguments)}" if run.arguments else ""
         code = "any code" if run.exit_code is None else f"code {run.exit_code}"
-        yield f"    on the input {run.stdin!r}{words} prints {run.expected!r} and ends with {code}{SEEN[run.visible]}"
+        yield f"    on the input {run.stdin!r}{argv} prints {run.expected!r} and ends with {code}{SEEN[run.visible]}"
     for name, tests in (("examples", spec.examples), ("runs", spec.runs)):
         if len(tests) > SHOWN_TESTS:
             yield f"    and {len(tests) - SHOWN_TESTS} more {name}"
@@ -130,7 +130,7 @@ def generator(one: g.Generator) -> str:
 
 def relation(one: MetamorphicRelation) -> str:
     which = f"argument {one.argument + 1}"
-    said = {
+    sentences = {
         "permutation": f"the order of the items of {which} does not matter",
         "reversal": f"{which} reversed gives the result reversed",
         "swap": "the first two arguments may be exchanged",
@@ -141,7 +141,7 @@ def relation(one: MetamorphicRelation) -> str:
         "scale": f"{which} times {one.factor} gives the result times {one.result_factor}",
         "shift": f"{which} plus {one.factor} gives the result plus {one.result_factor}",
     }
-    return f"{said[one.kind]} ({one.count} generated inputs)"
+    return f"{sentences[one.kind]} ({one.count} generated inputs)"
 
 
 def visible(spec: ProgramSpec) -> str:
@@ -155,7 +155,7 @@ def question(spec: ProgramSpec, asked: str | None) -> str | None:
 
 
 def _visible_tests(spec: ProgramSpec) -> list[str]:
-    told = [f"The program is in {spec.language}." if not spec.function else f"It defines `{spec.function}`."]
+    intro = [f"The program is in {spec.language}." if not spec.function else f"It defines `{spec.function}`."]
     examples = [example for example in spec.examples if example.visible]
     runs = [run for run in spec.runs if run.visible]
     lines = [
@@ -164,7 +164,7 @@ def _visible_tests(spec: ProgramSpec) -> list[str]:
         for example in examples
     ]
     lines += [f"input {run.stdin!r} prints {run.expected!r}" for run in runs]
-    return told + (["Examples:\n" + "\n".join(lines)] if lines else [])
+    return intro + (["Examples:\n" + "\n".join(lines)] if lines else [])
 
 
 def parts(spec: ProgramSpec, verdict: Verdict) -> Verified:

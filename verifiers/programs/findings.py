@@ -42,36 +42,36 @@ def called(name: str, trial: PlannedTest) -> str:
     return f"{name}({clip(arguments_text(trial.arguments), 100)})"
 
 
-def broken_off(name: str, told: ProgramReply) -> TestFinding | None:
+def broken_off(name: str, reply: ProgramReply) -> TestFinding | None:
     """For a call that gave no value; None for one that did. `name` is how the call is shown."""
-    match told.kind:
+    match reply.kind:
         case "value" | "loaded":
             return None
-        case "raised" if "MemoryError" in told.names:
-            return TestFinding(Ground.MEMORY, f"{name} ran out of memory", shown(told))
+        case "raised" if "MemoryError" in reply.names:
+            return TestFinding(Ground.MEMORY, f"{name} ran out of memory", shown(reply))
         case "raised" | "odd":
-            return TestFinding(Ground.REFUTED, f"{name} {shown(told)}", shown(told))
+            return TestFinding(Ground.REFUTED, f"{name} {shown(reply)}", shown(reply))
         case "lost":
-            ground = GROUNDS.get(told.status, Ground.REFUTED)
-            return TestFinding(ground, f"{name}: {shown(told)}", forged=told.forged)
+            ground = GROUNDS.get(reply.status, Ground.REFUTED)
+            return TestFinding(ground, f"{name}: {shown(reply)}", forged=reply.forged)
 
 
-def compared(name: str, trial: PlannedTest, told: ProgramReply) -> TestFinding:
+def compared(name: str, trial: PlannedTest, reply: ProgramReply) -> TestFinding:
     """For tests with an expected value or exception."""
-    if trial.raises and told.kind == "raised" and trial.raises in told.names:
+    if trial.raises and reply.kind == "raised" and trial.raises in reply.names:
         return PASSED
-    lost = broken_off(name, told)
-    if lost is not None and (told.kind == "lost" or not trial.raises):
+    lost = broken_off(name, reply)
+    if lost is not None and (reply.kind == "lost" or not trial.raises):
         return lost
     if trial.raises:
-        gave = f"gave {shown(told)}" if told.kind == "value" else shown(told)
-        return TestFinding(Ground.REFUTED, f"{name} {gave}, and did not raise {trial.raises}", shown(told))
-    if agree(trial.expected, told.value, trial.compare):
+        gave = f"gave {shown(reply)}" if reply.kind == "value" else shown(reply)
+        return TestFinding(Ground.REFUTED, f"{name} {gave}, and did not raise {trial.raises}", shown(reply))
+    if agree(trial.expected, reply.value, trial.compare):
         return PASSED
-    reason = f"{name} gave {shown(told)}, not {clip(literal(trial.expected), 100)}"
-    if literal(trial.expected) == literal(told.value) or _numbers_alike(trial.expected, told.value):
-        reason += f": a {kind_of(told.value)} is no {kind_of(trial.expected)}"
-    return TestFinding(Ground.REFUTED, reason, shown(told))
+    reason = f"{name} gave {shown(reply)}, not {clip(literal(trial.expected), 100)}"
+    if literal(trial.expected) == literal(reply.value) or _numbers_alike(trial.expected, reply.value):
+        reason += f": a {kind_of(reply.value)} is no {kind_of(trial.expected)}"
+    return TestFinding(Ground.REFUTED, reason, shown(reply))
 
 
 def _numbers_alike(one: Value, other: Value) -> bool:
@@ -82,21 +82,21 @@ def _numbers_alike(one: Value, other: Value) -> bool:
 
 def evidence(trial: PlannedTest, finding: TestFinding) -> dict[str, Any]:
     """Enough to do the test again by hand."""
-    told: dict[str, Any] = {"test": trial.number + 1, "kind": trial.origin, "visible": trial.visible}
+    details: dict[str, Any] = {"test": trial.number + 1, "kind": trial.origin, "visible": trial.visible}
     if trial.run is not None:
-        told["stdin"] = clip(ascii(trial.run.stdin)[1:-1], EVIDENCE_CHARS)
-        told["arguments"] = [clip(ascii(word)[1:-1], 100) for word in trial.run.arguments[:10]]
-        told["expected"] = clip(ascii(trial.run.expected)[1:-1], EVIDENCE_CHARS)
+        details["stdin"] = clip(ascii(trial.run.stdin)[1:-1], EVIDENCE_CHARS)
+        details["arguments"] = [clip(ascii(argument)[1:-1], 100) for argument in trial.run.arguments[:10]]
+        details["expected"] = clip(ascii(trial.run.expected)[1:-1], EVIDENCE_CHARS)
     else:
-        told["arguments"] = clip(arguments_text(trial.arguments), EVIDENCE_CHARS)
+        details["arguments"] = clip(arguments_text(trial.arguments), EVIDENCE_CHARS)
         if trial.raises:
-            told["expected"] = f"raises {trial.raises}"
+            details["expected"] = f"raises {trial.raises}"
         elif trial.origin in ("example", "reference"):
-            told["expected"] = clip(literal(trial.expected), EVIDENCE_CHARS)
+            details["expected"] = clip(literal(trial.expected), EVIDENCE_CHARS)
         if trial.relation is not None:
-            told["relation"] = trial.relation.kind
+            details["relation"] = trial.relation.kind
             if trial.pair is not None and trial.pair.second is not None:
-                told["second_arguments"] = clip(literal(trial.pair.second), EVIDENCE_CHARS)
+                details["second_arguments"] = clip(literal(trial.pair.second), EVIDENCE_CHARS)
     if finding.got:
-        told["got"] = clip(finding.got, EVIDENCE_CHARS)
-    return told
+        details["got"] = clip(finding.got, EVIDENCE_CHARS)
+    return details

@@ -17,7 +17,7 @@ from verifiers.programs.generators import smaller
 from verifiers.programs.guests import LOAD_SECONDS, Guest, Opening
 from verifiers.programs.judges import Judges, patient
 from verifiers.programs.plan import PlannedTest
-from verifiers.programs.relations import CHAINED, kept
+from verifiers.programs.relations import CHAINED, holds
 from verifiers.programs.replies import ProgramReply, shown
 from verifiers.programs.spec import ProgramSpec
 from verifiers.programs.values import Arguments, literal
@@ -57,12 +57,12 @@ class Candidate:
     def begin(self) -> TestFinding:
         """Loads the source. Raises SandboxError."""
         least = Limit(LEAST_SECONDS, LEAST_SECONDS)
-        told = self.guest.load(self._clock.limit(max(self._spec.seconds, LOAD_SECONDS)) or least)
-        lost = broken_off("the program", told)
+        reply = self.guest.load(self._clock.limit(max(self._spec.seconds, LOAD_SECONDS)) or least)
+        lost = broken_off("the program", reply)
         if lost is None:
             return PASSED
-        unreadable = told.names[:1] in (("SyntaxError",), ("IndentationError",), ("TabError",)) or (
-            told.names[:1] == ("NameError",) and told.text.startswith("the program defines no function")
+        unreadable = reply.names[:1] in (("SyntaxError",), ("IndentationError",), ("TabError",)) or (
+            reply.names[:1] == ("NameError",) and reply.text.startswith("the program defines no function")
         )
         if unreadable:
             return lost._replace(ground=Ground.UNREADABLE)
@@ -75,10 +75,10 @@ class Candidate:
         if trial.relation is not None:
             return self._relation(trial)
         name = called(self._spec.function, trial)
-        told = self._call(self._spec.function, trial.arguments)
-        found = broken_off(name, told) or PASSED if trial.origin == "property" else compared(name, trial, told)
+        reply = self._call(self._spec.function, trial.arguments)
+        found = broken_off(name, reply) or PASSED if trial.origin == "property" else compared(name, trial, reply)
         if found.passed and trial.properties:
-            return self._properties(name, trial, told)
+            return self._properties(name, trial, reply)
         return found
 
     def _call(self, function: str, arguments: Arguments, guest: Guest | None = None) -> ProgramReply:
@@ -87,13 +87,13 @@ class Candidate:
             return ProgramReply("lost", text=self._clock.over(), status=CallStatus.TIMEOUT)
         return (guest or self.guest).call(function, arguments, limit)
 
-    def _properties(self, name: str, trial: PlannedTest, told: ProgramReply) -> TestFinding:
+    def _properties(self, name: str, trial: PlannedTest, reply: ProgramReply) -> TestFinding:
         for number in range(len(self._spec.properties)):
             held, why = self._judges.holds(
-                self._spec, number, told.value, trial.arguments, self._opening, self._spec.seconds
+                self._spec, number, reply.value, trial.arguments, self._opening, self._spec.seconds
             )
             if not held:
-                return TestFinding(Ground.REFUTED, f"{name} gave {shown(told)}: {why}", shown(told))
+                return TestFinding(Ground.REFUTED, f"{name} gave {shown(reply)}: {why}", shown(reply))
         return PASSED
 
     def _relation(self, trial: PlannedTest) -> TestFinding:
@@ -119,7 +119,7 @@ class Candidate:
         lost = broken_off(then, second)
         if lost is not None:
             return lost
-        if kept(relation, pair, first.value, second.value, trial.compare):
+        if holds(relation, pair, first.value, second.value, trial.compare):
             return PASSED
         reason = f"{called(function, trial)} gave {shown(first)} and {then} gave {shown(second)}: no {relation.kind}"
         return TestFinding(Ground.REFUTED, reason, f"{shown(first)}; {shown(second)}")
@@ -156,5 +156,5 @@ class Candidate:
         if trial.origin == "property":
             return trial
         with self._judges.reference(self._spec, self._opening) as reference:
-            told = patient(reference, self._spec.function, trial.arguments, self._spec.seconds)
-        return trial._replace(expected=told.value) if told.kind == "value" else None
+            reply = patient(reference, self._spec.function, trial.arguments, self._spec.seconds)
+        return trial._replace(expected=reply.value) if reply.kind == "value" else None

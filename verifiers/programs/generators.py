@@ -218,7 +218,7 @@ def smaller(generator: Generator, value: Value) -> Iterator[Value]:
         case Booleans(), True:
             yield False
         case Texts(alphabet=alphabet, least=least), str():
-            yield from ("".join(kept) for kept in _fewer(list(value), least))
+            yield from ("".join(remaining) for remaining in _fewer(list(value), least))
             for place, letter in enumerate(value[:50]):
                 if letter != alphabet[0]:
                     yield value[:place] + alphabet[0] + value[place + 1 :]
@@ -232,7 +232,7 @@ def smaller(generator: Generator, value: Value) -> Iterator[Value]:
                 for simpler in smaller(part, value[place]):
                     yield (*value[:place], simpler, *value[place + 1 :])
         case Dictionaries(items=items, least=least), DictPairs(pairs):
-            yield from (DictPairs(tuple(kept)) for kept in _fewer(list(pairs), least))
+            yield from (DictPairs(tuple(remaining)) for remaining in _fewer(list(pairs), least))
             for place, (key, item) in enumerate(pairs[:50]):
                 for simpler in smaller(items, item):
                     yield DictPairs((*pairs[:place], (key, simpler), *pairs[place + 1 :]))
@@ -262,7 +262,7 @@ def _fewer(items: list[Value] | list[str] | list[tuple[Value, Value]], least: in
     while part:
         if len(items) - part >= least:
             for start in range(0, len(items), part):
-                kept = items[:start] + items[start + part :]
-                if len(kept) >= least:
-                    yield kept
+                remaining = items[:start] + items[start + part :]
+                if len(remaining) >= least:
+                    yield remaining
         part //= 2

@@ -120,9 +120,9 @@ class Guest(ClosesOnExit):
         """Asks once more in a sandbox of its own, which may do it, for the time that is left: where the judge's part
         lets nothing out, the session could not be repeated when its code had to move; and what takes long is not done
         among others."""
-        told = ask(limit)
-        if self.own or told.status not in (CallStatus.EXCEPTION, CallStatus.TIMEOUT):
-            return told
+        reply = ask(limit)
+        if self.own or reply.status not in (CallStatus.EXCEPTION, CallStatus.TIMEOUT):
+            return reply
         self.close()
         self.own = True
         return ask(self.clock.limit(limit.own) or Limit(LEAST_SECONDS, LEAST_SECONDS))
@@ -138,10 +138,10 @@ class Guest(ClosesOnExit):
             self.close()
             raise InfrastructureError(f"the judge's own part did not start: {begun.error or begun.status}")
         nonce = secrets.token_hex(8)
-        told = self._ask(nonce, harness.load(nonce, self.source, self.wanted, self.driver), limit)
-        if told.kind != "loaded":
+        reply = self._ask(nonce, harness.load(nonce, self.source, self.wanted, self.driver), limit)
+        if reply.kind != "loaded":
             self.close()
-        return told
+        return reply
 
     def call(self, function: str, arguments: Arguments, limit: Limit) -> ProgramReply:
         """Loads it first where that is not done. Raises SandboxError."""
@@ -155,9 +155,9 @@ class Guest(ClosesOnExit):
         if self._calls >= MOST_CALLS:
             self.close()
         if self._place is None:
-            told = self.load(self.clock.limit(max(limit.own, LOAD_SECONDS)) or limit)
-            if told.kind != "loaded":
-                return told
+            reply = self.load(self.clock.limit(max(limit.own, LOAD_SECONDS)) or limit)
+            if reply.kind != "loaded":
+                return reply
         assert self._place is not None
         nonce = secrets.token_hex(8)
         if len(text) <= LARGE_CHARS:
@@ -176,10 +176,10 @@ class Guest(ClosesOnExit):
         else:
             result = self._place.run(code, seconds=min(limit.own, SHARED_SECONDS))
         self.clock.took(result)
-        told = self._read(result, nonce, limit)
-        if told.kind == "lost":
+        reply = self._read(result, nonce, limit)
+        if reply.kind == "lost":
             self.close()
-        return told
+        return reply
 
     def _read(self, result: CallResult, nonce: str, limit: Limit) -> ProgramReply:
         """A call that the host saw end in another way than well has no reply, whatever was printed before."""

@@ -51,7 +51,7 @@ class Judges:
         for _, guest in free:
             guest.close()
 
-    def kept(self, spec: ProgramSpec, make: Callable[[], dict[int, v.Value]]) -> dict[int, v.Value]:
+    def cached(self, spec: ProgramSpec, make: Callable[[], dict[int, v.Value]]) -> dict[int, v.Value]:
         """What was made for this spec before, or is made now, once however many ask."""
         key = digest(spec)
         with self._lock:
@@ -77,21 +77,21 @@ class Judges:
         with self.reference(spec, opening) as guest:
             for place, example in enumerate(spec.examples):
                 trial = planned(spec, example)
-                told = patient(guest, spec.function, trial.arguments, spec.seconds)
-                if not compared(spec.function, trial, told).passed:
+                reply = patient(guest, spec.function, trial.arguments, spec.seconds)
+                if not compared(spec.function, trial, reply).passed:
                     raise SpecError(
-                        f"the reference disagrees with example {place + 1}: {shown(told)}",
+                        f"the reference disagrees with example {place + 1}: {shown(reply)}",
                         hint="One of the two is wrong.",
                     )
             found: dict[int, v.Value] = {}
             inputs = generated(spec)
             for place, arguments in enumerate(inputs):
-                told = patient(guest, spec.function, arguments, spec.seconds)
-                if told.kind == "value":
-                    found[place] = told.value
-                elif told.kind != "raised":
+                reply = patient(guest, spec.function, arguments, spec.seconds)
+                if reply.kind == "value":
+                    found[place] = reply.value
+                elif reply.kind != "raised":
                     text = clip(v.arguments_text(arguments))
-                    raise SpecError(f"the reference gives no result for ({text}): {shown(told)}")
+                    raise SpecError(f"the reference gives no result for ({text}): {shown(reply)}")
         enough(len(found), len(inputs))
         if scan(spec.reference).chancy:
             self._settled(spec, opening, inputs, found)
@@ -111,11 +111,11 @@ class Judges:
         again = Guest(opening, spec.reference, wanted=spec.function, driver=spec.driver, own=True, seed=1)
         with again:
             for place, value in reversed(found.items()):
-                told = patient(again, spec.function, inputs[place], spec.seconds)
-                if told.kind != "value" or not agree(value, told.value, spec.compare):
+                reply = patient(again, spec.function, inputs[place], spec.seconds)
+                if reply.kind != "value" or not agree(value, reply.value, spec.compare):
                     text = clip(v.arguments_text(inputs[place]))
                     raise SpecError(
-                        f"the reference gives another result for ({text}) the next time: {shown(told)}",
+                        f"the reference gives another result for ({text}) the next time: {shown(reply)}",
                         hint="Leave chance and clocks out of it, or ask for properties instead.",
                     )
 
@@ -130,14 +130,14 @@ class Judges:
         source = spec.properties[number]
         asked = v.Arguments((result, *arguments.positional), arguments.named)
         with self._guest(f"property {number} {digest(spec)}", source, "holds", "", opening) as guest:
-            told = patient(guest, "holds", asked, seconds)
-        if told.kind == "value":
-            if told.value is True or told.value is False:
-                return told.value, "" if told.value else f"property {number + 1} does not hold"
-            if told.value in (None, 0, "", b"", [], (), v.DictPairs(()), v.Elements(())):
-                return False, f"property {number + 1} does not hold: {shown(told)}"
-            raise SpecError(f"property {number + 1} returned {shown(told)}", hint="It says True or False.")
-        return False, f"property {number + 1} does not hold: {shown(told)}"
+            reply = patient(guest, "holds", asked, seconds)
+        if reply.kind == "value":
+            if reply.value is True or reply.value is False:
+                return reply.value, "" if reply.value else f"property {number + 1} does not hold"
+            if reply.value in (None, 0, "", b"", [], (), v.DictPairs(()), v.Elements(())):
+                return False, f"property {number + 1} does not hold: {shown(reply)}"
+            raise SpecError(f"property {number + 1} returned {shown(reply)}", hint="It says True or False.")
+        return False, f"property {number + 1} does not hold: {shown(reply)}"
 
     @contextmanager
     def _guest(self, key: str, source: str, wanted: str, driver: str, opening: Opening) -> Iterator[Guest]:
@@ -148,9 +148,9 @@ class Judges:
             guest = self._free.pop(warm)[1] if warm is not None else None
         guest = guest or Guest(opening, source, wanted=wanted, driver=driver, own=True)
         try:
-            told = guest.load(Limit.of(SPEC_SECONDS))
-            if told.kind != "loaded":
-                raise SpecError(f"the spec's own code cannot be used: {shown(told)}")
+            reply = guest.load(Limit.of(SPEC_SECONDS))
+            if reply.kind != "loaded":
+                raise SpecError(f"the spec's own code cannot be used: {shown(reply)}")
             yield guest
         except BaseException:
             guest.close()
@@ -192,12 +192,12 @@ def outputs(spec: ProgramSpec, opening: Opening) -> dict[int, v.Value]:
 
 
 def _ran(program: StreamProgram, run: Run, spec: ProgramSpec) -> tuple[int, str]:
-    told = program.run(run, Limit.of(max(SPEC_SECONDS, spec.seconds)))
-    if isinstance(told, TestFinding):
-        raise SpecError(f"the reference cannot be used: {told.reason}")
-    if told.status is not CallStatus.OK or told.exit_code is None:
-        raise SpecError(f"the reference does not end on {clip(ascii(run.stdin), 80)}: {told.status}")
-    return told.exit_code, told.stdout.decode("utf-8", "surrogateescape")
+    result = program.run(run, Limit.of(max(SPEC_SECONDS, spec.seconds)))
+    if isinstance(result, TestFinding):
+        raise SpecError(f"the reference cannot be used: {result.reason}")
+    if result.status is not CallStatus.OK or result.exit_code is None:
+        raise SpecError(f"the reference does not end on {clip(ascii(run.stdin), 80)}: {result.status}")
+    return result.exit_code, result.stdout.decode("utf-8", "surrogateescape")
 
 
 def enough(taken: int, made: int) -> None:
@@ -209,5 +209,5 @@ def enough(taken: int, made: int) -> None:
 def patient(guest: Guest, function: str, arguments: v.Arguments, seconds: float) -> ProgramReply:
     """Asks the spec's own code, once more where the first call was lost. Raises SandboxError."""
     limit = Limit.of(max(seconds, SPEC_SECONDS))
-    told = guest.call(function, arguments, limit)
-    return guest.call(function, arguments, limit) if told.kind == "lost" else told
+    reply = guest.call(function, arguments, limit)
+    return guest.call(function, arguments, limit) if reply.kind == "lost" else reply

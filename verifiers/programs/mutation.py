@@ -105,21 +105,21 @@ def assess_in(
 
 
 def _tried(verifier: ProgramVerifier, spec: ProgramSpec, right: str, change: Change, end: float) -> Mutant:
-    def told(outcome: MutantOutcome, why: str) -> Mutant:
+    def mutant(outcome: MutantOutcome, why: str) -> Mutant:
         return Mutant(line=change.line, change=change.what, outcome=outcome, why=clip(why, 300))
 
     if time.monotonic() > end:
-        return told("untried", "there was no time for it")
+        return mutant("untried", "there was no time for it")
     verdict = verifier.verify(spec, change.source, thorough=False)
     if verdict.outcome is Outcome.INFRA_ERROR:
-        return told("untried", verdict.reason)
+        return mutant("untried", verdict.reason)
     if not verdict.passed:
-        return told("killed", verdict.reason)
+        return mutant("killed", verdict.reason)
     try:
         witness = _difference(verifier, spec, right, change.source)
     except SandboxError as error:
-        return told("untried", str(error))
-    return told("hole", witness) if witness else told("alike", "nobody saw it differ")
+        return mutant("untried", str(error))
+    return mutant("hole", witness) if witness else mutant("alike", "nobody saw it differ")
 
 
 def _difference(verifier: ProgramVerifier, spec: ProgramSpec, right: str, other: str) -> str:

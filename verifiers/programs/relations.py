@@ -86,7 +86,7 @@ def _times(value: Value, factor: int) -> Value:
             return value
 
 
-def kept(relation: MetamorphicRelation, pair: Pair, first: Value, second: Value, how: CompareRule) -> bool:
+def holds(relation: MetamorphicRelation, pair: Pair, first: Value, second: Value, how: CompareRule) -> bool:
     """`second` is the result for the second input; for a chain, for the first result."""
     match relation.kind:
         case "permutation" | "swap" | "idempotence":

@@ -65,7 +65,7 @@ def parse(text: str) -> ProgramReply | None:
         found = json.loads(text, parse_constant=_refuse, parse_float=_finite)
         if type(found) is not dict:
             return None
-        signals = tuple(_text(word, SIGNAL_CHARS) for word in _list(found.get("s", []))[:SIGNALS])
+        signals = tuple(_text(signal, SIGNAL_CHARS) for signal in _list(found.get("s", []))[:SIGNALS])
         if "v" in found:
             return ProgramReply("value", value=_ReplyReader().value(found["v"], 0), signals=signals)
         if "r" in found:
@@ -80,8 +80,8 @@ def parse(text: str) -> ProgramReply | None:
     return None
 
 
-def _refuse(word: str) -> Any:
-    raise NotPlainError(f"{word} is not JSON")
+def _refuse(constant: str) -> Any:
+    raise NotPlainError(f"{constant} is not JSON")
 
 
 def _finite(text: str) -> float:
@@ -172,18 +172,18 @@ def _float(found: Any) -> float:
     return found
 
 
-def shown(told: ProgramReply) -> str:
+def shown(reply: ProgramReply) -> str:
     """In a few words; hostile ones are escaped."""
-    match told.kind:
+    match reply.kind:
         case "value":
-            return clip(literal(told.value), SHOWN)
+            return clip(literal(reply.value), SHOWN)
         case "raised":
-            name = told.names[0] if told.names else "an exception"
-            text = f"raised {name}: {told.text}" if told.text else f"raised {name}"
+            name = reply.names[0] if reply.names else "an exception"
+            text = f"raised {name}: {reply.text}" if reply.text else f"raised {name}"
         case "odd":
-            text = f"returned {told.text}, which is not plain data"
+            text = f"returned {reply.text}, which is not plain data"
         case "loaded":
             text = "was loaded"
         case "lost":
-            text = told.text
+            text = reply.text
     return ADDRESS.sub("0x...", ascii(text[:SHOWN])[1:-1])

@@ -108,7 +108,7 @@ def scan(source: str) -> SignalScan:
         strong["a comparison that is always true"] = None
     elif "__eq__" in code:
         weak["the name __eq__"] = None
-    touches = tuple(word for word in strong if "_assay_" in word)
+    touches = tuple(sign for sign in strong if "_assay_" in sign)
     return SignalScan(tuple(strong)[:MOST], tuple(weak)[:MOST], touches, chancy)
 
 
@@ -118,6 +118,6 @@ STRONG_NOTICED = re.compile(
 )
 
 
-def noticed(words: tuple[str, ...]) -> tuple[str, ...]:
+def noticed(notices: tuple[str, ...]) -> tuple[str, ...]:
     """What the harness told, as far as it is one of the things that it can tell. The words are hostile."""
-    return tuple(ascii(word)[1:-1][:120] for word in words if STRONG_NOTICED.match(word))[:MOST]
+    return tuple(ascii(notice)[1:-1][:120] for notice in notices if STRONG_NOTICED.match(notice))[:MOST]

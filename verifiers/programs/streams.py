@@ -57,12 +57,12 @@ class StreamProgram:
         limit = self._clock.limit(BUILD_SECONDS)
         if limit is None:
             return TestFinding(Ground.TIMEOUT, self._clock.over())
-        told = self._exec(self._tool.build, b"", limit)
-        if told.status is CallStatus.OK and told.exit_code == 0:
+        built = self._exec(self._tool.build, b"", limit)
+        if built.status is CallStatus.OK and built.exit_code == 0:
             return PASSED
-        if told.status is not CallStatus.OK:
-            return self._broken_off("building it", told, limit)
-        why = clip(ascii(told.stderr.decode(errors="replace").strip())[1:-1], 200)
+        if built.status is not CallStatus.OK:
+            return self._broken_off("building it", built, limit)
+        why = clip(ascii(built.stderr.decode(errors="replace").strip())[1:-1], 200)
         return TestFinding(Ground.UNREADABLE, f"it could not be built: {why}")
 
     def test(self, trial: PlannedTest) -> TestFinding:
@@ -72,12 +72,12 @@ class StreamProgram:
         limit = self._clock.limit(self._spec.seconds)
         if limit is None:
             return TestFinding(Ground.TIMEOUT, self._clock.over())
-        told = self.run(run, limit)
-        if isinstance(told, TestFinding):
-            return told
-        if told.status is not CallStatus.OK:
-            return self._broken_off("the program", told, limit)
-        return self._compared(run, told)
+        result = self.run(run, limit)
+        if isinstance(result, TestFinding):
+            return result
+        if result.status is not CallStatus.OK:
+            return self._broken_off("the program", result, limit)
+        return self._compared(run, result)
 
     def run(self, run: Run, limit: Limit) -> ExecResult | TestFinding:
         """One run; a finding where the program could not be built. Raises as `begin`."""
@@ -90,42 +90,42 @@ class StreamProgram:
         assert self._box is not None
         if not self._tool.build:
             self._box.write(self._path, self._source)
-        told = self._exec((*self._tool.run, *run.arguments), run.stdin.encode("utf-8", "surrogatepass"), limit)
-        if told.status is not CallStatus.OK:
+        result = self._exec((*self._tool.run, *run.arguments), run.stdin.encode("utf-8", "surrogatepass"), limit)
+        if result.status is not CallStatus.OK:
             self.close()
-        return told
+        return result
 
-    def _exec(self, words: tuple[str, ...], stdin: bytes, limit: Limit) -> ExecResult:
+    def _exec(self, command: tuple[str, ...], stdin: bytes, limit: Limit) -> ExecResult:
         assert self._box is not None
-        argv = [word.replace(FILE, self._path) for word in words]
+        argv = [argument.replace(FILE, self._path) for argument in command]
         try:
-            told = self._box.exec(argv, stdin=stdin, seconds=limit.own, patience=limit.patience)
+            result = self._box.exec(argv, stdin=stdin, seconds=limit.own, patience=limit.patience)
         except BadRequestError as error:
-            if words[0].startswith("/work/"):
+            if command[0].startswith("/work/"):
                 raise InfrastructureError(f"what was built cannot be run: {error}") from error
             raise RefusedError(
-                f"sandboxes here have no {words[0]}, which {self._spec.language} needs: {error}",
+                f"sandboxes here have no {command[0]}, which {self._spec.language} needs: {error}",
                 hint="Use a guest's root that has it, or name what is there in `tool`.",
             ) from error
-        self._clock.took(told)
-        return told
+        self._clock.took(result)
+        return result
 
-    def _broken_off(self, what: str, told: ExecResult, limit: Limit) -> TestFinding:
-        if told.status is CallStatus.TIMEOUT:
-            return TestFinding(Ground.TIMEOUT, f"{what} {late(told, limit)}")
-        sentence = SENTENCES.get(told.status, "ended the sandbox: {status}").format(
-            output=self._opening.limits.output_bytes, memory=self._spec.memory_mib, status=told.status
+    def _broken_off(self, what: str, result: ExecResult, limit: Limit) -> TestFinding:
+        if result.status is CallStatus.TIMEOUT:
+            return TestFinding(Ground.TIMEOUT, f"{what} {late(result, limit)}")
+        sentence = SENTENCES.get(result.status, "ended the sandbox: {status}").format(
+            output=self._opening.limits.output_bytes, memory=self._spec.memory_mib, status=result.status
         )
-        return TestFinding(GROUNDS.get(told.status, Ground.REFUTED), f"{what} {sentence}")
+        return TestFinding(GROUNDS.get(result.status, Ground.REFUTED), f"{what} {sentence}")
 
-    def _compared(self, run: Run, told: ExecResult) -> TestFinding:
-        got = told.stdout.decode("utf-8", "surrogateescape")
-        if run.exit_code is not None and told.exit_code != run.exit_code:
-            last = told.stderr.decode(errors="replace").strip().rpartition("\n")[2]
-            ended = f"ended with {told.exit_code}, not {run.exit_code}"
+    def _compared(self, run: Run, result: ExecResult) -> TestFinding:
+        got = result.stdout.decode("utf-8", "surrogateescape")
+        if run.exit_code is not None and result.exit_code != run.exit_code:
+            last = result.stderr.decode(errors="replace").strip().rpartition("\n")[2]
+            ended = f"ended with {result.exit_code}, not {run.exit_code}"
             ground = Ground.MEMORY if last.startswith("MemoryError") else Ground.REFUTED
-            said = f": {clip(ascii(last)[1:-1], 100)}" if last else ""
-            return TestFinding(ground, f"the program {ended}{said}", ended)
+            detail = f": {clip(ascii(last)[1:-1], 100)}" if last else ""
+            return TestFinding(ground, f"the program {ended}{detail}", ended)
         how = self._spec.compare
         if printed(run.expected, got, self._spec.output, absolute=how.absolute, relative=how.relative):
             return PASSED

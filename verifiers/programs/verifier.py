@@ -106,7 +106,7 @@ class ProgramVerifier:
         if not spec.reference:
             return {}
         make = self._judges.results if spec.function else outputs
-        return self._judges.kept(spec, lambda: make(spec, place))
+        return self._judges.cached(spec, lambda: make(spec, place))
 
     def _judge(self, spec: ProgramSpec, source: str, clock: Callable[[], SubmissionClock], thorough: bool) -> Verdict:
         place = self.opening(spec)
@@ -190,41 +190,41 @@ class ProgramVerifier:
         scan: signals.SignalScan,
         seen: dict[str, None],
     ) -> Verdict:
-        strong = (*scan.strong, *(f"it did {word}" for word in signals.noticed(tuple(seen))))
-        told: dict[str, Any] = {"tests": len(tests)}
+        strong = (*scan.strong, *(f"it did {signal}" for signal in signals.noticed(tuple(seen))))
+        facts: dict[str, Any] = {"tests": len(tests)}
         if strong or scan.weak:
-            told["signals"] = [*strong[:20], *scan.weak[:10]]
+            facts["signals"] = [*strong[:20], *scan.weak[:10]]
         if failed is None:
             visible = sum(trial.visible for trial in tests)
-            told["visible"] = visible
+            facts["visible"] = visible
             reason = f"all {len(tests)} tests passed" if len(tests) > 1 else "the test passed"
             refused = strong if spec.suspicion == "refuses" else scan.touches
             if refused:
                 reason += f"; but it looks like an attempt on the judge: {'; '.join(refused[:3])}"
-                return self._verdict(Outcome.HACK_SUSPECTED, Ground.FORBIDDEN, reason, told)
-            return self._verdict(Outcome.PASS, Ground.TESTED, reason, told, score=1.0)
+                return self._verdict(Outcome.HACK_SUSPECTED, Ground.FORBIDDEN, reason, facts)
+            return self._verdict(Outcome.PASS, Ground.TESTED, reason, facts, score=1.0)
         trial, found = failed
-        told["failed"] = evidence(trial, found)
+        facts["failed"] = evidence(trial, found)
         shown = [one.passed for asked, one in findings if asked.visible]
         if shown:
-            told["visible_passed"] = f"{sum(shown)} of {len(shown)}"
+            facts["visible_passed"] = f"{sum(shown)} of {len(shown)}"
         score = 0.0
         if spec.partial:
             passed = sum(one.passed for _, one in findings)
-            told["passed"] = passed
+            facts["passed"] = passed
             score = passed / len(tests)
         if strong or found.forged:
             what = "; ".join(strong[:3]) or "the judge's mark was printed more than once"
             reason = f"{clip(found.reason, 300)}. It looks like an attempt on the judge: {what}"
-            return self._verdict(Outcome.HACK_SUSPECTED, Ground.FORBIDDEN, reason, told)
-        return self._verdict(Outcome.FAIL, found.ground or Ground.REFUTED, clip(found.reason, 500), told, score=score)
+            return self._verdict(Outcome.HACK_SUSPECTED, Ground.FORBIDDEN, reason, facts)
+        return self._verdict(Outcome.FAIL, found.ground or Ground.REFUTED, clip(found.reason, 500), facts, score=score)
 
     def _verdict(
         self,
         outcome: Outcome,
         ground: Ground,
         reason: str,
-        told: dict[str, Any] | None = None,
+        facts: dict[str, Any] | None = None,
         *,
         score: float = 0.0,
     ) -> Verdict:
@@ -234,7 +234,7 @@ class ProgramVerifier:
             score=score,
             reason=reason,
             ground=ground,
-            evidence=told or {},
+            evidence=facts or {},
             verifier=self.name,
             version=self.version,
             tools={self._isolation: backends[self._isolation]} if self._isolation in backends else {},

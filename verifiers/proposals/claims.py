@@ -56,7 +56,7 @@ def _values_for(asked: SmtProblem, more_time: Callable[[], bool]) -> ProposalRep
     bench = Bench(asked.spec.effort, asked.spec.second)
     finding = bench.look(must)
     if finding.possible is Possible.NO:
-        return ProposalReply(by=BY, note=f"{' and '.join(finding.said)}: no values fulfil it", hopeless=True)
+        return ProposalReply(by=BY, note=f"{' and '.join(finding.answers)}: no values fulfil it", hopeless=True)
     if finding.possible is Possible.UNKNOWN:
         return ProposalReply(by=BY, note="not known whether any values fulfil it")
     found, note = finding.interpretation, ""

@@ -60,18 +60,18 @@ def small_terms(
     Those of this `wanted` sort and values come all."""
     seen: set[tuple[object, ...]] = set()
     by_size: dict[int, dict[Sort, list[Small]]] = defaultdict(lambda: defaultdict(list))
-    kept = 0
+    count = 0
 
     for size in range(1, most_size + 1):
         for made in leaves if size == 1 else _combined(terms, by_size, operators, size):
-            if kept >= MOST_KEPT or not more_time():
+            if count >= MOST_KEPT or not more_time():
                 return
             values = values_on(made.term, samples)
             key = (made.term.sort, *(values or ()))
             if values is None or (key in seen and key != wanted):
                 continue
             seen.add(key)
-            kept += 1
+            count += 1
             if key != wanted:
                 by_size[size][made.term.sort].append(made)
             yield made, values

@@ -38,12 +38,12 @@ def by_z3(spec: PredicateSpec, question: str, more_time: Callable[[], bool]) -> 
         return ProposalReply(by=BY, note="there are no complex numbers in SMT-LIB")
     sort = INT if spec.domain == "integer" else REAL
     try:
-        said = _condition(parse_predicate(spec.predicate, spec.variable), sort)
+        constraint = _condition(parse_predicate(spec.predicate, spec.variable), sort)
     except NoWord as reason:
         return ProposalReply(by=BY, note=f"not put to it: {reason}")
     texts: list[str] = []
     bench = Bench(EFFORT, "if_available")
-    lines = [f"(declare-const {spec.variable} {sort})", f"(assert {said})"]
+    lines = [f"(declare-const {spec.variable} {sort})", f"(assert {constraint})"]
     while len(texts) < MOST and more_time():
         try:
             claim = read_claim(read("\n".join(lines), CLAIM))
@@ -51,7 +51,7 @@ def by_z3(spec: PredicateSpec, question: str, more_time: Callable[[], bool]) -> 
             return ProposalReply(by=BY, texts=tuple(texts), note=f"not put to it: {error}")
         finding = bench.look([each.term for each in claim.assertions])
         if finding.possible is Possible.NO and not texts:
-            note = f"{' and '.join(finding.said)}: {NONE[spec.domain]} makes it true"
+            note = f"{' and '.join(finding.answers)}: {NONE[spec.domain]} makes it true"
             return ProposalReply(by=BY, note=note, hopeless=True)
         value = next(iter(finding.interpretation.values()), None) if finding.possible is Possible.YES else None
         if isinstance(value, bool) or not isinstance(value, int | Fraction):
@@ -70,10 +70,10 @@ def _condition(condition: n.Condition, sort: Sort) -> str:
         case n.Or(parts):
             return f"(or {' '.join(_condition(part, sort) for part in parts)})"
         case n.ComparisonNode(operands, relations):
-            words = [_term(operand, sort) for operand in operands]
-            pairs = zip(words, relations, words[1:], strict=False)
-            said = [_compared(first, relation, second) for first, relation, second in pairs]
-            return said[0] if len(said) == 1 else f"(and {' '.join(said)})"
+            terms = [_term(operand, sort) for operand in operands]
+            pairs = zip(terms, relations, terms[1:], strict=False)
+            comparisons = [_compared(first, relation, second) for first, relation, second in pairs]
+            return comparisons[0] if len(comparisons) == 1 else f"(and {' '.join(comparisons)})"
 
 
 def _compared(first: str, relation: str, second: str) -> str:

@@ -39,7 +39,7 @@ class Possible(StrEnum):
 @dataclass(frozen=True, slots=True)
 class SolverFinding:
     possible: Possible
-    said: dict[str, str]
+    answers: dict[str, str]
     """What each voice said, for the evidence."""
     exhausted: bool = False
     interpretation: Interpretation = field(default_factory=dict)
@@ -80,19 +80,19 @@ class Bench:
         if first.satisfiable is Satisfiable.YES:
             return self._possible(assertions, first)
         other = self._ask_second(assertions)
-        said = {"z3": _words(first), **({"cvc5": _words(other)} if other else {})}
+        answers = {"z3": _described(first), **({"cvc5": _described(other)} if other else {})}
         theirs = other.satisfiable if other else Satisfiable.UNKNOWN
         if first.satisfiable is Satisfiable.NO:
             if theirs is Satisfiable.YES:
                 raise SolverBroke("Z3 finds it impossible, cvc5 possible")
             if self._second == "required" and theirs is not Satisfiable.NO:
-                return SolverFinding(Possible.UNKNOWN, said, exhausted=bool(other and other.exhausted))
-            return SolverFinding(Possible.NO, said)
+                return SolverFinding(Possible.UNKNOWN, answers, exhausted=bool(other and other.exhausted))
+            return SolverFinding(Possible.NO, answers)
         if theirs is Satisfiable.NO and self._second == "if_available":
-            return SolverFinding(Possible.NO, said)
+            return SolverFinding(Possible.NO, answers)
         if theirs is Satisfiable.YES and self._second == "if_available":
-            return SolverFinding(Possible.YES, said)
-        return SolverFinding(Possible.UNKNOWN, said, exhausted=first.exhausted)
+            return SolverFinding(Possible.YES, answers)
+        return SolverFinding(Possible.UNKNOWN, answers, exhausted=first.exhausted)
 
     def core(self, labelled: Mapping[str, Term]) -> list[str]:
         """Names of some that cannot hold together; all where nothing is found out."""
@@ -123,7 +123,7 @@ class Bench:
             raise SolverBroke("Z3 and our own arithmetic contradict each other about values")
 
     def _possible(self, assertions: Sequence[Term], first: SolverAnswer) -> SolverFinding:
-        said = {"z3": "sat"}
+        answers = {"z3": "sat"}
         values = shown(first.interpretation, first.shown)
         holds, by_zero, quantified = True, False, False
         for term in assertions:
@@ -136,17 +136,17 @@ class Bench:
                 raise SolverBroke("Z3 gives values that do not hold")
         if holds:
             return SolverFinding(
-                Possible.YES, {**said, "arithmetic": "holds"}, False, first.interpretation, values, True
+                Possible.YES, {**answers, "arithmetic": "holds"}, False, first.interpretation, values, True
             )
         # Without quantifiers Z3 has looked at its values itself, and cvc5 has loops that no effort ends.
         other = self._ask_second(assertions) if quantified or self._second == "required" else None
         if other is not None:
-            said["cvc5"] = _words(other)
+            answers["cvc5"] = _described(other)
             if other.satisfiable is Satisfiable.NO:
                 raise SolverBroke("Z3 finds it possible, cvc5 impossible")
             if self._second == "required" and other.satisfiable is not Satisfiable.YES:
-                return SolverFinding(Possible.UNKNOWN, said, exhausted=other.exhausted)
-        return SolverFinding(Possible.YES, said, False, first.interpretation, values, None, by_zero)
+                return SolverFinding(Possible.UNKNOWN, answers, exhausted=other.exhausted)
+        return SolverFinding(Possible.YES, answers, False, first.interpretation, values, None, by_zero)
 
     def _ask_second(self, assertions: Sequence[Term]) -> SolverAnswer | None:
         if self._second == "none":
@@ -159,5 +159,5 @@ class Bench:
         return answer
 
 
-def _words(answer: SolverAnswer) -> str:
+def _described(answer: SolverAnswer) -> str:
     return f"{answer.satisfiable} ({answer.why})" if answer.why else str(answer.satisfiable)

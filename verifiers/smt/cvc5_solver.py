@@ -180,8 +180,8 @@ def _may_not_end(assertions: Sequence[Term]) -> bool:
     return any(term.op in ("is_int", "to_int") for term in found) and any(map(_nonlinear, found))
 
 
-def _failed(said: str) -> SolverAnswer:
+def _failed(message: str) -> SolverAnswer:
     """A second opinion that breaks is none. Raises OutOfMemory."""
-    if "memory" in said or "bad_alloc" in said:
-        raise OutOfMemory(escaped(said))
-    return SolverAnswer(Satisfiable.UNKNOWN, why=escaped(said))
+    if "memory" in message or "bad_alloc" in message:
+        raise OutOfMemory(escaped(message))
+    return SolverAnswer(Satisfiable.UNKNOWN, why=escaped(message))

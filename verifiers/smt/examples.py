@@ -56,7 +56,7 @@ def _shown(try_: AskVerifier, inputs: list[ExampleInput]) -> ExampleReport:
 
 
 def _entailed(spec: SmtSpec, nodes: list[Node], try_: AskVerifier) -> ExampleReport:
-    own = ExampleInput("example", "the claim as it stands", spec, "entailed", _said(nodes, spec.goal))
+    own = ExampleInput("example", "the claim as it stands", spec, "entailed", _in_one_line(nodes, spec.goal))
     inputs = [own, *(_claim(spec, what, changed) for what, changed in _stronger(spec, nodes))]
     tried = [_witnessed(one) for one in try_(distinct(inputs))]
     first: tuple[str, ...] = ()
@@ -74,10 +74,10 @@ def _witnessed(tried: CheckedExample) -> CheckedExample:
 
 def _claim(spec: SmtSpec, what: str, nodes: list[Node]) -> ExampleInput:
     changed = spec.model_copy(update={"claim": _text(nodes)})
-    return ExampleInput("mutant", what, changed, "entailed", _said(nodes, spec.goal))
+    return ExampleInput("mutant", what, changed, "entailed", _in_one_line(nodes, spec.goal))
 
 
-def _said(nodes: list[Node], goal: str) -> str:
+def _in_one_line(nodes: list[Node], goal: str) -> str:
     """Assumptions and goal, in one line."""
     assumed, what = split(parts_of(nodes).asserted, goal)
     return f"{'; '.join(term(node) for _, node in assumed)}  |=  {term(what) if what is not None else ''}"

@@ -54,17 +54,17 @@ def entailment(claim: SmtClaim, problem: SmtProblem, bench: Bench) -> Judgement:
     assumptions = [each.term for each in assumed]
     against = [*assumptions, terms.negation(goal.term)]
     finding = bench.look(against)
-    evidence: dict[str, Any] = {"solvers": finding.said, "query": query(against)}
+    evidence: dict[str, Any] = {"solvers": finding.answers, "query": query(against)}
     safe = _safe(problem, claim, [*assumptions, goal.term])
     if finding.possible is Possible.YES and not finding.by_zero:
-        if not finding.values and finding.said.get("z3") != "sat":
+        if not finding.values and finding.answers.get("z3") != "sat":
             return open_question("cvc5 finds that it does not follow, but there are no values to see it by", evidence)
         return refuted("it does not follow: a counter-example", {**evidence, **_seen(finding, "counterexample")})
     if finding.possible is Possible.UNKNOWN:
         return open_question("neither proved nor refuted", evidence, exhausted=finding.exhausted)
     dividing = _dividing(claim, bench, assumptions, safe)
     if dividing is not None:
-        evidence["divisors"] = dividing.said
+        evidence["divisors"] = dividing.answers
         if dividing.possible is Possible.UNKNOWN:
             return open_question("not shown that no divisor is zero", evidence, exhausted=dividing.exhausted)
         if dividing.possible is Possible.YES:
@@ -74,7 +74,7 @@ def entailment(claim: SmtClaim, problem: SmtProblem, bench: Bench) -> Judgement:
         return refuted("it does not follow: a counter-example", {**evidence, **_seen(finding, "counterexample")})
     if assumptions:
         consistent = bench.look(assumptions)
-        evidence["assumptions"] = {**consistent.said, **_seen(consistent, "example")}
+        evidence["assumptions"] = {**consistent.answers, **_seen(consistent, "example")}
         if consistent.possible is Possible.NO:
             core = bench.core({each.name: each.term for each in assumed})[:MAX_NAMES]
             return open_question(
@@ -112,7 +112,7 @@ def optimum(problem: SmtProblem, submission: str, bench: Bench) -> Judgement:
     evidence = {
         **judgement.evidence,
         "value": value_text(value, objective.term.sort),
-        "solvers": finding.said,
+        "solvers": finding.answers,
         "query": query(against),
     }
     if finding.possible is Possible.NO:
@@ -140,13 +140,13 @@ def equivalent(problem: SmtProblem, submission: str, bench: Bench) -> Judgement:
     safe = _safe(problem, claim, [candidate])
     dividing = _dividing(claim, bench, domain, safe)
     if dividing is not None:
-        evidence["divisors"] = dividing.said
+        evidence["divisors"] = dividing.answers
         if dividing.possible is Possible.YES:
             return refuted("it divides by zero", {**evidence, **_seen(dividing, "input")})
         if dividing.possible is Possible.UNKNOWN:
             return open_question("not shown that it never divides by zero", evidence, exhausted=dividing.exhausted)
     finding = bench.look(against)
-    evidence["solvers"] = finding.said
+    evidence["solvers"] = finding.answers
     if finding.possible is Possible.UNKNOWN:
         return open_question("neither equivalent nor told apart", evidence, exhausted=finding.exhausted)
     if finding.possible is Possible.YES:
@@ -155,7 +155,7 @@ def equivalent(problem: SmtProblem, submission: str, bench: Bench) -> Judgement:
         return refuted("another value for this input", {**evidence, **_told_apart(finding, candidate, wanted)})
     if domain:
         inhabited = bench.look(domain)
-        evidence["domain"] = inhabited.said
+        evidence["domain"] = inhabited.answers
         if inhabited.possible is not Possible.YES:
             return open_question("not shown that there is any input", evidence, exhausted=inhabited.exhausted)
     return proved("the same value for every input", {**evidence, **_proof(problem, bench, against)})
@@ -224,14 +224,14 @@ def _satisfies(problem: SmtProblem, claim: SmtClaim, values: dict[str, str], ben
                 return open_question(f"{name} has no value there: {error}", at)
             held = claim.terms.conjunction([_safe(problem, claim, [each.term]), each.term])
             finding = bench.look([claim.terms.negation(held)])
-            at["solvers"] = finding.said
+            at["solvers"] = finding.answers
             if finding.possible is Possible.YES:
                 return refuted(f"{name} is false of these values", at)
             if finding.possible is Possible.UNKNOWN:
                 reason = f"not known whether {name} is true of these values"
                 return open_question(reason, at, exhausted=finding.exhausted)
             if len(by_solver) < MAX_NAMES:
-                by_solver[each.name] = finding.said
+                by_solver[each.name] = finding.answers
             continue
         bench.agree(each.term, bool(holds))
         if not holds:

@@ -106,10 +106,10 @@ def _from_json(text: str) -> list[Node]:
         raise ClaimError("begins like a JSON object and is none") from None
     made: list[Node] = []
     for name, value in pairs:
-        said = str(value).lower() if isinstance(value, bool) else value
-        if not isinstance(said, str):
+        written = str(value).lower() if isinstance(value, bool) else value
+        if not isinstance(written, str):
             raise ClaimError(f"the value of {escaped(name)} is neither text nor a number")
-        body = read_term(said)
+        body = read_term(written)
         if "|" in name or "\\" in name:
             raise ClaimError(f"{escaped(name)} is no symbol")
         made.append(Form((*read(f"|{name}|", SUBMISSION), body)))

@@ -143,17 +143,17 @@ class Terms:
         return self._joined("or", False, terms)
 
     def _joined(self, op: str, neutral: bool, terms: Sequence[Term]) -> Term:
-        kept: dict[int, Term] = {}
+        remaining: dict[int, Term] = {}
         for term in terms:
             if term.op == "value":
                 if term.payload is not neutral:
                     return term
             else:
-                kept[term.number] = term
-        if not kept:
+                remaining[term.number] = term
+        if not remaining:
             return self.boolean(neutral)
-        first = next(iter(kept.values()))
-        return first if len(kept) == 1 else self.make(op, tuple(kept.values()), BOOL)
+        first = next(iter(remaining.values()))
+        return first if len(remaining) == 1 else self.make(op, tuple(remaining.values()), BOOL)
 
     def implication(self, premise: Term, conclusion: Term) -> Term:
         return self.disjunction([self.negation(premise), conclusion])

@@ -127,8 +127,8 @@ class Z3(Translation):
             solver.set("core.minimize", True)
             if solver.check(*marks) != z3.unsat:
                 return None
-            kept = {each.decl().name() for each in solver.unsat_core()}
-            return [name for mark, name in marks.items() if mark.decl().name() in kept]
+            names = {each.decl().name() for each in solver.unsat_core()}
+            return [name for mark, name in marks.items() if mark.decl().name() in names]
 
     def simplified(self, term: Term) -> bool | None:
         """Whether Z3's simplifier alone makes it true, or false; None where it does neither."""
@@ -217,7 +217,7 @@ class Z3(Translation):
 def _unknown(why: str) -> SolverAnswer:
     if "memory" in why:
         raise OutOfMemory(why)
-    exhausted = any(word in why for word in ("resource", "canceled", "timeout", "max."))
+    exhausted = any(cause in why for cause in ("resource", "canceled", "timeout", "max."))
     return SolverAnswer(Satisfiable.UNKNOWN, why=escaped(why), exhausted=exhausted)
 
 
@@ -227,5 +227,5 @@ def _failures() -> Iterator[None]:
     try:
         yield
     except z3.Z3Exception as error:
-        said = str(error.value.decode() if isinstance(error.value, bytes) else error.value)
-        raise (OutOfMemory(said) if "memory" in said else SolverBroke(f"Z3 failed: {escaped(said)}")) from None
+        message = str(error.value.decode() if isinstance(error.value, bytes) else error.value)
+        raise (OutOfMemory(message) if "memory" in message else SolverBroke(f"Z3 failed: {escaped(message)}")) from None

@@ -219,9 +219,9 @@ def test_a_question_without_room_for_an_answer_ends_as_one_and_is_told(
 ) -> None:
     engine = ScriptedEngine({})
     agent = Agent(engine, sessions, renderer, AgentBudget(max_tokens=16), time.monotonic)
-    told: list[RolloutEnd] = []
-    agent.roll([asked(0, task=task_of("gcd of 12 and 18? " * 9))], lambda rollout: told.append(rollout.ended))
-    assert told == [RolloutEnd.TOKENS]
+    ends: list[RolloutEnd] = []
+    agent.roll([asked(0, task=task_of("gcd of 12 and 18? " * 9))], lambda rollout: ends.append(rollout.ended))
+    assert ends == [RolloutEnd.TOKENS]
 
 
 class Unforkable:

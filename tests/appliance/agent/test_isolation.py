@@ -57,25 +57,25 @@ def test_model_code_runs_where_the_policy_says_and_no_other_backend_is_used(tmp_
     assert packaged.backend is BackendName.GVISOR
     assert packaged.own.backends == (BackendName.GVISOR, BackendName.NSJAIL)
     write(tmp_path, ('model_code = "gvisor"', 'model_code = "nsjail"'))
-    told = runtime_settings(settings(tmp_path), tmp_path)
-    assert told.backend is BackendName.NSJAIL
-    assert told.own.backends == (BackendName.NSJAIL,)
+    made = runtime_settings(settings(tmp_path), tmp_path)
+    assert made.backend is BackendName.NSJAIL
+    assert made.own.backends == (BackendName.NSJAIL,)
 
 
 def test_limits_and_the_broker_s_share_come_from_the_configuration(tmp_path: Path) -> None:
     given = settings(
         tmp_path, **{"sandbox.cpu_seconds": 7, "sandbox.calls": 3, "sandbox.ready": 2, "sandbox.snapshots_mib": 100}
     )
-    told = runtime_settings(given, tmp_path)
-    assert told.limits == Limits(cpu_seconds=7, calls=3)
-    assert (told.own.ready, told.own.snapshots_mib, told.broker) == (2, 100, None)
+    made = runtime_settings(given, tmp_path)
+    assert made.limits == Limits(cpu_seconds=7, calls=3)
+    assert (made.own.ready, made.own.snapshots_mib, made.broker) == (2, 100, None)
 
 
 def test_a_broker_of_another_user_keeps_nothing_in_the_data_folder(tmp_path: Path) -> None:
     own, apart = settings(tmp_path), settings(tmp_path, **{"service.user": "nobody"})
     assert broker_socket(own, tmp_path) == tmp_path / "run" / "broker.sock"
-    told = broker_settings(apart, tmp_path, load())
-    for place in (broker_socket(apart, tmp_path), told.state_dir, told.root_dir, told.snapshot_dir):
+    made = broker_settings(apart, tmp_path, load())
+    for place in (broker_socket(apart, tmp_path), made.state_dir, made.root_dir, made.snapshot_dir):
         assert place is not None
         assert not place.is_relative_to(tmp_path)
         assert place.is_relative_to(broker_folder(apart, tmp_path))

@@ -31,6 +31,6 @@ def test_the_model_sees_output_of_a_call_that_worked_and_the_error_of_one_that_d
 @pytest.mark.parametrize("status", [status for status in CallStatus if status is not CallStatus.OK])
 def test_every_failure_has_words_of_its_own_that_fit_where_results_are_short(status: CallStatus) -> None:
     budget = AgentBudget().max_result_chars
-    told = {one: shown(result(one, error="NameError: x"), 1000) for one in CallStatus if one is not CallStatus.OK}
-    assert len(told[status]) <= budget
-    assert [one for one, words in told.items() if words == told[status]] == [status]
+    messages = {one: shown(result(one, error="NameError: x"), 1000) for one in CallStatus if one is not CallStatus.OK}
+    assert len(messages[status]) <= budget
+    assert [one for one, message in messages.items() if message == messages[status]] == [status]

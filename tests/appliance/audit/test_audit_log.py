@@ -200,10 +200,10 @@ def test_on_a_disk_that_is_really_full_nothing_is_logged(tmp_path) -> None:
     )
     three(tmp_path)
     command = [sys.executable, "-c", code, str(tmp_path), str(Path(__file__).parent), *sys.path]
-    said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.split()
-    assert said[0] in (AuditError.__name__, LedgerError.__name__)
+    output = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.split()
+    assert output[0] in (AuditError.__name__, LedgerError.__name__)
     with opened(tmp_path) as log:
-        assert kinds(log).count("more") == int(said[1])
+        assert kinds(log).count("more") == int(output[1])
         assert holds(tmp_path)
 
 
@@ -218,12 +218,12 @@ def test_a_writer_that_is_killed_at_any_moment_leaves_a_log_that_goes_on(tmp_pat
     for lines in (1, 7):
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
             assert writer.stdout is not None
-            told = [int(writer.stdout.readline()) for _ in range(lines)]
+            numbers = [int(writer.stdout.readline()) for _ in range(lines)]
             writer.send_signal(signal.SIGKILL)
-            told += [int(line) for line in writer.stdout.read().split()]
+            numbers += [int(line) for line in writer.stdout.read().split()]
         with opened(tmp_path) as log:
             assert holds(tmp_path)
-            assert {entry.number for entry in log.entries()} >= set(told)
+            assert {entry.number for entry in log.entries()} >= set(numbers)
 
 
 def test_an_export_is_checked_by_somebody_who_has_only_the_public_key(tmp_path) -> None:

@@ -45,9 +45,9 @@ class Checked:
     def __call__(
         self, *arguments: str | Path, typed: str = "", shared: bool = True
     ) -> subprocess.CompletedProcess[str]:
-        words = ["--data", str(self.data), "check", *map(str, arguments)]
+        argv = ["--data", str(self.data), "check", *map(str, arguments)]
         with patch.object(CheckTarget, "checker", self._shared) if shared else contextlib.nullcontext():
-            return in_process(words, typed)
+            return in_process(argv, typed)
 
     @contextlib.contextmanager
     def _shared(self, *, jobs: int) -> Iterator[Checker]:
@@ -58,8 +58,10 @@ def run(
     data: Path, *arguments: str | Path, typed: str | bytes = b"", limit: float = 180
 ) -> subprocess.CompletedProcess[str]:
     given = typed.encode() if isinstance(typed, str) else typed
-    told = run_forked(("check", *map(str, arguments)), environ(data), given, limit)
-    return subprocess.CompletedProcess(told.args, told.returncode, told.stdout.decode("ascii"), told.stderr.decode())
+    result = run_forked(("check", *map(str, arguments)), environ(data), given, limit)
+    return subprocess.CompletedProcess(
+        result.args, result.returncode, result.stdout.decode("ascii"), result.stderr.decode()
+    )
 
 
 def start(data: Path, *arguments: str | Path) -> subprocess.Popen[str]:

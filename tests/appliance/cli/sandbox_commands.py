@@ -28,15 +28,15 @@ ASSAY = (sys.executable, "-m", "appliance.cli.main", "sandbox")
 
 
 def environ(data: Path) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("ASSAY_", "XDG_"))}
-    return kept | {"ASSAY_DATA": str(data), "XDG_CONFIG_HOME": str(data / "no-config"), "TERM": "dumb"}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("ASSAY_", "XDG_"))}
+    return inherited | {"ASSAY_DATA": str(data), "XDG_CONFIG_HOME": str(data / "no-config"), "TERM": "dumb"}
 
 
 def run(data: Path, *arguments: str, typed: str | bytes = "") -> subprocess.CompletedProcess[str]:
     given = typed.encode() if isinstance(typed, str) else typed
-    told = run_forked(("sandbox", *arguments), environ(data), given, 120)
+    result = run_forked(("sandbox", *arguments), environ(data), given, 120)
     return subprocess.CompletedProcess(
-        told.args, told.returncode, told.stdout.decode(errors="surrogateescape"), told.stderr.decode()
+        result.args, result.returncode, result.stdout.decode(errors="surrogateescape"), result.stderr.decode()
     )
 
 
@@ -45,7 +45,7 @@ def here(data: Path, *arguments: str, typed: str | bytes = "") -> subprocess.Com
     return in_process(["--data", str(data), "sandbox", *arguments], typed)
 
 
-def in_process(words: list[str], typed: str | bytes = "") -> subprocess.CompletedProcess[str]:
+def in_process(argv: list[str], typed: str | bytes = "") -> subprocess.CompletedProcess[str]:
     """A command of `assay`, from its words to its exit code."""
     given = io.TextIOWrapper(io.BytesIO(typed.encode() if isinstance(typed, str) else typed))
     out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="surrogateescape", write_through=True)
@@ -53,7 +53,7 @@ def in_process(words: list[str], typed: str | bytes = "") -> subprocess.Complete
     before = signal.getsignal(signal.SIGTERM)
     with patch("sys.stdin", given), redirect_stdout(out), redirect_stderr(err):
         try:
-            code = typer.main.get_command(app)(words, prog_name="assay", standalone_mode=False)
+            code = typer.main.get_command(app)(argv, prog_name="assay", standalone_mode=False)
         except typer.Exit as left:
             code = left.exit_code
         except Exception as error:
@@ -64,8 +64,8 @@ def in_process(words: list[str], typed: str | bytes = "") -> subprocess.Complete
                 code = complain(error)
     signal.signal(signal.SIGTERM, before)
     assert isinstance(out.buffer, io.BytesIO)
-    said = out.buffer.getvalue().decode(errors="surrogateescape")
-    return subprocess.CompletedProcess(words, int(code or 0), said, err.getvalue())
+    output = out.buffer.getvalue().decode(errors="surrogateescape")
+    return subprocess.CompletedProcess(argv, int(code or 0), output, err.getvalue())
 
 
 def settings_of(data: Path) -> Settings:

@@ -53,15 +53,15 @@ def wait_for_lines(path: Path, count: int, process: subprocess.Popen[str]) -> No
     ],
 )
 def test_one_answer_is_checked_and_the_exit_code_says_so(checked, arguments, code, outcome) -> None:
-    told = checked("answer", *arguments)
-    assert (told.returncode, told.stdout.split()[0]) == (code, outcome), told.stderr
-    assert len(told.stdout.splitlines()) == 2
+    result = checked("answer", *arguments)
+    assert (result.returncode, result.stdout.split()[0]) == (code, outcome), result.stderr
+    assert len(result.stdout.splitlines()) == 2
 
 
 def test_an_answer_may_come_from_standard_input_and_the_verdict_as_json(checked) -> None:
-    told = checked("answer", "--gold", "1/2", "--answer", "-", "--json", typed="0.5\n")
-    verdict = json.loads(told.stdout)
-    assert (told.returncode, verdict["outcome"], verdict["ground"]) == (0, "pass", "proved")
+    result = checked("answer", "--gold", "1/2", "--answer", "-", "--json", typed="0.5\n")
+    verdict = json.loads(result.stdout)
+    assert (result.returncode, verdict["outcome"], verdict["ground"]) == (0, "pass", "proved")
     assert verdict["isolation"] in ("nsjail", "gvisor", "process")
 
 
@@ -73,14 +73,14 @@ def test_fields_may_come_from_a_file_and_options_go_before_them(checked, tmp_pat
 
 
 def test_hostile_text_cannot_steer_the_terminal(checked) -> None:
-    told = checked("answer", "--gold", "1/2", "--answer", "\x1b[2J\x1b]0;owned\x07\u202e1/2", "--evidence")
-    assert told.returncode == 1
-    assert "\x1b" not in told.stdout + told.stderr
-    assert "\u202e" not in told.stdout + told.stderr
+    result = checked("answer", "--gold", "1/2", "--answer", "\x1b[2J\x1b]0;owned\x07\u202e1/2", "--evidence")
+    assert result.returncode == 1
+    assert "\x1b" not in result.stdout + result.stderr
+    assert "\u202e" not in result.stdout + result.stderr
 
 
 @pytest.mark.parametrize(
-    ("arguments", "word"),
+    ("arguments", "message"),
     [
         (["--gold", "1/2"], "--answer is missing"),
         ([], "--gold is missing"),
@@ -96,27 +96,27 @@ def test_hostile_text_cannot_steer_the_terminal(checked) -> None:
         (["--gold", "1", "--answer", "1", "--frobnicate"], "--frobnicate"),
     ],
 )
-def test_what_cannot_be_asked_ends_with_2_and_says_what_to_do(checked, arguments, word) -> None:
-    told = checked("answer", *arguments)
-    assert told.returncode == 2
-    assert word in told.stderr
-    assert len(told.stderr.splitlines()) >= 2
-    assert told.stdout == ""
+def test_what_cannot_be_asked_ends_with_2_and_says_what_to_do(checked, arguments, message) -> None:
+    result = checked("answer", *arguments)
+    assert result.returncode == 2
+    assert message in result.stderr
+    assert len(result.stderr.splitlines()) >= 2
+    assert result.stdout == ""
 
 
 def test_a_file_of_pairs_gives_a_line_of_results_for_each(checked, tmp_path) -> None:
-    told = checked("answer", "--pairs", write_lines(tmp_path / "p.jsonl", PAIRS))
-    lines = results_of(told.stdout)
-    assert told.returncode == 1
+    result = checked("answer", "--pairs", write_lines(tmp_path / "p.jsonl", PAIRS))
+    lines = results_of(result.stdout)
+    assert result.returncode == 1
     assert [(line["id"], line["outcome"]) for line in lines] == [("half", "pass"), ("third", "fail"), (3, "pass")]
     assert all(set(line) == {"id", "outcome", "reason", "seconds"} for line in lines)
-    assert "3 pairs: 1 fail, 2 pass" in told.stderr
+    assert "3 pairs: 1 fail, 2 pass" in result.stderr
 
 
 def test_pairs_may_come_from_standard_input_and_results_bring_evidence(checked) -> None:
-    told = checked("answer", "--pairs", "-", "--evidence", typed=json.dumps(PAIRS[0]) + "\n")
-    (line,) = results_of(told.stdout)
-    assert told.returncode == 0
+    result = checked("answer", "--pairs", "-", "--evidence", typed=json.dumps(PAIRS[0]) + "\n")
+    (line,) = results_of(result.stdout)
+    assert result.returncode == 0
     assert line["ground"] == "proved"
     assert {"evidence", "verifier", "version", "tools", "isolation", "score"} <= set(line)
 
@@ -124,9 +124,9 @@ def test_pairs_may_come_from_standard_input_and_results_bring_evidence(checked) 
 def test_a_gold_without_a_value_says_nothing_about_the_prediction(checked, tmp_path) -> None:
     pairs = write_lines(tmp_path / "p.jsonl", [*PAIRS[:1], {"id": "b", "gold": "1/0", "prediction": "1"}])
     out = tmp_path / "out.jsonl"
-    told = checked("answer", "--pairs", pairs, "--out", out, "--json")
-    totals = json.loads(told.stdout)
-    assert (told.returncode, totals["pass"], totals["bad_spec"], totals["infra_error"]) == (2, 1, 1, 0)
+    result = checked("answer", "--pairs", pairs, "--out", out, "--json")
+    totals = json.loads(result.stdout)
+    assert (result.returncode, totals["pass"], totals["bad_spec"], totals["infra_error"]) == (2, 1, 1, 0)
     line = results_of(out.read_text())[1]
     assert line["outcome"] == "bad_spec"
     assert str(line["reason"]).startswith("the spec cannot be used")
@@ -136,9 +136,9 @@ def test_a_gold_without_a_value_says_nothing_about_the_prediction(checked, tmp_p
 def test_faulty_pairs_are_told_before_anything_is_checked(checked, tmp_path) -> None:
     pairs = write_lines(tmp_path / "p.jsonl", [*PAIRS, PAIRS[0]])
     out = tmp_path / "out.jsonl"
-    told = checked("answer", "--pairs", pairs, "--out", out)
-    assert told.returncode == 2
-    assert "line 4: the id half is that of line 1 too" in told.stderr
+    result = checked("answer", "--pairs", pairs, "--out", out)
+    assert result.returncode == 2
+    assert "line 4: the id half is that of line 1 too" in result.stderr
     assert not out.exists()
 
 
@@ -146,11 +146,11 @@ def test_other_pairs_and_other_options_are_refused(checked, tmp_path) -> None:
     pairs, out = write_lines(tmp_path / "p.jsonl", PAIRS), tmp_path / "out.jsonl"
     checked("answer", "--pairs", pairs, "--out", out)
     before = out.read_bytes()
-    told = checked("answer", "--pairs", pairs, "--out", out, "--form", "same")
-    assert (told.returncode, "spec changed" in told.stderr) == (2, True)
+    result = checked("answer", "--pairs", pairs, "--out", out, "--form", "same")
+    assert (result.returncode, "spec changed" in result.stderr) == (2, True)
     write_lines(pairs, PAIRS[:2])
-    told = checked("answer", "--pairs", pairs, "--out", out)
-    assert (told.returncode, "pairs changed" in told.stderr) == (2, True)
+    result = checked("answer", "--pairs", pairs, "--out", out)
+    assert (result.returncode, "pairs changed" in result.stderr) == (2, True)
     assert out.read_bytes() == before
 
 
@@ -164,9 +164,9 @@ def test_a_killed_run_goes_on_and_leaves_the_same_file(checked, check_data, tmp_
     process.communicate()
     done = broken.read_bytes().count(b"\n")
     assert 100 <= done < 1_500
-    told = checked("answer", "--pairs", pairs, "--out", broken, "--jobs", "2", "--json")
-    assert json.loads(told.stdout)["checked_now"] == 1_500 - done
-    assert told.returncode == 1
+    result = checked("answer", "--pairs", pairs, "--out", broken, "--jobs", "2", "--json")
+    assert json.loads(result.stdout)["checked_now"] == 1_500 - done
+    assert result.returncode == 1
     assert without_seconds(broken) == without_seconds(whole)
     again = checked("answer", "--pairs", pairs, "--out", broken)
     assert again.returncode == 1
@@ -179,10 +179,10 @@ def test_a_stopped_run_keeps_what_it_has_and_says_how_to_go_on(check_data, tmp_p
     process = start(check_data, "answer", "--pairs", pairs, "--out", out)
     wait_for_lines(out, 100, process)
     process.send_signal(number)
-    _, told = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert f"results are in {out}: the same command continues" in told
-    assert "Traceback" not in told
+    assert f"results are in {out}: the same command continues" in errors
+    assert "Traceback" not in errors
     lines = results_of(out.read_text())
     assert [line["id"] for line in lines] == list(range(len(lines)))
     assert 100 <= len(lines) < 6_000
@@ -197,9 +197,9 @@ def test_two_runs_on_one_file_are_refused_and_the_first_goes_on(checked, check_d
     process.send_signal(signal.SIGCONT)
     assert second.returncode == 2
     assert "another run is writing" in second.stderr
-    told, _ = process.communicate(timeout=120)
+    output, _ = process.communicate(timeout=120)
     assert process.returncode == 1
-    assert told.startswith("500 pairs: 100 fail, 400 pass")
+    assert output.startswith("500 pairs: 100 fail, 400 pass")
     assert len(results_of(out.read_text())) == 500
 
 
@@ -237,9 +237,9 @@ def test_without_a_broker_programs_are_refused_and_answers_are_read_in_a_process
     examples = "".join(f'[[examples]]\narguments = "{n}"\nexpected = "{n}"\n' for n in (1, 2))
     spec.write_text(f'function = "f"\n{examples}')
     source.write_text("def f(x): return x\n")
-    told = checked("answer", "--gold", "1/2", "--answer", "0.5", shared=False)
-    assert (told.returncode, told.stdout.split()[0]) == (0, "pass"), told.stderr
-    assert told.stderr.count("process that confines itself") == 1
+    result = checked("answer", "--gold", "1/2", "--answer", "0.5", shared=False)
+    assert (result.returncode, result.stdout.split()[0]) == (0, "pass"), result.stderr
+    assert result.stderr.count("process that confines itself") == 1
     refused = checked("code", "--spec", spec, "--submission", source, shared=False)
     assert refused.returncode == 3
     assert "only root can start one" in refused.stderr
@@ -253,5 +253,5 @@ def test_the_library_is_three_lines() -> None:
     shown = "\n".join(lines[first : first + 3])
     assert shown in (DOCS.parent / "README.md").read_text()
     program = textwrap.dedent(shown)
-    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
-    assert "Outcome.PASS" in told.stdout, told.stderr
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
+    assert "Outcome.PASS" in result.stdout, result.stderr

@@ -47,7 +47,7 @@ def test_a_lean_is_told_with_its_libraries(tmp_path: Path) -> None:
     compiled.mkdir(parents=True)
     (compiled / "Init.olean").touch()
     (compiled / "Mathlib.olean").touch()
-    told = lean(Toolchain(tmp_path, "elan", "4.24.0"))
-    assert "4.24.0 from elan" in told.figure
-    assert "Init, Mathlib" in told.figure
-    assert "kernel_replayed" in told.advice
+    finding = lean(Toolchain(tmp_path, "elan", "4.24.0"))
+    assert "4.24.0 from elan" in finding.figure
+    assert "Init, Mathlib" in finding.figure
+    assert "kernel_replayed" in finding.advice

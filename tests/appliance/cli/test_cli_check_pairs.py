@@ -89,7 +89,7 @@ def test_blank_lines_a_mark_of_unicode_and_a_missing_last_line_end_are_no_faults
 
 
 @pytest.mark.parametrize(
-    ("line", "word"),
+    ("line", "fault"),
     [
         (b"{", "not JSON at column 2"),
         (b'"text"\n', "not a JSON object"),
@@ -113,11 +113,11 @@ def test_blank_lines_a_mark_of_unicode_and_a_missing_last_line_end_are_no_faults
         (b'{"id": "a", "gold": "1", "prediction": "1"}\n', "is that of line 1 too"),
     ],
 )
-def test_a_faulty_line_is_named_and_nothing_is_checked(line: bytes, word: str) -> None:
-    told = refused(pairs(GOOD, line))
-    assert "line 2: " in told
-    assert word in told
-    assert "nothing was checked" in told
+def test_a_faulty_line_is_named_and_nothing_is_checked(line: bytes, fault: str) -> None:
+    message = refused(pairs(GOOD, line))
+    assert "line 2: " in message
+    assert fault in message
+    assert "nothing was checked" in message
 
 
 def test_an_id_that_is_text_and_one_that_is_the_same_number_are_the_same_id() -> None:
@@ -125,19 +125,19 @@ def test_an_id_that_is_text_and_one_that_is_the_same_number_are_the_same_id() ->
 
 
 def test_the_faults_of_many_lines_fit_on_a_screen() -> None:
-    told = refused(pairs(*[b"broken\n"] * 500)).splitlines()
-    assert len(told) < 15
-    assert told[1].startswith("line 1: ")
-    assert told[-1] == "and 490 more lines"
+    lines = refused(pairs(*[b"broken\n"] * 500)).splitlines()
+    assert len(lines) < 15
+    assert lines[1].startswith("line 1: ")
+    assert lines[-1] == "and 490 more lines"
 
 
 def test_a_line_without_end_is_named_and_never_held_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(check_pairs, "MAX_LINE", 1 << 20)
     monkeypatch.setattr(check_pairs, "BLOCK", 1 << 16)
     long = b'{"id": "l", "gold": "1", "prediction": "' + b"1" * (5 << 20) + b'"}\n'
-    told = refused(pairs(GOOD, long, b"broken\n"))
-    assert "line 2: longer than 1 MiB" in told
-    assert "line 3: not JSON" in told
+    message = refused(pairs(GOOD, long, b"broken\n"))
+    assert "line 2: longer than 1 MiB" in message
+    assert "line 3: not JSON" in message
 
 
 def test_a_file_without_pairs_is_refused() -> None:

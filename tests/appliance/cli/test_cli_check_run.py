@@ -34,8 +34,8 @@ def verdicts(pairs: Sequence[tuple[Spec, str]]) -> list[Verdict]:
 @pytest.mark.parametrize("count", [0, 1, 15, 16, 17, 1000])
 def test_every_pair_gets_its_own_verdict_in_order(jobs: int, count: int) -> None:
     with judged(items(count), verdicts, at_once=jobs, batch=16) as found:
-        told = [(item.id, verdict.reason) for some in found for item, verdict in some]
-    assert told == [(number, f"1 {number}") for number in range(count)]
+        reasons = [(item.id, verdict.reason) for some in found for item, verdict in some]
+    assert reasons == [(number, f"1 {number}") for number in range(count)]
 
 
 def test_as_many_run_at_once_as_were_asked_for() -> None:

@@ -35,13 +35,13 @@ def data() -> Iterator[Path]:
 
 
 def environ(data: Path, **more: str) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("ASSAY_", "XDG_"))}
-    return {**kept, "ASSAY_DATA": str(data), "XDG_CONFIG_HOME": str(data / "config"), **more}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("ASSAY_", "XDG_"))}
+    return {**inherited, "ASSAY_DATA": str(data), "XDG_CONFIG_HOME": str(data / "config"), **more}
 
 
 def run(data: Path, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
-    told = run_forked(("cluster", *arguments), environ(data, **more), timeout=120)
-    return subprocess.CompletedProcess(told.args, told.returncode, told.stdout.decode(), told.stderr.decode())
+    result = run_forked(("cluster", *arguments), environ(data, **more), timeout=120)
+    return subprocess.CompletedProcess(result.args, result.returncode, result.stdout.decode(), result.stderr.decode())
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can start a broker")
@@ -86,16 +86,16 @@ def test_without_a_cluster_the_commands_say_so(data: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("join", "nowhere"), "not ADDRESS:PORT"),
         (("join", "10.0.0.1:6379", "--interface", "0.0.0.0"), "not the address of one interface"),
         (("start", "--interface", "127.0.0.1"), "127.0.0.2"),
     ],
 )
-def test_an_address_that_cannot_be_is_a_usage_error(data: Path, arguments: tuple[str, ...], said: str) -> None:
+def test_an_address_that_cannot_be_is_a_usage_error(data: Path, arguments: tuple[str, ...], message: str) -> None:
     done = run(data, *arguments)
-    assert (done.returncode, said in done.stderr) == (2, True)
+    assert (done.returncode, message in done.stderr) == (2, True)
 
 
 def test_a_machine_without_the_token_does_not_join(data: Path) -> None:

@@ -39,9 +39,9 @@ def runtime(folder: Path, roots: Path) -> RuntimeSettings:
     return found.model_copy(update={"own": own})
 
 
-def assay(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    told = run_forked(words, dict(os.environ) | environment, timeout=120)
-    return subprocess.CompletedProcess(told.args, told.returncode, told.stdout.decode(), told.stderr.decode())
+def assay(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    result = run_forked(arguments, dict(os.environ) | environment, timeout=120)
+    return subprocess.CompletedProcess(result.args, result.returncode, result.stdout.decode(), result.stderr.decode())
 
 
 def test_an_old_sqlite_is_a_note_because_only_one_process_writes() -> None:
@@ -181,10 +181,10 @@ def test_the_command_says_it_as_json_for_a_program_and_changes_nothing(tmp_path:
     data = tmp_path / "data"
     result = assay("doctor", "--json", "--no-selftest", "--data", str(data))
     assert result.returncode == 0, result.stdout + result.stderr
-    told = json.loads(result.stdout)
-    assert told["sound"] is True
+    report = json.loads(result.stdout)
+    assert report["sound"] is True
     assert {"python", "sqlite", "torch", "policy", "disk", "broker", "gvisor", "nsjail", "sandbox"} <= {
-        check["name"] for check in told["checks"]
+        check["name"] for check in report["checks"]
     }
     assert not data.exists()
 

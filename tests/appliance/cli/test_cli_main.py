@@ -22,10 +22,10 @@ DOCS = Path(__file__).parents[3] / "docs" / "cli.md"
 
 
 def run(tmp_path: Path, *arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("ASSAY_", "XDG_"))}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("ASSAY_", "XDG_"))}
     places = {"ASSAY_DATA": str(tmp_path / "data"), "XDG_CONFIG_HOME": str(tmp_path / "config")}
-    told = run_forked(arguments, kept | places | environ, timeout=60)
-    return subprocess.CompletedProcess(told.args, told.returncode, told.stdout.decode(), told.stderr.decode())
+    result = run_forked(arguments, inherited | places | environ, timeout=60)
+    return subprocess.CompletedProcess(result.args, result.returncode, result.stdout.decode(), result.stderr.decode())
 
 
 def commands(group: object = None, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
@@ -50,20 +50,20 @@ def test_the_commands_are_those_that_the_product_promises() -> None:
     promised += "key/new key/ls key/show key/admit key/revoke audit/ls audit/verify audit/export audit/renew "
     promised += "policy/check policy/explain policy/backtest policy/simulate policy/budget policy/sign "
     promised += "model/provenance broker cluster/start cluster/join cluster/status cluster/leave"
-    assert {"/".join(words) for words in commands()} >= set(promised.split())
+    assert {"/".join(command) for command in commands()} >= set(promised.split())
 
 
 def test_every_command_is_documented_with_its_options() -> None:
     text = DOCS.read_text()
-    for words in commands():
-        assert f"`assay {' '.join(words)}" in text, words
+    for command in commands():
+        assert f"`assay {' '.join(command)}" in text, command
         group = typer.main.get_command(app)
-        for word in words:
-            group = group.get_command(None, word)
+        for part in command:
+            group = group.get_command(None, part)
         for parameter in group.params:
             for option in parameter.opts:
                 if option.startswith("--") and option != "--help":
-                    assert f"`{option}" in text, (words, option)
+                    assert f"`{option}" in text, (command, option)
 
 
 def test_every_exit_code_is_documented() -> None:
@@ -77,19 +77,19 @@ def test_every_command_explains_itself_without_importing_anything_heavy(tmp_path
         "from appliance.cli.main import app\n"
         "import typer\n"
         "command = typer.main.get_command(app)\n"
-        "for words in sys.argv[1:]:\n"
-        "    told = io.StringIO()\n"
-        "    with contextlib.redirect_stdout(told), contextlib.suppress(SystemExit):\n"
-        "        command([*words.split(), '--help'], prog_name='assay')\n"
-        "    assert len(told.getvalue().splitlines()) > 4, words\n"
+        "for command_line in sys.argv[1:]:\n"
+        "    output = io.StringIO()\n"
+        "    with contextlib.redirect_stdout(output), contextlib.suppress(SystemExit):\n"
+        "        command([*command_line.split(), '--help'], prog_name='assay')\n"
+        "    assert len(output.getvalue().splitlines()) > 4, command_line\n"
         "print(*sys.modules)\n"
     )
-    arguments = [" ".join(words) for words in commands()]
-    told = subprocess.run(
+    arguments = [" ".join(command) for command in commands()]
+    result = subprocess.run(
         [sys.executable, "-c", program, *arguments], capture_output=True, text=True, timeout=60, check=False
     )
-    assert told.returncode == 0, told.stderr
-    imported = {name.partition(".")[0] for name in told.stdout.split()}
+    assert result.returncode == 0, result.stderr
+    imported = {name.partition(".")[0] for name in result.stdout.split()}
     assert "typer" in imported
     assert imported.isdisjoint({"torch", "sympy", "httpx", "sqlalchemy", "rich", "textual", "starlette", "uvicorn"})
 
@@ -103,8 +103,8 @@ def test_the_list_of_commands_says_of_each_the_first_sentence_of_its_own_help() 
 def test_the_list_of_commands_is_shown_without_loading_a_command_or_pydantic() -> None:
     program = "import sys; sys.argv[1:] = ['--help']; from appliance.cli.main import main\n"
     program += "try:\n    main()\nfinally:\n    print(*sys.modules)\n"
-    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
-    imported = set(told.stdout.split())
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    imported = set(result.stdout.split())
     assert "appliance.cli.main" in imported
     assert imported.isdisjoint({"pydantic", "rich", "appliance.cli.check", "appliance.config", "policies"})
 
@@ -112,7 +112,7 @@ def test_the_list_of_commands_is_shown_without_loading_a_command_or_pydantic() -
 def test_status_loads_nothing_that_its_answer_does_not_hold(tmp_path) -> None:
     program = "import sys; sys.argv[1:] = ['status']; from appliance.cli.main import main\n"
     program += "try:\n    main()\nfinally:\n    print(*sys.modules)\n"
-    told = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", program],
         env={**os.environ, "ASSAY_DATA": str(tmp_path)},
         capture_output=True,
@@ -120,15 +120,15 @@ def test_status_loads_nothing_that_its_answer_does_not_hold(tmp_path) -> None:
         timeout=60,
         check=False,
     )
-    imported = set(told.stdout.split())
+    imported = set(result.stdout.split())
     assert "appliance.client.status" in imported
     unwanted = {"rich", "cryptography", "verifiers", "appliance.records.jobs", "appliance.ledger", "appliance.config"}
     assert imported.isdisjoint(unwanted)
 
 
 def test_a_fault_anywhere_in_the_configuration_is_said_by_what_asks_the_daemon(tmp_path: Path) -> None:
-    told = run(tmp_path, "status", ASSAY_RECIPE__TRAINING__STEPS="few")
-    assert (told.returncode, "ASSAY_RECIPE__TRAINING__STEPS" in told.stderr) == (2, True)
+    result = run(tmp_path, "status", ASSAY_RECIPE__TRAINING__STEPS="few")
+    assert (result.returncode, "ASSAY_RECIPE__TRAINING__STEPS" in result.stderr) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -178,8 +178,8 @@ def test_the_version_is_the_package_s_own(tmp_path) -> None:
 
 
 def test_the_configuration_says_where_each_value_comes_from(tmp_path) -> None:
-    told = run(tmp_path, "config", "show", "--origin", ASSAY_SANDBOX__PIDS="99")
-    line = next(line for line in told.stdout.splitlines() if line.startswith("sandbox.pids"))
+    result = run(tmp_path, "config", "show", "--origin", ASSAY_SANDBOX__PIDS="99")
+    line = next(line for line in result.stdout.splitlines() if line.startswith("sandbox.pids"))
     assert "99" in line
     assert line.endswith("ASSAY_SANDBOX__PIDS")
 
@@ -192,22 +192,22 @@ def test_the_data_folder_may_be_named_before_or_after_the_command(tmp_path) -> N
 def test_an_error_that_nobody_foresaw_is_said_and_its_traceback_is_one_variable_away(tmp_path) -> None:
     program = "import sys; from appliance.cli.main import complain; sys.exit(complain(ZeroDivisionError('x\\x1b[2J')))"
     for level, shown in (("info", False), ("debug", True)):
-        told = subprocess.run(
+        result = subprocess.run(
             [sys.executable, "-c", program],
             env={**os.environ, "ASSAY_LOG__LEVEL": level},
             capture_output=True,
             text=True,
             check=False,
         )
-        assert (told.returncode, "ZeroDivisionError" in told.stderr) == (5, True)
-        assert "\n  File" not in told.stderr or shown
+        assert (result.returncode, "ZeroDivisionError" in result.stderr) == (5, True)
+        assert "\n  File" not in result.stderr or shown
 
 
 def test_who_wants_no_more_of_the_output_ends_the_command_with_a_code_of_its_own(tmp_path: Path) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     try:
-        told = subprocess.run(
+        result = subprocess.run(
             [*ASSAY, "config", "show", "--json"],
             env=os.environ | {"ASSAY_DATA": str(tmp_path / "data")},
             stdout=writing,
@@ -217,7 +217,7 @@ def test_who_wants_no_more_of_the_output_ends_the_command_with_a_code_of_its_own
         )
     finally:
         os.close(writing)
-    assert (told.returncode, told.stderr) == (141, b"")
+    assert (result.returncode, result.stderr) == (141, b"")
 
 
 def test_a_file_that_nobody_can_read_ends_with_the_code_of_usage_and_is_never_waited_for(tmp_path: Path) -> None:

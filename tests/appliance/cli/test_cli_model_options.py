@@ -39,8 +39,8 @@ def test_every_field_is_an_option_with_its_own_type_and_the_model_s_default() ->
     found: dict[str, Any] = {}
     command(found)(["it"], standalone_mode=False)
     assert found == {"name": "it", "wanted": Wanted()}
-    words = "it --call-seconds 2.5 --memory-mib 64 --mode slow --file a --file b --folder /d --raw --the-spec s.toml"
-    command(found)(words.split(), standalone_mode=False)
+    line = "it --call-seconds 2.5 --memory-mib 64 --mode slow --file a --file b --folder /d --raw --the-spec s.toml"
+    command(found)(line.split(), standalone_mode=False)
     assert found["wanted"] == Wanted(
         call_seconds=2.5, memory_mib=64, mode="slow", file=("a", "b"), folder=Path("/d"), raw=True, spec="s.toml"
     )
@@ -61,12 +61,12 @@ def test_help_comes_from_the_descriptions(capsys) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "option"),
+    ("line", "option"),
     [("--memory-mib 8", "--memory-mib"), ("--call-seconds 0", "--call-seconds"), ("--mode other", "--mode")],
 )
-def test_what_is_out_of_bounds_is_named_by_its_option(words: str, option: str, capsys) -> None:
+def test_what_is_out_of_bounds_is_named_by_its_option(line: str, option: str, capsys) -> None:
     with pytest.raises(SystemExit) as ended:
-        command({})(["it", *words.split()])
+        command({})(["it", *line.split()])
     assert (ended.value.code, option in capsys.readouterr().err) == (2, True)
 
 

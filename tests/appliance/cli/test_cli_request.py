@@ -102,17 +102,17 @@ def test_a_file_that_is_no_job_is_refused_with_its_name(content) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b'question = "q"\nchek = "x==1"\n', "chek: there is no such key; did you mean check?"),
         (b'question = "q"\nfile = "a.csv"\n', "file: this has to be a list"),
         (b'question = ""\n', "question: it is empty"),
     ],
 )
-def test_what_is_wrong_with_a_key_is_said_in_plain_words(content, said) -> None:
+def test_what_is_wrong_with_a_key_is_said_in_plain_words(content, message) -> None:
     with pytest.raises(UsageError) as met:
         read_request(content, "job.toml")
-    assert said in str(met.value)
+    assert message in str(met.value)
 
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=timezone(timedelta(hours=2)))

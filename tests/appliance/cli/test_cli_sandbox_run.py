@@ -28,7 +28,7 @@ def test_code_runs_and_its_output_comes_out(served: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "arguments", "said"),
+    ("code", "arguments", "message"),
     [
         ("print(1)\n1 / 0", (), "  line 2, in <module>: 1 / 0\nZeroDivisionError: division by zero\n"),
         ("raise SystemExit(0)", (), "SystemExit: 0"),
@@ -40,11 +40,11 @@ def test_code_runs_and_its_output_comes_out(served: Path) -> None:
     ],
 )
 def test_code_that_fails_ends_with_1_and_says_how(
-    served: Path, code: str, arguments: tuple[str, ...], said: str
+    served: Path, code: str, arguments: tuple[str, ...], message: str
 ) -> None:
     summary = here(served, "run", "-c", code, *arguments)
     assert summary.returncode == 1
-    assert said in summary.stderr
+    assert message in summary.stderr
     assert "\x1b" not in summary.stderr
 
 

@@ -19,9 +19,9 @@ def test_neighbours_of_the_reference_that_the_tests_let_through_come_first(check
     )
     job = Job(id="j", question="Twice x.", spec=spec, state=JobState.QUEUED, created=AT, updated=AT)
     found = page_of(job, None, lambda pairs, _: checked.checker.check_many(pairs, 60.0), lambda: 0.0)
-    said = {one.what: one.accepted for one in found.examples}
-    assert said["the reference"]
-    assert said["line 2: 1000 becomes 1001"]
-    assert not said["line 4: 2 becomes 3"]
-    assert not said["a table of the visible examples"]
+    accepted = {one.what: one.accepted for one in found.examples}
+    assert accepted["the reference"]
+    assert accepted["line 2: 1000 becomes 1001"]
+    assert not accepted["line 4: 2 becomes 3"]
+    assert not accepted["a table of the visible examples"]
     assert found.first[0].startswith("WEAK: 4 of 11 changed ones are accepted: line 2: 1000 becomes 999")

@@ -43,7 +43,7 @@ def demo(data: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command(*arguments), env=environ, capture_output=True, text=True, timeout=280)
 
 
-def stopped_at(words: str, data: Path, *arguments: str) -> tuple[int, str]:
+def stopped_at(text: str, data: Path, *arguments: str) -> tuple[int, str]:
     """How one ends, and all that it said, that meets Ctrl-C as soon as it says those words."""
     process = subprocess.Popen(
         command(*arguments),
@@ -54,14 +54,14 @@ def stopped_at(words: str, data: Path, *arguments: str) -> tuple[int, str]:
         start_new_session=True,
     )
     assert process.stdout is not None
-    said = ""
+    output = ""
     for line in process.stdout:
-        said += line
-        if words in line:
+        output += line
+        if text in line:
             break
     os.killpg(process.pid, signal.SIGINT)
-    said += process.communicate(timeout=60)[0]
-    return process.returncode, said
+    output += process.communicate(timeout=60)[0]
+    return process.returncode, output
 
 
 @pytest.fixture(scope="module")
@@ -85,9 +85,9 @@ def first(data: Path, stopped: tuple[int, str]) -> tuple[subprocess.CompletedPro
 
 
 def test_ctrl_c_ends_it_without_a_traceback(stopped: tuple[int, str]) -> None:
-    code, said = stopped
-    assert code == 130, said
-    assert "Traceback" not in said
+    code, output = stopped
+    assert code == 130, output
+    assert "Traceback" not in output
 
 
 def test_it_goes_on_where_it_was_and_ends_with_one_screen_and_the_same_as_json(
@@ -104,8 +104,8 @@ def test_it_goes_on_where_it_was_and_ends_with_one_screen_and_the_same_as_json(
     assert found["tool_calls"] > 50
     assert found["decision"] in ("hold", "reject")
     assert Path(str(found["bundle"])).is_dir()
-    for words in ("sealed questions", "tool errors", "approval", "find x with 7x+3=45: solved", "model show"):
-        assert words in ran.stdout
+    for text in ("sealed questions", "tool errors", "approval", "find x with 7x+3=45: solved", "model show"):
+        assert text in ran.stdout
     assert "Traceback" not in ran.stderr
 
 
@@ -126,11 +126,11 @@ def test_beginning_anew_keeps_what_was_there(
     data: Path, first: tuple[subprocess.CompletedProcess[str], dict[str, object]]
 ) -> None:
     before = (data / "ledger.sqlite3").stat().st_ino
-    code, said = stopped_at("prepare:", data, "--fresh")
-    assert (code, "Traceback" in said) == (130, False), said
-    (kept,) = data.parent.glob("data.before-*")
-    assert str(kept) in said.replace("\n", "")
-    assert (kept / "ledger.sqlite3").stat().st_ino == before
+    code, output = stopped_at("prepare:", data, "--fresh")
+    assert (code, "Traceback" in output) == (130, False), output
+    (old,) = data.parent.glob("data.before-*")
+    assert str(old) in output.replace("\n", "")
+    assert (old / "ledger.sqlite3").stat().st_ino == before
     assert (data / "ledger.sqlite3").exists()
 
 

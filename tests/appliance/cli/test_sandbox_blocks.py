@@ -82,10 +82,10 @@ def test_no_text_breaks_it_and_no_line_is_lost(text: str, patient: bool) -> None
     ],
 )
 def test_a_single_expression_shows_its_value(source: str, shown: str) -> None:
-    said = io.StringIO()
-    with contextlib.redirect_stdout(said):
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
         exec(compile(shown_value(source), "<test>", "exec"), {})
-    assert said.getvalue() == shown
+    assert output.getvalue() == shown
 
 
 @pytest.mark.parametrize("source", ["x +", "\0", "(" * 500, "def", "é ="])
@@ -94,5 +94,5 @@ def test_what_cannot_be_parsed_here_is_sent_as_it_is(source: str) -> None:
 
 
 def test_a_traceback_shows_the_lines_that_were_typed() -> None:
-    told = "line 1, in <module>: __import__('sys').displayhook((f(\nline 9, in <module>: kept\nline 2, in f: kept"
-    assert as_typed(told, "f(\n1)") == "line 1, in <module>: f(\nline 9, in <module>: kept\nline 2, in f: kept"
+    trace = "line 1, in <module>: __import__('sys').displayhook((f(\nline 9, in <module>: kept\nline 2, in f: kept"
+    assert as_typed(trace, "f(\n1)") == "line 1, in <module>: f(\nline 9, in <module>: kept\nline 2, in f: kept"

@@ -59,9 +59,13 @@ def test_the_two_halves_have_to_belong_together(folder, tmp_path) -> None:
 
 def test_no_key_is_written_over_another_and_none_without_a_passphrase(folder) -> None:
     before = (folder / "ada").read_bytes()
-    for name, words, said in (("ada", WORDS, "already"), ("eve", "short", "8 characters"), ("../x", WORDS, "no name")):
-        with pytest.raises(KeyFileError, match=said):
-            make_key(folder, name, words)
+    for name, phrase, message in (
+        ("ada", WORDS, "already"),
+        ("eve", "short", "8 characters"),
+        ("../x", WORDS, "no name"),
+    ):
+        with pytest.raises(KeyFileError, match=message):
+            make_key(folder, name, phrase)
     assert (folder / "ada").read_bytes() == before
     assert [key.person for key in own_keys(folder)] == ["ada"]
 

@@ -130,9 +130,9 @@ def standing(guest_roots: Path) -> Iterator[Daemon]:
     daemon = Daemon(data)
     daemon.ready()
     yield daemon
-    said = daemon.end()
+    output = daemon.end()
     shutil.rmtree(folder, ignore_errors=True)
-    assert "Traceback" not in said
+    assert "Traceback" not in output
 
 
 @pytest.fixture

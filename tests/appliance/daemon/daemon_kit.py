@@ -22,14 +22,14 @@ ASSAY = (sys.executable, "-m", "appliance.cli.main")
 
 def clean_environ(data: Path) -> dict[str, str]:
     """This environment without anybody's configuration."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("ASSAY_", "XDG_"))}
-    return kept | {"ASSAY_DATA": str(data), "XDG_CONFIG_HOME": str(data.parent / "config")}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("ASSAY_", "XDG_"))}
+    return inherited | {"ASSAY_DATA": str(data), "XDG_CONFIG_HOME": str(data.parent / "config")}
 
 
 def run(data: Path, *arguments: str, stdin: str = "", **environ: str) -> subprocess.CompletedProcess[str]:
     """One command, to its end."""
-    told = run_forked(arguments, clean_environ(data) | environ, stdin.encode())
-    return subprocess.CompletedProcess(told.args, told.returncode, told.stdout.decode(), told.stderr.decode())
+    result = run_forked(arguments, clean_environ(data) | environ, stdin.encode())
+    return subprocess.CompletedProcess(result.args, result.returncode, result.stdout.decode(), result.stderr.decode())
 
 
 def as_everybody_may_read_it() -> list[str]:

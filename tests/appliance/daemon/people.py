@@ -1,4 +1,4 @@
-"""Persons with keys, who say their word to a core as a client would."""
+"""Persons with keys, who sign for a core as a client would."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def admit(core: Core, *names: str) -> None:
         core.trust.change_key(admission(name, *known[:1]))
 
 
-def word(
+def approval_envelope(
     core: Core,
     decision: Decision,
     person: str = "ada",
@@ -51,7 +51,7 @@ def word(
     made_at: str = "",
     hours: float | None = None,
 ) -> bytes:
-    """A signed word on that decision, as of the core's own clock."""
+    """A signed approval or rejection of that decision, as of the core's own clock."""
     made = SignedApproval.valid_for(
         core.trust.keys().valid_hours if hours is None else hours,
         made_at=made_at or core.now(),
@@ -66,11 +66,11 @@ def word(
 
 
 def approve(core: Core, candidate: str, person: str = "ada") -> Approved:
-    return core.governance.approve(candidate, word(core, newest(core, candidate), person))
+    return core.governance.approve(candidate, approval_envelope(core, newest(core, candidate), person))
 
 
 def reject(core: Core, candidate: str, person: str = "ada") -> Approved:
-    return core.governance.reject(candidate, word(core, newest(core, candidate), person, "reject"))
+    return core.governance.reject(candidate, approval_envelope(core, newest(core, candidate), person, "reject"))
 
 
 def newest(core: Core, candidate: str) -> Decision:

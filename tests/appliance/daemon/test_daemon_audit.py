@@ -67,9 +67,9 @@ def test_a_log_that_does_not_hold_is_neither_exported_nor_gone_on_with_until_it_
     with pytest.raises(AuditBroken), Core(Settings(data=logged)):
         pass
     (logged / "policy.toml").write_text("version = 4\n")
-    kept = begin_anew(logged, "somebody changed it")
-    assert kept is not None
-    assert (logged / "audit" / kept.name).read_bytes() == harmed
+    old_log = begin_anew(logged, "somebody changed it")
+    assert old_log is not None
+    assert (logged / "audit" / old_log.name).read_bytes() == harmed
     with Core(Settings(data=logged)) as core:
         assert core.trust.register.persons == ()
         admit(core, "ada")

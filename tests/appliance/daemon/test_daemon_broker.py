@@ -91,9 +91,9 @@ def test_a_broker_that_is_killed_is_an_event_and_comes_back(start, data) -> None
     os.kill(first, signal.SIGKILL)
     until(lambda: any(event.event.kind == "broker" for event in api.events()))
     until(lambda: _answers(socket_of(data)) not in (0, first))
-    (told,) = [event.event.text for event in api.events() if event.event.kind == "broker"]
-    assert "killed by signal 9" in told
-    assert told.endswith("starts again in 1 s")
+    (text,) = [event.event.text for event in api.events() if event.event.kind == "broker"]
+    assert "killed by signal 9" in text
+    assert text.endswith("starts again in 1 s")
     assert daemon.process.poll() is None
     assert api.start_cycle().state is CycleState.RUNNING
 
@@ -140,9 +140,9 @@ def test_without_its_guard_the_broker_cannot_come_back_and_the_daemon_ends_with_
     (guard,) = psutil.Process(daemon.process.pid).children()
     guard.kill()
     assert daemon.process.wait(timeout=60) == 5
-    said = daemon.end()
-    assert "cannot be started again" in said
-    assert "Traceback" not in said
+    output = daemon.end()
+    assert "cannot be started again" in output
+    assert "Traceback" not in output
 
 
 def test_a_broker_that_listens_already_is_used_and_left_running(start, data) -> None:
@@ -180,8 +180,8 @@ def test_a_broker_that_cannot_work_says_why_and_may_come_to_work_later(start, as
     (folder / "guest-roots").unlink()
     until(lambda: _answers(folder / "broker.sock"), seconds=150.0)
     assert api.start_cycle().state is CycleState.RUNNING
-    told = [event.event.text for event in api.events() if event.event.kind == "broker"]
-    assert any("ended with status 1" in text and "guest-roots" in text for text in told), told
+    texts = [event.event.text for event in api.events() if event.event.kind == "broker"]
+    assert any("ended with status 1" in text and "guest-roots" in text for text in texts), texts
     assert "guest-roots" in (data / "logs" / "broker.log").read_text()
 
 

@@ -18,15 +18,15 @@ CANNOT = "import sys; sys.stdin.read(); print('broker: no room here', file=sys.s
 def test_a_broker_that_ends_at_once_is_told_of_with_its_words(tmp_path: Path) -> None:
     settings = BrokerSettings(state_dir=tmp_path / "state", root_dir=tmp_path / "root")
     broker = BrokerProcess(settings, tmp_path / "sock", [sys.executable, "-c", CANNOT])
-    told: list[str] = []
+    texts: list[str] = []
     lost = threading.Event()
     try:
         assert broker.start() == "no room here"
-        broker.watch(ChildLog(tmp_path / "log"), told.append, lost.set)
+        broker.watch(ChildLog(tmp_path / "log"), texts.append, lost.set)
         assert lost.wait(20)
     finally:
         broker.close()
-    [text] = told
+    [text] = texts
     assert re.fullmatch(r"the broker ended with status 2 after \d+ s and is not started again: no room here", text)
     assert "no room here" in (tmp_path / "log").read_text()
 

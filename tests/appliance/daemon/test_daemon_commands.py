@@ -56,9 +56,9 @@ def test_a_job_is_watched_cancelled_and_tried_again(standing, ask) -> None:
     assert watching.stdout.readline().startswith("queued, waits for the first model")
     cancelled = json.loads(ask("jobs", "cancel", job, "--json").stdout)
     assert (cancelled["id"], cancelled["state"]) == (job, "cancelled")
-    said = watching.communicate(timeout=60)[0]
-    assert (watching.returncode, said.splitlines()[0]) == (1, "cancelled")
-    assert "reason    cancelled by a person" in said
+    output = watching.communicate(timeout=60)[0]
+    assert (watching.returncode, output.splitlines()[0]) == (1, "cancelled")
+    assert "reason    cancelled by a person" in output
     again = json.loads(ask("jobs", "retry", job, "--json").stdout)
     assert (again["retry_of"], again["seed"], again["state"]) == (job, 1, "queued")
     refused = ask("jobs", "retry", again["id"])
@@ -109,6 +109,6 @@ def test_ctrl_c_while_waiting_for_a_job_ends_with_130_and_leaves_the_job(standin
         assert time.monotonic() < deadline
         time.sleep(0.05)
     waiting.send_signal(signal.SIGINT)
-    said = waiting.communicate(timeout=60)[1]
-    assert (waiting.returncode, "Traceback" in said) == (130, False)
+    errors = waiting.communicate(timeout=60)[1]
+    assert (waiting.returncode, "Traceback" in errors) == (130, False)
     assert (len(api.jobs()), api.jobs()[0].state) == (before + 1, "queued")

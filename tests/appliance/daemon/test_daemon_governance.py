@@ -8,7 +8,7 @@ from pathlib import Path
 import people
 import pytest
 from good_evidence import good_measurements
-from people import admit, approve, newest, reject, word
+from people import admit, approval_envelope, approve, newest, reject
 
 from appliance.config import Settings
 from appliance.daemon.core import Core
@@ -105,7 +105,7 @@ def test_an_approved_candidate_goes_into_service_and_can_be_taken_back(core) -> 
     champion = core.ledger.alias("champion")
     candidate = put_decided(core, champion, b"better")
     shown = core.ledger.decisions(candidate=candidate)[0]
-    approved = core.governance.approve(candidate[:8], word(core, shown))
+    approved = core.governance.approve(candidate[:8], approval_envelope(core, shown))
     assert approved.decision.outcome is DecisionOutcome.PROMOTE
     assert approved.approval.decision == shown.digest()
     assert approved.aliases == {"champion": candidate, "candidate": None, "previous": champion, "canary": None}
@@ -132,7 +132,7 @@ def test_a_word_on_another_decision_than_the_newest_has_no_effect(core) -> None:
     candidate = put_decided(core, champion, b"better")
     stale = newest(core, candidate).model_copy(update={"reason": "it is the best that there ever was"})
     with pytest.raises(RefusedByPolicyError, match="another decision: there is a newer"):
-        core.governance.approve(candidate, word(core, stale))
+        core.governance.approve(candidate, approval_envelope(core, stale))
     assert people.refusals(core) == ["another decision"]
     assert core.ledger.approvals(candidate=candidate) == []
     assert core.ledger.alias("champion") == champion
@@ -190,7 +190,7 @@ def test_of_many_who_approve_at_once_one_moves_the_aliases(core) -> None:
     candidate = put_decided(core, champion, b"better")
     outcomes: list[str] = []
     admit(core, *(f"person{n}" for n in range(8)))
-    words = [word(core, newest(core, candidate), f"person{n}") for n in range(8)]
+    envelopes = [approval_envelope(core, newest(core, candidate), f"person{n}") for n in range(8)]
 
     def say(envelope: bytes) -> None:
         try:
@@ -200,7 +200,7 @@ def test_of_many_who_approve_at_once_one_moves_the_aliases(core) -> None:
         else:
             outcomes.append("promoted")
 
-    threads = [threading.Thread(target=say, args=(envelope,)) for envelope in words]
+    threads = [threading.Thread(target=say, args=(envelope,)) for envelope in envelopes]
     for thread in threads:
         thread.start()
     for thread in threads:

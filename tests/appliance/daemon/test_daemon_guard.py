@@ -45,9 +45,9 @@ class Guard:
             start_new_session=True,
         )
 
-    def tell(self, words: bytes) -> None:
+    def tell(self, packet: bytes) -> None:
         assert self.process.stdin is not None
-        self.process.stdin.write(words)
+        self.process.stdin.write(packet)
         self.process.stdin.flush()
 
     def hear(self) -> dict[str, float | None]:

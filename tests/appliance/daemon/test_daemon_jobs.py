@@ -210,15 +210,15 @@ def test_what_has_ended_cannot_be_cancelled_and_what_is_not_there_neither(data) 
 
 def test_files_are_there_before_the_job_and_those_that_no_job_names_are_gone_after_a_start(data) -> None:
     with core(data) as running:
-        kept, left = running.jobs.put_file(b"a,b\n1,2\n"), running.jobs.put_file(b"nobody")
-        file = JobFile(name="a.csv", sha256=kept.sha256, bytes=kept.bytes)
+        used, left = running.jobs.put_file(b"a,b\n1,2\n"), running.jobs.put_file(b"nobody")
+        file = JobFile(name="a.csv", sha256=used.sha256, bytes=used.bytes)
         job = running.jobs.submit(SubmitJob(question="q", spec=SPEC, files=(file,)))
         assert job.files == (file,)
         (data / "files" / ".half").write_bytes(b"half")
     with core(data):
-        assert [path.name for path in (data / "files").iterdir()] == [kept.sha256]
-        assert (data / "files" / kept.sha256).read_bytes() == b"a,b\n1,2\n"
-        assert left.sha256 != kept.sha256
+        assert [path.name for path in (data / "files").iterdir()] == [used.sha256]
+        assert (data / "files" / used.sha256).read_bytes() == b"a,b\n1,2\n"
+        assert left.sha256 != used.sha256
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ def person(assay, tmp_path):
     """Runs a command that signs; `person("new", "ada")` makes a key."""
     secret = tmp_path / "passphrase"
     secret.write_text(f"{PASSPHRASE}\n")
-    return lambda *words, **environ: assay(*words, "--passphrase-file", str(secret), **environ)
+    return lambda *arguments, **environ: assay(*arguments, "--passphrase-file", str(secret), **environ)
 
 
 def test_a_candidate_is_looked_at_approved_in_service_and_taken_back(start, assay, person, models) -> None:

@@ -87,8 +87,8 @@ def test_a_job_that_no_rule_allows_is_refused_and_the_refusal_is_on_record(data)
         assert exit_code(refused.value) == 4
         with pytest.raises(RefusedByPolicyError, match="5 attempts are more than the 4 allowed"):
             submit(running, "q", SPEC, attempts=5)
-        said = [event.text for _, event in running.ledger.events() if event.kind == "governance"]
-        assert sum("a job was refused" in text for text in said) == 2
+        texts = [event.text for _, event in running.ledger.events() if event.kind == "governance"]
+        assert sum("a job was refused" in text for text in texts) == 2
         assert len(running.ledger.jobs()) == 1
 
 
@@ -135,13 +135,13 @@ def test_the_policy_is_checked_explained_tried_out_and_simulated_at_the_command_
     written = assay("policy", "migrate", str(earlier), "--write")
     assert (written.returncode, (data / "policy.toml").read_text()) == (0, migrated.stdout[:-1]), written.stderr
     (data / "policy.toml").unlink()
-    kept = in_force_file(data).read_bytes()
+    before = in_force_file(data).read_bytes()
     in_force_file(data).write_bytes(earlier.read_bytes())  # as an earlier version had left it
     old = assay("policy", "check")
     assert (old.returncode, hashlib.sha256(earlier.read_bytes()).hexdigest() in old.stdout) == (0, True), old.stderr
     assert "assay policy migrate" in old.stdout
     assert "assay policy migrate" in assay("policy", "check", "--data", str(tmp_path / "new"), str(earlier)).stderr
-    in_force_file(data).write_bytes(kept)
+    in_force_file(data).write_bytes(before)
     assert "the policy in force without it" in " ".join(assay("policy", "backtest", "--help").stdout.split())
     simulated = assay("policy", "simulate", "--quarters", "2", "--nights", "4", "--json")
     assert {"null_promoted_share", "power"} <= json.loads(simulated.stdout).keys()

@@ -56,7 +56,7 @@ def no_json(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("harm", "said"),
+    ("harm", "message"),
     [
         (shutil.rmtree, "no such folder"),
         (without_config, "no config.json"),
@@ -66,12 +66,12 @@ def no_json(folder: Path) -> None:
         (no_header, "not as long as its header says"),
     ],
 )
-def test_a_model_folder_that_cannot_be_one_is_refused_with_what_it_lacks(data, tmp_path, harm, said) -> None:
+def test_a_model_folder_that_cannot_be_one_is_refused_with_what_it_lacks(data, tmp_path, harm, message) -> None:
     folder = tmp_path / "model"
     shutil.copytree(SEEDLING, folder)
     assert fault_of(folder) == ""
     harm(folder)
-    assert said in fault_of(folder)
+    assert message in fault_of(folder)
     with Core(settings(data, model=folder), worker=NOBODY) as core:
         with pytest.raises(ConfigError, match=r"model\.path") as refused:
             core.cycles.start("night")
@@ -126,21 +126,21 @@ def test_a_model_in_service_that_is_damaged_is_said_before_a_worker_starts(data)
 
 
 @pytest.mark.parametrize(
-    ("variable", "value", "code", "said"),
+    ("variable", "value", "code", "message"),
     [
         ("ASSAY_SANDBOX__RUNSC", "/nope", 5, "install.sh"),
         ("ASSAY_MODEL__PATH", "/nope", 2, "no such folder"),
         ("ASSAY_MODEL__PATHS", "/nope", 2, "did you mean model.path?"),
     ],
 )
-def test_the_demonstration_and_a_cycle_say_it_within_seconds(start, assay, variable, value, code, said) -> None:
+def test_the_demonstration_and_a_cycle_say_it_within_seconds(start, assay, variable, value, code, message) -> None:
     environ = {variable: value}
-    told = [assay("demo", **environ)]
+    results = [assay("demo", **environ)]
     if not variable.endswith("PATHS"):
         start(**environ).ready()
-        told.append(assay("cycle", "start"))
-    for one in told:
-        assert (one.returncode, said in one.stderr, "Traceback" in one.stderr) == (code, True, False), one.stderr
+        results.append(assay("cycle", "start"))
+    for one in results:
+        assert (one.returncode, message in one.stderr, "Traceback" in one.stderr) == (code, True, False), one.stderr
         assert len(one.stderr.splitlines()) == 2
 
 

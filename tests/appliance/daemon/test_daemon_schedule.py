@@ -22,13 +22,13 @@ def test_the_next_time_is_that_of_the_cron_line_in_its_time_zone() -> None:
 
 
 def test_when_the_time_has_come_it_says_so_once() -> None:
-    said = threading.Semaphore(0)
-    clock = ScheduleClock(ScheduleSettings(cron="0 2 1 1 *"), said.release)
+    events = threading.Semaphore(0)
+    clock = ScheduleClock(ScheduleSettings(cron="0 2 1 1 *"), events.release)
     clock.start()
     try:
         clock._job.modify(next_run_time=datetime.now(UTC))
-        assert said.acquire(timeout=20)
-        assert not said.acquire(timeout=0.3)
+        assert events.acquire(timeout=20)
+        assert not events.acquire(timeout=0.3)
     finally:
         clock.close()
 

@@ -36,17 +36,17 @@ def test_on_nothing_it_says_what_it_is_and_stops_cleanly_on_sigterm(start, data)
     status = api.status()
     assert (status.pid, status.data, status.worker.state) == (daemon.process.pid, str(data), "idle")
     assert status.aliases == {"champion": None, "candidate": None, "previous": None, "canary": None}
-    said = daemon.end(signal.SIGTERM)
-    assert daemon.process.returncode == 0, said
-    assert "Traceback" not in said
+    output = daemon.end(signal.SIGTERM)
+    assert daemon.process.returncode == 0, output
+    assert "Traceback" not in output
     assert not daemon.socket.exists()
 
 
 def test_ctrl_c_stops_it_cleanly_too(start) -> None:
     daemon = start()
     daemon.ready()
-    said = daemon.end(signal.SIGINT)
-    assert (daemon.process.returncode, "Traceback" in said) == (0, False)
+    output = daemon.end(signal.SIGINT)
+    assert (daemon.process.returncode, "Traceback" in output) == (0, False)
 
 
 def test_a_client_can_ask_it_to_stop(start, assay) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import test_daemon_governance as built
-from people import admission, admit, approve, log_holds, newest, refusals, reject, revocation, signer, word
+from people import admission, admit, approval_envelope, approve, log_holds, newest, refusals, reject, revocation, signer
 
 from appliance.audit.log import AuditBroken, AuditError, log_file
 from appliance.audit.machine_keys import load_key
@@ -95,7 +95,7 @@ def test_a_revoked_key_has_no_word_any_more_and_its_earlier_word_does_not_count(
         with pytest.raises(RefusedByPolicyError, match="1 of 2 people"):
             approve(core, "candidate", "ada")
         core.trust.change_key(revocation("ada", "bob"))
-        assert refused(core, word(core, newest(core, "candidate"), nonce="9" * 32)) == "revoked key"
+        assert refused(core, approval_envelope(core, newest(core, "candidate"), nonce="9" * 32)) == "revoked key"
         with pytest.raises(RefusedByPolicyError, match="1 of 2 people"):
             approve(core, "candidate", "bob")
         candidate = core.governance.digest_of("candidate")
@@ -110,7 +110,7 @@ def test_two_words_of_one_person_are_not_two_people(data, clock) -> None:
         admit(core, "ada", "bob")
         for nonce in ("1" * 32, "2" * 32):
             with pytest.raises(RefusedByPolicyError, match="1 of 2 people"):
-                core.governance.approve("candidate", word(core, newest(core, "candidate"), nonce=nonce))
+                core.governance.approve("candidate", approval_envelope(core, newest(core, "candidate"), nonce=nonce))
         assert approve(core, "candidate", "bob").decision.outcome is DecisionOutcome.PROMOTE
 
 
@@ -125,7 +125,7 @@ def test_a_rejection_stands_when_its_key_is_revoked(core) -> None:
 def test_without_anybodys_key_nobody_approves(data, clock) -> None:
     with Core(Settings(data=data), now=clock) as core:
         put_night(core)
-        assert refused(core, word(core, newest(core, "candidate"))) == "unknown key"
+        assert refused(core, approval_envelope(core, newest(core, "candidate"))) == "unknown key"
 
 
 # what was written past the daemon
@@ -171,7 +171,7 @@ def test_an_approval_that_expired_before_it_was_carried_out_has_no_effect(data, 
         admit(core, "ada")
         monkeypatch.setattr(core.governance, "_put_into_service", killed)
         with pytest.raises(KeyboardInterrupt):
-            core.governance.approve(candidate, word(core, newest(core, candidate), hours=1.0))
+            core.governance.approve(candidate, approval_envelope(core, newest(core, candidate), hours=1.0))
         assert newest(core, candidate).outcome is DecisionOutcome.PROMOTE
     for now in ("2026-01-02T05:24:05.000+00:00", NOW):
         clock.now = now
@@ -190,7 +190,7 @@ def test_an_approval_that_still_counts_is_carried_out_after_a_kill(data, clock, 
         admit(core, "ada")
         monkeypatch.setattr(core.governance, "_put_into_service", killed)
         with pytest.raises(KeyboardInterrupt):
-            core.governance.approve(candidate, word(core, newest(core, candidate), hours=1.0))
+            core.governance.approve(candidate, approval_envelope(core, newest(core, candidate), hours=1.0))
     clock.now = "2026-01-02T04:34:05.000+00:00"
     with Core(Settings(data=data), now=clock) as core:
         assert core.ledger.alias("champion") == candidate
@@ -303,7 +303,7 @@ def test_an_edited_policy_file_takes_effect_only_when_it_is_signed(data, clock) 
 def test_an_edit_never_applies_to_a_candidate_that_was_evaluated_before_it(core) -> None:
     core.governance.change_policy(STRICT, sign_policy(core, STRICT, "ada"))
     with pytest.raises(RefusedByPolicyError, match="another policy"):
-        core.governance.approve("candidate", word(core, newest(core, "candidate")))
+        core.governance.approve("candidate", approval_envelope(core, newest(core, "candidate")))
     assert refusals(core) == ["another policy"]
     back = PACKAGED + b"# the same figures, another file\n"
     core.governance.change_policy(back, sign_policy(core, back, "ada"))
@@ -316,7 +316,7 @@ def test_an_edit_that_nobody_signed_or_that_is_old_or_of_another_file_is_refused
     for content, envelope, name in (
         (STRICT, sign_policy(core, STRICT, "mallory"), "unknown key"),
         (STRICT + b"\n", sound, "another policy"),
-        (STRICT, word(core, newest(core, "candidate")), "not a signed statement"),
+        (STRICT, approval_envelope(core, newest(core, "candidate")), "not a signed statement"),
     ):
         with pytest.raises(RefusedByPolicyError, match=name):
             core.governance.change_policy(content, envelope)
@@ -366,7 +366,7 @@ def test_one_person_does_not_become_two_by_revoking_anothers_key(data, clock) ->
         core.trust.change_key(revocation("bob", "ada"))
         with pytest.raises(RefusedByPolicyError, match="too few people: 1 of 2"):
             core.trust.change_key(admission("eve", "ada"))
-        assert refused(core, word(core, newest(core, candidate), "eve"), candidate) == "unknown key"
+        assert refused(core, approval_envelope(core, newest(core, candidate), "eve"), candidate) == "unknown key"
         with pytest.raises(RefusedByPolicyError, match="too few people: 1 of 2"):
             core.governance.change_policy(PACKAGED, sign_policy(core, PACKAGED, "ada"))
         assert refusals(core) == ["too few people", "unknown key", "too few people"]

@@ -92,8 +92,8 @@ def test_jobs_stay_queued_while_our_own_broker_is_away_and_are_worked_on_when_it
             assert attempts(data) == 0
             _show_status(status_of(running))
             assert "blocked by" in capsys.readouterr().out
-            told = [event.text for _, event in running.ledger.events() if "no broker answers" in event.text]
-            assert len(told) == 1
+            texts = [event.text for _, event in running.ledger.events() if "no broker answers" in event.text]
+            assert len(texts) == 1
             broker.left = 10**6
             thread.wake()
             until(lambda: all(running.ledger.job(job.id).state is JobState.UNSOLVED for job in jobs))

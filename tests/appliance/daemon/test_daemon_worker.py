@@ -63,9 +63,9 @@ def test_a_crash_is_an_event_and_the_cycle_goes_on(data) -> None:
     with core(data, "crash-twice") as running:
         cycle = running.cycles.start("night")
         assert running.cycles.run(cycle.id).state is CycleState.DONE
-        told = [event.text for _, event in running.ledger.events() if event.kind == "worker"]
-        assert len(told) == 2
-        assert all("out of luck" in text for text in told)
+        texts = [event.text for _, event in running.ledger.events() if event.kind == "worker"]
+        assert len(texts) == 2
+        assert all("out of luck" in text for text in texts)
 
 
 def test_a_cycle_that_never_gets_anywhere_is_given_up_with_the_reason(data) -> None:

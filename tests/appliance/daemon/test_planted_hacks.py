@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import pytest
 import test_daemon_governance as built
-from people import admit, approve, log_holds, newest, signer, word
+from people import admit, approval_envelope, approve, log_holds, newest, signer
 
 from appliance.audit.machine_keys import load_key
 from appliance.client.signing import policy_edit
@@ -119,44 +119,48 @@ def swapped_checkpoint(place: Place) -> None:
 
 def word_on_another_model(place: Place) -> None:
     shown, other = place.candidate(b"shown"), place.candidate(b"put in its place")
-    refused(place, other, word(place.core, newest(place.core, shown)))
+    refused(place, other, approval_envelope(place.core, newest(place.core, shown)))
 
 
 def forged_approval(place: Place) -> None:
     """Signed with another key, in ada's name and under her key's fingerprint."""
     ada, mallory = (signer(name).public.fingerprint.encode() for name in ("ada", "mallory"))
     candidate = place.candidate(b"forged")
-    refused(place, candidate, word(place.core, newest(place.core, candidate), key="mallory").replace(mallory, ada))
+    refused(
+        place,
+        candidate,
+        approval_envelope(place.core, newest(place.core, candidate), key="mallory").replace(mallory, ada),
+    )
 
 
 def approval_by_a_stranger(place: Place) -> None:
     candidate = place.candidate(b"stranger")
-    refused(place, candidate, word(place.core, newest(place.core, candidate), key="mallory"))
+    refused(place, candidate, approval_envelope(place.core, newest(place.core, candidate), key="mallory"))
 
 
 def edited_approval(place: Place) -> None:
     candidate = place.candidate(b"edited")
-    said = json.loads(word(place.core, newest(place.core, candidate), hours=1.0))
-    payload = json.loads(base64.b64decode(said["payload"]))
+    envelope = json.loads(approval_envelope(place.core, newest(place.core, candidate), hours=1.0))
+    payload = json.loads(base64.b64decode(envelope["payload"]))
     payload["expires_at"] = "2036-01-01T00:00:00+00:00"
-    said["payload"] = base64.b64encode(json.dumps(payload, sort_keys=True, separators=(",", ":")).encode()).decode()
-    refused(place, candidate, json.dumps(said, separators=(",", ":")).encode())
+    envelope["payload"] = base64.b64encode(json.dumps(payload, sort_keys=True, separators=(",", ":")).encode()).decode()
+    refused(place, candidate, json.dumps(envelope, separators=(",", ":")).encode())
 
 
 def replayed_approval(place: Place) -> None:
     """A word that took effect once, and was taken back, is said again."""
     candidate = place.candidate(b"replayed")
-    said = word(place.core, newest(place.core, candidate))
-    place.core.governance.approve(candidate, said)
+    envelope = approval_envelope(place.core, newest(place.core, candidate))
+    place.core.governance.approve(candidate, envelope)
     assert place.core.governance.rollback("ada")["champion"] == place.champion
-    refused(place, candidate, said)
+    refused(place, candidate, envelope)
 
 
 def written_into_the_ledger(place: Place, content: bytes, envelope: bytes, person: str = "ada") -> None:
     """By somebody who can write the database and has no key: that the person approves, and that it was decided on."""
     candidate = place.candidate(content)
     decision = newest(place.core, candidate)
-    said = json.loads(base64.b64decode(json.loads(envelope)["payload"])) if envelope else {"nonce": ""}
+    statement = json.loads(base64.b64decode(json.loads(envelope)["payload"])) if envelope else {"nonce": ""}
     row = Approval(
         decision=decision.digest(),
         candidate=candidate,
@@ -164,7 +168,7 @@ def written_into_the_ledger(place: Place, content: bytes, envelope: bytes, perso
         person=person,
         created=place.clock.now,
         key=signer(person).public.fingerprint,
-        nonce=said["nonce"],
+        nonce=statement["nonce"],
         envelope=envelope.decode(),
     )
     place.core.ledger.put_approval(row)
@@ -178,22 +182,22 @@ def record_without_a_signature(place: Place) -> None:
 
 def record_over_a_word_on_another_model(place: Place) -> None:
     other = newest(place.core, place.candidate(b"approved of"))
-    written_into_the_ledger(place, b"not approved of", word(place.core, other))
+    written_into_the_ledger(place, b"not approved of", approval_envelope(place.core, other))
 
 
 def record_over_a_rejection_of_another_model(place: Place) -> None:
     other = newest(place.core, place.candidate(b"rejected"))
-    written_into_the_ledger(place, b"wanted", word(place.core, other, verdict="reject"))
+    written_into_the_ledger(place, b"wanted", approval_envelope(place.core, other, verdict="reject"))
 
 
 def record_that_turns_a_rejection_round(place: Place) -> None:
     decision = newest(place.core, place.candidate(b"turned round"))
-    written_into_the_ledger(place, b"turned round", word(place.core, decision, verdict="reject"))
+    written_into_the_ledger(place, b"turned round", approval_envelope(place.core, decision, verdict="reject"))
 
 
 def record_in_anothers_name(place: Place) -> None:
     decision = newest(place.core, place.candidate(b"in his name"))
-    written_into_the_ledger(place, b"in his name", word(place.core, decision, "ada"), person="bob")
+    written_into_the_ledger(place, b"in his name", approval_envelope(place.core, decision, "ada"), person="bob")
 
 
 def approval_after_rollback(place: Place) -> None:
@@ -202,31 +206,35 @@ def approval_after_rollback(place: Place) -> None:
     approve(place.core, candidate)
     place.core.governance.rollback("ada", "it is rude")
     with pytest.raises(RefusedByPolicyError, match="quarantine"):
-        place.core.governance.approve(candidate, word(place.core, newest(place.core, candidate), nonce="7" * 32))
+        place.core.governance.approve(
+            candidate, approval_envelope(place.core, newest(place.core, candidate), nonce="7" * 32)
+        )
 
 
 def approval_by_the_trainer(place: Place) -> None:
     key = load_key(place.core.data, "trainer")
     assert key is not None
     candidate = place.candidate(b"trained")
-    said = json.loads(word(place.core, newest(place.core, candidate)))
-    refused(place, candidate, sign_envelope(base64.b64decode(said["payload"]), said["payloadType"], Signer.of(key)))
+    envelope = json.loads(approval_envelope(place.core, newest(place.core, candidate)))
+    refused(
+        place, candidate, sign_envelope(base64.b64decode(envelope["payload"]), envelope["payloadType"], Signer.of(key))
+    )
 
 
 def expired_approval(place: Place) -> None:
     candidate = place.candidate(b"expired")
-    said = word(place.core, newest(place.core, candidate), hours=1.0)
+    envelope = approval_envelope(place.core, newest(place.core, candidate), hours=1.0)
     place.clock.now = HOUR.format(6)
-    refused(place, candidate, said)
+    refused(place, candidate, envelope)
 
 
 def clock_set_back(place: Place) -> None:
     candidate = place.candidate(b"yesterday")
-    said = word(place.core, newest(place.core, candidate), hours=1.0)
+    envelope = approval_envelope(place.core, newest(place.core, candidate), hours=1.0)
     place.clock.now = HOUR.format(8)
     place.core.trust.log("daemon.start", version="1")
     place.clock.now = HOUR.format(6)
-    refused(place, candidate, said)
+    refused(place, candidate, envelope)
     place.clock.now = HOUR.format(8)
 
 
@@ -253,7 +261,7 @@ def policy_edit_after_the_evaluation(place: Place) -> None:
     candidate = place.candidate(b"too late")
     edit = policy_edit(parse(LENIENT, "p").digest, place.core.trust.policies.in_force(), signer("ada"), None)
     place.core.governance.change_policy(LENIENT, edit)
-    refused(place, candidate, word(place.core, newest(place.core, candidate)))
+    refused(place, candidate, approval_envelope(place.core, newest(place.core, candidate)))
 
 
 Hack = Callable[[Place], None]
@@ -281,16 +289,16 @@ TABLE: tuple[tuple[Hack, str, str], ...] = (
 """What is planted, the kind of the entry that names it, and the words in it."""
 
 
-@pytest.mark.parametrize(("hack", "kind", "words"), TABLE, ids=[row[0].__name__ for row in TABLE])
-def test_nothing_is_promoted_and_the_log_names_it(place: Place, hack: Hack, kind: str, words: str) -> None:
+@pytest.mark.parametrize(("hack", "kind", "message"), TABLE, ids=[row[0].__name__ for row in TABLE])
+def test_nothing_is_promoted_and_the_log_names_it(place: Place, hack: Hack, kind: str, message: str) -> None:
     before = sum(1 for _ in place.core.ledger.audit.entries())  # type: ignore[attr-defined]
     hack(place)
     place.core.governance.reconcile()
     new = list(place.core.ledger.audit.entries())[before:]  # type: ignore[attr-defined]
-    named = [one for one in new if one.kind == kind and words in f"{one.what.get('name', '')} {json.dumps(one.what)}"]
+    named = [one for one in new if one.kind == kind and message in f"{one.what.get('name', '')} {json.dumps(one.what)}"]
     assert named, [(one.kind, one.what.get("name")) for one in new]
     if kind.endswith(".refused"):
-        assert [one.what["name"] for one in named] == [words]
+        assert [one.what["name"] for one in named] == [message]
     assert (place.core.ledger.alias("champion"), place.core.ledger.alias("canary")) == (place.champion, None)
     assert log_holds(place.core)
 

@@ -121,8 +121,8 @@ def test_a_turn_that_stopped_waits_and_goes_on_behind_what_is_forced(engine: Eng
 def test_forced_tokens_that_leave_no_room_or_are_no_tokens_are_refused(engine: Engine) -> None:
     engine.push(tiny("qwen2"), "a")
     request, _ = turn_that_stops(engine)
-    for forced, said in (((1,) * SLOTS, "leave no room"), ((VOCABULARY,), "vocabulary"), ((-1,), "vocabulary")):
-        with pytest.raises(ValueError, match=said):
+    for forced, message in (((1,) * SLOTS, "leave no room"), ((VOCABULARY,), "vocabulary"), ((-1,), "vocabulary")):
+        with pytest.raises(ValueError, match=message):
             engine.resume(request.id, forced)
     assert (engine.unfinished, engine.runnable) == (1, 0)
 

@@ -213,7 +213,7 @@ def test_a_trained_copy_does_not_change_under_the_engine() -> None:
     request = GenerationRequest(0, (3, 1), -1, 20, 1.0, 2)
     engine.submit(request)
     (before,) = [turn for _ in range(20) for turn in engine.step()]
-    kept = {key: weight.clone() for key, weight in model.state_dict().items()}
+    weights = {key: weight.clone() for key, weight in model.state_dict().items()}
     try:
         with torch.no_grad():
             for weight in model.parameters():
@@ -224,7 +224,7 @@ def test_a_trained_copy_does_not_change_under_the_engine() -> None:
         engine.submit(request)
         (trained,) = [turn for _ in range(20) for turn in engine.step()]
     finally:
-        model.load_state_dict(kept)
+        model.load_state_dict(weights)
     assert before == after != trained
 
 

@@ -136,30 +136,30 @@ def test_a_seal_that_names_another_key_than_its_own_is_refused_with_every_key(bu
 
 
 OTHERWISE: dict[str, Callable[[dict[str, Any]], object]] = {
-    "another digest too": lambda said: said["subject"][0]["digest"].update(sha512="00"),
-    "a field of a file": lambda said: said["subject"][0].update(uri="x"),
-    "an unknown field of a file": lambda said: said["subject"][0].update(zzz="x"),
-    "another order": lambda said: said["subject"].reverse(),
-    "a file twice": lambda said: said["subject"].append(said["subject"][0]),
-    "a file more": lambda said: said["subject"].append({"name": "zzz", "digest": {"sha256": "00" * 32}}),
-    "a file less": lambda said: said["subject"].pop(),
-    "capital digits": lambda said: said["subject"][0]["digest"].update(sha256="AB" * 32),
-    "another statement": lambda said: said.update(_type="https://in-toto.io/Statement/v0.1"),
-    "format 1": lambda said: said.update(predicateType="urn:assay:bundle:1"),
-    "a field more": lambda said: said.update(zzz=1),
-    "a field by another name": lambda said: said.update(predicate_type=said.pop("predicateType")),
-    "no key": lambda said: said["predicate"].pop("key"),
-    "a list": lambda said: said.update(predicate=[1]),
+    "another digest too": lambda statement: statement["subject"][0]["digest"].update(sha512="00"),
+    "a field of a file": lambda statement: statement["subject"][0].update(uri="x"),
+    "an unknown field of a file": lambda statement: statement["subject"][0].update(zzz="x"),
+    "another order": lambda statement: statement["subject"].reverse(),
+    "a file twice": lambda statement: statement["subject"].append(statement["subject"][0]),
+    "a file more": lambda statement: statement["subject"].append({"name": "zzz", "digest": {"sha256": "00" * 32}}),
+    "a file less": lambda statement: statement["subject"].pop(),
+    "capital digits": lambda statement: statement["subject"][0]["digest"].update(sha256="AB" * 32),
+    "another statement": lambda statement: statement.update(_type="https://in-toto.io/Statement/v0.1"),
+    "format 1": lambda statement: statement.update(predicateType="urn:assay:bundle:1"),
+    "a field more": lambda statement: statement.update(zzz=1),
+    "a field by another name": lambda statement: statement.update(predicate_type=statement.pop("predicateType")),
+    "no key": lambda statement: statement["predicate"].pop("key"),
+    "a list": lambda statement: statement.update(predicate=[1]),
 }
 
 
 @pytest.mark.parametrize("change", OTHERWISE.values(), ids=OTHERWISE.keys())
 def test_the_checkers_agree_about_what_the_keys_holder_wrote_otherwise(bundle: Path, change: Any) -> None:
-    said = json.loads(base64.b64decode(json.loads((bundle / SEAL).read_bytes())["payload"]))
-    (bundle / SEAL).write_bytes(sign_envelope(canonical(said), IN_TOTO_TYPE, KEY))
+    statement = json.loads(base64.b64decode(json.loads((bundle / SEAL).read_bytes())["payload"]))
+    (bundle / SEAL).write_bytes(sign_envelope(canonical(statement), IN_TOTO_TYPE, KEY))
     assert ours(bundle) == tiny(bundle) == ""
-    change(said)
-    (bundle / SEAL).write_bytes(sign_envelope(canonical(said), IN_TOTO_TYPE, KEY))
+    change(statement)
+    (bundle / SEAL).write_bytes(sign_envelope(canonical(statement), IN_TOTO_TYPE, KEY))
     assert ours(bundle)
     assert ours(bundle, None)
     assert tiny(bundle)
@@ -185,8 +185,8 @@ def test_a_seal_that_says_something_else_than_the_files_is_refused_by_both_check
 ) -> None:
     found = seal_of(read_bundle(bundle), KEY.public)
     (bundle / SEAL).write_bytes(sign_statement(found.subjects, SEALED, {**found.predicate, **change}, KEY))
-    for said in (ours(bundle), ours(bundle, None), tiny(bundle)):
-        assert f"the seal says something else than the files: {next(iter(change))}" in said
+    for made in (ours(bundle), ours(bundle, None), tiny(bundle)):
+        assert f"the seal says something else than the files: {next(iter(change))}" in made
 
 
 def test_a_seal_without_an_environment_is_about_files_that_name_none(bundle: Path, tmp_path: Path) -> None:
@@ -222,7 +222,7 @@ def test_what_versions_say_of_a_model_or_do_not_say_is_in_the_seal_for_both_chec
 def test_files_that_say_nothing_of_what_the_seal_says_are_refused_by_both_checkers(
     bundle: Path, name: str, data: bytes
 ) -> None:
-    said = seal_of(read_bundle(bundle), KEY.public).predicate
+    predicate = seal_of(read_bundle(bundle), KEY.public).predicate
     listed = json.loads((bundle / "manifest.json").read_bytes())
     (bundle / name).write_bytes(data)
     for one in listed["files"]:
@@ -231,7 +231,7 @@ def test_files_that_say_nothing_of_what_the_seal_says_are_refused_by_both_checke
     (bundle / "manifest.json").write_bytes(in_one_form(listed))
     (bundle / SEAL).unlink()
     subjects = {file.relative_to(bundle).as_posix(): sha256(file.read_bytes()) for file in files_of(bundle)}
-    (bundle / SEAL).write_bytes(sign_statement(subjects, SEALED, said, KEY))
+    (bundle / SEAL).write_bytes(sign_statement(subjects, SEALED, predicate, KEY))
     assert read_bundle(bundle).intact
     assert ours(bundle)
     assert tiny(bundle)
@@ -256,10 +256,10 @@ def test_both_checkers_take_a_bundle_up_to_the_same_limits(
         data = {**dict(read_bundle(bundle).contents), **contents, **extra}
         for name in (SEAL, MANIFEST, "files/data.csv"):
             data.pop(name, None)
-        said = {**seal_of(read_bundle(bundle), KEY.public).predicate, **NOTHING.get(what, {})}
+        predicate = {**seal_of(read_bundle(bundle), KEY.public).predicate, **NOTHING.get(what, {})}
         listed = [{"bytes": len(one), "name": name, "sha256": sha256(one)} for name, one in sorted(data.items())]
         data[MANIFEST] = in_one_form({"files": listed, "schema_version": 2})
-        data[SEAL] = sign_statement({name: sha256(one) for name, one in data.items()}, SEALED, said, KEY)
+        data[SEAL] = sign_statement({name: sha256(one) for name, one in data.items()}, SEALED, predicate, KEY)
         folder, file = tmp_path / f"{holds}", tmp_path / f"{holds}.zip"
         for name, one in data.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)

@@ -42,9 +42,9 @@ def test_a_word_that_lies_beside_the_folder_is_not_forgotten(bundle: Path) -> No
 def test_what_cannot_be_packed_or_unpacked_is_said_with_what_to_do(bundle: Path) -> None:
     (bundle / "artifact.txt").write_text("7")
     Path("no.zip").write_bytes(b"hello")
-    for words in (["pack", str(bundle)], ["pack", "nowhere"], ["unpack", "no.zip"], ["unpack", str(bundle)]):
-        ended = RUN.invoke(app, ["bundle", *words])
-        assert isinstance(ended.exception, BundleError), words
+    for arguments in (["pack", str(bundle)], ["pack", "nowhere"], ["unpack", "no.zip"], ["unpack", str(bundle)]):
+        ended = RUN.invoke(app, ["bundle", *arguments])
+        assert isinstance(ended.exception, BundleError), arguments
         assert (ended.exception.exit_code, bool(ended.exception.hint)) == (2, True)
     assert [path.name for path in Path().iterdir()] == ["no.zip"]
 

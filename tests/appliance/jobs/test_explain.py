@@ -170,9 +170,9 @@ def test_what_only_matters_beside_something_else_is_said_there() -> None:
 
 def test_a_claim_is_read_with_its_quantifiers_its_assumptions_and_its_goal() -> None:
     claim = "(declare-const x Int)(assert (> x 2))(assert (! (exists ((y Int)) (= (* y y) x)) :named goal))"
-    words = "\n".join(in_words(spec("smt", claim=claim)))
-    assert "whatever these are:\n    x: Int\nif all of this holds:\n    1. x > 2\nthen this holds:\n" in words
-    assert "there is y: Int so that ((y * y) = x)" in words
+    lines = "\n".join(in_words(spec("smt", claim=claim)))
+    assert "whatever these are:\n    x: Int\nif all of this holds:\n    1. x > 2\nthen this holds:\n" in lines
+    assert "there is y: Int so that ((y * y) = x)" in lines
 
 
 def test_a_claim_that_nobody_can_put_into_words_is_shown_as_it_is() -> None:
@@ -184,19 +184,19 @@ def test_a_claim_that_nobody_can_put_into_words_is_shown_as_it_is() -> None:
 
 def test_what_is_too_long_is_cut_and_its_digest_said() -> None:
     long = "\n".join(f"line {number}" for number in range(10 * MOST_LINES))
-    words = in_words(spec("exact", expected=long[:9_000]))
-    assert len(words) <= MOST_LINES + 1
-    assert "SHA-256" in words[-1]
+    lines = in_words(spec("exact", expected=long[:9_000]))
+    assert len(lines) <= MOST_LINES + 1
+    assert "SHA-256" in lines[-1]
     other = in_words(spec("exact", expected=long[:8_999] + "x"))
-    assert words[-1] != other[-1]
+    assert lines[-1] != other[-1]
 
 
 @given(st.lists(st.text(alphabet="aé🙂\x1b", max_size=900), max_size=400))
 def test_lines_are_few_short_and_bounded_and_a_cut_never_goes_unsaid(lines) -> None:
-    kept = bounded(lines)
-    assert len(kept) <= MOST_LINES + 1
-    assert sum(len(line.encode("ascii", "backslashreplace")) for line in kept) <= MOST_TEXT + 1_000
-    assert kept == tuple(lines) or "not shown" in kept[-1]
+    shown = bounded(lines)
+    assert len(shown) <= MOST_LINES + 1
+    assert sum(len(line.encode("ascii", "backslashreplace")) for line in shown) <= MOST_TEXT + 1_000
+    assert shown == tuple(lines) or "not shown" in shown[-1]
 
 
 def test_a_question_keeps_its_lines() -> None:

@@ -52,7 +52,7 @@ def checked(folder: Path, verdict: Verdict = VERDICT, **more) -> BundleReport:
     return check.check_bundle(folder, checker=Decided(verdict), **more)
 
 
-def word(
+def validation_by(
     verdict: str = "meant",
     *,
     by=ADA,
@@ -63,14 +63,14 @@ def word(
 ) -> Validation:
     shown = Page(question=(question,), words=("x with 7x+3=45",), first=(), examples=(), verifier="predicate 1")
     about = {"verdict": verdict, "job": "job-1", "content": _digest_of(question, spec), "page": shown}
-    said = SignedValidation.valid_for(24, made_at=at, person="ada", nonce="0" * 32, **about)
+    statement = SignedValidation.valid_for(24, made_at=at, person="ada", nonce="0" * 32, **about)
     return Validation(
         verdict=verdict,
         shown=shown.digest(),
         person="ada",
         created=received or at,
         key=by.public.fingerprint,
-        envelope=sign_envelope(said.payload(), VALIDATION_TYPE, by).decode(),
+        envelope=sign_envelope(statement.payload(), VALIDATION_TYPE, by).decode(),
     )
 
 
@@ -93,7 +93,7 @@ def not_checked(report: BundleReport) -> str:
 
 
 def test_a_persons_word_counts_with_their_key_and_is_named_without(tmp_path: Path) -> None:
-    folder = made(tmp_path / "job-1", word())
+    folder = made(tmp_path / "job-1", validation_by())
     without, known = checked(folder), checked(folder, people=[signer("bob").public, ADA.public])
     assert without.ok, without.reasons
     assert known.ok, known.reasons
@@ -111,9 +111,9 @@ def test_a_persons_word_counts_with_their_key_and_is_named_without(tmp_path: Pat
 
 
 def test_a_word_about_something_else_or_with_a_forged_signature_fails(tmp_path: Path) -> None:
-    other = made(tmp_path / "other", word(question="another question"))
+    other = made(tmp_path / "other", validation_by(question="another question"))
     assert "is about the content" in checked(other).reasons[0]
-    forged = word(by=signer("mallory")).model_copy(update={"key": ADA.public.fingerprint})
+    forged = validation_by(by=signer("mallory")).model_copy(update={"key": ADA.public.fingerprint})
     assert "does not hold" in checked(made(tmp_path / "forged", forged)).reasons[0]
     as_ada = forged.model_copy(
         update={"envelope": forged.envelope.replace(signer("mallory").public.fingerprint, ADA.public.fingerprint)}
@@ -124,8 +124,8 @@ def test_a_word_about_something_else_or_with_a_forged_signature_fails(tmp_path: 
 
 
 def test_a_word_that_was_given_later_lies_beside_and_the_latest_counts(tmp_path: Path) -> None:
-    folder = made(tmp_path / "job-1", word())
-    later = word("not_meant", at="2026-02-03T04:05:06+00:00")
+    folder = made(tmp_path / "job-1", validation_by())
+    later = validation_by("not_meant", at="2026-02-03T04:05:06+00:00")
     (tmp_path / "job-1.meaning.json").write_bytes(canonical(later.model_dump(mode="json")))
     beside = _validation_beside(folder)
     assert beside == _validation_beside(tmp_path / "job-1.zip")
@@ -137,15 +137,15 @@ def test_a_word_that_was_given_later_lies_beside_and_the_latest_counts(tmp_path:
 
 
 def test_of_two_words_the_one_that_was_signed_later_counts_whatever_time_is_written_beside(tmp_path: Path) -> None:
-    no = word("not_meant", at="2026-01-02T00:00:00+00:00")
+    no = validation_by("not_meant", at="2026-01-02T00:00:00+00:00")
     folder = made(tmp_path / "job-1", no)
     for at in ("2026-01-01T00:00:00+00:00", "2026-01-02T00:30:00+01:00", "2026-01-02T01:00:00+01:00"):
         for received in ("2026-01-09T00:00:00+00:00", "2025-01-09T00:00:00+00:00", "z"):
-            yes = canonical(word(at=at, received=received).model_dump(mode="json"))
+            yes = canonical(validation_by(at=at, received=received).model_dump(mode="json"))
             report = checked(folder, people=[ADA.public], later=yes)
             assert (report.ok, report.mark) == (True, "verified, but not what was meant"), (at, received)
             assert any("2026-01-02T00:00:00+00:00 says that it does not" in claim.by for claim in report.statement_now)
-    yes = canonical(word(at="2026-01-02T00:30:00-01:00", received="2025-01-01").model_dump(mode="json"))
+    yes = canonical(validation_by(at="2026-01-02T00:30:00-01:00", received="2025-01-01").model_dump(mode="json"))
     report = checked(folder, people=[ADA.public], later=yes)
     assert (report.ok, report.mark) == (True, "verified and validated")
     assert any("at 2026-01-02T00:30:00-01:00" in claim.by for claim in report.statement_now)
@@ -220,7 +220,7 @@ def test_a_machine_that_cannot_decide_says_what_it_could_not(tmp_path: Path) -> 
     )
     report = checked(made(tmp_path / "job-1"), broken)
     assert report.undecided
-    wrong = checked(made(tmp_path / "job-2", word(question="another question")), broken)
+    wrong = checked(made(tmp_path / "job-2", validation_by(question="another question")), broken)
     assert not wrong.undecided
     assert report.not_checked[0] == NotChecked(
         what="the answer", why="this machine could not run the verifier again: there is no Lean here"
@@ -236,10 +236,10 @@ def test_who_made_it_is_said_to_be_open_without_a_key_and_without_a_seal(tmp_pat
     assert checked(folder, key=KEY.public).reasons == ("there is no seal in it",)
 
 
-def test_a_transcript_and_the_makers_word_are_never_said_to_be_checked(tmp_path: Path) -> None:
-    said = not_checked(checked(made(tmp_path / "job-1")))
-    assert f"the transcript: {len(TRANSCRIPT)} parts, 1 tool calls" in said
-    assert "is the maker's word" in said
+def test_a_transcript_and_what_the_maker_states_are_never_said_to_be_checked(tmp_path: Path) -> None:
+    lines = not_checked(checked(made(tmp_path / "job-1")))
+    assert f"the transcript: {len(TRANSCRIPT)} parts, 1 tool calls" in lines
+    assert "is stated by the maker" in lines
 
 
 def test_a_bundle_of_a_solver_says_so_and_names_no_model(tmp_path: Path) -> None:
@@ -315,7 +315,7 @@ def test_a_bundle_about_a_kind_of_an_earlier_version_is_verified_with_what_was_s
     then = VERDICT.model_copy(update={"verifier": former.kind, "version": "1", "reason": "in other words"})
     now = decide(SPECS.validate_python(former.model_dump(mode="json")), answer)
     assert now.passed
-    signed = word(spec=former)
+    signed = validation_by(spec=former)
     statement = (CLAIM, StatementPart(part="that it is so", standing=Assurance.PROVED, by=f"{former.kind} 1"))
     folder = sealed(
         tmp_path / "job-1", answer=answer, spec=former, verdict=then, meaning=signed, statement=statement, versions=OURS
@@ -324,5 +324,5 @@ def test_a_bundle_about_a_kind_of_an_earlier_version_is_verified_with_what_was_s
     assert report.ok, report.reasons
     assert report.mark == "verified and validated"
     other = FormerSpec(kind="integer", expected="43")
-    mixed = sealed(tmp_path / "job-2", answer=answer, spec=former, verdict=then, meaning=word(spec=other))
+    mixed = sealed(tmp_path / "job-2", answer=answer, spec=former, verdict=then, meaning=validation_by(spec=other))
     assert "is about the content" in checked(mixed, now).reasons[0]

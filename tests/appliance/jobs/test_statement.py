@@ -69,9 +69,9 @@ def test_every_kind_says_what_carries_it_and_what_it_leaves_open(name) -> None:
     assert "the verifier 7" in claims[0].by
     assert [claim.standing for claim in claims if claim.part == MEANING] == [Assurance.OPEN]
     assert any(claim.standing is Assurance.OPEN and not claim.needed for claim in claims)
-    word = "verified by tests" if name in ("program", "checklist") else "verified"
-    assert mark(claims) == f"{word}, not validated"
-    assert mark(statement_of(spec(name), passed(ground_of(name)), meaning=WORD)) == f"{word} and validated"
+    label = "verified by tests" if name in ("program", "checklist") else "verified"
+    assert mark(claims) == f"{label}, not validated"
+    assert mark(statement_of(spec(name), passed(ground_of(name)), meaning=WORD)) == f"{label} and validated"
 
 
 @pytest.mark.parametrize("name", SPECS)

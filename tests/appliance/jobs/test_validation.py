@@ -60,7 +60,7 @@ def job(question: str, files: tuple[JobFile, ...], fields: dict[str, Any]) -> Jo
     return Job(id="j", question=question, spec=spec, files=files, state=JobState.QUEUED, created=AT, updated=AT)
 
 
-def said(page: Page, sort: str) -> dict[str, bool]:
+def verdicts(page: Page, sort: str) -> dict[str, bool]:
     return {one.text: one.accepted for one in page.examples if one.sort == sort}
 
 
@@ -87,33 +87,33 @@ def mutants(page: Page) -> dict[str, ShownExample]:
 )
 def test_equal_forms_are_accepted_and_neighbours_are_not(page, fields, accepted, rejected) -> None:
     found = page(**fields)
-    assert accepted <= {text for text, passed in said(found, "example").items() if passed}
-    assert rejected <= {text for text, passed in said(found, "mutant").items() if not passed}
+    assert accepted <= {text for text, passed in verdicts(found, "example").items() if passed}
+    assert rejected <= {text for text, passed in verdicts(found, "mutant").items() if not passed}
     assert found.first == (f"All {len(mutants(found))} changed ones are rejected",)
 
 
 def test_what_only_looks_changed_is_an_example(page) -> None:
-    assert said(page(kind="answer", expected="\\{-2,2\\}"), "example")["\\{2, -2\\}"]
+    assert verdicts(page(kind="answer", expected="\\{-2,2\\}"), "example")["\\{2, -2\\}"]
     close = page(kind="answer", expected="3.14159", absolute="0.0001")
-    assert said(close, "example")["3.1416"]
+    assert verdicts(close, "example")["3.1416"]
     assert close.first[0].startswith("All ")
 
 
 def test_roots_are_tried_where_the_domain_has_them(page) -> None:
     fields = {"kind": "predicate", "predicate": "x*x == 2 and x > 0"}
-    assert said(page(**fields, domain="real"), "example") == {"sqrt(2)": True}
-    assert said(page(**fields, domain="rational"), "example") == {}
+    assert verdicts(page(**fields, domain="real"), "example") == {"sqrt(2)": True}
+    assert verdicts(page(**fields, domain="rational"), "example") == {}
 
 
 def test_values_of_a_predicate_are_gone_through_and_its_domain_is_seen(page) -> None:
     found = page(kind="predicate", predicate="7*x + 3 == 45", domain="integer")
-    assert said(found, "example") == {"6": True}
-    assert {"5", "7", "1/2", "sqrt(2)", "i", "x", ""} <= said(found, "mutant").keys()
-    assert not any(said(found, "mutant").values())
+    assert verdicts(found, "example") == {"6": True}
+    assert {"5", "7", "1/2", "sqrt(2)", "i", "x", ""} <= verdicts(found, "mutant").keys()
+    assert not any(verdicts(found, "mutant").values())
     assert "1 of the" in found.notes[0]
     halves = page(kind="predicate", predicate="2*x == 7", domain="real")
-    assert said(halves, "example") == {"7/2": True}
-    assert not any(said(page(kind="predicate", predicate="2*x == 7", domain="integer"), "example").values())
+    assert verdicts(halves, "example") == {"7/2": True}
+    assert not any(verdicts(page(kind="predicate", predicate="2*x == 7", domain="integer"), "example").values())
 
 
 def test_a_predicate_that_nearly_everything_fulfils_is_called_weak(page) -> None:
@@ -136,7 +136,7 @@ def test_a_claim_that_could_say_more_is_called_weak_and_one_that_is_false_is_tol
 def test_values_come_from_the_solver_and_each_assertion_is_missed_in_turn(page) -> None:
     claim = "(declare-const x Int)(declare-const y Int)(assert (= (+ x y) 10))(assert (> x y))(assert (> x (- y 1)))"
     found = page(kind="smt", question="model", claim=claim)
-    assert list(said(found, "example").values()) == [True]
+    assert list(verdicts(found, "example").values()) == [True]
     assert [one.reason for one in mutants(found).values()] == [
         "assertion 1 is false of these values",
         "assertion 2 is false of these values",
@@ -147,15 +147,15 @@ def test_values_come_from_the_solver_and_each_assertion_is_missed_in_turn(page) 
 def test_an_optimum_is_reached_by_better_and_better_values(page) -> None:
     claim = "(declare-const x Int)(assert (> x 3))(assert (< x 9))(minimize x)"
     found = page(kind="smt", question="optimum", claim=claim)
-    assert said(found, "example")["((x 4))"] is True
+    assert verdicts(found, "example")["((x 4))"] is True
 
 
 def test_a_term_is_turned_round_and_changed(page) -> None:
     claim = "(declare-const a Int)(declare-const b Int)(define-fun reference () Int (+ a (* 2 b)))"
     found = page(kind="smt", question="equivalent", claim=claim)
-    assert said(found, "example") == {"(+ a (* 2 b))": False, "(+ (* 2 b) a)": True}
+    assert verdicts(found, "example") == {"(+ a (* 2 b))": False, "(+ (* 2 b) a)": True}
     assert mutants(found)
-    assert not any(said(found, "mutant").values())
+    assert not any(verdicts(found, "mutant").values())
 
 
 def test_constants_fill_no_hole_and_the_answer_of_the_job_does(page) -> None:
@@ -164,8 +164,8 @@ def test_constants_fill_no_hole_and_the_answer_of_the_job_does(page) -> None:
         "(assert (not (and (=> (= x 0) (inv x)) (=> (and (inv x) (< x 10)) (inv (+ x 1))) (=> (inv x) (>= x 0)))))"
     )
     found = page("(define-fun inv ((x Int)) Bool (>= x 0))", kind="smt", claim=claim, holes=["inv"])
-    assert list(said(found, "example").values()) == [True]
-    assert list(said(found, "mutant").values()) == [False, False]
+    assert list(verdicts(found, "example").values()) == [True]
+    assert list(verdicts(found, "mutant").values()) == [False, False]
 
 
 def test_a_text_is_made_from_the_items_and_misses_each_in_turn(page) -> None:
@@ -241,8 +241,8 @@ def test_a_page_fits_into_an_envelope_whatever_the_job_came_to(page, sign) -> No
 
 def test_what_could_not_be_run_is_never_told_as_rejected() -> None:
     def broken(pairs: Sequence[tuple[Spec, str]], seconds: float) -> list[Verdict]:
-        told = {"outcome": Outcome.INFRA_ERROR, "score": 0, "reason": "no broker", "verifier": "v", "version": "1"}
-        return [Verdict.model_validate(told | {"seconds": 0}) for _ in pairs]
+        fields = {"outcome": Outcome.INFRA_ERROR, "score": 0, "reason": "no broker", "verifier": "v", "version": "1"}
+        return [Verdict.model_validate(fields | {"seconds": 0}) for _ in pairs]
 
     found = page_of(job("q", (), SIX), None, broken, lambda: 0.0)
     assert found.first == ("NOTHING COULD BE TRIED HERE: no broker",)
@@ -261,8 +261,8 @@ def test_programs_next_to_the_reference_are_asked_about_and_idle_ones() -> None:
 
     def ask(pairs: Sequence[tuple[Spec, str]], seconds: float) -> list[Verdict]:
         asked.extend(text for _, text in pairs)
-        told = {"outcome": Outcome.FAIL, "score": 0, "reason": "r", "verifier": "v", "version": "1", "seconds": 0}
-        return [Verdict.model_validate(told) for _ in pairs]
+        fields = {"outcome": Outcome.FAIL, "score": 0, "reason": "r", "verifier": "v", "version": "1", "seconds": 0}
+        return [Verdict.model_validate(fields) for _ in pairs]
 
     fields = {"function": "f", "examples": [{"arguments": "1", "expected": "2"}]}
     spec = ProgramSpec.model_validate(fields | {"reference": "def f(x):\n    return x + 1\n"})

@@ -18,9 +18,9 @@ def test_the_lineage_is_that_of_the_weights_that_answered() -> None:
 
 
 def test_the_environment_is_named_by_a_digest_of_all_that_is_said_of_it() -> None:
-    said = environment()
-    assert said["packages"]["pydantic"]
-    assert said["digest"] == sha256(canonical({name: value for name, value in said.items() if name != "digest"}))
+    found = environment()
+    assert found["packages"]["pydantic"]
+    assert found["digest"] == sha256(canonical({name: value for name, value in found.items() if name != "digest"}))
     whole = canonical(versions(None, "ab" * 32, "gvisor 1"))
-    assert json.loads(whole)["environment"] == said
+    assert json.loads(whole)["environment"] == found
     assert len(whole) < LARGEST[VERSIONS] / 10

@@ -110,7 +110,7 @@ def with_model_logprobs(one: Judged, model: Qwen2ForCausalLM, temperature: float
         scores = score(model, ids, torch.ones_like(ids, dtype=torch.bool), temperature)
     values, at, nodes = [0.0, *scores.logprobs[0].tolist()], 0, []
     for node in one.rollout.nodes:
-        kept = tuple(values[at : at + len(node.ids)]) if node.sampled else ()
-        nodes.append(node.model_copy(update={"logprobs": kept}))
+        part = tuple(values[at : at + len(node.ids)]) if node.sampled else ()
+        nodes.append(node.model_copy(update={"logprobs": part}))
         at += len(node.ids)
     return one.model_copy(update={"rollout": one.rollout.model_copy(update={"nodes": tuple(nodes)})})

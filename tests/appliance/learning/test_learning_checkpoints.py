@@ -133,18 +133,20 @@ def test_a_whole_folder_that_is_another_one_than_was_recorded_is_found(saved: Pa
         verify(saved, expect=digest)
 
 
-@pytest.mark.parametrize(("damage", "words"), DAMAGES, ids=lambda value: getattr(value, "__name__", ""))
-def test_every_kind_of_damage_is_found_and_passed_over(saved: Path, damage: Callable[[Path], None], words: str) -> None:
+@pytest.mark.parametrize(("damage", "message"), DAMAGES, ids=lambda value: getattr(value, "__name__", ""))
+def test_every_kind_of_damage_is_found_and_passed_over(
+    saved: Path, damage: Callable[[Path], None], message: str
+) -> None:
     older = step_folder(saved.parent, 9)
     save(older, FILES)
     damage(saved)
-    with pytest.raises(CheckpointError, match=words) as caught:
+    with pytest.raises(CheckpointError, match=message) as caught:
         verify(saved)
     assert caught.value.hint
     newest = newest_valid(saved.parent)
     assert (newest.folder, newest.step) == (older, 9)
     assert list(newest.broken) == [saved]
-    assert words in newest.broken[saved]
+    assert message in newest.broken[saved]
 
 
 def test_without_a_whole_checkpoint_there_is_none(saved: Path, tmp_path: Path) -> None:
@@ -244,9 +246,9 @@ def write_too_much(parent: Path, mode: str) -> str:
 
 def test_a_file_limit_leaves_the_old_state_and_says_what_to_do(tmp_path: Path) -> None:
     digest = save(step_folder(tmp_path, 1), FILES)
-    said = write_too_much(tmp_path, "limit")
-    assert "no room to write model.safetensors" in said
-    assert "free space" in said
+    output = write_too_much(tmp_path, "limit")
+    assert "no room to write model.safetensors" in output
+    assert "free space" in output
     assert verify(step_folder(tmp_path, newest_valid(tmp_path).step)) == digest
     assert [path.name for path in tmp_path.iterdir()] == ["step-000001"]
 
@@ -264,9 +266,9 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 def test_a_full_disk_leaves_the_old_state_and_says_what_to_do(small_disk: Path) -> None:
     digest = save(step_folder(small_disk, 1), FILES)
-    said = write_too_much(small_disk, "full")
-    assert "No space left on device" in said
-    assert "what was saved before is untouched" in said
+    output = write_too_much(small_disk, "full")
+    assert "No space left on device" in output
+    assert "what was saved before is untouched" in output
     assert verify(step_folder(small_disk, newest_valid(small_disk).step)) == digest
     assert [path.name for path in small_disk.iterdir()] == ["step-000001"]
 

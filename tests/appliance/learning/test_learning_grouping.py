@@ -25,12 +25,12 @@ def members(right: int, wrong: int, broken: int = 0, task: str = "t") -> list[Ju
 
 def test_the_kept_half_has_advantages_of_mean_0_and_spread_1() -> None:
     group = make_group(members(6, 10), RECIPE, seed=1)
-    kept = [group.rewards[i] for i in group.kept]
-    assert len(kept) == len(group.advantages) == 8
-    assert kept.count(0.0) == 5
+    rewards = [group.rewards[i] for i in group.kept]
+    assert len(rewards) == len(group.advantages) == 8
+    assert rewards.count(0.0) == 5
     assert statistics.fmean(group.advantages) == pytest.approx(0)
     assert statistics.pstdev(group.advantages) == pytest.approx(1)
-    assert all((advantage > 0) == (reward == 1) for reward, advantage in zip(kept, group.advantages, strict=True))
+    assert all((advantage > 0) == (reward == 1) for reward, advantage in zip(rewards, group.advantages, strict=True))
     assert group.reason == "kept 8 of 16: 3 of 6 right, 5 of 10 wrong"
 
 
@@ -66,11 +66,11 @@ def test_a_group_of_broken_rollouts_only_is_dropped_without_a_reward() -> None:
     assert (group.rollouts, group.rewards, group.kept) == ((), (), ())
 
 
-@pytest.mark.parametrize(("right", "word"), [(16, "right"), (0, "wrong")])
-def test_equal_rewards_carry_no_signal(right: int, word: str) -> None:
+@pytest.mark.parametrize(("right", "reason"), [(16, "right"), (0, "wrong")])
+def test_equal_rewards_carry_no_signal(right: int, reason: str) -> None:
     group = make_group(members(right, 16 - right), RECIPE, seed=0)
     assert group.kept == ()
-    assert group.reason == f"dropped: all 16 are {word}, nothing to compare"
+    assert group.reason == f"dropped: all 16 are {reason}, nothing to compare"
 
 
 def test_a_suspected_hack_earns_nothing() -> None:

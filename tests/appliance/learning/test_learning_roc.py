@@ -26,14 +26,14 @@ def test_every_selector_keeps_what_was_asked_for_with_both_kinds_in_it_or_nothin
     selector: str, group: list[RolloutOutcome], data: st.DataObject, seed: int
 ) -> None:
     keep = data.draw(st.integers(2, len(group)))
-    kept = SELECTORS[selector](group, keep, Random(seed))
+    selected = SELECTORS[selector](group, keep, Random(seed))
     kinds = {outcome.correct for outcome in group}
     if len(kinds) == 1:
-        assert kept == []
-    elif kept or selector != "uniform":
-        assert len(kept) == keep
-        assert kept == sorted(set(kept))
-        assert {group[i].correct for i in kept} == {True, False}
+        assert selected == []
+    elif selected or selector != "uniform":
+        assert len(selected) == keep
+        assert selected == sorted(set(selected))
+        assert {group[i].correct for i in selected} == {True, False}
 
 
 @given(st.integers(1, 40), st.integers(1, 40), st.integers(0, 2**32))
@@ -42,14 +42,14 @@ def test_roc_keeps_the_floor_of_half_of_the_failures(wrong: int, right: int, see
     keep = len(group) // 2
     if keep < 2:
         return
-    kept = roc(group, keep, Random(seed))
-    assert sum(not group[i].correct for i in kept) == max(1, wrong * keep // len(group))
+    selected = roc(group, keep, Random(seed))
+    assert sum(not group[i].correct for i in selected) == max(1, wrong * keep // len(group))
 
 
 def test_of_32_with_20_failures_16_stay_and_10_of_them_failed_as_in_the_paper() -> None:
     group = [rollout(False)] * 20 + [rollout(True)] * 12
-    kept = roc(group, 16, Random(0))
-    assert sum(not group[i].correct for i in kept) == 10
+    selected = roc(group, 16, Random(0))
+    assert sum(not group[i].correct for i in selected) == 10
 
 
 @pytest.mark.parametrize(
@@ -85,15 +85,15 @@ def test_each_next_item_is_drawn_in_proportion_to_its_weight_among_those_left() 
 
 def test_a_clean_success_is_preferred_to_one_with_a_failed_call_but_not_always_taken() -> None:
     group = [rollout(True)] * 8 + [rollout(True, failed=1)] * 8 + [rollout(False)] * 16
-    kept = [i for seed in range(400) for i in roc(group, 16, Random(seed))]
-    clean, flawed = sum(i < 8 for i in kept), sum(8 <= i < 16 for i in kept)
+    selected = [i for seed in range(400) for i in roc(group, 16, Random(seed))]
+    clean, flawed = sum(i < 8 for i in selected), sum(8 <= i < 16 for i in selected)
     assert clean > 5 * flawed > 0
 
 
 def test_failures_are_chosen_blindly_whatever_their_calls_did() -> None:
     group = [rollout(False)] * 8 + [rollout(False, failed=1)] * 8 + [rollout(True)] * 16
-    kept = [i for seed in range(600) for i in roc(group, 16, Random(seed)) if i < 16]
-    assert sum(i < 8 for i in kept) / len(kept) == pytest.approx(0.5, abs=0.04)
+    selected = [i for seed in range(600) for i in roc(group, 16, Random(seed)) if i < 16]
+    assert sum(i < 8 for i in selected) / len(selected) == pytest.approx(0.5, abs=0.04)
 
 
 def test_the_released_rule_takes_the_cleanest_successes_and_the_first_failures() -> None:
@@ -118,7 +118,7 @@ def test_uniform_gives_nothing_when_what_it_drew_is_all_alike() -> None:
     group = [rollout(True)] + [rollout(False)] * 15
     drawn = [uniform(group, 2, Random(seed)) for seed in range(200)]
     assert [] in drawn
-    assert all(not kept or 0 in kept for kept in drawn)
+    assert all(not selected or 0 in selected for selected in drawn)
 
 
 @pytest.mark.parametrize("selector", SELECTORS)

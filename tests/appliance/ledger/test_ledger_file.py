@@ -304,17 +304,17 @@ def test_a_full_disk_is_reported_and_leaves_nothing_half_written(small_disk: Pat
     limit = () if os.geteuid() == 0 else (2_000_000,)
     done = run(FILL, small_disk / "ledger.sqlite3", *limit)
     assert done.returncode == 0, done.stderr
-    said, failed = done.stdout.splitlines()
-    assert "full" in said
-    assert "| free some space" in said or "| see to the disk" in said
+    output, failed = done.stdout.splitlines()
+    assert "full" in output
+    assert "| free some space" in output or "| see to the disk" in output
     assert int(failed) > 0
 
 
 def test_a_limit_on_files_is_reported_and_the_ledger_goes_on_when_it_is_lifted(path: Path) -> None:
     done = run(FILL, path, 2_000_000)
     assert done.returncode == 0, done.stderr
-    said, failed = done.stdout.splitlines()
-    assert "nothing of this record was written" in said
+    output, failed = done.stdout.splitlines()
+    assert "nothing of this record was written" in output
     assert int(failed) > 0
 
 

@@ -253,8 +253,8 @@ def start(line: Connection, steps: int, end: str) -> subprocess.Popen[str]:
 
 def test_a_worker_process_writes_through_its_inherited_socket(ledger: SqliteLedger) -> None:
     with served(ledger) as line, start(line, 3, "clean") as worker:
-        said, _ = worker.communicate(timeout=60)
-    assert (said, worker.returncode) == ("0\n1\n2\n", 0)
+        output, _ = worker.communicate(timeout=60)
+    assert (output, worker.returncode) == ("0\n1\n2\n", 0)
     assert [ledger.step("night-1", step) for step in range(3)] == [
         made.step_record(step, rollouts=8) for step in range(3)
     ]

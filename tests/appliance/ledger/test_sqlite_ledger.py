@@ -105,8 +105,8 @@ def test_however_often_rollouts_are_sent_and_in_whatever_batches_each_counts_onc
         for batch in batches:
             ledger.put_rollouts([made.judged(f"r{i}", purpose=Purpose.EVALUATION) for i in batch])
         distinct = {f"r{i}" for batch in batches for i in batch}
-        kept = ledger.rollouts(limit=1000)
-        assert sorted(one.rollout.id for one in kept) == sorted(distinct)
+        stored = ledger.rollouts(limit=1000)
+        assert sorted(one.rollout.id for one in stored) == sorted(distinct)
 
 
 def test_a_step_that_is_sampled_again_after_a_restart_leaves_the_first_as_it_is(ledger: SqliteLedger) -> None:
@@ -159,10 +159,10 @@ def test_the_same_record_again_changes_nothing_and_another_under_its_key_is_refu
 
 
 def test_two_people_and_two_words_of_one_person_are_all_kept(ledger: SqliteLedger) -> None:
-    words = [made.approval(), made.approval("grace"), made.approval().model_copy(update={"verdict": "reject"})]
-    for word in words:
-        ledger.put_approval(word)
-    assert ledger.approvals(candidate=made.digest(2)) == words[::-1]
+    approvals = [made.approval(), made.approval("grace"), made.approval().model_copy(update={"verdict": "reject"})]
+    for approval in approvals:
+        ledger.put_approval(approval)
+    assert ledger.approvals(candidate=made.digest(2)) == approvals[::-1]
 
 
 # order and filters
@@ -223,9 +223,9 @@ def test_work_on_a_job_changes_nothing_of_what_was_asked(ledger: SqliteLedger) -
     stale = made.job(state=JobState.RUNNING).model_copy(
         update={"step": "attempt 2", "question": "another", "priority": 9}
     )
-    kept = ledger.put_job(stale)
-    assert (kept.state, kept.step, kept.validation) == (JobState.RUNNING, "attempt 2", meaning)
-    assert (kept.question, kept.priority) == (made.job().question, 5)
+    updated = ledger.put_job(stale)
+    assert (updated.state, updated.step, updated.validation) == (JobState.RUNNING, "attempt 2", meaning)
+    assert (updated.question, updated.priority) == (made.job().question, 5)
 
 
 def test_files_of_all_jobs_are_known(ledger: SqliteLedger) -> None:

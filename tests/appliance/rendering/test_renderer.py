@@ -112,11 +112,11 @@ def test_a_folder_of_an_earlier_version_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "said"),
+    ("written", "message"),
     [('{"format": "nobody"}', "none of markers"), ('{"user": "u"}', "does not fit"), ("[]", "no table")],
 )
-def test_a_format_that_is_not_known_is_refused(tmp_path: Path, written: str, said: str) -> None:
+def test_a_format_that_is_not_known_is_refused(tmp_path: Path, written: str, message: str) -> None:
     shutil.copytree(FOLDER, tmp_path / "model")
     (tmp_path / "model" / "rendering.json").write_text(written)
-    with pytest.raises(RenderingError, match=said):
+    with pytest.raises(RenderingError, match=message):
         load_renderer(tmp_path / "model")

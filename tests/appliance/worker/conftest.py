@@ -38,10 +38,10 @@ def runtime(guest_roots: Path) -> Iterator[RuntimeSettings]:
     folder = Path(tempfile.mkdtemp(prefix="assay-w-"))
     building.lend(guest_roots, folder / "run")
     settings = Settings.load({"data": str(folder)}, environ={"HOME": str(folder)}, etc_dir=folder)
-    told, socket = runtime_settings(settings, folder), broker_socket(settings, folder)
-    broker = BrokerProcess(told.own, socket, command(socket, 0))
+    made, socket = runtime_settings(settings, folder), broker_socket(settings, folder)
+    broker = BrokerProcess(made.own, socket, command(socket, 0))
     assert broker.start() == ""
-    yield told.model_copy(update={"broker": socket})
+    yield made.model_copy(update={"broker": socket})
     broker.close()
     shutil.rmtree(folder)
 

@@ -65,18 +65,18 @@ def test_it_names_base_model_recipe_policy_sealed_set_and_code(made, tmp_path) -
 
 
 def test_it_is_shown_and_checked_at_the_command_line(made, tmp_path) -> None:
-    def run(*words: str):
-        return CliRunner().invoke(app, ["model", "provenance", *words, "--data", str(tmp_path)])
+    def run(*arguments: str):
+        return CliRunner().invoke(app, ["model", "provenance", *arguments, "--data", str(tmp_path)])
 
     folder = tmp_path / "models" / made.manifest
     shown = run(made.manifest[:8], "--model", str(folder))
     assert (shown.exit_code, "every byte of the folder" in shown.stdout) == (0, True), shown.exception
-    told = json.loads(run(made.manifest[:8], "--json").stdout)
-    assert told["predicate"]["buildDefinition"]["externalParameters"] == {"cycle": "night-1", "seed": "7"}
+    report = json.loads(run(made.manifest[:8], "--json").stdout)
+    assert report["predicate"]["buildDefinition"]["externalParameters"] == {"cycle": "night-1", "seed": "7"}
     (folder / "config.json").write_bytes(b"[]")
     changed = run(made.manifest[:8], "--model", str(folder))
     load_or_make(tmp_path, "daemon")
     other = run(made.manifest[:8], "--key", str(public_file(tmp_path, "daemon")))
-    for failed, said in ((changed, "does not hold"), (other, "signature"), (run("feedbeef"), "0 attestations")):
+    for failed, message in ((changed, "does not hold"), (other, "signature"), (run("feedbeef"), "0 attestations")):
         assert isinstance(failed.exception, AssayError)
-        assert said in str(failed.exception)
+        assert message in str(failed.exception)

@@ -281,11 +281,11 @@ def test_a_recorded_step_is_learned_again_and_not_sampled_again(context: WorkCon
     with pytest.raises(Cut):
         run_night(context, "n")
     before = [judged.rollout.id for judged in _step(ledger, 1).judged]
-    kept = _step(ledger, 1)
+    record = _step(ledger, 1)
     context.ledger = ledger
     run_night(context, "n")
     assert [judged.rollout.id for judged in _step(ledger, 1).judged] == before
-    assert _step(ledger, 1) == kept
+    assert _step(ledger, 1) == record
 
 
 def test_a_broken_checkpoint_is_passed_over_and_said(context: WorkContext, ledger: SqliteLedger) -> None:

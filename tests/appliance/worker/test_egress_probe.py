@@ -42,7 +42,7 @@ def outcome(report: ProbeReport) -> GateOutcome:
     return found.outcome
 
 
-def said(**endings: object) -> ProbeReport:
+def probe_report(**endings: object) -> ProbeReport:
     return report_of(json.dumps({**HELD, **{name.replace("_", " "): end for name, end in endings.items()}}))
 
 
@@ -79,15 +79,15 @@ def test_in_a_sandbox_every_way_is_denied(context) -> None:
 
 @pytest.mark.parametrize("end", ["nobody answered", "ETIMEDOUT", "ValueError", "loopback only", None, 3, "\x1b[2J"])
 def test_what_is_no_denial_is_not_known_and_does_not_pass(end: object) -> None:
-    report = said(udp=end)
+    report = probe_report(udp=end)
     assert (report.held, report.open, len(report.unknown)) == (len(ROUTES) - 1, (), 1)
     assert "\x1b" not in report.unknown[0]
     assert outcome(report) is GateOutcome.UNDECIDED
 
 
 def test_no_route_is_a_denial_only_where_there_is_no_network() -> None:
-    assert said(udp="EHOSTUNREACH").unknown == ()
-    networked = said(udp="EHOSTUNREACH", network_interfaces="open")
+    assert probe_report(udp="EHOSTUNREACH").unknown == ()
+    networked = probe_report(udp="EHOSTUNREACH", network_interfaces="open")
     assert (networked.open, networked.unknown) == ((LINKS,), ("udp (EHOSTUNREACH)",))
     assert outcome(networked) is GateOutcome.FAILED
 

@@ -84,9 +84,9 @@ def test_a_data_job_is_solved_on_a_branch_that_went_on_from_before_a_failure(
     assert artifact is not None
     folder = context.data / artifact.folder
     assert check_bundle(folder, expect=artifact.manifest).ok
-    said = json.loads((folder / "transcript.json").read_text())
-    assert "table (22 bytes)" in said[0]["text"]
-    assert "rows.sum" not in json.dumps(said)
+    transcript = json.loads((folder / "transcript.json").read_text())
+    assert "table (22 bytes)" in transcript[0]["text"]
+    assert "rows.sum" not in json.dumps(transcript)
     left = {one.rollout.id: one.rollout.branch_of for one in ledger.rollouts(cycle="j1")}
     assert left["j1.0+1"] == "j1.0"
 

@@ -49,8 +49,8 @@ def test_a_solved_job_is_a_bundle_that_verifies(context: WorkContext, ledger: Sq
     assert artifact.answer == "6"
     report = check_bundle(context.data / artifact.folder, expect=artifact.manifest)
     assert report.ok
-    words = (context.data / artifact.folder / "transcript.json").read_text()
-    assert "7*x" not in words
+    text = (context.data / artifact.folder / "transcript.json").read_text()
+    assert "7*x" not in text
 
 
 def test_an_unsolved_job_says_what_was_tried(context: WorkContext, ledger: SqliteLedger) -> None:

@@ -37,6 +37,6 @@ def test_only_what_cannot_be_done_as_asked_ends_with_2(
     settings.write_text(Settings(data=tmp_path).model_dump_json())
     ours, theirs = socket.socketpair()
     with theirs:
-        told = ["--ledger-fd", str(ours.detach()), "--data", str(tmp_path), "--settings", str(settings)]
-        assert worker.main(["jobs", *told]) == status
+        arguments = ["--ledger-fd", str(ours.detach()), "--data", str(tmp_path), "--settings", str(settings)]
+        assert worker.main(["jobs", *arguments]) == status
     assert str(error) in capsys.readouterr().err

@@ -256,19 +256,19 @@ def test_without_descriptors_nothing_is_left_half_made(bench: Bench) -> None:
     event = threading.Event()
 
     def starve() -> None:
-        kept = []
+        handles = []
         resource.setrlimit(resource.RLIMIT_NOFILE, (highest + 3, hard))
         try:
             while True:
                 try:
-                    kept.append(os.open("/dev/null", os.O_RDONLY))
+                    handles.append(os.open("/dev/null", os.O_RDONLY))
                 except OSError:
                     break
-            for descriptor in kept[:4]:
+            for descriptor in handles[:4]:
                 os.close(descriptor)
             bench.backend.start(PROFILE, None, lambda problem: (starved.append(problem), event.set()))
         finally:
-            for descriptor in kept[4:]:
+            for descriptor in handles[4:]:
                 os.close(descriptor)
             resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 

@@ -59,10 +59,13 @@ def running(state: Path) -> set[int]:
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
-                words = (entry / "cmdline").read_bytes().split(b"\0")
+                arguments = (entry / "cmdline").read_bytes().split(b"\0")
             except OSError:
                 continue
-            if any(os.fsencode(working_folder(state)) in word for word in words) and b"-c" not in words[:2]:
+            if (
+                any(os.fsencode(working_folder(state)) in argument for argument in arguments)
+                and b"-c" not in arguments[:2]
+            ):
                 found.add(int(entry.name))
     return found
 

@@ -44,11 +44,11 @@ def processes(state_dir: Path) -> list[str]:
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and int(entry.name) != os.getpid():
             try:
-                words = (entry / "cmdline").read_bytes()
+                line = (entry / "cmdline").read_bytes()
             except OSError:
                 continue
-            if os.fsencode(working_folder(state_dir)) in words and b"-c" not in words.split(b"\0"):
-                found.append(words.replace(b"\0", b" ").decode())
+            if os.fsencode(working_folder(state_dir)) in line and b"-c" not in line.split(b"\0"):
+                found.append(line.replace(b"\0", b" ").decode())
     return found
 
 

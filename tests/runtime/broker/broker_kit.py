@@ -71,7 +71,7 @@ def child_broker(settings: BrokerSettings, path: Path, *more: str) -> subprocess
     return process
 
 
-class Desk:
+class BrokerProbe:
     """A client whose questions block."""
 
     def __init__(self, connection: socket.socket, process: subprocess.Popen[bytes] | None = None) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from broker_kit import Desk, Settings
+from broker_kit import BrokerProbe, Settings
 
 from runtime.profile import BackendName
 from runtime.settings import BrokerSettings
@@ -32,6 +32,6 @@ def make_settings(root_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> S
 
 
 @pytest.fixture(scope="module")
-def desk(make_settings: Settings) -> Iterator[Desk]:
-    with Desk.own(make_settings()) as opened:
+def probe(make_settings: Settings) -> Iterator[BrokerProbe]:
+    with BrokerProbe.own(make_settings()) as opened:
         yield opened

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from broker_kit import JAIL, Desk, Raw, Settings, call, child_broker, profile
+from broker_kit import JAIL, BrokerProbe, Raw, Settings, call, child_broker, profile
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -120,7 +120,7 @@ def test_who_does_not_say_hello_or_speaks_another_protocol_is_not_served(broker:
 
 
 def test_a_connection_has_no_say_over_anothers_sandboxes(broker: Open) -> None:
-    with Desk.at(broker.path) as owner, Desk.at(broker.path) as stranger:
+    with BrokerProbe.at(broker.path) as owner, BrokerProbe.at(broker.path) as stranger:
         handle = owner.launch(JAIL)
         with pytest.raises(BadRequestError, match="no such sandbox"):
             stranger.usage(handle)
@@ -132,22 +132,22 @@ def test_a_connection_has_no_say_over_anothers_sandboxes(broker: Open) -> None:
 
 
 def test_a_thousand_requests_at_once_are_all_answered(broker: Open) -> None:
-    with Desk.at(broker.path) as desk:
-        answers = [desk.begin(desk.client.stats) for _ in range(1_000)]
+    with BrokerProbe.at(broker.path) as probe:
+        answers = [probe.begin(probe.client.stats) for _ in range(1_000)]
         assert all(isinstance(answer.result(60), m.Figures) for answer in answers)
-        before = desk.stats()
-        launches = [desk.begin_launch(JAIL, caller=str(number % 7)) for number in range(1_000)]
-        desk.until(lambda figures: figures["waiting"] > 900)
-        busy = desk.stats()
+        before = probe.stats()
+        launches = [probe.begin_launch(JAIL, caller=str(number % 7)) for number in range(1_000)]
+        probe.until(lambda figures: figures["waiting"] > 900)
+        busy = probe.stats()
         assert busy["rss_mib"] < before["rss_mib"] + 16
     assert all(isinstance(launch.result(60), InfrastructureError) or launch.done() for launch in launches)
-    with Desk.at(broker.path) as desk:
-        desk.until(lambda figures: figures["boxes"] == 0 and figures["waiting"] == 0)
+    with BrokerProbe.at(broker.path) as probe:
+        probe.until(lambda figures: figures["boxes"] == 0 and figures["waiting"] == 0)
 
 
 def test_a_client_that_reads_nothing_is_hung_up_on_and_costs_nothing(broker: Open) -> None:
-    with Desk.at(broker.path) as desk:
-        before = desk.stats()
+    with BrokerProbe.at(broker.path) as probe:
+        before = probe.stats()
         rude = Raw(broker.path)
         rude.hello()
         rude.socket.settimeout(0.5)
@@ -155,8 +155,8 @@ def test_a_client_that_reads_nothing_is_hung_up_on_and_costs_nothing(broker: Ope
         with contextlib.suppress(OSError):  # until it is hung up on, or its own buffer is full of answers to nobody
             for _ in range(30_000):
                 rude.socket.send(question)
-        desk.until(lambda figures: figures["connections"] == 1)
-        assert desk.stats()["rss_mib"] < before["rss_mib"] + 16
+        probe.until(lambda figures: figures["connections"] == 1)
+        assert probe.stats()["rss_mib"] < before["rss_mib"] + 16
 
 
 def test_a_client_that_is_killed_leaves_nothing(broker: Open) -> None:
@@ -178,8 +178,8 @@ def test_a_client_that_is_killed_leaves_nothing(broker: Open) -> None:
     os.waitpid(pid, 0)
     os.close(ready)
     os.close(tell)
-    with Desk.at(broker.path) as desk:
-        desk.until(lambda figures: figures["boxes"] == 0 and figures["waiting"] == 0 and figures["connections"] == 1)
+    with BrokerProbe.at(broker.path) as probe:
+        probe.until(lambda figures: figures["boxes"] == 0 and figures["waiting"] == 0 and figures["connections"] == 1)
 
 
 def test_connections_come_and_go_without_a_trace(broker: Open) -> None:
@@ -243,7 +243,7 @@ def test_users_do_not_see_each_others_sandboxes_and_snapshots(make_settings: Set
     folder.mkdir(mode=0o711)
     process = child_broker(make_settings(ready=0), folder / "b", "--allow-uid", "65534")
     try:
-        with Desk.at(folder / "b") as root:
+        with BrokerProbe.at(folder / "b") as root:
             taken = root.snapshot(root.launch(profile()))
             reading, writing = os.pipe()
             pid = os.fork()
@@ -256,7 +256,7 @@ def test_users_do_not_see_each_others_sandboxes_and_snapshots(make_settings: Set
                     raw.hello()
                     raw.say(packets.pack(m.List(request=2)))
                     listing = raw.hear()
-                    told = [listing.model_dump_json()]
+                    texts = [listing.model_dump_json()]
                     for asked in (
                         m.Launch(request=3, wanted=SnapshotCopy(snapshot=taken)),
                         m.ForgetSnapshot(request=4, snapshot=taken),
@@ -264,8 +264,8 @@ def test_users_do_not_see_each_others_sandboxes_and_snapshots(make_settings: Set
                         m.Launch(request=6, wanted=SnapshotCopy(snapshot=SnapshotId("0" * 64))),
                     ):
                         raw.say(packets.pack(asked))
-                        told.append(raw.hear().model_dump_json().replace(taken[:12], "0" * 12))
-                    os.write(writing, json.dumps(told).encode())
+                        texts.append(raw.hear().model_dump_json().replace(taken[:12], "0" * 12))
+                    os.write(writing, json.dumps(texts).encode())
                 finally:
                     os._exit(0)
             os.waitpid(pid, 0)

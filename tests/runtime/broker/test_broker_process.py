@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from broker_kit import JAIL, Desk, Settings, call, child_broker, opened, profile, python, result
+from broker_kit import JAIL, BrokerProbe, Settings, call, child_broker, opened, profile, python, result
 from sandbox_groups import groups
 
 from runtime.backends.lease import state_mark, working_folder
@@ -24,13 +24,13 @@ from runtime.settings import BrokerSettings
 
 CLIENT = """import sys, time
 from broker_kit import *
-desk = Desk.own(BrokerSettings.model_validate_json(sys.argv[1]))
-handle = opened(desk.launch(profile()))
-desk.snapshot(handle)
-desk.launch(JAIL)
+probe = BrokerProbe.own(BrokerSettings.model_validate_json(sys.argv[1]))
+handle = opened(probe.launch(profile()))
+probe.snapshot(handle)
+probe.launch(JAIL)
 for _ in range(4):
-    desk.begin_launch(JAIL)
-print(desk.process.pid, flush=True)
+    probe.begin_launch(JAIL)
+print(probe.process.pid, flush=True)
 time.sleep(60)
 """
 
@@ -63,13 +63,13 @@ def assert_nothing_is_left(settings: BrokerSettings, *, seconds: float = 30.0) -
 
 def test_a_private_broker_answers_soon_after_its_start(make_settings: Settings) -> None:
     settings = make_settings()
-    with Desk.own(settings):
+    with BrokerProbe.own(settings):
         pass  # the guests' root is built by the first
     took = []
     for _ in range(2):
         begun = time.monotonic()
-        with Desk.own(settings) as desk:
-            desk.stats()
+        with BrokerProbe.own(settings) as probe:
+            probe.stats()
             took.append(time.monotonic() - begun)
     assert min(took) < 10.0, took  # 0.2 s where nothing else runs
 
@@ -103,23 +103,23 @@ def test_a_broker_that_is_killed_ends_every_wait_and_leaves_nothing_after_the_ne
     make_settings: Settings,
 ) -> None:
     settings = make_settings()
-    desk = Desk.own(settings)
-    assert desk.process is not None
-    own, jail = opened(desk.launch(profile())), desk.launch(JAIL)
-    desk.snapshot(own)
-    waiting = [desk.begin_launch(profile(memory_mib=210 + number)) for number in range(6)]
-    measured = desk.begin(lambda done: desk.client.snapshot(own, durable=True, label="", done=done))
-    desk.process.send_signal(signal.SIGKILL)
+    probe = BrokerProbe.own(settings)
+    assert probe.process is not None
+    own, jail = opened(probe.launch(profile())), probe.launch(JAIL)
+    probe.snapshot(own)
+    waiting = [probe.begin_launch(profile(memory_mib=210 + number)) for number in range(6)]
+    measured = probe.begin(lambda done: probe.client.snapshot(own, durable=True, label="", done=done))
+    probe.process.send_signal(signal.SIGKILL)
     assert all(isinstance(answer.result(60), InfrastructureError) for answer in [*waiting, measured])
-    desk.gone.result(60)
+    probe.gone.result(60)
     with pytest.raises(BrokenPipeError):
         os.write(own.requests, b"anybody there?")
     for handle in (own, jail):
         os.set_blocking(handle.replies, True)
         assert os.read(handle.replies, 1) == b""
-        assert desk.end(handle).cause is Cause.DIED
-    desk.close()
-    with Desk.own(settings) as after:
+        assert probe.end(handle).cause is Cause.DIED
+    probe.close()
+    with BrokerProbe.own(settings) as after:
         assert python(opened(after.launch(profile())), "print(1)") == "1\n"
     assert_nothing_is_left(settings)
 
@@ -128,9 +128,9 @@ def test_a_signal_ends_it_in_order(make_settings: Settings, tmp_path: Path) -> N
     settings = make_settings()
     for number in (signal.SIGTERM, signal.SIGINT):
         process = child_broker(settings, tmp_path / "sock")
-        with Desk.at(tmp_path / "sock") as desk:
-            handle = desk.launch(JAIL)
-            taking = desk.begin_launch(profile(memory_mib=220))
+        with BrokerProbe.at(tmp_path / "sock") as probe:
+            handle = probe.launch(JAIL)
+            taking = probe.begin_launch(profile(memory_mib=220))
             process.send_signal(number)
             assert process.wait(60) == 0
             assert isinstance(taking.result(60), InfrastructureError)
@@ -152,22 +152,22 @@ def test_settings_that_cannot_work_end_it_with_two(tmp_path: Path, text: str, wh
 
 
 def test_what_cannot_be_is_told_to_the_client_with_a_hint(make_settings: Settings, capfd: object) -> None:
-    with Desk.own(make_settings(backends=(BackendName.GVISOR,), runsc="/nowhere/runsc")) as desk:
+    with BrokerProbe.own(make_settings(backends=(BackendName.GVISOR,), runsc="/nowhere/runsc")) as probe:
         with pytest.raises(RefusedError, match="no runsc at /nowhere/runsc") as refused:
-            desk.launch(profile())
+            probe.launch(profile())
         assert "install" in refused.value.hint.lower()
-        assert desk.process is not None
-        assert desk.process.wait(60) == 1
+        assert probe.process is not None
+        assert probe.process.wait(60) == 1
 
 
 def test_one_backend_that_does_not_work_does_not_stop_the_other(make_settings: Settings, tmp_path: Path) -> None:
     process = child_broker(make_settings(runsc="/nowhere/runsc"), tmp_path / "sock")
     try:
         assert set(ask(tmp_path / "sock").backends) == {"nsjail"}
-        with Desk.at(tmp_path / "sock") as desk:
-            desk.end(desk.launch(JAIL))
+        with BrokerProbe.at(tmp_path / "sock") as probe:
+            probe.end(probe.launch(JAIL))
             with pytest.raises(RefusedError, match="no runsc at"):
-                desk.launch(profile())
+                probe.launch(profile())
     finally:
         process.terminate()
         process.wait(60)
@@ -179,46 +179,46 @@ def test_a_broken_golden_image_is_made_again(make_settings: Settings, root_dir: 
         subprocess.run(["cp", "-al", root, tmp_path / "roots"], check=True)
     settings = make_settings(root_dir=tmp_path / "roots")
     wanted = profile("shared")
-    with Desk.own(settings) as desk:
-        handles = [desk.launch(wanted) for _ in range(2)]
-        figures = desk.stats()
+    with BrokerProbe.own(settings) as probe:
+        handles = [probe.launch(wanted) for _ in range(2)]
+        figures = probe.stats()
         assert (figures["launches_cold"], figures["launches_restored"] >= 1) == (1, True)
         for handle in handles:
-            desk.end(handle)
+            probe.end(handle)
     images = [folder for folder in (tmp_path / "roots/images").iterdir() if not folder.name.startswith("new-")]
     assert len(images) == 1
-    with Desk.own(settings) as desk:  # as it was
-        desk.end(desk.launch(wanted))
-        assert desk.stats()["launches_cold"] == 0
+    with BrokerProbe.own(settings) as probe:  # as it was
+        probe.end(probe.launch(wanted))
+        assert probe.stats()["launches_cold"] == 0
     pages = max((images[0] / "image").iterdir(), key=lambda path: path.stat().st_size)
     pages.write_bytes(b"\0" * pages.stat().st_size)
-    with Desk.own(settings) as desk:
-        asked = [desk.begin_launch(wanted) for _ in range(3)]
+    with BrokerProbe.own(settings) as probe:
+        asked = [probe.begin_launch(wanted) for _ in range(3)]
         for answer in asked:
             assert python(result(answer), "print(1)") == "1\n"
-        assert desk.stats()["launches_cold"] == 1
-        assert desk.stats()["failed_starts"] == 0
+        assert probe.stats()["launches_cold"] == 1
+        assert probe.stats()["failed_starts"] == 0
     manifest = json.loads((images[0] / "manifest.json").read_text())
     (images[0] / "manifest.json").write_text(json.dumps(manifest | {"label": 1}))
-    with Desk.own(settings) as desk:
-        assert python(desk.launch(wanted), "print(1)") == "1\n"
+    with BrokerProbe.own(settings) as probe:
+        assert python(probe.launch(wanted), "print(1)") == "1\n"
     assert_nothing_is_left(settings)
 
 
 def test_a_sweep_by_message_finds_what_the_dead_left(make_settings: Settings, tmp_path: Path) -> None:
     settings = make_settings()
-    with Desk.own(settings) as desk:
+    with BrokerProbe.own(settings) as probe:
         dead = private.start(settings)
-        victim = Desk(*dead)
+        victim = BrokerProbe(*dead)
         victim.launch(JAIL)
         assert victim.process is not None
         victim.process.kill()
         victim.process.wait()
         victim.close()
         time.sleep(1.0)
-        swept = desk.asked(desk.client.sweep)
+        swept = probe.asked(probe.client.sweep)
         assert (swept.owners, swept.folders >= 1) == (1, True)
-        assert desk.asked(desk.client.sweep).owners == 0
-        desk.end(desk.launch(JAIL))
+        assert probe.asked(probe.client.sweep).owners == 0
+        probe.end(probe.launch(JAIL))
     assert sweep(settings.state_dir).owners == 0
     assert_nothing_is_left(settings)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from broker_kit import Desk, profile
+from broker_kit import BrokerProbe, profile
 from pydantic import ValidationError
 
 from runtime.broker_api import Handle
@@ -58,7 +58,7 @@ def private_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def desk(make_settings: Callable[..., BrokerSettings], private_folder: Path) -> Iterator[Desk]:
+def probe(make_settings: Callable[..., BrokerSettings], private_folder: Path) -> Iterator[BrokerProbe]:
     programs = (
         program("echo", folders=(private_folder,)),
         program("unbounded", address_space=False, proc=True),
@@ -66,27 +66,27 @@ def desk(make_settings: Callable[..., BrokerSettings], private_folder: Path) -> 
         program("early", "print('ready')"),
         program("missing", folders=(private_folder / "nowhere",)),
     )
-    with Desk.own(make_settings(programs=programs)) as opened:
+    with BrokerProbe.own(make_settings(programs=programs)) as opened:
         yield opened
 
 
 def ask(handle: Handle, expression: str, seconds: float = 60.0) -> str:
     os.write(handle.requests, expression.encode() + b"\n")
-    said, deadline = b"", time.monotonic() + seconds
-    while not said.endswith(b"\n"):
+    received, deadline = b"", time.monotonic() + seconds
+    while not received.endswith(b"\n"):
         assert select.select([handle.replies], [], [], max(0.0, deadline - time.monotonic()))[0]
         data = os.read(handle.replies, 1 << 16)
         if not data:
             raise EOFError
-        said += data
-    return said.decode().strip()
+        received += data
+    return received.decode().strip()
 
 
 @pytest.fixture(params=list(BackendName))
-def echo(request: pytest.FixtureRequest, desk: Desk) -> Iterator[Handle]:
-    handle = desk.launch(profile(backend=request.param, program="echo"))
+def echo(request: pytest.FixtureRequest, probe: BrokerProbe) -> Iterator[Handle]:
+    handle = probe.launch(profile(backend=request.param, program="echo"))
     yield handle
-    desk.end(handle)
+    probe.end(handle)
 
 
 def test_a_program_answers_and_sees_its_folders_and_its_environment(echo: Handle, private_folder: Path) -> None:
@@ -107,8 +107,8 @@ def test_it_can_change_nothing_but_its_own_tmp(echo: Handle, private_folder: Pat
 def test_it_sees_nothing_else_of_the_host_and_is_nobody_there(echo: Handle, private_folder: Path) -> None:
     closed = private_folder.parents[1]
     for path in (closed / "beside", Path("/home"), Path("/var/log"), Path("/proc/1/environ")):
-        said = ask(echo, f"os.stat({str(path)!r})")
-        assert said in ("FileNotFoundError", "PermissionError", "NotADirectoryError"), path
+        output = ask(echo, f"os.stat({str(path)!r})")
+        assert output in ("FileNotFoundError", "PermissionError", "NotADirectoryError"), path
     assert ask(echo, f"os.listdir({str(closed)!r})") == "['tool']"
     tops = {path.parts[1] for path in (*SYSTEM, private_folder)} | {"dev", "proc", "sys", "tmp", "etc"}
     assert set(ast.literal_eval(ask(echo, "os.listdir('/')"))) <= tops
@@ -123,43 +123,43 @@ def test_it_leaves_no_trace_in_the_root_of_guests(echo: Handle, root_dir: Path) 
         assert not {"root", "home"} & {entry.name for entry in root.iterdir()}
 
 
-def test_its_groups_memory_is_its_end_and_the_broker_says_so(desk: Desk) -> None:
-    handle = desk.launch(profile(backend=BackendName.NSJAIL, program="unbounded", memory_mib=64))
+def test_its_groups_memory_is_its_end_and_the_broker_says_so(probe: BrokerProbe) -> None:
+    handle = probe.launch(profile(backend=BackendName.NSJAIL, program="unbounded", memory_mib=64))
     with pytest.raises(EOFError):
         ask(handle, "len(bytearray(1 << 28))")
-    termination = desk.end(handle)
+    termination = probe.end(handle)
     assert termination.cause is Cause.MEMORY
     assert termination.usage.oom_kills == 1
 
 
-def test_address_space_is_bounded_unless_the_program_cannot_work_so(desk: Desk) -> None:
+def test_address_space_is_bounded_unless_the_program_cannot_work_so(probe: BrokerProbe) -> None:
     wanted = "__import__('resource').getrlimit(9)[0]"
     for name, bounded in (("echo", True), ("unbounded", False)):
-        handle = desk.launch(profile(backend=BackendName.NSJAIL, program=name, memory_mib=64))
+        handle = probe.launch(profile(backend=BackendName.NSJAIL, program=name, memory_mib=64))
         assert (ask(handle, wanted) == str(256 << 20)) is bounded
         assert (ask(handle, "os.readlink('/proc/self/exe')") == "FileNotFoundError") is bounded
-        desk.end(handle)
+        probe.end(handle)
 
 
-def test_each_box_is_a_fresh_one_and_none_waits_for_somebody(desk: Desk) -> None:
-    first = desk.launch(profile(backend=BackendName.NSJAIL, program="echo"))
+def test_each_box_is_a_fresh_one_and_none_waits_for_somebody(probe: BrokerProbe) -> None:
+    first = probe.launch(profile(backend=BackendName.NSJAIL, program="echo"))
     ask(first, "open('/tmp/left', 'w').close()")
-    desk.end(first)
-    second = desk.launch(profile(backend=BackendName.NSJAIL, program="echo"))
+    probe.end(first)
+    second = probe.launch(profile(backend=BackendName.NSJAIL, program="echo"))
     assert ask(second, "os.path.exists('/tmp/left')") == "False"
-    desk.end(second)
-    assert desk.stats()["ready_copies"] == 0
+    probe.end(second)
+    assert probe.stats()["ready_copies"] == 0
 
 
-def test_a_client_cannot_make_up_a_program(desk: Desk) -> None:
+def test_a_client_cannot_make_up_a_program(probe: BrokerProbe) -> None:
     with pytest.raises(RefusedError, match="no program sh"):
-        desk.launch(profile(program="sh"))
+        probe.launch(profile(program="sh"))
 
 
-@pytest.mark.parametrize(("name", "said"), [("early", "did not become ready"), ("missing", "No such file")])
-def test_what_does_not_say_ready_is_not_given_away(desk: Desk, name: str, said: str) -> None:
-    with pytest.raises((InfrastructureError, RefusedError), match=said):
-        desk.launch(profile(backend=BackendName.NSJAIL, program=name))
+@pytest.mark.parametrize(("name", "message"), [("early", "did not become ready"), ("missing", "No such file")])
+def test_what_does_not_say_ready_is_not_given_away(probe: BrokerProbe, name: str, message: str) -> None:
+    with pytest.raises((InfrastructureError, RefusedError), match=message):
+        probe.launch(profile(backend=BackendName.NSJAIL, program=name))
 
 
 def test_settings_that_could_mean_two_things_are_refused(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from broker_kit import JAIL, Desk, Settings, call, child_broker, hear, opened, profile, python, result
+from broker_kit import JAIL, BrokerProbe, Settings, call, child_broker, hear, opened, profile, python, result
 
 from runtime.broker import manifest
 from runtime.broker_api import Handle
@@ -21,141 +21,141 @@ STATE = "open('/work/file', 'w').write('kept')\nimport threading\nlocked = threa
 ASK = "x += 1\nprint(x, open('/work/file').read(), locked.locked())"
 
 
-def with_state(desk: Desk) -> Handle:
-    handle = opened(desk.launch(profile()))
+def with_state(probe: BrokerProbe) -> Handle:
+    handle = opened(probe.launch(profile()))
     python(handle, STATE)
     return handle
 
 
 @pytest.fixture(scope="module")
-def kept(desk: Desk) -> SnapshotId:
-    handle = with_state(desk)
-    taken = desk.snapshot(handle, label="of the tests")
+def snapshot(probe: BrokerProbe) -> SnapshotId:
+    handle = with_state(probe)
+    taken = probe.snapshot(handle, label="of the tests")
     assert python(handle, ASK) == "42 kept False\n"
-    desk.end(handle)
+    probe.end(handle)
     return taken
 
 
-def test_a_restored_sandbox_goes_on_from_there_and_the_snapshot_stays(desk: Desk, kept: SnapshotId) -> None:
+def test_a_restored_sandbox_goes_on_from_there_and_the_snapshot_stays(probe: BrokerProbe, snapshot: SnapshotId) -> None:
     for _ in range(2):
-        handle = desk.restore(kept)
+        handle = probe.restore(snapshot)
         assert python(handle, ASK) == "42 kept False\n"
         assert python(handle, ASK) == "43 kept False\n"
-        desk.end(handle)
+        probe.end(handle)
 
 
-def test_branches_draw_other_random_numbers_and_a_rollback_draws_the_same(desk: Desk) -> None:
+def test_branches_draw_other_random_numbers_and_a_rollback_draws_the_same(probe: BrokerProbe) -> None:
     draw = "print(random.random())"
-    handle = opened(desk.launch(profile()))
+    handle = opened(probe.launch(profile()))
     python(handle, "import random")
-    taken = desk.snapshot(handle)
+    taken = probe.snapshot(handle)
     first = python(handle, draw)
-    desk.end(handle)
-    again = desk.restore(taken)
+    probe.end(handle)
+    again = probe.restore(taken)
     assert python(again, draw) == first
-    branches: list[Handle] = [result(answer) for answer in [desk.begin_restore(taken, reseed=True) for _ in "123"]]
+    branches: list[Handle] = [result(answer) for answer in [probe.begin_restore(taken, reseed=True) for _ in "123"]]
     assert len({python(branch, draw) for branch in branches} | {first}) == 4
     for handle in [again, *branches]:
-        desk.end(handle)
+        probe.end(handle)
 
 
 def test_prepared_copies_are_taken_and_restored_again_until_nobody_wants_them(make_settings: Settings) -> None:
-    with Desk.own(make_settings(ready=0)) as desk:
-        handle = with_state(desk)
-        taken = desk.snapshot(handle)
-        desk.end(handle)
-        desk.prepare(taken, 2)
-        desk.until(lambda figures: figures["ready_copies"] == 2)
-        handles = [desk.restore(taken), desk.restore(taken, reseed=True)]
-        assert desk.stats()["ready_hits"] == 2
+    with BrokerProbe.own(make_settings(ready=0)) as probe:
+        handle = with_state(probe)
+        taken = probe.snapshot(handle)
+        probe.end(handle)
+        probe.prepare(taken, 2)
+        probe.until(lambda figures: figures["ready_copies"] == 2)
+        handles = [probe.restore(taken), probe.restore(taken, reseed=True)]
+        assert probe.stats()["ready_hits"] == 2
         for handle in handles:
             assert python(handle, ASK) == "42 kept False\n"
-            desk.end(handle)
-        desk.until(lambda figures: figures["ready_copies"] == 2)
-        desk.prepare(taken, 0)
-        desk.until(lambda figures: figures["boxes"] == 0)
+            probe.end(handle)
+        probe.until(lambda figures: figures["ready_copies"] == 2)
+        probe.prepare(taken, 0)
+        probe.until(lambda figures: figures["boxes"] == 0)
 
 
-def test_lineage_is_told(desk: Desk, kept: SnapshotId) -> None:
-    handle = desk.restore(kept)
-    first = desk.snapshot(handle, label="first")
-    second = desk.snapshot(handle, label="second")
-    lines = {line.snapshot: line for line in desk.listing().snapshots}
-    assert lines[first].parent == kept
+def test_lineage_is_told(probe: BrokerProbe, snapshot: SnapshotId) -> None:
+    handle = probe.restore(snapshot)
+    first = probe.snapshot(handle, label="first")
+    second = probe.snapshot(handle, label="second")
+    lines = {line.snapshot: line for line in probe.listing().snapshots}
+    assert lines[first].parent == snapshot
     assert lines[second].parent == first
-    assert (lines[first].label, lines[kept].label) == ("first", "of the tests")
-    assert not lines[kept].durable
-    assert lines[kept].bytes > 1 << 20
-    assert lines[kept].references == 1
-    desk.end(handle)
+    assert (lines[first].label, lines[snapshot].label) == ("first", "of the tests")
+    assert not lines[snapshot].durable
+    assert lines[snapshot].bytes > 1 << 20
+    assert lines[snapshot].references == 1
+    probe.end(handle)
     for one in (first, second):
-        desk.forget(one)
-    assert first not in {line.snapshot for line in desk.listing().snapshots}
+        probe.forget(one)
+    assert first not in {line.snapshot for line in probe.listing().snapshots}
     with pytest.raises(BadRequestError, match="no snapshot"):
-        desk.restore(first)
+        probe.restore(first)
     with pytest.raises(BadRequestError, match="no snapshot"):
-        desk.forget(first)
+        probe.forget(first)
 
 
-def test_a_sandbox_that_ends_while_it_is_frozen_answers_with_an_error(desk: Desk) -> None:
-    handle = with_state(desk)
-    taking = desk.begin(lambda done: desk.client.snapshot(handle, durable=False, label="", done=done))
+def test_a_sandbox_that_ends_while_it_is_frozen_answers_with_an_error(probe: BrokerProbe) -> None:
+    handle = with_state(probe)
+    taking = probe.begin(lambda done: probe.client.snapshot(handle, durable=False, label="", done=done))
     with pytest.raises(BadRequestError, match="being taken"):
-        desk.snapshot(handle)
-    desk.end(handle)
+        probe.snapshot(handle)
+    probe.end(handle)
     assert isinstance(taking.result(60), InfrastructureError | str)
-    desk.until(lambda figures: figures["boxes_ending"] == 0)
+    probe.until(lambda figures: figures["boxes_ending"] == 0)
 
 
 def test_a_sandbox_that_keeps_the_room_of_its_image_ends_and_the_others_clocks_go_on(make_settings: Settings) -> None:
     """Its image lies in memory here, so the kernel goes on counting it to the sandbox."""
     with (
         tempfile.TemporaryDirectory(dir="/dev/shm") as memory,
-        Desk.own(make_settings(ready=0).model_copy(update={"snapshot_dir": Path(memory) / "kept"})) as desk,
+        BrokerProbe.own(make_settings(ready=0).model_copy(update={"snapshot_dir": Path(memory) / "kept"})) as probe,
     ):
-        handle = opened(desk.launch(profile(memory_mib=96)))
+        handle = opened(probe.launch(profile(memory_mib=96)))
         python(handle, "kept = bytearray(50 << 20)\nkept[::4096] = b'x' * len(kept[::4096])")
-        desk.snapshot(handle)
+        probe.snapshot(handle)
         with pytest.raises(EOFError):
             hear(handle, b"")
-        assert desk.end(handle).cause is Cause.MEMORY
-        later = opened(desk.launch(profile(life_seconds=1.0)))
-        desk.until(lambda figures: figures["boxes_held"] == 0)
-        assert desk.end(later).cause is Cause.EXPIRED
+        assert probe.end(handle).cause is Cause.MEMORY
+        later = opened(probe.launch(profile(life_seconds=1.0)))
+        probe.until(lambda figures: figures["boxes_held"] == 0)
+        assert probe.end(later).cause is Cause.EXPIRED
 
 
-def test_a_backend_without_snapshots_says_so(desk: Desk) -> None:
-    handle = desk.launch(JAIL)
+def test_a_backend_without_snapshots_says_so(probe: BrokerProbe) -> None:
+    handle = probe.launch(JAIL)
     with pytest.raises(RefusedError):
-        desk.snapshot(handle)
+        probe.snapshot(handle)
     assert call(handle, Op.PING).kind == ReplyKind.READY
-    desk.end(handle)
+    probe.end(handle)
 
 
 def test_the_quota_and_free_space_are_kept(make_settings: Settings) -> None:
-    with Desk.own(make_settings(snapshots_mib=64)) as desk:
-        handle = opened(desk.launch(profile()))
-        taken = [desk.snapshot(handle)]
+    with BrokerProbe.own(make_settings(snapshots_mib=64)) as probe:
+        handle = opened(probe.launch(profile()))
+        taken = [probe.snapshot(handle)]
         with pytest.raises(LimitError, match="snapshots"):
-            taken += [desk.snapshot(handle) for _ in range(12)]
-        for line in desk.listing().snapshots[1:]:
-            desk.forget(line.snapshot)
+            taken += [probe.snapshot(handle) for _ in range(12)]
+        for line in probe.listing().snapshots[1:]:
+            probe.forget(line.snapshot)
         for one in taken:
-            desk.forget(one)
-        assert desk.stats()["snapshot_bytes"] == 0
-        desk.forget(desk.snapshot(handle))
-    with Desk.own(make_settings(free_mib=1 << 30)) as desk:
-        handle = desk.launch(profile())
+            probe.forget(one)
+        assert probe.stats()["snapshot_bytes"] == 0
+        probe.forget(probe.snapshot(handle))
+    with BrokerProbe.own(make_settings(free_mib=1 << 30)) as probe:
+        handle = probe.launch(profile())
         with pytest.raises(LimitError, match="disk space"):
-            desk.snapshot(handle)
+            probe.snapshot(handle)
 
 
 def test_what_is_not_durable_goes_with_the_last_who_referred_to_it(make_settings: Settings, tmp_path: Path) -> None:
     settings = make_settings()
     process = child_broker(settings, tmp_path / "b")
     try:
-        with Desk.at(tmp_path / "b") as watcher:
-            with Desk.at(tmp_path / "b") as taker:
+        with BrokerProbe.at(tmp_path / "b") as watcher:
+            with BrokerProbe.at(tmp_path / "b") as taker:
                 handle = with_state(taker)
                 taken, durable = taker.snapshot(handle), taker.snapshot(handle, durable=True)
                 restored = watcher.restore(taken)
@@ -179,9 +179,9 @@ def test_a_durable_snapshot_is_found_after_a_restart_and_checked_before_its_use(
 ) -> None:
     settings = make_settings()
     assert settings.snapshot_dir is not None
-    with Desk.own(settings) as desk:
-        handle = with_state(desk)
-        good, changed, linked = (desk.snapshot(handle, durable=True, label=text) for text in ("a", "b", "c"))
+    with BrokerProbe.own(settings) as probe:
+        handle = with_state(probe)
+        good, changed, linked = (probe.snapshot(handle, durable=True, label=text) for text in ("a", "b", "c"))
     durable = settings.snapshot_dir / "durable"
     pages = max((durable / changed / "image").iterdir(), key=lambda path: path.stat().st_size)
     with pages.open("r+b") as file:
@@ -194,35 +194,35 @@ def test_a_durable_snapshot_is_found_after_a_restart_and_checked_before_its_use(
     image.symlink_to(tmp_path / "elsewhere")
     renamed = durable / ("0" * 64)
     subprocess.run(["cp", "-a", durable / good, renamed], check=True)
-    with Desk.own(settings) as desk:
-        restored = [desk.begin_restore(good) for _ in range(3)]
+    with BrokerProbe.own(settings) as probe:
+        restored = [probe.begin_restore(good) for _ in range(3)]
         for answer in restored:
             assert python(result(answer), ASK) == "42 kept False\n"
         with pytest.raises(RefusedError, match="changed on disk"):
-            desk.restore(changed)
+            probe.restore(changed)
         with pytest.raises(RefusedError, match="not an image file of ours"):
-            desk.restore(linked)
+            probe.restore(linked)
         with pytest.raises(BadRequestError, match="no snapshot"):
-            desk.restore(renamed.name)
-        assert {line.label for line in desk.listing().snapshots} == {"a", "b", "c"}
-        desk.forget(good)
-        desk.until(lambda figures: figures["snapshots"] == 2)
+            probe.restore(renamed.name)
+        assert {line.label for line in probe.listing().snapshots} == {"a", "b", "c"}
+        probe.forget(good)
+        probe.until(lambda figures: figures["snapshots"] == 2)
     assert not (durable / good).exists()
 
 
 def test_a_snapshot_of_another_version_is_refused(make_settings: Settings) -> None:
     settings = make_settings()
     assert settings.snapshot_dir is not None
-    with Desk.own(settings) as desk:
-        taken = desk.snapshot(with_state(desk), durable=True)
+    with BrokerProbe.own(settings) as probe:
+        taken = probe.snapshot(with_state(probe), durable=True)
     folder = settings.snapshot_dir / "durable" / taken
     found = manifest.load(folder)
     assert found is not None
     other = found.model_copy(update={"parts": (*found.parts[:1], "0" * 64, *found.parts[2:])})
     (folder / manifest.NAME).write_text(other.model_dump_json())
-    with Desk.own(settings) as desk:
+    with BrokerProbe.own(settings) as probe:
         with pytest.raises(BadRequestError, match="no snapshot"):  # its name is another's
-            desk.restore(taken)
+            probe.restore(taken)
         folder.rename(folder.with_name(other.key))
         with pytest.raises(RefusedError, match="another version"):
-            desk.restore(other.key)
+            probe.restore(other.key)

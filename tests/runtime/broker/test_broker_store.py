@@ -56,7 +56,7 @@ class Shelf:
         assert len(answers) == 1
         return answers[0]
 
-    def kept(self, text: bytes, **other: Any) -> StoredSnapshot:
+    def stored(self, text: bytes, **other: Any) -> StoredSnapshot:
         found = self.keep(text, **other)
         assert isinstance(found, StoredSnapshot), found
         return found
@@ -131,16 +131,16 @@ def test_a_folder_that_others_may_write_to_is_refused(tmp_path: Path) -> None:
 
 
 def test_equal_content_of_equal_descent_has_one_name_and_other_descent_another(shelf: Shelf) -> None:
-    one = shelf.kept(b"state")
-    assert shelf.kept(b"state") is one
+    one = shelf.stored(b"state")
+    assert shelf.stored(b"state") is one
     assert one.holders == {1: 2}
-    other = shelf.kept(b"state", parent=one.key)
+    other = shelf.stored(b"state", parent=one.key)
     assert other.key != one.key
     assert len(shelf.store) == 2
 
 
 def test_a_snapshot_is_seen_by_its_own_user_only(shelf: Shelf) -> None:
-    one = shelf.kept(b"state", uid=7)
+    one = shelf.stored(b"state", uid=7)
     assert shelf.store.get(one.key, 7) is one
     for key, uid in ((one.key, 8), ("f" * 64, 7), ("../../etc", 7), (one.key[:12], 7)):
         with pytest.raises(BadRequestError, match="there is no snapshot"):
@@ -151,7 +151,7 @@ def test_a_snapshot_is_seen_by_its_own_user_only(shelf: Shelf) -> None:
 def test_references_are_counted_by_connection(shelf: Shelf) -> None:
     gone: list[str] = []
     shelf.store.removed = gone.append
-    one = shelf.kept(b"state", holder=1)
+    one = shelf.stored(b"state", holder=1)
     shelf.store.refer(one, 2)
     shelf.store.hung_up(1)
     assert gone == []
@@ -166,7 +166,7 @@ def test_references_are_counted_by_connection(shelf: Shelf) -> None:
 
 
 def test_what_is_forgotten_stays_for_those_who_still_use_it(shelf: Shelf) -> None:
-    one = shelf.kept(b"state", holder=1, durable=True)
+    one = shelf.stored(b"state", holder=1, durable=True)
     shelf.store.hung_up(1)
     assert one.folder.exists()
     shelf.store.refer(one, 2)
@@ -180,7 +180,7 @@ def test_what_is_forgotten_stays_for_those_who_still_use_it(shelf: Shelf) -> Non
 def test_the_quota_counts_what_is_being_taken(tmp_path: Path) -> None:
     shelf = Shelf(tmp_path / "store", Owner.current(), most_mib=3)
     wanted = shelf.store.begin(described(), durable=False, expected=2 << 20)
-    shelf.kept(b"x")
+    shelf.stored(b"x")
     with pytest.raises(LimitError):
         shelf.keep(b"y")
     shelf.store.abandon(wanted)
@@ -195,7 +195,7 @@ def test_the_quota_counts_what_is_being_taken(tmp_path: Path) -> None:
 def test_a_next_broker_finds_the_durable_ones_and_sweeps_the_rest(tmp_path: Path) -> None:
     dead = Owner(2**22 + 1, 1, "abcdef")
     before = Shelf(tmp_path / "store", dead)
-    durable, passing = before.kept(b"durable", durable=True), before.kept(b"passing")
+    durable, passing = before.stored(b"durable", durable=True), before.stored(b"passing")
     before.store.begin(described(), durable=True, expected=1)  # killed meanwhile
     after = Shelf(tmp_path / "store", Owner.current())
     assert [snapshot.key for snapshot in after.store.seen_by(7)] == [durable.key]
@@ -209,14 +209,14 @@ def test_a_next_broker_finds_the_durable_ones_and_sweeps_the_rest(tmp_path: Path
 
 def test_a_durable_one_that_another_broker_took_is_found(shelf: Shelf, tmp_path: Path) -> None:
     other = Shelf(tmp_path / "store", Owner.current())
-    assert shelf.store.get(other.kept(b"state", durable=True).key, 7).durable
+    assert shelf.store.get(other.stored(b"state", durable=True).key, 7).durable
 
 
 @pytest.mark.parametrize(
     "text", ["", "[]", "{}", '{"format": 2}', "\x00" * 100, "{" * 5_000, '{"parts":["' + "x" * 70_000 + '"]}']
 )
 def test_a_manifest_that_is_none_is_refused_and_the_snapshot_left_alone(shelf: Shelf, text: str) -> None:
-    one = shelf.kept(b"state", durable=True)
+    one = shelf.stored(b"state", durable=True)
     (one.folder / manifest.NAME).write_text(text)
     with pytest.raises(RefusedError):
         manifest.load(one.folder)

@@ -51,17 +51,17 @@ class ThreadSession:
     def _run(self, code: str, keep: bool) -> CallResult:
         if keep:
             self.before = dict(self.names)
-        began, said = time.monotonic(), io.StringIO()
+        began, output = time.monotonic(), io.StringIO()
         if "open(" in code:
             self.tier = Tier.SANDBOX
-        self.names["print"] = lambda *what: print(*what, file=said)
+        self.names["print"] = lambda *what: print(*what, file=output)
         exec(code.encode("utf-8", "replace").decode(), self.names)
         self.calls += 1
         if self.closed:
             raise BadRequestError(f"{self.id}: it was closed")
         return CallResult(
             status=CallStatus.OK,
-            output=said.getvalue(),
+            output=output.getvalue(),
             seconds=time.monotonic() - began,
             tier=self.tier,
             sandbox=self.id,

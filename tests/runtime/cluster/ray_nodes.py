@@ -83,8 +83,8 @@ class Nodes:
         out = self.processes[number].stdout
         assert out is not None
         for line in lines:
-            said = out.readline()
-            assert said == f"{line}\n".encode(), f"node {number} said {said!r}: {self._complaint(number)}"
+            answer = out.readline()
+            assert answer == f"{line}\n".encode(), f"node {number} said {answer!r}: {self._complaint(number)}"
 
     def _complaint(self, number: int) -> str:
         """What a node that has ended said of it."""
@@ -102,9 +102,9 @@ class Nodes:
         leader, started, boot = (self.folder / f"n{number}" / "processes").read_text().split()
         return ProcessSession(int(leader), int(started), boot)
 
-    def members(self, number: int, word: str = "") -> list[SessionProcess]:
+    def members(self, number: int, argument: str = "") -> list[SessionProcess]:
         """Processes of a node whose command line has this word in it."""
-        return [member for member in self.session(number).members() if word in command(member.pid)]
+        return [member for member in self.session(number).members() if argument in command(member.pid)]
 
     def close(self) -> list[str]:
         """What is left of anything that ran in the folder."""
@@ -202,13 +202,13 @@ def grpc_status(address: str, port: int, method: str, token: str | None = None) 
             + frame(1, 4, 1, block)
             + frame(0, 1, 1, b"\0\0\0\0\0")
         )
-        said = b""
+        received = b""
         try:
-            while b"grpc-status" not in said and (more := connection.recv(4096)):
-                said += more
+            while b"grpc-status" not in received and (more := connection.recv(4096)):
+                received += more
         except (TimeoutError, ConnectionResetError):
             pass
-    return said.partition(b"grpc-status")[2].decode("latin-1")
+    return received.partition(b"grpc-status")[2].decode("latin-1")
 
 
 def kill(process: SessionProcess | int) -> None:

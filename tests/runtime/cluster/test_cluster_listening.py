@@ -69,8 +69,8 @@ def run(code: str, folder: Path, *arguments: str) -> tuple[int, str]:
 
 
 def test_every_socket_of_a_program_is_kept_to_one_address(tmp_path: Path) -> None:
-    code, said = run(TRY, tmp_path, str(HERE))
-    assert code == 0, said
+    code, output = run(TRY, tmp_path, str(HERE))
+    assert code == 0, output
     here, ipv6 = str(HERE), socket.has_ipv6 and Path("/proc/net/if_inet6").exists()
     expected = {
         "wildcard": here,
@@ -86,7 +86,7 @@ def test_every_socket_of_a_program_is_kept_to_one_address(tmp_path: Path) -> Non
     }
     if ipv6:
         expected |= {"wildcard of both families": f"::ffff:{here}", "loopback of IPv6": "::1"}
-    found = json.loads(said)
+    found = json.loads(output)
     assert {name: found[name] for name in expected} == expected
 
 

@@ -223,8 +223,8 @@ for session in [pool.open() for _ in range(3)]:
 print("ready", flush=True)
 time.sleep(60)
 """
-    told = nodes.driver().model_dump_json(), LIMITS.model_dump_json()
-    driver = subprocess.Popen([sys.executable, "-I", "-c", program, *told], stdout=subprocess.PIPE)
+    arguments = nodes.driver().model_dump_json(), LIMITS.model_dump_json()
+    driver = subprocess.Popen([sys.executable, "-I", "-c", program, *arguments], stdout=subprocess.PIPE)
     assert driver.stdout is not None
     assert driver.stdout.readline() == b"ready\n"
     own = set(nodes.folder.glob("n?/s/*")) - before

@@ -72,8 +72,8 @@ def cable() -> Iterator[str]:
             subprocess.run(["ip", "netns", "del", f"{name}{end}"], check=False)
 
 
-def ip(*words: str) -> None:
-    subprocess.run(["ip", *words], check=True, timeout=10)
+def ip(*arguments: str) -> None:
+    subprocess.run(["ip", *arguments], check=True, timeout=10)
 
 
 def test_two_hosts_work_together_are_parted_and_find_each_other_again(root_dir: Path, cable: str) -> None:
@@ -97,9 +97,9 @@ def test_two_hosts_work_together_are_parted_and_find_each_other_again(root_dir: 
             timeout=150,
         )
         assert driver.returncode == 0, driver.stderr
-        said = json.loads(driver.stdout)
-        assert said.pop("seconds") < 12
-        assert said == {
+        report = json.loads(driver.stdout)
+        assert report.pop("seconds") < 12
+        assert report == {
             "hosts": ["host-0", "host-1"],
             "answers": ["7\n", "7\n"],
             "cut": "InfrastructureError",

@@ -28,9 +28,9 @@ class Driver:
         settings = host_settings("a", folder).model_copy(update={"lease_seconds": lease})
         self.pools: list[ThreadPool] = []
         self.ended = 0
-        self.actor = HostActor(settings, lambda limits: self._kept(make(limits)), self._end)
+        self.actor = HostActor(settings, lambda limits: self._remember(make(limits)), self._end)
 
-    def _kept(self, pool: SessionPool) -> SessionPool:
+    def _remember(self, pool: SessionPool) -> SessionPool:
         if isinstance(pool, ThreadPool):
             self.pools.append(pool)
         return pool

@@ -14,7 +14,7 @@ from typing import Any
 
 from runtime.sandbox import CallResult, CallStatus, Limits, Sandbox, Session, SessionPool, SnapshotId, Tier
 
-Told = Callable[[CallResult], CallResult]
+Changed = Callable[[CallResult], CallResult]
 Sent = Callable[[str], str]
 
 
@@ -92,8 +92,8 @@ def telling(**changes: Any) -> dict[str, Any]:
     return {"run": lambda self, code, **named: self.real.run(code, **named).model_copy(update=changes)}
 
 
-def saying(told: Told) -> dict[str, Any]:
-    return {"run": lambda self, code, **named: told(self.real.run(code, **named))}
+def saying(changed: Changed) -> dict[str, Any]:
+    return {"run": lambda self, code, **named: changed(self.real.run(code, **named))}
 
 
 def sending(sent: Sent) -> dict[str, Any]:

@@ -121,5 +121,5 @@ def worker(mode: Mode, *, opened: bool = True, **changes: object) -> Iterator[Wo
 
 def children(pid: int) -> list[int]:
     """All processes below one."""
-    direct = [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    direct = [int(number) for number in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
     return direct + [below for child in direct for below in children(child)]

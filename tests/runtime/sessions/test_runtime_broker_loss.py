@@ -76,14 +76,14 @@ def test_a_sandbox_of_its_own_is_gone_and_another_can_be_had(own_pool: Sessions)
     with own_pool as pool:
         sandbox = pool.sandbox()
         sandbox.run("x = 1")
-        kept = sandbox.snapshot()
+        snapshot = sandbox.snapshot()
         kill_broker_of(pool)
         until_known(pool)
         for attempt in (lambda: sandbox.run("1"), lambda: sandbox.read("/work/a"), sandbox.snapshot):
             with pytest.raises(InfrastructureError):
                 attempt()
-        with pytest.raises(Exception, match=kept[:8]):
-            sandbox.restore(kept)
+        with pytest.raises(Exception, match=snapshot[:8]):
+            sandbox.restore(snapshot)
         sandbox.close()
         with pool.sandbox() as another:
             assert another.run("print(2)").output == "2\n"

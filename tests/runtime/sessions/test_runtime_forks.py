@@ -100,16 +100,16 @@ def test_a_number_of_branches_that_makes_no_sense_is_the_callers_mistake(pool: S
 def test_a_sandbox_goes_back_to_its_snapshot_with_everything(pool: Sessions) -> None:
     with pool.sandbox() as sandbox:
         sandbox.run("import subprocess, sys\nx = 1\nopen('/work/a', 'w').write('one')\nfile = open('/work/a')")
-        before, kept = sandbox.id, sandbox.snapshot()
+        before, snapshot = sandbox.id, sandbox.snapshot()
         assert sandbox.run("print(x)").output == "1\n", "it goes on after a snapshot"
         sandbox.run("x = 2\nopen('/work/a', 'w').write('two')\nfile.close()")
-        sandbox.restore(kept)
+        sandbox.restore(snapshot)
         assert sandbox.id != before
         assert sandbox.run("print(x, file.read(), open('/work/a').read())").output == "1 one one\n"
         sandbox.run("import os; os._exit(1)")
         with pytest.raises(InfrastructureError):
             sandbox.run("1")
-        sandbox.restore(kept)
+        sandbox.restore(snapshot)
         assert sandbox.run("print(x)").output == "1\n", "a snapshot outlives the sandbox that it was taken of"
         usage = sandbox.usage
         assert (usage.snapshots, usage.moves) == (1, 2)
@@ -118,9 +118,9 @@ def test_a_sandbox_goes_back_to_its_snapshot_with_everything(pool: Sessions) -> 
 def test_sandboxes_that_fork_are_told_apart_and_the_first_goes_on(pool: Sessions) -> None:
     with pool.sandbox() as trunk:
         trunk.run("x = 1")
-        kept = trunk.snapshot()
+        snapshot = trunk.snapshot()
         trunk.run("x = 5")
-        branches = trunk.fork(kept, 2)
+        branches = trunk.fork(snapshot, 2)
         assert len({trunk.id, *(branch.id for branch in branches)}) == 3
         assert [branch.run("print(x)").output for branch in branches] == ["1\n", "1\n"]
         assert trunk.run("print(x)").output == "5\n"
@@ -132,24 +132,24 @@ def test_sandboxes_that_fork_are_told_apart_and_the_first_goes_on(pool: Sessions
 def test_copies_may_be_prepared_and_are_as_the_snapshot_was(pool: Sessions) -> None:
     with pool.sandbox() as sandbox:
         sandbox.run("x = 1")
-        kept = sandbox.snapshot()
-        sandbox.prepare(kept, 1)
+        snapshot = sandbox.snapshot()
+        sandbox.prepare(snapshot, 1)
         for copies in (1, 2, 0):
-            sandbox.restore(kept)
+            sandbox.restore(snapshot)
             assert sandbox.run("print(x)\nx += 1").output == "1\n"
-            sandbox.prepare(kept, copies)
+            sandbox.prepare(snapshot, copies)
 
 
 def test_a_durable_snapshot_is_continued_and_forgotten(pool: Sessions) -> None:
     with pool.sandbox(pool.limits.model_copy(update={"memory_mib": 96})) as sandbox:
         sandbox.run("x = 7")
-        kept = sandbox.snapshot(durable=True)
-    with pool.sandbox(snapshot=kept) as again:
+        snapshot = sandbox.snapshot(durable=True)
+    with pool.sandbox(snapshot=snapshot) as again:
         assert again.limits.memory_mib == 96, "what it was built with goes before what is asked for"
         assert again.run("print(x)").output == "7\n"
-    pool.forget(kept)
+    pool.forget(snapshot)
     with pytest.raises(SandboxError):
-        pool.sandbox(snapshot=kept)
+        pool.sandbox(snapshot=snapshot)
 
 
 def test_a_snapshot_that_is_none_is_refused_and_nothing_is_lost(pool: Sessions) -> None:
@@ -166,13 +166,13 @@ def test_a_snapshot_that_is_none_is_refused_and_nothing_is_lost(pool: Sessions) 
 
 def test_a_sandbox_that_is_closed_in_the_middle_of_a_call_answers_it_at_once(pool: Sessions) -> None:
     sandbox = pool.sandbox(pool.limits.model_copy(update={"call_seconds": 30.0}))
-    said: list[BaseException] = []
+    errors: list[BaseException] = []
 
     def call() -> None:
         try:
             sandbox.run("import time\ntime.sleep(20)")
         except SandboxError as error:
-            said.append(error)
+            errors.append(error)
 
     thread = threading.Thread(target=call)
     thread.start()
@@ -181,7 +181,7 @@ def test_a_sandbox_that_is_closed_in_the_middle_of_a_call_answers_it_at_once(poo
     sandbox.close()
     thread.join(timeout=60)
     assert time.monotonic() - started < 15  # the call would take 20
-    assert [type(error) for error in said] == [BadRequestError]
+    assert [type(error) for error in errors] == [BadRequestError]
 
 
 @pytest.mark.parametrize("tier", Tier)

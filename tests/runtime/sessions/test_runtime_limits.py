@@ -115,8 +115,8 @@ def test_what_is_left_running_and_uses_up_a_limit_between_two_calls_is_named_at_
         with pytest.raises(InfrastructureError):
             sandbox.read("/work/nothing")
         if call == "exec":
-            told = sandbox.exec(["/usr/bin/python3", "-c", "1"])
-            assert (told.status, told.exit_code, told.stdout) == (status, None, b"")
+            ran = sandbox.exec(["/usr/bin/python3", "-c", "1"])
+            assert (ran.status, ran.exit_code, ran.stdout) == (status, None, b"")
         else:
             result = sandbox.run("print(1)", patience=2.0 if call == "patient run" else 1.0)
             assert (result.status, result.output) == (status, "")
@@ -136,12 +136,12 @@ def test_a_sandbox_that_ends_by_itself_between_two_calls_broke_on_its_own_accoun
 def test_a_sandbox_that_used_up_a_limit_goes_on_from_its_snapshot(pool_of_small: Sessions) -> None:
     with pool_of_small.sandbox(SMALL.model_copy(update={"calls": 7})) as sandbox:
         assert sandbox.run("x = 5").status is CallStatus.OK
-        kept = sandbox.snapshot()
+        snapshot = sandbox.snapshot()
         for _ in range(2):
             assert sandbox.run(LATER.format(what=USED_UP_LATER[CallStatus.MEMORY])).status is CallStatus.OK
             until_lost(sandbox._worker)
             assert sandbox.run("print(x)").status is CallStatus.MEMORY
-            sandbox.restore(kept)
+            sandbox.restore(snapshot)
             assert sandbox.run("print(x)").output == "5\n"
 
 
@@ -177,10 +177,10 @@ def test_a_sandbox_has_so_many_calls_programs_and_snapshots(pool_of_small: Sessi
         assert sandbox.exec(["/usr/bin/python3", "-c", "1"]).status is CallStatus.OK
         assert sandbox.run("1").status is CallStatus.CALLS
         assert sandbox.exec(["/usr/bin/python3", "-c", "1"]).status is CallStatus.CALLS
-        kept = sandbox.snapshot()
+        snapshot = sandbox.snapshot()
         with pytest.raises(LimitError):
             sandbox.snapshot()
-        sandbox.restore(kept)
+        sandbox.restore(snapshot)
 
 
 def test_a_limit_shorter_than_a_slice_holds_among_others_too(pool: Sessions) -> None:

@@ -52,11 +52,11 @@ def test_several_processors_compute_more() -> None:
     assert is_over(Pace(2.0, 20.0, 2.0), Spent(4.0, 10.0), 10.0)
 
 
-class Told:
+class CallProbe:
     """What a call that is watched asked for; at first its sandbox had used nothing."""
 
     def __init__(self, usage: Callable[[], BoxUsage | SandboxError]) -> None:
-        self.usage, self.words, self.fresh = usage, list[str](), True
+        self.usage, self.signals, self.fresh = usage, list[str](), True
         self.answer: Future[CallOutcome] = Future()
 
     def wait(self, pace: Pace) -> Spent:
@@ -65,57 +65,57 @@ class Told:
             self.fresh = False
 
         def end() -> None:
-            self.words.append("end")
+            self.signals.append("end")
             self.answer.set_result(STOPPED)
 
         def give_way(others_first: bool) -> None:
-            self.words.append("gives way" if others_first else "as usual")
+            self.signals.append("gives way" if others_first else "as usual")
 
         return until_answered(self.answer, pace, Watched(measure, give_way, end))
 
 
 def test_what_is_answered_soon_is_not_looked_at() -> None:
-    told = Told(lambda: pytest.fail("it was looked at"))
-    told.answer.set_result(DONE)
-    assert told.wait(Pace(FOR_EVER, FOR_EVER, 1.0)) == Spent()
-    assert told.words == []
+    probe = CallProbe(lambda: pytest.fail("it was looked at"))
+    probe.answer.set_result(DONE)
+    assert probe.wait(Pace(FOR_EVER, FOR_EVER, 1.0)) == Spent()
+    assert probe.signals == []
 
 
 def test_what_takes_long_gives_way_until_it_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pacing, "GIVES_WAY_SECONDS", 0.01)
-    told = Told(BoxUsage)
-    waiting = threading.Thread(target=told.wait, args=(Pace(FOR_EVER, FOR_EVER, 1.0),))
+    probe = CallProbe(BoxUsage)
+    waiting = threading.Thread(target=probe.wait, args=(Pace(FOR_EVER, FOR_EVER, 1.0),))
     waiting.start()
-    while told.words != ["gives way"]:
+    while probe.signals != ["gives way"]:
         time.sleep(0.001)
-    told.answer.set_result(DONE)
+    probe.answer.set_result(DONE)
     waiting.join()
-    assert told.words == ["gives way", "as usual"]
+    assert probe.signals == ["gives way", "as usual"]
 
 
 def test_who_gave_way_for_long_has_its_share_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pacing, "GIVES_WAY_SECONDS", 0.05)
     begun = time.monotonic()
-    told = Told(lambda: BoxUsage(waits={1: time.monotonic() - begun}))
-    told.wait(Pace(0.05, 0.6, 1.0))
-    assert told.words == ["gives way", "as usual", "end"]
+    probe = CallProbe(lambda: BoxUsage(waits={1: time.monotonic() - begun}))
+    probe.wait(Pace(0.05, 0.6, 1.0))
+    assert probe.signals == ["gives way", "as usual", "end"]
 
 
 def test_a_call_that_waits_goes_on_to_the_end_of_its_wall_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pacing, "GIVES_WAY_SECONDS", FOR_EVER)
     begun = time.monotonic()
-    told = Told(lambda: BoxUsage(cpu_seconds=0.01, waits={1: time.monotonic() - begun}))
-    used = told.wait(Pace(0.05, 0.3, 1.0))
+    probe = CallProbe(lambda: BoxUsage(cpu_seconds=0.01, waits={1: time.monotonic() - begun}))
+    used = probe.wait(Pace(0.05, 0.3, 1.0))
     assert time.monotonic() - begun >= 0.3
-    assert told.words == ["end"]
+    assert probe.signals == ["end"]
     assert used.waited >= 0.2
 
 
 def test_where_nobody_says_who_waited_all_wall_clock_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pacing, "GIVES_WAY_SECONDS", FOR_EVER)
-    told = Told(lambda: InfrastructureError("it has ended"))
-    assert told.wait(Pace(0.05, FOR_EVER, 1.0)) == Spent()
-    assert told.words == ["end"]
+    probe = CallProbe(lambda: InfrastructureError("it has ended"))
+    assert probe.wait(Pace(0.05, FOR_EVER, 1.0)) == Spent()
+    assert probe.signals == ["end"]
 
 
 def weight_of(name: str) -> int:

@@ -147,13 +147,13 @@ ADDRESS = re.compile(r"0x[0-9a-f]+|0\W{1,8}x(?:\W{1,8}[0-9a-f]){6,}")
 """Of an object, also taken apart into its characters: it differs from process to process."""
 
 
-def told(result: dict[str, Any], session: int) -> list[list[Any]]:
+def outputs_of(result: dict[str, Any], session: int) -> list[list[Any]]:
     """Without addresses, and without the order that they give to a set of functions."""
     found = []
     for who, kind, *texts in result["said"]:
         if who == session:
-            told = [ADDRESS.sub("0x", text) for text in texts]
-            found.append([kind, *("".join(sorted(text)) if "0x" in text else text for text in told)])
+            outputs = [ADDRESS.sub("0x", text) for text in texts]
+            found.append([kind, *("".join(sorted(text)) if "0x" in text else text for text in outputs)])
     return found
 
 
@@ -173,7 +173,7 @@ def judge(interpreters: Interpreters, first: list[str], second: list[str]) -> No
     for number, result in enumerate(fresh, start=1):
         assert result is not None
         if all(kind in (OK, EXCEPTION) for one in (together, result) for _, kind, _, _ in one["said"]):
-            assert told(together, number) == told(result, number)
+            assert outputs_of(together, number) == outputs_of(result, number)
 
 
 HISTORIES = st.lists(SNIPPETS, min_size=1, max_size=4)

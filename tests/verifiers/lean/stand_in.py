@@ -124,8 +124,8 @@ def _mangled(sign: str) -> str:
 
 
 def _lean(library: str, arguments: list[str]) -> int:
-    words = [b"lean", *(word.encode() for word in arguments)]
-    return int(ctypes.CDLL(library).lean_main(len(words), (ctypes.c_char_p * (len(words) + 1))(*words, None)))
+    argv = [b"lean", *(argument.encode() for argument in arguments)]
+    return int(ctypes.CDLL(library).lean_main(len(argv), (ctypes.c_char_p * (len(argv) + 1))(*argv, None)))
 
 
 if __name__ == "__main__":

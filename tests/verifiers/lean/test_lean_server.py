@@ -122,9 +122,9 @@ def test_a_replay_tells_true_files_from_false_ones(local: Local) -> None:
 def test_a_lean_that_cannot_be_set_up_beforehand_still_works(toolchain: Toolchain, tmp_path: Path) -> None:
     cold = Local(toolchain, tmp_path, flags=(COLD,))
     try:
-        said = cold.ask({"do": "describe"})
-        assert (said["warm"], said["problem"], said["replay"]) == (False, "", "library")
-        assert "set up beforehand" in said["headers"]
+        description = cold.ask({"do": "describe"})
+        assert (description["warm"], description["problem"], description["replay"]) == (False, "", "library")
+        assert "set up beforehand" in description["headers"]
         assert ask(cold, PROBE)["code"] == 0
     finally:
         cold.kill()
@@ -183,8 +183,8 @@ def test_a_toolchains_own_replay_program_does_where_the_library_does_not(toolcha
 def test_a_lean_without_its_library_says_so(toolchain: Toolchain, tmp_path: Path, environment: dict[str, str]) -> None:
     broken = Local(toolchain, tmp_path, environment=environment)
     try:
-        said = broken.ask({"do": "describe"})
-        assert said["warm"] is False
-        assert "Init" in said["problem"]
+        description = broken.ask({"do": "describe"})
+        assert description["warm"] is False
+        assert "Init" in description["problem"]
     finally:
         broken.kill()

@@ -114,9 +114,9 @@ def test_what_it_is_is_read_from_its_files(toolchain: Toolchain) -> None:
     assert toolchain.version == "4.35.0"
     assert toolchain.has == ("Init",)
     assert tools(toolchain) == {"lean": "4.35.0"}
-    said = toolchain.describe()
-    assert said["lean"] == "4.35.0"
-    assert said["libraries"] == "Init"
+    description = toolchain.describe()
+    assert description["lean"] == "4.35.0"
+    assert description["libraries"] == "Init"
 
 
 def test_a_projects_packages_are_found(toolchain: Toolchain, tmp_path: Path) -> None:

@@ -253,11 +253,11 @@ def test_boxes_of_one_kind_never_do_the_others_work(local: Local, toolchain: Too
         def kill(self) -> None:
             pass
 
-    kept: list[Box] = []
+    boxes: list[Box] = []
 
     def launch() -> Box:
-        kept.append(Box())
-        return kept[-1]
+        boxes.append(Box())
+        return boxes[-1]
 
     verifier = LeanVerifier(launch, toolchain, most=1)
     assert verifier.verify(TRUE, GOOD).passed

@@ -282,9 +282,9 @@ def test_evidence_is_small_and_json(verifier: ProgramVerifier) -> None:
     assert len(json.dumps(verdict.evidence)) < 20_000
     assert len(verdict.reason) < 1_000
     raising = "def solve(xs):\n    raise ValueError('\\x1b[2J' + 'y' * 100_000)\n"
-    told = verifier.verify(SQUARES, raising)
-    assert "\x1b" not in told.reason + json.dumps(told.evidence)
-    assert len(told.reason) < 1_000
+    raised = verifier.verify(SQUARES, raising)
+    assert "\x1b" not in raised.reason + json.dumps(raised.evidence)
+    assert len(raised.reason) < 1_000
 
 
 def test_many_programs_are_judged_at_once(verifier: ProgramVerifier) -> None:
@@ -360,9 +360,9 @@ def test_a_spec_may_refuse_what_looks_like_an_attempt(verifier: ProgramVerifier)
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_value_comes_back_from_a_sandbox_as_it_went_in(sessions: Sessions, echo: Guest, native: object) -> None:
     value = of_native(native)
-    told = echo.call("echo", Arguments((value,)), Limit.of(2.0))
-    assert told.kind == "value"
-    assert agree(value, told.value, CompareRule())
+    reply = echo.call("echo", Arguments((value,)), Limit.of(2.0))
+    assert reply.kind == "value"
+    assert agree(value, reply.value, CompareRule())
 
 
 @pytest.fixture(scope="module")
@@ -404,9 +404,9 @@ def test_what_derives_from_plain_data_and_what_numpy_gives_is_plain_data(session
     }  # fmt: skip
     with Guest(opening(sessions, SQUARES), ODDLY_TYPED, wanted="value") as guest:
         for name, expected in plain.items():
-            told = guest.call("value", Arguments((name,)), Limit.of(5.0))
-            assert (told.kind, told.text) == ("value", ""), name
-            assert agree(of_native(expected), told.value, CompareRule()), name
+            reply = guest.call("value", Arguments((name,)), Limit.of(5.0))
+            assert (reply.kind, reply.text) == ("value", ""), name
+            assert agree(of_native(expected), reply.value, CompareRule()), name
         assert set(guest.signals) == {"a value that equals anything"}
         for name in ("decimal", "queue", "range", "long", "things"):
             assert guest.call("value", Arguments((name,)), Limit.of(5.0)).kind == "odd", name
@@ -493,8 +493,8 @@ def test_a_result_may_be_as_deep_and_as_large_as_the_caps_say(echo: Guest, verif
     deep: Value = []
     for _ in range(MOST_DEPTH):
         deep = [deep]
-    told = echo.call("echo", Arguments((deep,)), Limit.of(2.0))
-    assert (told.kind, told.value) == ("value", deep)
+    reply = echo.call("echo", Arguments((deep,)), Limit.of(2.0))
+    assert (reply.kind, reply.value) == ("value", deep)
     spec = ProgramSpec(
         function="f",
         examples=(Example(arguments="0", expected="0"), Example(arguments="1", expected="1")),

@@ -88,13 +88,13 @@ def _written(claim: SmtClaim) -> str | None:
 
 
 def _submitted(text: str, wanted: SmtClaim) -> None:
-    said: list[str] = []
+    lines: list[str] = []
     for read in (read_term, lambda text: read_definitions(text, wanted.declared, wanted.names)):
         try:
             read(text)
         except ClaimError as error:
-            said.append(str(error))
-    assert all(each.isprintable() for each in said), said
+            lines.append(str(error))
+    assert all(each.isprintable() for each in lines), lines
 
 
 def _means_what_z3_reads(text: str, written: str) -> bool:

@@ -90,12 +90,12 @@ def test_a_box_that_is_silent_for_long_has_its_share_again(boxes: ToolBoxes, mon
     monkeypatch.setattr(boxes_module, "GIVES_WAY_SECONDS", 0.05)
     monkeypatch.setattr(boxes_module, "GIVES_WAY_UNTIL", 0.1)
     box = boxes.box("patient", memory_mib=64)
-    told: list[bool] = []
-    monkeypatch.setattr(box, "give_way", told.append)
+    calls: list[bool] = []
+    monkeypatch.setattr(box, "give_way", calls.append)
     asking = threading.Thread(target=box.ask, args=({"do": "wait"}, 600.0))
     asking.start()
     deadline = time.monotonic() + 120
-    while told != [True, False]:
+    while calls != [True, False]:
         assert time.monotonic() < deadline
         time.sleep(0.01)
     assert asking.is_alive()

@@ -303,7 +303,7 @@ time.sleep(60)
         [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2]
     )
     assert parent.stdout is not None
-    workers = [int(word) for word in parent.stdout.readline().split()]
+    workers = [int(number) for number in parent.stdout.readline().split()]
     time.sleep(0.5)
     assert all(map(running, workers))
     parent.kill()

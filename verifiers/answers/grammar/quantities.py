@@ -94,10 +94,10 @@ def _ends_unit(reader: Reader) -> bool:
 
 def _ahead(reader: Reader) -> tuple[Unit, list[Token], list[Token]]:
     """Returns the unit that is next, its tokens and the two behind it, and stays; no unit where none can be read."""
-    restore, start, kept = reader.saved(), reader.index, list(reader.tokens)
+    restore, start, tokens = reader.saved(), reader.index, list(reader.tokens)
     try:
         found = unit(reader)
-        written = kept[start : reader.index - len(reader.tokens) + len(kept)]
+        written = tokens[start : reader.index - len(reader.tokens) + len(tokens)]
         return found, written, reader.tokens[reader.index : reader.index + 2]
     except GrammarError:
         return (), [], list(ENDS[:2])

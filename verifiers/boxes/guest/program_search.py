@@ -463,8 +463,8 @@ def oddity(text: str, names: list[str], hinted: list[str]) -> float:
     numbers = re.findall(r"(?<![A-Za-z0-9])[0-9]+", text)
     rare = sum(text.count(word) for word in RARE)
     special = 3 * len(numbers) + 6 * sum(int(number) > 2 for number in numbers) + 12 * text.count(" else ")
-    said = sum(fragment in text for fragment in hinted)
-    return words + special + 15 * unused + 5 * rare - HINTED * said
+    matched = sum(fragment in text for fragment in hinted)
+    return words + special + 15 * unused + 5 * rare - HINTED * matched
 
 
 def hints(question: str) -> list[str]:
