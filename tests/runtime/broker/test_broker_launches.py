@@ -87,15 +87,16 @@ def test_a_ready_sandbox_is_handed_over_at_once(make_settings: Settings) -> None
     assert min(took) < 0.03, took  # under a millisecond where nothing else runs; a start takes 100
 
 
-def test_a_ready_sandbox_takes_next_to_no_processor_until_it_is_handed_over(make_settings: Settings) -> None:
+def test_a_ready_sandbox_rests_until_it_is_handed_over(make_settings: Settings) -> None:
     with BrokerProbe.own(make_settings(ready=1)) as probe:
-        held = probe.launch(profile("shared"))
+        patient = profile("shared", slice_seconds=30.0)
+        held = probe.launch(patient)
         probe.until(lambda figures: figures["ready_copies"] == 1)
         (ready,) = (line.box for line in probe.listing().boxes if line.state == "ready")
         assert is_resting(ready)
         assert not is_resting(held.id)
         assert python(held, "print(1)") == "1\n"
-        handle = probe.launch(profile("shared"))
+        handle = probe.launch(patient)
         assert handle.id == ready
         assert not is_resting(ready)
         assert python(handle, "print(sum(range(3_000_000)))") == "4499998500000\n"  # more than it may rest with
