@@ -60,7 +60,7 @@ def stopped_at(text: str, data: Path, *arguments: str) -> tuple[int, str]:
         if text in line:
             break
     os.killpg(process.pid, signal.SIGINT)
-    output += process.communicate(timeout=60)[0]
+    output += process.communicate(timeout=200)[0]
     return process.returncode, output
 
 
