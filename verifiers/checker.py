@@ -102,7 +102,7 @@ class Checker:
     def check_many(
         self, pairs: Sequence[tuple[Spec, str]], seconds: float | None = None
     ) -> list[Verdict | SpecProblem]:
-        """A verdict for each pair, in order, or why its spec cannot be used. `seconds` is the wall clock of one of
+        """A verdict for each pair, in order, or why its spec cannot be used. `seconds` are of the own time of one of
         them; what is usual for its kind unless given. Never raises for a pair."""
         decided: dict[float, list[int]] = {}
         conducted: dict[int, Future[Verdict | SpecProblem]] = {}

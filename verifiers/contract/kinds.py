@@ -134,7 +134,7 @@ class Kind:
     tools: tuple[tuple[str, str], ...] = ()
     """Name and distribution of each tool that has a part in a verdict; their versions belong to the verifier's."""
     seconds: float = 5.0
-    """Usual wall clock of one check."""
+    """Usual time of one check, of its own."""
     runs: bool = False
     """Whether submissions are executed, and so need a broker."""
     preload: str = ""

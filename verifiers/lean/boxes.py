@@ -11,10 +11,13 @@ from collections.abc import Callable
 from typing import Any, Literal, Protocol
 
 from runtime.errors import SandboxError
+from verifiers.boxes.own_time import PATIENCE
 
 Role = Literal["compile", "check"]
-GRACE = 0.6
-"""Seconds that a box gets beyond its step's own clock to say that the time is over."""
+GRACE = 5.0
+"""Seconds that a box gets, beyond the longest that its step may take, to say that the time is over."""
+LONGEST = 2 * PATIENCE
+"""Wall clock of a step in its seconds: a header may have to be imported for it first."""
 CLOSED = "this Lean verifier is closed"
 CALLS = 2000
 """Steps after which a box is replaced."""
@@ -57,7 +60,7 @@ class LeanBoxes:
         with self._places[role]:
             box, calls = self._take(role)
             try:
-                answer = box.ask(message, float(message["seconds"]) + GRACE)
+                answer = box.ask(message, LONGEST * float(message["seconds"]) + GRACE)
             except BaseException:
                 with self._lock:
                     self._busy.discard(box)

@@ -21,6 +21,7 @@ from typing import Any
 
 from runtime.framing import FrameError
 from verifiers.boxes.frames import Frames, encode
+from verifiers.boxes.own_time import PATIENCE
 from verifiers.lean.running import PR_SET_PDEATHSIG, Lean, LeanStep, resident
 from verifiers.lean.warm import NotWarm, Warm
 
@@ -66,7 +67,7 @@ class Header:
 
     def ask(self, message: dict[str, Any]) -> dict[str, Any]:
         """A step's answer. Raises Lost; then the header has to be ended."""
-        deadline = time.monotonic() + float(message["seconds"]) + GRACE
+        deadline = time.monotonic() + PATIENCE * float(message["seconds"]) + GRACE
         try:
             self._socket.sendall(encode(message))
         except OSError as error:
@@ -129,11 +130,9 @@ class Headers:
     def ask(self, message: dict[str, Any]) -> dict[str, Any]:
         """The answer of a step that has a "header": modules that its source's imports would be."""
         began = time.monotonic()
-        deadline = began + float(message["seconds"])
         modules = tuple(message["header"])
         try:
-            header = self._header(modules, deadline, message)
-            return header.ask(message | {"seconds": max(0.1, deadline - time.monotonic())})
+            return self._header(modules, began + PATIENCE * float(message["seconds"]), message).ask(message)
         except HeadersLost as error:
             if modules in self._cache:
                 self._cache.pop(modules).end()

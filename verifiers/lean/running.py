@@ -17,6 +17,7 @@ from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from verifiers.boxes.own_time import computed_by, is_over
 from verifiers.lean.native import LeanRefused, replay
 from verifiers.lean.olean import Olean, OleanError
 from verifiers.lean.warm import NotWarm, Warm
@@ -76,7 +77,7 @@ class Lean:
 class LeanStep:
     """One run of Lean, in a process of its own. The answer's `ended` is `exited` (with `code`), `signal` (with `code`),
     `timeout`, `memory`, `output`, `unreadable` when a file that had to be made bare could not be, or `cold` when a
-    header's environment is no use for it."""
+    header's environment is no use for it. Its `seconds` are of its own time (`verifiers.boxes.own_time`)."""
 
     def __init__(
         self, lean: Lean, message: dict[str, Any], *, warm: Warm | None = None, spared: Collection[int] = ()
@@ -94,7 +95,7 @@ class LeanStep:
     def run(self) -> dict[str, Any]:
         began = time.monotonic()
         try:
-            ended, code, usage, peak = self._conduct(began + float(self._message["seconds"]))
+            ended, code, usage, peak = self._conduct(began)
             answer: dict[str, Any] = {
                 "ended": ended,
                 "code": code,
@@ -113,7 +114,7 @@ class LeanStep:
             end_children(self._spared)
             shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _conduct(self, deadline: float) -> tuple[str, int, resource.struct_rusage, float]:
+    def _conduct(self, began: float) -> tuple[str, int, resource.struct_rusage, float]:
         pipes = [os.pipe() for _ in range(3)]
         child = os.fork()
         if child == 0:
@@ -122,7 +123,7 @@ class LeanStep:
             os.close(write)
         self._texts = {read: bytearray() for read, _ in pipes}
         try:
-            ended, peak = self._watch(child, deadline)
+            ended, peak = self._watch(child, began)
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(child, signal.SIGKILL)
@@ -138,10 +139,11 @@ class LeanStep:
             return "unreadable" if code == UNREADABLE else "cold", code, usage, peak
         return ended, code, usage, peak
 
-    def _watch(self, child: int, deadline: float) -> tuple[str, float]:
+    def _watch(self, child: int, began: float) -> tuple[str, float]:
         """Reads what it writes until all its ends are closed and it is gone."""
         poll = select.poll()
         waiting, peak, limit = set(self._texts), 0.0, float(self._message["memory_mib"])
+        seconds = float(self._message["seconds"])
         for read in waiting:
             poll.register(read, select.POLLIN)
 
@@ -162,7 +164,7 @@ class LeanStep:
                 return "exited", peak
             if self._written > MOST_OUTPUT:
                 return "output", peak
-            if time.monotonic() >= deadline:
+            if is_over(computed_by(child), time.monotonic() - began, seconds):
                 return "timeout", peak
             if not some:
                 peak = max(peak, resident(child))

@@ -49,15 +49,28 @@ MOST_TEXT = 300_000
 BOX_MIB = 5120
 TMP_MIB = 256
 LATE = 0.3
-"""Seconds beyond the clock in which what was compiled in time may still be checked."""
+"""Seconds of computing beyond the clock in which what was compiled in time may still be checked."""
 SHORTEST = 0.05
 """Seconds; a step that has fewer is not begun."""
+ALL_BUT = 0.99
+"""Of its clock: who was ended having computed so much used it up."""
+BUSY_HINT = "Ask again when the machine is less busy."
 
 
 def conductor(parts: ConductorParts) -> LeanVerifier:
     """Compiles proofs in the boxes of these parts."""
     toolchain = find(parts.lean, projects=parts.lean_projects)
     return LeanVerifier(parts.boxes(), toolchain, most=parts.workers)
+
+
+class ProofClock:
+    """What all steps of one proof may compute, in seconds."""
+
+    def __init__(self, seconds: float) -> None:
+        self.left = seconds
+
+    def took(self, ran: Ran) -> None:
+        self.left -= max(0.0, ran.cpu)
 
 
 @dataclass(frozen=True)
@@ -68,8 +81,7 @@ class SubmittedProof:
     statement: LeanStatement
     prepared: PreparedStatement
     source: LeanSource
-    deadline: float
-    """Of time.monotonic()."""
+    clock: ProofClock
 
 
 class LeanVerifier:
@@ -120,7 +132,7 @@ class LeanVerifier:
 
     def _judged(self, spec: LeanSpec, statement: LeanStatement, submission: str, limit: float) -> Judgement:
         """`limit` is the whole clock in seconds, also for reading the text."""
-        began = time.monotonic()
+        clock, began = ProofClock(limit), time.thread_time()
         if len(submission) > MOST_TEXT:
             return judging.failed(Ground.UNREADABLE, f"it has more than {MOST_TEXT} characters")
         try:
@@ -134,12 +146,12 @@ class LeanVerifier:
         source = assemble(spec, statement, submission, without_room(every))
         if isinstance(source, ScreeningFinding):
             return judging.forbidden([source])
-        left = max(0.5, limit - (time.monotonic() - began))
+        clock.left = max(0.5, limit - (time.thread_time() - began))
         if self._toolchain is None:
             return judging.lost("there is no Lean on this machine", how_to_have_one())
         try:
             prepared = self._preparer.prepared(spec, statement)
-            proof = SubmittedProof(spec, statement, prepared, source, time.monotonic() + left)
+            proof = SubmittedProof(spec, statement, prepared, source, clock)
             return self._compiled_and_checked(proof, limit)
         except LeanUnavailable as error:
             return judging.lost(str(error), error.hint)
@@ -161,7 +173,7 @@ class LeanVerifier:
         if found is not None:
             return found.noting(headers=warm)
         asked = step(CHECK, proof.prepared.check_file, **against)
-        checked, isolation = self._twice("check", asked, proof.deadline + LATE)
+        checked, isolation = self._twice("check", asked, proof.clock)
         if isinstance(checked, Judgement):
             return checked
         judged = judging.outcome_of_check(checked, proof.statement, source, self._mark)
@@ -175,11 +187,11 @@ class LeanVerifier:
         modules = header(source.modules)
         if self._warm and modules is not None and modules == header(proof.statement.imports):
             asked = step(SUBMISSION, without_imports(source.text, source.modules), header=modules, **limits)
-            ran, isolation = self._twice("compile", asked, proof.deadline)
+            ran, isolation = self._twice("compile", asked, proof.clock)
             if isinstance(ran, Judgement) or ran.settled:
                 return ran, isolation, "warm"
         asked = step(SUBMISSION, source.text, files=proof.prepared.shared, **limits)
-        return *self._twice("compile", asked, proof.deadline), self._cold
+        return *self._twice("compile", asked, proof.clock), self._cold
 
     def _checked_warmly(self, proof: SubmittedProof, against: dict[str, Any]) -> Judgement | None:
         """Check and replay in one: the kernel adds the statement's declarations and then the submission's to what the
@@ -189,7 +201,7 @@ class LeanVerifier:
             return None
         text = proof.statement.added_check_file(self._mark)
         asked = step(CHECK, text, header=modules, add=list(against["files"]), **against)
-        checked, isolation = self._twice("check", asked, proof.deadline + LATE)
+        checked, isolation = self._twice("check", asked, proof.clock)
         if isinstance(checked, Judgement) or not checked.settled or checked.refused:
             return None
         judged = judging.outcome_of_check(checked, proof.statement, proof.source, self._mark)
@@ -204,7 +216,7 @@ class LeanVerifier:
         replayed: str | None = None
         if self._boxes.replays:
             asked = step("Replay", "", replay=f"{SUBMISSION}.olean", **message)
-            ran, _ = self._twice("check", asked, proof.deadline + LATE)
+            ran, _ = self._twice("check", asked, proof.clock)
             if isinstance(ran, Judgement):
                 return ran
             replayed = ran.replayed if ran.ended == "exited" and ran.code == 0 else ran.ended
@@ -226,13 +238,13 @@ class LeanVerifier:
             "options": [f"-DmaxHeartbeats={spec.heartbeats}"],
         }
 
-    def _twice(self, role: Role, message: dict[str, Any], end: float) -> tuple[Ran | Judgement, str]:
-        """A step that may take until `end`, of time.monotonic(). One that was lost for no fault of the submission's is
-        run once more, in a fresh box, if there is time."""
+    def _twice(self, role: Role, message: dict[str, Any], clock: ProofClock) -> tuple[Ran | Judgement, str]:
+        """A step that may take what is left. One that was lost for no fault of the submission's is run once more, in a
+        fresh box."""
         late = judging.failed(Ground.TIMEOUT, "Lean did not come to an end with it in time")
-        reason = ""
+        reason = hint = ""
         for _ in range(2):
-            seconds = end - time.monotonic()
+            seconds = clock.left + (LATE if role == "check" else 0.0)
             if seconds < SHORTEST:
                 break
             try:
@@ -247,10 +259,14 @@ class LeanVerifier:
             except ValidationError:
                 reason = "the box gave an answer that is none"
                 continue
-            if not ran.starved:
+            if ran.starved:
+                reason = "Lean could not begin its threads"
+            elif ran.ended == "timeout" and ran.cpu < ALL_BUT * seconds:
+                reason, hint = f"Lean was kept from computing for {ran.seconds:.0f} s", BUSY_HINT
+            else:
+                clock.took(ran)
                 return ran, isolation
-            reason = "Lean could not begin its threads"
-        return (judging.lost(f"no verdict after two attempts: {reason}", "") if reason else late), ""
+        return (judging.lost(f"no verdict after two attempts: {reason}", hint) if reason else late), ""
 
     def _ask(self, role: Role, message: dict[str, Any]) -> tuple[Ran, str]:
         answer, isolation = self._boxes.ask(role, message)

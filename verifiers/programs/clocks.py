@@ -12,9 +12,8 @@ from typing import NamedTuple, Self
 
 from runtime.errors import InfrastructureError
 from runtime.sandbox import CallResult, ExecResult
+from verifiers.boxes.own_time import PATIENCE
 
-PATIENCE = 10.0
-"""Wall clock of one call, in its limits."""
 SHARED_SECONDS = 0.5
 """Of one call where programs share a sandbox; what takes longer is done in one of its own, which gives way."""
 LEAST_SECONDS = 0.05

@@ -18,12 +18,6 @@ CLOCK = struct.Struct(">d?")
 INDEX = struct.Struct(">q")
 PACKAGE = struct.Struct(">B")
 """Place in `verifiers.registry.DECIDE`."""
-BUSY_SHARE = 0.05
-"""A time-out is the submission's own when it computed for at least this share of its time. It gives way to others
-(`zygote.LOWER`), but gets more than that even while those have all processors, so its clock ends in time."""
-PATIENCE = 3
-"""Where others than ours crowd the machine, an item that computes, but came to less than that, has so many times its
-seconds."""
 
 
 class MessageKind(IntEnum):

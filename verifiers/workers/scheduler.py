@@ -5,7 +5,7 @@ What always holds: every item of every batch is settled once; an item that takes
 its items need before their clock begins. All of it runs on one thread, that of the service.
 
 Who is to blame when an item has no verdict. Its own doing, by its own text and the same way every time, is
-    - out of time while it computed, out of memory in a worker that had decided nothing else, or too deep to walk
+    - having computed for all its time, out of memory in a worker that had decided nothing else, or too deep to walk
       through: a `fail` that says so. A hang is never a pass, nor a way out.
 Anything else (killed by somebody, no processor, broken) is judged once more, alone, in a fresh worker; if that is lost
 too, and not by its own doing, it is `infra_error`. Items around a lost one keep their verdicts, or are given to others.
@@ -26,6 +26,7 @@ from typing import Any
 
 from runtime.framing import FrameError
 from verifiers.boxes.frames import Frames, encode
+from verifiers.boxes.own_time import PATIENCE
 from verifiers.contract.proposal import ProposalReply
 from verifiers.contract.verdict import Ground, SpecProblem, Verdict
 from verifiers.registry import DECIDE, package_of
@@ -72,7 +73,7 @@ class WorkerSlot:
     @property
     def deadline(self) -> float:
         """The moment at which it should long have replied."""
-        return self.last_reply + messages.PATIENCE * self.seconds + GRACE_SECONDS
+        return self.last_reply + PATIENCE * self.seconds + GRACE_SECONDS
 
 
 class WorkerScheduler:
@@ -328,7 +329,7 @@ class WorkerScheduler:
         """`took`: since its worker began with it."""
         seconds = item.batch.seconds
         own = kind == "cpu" or (kind == "memory" and (fresh or item.attempts))
-        if own or (kind == "timeout" and cpu >= messages.BUSY_SHARE * seconds):
+        if own or (kind == "timeout" and cpu >= seconds - item.spent):
             self._settle(item, self._expensive(item, kind, took))
         elif item.attempts:
             text = f"no verdict after two attempts: {'no answer in time' if kind in ('timeout', 'asked') else why}"

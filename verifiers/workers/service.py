@@ -1,4 +1,4 @@
-"""Verdicts from warm workers that are killed on a wall clock: the deciders' way to judge.
+"""Verdicts from warm workers that are killed when their clock is over: the deciders' way to judge.
 
 The host never reads a submission: it sends data, waits, and kills. SymPy and Z3 live in the workers only. A zygote in a
 box of the runtime's broker, or where there is none in a process that confines itself, forks the workers that decide;
@@ -106,7 +106,7 @@ class VerifierService:
         return found
 
     def verify_many(self, pairs: Sequence[Pair], seconds: float = 5.0) -> list[Verdict | SpecProblem]:
-        """A verdict for each pair, in order, or why its spec cannot be used. `seconds` is the wall clock of one item;
+        """A verdict for each pair, in order, or why its spec cannot be used. `seconds` are of one item's own time;
         never raises for an item, but SpecError for a spec that is not decided from a text."""
         batch = WorkBatch(pairs, seconds)
         for spec in {type(spec): spec for spec, _ in pairs}.values():

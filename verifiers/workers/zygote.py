@@ -25,9 +25,10 @@ from dataclasses import dataclass, field
 from runtime import confinement
 from runtime.programs import READY
 from verifiers.boxes.frames import HEADER as FRAME
+from verifiers.boxes.own_time import computed_by, is_over
 from verifiers.registry import DECIDE, preload
 from verifiers.workers import worker_process
-from verifiers.workers.messages import BUSY_SHARE, CLOCK, INDEX, PACKAGE, PATIENCE, MessageKind, message_reader, pack
+from verifiers.workers.messages import CLOCK, INDEX, PACKAGE, MessageKind, message_reader, pack
 from verifiers.workers.progress import NONE, WorkerProgress
 
 READ = 1 << 20
@@ -38,8 +39,6 @@ GIVES_WAY_SECONDS = 0.1
 """Of computing, after which an item gives way to others."""
 LOWER = 12
 """By how much its niceness grows then: beside one other process it has a sixteenth of a processor (sched(7))."""
-IDLE_SHARE = 0.01
-"""Of its time: who computes less does not compute, but was stopped, or waits."""
 MAX_FRAME = 4 << 20
 """Of one answer; a worker that sends more is broken."""
 
@@ -192,8 +191,8 @@ class WorkerZygote:
         age = now - since
         if age < SLOW_SECONDS:
             return
-        worker.cpu = max(0.0, cpu_of(worker.pid) - before)
-        if age >= worker.seconds and not self._is_crowded(worker, age):
+        worker.cpu = max(0.0, computed_by(worker.pid) - before)
+        if is_over(worker.cpu, age, worker.seconds):
             self._time_out(worker)
             return
         if worker.slow != item:
@@ -203,12 +202,6 @@ class WorkerZygote:
             worker.lowered = True
             with contextlib.suppress(OSError):  # then it does not, and only takes time from others
                 os.setpriority(os.PRIO_PROCESS, worker.pid, os.getpriority(os.PRIO_PROCESS, 0) + LOWER)
-
-    @staticmethod
-    def _is_crowded(worker: ForkedWorker, age: float) -> bool:
-        """Whether it computes, but others have the processors."""
-        computes = worker.cpu > IDLE_SHARE * age
-        return computes and worker.cpu < BUSY_SHARE * worker.seconds and age < PATIENCE * worker.seconds
 
     def _kill(self, worker: ForkedWorker, why: str) -> None:
         if worker.why == "died":
@@ -249,14 +242,6 @@ class WorkerZygote:
         data = memoryview(pack(number, kind, body))
         while data:
             data = data[os.write(self._sink, data) :]
-
-
-def cpu_of(pid: int) -> float:
-    """Processor seconds that a process has used (clock_getcpuclockid(3)); 0 where its kernel does not tell."""
-    try:
-        return time.clock_gettime((~pid << 3) | 2)
-    except OSError:
-        return 0.0
 
 
 def load(package: str) -> None:

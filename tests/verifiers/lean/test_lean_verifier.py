@@ -147,6 +147,8 @@ class Faulty:
         answer = self._inner.ask(message, seconds)
         if self._fault == "threads":
             return answer | {"ended": "exited", "code": 1, "err": "libc++abi: failed to create thread", "file": None}
+        if self._fault == "kept from computing":
+            return answer | {"ended": "timeout", "code": 0, "cpu": 0.01, "file": None}
         if self._fault == "nonsense":
             return {"pass": True}
         if self._fault == "signal":
@@ -159,7 +161,7 @@ class Faulty:
         pass
 
 
-@pytest.mark.parametrize("fault", ["threads", "nonsense", "died"])
+@pytest.mark.parametrize("fault", ["threads", "kept from computing", "nonsense", "died"])
 def test_what_breaks_once_is_tried_again_and_what_breaks_twice_is_infra(
     local: Local, toolchain: Toolchain, fault: str
 ) -> None:

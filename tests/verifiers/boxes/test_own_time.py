@@ -1,0 +1,44 @@
+"""A clock counts what was computed: neither how busy the machine is nor how long it took decides."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+
+from verifiers.boxes.own_time import PATIENCE, computed_by, is_over
+
+
+@pytest.mark.parametrize(
+    ("computed", "wall", "over"),
+    [
+        (0.5, 0.5, False),
+        (0.5, 8 * 0.5, False),
+        (0.99, PATIENCE - 0.01, False),
+        (1.0, 1.0, True),
+        (1.0, 8.0, True),
+        (0.0, 0.99, False),
+        (0.0, 1.0, True),
+        (0.2, PATIENCE, True),
+    ],
+)
+def test_it_is_over_when_all_was_computed_or_nothing_is_or_nobody_waits_any_longer(
+    computed: float, wall: float, over: bool
+) -> None:
+    assert is_over(computed, wall, 1.0) is over
+
+
+def test_what_a_process_computes_is_counted_and_what_it_rests_is_not() -> None:
+    before = computed_by(os.getpid())
+    until = time.process_time() + 0.05
+    while time.process_time() < until:
+        pass
+    between = computed_by(os.getpid())
+    assert between - before >= 0.05
+    time.sleep(0.05)
+    assert computed_by(os.getpid()) - between < 0.05
+
+
+def test_of_a_process_that_is_gone_nothing_is_known() -> None:
+    assert computed_by(2**22 + 1) == 0.0
