@@ -1,11 +1,17 @@
 """Decides which tier a snippet needs, from its syntax, on the host, before anything runs.
 
 The allow-list decides about sharing an interpreter, never about safety: all tiers are inside gVisor. It names what may
-occur; whatever it does not name makes a snippet impure. What always holds: a pure snippet can only touch values of
-built-in immutable types, containers of them and functions it defined itself, through names of its own session; it
-reads no attribute but the listed methods of values and listed functions of modules, writes none, calls nothing through
-which it could free what is still running, and cannot catch an interrupt. It is deterministic, so its history can be
-repeated elsewhere.
+occur; whatever it does not name makes a snippet impure. docs/sandboxes.md argues for the language of pure snippets:
+
+    - Values are numbers, texts, None, lists, tuples, dictionaries and views of them, and functions of `math` and
+      `cmath`. There are no functions, classes or generators of its own, so C never calls back into Python.
+    - Names of builtins and of modules always mean those, and stand only where they are called or read from: they are
+      never bound and never values. Methods are listed, and stand only where they are called.
+    - An iterator, and a generator expression, stand only where they are read to their end at once: nothing can reach
+      them while they run, or afterwards.
+
+What always holds: such a snippet touches nothing but values that it made, through names of its own session, and cannot
+catch an interrupt. It is deterministic, so its history can be repeated elsewhere.
 """
 
 from __future__ import annotations
@@ -13,7 +19,6 @@ from __future__ import annotations
 import ast
 import builtins
 import cmath
-import itertools
 import math
 import re
 import warnings
@@ -51,47 +56,50 @@ class Need(StrEnum):
 
 BUILTINS: Final = frozenset(PURE_BUILTINS) | {"print"}
 FORBIDDEN_NAMES: Final = frozenset(dir(builtins)) - BUILTINS
-REENTRANT: Final = frozenset(["batched", "chain", "cycle", "groupby", "islice", "pairwise", "tee", "zip_longest"])
-"""Of itertools: drop what they iterate over while it runs. Code that calls itself through one reads freed memory, and
-freed memory is another session's (python/cpython#109786 for one)."""
+ITERATORS: Final = frozenset(["enumerate", "map", "reversed", "zip"])
+CONSUMERS: Final = frozenset(["all", "any", "list", "max", "min", "sorted", "sum", "tuple"])
+"""Read what their first argument gives to its end, and let nobody see what they make of it before."""
+MAPPED: Final = BUILTINS - ITERATORS - {"print"}
 MODULES: Final = {
-    module.__name__: frozenset(name for name in dir(module) if not name.startswith("_")) - REENTRANT
-    for module in (math, cmath, itertools)
+    module.__name__: frozenset(name for name in dir(module) if not name.startswith("_")) for module in (math, cmath)
 }
 METHOD_NAMES: Final = (
-    # of str and bytes; never format, format_map (they read attributes), encode, decode, translate
+    # of str; never format, format_map (they read attributes), encode, translate
     "capitalize casefold center count endswith find index isalnum isalpha isascii isdecimal isdigit islower isnumeric"
     " isspace istitle isupper join ljust lower lstrip partition removeprefix removesuffix replace rfind rindex rjust"
     " rpartition rsplit rstrip split splitlines startswith strip swapcase title upper zfill"
-    # of list, dict and set
-    " add append clear copy difference discard extend get insert intersection isdisjoint issubset issuperset items keys"
-    " pop popitem remove reverse setdefault sort symmetric_difference union update values"
+    # of list and dict
+    " append clear copy extend get insert items keys pop popitem remove reverse setdefault sort update values"
     # of numbers
-    " as_integer_ratio bit_count bit_length conjugate denominator imag is_integer numerator real"
+    " as_integer_ratio bit_count bit_length conjugate is_integer"
 )
-ATTRIBUTES: Final = frozenset(METHOD_NAMES.split()).union(*MODULES.values())
-"""Allowed whatever the value is: none of them reaches another session's, the interpreter's or a module's state."""
+METHODS: Final = frozenset(METHOD_NAMES.split()).union(*MODULES.values())
+"""May be called whatever the value is: none reaches another session's, the interpreter's or a module's state."""
+DATA: Final = frozenset(["real", "imag", "numerator", "denominator", "pi", "e", "tau", "inf", "nan"])
+"""Attributes that may be read."""
+KEYWORDS: Final = frozenset(
+    ["base", "default", "end", "keepends", "maxsplit", "ndigits", "reverse", "sep", "start", "strict"]
+)
+CONSTANTS: Final = (int, float, complex, str, type(None))
 NODES: Final = (
     ast.Module, ast.Expr, ast.Assign, ast.AugAssign, ast.Delete, ast.For, ast.While, ast.If, ast.Pass, ast.Break,
-    ast.Continue, ast.Return, ast.Assert, ast.FunctionDef, ast.Lambda, ast.arguments, ast.arg, ast.Import,
-    ast.ImportFrom, ast.alias, ast.BoolOp, ast.NamedExpr, ast.BinOp, ast.UnaryOp, ast.IfExp, ast.Dict, ast.Set,
-    ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.comprehension, ast.Compare, ast.Call, ast.keyword,
-    ast.FormattedValue, ast.JoinedStr, ast.Constant, ast.Attribute, ast.Subscript, ast.Starred, ast.Name, ast.List,
-    ast.Tuple, ast.Slice,
+    ast.Continue, ast.Assert, ast.Import, ast.ImportFrom, ast.alias, ast.BoolOp, ast.NamedExpr, ast.BinOp, ast.UnaryOp,
+    ast.IfExp, ast.Dict, ast.ListComp, ast.DictComp, ast.GeneratorExp, ast.comprehension, ast.Compare, ast.Call,
+    ast.keyword, ast.FormattedValue, ast.JoinedStr, ast.Constant, ast.Attribute, ast.Subscript, ast.Starred, ast.Name,
+    ast.List, ast.Tuple, ast.Slice,
 )  # fmt: skip
 LEAVES: Final = frozenset(["ctx", "op", "ops", "kind", "conversion", "type_comment", "type_ignores"])
 """Fields whose nodes are all allowed (operators, contexts), or that hold none."""
 WORDS: Final = {
-    ast.Name: "id", ast.Attribute: "attr", ast.keyword: "arg", ast.FunctionDef: "name", ast.arg: "arg",
-    ast.Constant: "value", ast.ImportFrom: "module level", ast.alias: "name asname",
-    ast.comprehension: "is_async",
+    ast.Name: "id", ast.Attribute: "attr", ast.keyword: "arg", ast.Constant: "value", ast.ImportFrom: "module level",
+    ast.alias: "name asname", ast.comprehension: "is_async",
 }  # fmt: skip
 """Fields that hold no node in these; each is looked at by the check of its node."""
 CHILDREN: Final[dict[type, tuple[str, ...]]] = {
     node: tuple(name for name in node._fields if name not in LEAVES and name not in WORDS.get(node, "").split())
     for node in NODES
 } | {type(None): ()}
-"""Nothing stands for what was left out: a default, a key."""
+"""Nothing stands for what was left out: a key."""
 
 COMPUTE_MODULES: Final = frozenset(GUEST_MODULES)
 MACHINE_NAMES: Final = frozenset(["open", "input", "breakpoint", "exit", "quit"])
@@ -134,10 +142,10 @@ def _parsed(source: str) -> ast.AST:
 
 
 def _is_pure(tree: ast.AST) -> bool:
-    """Looks at every node once, without recursion. What is in no table is not pure, nor is a tree that is deeper than
-    a pure snippet may be."""
+    """Looks at every node once, without recursion, parents first. What is in no table is not pure, nor is a tree that
+    is deeper than a pure snippet may be."""
     level: list[ast.AST] = [tree]
-    stepped = False
+    places = _Places()
     for _ in range(DEPTH):
         deeper: list[ast.AST] = []
         for node in level:
@@ -146,9 +154,8 @@ def _is_pure(tree: ast.AST) -> bool:
             if fields is None:
                 return False
             check = CHECKS.get(kind)
-            if check is not None and not check(node):
+            if check is not None and not check(node, places):
                 return False
-            stepped = stepped or kind is ast.Slice
             for name in fields:
                 found = getattr(node, name)
                 if type(found) is list:
@@ -156,9 +163,24 @@ def _is_pure(tree: ast.AST) -> bool:
                 elif found is not None:
                     deeper.append(found)
         if not deeper:
-            return not stepped or _stepped_slices_are_given_lists(list(ast.walk(tree)))
+            return True
         level = deeper
     return False
+
+
+class _Places:
+    """Holds which nodes of the levels below stand where more is allowed than elsewhere."""
+
+    def __init__(self) -> None:
+        self.called: set[int] = set()
+        self.read_from: set[int] = set()
+        """Values of attributes."""
+        self.mapped: set[int] = set()
+        """What `map` calls."""
+        self.iterated: set[int] = set()
+        """Read to their end at once, by C or by a loop."""
+        self.consumed: set[int] = set()
+        """Of those, the ones that may be generator expressions."""
 
 
 def _nodes(tree: ast.AST) -> list[ast.AST] | None:
@@ -178,20 +200,74 @@ def _plain(name: str | None) -> bool:
     return name is None or (name.isascii() and not name.startswith("_") and name not in FORBIDDEN_NAMES)
 
 
-def _pure_call(node: ast.Call) -> bool:
+def _bindable(name: str) -> bool:
+    return _plain(name) and name not in BUILTINS and name not in MODULES
+
+
+def _pure_name(node: ast.Name, at: _Places) -> bool:
+    name, place = node.id, id(node)
+    if type(node.ctx) is not ast.Load:
+        return _bindable(name)
+    if name in MODULES:
+        return place in at.read_from
+    if name in BUILTINS:
+        return place in at.called or (place in at.mapped and name in MAPPED)
+    return _plain(name) and place not in at.mapped
+
+
+def _pure_attribute(node: ast.Attribute, at: _Places) -> bool:
+    at.read_from.add(id(node.value))
+    return type(node.ctx) is ast.Load and node.attr in (METHODS if id(node) in at.called else DATA)
+
+
+def _pure_call(node: ast.Call, at: _Places) -> bool:
     """`print` takes where to write as a keyword: in a shared interpreter it takes separators only."""
-    called = node.func
-    if type(called) is ast.Name:
-        return called.id != "print" or all(keyword.arg in ("sep", "end") for keyword in node.keywords)
-    return type(called) is ast.Attribute
+    called, arguments = node.func, node.args
+    at.called.add(id(called))
+    if type(called) is ast.Attribute:
+        if called.attr == "join":
+            at.consumed.update(map(id, arguments[:1]))
+        return True
+    if type(called) is not ast.Name:
+        return False
+    if called.id in ITERATORS:
+        if called.id == "map":
+            at.mapped.update(map(id, arguments[:1]))
+        at.iterated.update(map(id, arguments))
+        return id(node) in at.iterated or id(node) in at.consumed
+    if called.id in CONSUMERS:
+        at.consumed.update(map(id, arguments[:1]))
+    return called.id != "print" or all(keyword.arg in ("sep", "end") for keyword in node.keywords)
 
 
-def _pure_import_from(node: ast.ImportFrom) -> bool:
+def _pure_loop(node: ast.For | ast.comprehension, at: _Places) -> bool:
+    at.iterated.add(id(node.iter))
+    return not getattr(node, "is_async", 0)
+
+
+def _pure_assignment(node: ast.Assign, at: _Places) -> bool:
+    if all(isinstance(target, (ast.Tuple, ast.List)) for target in node.targets):
+        at.iterated.add(id(node.value))
+    return True
+
+
+def _pure_star(node: ast.Starred, at: _Places) -> bool:
+    at.iterated.add(id(node.value))
+    return True
+
+
+def _pure_import(node: ast.Import, _at: _Places) -> bool:
+    return all(alias.name in MODULES and alias.asname is None for alias in node.names)
+
+
+def _pure_import_from(node: ast.ImportFrom, _at: _Places) -> bool:
     known = MODULES.get(node.module or "", frozenset())
-    return node.level == 0 and all(alias.name in known for alias in node.names)
+    return node.level == 0 and all(
+        alias.name in known and _bindable(alias.asname or alias.name) for alias in node.names
+    )
 
 
-def _pure_comparison(node: ast.Compare) -> bool:
+def _pure_comparison(node: ast.Compare, _at: _Places) -> bool:
     """Identity is asked of None only: of other values it depends on how the interpreter shares them."""
     return all(
         not isinstance(operator, (ast.Is, ast.IsNot)) or (isinstance(right, ast.Constant) and right.value is None)
@@ -199,51 +275,28 @@ def _pure_comparison(node: ast.Compare) -> bool:
     )
 
 
-CHECKS: Final[dict[type, Callable[[Any], bool]]] = {
-    ast.comprehension: lambda node: not node.is_async,
-    ast.Name: lambda node: _plain(node.id),
-    ast.Attribute: lambda node: node.attr in ATTRIBUTES and type(node.ctx) is ast.Load,
+def _pure_subscript(node: ast.Subscript, _at: _Places) -> bool:
+    """`x[::2] = ...` is left out: CPython takes the items after it has measured `x` (python/cpython#120384)."""
+    return type(node.ctx) is ast.Load or not (isinstance(node.slice, ast.Slice) and node.slice.step is not None)
+
+
+CHECKS: Final[dict[type, Callable[[Any, _Places], bool]]] = {
+    ast.Assign: _pure_assignment,
+    ast.Attribute: _pure_attribute,
     ast.Call: _pure_call,
-    ast.keyword: lambda node: node.arg is not None and _plain(node.arg),
-    ast.FunctionDef: lambda node: _plain(node.name) and not node.decorator_list and node.returns is None,
-    ast.arg: lambda node: _plain(node.arg) and node.annotation is None,
-    ast.Import: lambda node: all(alias.name in MODULES for alias in node.names),
-    ast.ImportFrom: _pure_import_from,
-    ast.alias: lambda node: _plain(node.asname),  # what is imported under it was looked at with its statement
     ast.Compare: _pure_comparison,
+    ast.Constant: lambda node, _at: isinstance(node.value, CONSTANTS),
+    ast.For: _pure_loop,
+    ast.GeneratorExp: lambda node, at: id(node) in at.consumed,
+    ast.Import: _pure_import,
+    ast.ImportFrom: _pure_import_from,
+    ast.Name: _pure_name,
+    ast.Starred: _pure_star,
+    ast.Subscript: _pure_subscript,
+    ast.comprehension: _pure_loop,
+    ast.keyword: lambda node, _at: node.arg in KEYWORDS,
 }
 """What else has to hold of a node of this type."""
-
-
-def _stepped_slices_are_given_lists(nodes: list[ast.AST]) -> bool:
-    """Says whether `x[::2] = ...` only ever takes a list that is complete before: of anything else CPython takes the
-    items after it has measured `x`, and items that shorten `x` make it write past the end (python/cpython#120384)."""
-    safe: set[int] = set()
-    for node in nodes:
-        match node:
-            case ast.Assign(targets=targets, value=value) if _makes_a_list(value):
-                safe.update(map(id, targets))
-            case ast.AugAssign(target=target):
-                safe.add(id(target))
-    return all(id(node) in safe for node in nodes if _stores_with_a_step(node))
-
-
-def _makes_a_list(value: ast.expr) -> bool:
-    match value:
-        case ast.List() | ast.ListComp():
-            return True
-        case ast.BinOp(left=left, op=ast.Mult() | ast.Add(), right=right):
-            return _makes_a_list(left) or _makes_a_list(right)
-        case _:
-            return False
-
-
-def _stores_with_a_step(node: ast.AST) -> bool:
-    match node:
-        case ast.Subscript(ctx=ast.Store(), slice=ast.Slice(step=step)):
-            return step is not None
-        case _:
-            return False
 
 
 def _asks_for_a_machine(node: ast.AST, ready: frozenset[str]) -> bool:

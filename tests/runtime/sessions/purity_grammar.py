@@ -29,7 +29,12 @@ any(a.append(n) for n in a);all([a.clear()]);sorted(a, key=f, reverse=True);froz
 complex(1, 2);next(a);math.pi;math.__dict__;cmath.sqrt(-1);itertools.count();itertools.product(a, b)
 itertools.accumulate(a, f);itertools.starmap(f, [(1,)]);itertools.takewhile(f, a);itertools.compress(a, b)
 itertools.zip_longest(a, b);ArithmeticError;AssertionError(a);map(f, map(f, a))
-(n async for n in a);f(*a, **b)""".replace("\n", ";").split(";")
+(n async for n in a);f(*a, **b);sum(a.append(n) or n for n in a);list((a.clear(), n) for n in a)
+','.join(str(a.pop()) for n in a);sorted((a.insert(0, n), n) for n in g);max(zip(a, reversed(a)))
+[*map(int, a)];any(a.extend(g) for n in zip(a, g));tuple((b.pop(n), n) for n in b);list(map(sorted, g))
+min((a := [n]) for n in g);sum((g for n in a), [g]);all(b.setdefault(n, a) for n in map(str, a))
+[a.sort() for n in enumerate(a)];sum(g, []);list(zip(*g));print(*map(str, a));math.nan;float('nan')
+list(n.append(g) for n in g);sum(n if a.remove(n) else 1 for n in reversed(a))""".replace("\n", ";").split(";")
 )
 
 

@@ -9,7 +9,6 @@ after both sessions are dropped the interpreter has to be as it was.
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -140,21 +139,12 @@ def interpreters() -> Iterator[Interpreters]:
     running.close()
 
 
-FIRST = (
-    "a = [1, 2]\nb = {1: 2}\nc = 'c'\nx = 5\ndef f(n=[]): return n\ng = lambda n: (a, n)\nimport math, itertools, cmath"
-)
-ADDRESS = re.compile(r"0x[0-9a-f]+|0\W{1,8}x(?:\W{1,8}[0-9a-f]){6,}")
-"""Of an object, also taken apart into its characters: it differs from process to process."""
+FIRST = "a = [1, 2]\nb = {1: 2}\nc = 'c'\nx = 5\ng = [[3], a]\nimport math, cmath"
 
 
 def outputs_of(result: dict[str, Any], session: int) -> list[list[Any]]:
-    """Without addresses, and without the order that they give to a set of functions."""
-    found = []
-    for who, kind, *texts in result["said"]:
-        if who == session:
-            outputs = [ADDRESS.sub("0x", text) for text in texts]
-            found.append([kind, *("".join(sorted(text)) if "0x" in text else text for text in outputs)])
-    return found
+    """To the letter: a pure snippet knows no addresses and no order that they could give."""
+    return [[kind, *texts] for who, kind, *texts in result["said"] if who == session]
 
 
 def judge(interpreters: Interpreters, first: list[str], second: list[str]) -> None:
