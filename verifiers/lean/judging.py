@@ -136,7 +136,7 @@ def _missing(checked: Ran, statement: LeanStatement, source: LeanSource) -> Judg
 
 def _another(checked: Ran, statement: LeanStatement, source: LeanSource, mark: str) -> Judgement:
     """The theorem is there, and is no proof of the statement."""
-    text = checked.errors[0].text.replace(f".{mark}", "")
+    text = statement.unmarked(checked.errors[0].text, mark)
     errors = [escaped(text, MOST_MESSAGE)]
     if any(sign in text for sign in TIMEOUTS):
         reason = f"whether it proves the statement could not be told: {escaped(text)}"

@@ -6,6 +6,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from verifiers.contract.errors import SpecError
@@ -65,19 +66,20 @@ class Preparer:
 
     def _prepare(self, spec: LeanSpec, statement: LeanStatement) -> PreparedStatement:
         limits = {"seconds": SECONDS, "memory_mib": spec.memory_mib, "options": trusted_options(spec)}
+        hidden = partial(statement.unmarked, mark=self._mark)
         files: dict[str, str] = {}
         for module, source in statement.files(self._mark):
             ran = None if files else self._warmly(statement, module, without_imports(source, statement.imports), limits)
             if ran is None:
                 ran, _ = self._ask("check", step(module, source, **limits, files=files, keep=True))
-            _must_compile(ran, "the statement does not compile", self._mark)
+            _must_compile(ran, "the statement does not compile", hidden)
             assert ran.file is not None  # it compiled
             files[f"{module}.olean"] = ran.file
         source = statement.rest_file(self._mark)
         ran = self._warmly(statement, CHECK, without_imports(source, [STATEMENT]), limits | {"files": files})
         if ran is None:
             ran, _ = self._ask("check", step(CHECK, source, **limits, files=files))
-            _must_compile(ran, "the statement cannot be stated again", self._mark)
+            _must_compile(ran, "the statement cannot be stated again", hidden)
         axioms = ran.axioms_of(f"{self._mark}.check")
         if axioms is None or not axioms <= ALLOWED_AXIOMS:
             named = escaped(", ".join(sorted(axioms or ())))
@@ -104,10 +106,11 @@ class Preparer:
         return ran if ran.compiled else None
 
 
-def _must_compile(ran: Ran, what: str, mark: str) -> None:
+def _must_compile(ran: Ran, what: str, hidden: Callable[[str], str]) -> None:
+    """`hidden` takes the mark out of what Lean says."""
     if ran.compiled:
         return
     if ran.starved or ran.ended in ("signal", "timeout", "memory", "output") or not ran.errors:
         raise LeanUnavailable(f"{what}: Lean ended by {ran.ended} {ran.code}: {escaped(ran.err)}")
     first = ran.errors[0]
-    raise SpecError(f"{what}: {escaped(first.text.replace('.' + mark, ''))}", hint=HINT)
+    raise SpecError(f"{what}: {escaped(hidden(first.text))}", hint=HINT)

@@ -1,8 +1,10 @@
 """The trusted side: what a spec's Lean text says, made into files that are compiled without the submission.
 
 `AssayDefinitions` holds the statement's own definitions, when it has any; a submission imports it and so shares them.
-`AssayStatement` holds the theorem under a name that carries a secret mark, so that no submission can name it, declare
-it or make notation of it. The check file imports it beside the submission and asks for a proof of its type.
+`AssayStatement` holds the theorem with a secret mark in the place of its name's last part, so that no submission can
+name it, declare it or make notation of it, and all other names mean what they mean under its own: Lean looks names up
+in the namespaces of the name that is declared, `A.B` for `A.B.target`. The check file imports it beside the submission
+and asks for a proof of its type.
 """
 
 from __future__ import annotations
@@ -42,12 +44,23 @@ class LeanStatement:
     proved: bool
     """Whether it has a proof, or `sorry`, in `text`."""
 
+    @property
+    def _last(self) -> str:
+        return commands.parts_of(self.full_name)[-1]
+
+    def _marked(self, mark: str) -> str:
+        return self.full_name.removesuffix(self._last) + mark
+
+    def unmarked(self, text: str, mark: str) -> str:
+        """What Lean says, for others' eyes: with the theorem's own name in it."""
+        return text.replace(mark, self._last)
+
     def files(self, mark: str) -> list[tuple[str, str]]:
         """Module and source, for a secret `mark` that is an identifier."""
         text = self.text
         if not self.proved:
             text = text[: self.says_at] + " := sorry" + text[self.says_at :]
-        text = text[: self.name_at] + "." + mark + text[self.name_at :]
+        text = text[: self.name_at - len(self._last)] + mark + text[self.name_at :]
         lines = "".join(f"import {module}\n" for module in self.imports)
         if not self.defines:
             return [(STATEMENT, lines + self.header + text)]
@@ -58,7 +71,7 @@ class LeanStatement:
         """Line 1 to 2 import, line 3 is the theorem, line 4 asks for its axioms."""
         return (
             f"import {STATEMENT}\nimport {SUBMISSION}\n"
-            f"theorem {mark}.check : type_of% @{self.full_name}.{mark} := @{self.full_name}\n"
+            f"theorem {mark}.check : type_of% @{self._marked(mark)} := @{self.full_name}\n"
             f"#print axioms {mark}.check\n"
         )
 
@@ -70,7 +83,7 @@ class LeanStatement:
         """Asks what the statement alone rests on."""
         return (
             f"import {STATEMENT}\n\n"
-            f"theorem {mark}.check (_ : type_of% @{self.full_name}.{mark}) : True := True.intro\n"
+            f"theorem {mark}.check (_ : type_of% @{self._marked(mark)}) : True := True.intro\n"
             f"#print axioms {mark}.check\n"
         )
 

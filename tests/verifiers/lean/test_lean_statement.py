@@ -43,12 +43,22 @@ def test_namespaces_belong_to_its_name() -> None:
 def test_the_trusted_name_is_secret() -> None:
     [(module, text)] = read("theorem x.{u} (a : Type u) : a = a := sorry").files("mark")
     assert module == "AssayStatement"
-    assert text.strip() == "theorem x.mark.{u} (a : Type u) : a = a := sorry"
+    assert text.strip() == "theorem mark.{u} (a : Type u) : a = a := sorry"
+
+
+@pytest.mark.parametrize(("name", "marked"), [("A.x", "A.m"), ("«a.b».«c d»", "«a.b».m"), ("_root_.B.x", "_root_.B.m")])
+def test_the_trusted_name_has_the_namespaces_of_its_own(name: str, marked: str) -> None:
+    found = read(f"namespace N\ntheorem {name} : p := sorry")
+    [(_, text)] = found.files("m")
+    assert f"theorem {marked} : p" in text
+    full = marked.removeprefix("_root_.") if name.startswith("_root_") else f"N.{marked}"
+    assert f"type_of% @{full} := @{found.full_name}\n" in found.check_file("m")
+    assert f"type_of% @{full}) : True" in found.rest_file("m")
 
 
 def test_a_statement_without_a_proof_gets_an_open_one() -> None:
     [(_, text)] = read("theorem x (a : p := by q) : a = a -- so\nend A").files("m")
-    assert "theorem x.m (a : p := by q) : a = a := sorry" in text
+    assert "theorem m (a : p := by q) : a = a := sorry" in text
 
 
 @pytest.mark.parametrize(
@@ -67,7 +77,7 @@ def test_definitions_are_a_file_of_their_own() -> None:
     assert statement.startswith("import A\nimport AssayDefinitions\n")
     assert "open A" in statement
     assert "variable (n : Nat)" in statement
-    assert "@[simp]\ntheorem x.m" in statement
+    assert "@[simp]\ntheorem m" in statement
 
 
 def test_a_command_that_only_holds_for_a_definition_stays_with_it() -> None:

@@ -1,0 +1,1 @@
+theorem target : target.P := (rfl : 2 + 2 = 4)
