@@ -17,6 +17,7 @@ from verifiers.programs.values import DictPairs, Elements, Value, kind_of, liter
 Rule = Literal["exact", "equal", "close", "any_order"]
 OutputRule = Literal["exact", "lines", "tokens", "numbers"]
 NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?", re.ASCII)
+WHOLE = re.compile(r"[+-]?[0-9]+", re.ASCII)
 NUMBER_CHARS = 400
 
 
@@ -26,7 +27,7 @@ class CompareRule(SpecData):
     rule: Rule = "exact"
     """`exact`: of the same types all through, so `2.0` is not `2`, `True` not `1` and a tuple no list; a nan is a nan.
     `equal`: `2.0` is `2`, a tuple with the same items is the list; a bool is still no number. `close`: as `equal`, and
-    numbers may differ by the tolerances. `any_order`: as `exact`, the items of the outermost list in any order."""
+    numbers may differ by the tolerances, unless both are whole. `any_order`: as `exact`, the items of the outermost list in any order."""
     absolute: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     relative: float = Field(default=0.0, ge=0, lt=1, allow_inf_nan=False)
     """As a share of the expected number."""
@@ -94,9 +95,12 @@ def _family(value: Value) -> str:
 
 
 def near(expected: int | float | complex, got: int | float | complex, absolute: float, relative: float) -> bool:
-    """For numbers. Infinity is near itself only, and so is what is not a number."""
+    """For numbers. Infinity is near itself only, and so is what is not a number; of two whole numbers, one is near the
+    other when it is the same."""
     if expected == got:
         return True
+    if isinstance(expected, int) and isinstance(got, int):
+        return False
     try:
         if isinstance(expected, complex) or isinstance(got, complex):
             one, other = complex(expected), complex(got)
@@ -113,7 +117,7 @@ def near(expected: int | float | complex, got: int | float | complex, absolute: 
 
 def printed(expected: str, got: str, rule: OutputRule, *, absolute: float = 0.0, relative: float = 0.0) -> bool:
     """`lines`: apart from blanks at the ends of lines and empty lines at the end. `tokens`: the same words. `numbers`:
-    the same words, decimal numbers within the tolerances."""
+    the same words, decimal numbers within the tolerances, unless both are written as whole ones."""
     match rule:
         case "exact":
             return expected == got
@@ -139,5 +143,7 @@ def _lines(text: str) -> list[str]:
 def _near_words(expected: str, got: str, absolute: float, relative: float) -> bool:
     if len(got) > NUMBER_CHARS or not NUMBER.fullmatch(expected) or not NUMBER.fullmatch(got):
         return False
+    if WHOLE.fullmatch(expected) and WHOLE.fullmatch(got):
+        return int(expected) == int(got)
     one, other = float(expected), float(got)
     return math.isfinite(other) and near(one, other, absolute, relative)

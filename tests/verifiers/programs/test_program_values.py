@@ -103,6 +103,20 @@ def test_each_rule_says_what_it_says(expected: str, got: str, rules: str) -> Non
             assert not agree(read(expected), read(got), how), rule
 
 
+def test_no_tolerance_makes_two_whole_numbers_one() -> None:
+    loose = CompareRule(rule="close", absolute=5.0, relative=0.5)
+    factorial = math.factorial(25)
+    assert agree(factorial, factorial, loose)
+    assert not agree(factorial, factorial + 10**8, loose)
+    assert agree(4, 4.5, loose)
+    assert agree([4.0], [4], loose)
+    assert not agree([4], [5], loose)
+    tolerance = {"absolute": 5.0, "relative": 0.5}
+    assert not printed(f"{factorial}", f"{factorial + 10**8}", "numbers", **tolerance)
+    assert printed("+4 x", "4 x", "numbers", **tolerance)
+    assert printed("4", "4.5", "numbers", **tolerance)
+
+
 def test_integers_beyond_floats_are_compared_exactly() -> None:
     assert agree(10**400, 10**400, CLOSE)
     assert not agree(10**400, 10**400 + 1, EQUAL)
