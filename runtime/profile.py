@@ -22,31 +22,35 @@ class BackendName(StrEnum):
     NSJAIL = "nsjail"
 
 
+MOST_MIB, MOST_COUNT, MOST_CPUS, MOST_SECONDS, MOST_AHEAD = 1 << 24, 1 << 22, 4_096, 1e9, 1_024
+"""More than any machine has: a profile may come from another user."""
+
+
 class Profile(FrozenModel):
     backend: BackendName = BackendName.GVISOR
     mode: Mode
     program: ProgramName | None = None
     """One of the broker's programs instead of the guests' Python; `mode` is `sandbox` then."""
-    preload: tuple[ModuleName, ...] = ()
+    preload: tuple[ModuleName, ...] = Field((), max_length=64)
     """Modules that are imported before the first call, and so are part of the golden image."""
-    memory_mib: int = Field(ge=16)
+    memory_mib: int = Field(ge=16, le=MOST_MIB)
     """Of the whole sandbox, gVisor's own part (about 30 MiB) included."""
-    process_memory_mib: int = Field(ge=16)
+    process_memory_mib: int = Field(ge=16, le=MOST_MIB)
     """Address space of one process inside."""
-    pids: int = Field(ge=1)
-    cpus: float = Field(gt=0)
-    tmp_mib: int = Field(ge=1)
-    work_mib: int = Field(ge=1)
-    open_files: int = Field(256, ge=32)
-    output_bytes: int = Field(ge=64)
-    slice_seconds: float = Field(0.25, gt=0)
-    ahead: int = Field(0, ge=0)
+    pids: int = Field(ge=1, le=MOST_COUNT)
+    cpus: float = Field(gt=0, le=MOST_CPUS)
+    tmp_mib: int = Field(ge=1, le=MOST_MIB)
+    work_mib: int = Field(ge=1, le=MOST_MIB)
+    open_files: int = Field(256, ge=32, le=MOST_COUNT)
+    output_bytes: int = Field(ge=64, le=MOST_MIB << 20)
+    slice_seconds: float = Field(0.25, gt=0, le=MOST_SECONDS)
+    ahead: int = Field(0, ge=0, le=MOST_AHEAD)
     """Processes forked before anybody asks."""
-    most_ahead: int = Field(0, ge=0)
+    most_ahead: int = Field(0, ge=0, le=MOST_AHEAD)
     """So many once they turn out to be too few; less than `ahead` is as much as `ahead`."""
-    cpu_seconds: float | None = None
+    cpu_seconds: float | None = Field(None, ge=0, le=MOST_SECONDS)
     """CPU time of the sandbox; the broker kills it at its end. None: no end."""
-    life_seconds: float | None = None
+    life_seconds: float | None = Field(None, ge=0, le=MOST_SECONDS)
     """Likewise, wall clock from its hand-over."""
 
     def worker_limits(self) -> str:

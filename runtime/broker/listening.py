@@ -23,6 +23,8 @@ from runtime.reactor import Reactor
 log = logging.getLogger(__name__)
 BACKLOG = 128
 PATH_BYTES = 107
+MOST_LOGGED = 100
+"""Users who were turned away that are remembered, so that each fills one line of the log."""
 
 
 class BrokerListener:
@@ -33,6 +35,7 @@ class BrokerListener:
             raise BadRequestError(f"{path} is too long for a socket", hint=f"Linux takes {PATH_BYTES} bytes.")
         self._reactor, self._path = reactor, path
         self._allowed = frozenset(allowed) | {os.geteuid()}
+        self._logged: set[int] = set()
         others = self._allowed - {os.geteuid()}
         self._lock = _lock(path)
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -79,7 +82,9 @@ class BrokerListener:
             return
         peer = ClientPeer.of(connection)
         if peer.uid not in self._allowed:
-            log.warning("process %d of user %d may not use this broker", peer.pid, peer.uid)
+            if peer.uid not in self._logged:
+                self._logged = {*sorted(self._logged)[:MOST_LOGGED], peer.uid}
+                log.warning("process %d of user %d may not use this broker; said once", peer.pid, peer.uid)
             self._turned_away(
                 connection,
                 RefusedError(f"user {peer.uid} may not use this broker", hint="It is told with --allow-uid who may."),

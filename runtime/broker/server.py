@@ -24,7 +24,7 @@ from runtime.broker import messages as m
 from runtime.broker import statistics
 from runtime.broker.base_images import BaseImages, StartSource
 from runtime.broker.boxes import Live
-from runtime.broker.connection import ClientConnection
+from runtime.broker.connection import ClientConnection, ClientPeer
 from runtime.broker.snapshots import SnapshotService
 from runtime.broker.store import Background, Store, StoredSnapshot
 from runtime.broker.warm_pool import BoxRequest, WarmPool
@@ -36,7 +36,10 @@ from runtime.sandbox import SnapshotId
 from runtime.settings import BrokerSettings
 
 log = logging.getLogger(__name__)
-CONNECTIONS = 256
+CONNECTIONS, OF_OTHERS, OF_ONE = 256, 192, 64
+"""Connections at once: of all, of all users but our own, and of one of those."""
+HELLO_SECONDS = 10.0
+"""Within which a connection has to say who it is."""
 MOST_BOXES = 4_096
 """Sandboxes of one connection, ended ones included until it has asked how they ended."""
 
@@ -77,15 +80,22 @@ class Server:
 
     def connect(self, connection: socket.socket) -> None:
         """Serves it from now on."""
-        if len(self._clients) >= CONNECTIONS:
-            busy = BusyError(f"the broker has {CONNECTIONS} connections already", hint="Close some.")
-            self.turn_away(connection, busy)
+        if self._is_full(ClientPeer.of(connection).uid):
+            self.turn_away(connection, BusyError("the broker has too many connections already", hint="Close some."))
             return
         self._numbers += 1
         opened = ClientConnection(
             self._reactor, connection, self._numbers, received=self._received, closed=self._closed
         )
         self._clients[opened.number] = Client(opened)
+        self._reactor.after(HELLO_SECONDS, lambda: None if opened.answered else opened.close("it said nothing"))
+
+    def _is_full(self, uid: int) -> bool:
+        """Says whether a connection of that user is one too many. Others leave room for our own."""
+        own, uids = os.geteuid(), [client.connection.peer.uid for client in self._clients.values()]
+        if uid == own:
+            return len(uids) >= CONNECTIONS
+        return uids.count(uid) >= OF_ONE or len(uids) - uids.count(own) >= OF_OTHERS or len(uids) >= CONNECTIONS
 
     def turn_away(self, connection: socket.socket, why: SandboxError) -> None:
         """Says why and hangs up; what it sends is not even read. Of too many, it hangs up at once."""

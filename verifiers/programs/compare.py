@@ -27,7 +27,8 @@ class CompareRule(SpecData):
     rule: Rule = "exact"
     """`exact`: of the same types all through, so `2.0` is not `2`, `True` not `1` and a tuple no list; a nan is a nan.
     `equal`: `2.0` is `2`, a tuple with the same items is the list; a bool is still no number. `close`: as `equal`, and
-    numbers may differ by the tolerances, unless both are whole. `any_order`: as `exact`, the items of the outermost list in any order."""
+    numbers may differ by the tolerances, unless both are whole. `any_order`: as `exact`, the items of the outermost
+    list in any order."""
     absolute: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     relative: float = Field(default=0.0, ge=0, lt=1, allow_inf_nan=False)
     """As a share of the expected number."""

@@ -20,8 +20,9 @@ from hypothesis import strategies as st
 
 from runtime.broker import ask, connect, packets
 from runtime.broker import messages as m
+from runtime.broker.server import OF_ONE
 from runtime.broker_api import SnapshotCopy
-from runtime.errors import BadRequestError, InfrastructureError, RefusedError
+from runtime.errors import BadRequestError, BusyError, InfrastructureError, RefusedError
 from runtime.guest.wire import Op, ReplyKind
 from runtime.sandbox import SnapshotId
 
@@ -197,8 +198,8 @@ def test_connections_come_and_go_without_a_trace(broker: Open) -> None:
     assert broker.descriptors() <= before
 
 
-def as_nobody(path: Path) -> bytes:
-    """What another user hears from `ask`."""
+def as_nobody(path: Path, silent: int = 0) -> bytes:
+    """What another user hears from `ask` who has so many connections already."""
     reading, writing = os.pipe()
     pid = os.fork()
     if not pid:
@@ -206,8 +207,9 @@ def as_nobody(path: Path) -> bytes:
             os.setgroups([])
             os.setresgid(65_534, 65_534, 65_534)
             os.setresuid(65_534, 65_534, 65_534)
-            os.write(writing, f"pid {ask(path).pid}".encode())
-        except RefusedError as error:
+            held = [Raw(path) for _ in range(silent)]
+            os.write(writing, f"pid {ask(path).pid}".encode() if len(held) == silent else b"")
+        except (BusyError, RefusedError) as error:
             os.write(writing, str(error).encode())
         finally:
             os._exit(0)
@@ -215,6 +217,32 @@ def as_nobody(path: Path) -> bytes:
     os.close(writing)
     with os.fdopen(reading, "rb") as pipe:
         return pipe.read()
+
+
+def test_who_says_nothing_is_hung_up_on(broker: Open) -> None:
+    silent, known = Raw(broker.path), Raw(broker.path)
+    known.hello()
+    assert silent.hung_up()
+    known.say(packets.pack(m.Stats(request=5)))
+    assert isinstance(known.hear(), m.Figures)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"cpus": 1e308}, {"memory_mib": 1 << 40}, {"pids": 1 << 40}, {"tmp_mib": 1 << 40}, {"output_bytes": 1 << 80},
+        {"slice_seconds": 1e300}, {"open_files": 1 << 40}, {"ahead": 1 << 30}, {"life_seconds": 1e300},
+        {"preload": ["math"] * 100},
+    ],
+    ids=lambda wrong: next(iter(wrong)),
+)  # fmt: skip
+def test_what_no_machine_has_is_no_request(broker: Open, wrong: dict[str, object]) -> None:
+    odd = Raw(broker.path)
+    odd.hello()
+    wanted = json.loads(JAIL.model_dump_json()) | wrong
+    odd.say(json.dumps({"kind": "launch", "request": 2, "wanted": wanted}).encode())
+    assert odd.hung_up()
+    assert ask(broker.path).pid == broker.process.pid
 
 
 def test_other_users_come_in_only_when_they_are_named(broker: Open, make_settings: Settings) -> None:
@@ -228,6 +256,8 @@ def test_other_users_come_in_only_when_they_are_named(broker: Open, make_setting
         assert b"is not for this user" in as_nobody(closed)
         assert as_nobody(open_) == f"pid {second.pid}".encode()
         assert as_nobody(folder / "third") == b"user 65534 may not use this broker"
+        assert as_nobody(open_, OF_ONE - 1) == f"pid {second.pid}".encode()
+        assert b"too many connections" in as_nobody(open_, OF_ONE)
         assert [path.stat().st_mode & 0o777 for path in (closed, open_)] == [0o600, 0o666]
         for process in (first, second, third):
             process.terminate()
