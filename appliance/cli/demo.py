@@ -151,7 +151,7 @@ def _run_job(core: Core, cycle: Cycle) -> Job:
 
 def _verify(bundle: Path) -> bool:
     """Re-checks the bundle as a stranger would: in a process of its own, which knows nothing of this one."""
-    command = [sys.executable, "-m", "appliance.cli.main", "verify", str(bundle), "--json"]
+    command = [sys.executable, "-I", "-m", "appliance.cli.main", "verify", str(bundle), "--json"]
     return subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode == ExitCode.OK
 
 

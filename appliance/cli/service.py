@@ -75,7 +75,7 @@ def tui(
     data: Data = None,
 ) -> None:
     """Open the terminal program."""
-    command = [sys.executable, "-m", "tui", "--socket", str(socket_of(context, data))]
+    command = [sys.executable, "-I", "-m", "tui", "--socket", str(socket_of(context, data))]
     command += ["--as", name] if name else []
     command += ["--key", str(key)] if key else []
     sys.stdout.flush()

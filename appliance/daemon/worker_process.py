@@ -4,8 +4,8 @@ What always holds: the worker leads a process group of its own, ends when the co
 connection closes), runs at a lower priority, and has exactly one inherited descriptor besides the standard three: its
 end of the connection to the ledger. When `run` returns, the whole group is dead.
 
-    python -m appliance.worker cycle <id> --ledger-fd N --data DIR --settings FILE
-    python -m appliance.worker jobs       --ledger-fd N --data DIR --settings FILE
+    python -I -m appliance.worker cycle <id> --ledger-fd N --data DIR --settings FILE
+    python -I -m appliance.worker jobs       --ledger-fd N --data DIR --settings FILE
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from appliance.daemon.child_log import ChildLog
 from appliance.ledger.ledger import Ledger
 from appliance.ledger.remote import serve_ledger
 
-WORKER = (sys.executable, "-m", "appliance.worker")
+WORKER = (sys.executable, "-I", "-m", "appliance.worker")
 
 
 @dataclass(frozen=True)

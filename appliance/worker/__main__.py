@@ -1,7 +1,7 @@
 """Starts a worker, for the core and never for a person.
 
-    python -m appliance.worker cycle <id> --ledger-fd N --data DIR --settings FILE
-    python -m appliance.worker jobs       --ledger-fd N --data DIR --settings FILE
+    python -I -m appliance.worker cycle <id> --ledger-fd N --data DIR --settings FILE
+    python -I -m appliance.worker jobs       --ledger-fd N --data DIR --settings FILE
 
 Exit status: 0 the work is on record; 2 it cannot be done as asked, so trying again is useless; 3 it left a job that has
 ended (cancelled, out of time) because the work did not stop; 5 the infrastructure failed, so trying again may help. The

@@ -1,0 +1,66 @@
+"""Nothing is imported from where somebody stands: its files are not ours, and some of our processes have a key."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from appliance.daemon.worker_process import WORKER
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("appliance", "curriculum", "policies", "runtime", "tui", "verifiers")
+SAFE = ("-I", "-P", "*COMMAND", "*sys.orig_argv[1:]")
+"""`COMMAND` of verifiers.workers.process begins with -B -P; a program that starts itself again keeps its own flags."""
+PLANTED = [
+    "json",
+    "os",
+    "re",
+    "typing",
+    "pathlib",
+    "pydantic",
+    "torch",
+    "transformers",
+    "textual",
+    "sqlalchemy",
+    "asyncio",
+    "logging",
+    "dataclasses",
+]
+
+
+def commands() -> Iterator[tuple[str, list[str]]]:
+    """Every command of the product that begins with this interpreter, as its words are written."""
+    for package in PACKAGES:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            if "canaries" in path.parts:
+                continue
+            for node in ast.walk(ast.parse(path.read_text())):
+                words = [ast.unparse(word).strip("'") for word in getattr(node, "elts", ())]
+                if words[:1] == ["sys.executable"]:
+                    yield f"{path.relative_to(ROOT)}:{node.lineno}", words
+
+
+FOUND = dict(commands())
+
+
+def test_the_commands_are_found() -> None:
+    assert len(FOUND) >= 10
+
+
+@pytest.mark.parametrize("place", FOUND)
+def test_every_python_that_is_started_takes_nothing_from_the_current_folder(place: str) -> None:
+    assert FOUND[place][1] in SAFE, FOUND[place]
+
+
+def test_files_planted_in_the_current_folder_do_not_run_in_the_worker(tmp_path: Path) -> None:
+    for name in PLANTED:
+        (tmp_path / f"{name}.py").write_text("open('mark', 'w').close()\nraise SystemExit(0)\n")
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    ran = subprocess.run([*WORKER, "jobs"], cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=120)
+    assert ran.returncode != 0
+    assert not (tmp_path / "mark").exists(), ran.stderr
