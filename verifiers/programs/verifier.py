@@ -18,10 +18,11 @@ from typing import Any
 from runtime.errors import BadRequestError, RefusedError, SandboxError
 from runtime.sandbox import Priority, SessionPool
 from verifiers.boxes.conductor import ConductorParts
+from verifiers.boxes.own_time import PATIENCE
 from verifiers.contract.text import clip
 from verifiers.contract.verdict import Ground, Outcome, Verdict
 from verifiers.programs import checking, signals
-from verifiers.programs.clocks import PATIENCE, SubmissionClock
+from verifiers.programs.clocks import SubmissionClock
 from verifiers.programs.findings import TestFinding, evidence
 from verifiers.programs.functions import Candidate
 from verifiers.programs.guests import Opening, opening
