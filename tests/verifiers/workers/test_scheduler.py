@@ -169,7 +169,7 @@ def test_a_package_that_nobody_asked_for_is_not_loaded(pipes: Pipes) -> None:
 
 
 def test_a_time_out_is_its_own_only_if_it_computed(pipes: Pipes) -> None:
-    for cpu, outcome in ((4.0, Outcome.FAIL), (0.1, None)):
+    for cpu, outcome in ((5.0, Outcome.FAIL), (4.9, None), (0.1, None)):
         scheduler, batch = scheduler_with(pipes, "1")
         worker = pipes.given()[-1][0]
         receive(scheduler, pipes, pack(worker, MessageKind.ENDED, ended("timeout", -9, 0, cpu)))
@@ -183,7 +183,7 @@ def test_a_time_out_is_its_own_only_if_it_computed(pipes: Pipes) -> None:
 def test_a_verdict_on_what_took_too_much_says_how_long_it_took(pipes: Pipes) -> None:
     """And not how long it might have taken."""
     endings = {
-        "out of time": pack(1, MessageKind.ENDED, ended("timeout", -9, 0, cpu=4.0, took=5.125)),
+        "out of time": pack(1, MessageKind.ENDED, ended("timeout", -9, 0, cpu=5.0, took=5.125)),
         "killed for its memory": pack(1, MessageKind.ENDED, ended("died", OUT_OF_MEMORY, 0, took=0.25)),
         "out of memory": pack(1, MessageKind.REPLIES, encode({"index": 0, "kind": "memory", "seconds": 0.5})),
         "too deep": pack(1, MessageKind.REPLIES, encode({"index": 0, "kind": "recursion", "seconds": 0.75})),
