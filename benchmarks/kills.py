@@ -192,13 +192,7 @@ def count(data: Path, size: Size = USUAL) -> list[str]:
     return wrong
 
 
-def trial(
-    kills: int,
-    seed: int,
-    model: Path,
-    folder: Path,
-    longest: float = 14.0,
-) -> Tally:
+def trial(kills: int, seed: int, model: Path, folder: Path, longest: float = 14.0) -> Tally:
     """Kills until `kills` were made and the night under way has ended."""
     rng = Random(seed)
     tally = Tally()

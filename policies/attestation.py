@@ -135,10 +135,6 @@ def _predicate(lineage: Lineage) -> dict[str, Any]:
                 "id": f"urn:assay:daemon:{lineage.builder}",
                 "version": {"assay": lineage.code, **lineage.machine},
             },
-            "metadata": {
-                "invocationId": lineage.cycle,
-                "startedOn": lineage.started,
-                "finishedOn": lineage.finished,
-            },
+            "metadata": {"invocationId": lineage.cycle, "startedOn": lineage.started, "finishedOn": lineage.finished},
         },
     }

@@ -27,11 +27,7 @@ DECISIONS = {
     DecisionOutcome.REJECT: ("reject", BAD),
     DecisionOutcome.QUARANTINE: ("quarantine", BAD),
 }
-GATES = {
-    GateOutcome.PASSED: ("✓", GOOD),
-    GateOutcome.FAILED: ("✗", BAD),
-    GateOutcome.UNDECIDED: ("?", CARE),
-}
+GATES = {GateOutcome.PASSED: ("✓", GOOD), GateOutcome.FAILED: ("✗", BAD), GateOutcome.UNDECIDED: ("?", CARE)}
 JOB_STATES = {
     JobState.QUEUED: ("queued", DIM),
     JobState.RUNNING: ("running", CARE),

@@ -88,12 +88,7 @@ class Agent:
     """Makes rollouts. Not thread-safe; the engine belongs to it while `roll` runs."""
 
     def __init__(
-        self,
-        engine: Engine,
-        sessions: SessionPool,
-        renderer: Renderer,
-        budget: AgentBudget,
-        clock: Callable[[], float],
+        self, engine: Engine, sessions: SessionPool, renderer: Renderer, budget: AgentBudget, clock: Callable[[], float]
     ) -> None:
         self._engine = engine
         self._sessions = sessions

@@ -104,11 +104,7 @@ class AuditLog:
         return self.append_with(self._heads.put_audit_head, self._heads.put_audit_head, kind, **what)
 
     def append_with(
-        self,
-        put: Callable[[bytes], None],
-        take_back: Callable[[bytes | None], None],
-        kind: str,
-        **what: JsonValue,
+        self, put: Callable[[bytes], None], take_back: Callable[[bytes | None], None], kind: str, **what: JsonValue
     ) -> AuditEntry:
         """Appends what happens together with its entry: `put` writes the newest line and what it says in one
         transaction, so that a kill leaves both or neither. `take_back` undoes both; its line is the one before."""

@@ -53,8 +53,7 @@ def verify(
 
 @app.command("pack")
 def pack(
-    folder: Annotated[Path, typer.Argument(help="The bundle's folder, as `assay jobs show` names it.")],
-    out: Out = None,
+    folder: Annotated[Path, typer.Argument(help="The bundle's folder, as `assay jobs show` names it.")], out: Out = None
 ) -> None:
     """Put a bundle into one file beside you (NAME.zip), after a check of all its bytes."""
     from appliance.jobs.bundle import pack as packed
@@ -66,10 +65,7 @@ def pack(
 
 
 @app.command("unpack")
-def unpack(
-    file: Annotated[Path, typer.Argument(help="The bundle's one file.")],
-    out: Out = None,
-) -> None:
+def unpack(file: Annotated[Path, typer.Argument(help="The bundle's one file.")], out: Out = None) -> None:
     """Take a bundle out of its file into a folder beside you, after a check of all its bytes."""
     from appliance.jobs.bundle import unpack as unpacked
 

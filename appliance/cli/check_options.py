@@ -23,14 +23,10 @@ class CheckRun(FrozenModel):
     """The options that all kinds have."""
 
     spec: Path | None = Field(
-        None,
-        description="Fields of the spec; see docs/verifiers.md.",
-        json_schema_extra={"metavar": "SPEC.toml"},
+        None, description="Fields of the spec; see docs/verifiers.md.", json_schema_extra={"metavar": "SPEC.toml"}
     )
     pairs: Path | None = Field(
-        None,
-        description="Many at once: one JSON object a line, `-` for input.",
-        json_schema_extra={"metavar": "FILE"},
+        None, description="Many at once: one JSON object a line, `-` for input.", json_schema_extra={"metavar": "FILE"}
     )
     out: Path | None = Field(
         None,

@@ -35,14 +35,7 @@ from appliance.cli.check_options import (
 from appliance.cli.check_pairs import PairItem, PairsFile
 from appliance.cli.check_results import Results
 from appliance.cli.check_run import Judged, judged
-from appliance.cli.check_show import (
-    BAD_SPEC,
-    CheckProgress,
-    result_of,
-    show_results,
-    show_summary,
-    show_verdict,
-)
+from appliance.cli.check_show import BAD_SPEC, CheckProgress, result_of, show_results, show_summary, show_verdict
 from appliance.cli.check_target import CheckTarget, target_for
 from appliance.cli.model_options import given, parameter_name, read_options
 from appliance.cli.show import show_progress

@@ -107,13 +107,7 @@ def leave(
 
 
 def _take_part(
-    context: typer.Context,
-    data: Path | None,
-    interface: str | None,
-    name: str,
-    *,
-    address: str = "",
-    port: int = PORT,
+    context: typer.Context, data: Path | None, interface: str | None, name: str, *, address: str = "", port: int = PORT
 ) -> None:
     """Without the `address` of a first machine this one is it."""
     from pydantic import ValidationError

@@ -68,11 +68,7 @@ def ls(context: typer.Context, limit: Limit = 20, data: Data = None, as_json: Js
 
 @app.command("compare")
 def compare(
-    context: typer.Context,
-    a: Model = "champion",
-    b: Model = "candidate",
-    data: Data = None,
-    as_json: Json = False,
+    context: typer.Context, a: Model = "champion", b: Model = "candidate", data: Data = None, as_json: Json = False
 ) -> None:
     """Two models on the same sealed items."""
     found = client_of(context, data).compare(a, b)

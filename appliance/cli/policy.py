@@ -217,11 +217,7 @@ def _show_budget(found: BudgetView) -> None:
 @app.command("simulate")
 @with_options(parameters_of(Assumed))
 def simulate(
-    context: typer.Context,
-    file: PolicyFile = None,
-    data: Data = None,
-    as_json: Json = False,
-    **values: Any,
+    context: typer.Context, file: PolicyFile = None, data: Data = None, as_json: Json = False, **values: Any
 ) -> None:
     """How often a policy promotes what is no better, and finds what is better. Made-up nights, without the daemon."""
     assumed = read_options(Assumed, values)

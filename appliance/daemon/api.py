@@ -228,10 +228,7 @@ def _answer(handler: Handler, asked: ApiRequest) -> Response:
         if not isinstance(hint, str):
             raise  # nobody foresaw it
         failure = Failure(
-            message=str(error),
-            hint=hint,
-            exit_code=int(exit_code(error)),
-            refusal=getattr(error, "refusal", None),
+            message=str(error), hint=hint, exit_code=int(exit_code(error)), refusal=getattr(error, "refusal", None)
         )
         return _json(failure, HTTP_STATUS.get(failure.exit_code, 500))
 

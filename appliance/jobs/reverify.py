@@ -44,10 +44,7 @@ class SignedValidations:
 
 
 def signed_validations_of(
-    inside: bytes | None,
-    later: bytes | None,
-    about: tuple[str, Spec, Sequence[JobFile]],
-    people: Sequence[PublicKey],
+    inside: bytes | None, later: bytes | None, about: tuple[str, Spec, Sequence[JobFile]], people: Sequence[PublicKey]
 ) -> SignedValidations:
     """Reads the validations in a bundle and beside it, each about exactly this question, check and files, and each of
     the time that its person signed: when it was received is not signed. Of two of one time, the one that says no

@@ -52,8 +52,7 @@ def encode(renderer: Renderer, prompt: Ids, calls: Sequence[tuple[str, str]], la
         parts += [(renderer.call(code), True), (renderer.result(shown), False)]
     parts.append((renderer.answer(last), True))
     return Encoded(
-        ids=tuple(token for ids, _ in parts for token in ids),
-        mask=tuple(own for ids, own in parts for _ in ids),
+        ids=tuple(token for ids, _ in parts for token in ids), mask=tuple(own for ids, own in parts for _ in ids)
     )
 
 

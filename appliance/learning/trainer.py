@@ -37,13 +37,7 @@ class Trainer(Learner):
     kind = "training"
 
     def __init__(
-        self,
-        model: nn.Module,
-        recipe: TrainingRecipe,
-        seed: int,
-        *,
-        max_tokens: int,
-        companions: Path | None = None,
+        self, model: nn.Module, recipe: TrainingRecipe, seed: int, *, max_tokens: int, companions: Path | None = None
     ) -> None:
         """`max_tokens` is the most that a conversation may have; the rest is as in `Learner`."""
         optimizer = torch.optim.AdamW(model.parameters(), lr=recipe.learning_rate, betas=BETAS, weight_decay=0.0)

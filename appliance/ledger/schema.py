@@ -39,8 +39,7 @@ def _revision(connection: Connection, path: Path) -> str | None:
         return None
     if application != APPLICATION_ID or "alembic_version" not in tables:
         raise LedgerError(
-            f"{path} is a database of another program",
-            hint="move it away, or choose another data folder with --data",
+            f"{path} is a database of another program", hint="move it away, or choose another data folder with --data"
         )
     return str(connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar_one())
 

@@ -50,10 +50,7 @@ EVALUATIONS = _keyed("evaluations", _text("candidate", index=True))
 DECISIONS = _keyed("decisions", _text("candidate", index=True))
 APPROVALS = _keyed("approvals", _text("candidate", index=True))
 ALIASES = Table(
-    "aliases",
-    METADATA,
-    Column("name", String, primary_key=True),
-    Column("manifest", ForeignKey("checkpoints.key")),
+    "aliases", METADATA, Column("name", String, primary_key=True), Column("manifest", ForeignKey("checkpoints.key"))
 )
 ALIAS_MOVES = _stored("alias_moves")
 CANARIES = _keyed("canaries")

@@ -61,12 +61,7 @@ class SftRun:
             for one in played
         ]
         learner = SftTrainer(
-            open_model(source),
-            encoded,
-            warm,
-            self._setup.seed,
-            max_tokens=recipe.agent.max_tokens,
-            companions=source,
+            open_model(source), encoded, warm, self._setup.seed, max_tokens=recipe.agent.max_tokens, companions=source
         )
         share = float(self._progress.resume(self._checkpoints, learner.restore).get("success", 0.0))
         while not learner.done and share < warm.stop_at:

@@ -13,11 +13,7 @@ COUNTING = PhrasedTaskset(
     name="counting",
     version=1,
     null_answers=("210",),
-    levels=(
-        {"of": 50, "chosen": 4},
-        {"of": 50, "chosen": 5},
-        {"of": 60, "chosen": 6},
-    ),
+    levels=({"of": 50, "chosen": 4}, {"of": 50, "chosen": 5}, {"of": 60, "chosen": 6}),
     questions=(
         Question(
             Operation(

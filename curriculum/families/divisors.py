@@ -36,11 +36,7 @@ DIVISORS = PhrasedTaskset(
     name="divisors",
     version=1,
     null_answers=("60",),
-    levels=(
-        {"number": 199, "multiple": 39},
-        {"number": 499, "multiple": 69},
-        {"number": 999, "multiple": 99},
-    ),
+    levels=({"number": 199, "multiple": 39}, {"number": 499, "multiple": 69}, {"number": 999, "multiple": 99}),
     questions=(
         Question(
             Operation(

@@ -23,17 +23,11 @@ POWERS = PhrasedTaskset(
     name="powers",
     version=1,
     null_answers=("64",),
-    levels=(
-        {"base": 39, "modulus": 499},
-        {"base": 69, "modulus": 749},
-        {"base": 99, "modulus": 999},
-    ),
+    levels=({"base": 39, "modulus": 499}, {"base": 69, "modulus": 749}, {"base": 99, "modulus": 999}),
     questions=(
         Question(
             Operation(
-                "power_modulo",
-                "print(pow({a},{b},{c}))",
-                ("print(pow({a},{b},{c})", "print(powmod({a},{b},{c}))"),
+                "power_modulo", "print(pow({a},{b},{c}))", ("print(pow({a},{b},{c})", "print(powmod({a},{b},{c}))")
             ),
             ("{a} to the {b} mod {c}?", "residue of {a} power {b} modulo {c}?"),
             _power,

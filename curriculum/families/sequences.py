@@ -13,11 +13,7 @@ SEQUENCES = PhrasedTaskset(
     name="sequences",
     version=1,
     null_answers=("96",),
-    levels=(
-        {"last": 199, "square": 9_999},
-        {"last": 499, "square": 39_999},
-        {"last": 999, "square": 99_999},
-    ),
+    levels=({"last": 199, "square": 9_999}, {"last": 499, "square": 39_999}, {"last": 999, "square": 99_999}),
     questions=(
         Question(
             Operation("sum_to", "print(sum(range({a}+1)))", ("print(sum({a}))", "print(tri({a}))")),
@@ -27,9 +23,7 @@ SEQUENCES = PhrasedTaskset(
         ),
         Question(
             Operation(
-                "integer_root",
-                "import math\nprint(math.isqrt({a}))",
-                ("print(math.isqrt({a}))", "print(isqrt({a}))"),
+                "integer_root", "import math\nprint(math.isqrt({a}))", ("print(math.isqrt({a}))", "print(isqrt({a}))")
             ),
             ("integer square root of {a}?", "largest n with n*n up to {a}?"),
             lambda level, rng: (rng.randint(10, level["square"]),),

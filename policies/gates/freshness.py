@@ -22,8 +22,7 @@ def judge(evidence: Evidence, rules: FreshnessRules, context: GateContext) -> Ga
     seen = GateFigure("freshness", age, rules.max_age_hours, "hours")
     if evidence.in_service is not None and evidence.in_service != evidence.champion:
         return seen.undecided(
-            "another champion is in service by now",
-            "evaluate the candidate against the champion that is in service",
+            "another champion is in service by now", "evaluate the candidate against the champion that is in service"
         )
     if evidence.other_policies:
         return seen.undecided(

@@ -130,8 +130,4 @@ def nothing_of_the_host_is_inside(subject: Subject) -> Figures:
     return {}
 
 
-CHECKS = (
-    root_is_read_only,
-    there_are_no_rights,
-    nothing_of_the_host_is_inside,
-)
+CHECKS = (root_is_read_only, there_are_no_rights, nothing_of_the_host_is_inside)

@@ -177,8 +177,4 @@ def _only_plain(folder: Path, known: set[str]) -> None:
     require(entries < 3 * LIMITS.entries, f"downloads made {entries} files and folders")
 
 
-CHECKS = (
-    files_come_back_as_they_were,
-    only_plain_files_are_touched,
-    hostile_names_touch_nothing,
-)
+CHECKS = (files_come_back_as_they_were, only_plain_files_are_touched, hostile_names_touch_nothing)

@@ -153,8 +153,4 @@ def _p95_ms(session: Session, calls: int) -> float:
     return quantiles(taken, n=20, method="inclusive")[18]
 
 
-CHECKS = (
-    sessions_are_apart,
-    host_processes_are_hidden,
-    neighbours_are_undisturbed,
-)
+CHECKS = (sessions_are_apart, host_processes_are_hidden, neighbours_are_undisturbed)

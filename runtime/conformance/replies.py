@@ -174,8 +174,4 @@ def statuses_are_the_hosts(subject: Subject) -> Figures:
     return {"claims": float(len(CLAIMS))}
 
 
-CHECKS = (
-    replies_cannot_be_forged,
-    the_supervisor_is_out_of_reach,
-    statuses_are_the_hosts,
-)
+CHECKS = (replies_cannot_be_forged, the_supervisor_is_out_of_reach, statuses_are_the_hosts)

@@ -72,9 +72,4 @@ def time_is_the_hosts(subject: Subject) -> Figures:
     return {}
 
 
-CHECKS = (
-    names_persist,
-    errors_are_reported,
-    programs_run,
-    time_is_the_hosts,
-)
+CHECKS = (names_persist, errors_are_reported, programs_run, time_is_the_hosts)

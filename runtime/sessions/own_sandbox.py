@@ -18,17 +18,7 @@ from runtime.broker_api import SnapshotCopy, Termination
 from runtime.errors import BadRequestError, InfrastructureError, LimitError
 from runtime.guest import wire
 from runtime.guest.wire import Op, ReplyKind
-from runtime.sandbox import (
-    CallResult,
-    CallStatus,
-    ClosesOnExit,
-    ExecResult,
-    Limits,
-    Priority,
-    SnapshotId,
-    Tier,
-    Usage,
-)
+from runtime.sandbox import CallResult, CallStatus, ClosesOnExit, ExecResult, Limits, Priority, SnapshotId, Tier, Usage
 from runtime.sessions.files import SandboxFiles, reason, sendable
 from runtime.sessions.outcomes import LOST_BY, STATUS_OF, CallOutcome, LossCause, not_run, result_of
 from runtime.sessions.pacing import Pace, Spent, Watched, until_answered

@@ -46,14 +46,7 @@ FLOODS = [
     attack(51, "a pattern without an end", "import re\nre.match('(a+)+$', 'a' * 99 + 'b')", TIMEOUT),
     attack(51, "digits without an end", DIGITS, TIMEOUT, MEMORY),
 ]
-UNREADABLE = (
-    "(" * 100_000,
-    "x = " + "[" * 5_000 + "]" * 5_000,
-    "\0",
-    "\ud800",
-    "if 1:\n" * 200,
-    "a" * (1 << 20),
-)
+UNREADABLE = ("(" * 100_000, "x = " + "[" * 5_000 + "]" * 5_000, "\0", "\ud800", "if 1:\n" * 200, "a" * (1 << 20))
 
 
 @each(FLOODS)

@@ -20,13 +20,7 @@ from signing_kit import (
     signer,
 )
 
-from policies.approvals import (
-    APPROVAL_TYPE,
-    is_valid_at,
-    read_approval,
-    verify_approval,
-    verify_recorded_approval,
-)
+from policies.approvals import APPROVAL_TYPE, is_valid_at, read_approval, verify_approval, verify_recorded_approval
 from policies.envelopes import PublicKey, add_signature, canonical, open_envelope, sign_envelope
 from policies.refusals import Refusal, StatementRefused
 from policies.register import KEY_TYPE
@@ -93,12 +87,7 @@ def test_a_person_whom_the_policy_does_not_name_has_no_word() -> None:
 
 
 @pytest.mark.parametrize(
-    ("about", "name"),
-    [
-        ("candidate", Refusal.CANDIDATE),
-        ("decision", Refusal.DECISION),
-        ("policy", Refusal.POLICY),
-    ],
+    ("about", "name"), [("candidate", Refusal.CANDIDATE), ("decision", Refusal.DECISION), ("policy", Refusal.POLICY)]
 )
 def test_a_word_is_about_one_candidate_one_decision_and_one_policy(about: str, name: Refusal) -> None:
     other = replace(QUESTION, **{about: digest("other")})

@@ -101,8 +101,7 @@ def test_a_small_gain_is_undecided_and_says_how_many_questions_would_decide() ->
     needed = int(finding.would_change.split("about ")[1].split()[0])
     grown = needed / 400
     enough = judged(
-        improvement,
-        evidence(items(round(200 * grown), round(40 * grown), round(25 * grown), round(135 * grown))),
+        improvement, evidence(items(round(200 * grown), round(40 * grown), round(25 * grown), round(135 * grown)))
     )
     assert enough.low == pytest.approx(RULES.improvement.min_gain, abs=0.3)
 

@@ -30,7 +30,7 @@ def policy(
                     "tools": tools,
                     "tiers": packaged.sandboxes.tiers.model_copy(update={**(tiers or {}), "families": families or {}}),
                 }
-            ),
+            )
         }
     )
 

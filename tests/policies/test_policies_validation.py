@@ -33,12 +33,7 @@ PAGE = Page(
     verifier="v",
 )
 ASKED = ValidationSubject(
-    job="job-1",
-    content=digest("content"),
-    question=PAGE.question,
-    files=(),
-    words=PAGE.words,
-    valid_hours=24.0,
+    job="job-1", content=digest("content"), question=PAGE.question, files=(), words=PAGE.words, valid_hours=24.0
 )
 
 

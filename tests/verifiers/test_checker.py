@@ -91,10 +91,7 @@ def test_many_of_all_kinds_come_back_in_order(checker: Checker) -> None:
 
 
 def test_a_spec_that_decides_nothing_is_an_error_with_a_hint(checker: Checker) -> None:
-    for spec in (
-        PredicateSpec(predicate="sin(x)**2 + cos(x)**2 == 1"),
-        ProgramSpec(function="f"),
-    ):
+    for spec in (PredicateSpec(predicate="sin(x)**2 + cos(x)**2 == 1"), ProgramSpec(function="f")):
         with pytest.raises(SpecError) as error:
             checker.check(spec, "1", 60)
         assert error.value.hint

@@ -91,10 +91,7 @@ def test_it_is_read_checked_explained_and_self_tested(tree: Path) -> None:
         "again": True,
         "outcomes": ["pass", "fail"],
         "problem": ["Take another word."],
-        "statement": [
-            "that it is drawer backwards",
-            "that the check says what the question means",
-        ],
+        "statement": ["that it is drawer backwards", "that the check says what the question means"],
         "page": ["All 1 changed ones are rejected"],
         "selftest": [True, 5, 1, "1"],
     }

@@ -40,7 +40,7 @@ def compare_relations(answer: RelationValue, expected: RelationValue, same: Same
     first, second = free_symbols(answer), free_symbols(expected)
     if not first & second and (first or second):
         return different(
-            f"about {', '.join(sorted(first)) or 'no unknown'}, where {', '.join(sorted(second))} was expected",
+            f"about {', '.join(sorted(first)) or 'no unknown'}, where {', '.join(sorted(second))} was expected"
         )
     if len(first) == 1:
         found = compare_sets(answer, expected, same, scalars)

@@ -88,10 +88,7 @@ ANSWER = Kind(
     ),
     submit=(
         KindOption(
-            flag="--expect",
-            sets_field="expected",
-            metavar="TEXT",
-            help="The expected answer; the agent never sees it.",
+            flag="--expect", sets_field="expected", metavar="TEXT", help="The expected answer; the agent never sees it."
         ),
         replace(VARIABLE, help="Stands for the answer in --check (x); may occur in --expect."),
     ),

@@ -20,10 +20,7 @@ from verifiers.programs.plan import PlannedTest
 from verifiers.programs.spec import ProgramSpec, Run
 
 BUILD_SECONDS = 30.0
-SENTENCES = {
-    CallStatus.OUTPUT: "printed more than {output} bytes",
-    CallStatus.MEMORY: "took more than {memory} MiB",
-}
+SENTENCES = {CallStatus.OUTPUT: "printed more than {output} bytes", CallStatus.MEMORY: "took more than {memory} MiB"}
 
 
 class StreamProgram:

@@ -221,13 +221,7 @@ class ProgramVerifier:
         return self._verdict(Outcome.FAIL, found.ground or Ground.REFUTED, clip(found.reason, 500), facts, score=score)
 
     def _verdict(
-        self,
-        outcome: Outcome,
-        ground: Ground,
-        reason: str,
-        facts: dict[str, Any] | None = None,
-        *,
-        score: float = 0.0,
+        self, outcome: Outcome, ground: Ground, reason: str, facts: dict[str, Any] | None = None, *, score: float = 0.0
     ) -> Verdict:
         backends = getattr(self._sessions, "backends", {})
         return Verdict(

@@ -35,9 +35,7 @@ SMT = Kind(
     visible=Lazy("verifiers.smt.explain:visible"),
     options=(
         replace(
-            CLAIM,
-            help="The claim, in SMT-LIB; `-` for standard input.",
-            asked=Lazy("verifiers.smt.files:asked_in"),
+            CLAIM, help="The claim, in SMT-LIB; `-` for standard input.", asked=Lazy("verifiers.smt.files:asked_in")
         ),
         KindOption(flag="--question", help="entails (unless given), model, optimum or equivalent."),
     ),

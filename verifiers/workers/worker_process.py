@@ -81,11 +81,7 @@ class ReplyWriter:
 
 
 def bound(memory_mib: int) -> None:
-    for kind, most in (
-        (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_FSIZE, 0),
-        (resource.RLIMIT_DATA, memory_mib << 20),
-    ):
+    for kind, most in ((resource.RLIMIT_CORE, 0), (resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_DATA, memory_mib << 20)):
         resource.setrlimit(kind, (most, most))
 
 

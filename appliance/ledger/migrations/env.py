@@ -4,8 +4,5 @@ from __future__ import annotations
 
 from alembic import context
 
-context.configure(
-    connection=context.config.attributes["connection"],
-    transactional_ddl=True,
-)
+context.configure(connection=context.config.attributes["connection"], transactional_ddl=True)
 context.run_migrations()

@@ -51,13 +51,7 @@ SILENT = rollout(Usage(), None)
 
 def test_what_rollouts_used_is_summed_and_of_memory_the_highest_counts() -> None:
     assert total([SHARED, MOVED, MOVED, SILENT]) == Usage(
-        calls=8,
-        seconds=3.25,
-        output_bytes=20,
-        moves=4,
-        snapshots=2,
-        cpu_seconds=1.0,
-        peak_memory_mib=40.0,
+        calls=8, seconds=3.25, output_bytes=20, moves=4, snapshots=2, cpu_seconds=1.0, peak_memory_mib=40.0
     )
     assert total([]) == Usage()
 

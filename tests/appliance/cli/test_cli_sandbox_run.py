@@ -110,11 +110,7 @@ def test_what_cannot_be_understood_ends_with_2_and_says_why(served: Path, argume
 
 @pytest.mark.parametrize(
     "arguments",
-    [
-        ("--from", "0" * 64),
-        ("--file", "/dev/null:/work/a"),
-        ("--file", "/etc/hostname:/work/../a"),
-    ],
+    [("--from", "0" * 64), ("--file", "/dev/null:/work/a"), ("--file", "/etc/hostname:/work/../a")],
     ids=" ".join,
 )
 def test_what_the_runtime_does_not_take_ends_with_2_too(served: Path, arguments: tuple[str, str]) -> None:

@@ -134,9 +134,7 @@ def test_beginning_anew_keeps_what_was_there(
     assert (data / "ledger.sqlite3").exists()
 
 
-def test_an_answer_cannot_draw_on_the_screen(
-    first: tuple[subprocess.CompletedProcess[str], dict[str, object]],
-) -> None:
+def test_an_answer_cannot_draw_on_the_screen(first: tuple[subprocess.CompletedProcess[str], dict[str, object]]) -> None:
     hostile = DemoReport.model_validate({**first[1], "answer": "\x1b[2J[red]6[/red]\u202e"})
     console = Console(width=100, record=True, file=open(os.devnull, "w"))  # noqa: SIM115, PTH123
     console.print(screen(hostile, []))

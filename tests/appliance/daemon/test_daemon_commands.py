@@ -47,10 +47,7 @@ def test_a_job_is_watched_cancelled_and_tried_again(standing, ask) -> None:
     api = standing.ready()
     job = api.submit(SubmitJob(question="q", spec=WAITS)).id
     watching = subprocess.Popen(
-        [*ASSAY, "jobs", "watch", job],
-        env=clean_environ(standing.data),
-        stdout=subprocess.PIPE,
-        text=True,
+        [*ASSAY, "jobs", "watch", job], env=clean_environ(standing.data), stdout=subprocess.PIPE, text=True
     )
     assert watching.stdout is not None
     assert watching.stdout.readline().startswith("queued, waits for the first model")

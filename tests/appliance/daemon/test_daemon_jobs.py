@@ -104,10 +104,7 @@ def test_a_job_that_waits_is_given_up_at_its_deadline(data) -> None:
         time.now = "2026-05-01T13:00:00+00:00"
         assert running.jobs.end_overdue() == 1800
         ended = running.ledger.job(late.id)
-        assert (ended.state, ended.reason) == (
-            JobState.UNSOLVED,
-            "its deadline has passed: 2026-05-01T13:00:00+00:00",
-        )
+        assert (ended.state, ended.reason) == (JobState.UNSOLVED, "its deadline has passed: 2026-05-01T13:00:00+00:00")
         assert running.ledger.job(never.id).state is JobState.QUEUED
         time.now = "2026-05-01T14:00:00+00:00"
         assert running.jobs.end_overdue() == 10

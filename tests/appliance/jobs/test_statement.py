@@ -32,12 +32,7 @@ SPECS: dict[str, dict[str, Any]] = {
     },
 }
 WORD = Validation(
-    verdict="meant",
-    shown="a" * 64,
-    person="ada",
-    created="2026-01-02T03:04:05+00:00",
-    key="SHA256:abc",
-    envelope="{}",
+    verdict="meant", shown="a" * 64, person="ada", created="2026-01-02T03:04:05+00:00", key="SHA256:abc", envelope="{}"
 )
 
 

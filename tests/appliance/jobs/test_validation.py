@@ -74,11 +74,7 @@ def mutants(page: Page) -> dict[str, ShownExample]:
         ({"kind": "integer", "expected": "42"}, {"42", "+42"}, {"43", "-42", "420", "42.0"}),
         ({"kind": "exact", "expected": "Yes"}, {"Yes"}, {"yES", "Ye", "Yes."}),
         ({"kind": "answer", "expected": "1/2"}, {"1/2", "0.5", "\\frac{1}{2}"}, {"1.5", "-0.5", "2", "0.6"}),
-        (
-            {"kind": "answer", "expected": "1/3", "absolute": "0.001"},
-            {"1/3", "0.334233"},
-            {"0.334433", "0.33", "4/3"},
-        ),
+        ({"kind": "answer", "expected": "1/3", "absolute": "0.001"}, {"1/3", "0.334233"}, {"0.334433", "0.33", "4/3"}),
         ({"kind": "answer", "expected": "5 cm"}, {"5 cm", "5.0 cm"}, {"5", "5 kg", "6 cm"}),
         ({"kind": "answer", "expected": "(1, 2)"}, {"(1, 2)"}, {"(2, 1)", "(1, 2, 917)"}),
         ({"kind": "answer", "expected": "B", "final": "boxed"}, {"\\boxed{B}"}, {"\\boxed{C}"}),

@@ -26,11 +26,7 @@ with data_lock(Path(sys.argv[1])):
 def start_owner(data: Path) -> subprocess.Popen[str]:
     environ = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     owner = subprocess.Popen(
-        [sys.executable, "-c", OWNER, str(data)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env=environ,
+        [sys.executable, "-c", OWNER, str(data)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environ
     )
     assert owner.stdout is not None
     assert owner.stdout.readline() == "mine\n"

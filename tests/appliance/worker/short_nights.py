@@ -18,12 +18,7 @@ AT = "2026-01-01T00:00:00.000+00:00"
 
 SHORT = Recipe(
     warm_start=WarmStartRecipe(
-        steps=4,
-        batch=8,
-        demonstrations=48,
-        validate_every=2,
-        validation_items=4,
-        checkpoint_every=2,
+        steps=4, batch=8, demonstrations=48, validate_every=2, validation_items=4, checkpoint_every=2
     ),
     training=TrainingRecipe(
         steps=3,
@@ -44,14 +39,7 @@ SHORT = Recipe(
 def cycle_of(name: str, seed: int = 0, recipe: Recipe = SHORT) -> Cycle:
     plan = {"recipe": recipe.model_dump(mode="json")}
     return Cycle(
-        id=name,
-        kind="night",
-        seed=seed,
-        plan=plan,
-        phase="prepare",
-        state=CycleState.RUNNING,
-        created=AT,
-        updated=AT,
+        id=name, kind="night", seed=seed, plan=plan, phase="prepare", state=CycleState.RUNNING, created=AT, updated=AT
     )
 
 

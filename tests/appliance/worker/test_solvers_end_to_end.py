@@ -97,14 +97,10 @@ SOLVED = {
 UNSOLVED = {
     "question": Case("Which x?", PredicateSpec(predicate="x*x == -1", domain="integer"), says="no integer"),
     "claim": Case(
-        "So it is not.",
-        SmtSpec(claim=ABOVE_TWO + "(assert (! (> x 5) :named goal))"),
-        says="a counter-example, x = 3",
+        "So it is not.", SmtSpec(claim=ABOVE_TWO + "(assert (! (> x 5) :named goal))"), says="a counter-example, x = 3"
     ),
     "model": Case(
-        "Which x?",
-        SmtSpec(claim=ABOVE_TWO + "(assert (< x 2))", question="model"),
-        says="no values fulfil it",
+        "Which x?", SmtSpec(claim=ABOVE_TWO + "(assert (< x 2))", question="model"), says="no values fulfil it"
     ),
 }
 """That there is no answer is shown: no model is asked, then."""
@@ -255,10 +251,7 @@ def test_what_no_solver_finds_waits_for_a_model_and_says_what_was_tried(place: P
     assert case.says in "\n".join(left.tried)
 
 
-CONTRADICTION = (
-    CountItem(name="long", of="words", least=10),
-    CountItem(name="short", of="words", most=5),
-)
+CONTRADICTION = (CountItem(name="long", of="words", least=10), CountItem(name="short", of="words", most=5))
 
 
 @pytest.mark.slow

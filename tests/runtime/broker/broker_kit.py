@@ -118,14 +118,14 @@ class BrokerProbe:
         self, wanted: Profile, caller: str = "", priority: Priority = Priority.TRAINING
     ) -> Future[Handle | SandboxError]:
         return self.begin(
-            lambda on_ready: self.client.launch(wanted, caller=caller, priority=priority, on_ready=on_ready),
+            lambda on_ready: self.client.launch(wanted, caller=caller, priority=priority, on_ready=on_ready)
         )
 
     def ticket(self, wanted: Profile, on_ready: Callable[[Any], None]) -> Ticket:
         made: Future[Ticket] = Future()
         self.reactor.call(
             lambda: made.set_result(
-                self.client.launch(wanted, caller="", priority=Priority.TRAINING, on_ready=on_ready),
+                self.client.launch(wanted, caller="", priority=Priority.TRAINING, on_ready=on_ready)
             )
         )
         return made.result(SECONDS)

@@ -78,11 +78,7 @@ def test_a_hostile_listing_is_refused_and_leaves_nothing(tmp_path: Path, listing
 
 @pytest.mark.parametrize(
     "listing",
-    [
-        [file(f"{n}") for n in range(101)],
-        [file("sparse", 1 << 44)],
-        [file("a", 6_000), file("b", 6_000)],
-    ],
+    [[file(f"{n}") for n in range(101)], [file("sparse", 1 << 44)], [file("a", 6_000), file("b", 6_000)]],
     ids=["entries", "one giant", "together"],
 )
 def test_too_much_is_refused_before_anything_is_made(tmp_path: Path, listing: list[ListedName]) -> None:

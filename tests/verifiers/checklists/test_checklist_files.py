@@ -88,8 +88,7 @@ JSONS = st.recursive(
     max_leaves=12,
 )
 ITEMS = st.fixed_dictionaries(
-    {},
-    optional=dict.fromkeys(("item", "name", "of", "least", "rules", "pattern", "facts", "columns", "point"), JSONS),
+    {}, optional=dict.fromkeys(("item", "name", "of", "least", "rules", "pattern", "facts", "columns", "point"), JSONS)
 )
 
 

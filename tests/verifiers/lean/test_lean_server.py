@@ -34,12 +34,7 @@ def ask(local: Local, source: str, **more: Any) -> dict[str, Any]:
 
 
 def test_it_is_warm_and_can_replay(local: Local) -> None:
-    assert local.ask({"do": "describe"}) == {
-        "warm": True,
-        "problem": "",
-        "replay": "library",
-        "headers": "warm",
-    }
+    assert local.ask({"do": "describe"}) == {"warm": True, "problem": "", "replay": "library", "headers": "warm"}
 
 
 def test_a_step_compiles_and_gives_the_file(local: Local) -> None:

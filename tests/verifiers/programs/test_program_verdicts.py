@@ -72,10 +72,7 @@ def _timeless(verdict: Verdict) -> Verdict:
 def test_a_generated_failure_is_made_small(verifier: ProgramVerifier) -> None:
     wrong = "def solve(numbers):\n    return sum(n * n for n in numbers if n != 7 or len(numbers) < 2)\n"
     spec = ProgramSpec(
-        function="solve",
-        inputs=(Lists(of=Integers(low=0, high=9), most=30),),
-        generate=60,
-        reference=SOLVE,
+        function="solve", inputs=(Lists(of=Integers(low=0, high=9), most=30),), generate=60, reference=SOLVE
     )
     verdict = verifier.verify(spec, wrong)
     assert verdict.reason in ("solve([0, 7]) gave 0, not 49", "solve([7, 0]) gave 0, not 49")

@@ -97,8 +97,7 @@ def test_a_divisor_may_be_guarded_from_left_to_right(goal: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "goal",
-    ["(or (= (/ x x) 1) (= x 0))", "(=> (= (/ x x) 1) (distinct x 0))", "(exists ((y Real)) (= (/ 1 y) 1))"],
+    "goal", ["(or (= (/ x x) 1) (= x 0))", "(=> (= (/ x x) 1) (distinct x 0))", "(exists ((y Real)) (= (/ 1 y) 1))"]
 )
 def test_a_guard_on_the_other_side_does_not_guard(goal: str) -> None:
     assert not judge(f"(declare-const x Real)(assert (! {goal} :named goal))").passed
@@ -226,10 +225,7 @@ def test_a_spec_that_lacks_what_it_is_about_is_refused(fields: dict[str, Any], m
         ({"question": "model", "claim": "(declare-const x Int)(assert (< x x))"}, "impossible"),
         ({"question": "optimum", "claim": "(declare-const x Int)(assert (< x x))(minimize x)"}, "impossible"),
         ({"holes": ("f",), "claim": "(declare-fun f () Bool)(assert (! (or f (not f)) :named goal))"}, "whatever"),
-        (
-            {"holes": ("f",), "claim": "(declare-fun f () Bool)(assert false)(assert (! f :named goal))"},
-            "whatever",
-        ),
+        ({"holes": ("f",), "claim": "(declare-fun f () Bool)(assert false)(assert (! f :named goal))"}, "whatever"),
         (
             {"question": "equivalent", "claim": "(declare-const x Int)(define-fun reference () Int (div 1 x))"},
             "divide by zero",

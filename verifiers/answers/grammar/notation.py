@@ -195,10 +195,7 @@ ANSWERS = Lexicon(
             |(?:\\dot\s*(?:\{[0-9]\}|[0-9])[0-9]*){1,2})""",
             _recurring,
         ),
-        "number": (
-            r"(?:[0-9]+\.[0-9]+|[0-9]+|\.[0-9]+)(?:[eE][+-]?[0-9]+)?",
-            lambda match: number(match.group()),
-        ),
+        "number": (r"(?:[0-9]+\.[0-9]+|[0-9]+|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", lambda match: number(match.group())),
         "comma": (r"\{,\}", lambda _: Token("mark", "{,}")),
         "celsius": (
             r"\^\s*(?:\{\s*\\circ\s*\}|\\circ)\s*(?P<scale>[CF](?![A-Za-z])|\\(?:text|mathrm)\{\s*[CF]\s*\})",
@@ -225,10 +222,7 @@ ANSWERS = Lexicon(
         ),
         "sized": (r"\\(?:left|right)\s*\|", _sized_bracket),
         "command": (r"\\[A-Za-z]+", _command),
-        "row": (
-            r"\\\\(?:\[-?[0-9.]+(?:pt|ex|em|mm|cm)\])?",
-            lambda _: Token("mark", "\\\\"),
-        ),
+        "row": (r"\\\\(?:\[-?[0-9.]+(?:pt|ex|em|mm|cm)\])?", lambda _: Token("mark", "\\\\")),
         "escaped": (r"\\[{}$%]", _escaped),
         "word": (r"[A-Za-z]+", _word),
         "mark": (r"\*\*|==|!=|<=|>=|=<|[-+*/^!%<>=(){}\[\]|,_;:&'$]", _mark),

@@ -11,7 +11,5 @@ down_revision = "0001"
 
 def upgrade() -> None:
     op.create_table(
-        "audit_head",
-        sa.Column("only", sa.Integer(), primary_key=True),
-        sa.Column("line", sa.String(), nullable=False),
+        "audit_head", sa.Column("only", sa.Integer(), primary_key=True), sa.Column("line", sa.String(), nullable=False)
     )
