@@ -15,7 +15,7 @@ from verifiers.registry import decide
 from verifiers.workers.service import VerifierService
 
 EQUAL = AnswerSpec(notation="plain", expected="sin(x)", variables=("x", "y", "z", "u", "v"))
-HARD = "(x+y+z+u)^10 * (x-y+z-u)^10 - ((x+z)^2 - (y+u)^2)^10 + sin(x)"
+HARD = "(x+y+z+u)^5 * (x-y+z-u)^5 - ((x+z)^2 - (y+u)^2)^5 + sin(x)"
 ENDLESS = "(x+y+z+u+v)^60 * (x-y+z-u+v)^60 - ((x+z+v)^2 - (y+u)^2)^60 + sin(x)"
 
 
@@ -38,7 +38,7 @@ def test_a_hard_and_honest_text_passes_and_an_endless_one_is_still_to_blame() ->
     decide(EQUAL, "sin(x)")
     begun = time.thread_time()
     assert decide(EQUAL, HARD).passed
-    seconds = max(0.3, 2.0 * (time.thread_time() - begun))
+    seconds = max(0.3, 4.0 * (time.thread_time() - begun))
     with crowded(4), VerifierService(workers=2) as service:
         assert service.verify(EQUAL, "sin(x)", 60).passed
         verdict = service.verify(EQUAL, HARD, seconds)
