@@ -24,9 +24,9 @@ def coerced(answer: v.Value, expected: v.Value, scalars: Scalars) -> tuple[v.Val
             if pair is not None:
                 return pair if one is answer else (pair[1], pair[0])
     if isinstance(answer, v.Named) and not isinstance(expected, v.Named | v.RelationValue):
-        return answer.value, expected
+        return _without_name(answer), expected
     if isinstance(expected, v.Named) and not isinstance(answer, v.Named | v.RelationValue):
-        return answer, expected.value
+        return answer, _without_name(expected)
     if isinstance(answer, v.Listing) and isinstance(expected, v.Listing):
         return _renamed(answer, expected), expected
     if isinstance(expected, v.Tuple) and _says_interval(answer):
@@ -54,6 +54,28 @@ def coerced(answer: v.Value, expected: v.Value, scalars: Scalars) -> tuple[v.Val
         if isinstance(answer, v.Listing | v.Tuple):
             return answer, _unnamed(expected, answer)
     return answer, expected
+
+
+def _letters(name: v.Value) -> list[str]:
+    """Lists the symbols of `(x, y)`; none for any other name."""
+    if not isinstance(name, v.Tuple):
+        return []
+    found = [part.of.name for part in name.items if isinstance(part, v.Scalar) and isinstance(part.of, n.Symbol)]
+    return found if len(set(found)) == len(name.items) else []
+
+
+def _without_name(named: v.Named) -> v.Value:
+    """Reads `(x, y) = (1, 2)` as (1, 2), and `(y, x) = (2, 1)`, too. Which order other letters are in is not known, so
+    those keep their names unless they follow the alphabet."""
+    letters = _letters(named.name)
+    if letters == sorted(letters):
+        return named.value
+    if not set(letters) <= {"x", "y", "z"} or not isinstance(named.value, v.Tuple):
+        return named
+    by_letter = dict(zip(letters, named.value.items, strict=False))
+    return (
+        v.Tuple(tuple(by_letter[letter] for letter in sorted(by_letter))) if len(by_letter) == len(letters) else named
+    )
 
 
 def _calculated(relation: v.RelationValue, scalars: Scalars) -> v.Value | None:

@@ -109,7 +109,6 @@ PLAIN: tuple[tuple[tuple[str, ...], Fraction, Dimension], ...] = (
     (("yr", "yrs", "year", "years"), Fraction(12), _dimension(month=1)),
     (("mph",), Fraction(63_360 * INCH / 3600), SPEED),
     (("kmh", "kph"), Fraction(1000, 3600), SPEED),
-    (("rpm",), Fraction(1, 60), _dimension(s=-1)),
     (("atm",), Fraction(101_325), PRESSURE),
     (("bar",), Fraction(100_000), PRESSURE),
     (("kWh",), Fraction(3_600_000), ENERGY),
@@ -134,11 +133,12 @@ PLAIN: tuple[tuple[tuple[str, ...], Fraction, Dimension], ...] = (
     (("dozen",), Fraction(12), NONE),
 )
 
-TURNING: tuple[tuple[tuple[str, ...], Fraction], ...] = (
-    (("deg", "degree", "degrees", "\u00b0"), Fraction(1, 180)),
-    (("arcmin",), Fraction(1, 10_800)),
-    (("arcsec",), Fraction(1, 648_000)),
-    (("rev", "revolution", "revolutions"), Fraction(2)),
+TURNING: tuple[tuple[tuple[str, ...], Fraction, Dimension], ...] = (
+    (("deg", "degree", "degrees", "\u00b0"), Fraction(1, 180), NONE),
+    (("arcmin",), Fraction(1, 10_800), NONE),
+    (("arcsec",), Fraction(1, 648_000), NONE),
+    (("rev", "revolution", "revolutions"), Fraction(2), NONE),
+    (("rpm",), Fraction(2, 60), _dimension(s=-1)),
 )
 
 
@@ -156,9 +156,9 @@ def _entries() -> Iterator[tuple[str, Unit]]:
     for names, factor, dimension in PLAIN:
         for name in names:
             yield name, Unit(factor, dimension)
-    for names, factor in TURNING:
+    for names, factor, dimension in TURNING:
         for name in names:
-            yield name, Unit(factor, NONE, turns=True)
+            yield name, Unit(factor, dimension, turns=True)
     for name in ("degC", "celsius", "Celsius"):
         yield name, Unit(Fraction(1), _dimension(K=1), offset=Fraction("273.15"))
     for name in ("degF", "fahrenheit", "Fahrenheit"):
