@@ -48,7 +48,6 @@ PURE_BUILTINS = [
     "pow",
     "range",
     "repr",
-    "reversed",
     "round",
     "sorted",
     "str",
@@ -138,10 +137,13 @@ class SharedWorker:
             exec(code, self._namespace(session))  # noqa: S102
             return kinds.OK, b""
         except SliceOverError:
+            self._armed = False  # first: to free what it held may take as long as the next alarm
             return self._forget(session, kinds.SLICE)
         except OutputFullError:
+            self._armed = False  # first: to free what it held may take as long as the next alarm
             return self._forget(session, kinds.OUTPUT)
         except MemoryError:
+            self._armed = False  # first: to free what it held may take as long as the next alarm
             return self._forget(session, kinds.MEMORY)
         except BaseException as error:  # noqa: BLE001
             self._armed = False
@@ -152,7 +154,6 @@ class SharedWorker:
 
     def _forget(self, session: int, kind: int) -> tuple[int, bytes]:
         """Half a snippet is no state to go on from: the host replays what was whole."""
-        self._armed = False
         self._sessions.pop(session, None)
         return kind, b""
 

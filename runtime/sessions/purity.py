@@ -3,12 +3,12 @@
 The allow-list decides about sharing an interpreter, never about safety: all tiers are inside gVisor. It names what may
 occur; whatever it does not name makes a snippet impure. docs/sandboxes.md argues for the language of pure snippets:
 
-    - Values are numbers, texts, None, lists, tuples, dictionaries and views of them, and functions of `math` and
-      `cmath`. There are no functions, classes or generators of its own, so C never calls back into Python.
+    - Values are numbers, texts, None, lists, tuples, dictionaries, and functions of `math` and `cmath`. There are no
+      functions, classes or generators of its own, so C never calls back into Python.
     - Names of builtins and of modules always mean those, and stand only where they are called or read from: they are
       never bound and never values. Methods are listed, and stand only where they are called.
-    - An iterator, and a generator expression, stand only where they are read to their end at once: nothing can reach
-      them while they run, or afterwards.
+    - An iterator, a view of a dictionary and a generator expression stand only where they are read to their end:
+      nothing can reach them while they run, or afterwards.
 
 What always holds: such a snippet touches nothing but values that it made, through names of its own session, and cannot
 catch an interrupt. It is deterministic, so its history can be repeated elsewhere.
@@ -56,9 +56,12 @@ class Need(StrEnum):
 
 BUILTINS: Final = frozenset(PURE_BUILTINS) | {"print"}
 FORBIDDEN_NAMES: Final = frozenset(dir(builtins)) - BUILTINS
-ITERATORS: Final = frozenset(["enumerate", "map", "reversed", "zip"])
+ITERATORS: Final = frozenset(["enumerate", "map", "zip"])
+VIEWS: Final = frozenset(["items", "keys", "values"])
+"""Methods whose results stand only where iterators do: operators would make sets of them."""
 CONSUMERS: Final = frozenset(["all", "any", "list", "max", "min", "sorted", "sum", "tuple"])
 """Read what their first argument gives to its end, and let nobody see what they make of it before."""
+CONSUMING_METHODS: Final = frozenset(["fsum", "join", "prod"])
 MAPPED: Final = BUILTINS - ITERATORS - {"print"}
 MODULES: Final = {
     module.__name__: frozenset(name for name in dir(module) if not name.startswith("_")) for module in (math, cmath)
@@ -225,9 +228,9 @@ def _pure_call(node: ast.Call, at: _Places) -> bool:
     called, arguments = node.func, node.args
     at.called.add(id(called))
     if type(called) is ast.Attribute:
-        if called.attr == "join":
+        if called.attr in CONSUMING_METHODS:
             at.consumed.update(map(id, arguments[:1]))
-        return True
+        return called.attr not in VIEWS or id(node) in at.iterated or id(node) in at.consumed
     if type(called) is not ast.Name:
         return False
     if called.id in ITERATORS:
@@ -237,6 +240,8 @@ def _pure_call(node: ast.Call, at: _Places) -> bool:
         return id(node) in at.iterated or id(node) in at.consumed
     if called.id in CONSUMERS:
         at.consumed.update(map(id, arguments[:1]))
+    elif called.id in ("dict", "len"):
+        at.iterated.update(map(id, arguments))
     return called.id != "print" or all(keyword.arg in ("sep", "end") for keyword in node.keywords)
 
 
@@ -267,8 +272,10 @@ def _pure_import_from(node: ast.ImportFrom, _at: _Places) -> bool:
     )
 
 
-def _pure_comparison(node: ast.Compare, _at: _Places) -> bool:
+def _pure_comparison(node: ast.Compare, at: _Places) -> bool:
     """Identity is asked of None only: of other values it depends on how the interpreter shares them."""
+    if isinstance(node.ops[-1], (ast.In, ast.NotIn)):
+        at.iterated.add(id(node.comparators[-1]))
     return all(
         not isinstance(operator, (ast.Is, ast.IsNot)) or (isinstance(right, ast.Constant) and right.value is None)
         for operator, right in zip(node.ops, node.comparators, strict=True)
