@@ -23,38 +23,11 @@ from runtime.guest.report import FILENAME, report
 
 Namespace = dict[str, Any]
 
-PURE_BUILTINS = [
-    "abs",
-    "all",
-    "any",
-    "ascii",
-    "bin",
-    "bool",
-    "chr",
-    "complex",
-    "dict",
-    "divmod",
-    "enumerate",
-    "float",
-    "hex",
-    "int",
-    "len",
-    "list",
-    "map",
-    "max",
-    "min",
-    "oct",
-    "ord",
-    "pow",
-    "range",
-    "repr",
-    "round",
-    "sorted",
-    "str",
-    "sum",
-    "tuple",
-    "zip",
-]
+PURE_NAMES = (
+    "abs all any ascii bin bool chr complex dict divmod enumerate float hex int len list map max min oct ord pow range"
+    " repr round sorted str sum tuple zip"
+)
+PURE_BUILTINS = PURE_NAMES.split()
 """None of them calls what a snippet could define, or keeps what it iterates over beyond its own end."""
 PURE_MODULES = {"math": math, "cmath": cmath}
 
