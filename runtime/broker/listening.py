@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 BACKLOG = 128
 PATH_BYTES = 107
 MOST_LOGGED = 100
-"""Users who were turned away that are remembered, so that each fills one line of the log."""
+"""Users who were turned away, each in one line of the log; of more than these nothing is said."""
 
 
 class BrokerListener:
@@ -82,8 +82,8 @@ class BrokerListener:
             return
         peer = ClientPeer.of(connection)
         if peer.uid not in self._allowed:
-            if peer.uid not in self._logged:
-                self._logged = {*sorted(self._logged)[:MOST_LOGGED], peer.uid}
+            if peer.uid not in self._logged and len(self._logged) < MOST_LOGGED:
+                self._logged.add(peer.uid)
                 log.warning("process %d of user %d may not use this broker; said once", peer.pid, peer.uid)
             self._turned_away(
                 connection,

@@ -72,10 +72,10 @@ def _without_name(named: v.Named) -> v.Value:
         return named.value
     if not set(letters) <= {"x", "y", "z"} or not isinstance(named.value, v.Tuple):
         return named
-    by_letter = dict(zip(letters, named.value.items, strict=False))
-    return (
-        v.Tuple(tuple(by_letter[letter] for letter in sorted(by_letter))) if len(by_letter) == len(letters) else named
-    )
+    items = named.value.items
+    if len(items) != len(letters):
+        return named
+    return v.Tuple(tuple(items[place] for place in sorted(range(len(letters)), key=letters.__getitem__)))
 
 
 def _calculated(relation: v.RelationValue, scalars: Scalars) -> v.Value | None:
