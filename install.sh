@@ -127,7 +127,7 @@ parse() {
 # --- 1. system packages -----------------------------------------------------------------------------------------------
 
 can_make_environments() {
-    "$1" -c 'import sys; assert sys.version_info >= (3, 11); import ensurepip, venv' >/dev/null 2>&1
+    "$1" -I -c 'import sys; assert sys.version_info >= (3, 11); import ensurepip, venv' >/dev/null 2>&1
 }
 
 # The machine's own `python3` when it will do, since that is what its people know; else the newest named one.
@@ -176,7 +176,7 @@ system_packages() {
         why="${why:+$why; }no setpriv, which ties a sandbox's life to its parent's"
     fi
     if [ ${#missing[@]} = 0 ]; then
-        say "system packages: nothing is missing ($PY, $("$PY" -c 'import platform; print(platform.python_version())'))"
+        say "system packages: nothing is missing ($PY, $("$PY" -I -c 'import platform; print(platform.python_version())'))"
         return 0
     fi
     plan "system packages: apt-get install ${missing[*]} ($why)" || return 0
@@ -239,7 +239,7 @@ fingerprint() {
     {
         cat "$ROOT/pyproject.toml"
         readlink -f "$PY"
-        "$PY" -c 'import sys; print(sys.version)'
+        "$PY" -I -c 'import sys; print(sys.version)'
     } | sha256sum | cut -d' ' -f1
 }
 
@@ -269,7 +269,7 @@ environment_is_current() { # environment_is_current EXTRA
 make_environment() { # an empty one; a damaged one of ours is made anew
     local free
     if [ -e "$VENV" ] && [ ! -e "$VENV/.assay/made" ] && [ -n "$(ls -A "$VENV")" ]; then
-        if [ -x "$VENV/bin/python" ] && can_make_environments "$VENV/bin/python" && "$VENV/bin/python" -m pip --version >/dev/null 2>&1; then
+        if [ -x "$VENV/bin/python" ] && can_make_environments "$VENV/bin/python" && "$VENV/bin/python" -I -m pip --version >/dev/null 2>&1; then
             detail "$VENV was made by someone else: it is used, and --uninstall will leave it where it is"
             return 0
         fi
@@ -282,15 +282,15 @@ make_environment() { # an empty one; a damaged one of ours is made anew
     record made "install.sh"
     # Everything but our own record and a runsc that was fetched before.
     find "$VENV" -mindepth 1 -maxdepth 1 ! -name .assay -exec rm -rf {} +
-    "$PY" -m venv "$VENV" || fail 5 "$PY could not make a virtual environment" "read its message above"
+    "$PY" -I -m venv "$VENV" || fail 5 "$PY could not make a virtual environment" "read its message above"
     if [ -n "${APT_INSTALLED:-}" ]; then record packages "$APT_INSTALLED"; fi
 }
 
-pip() { "$VENV/bin/python" -m pip --disable-pip-version-check --no-input "$@"; }
+pip() { "$VENV/bin/python" -I -m pip --disable-pip-version-check --no-input "$@"; }
 
 # What `pip install ARGS` would take for torch: `cpu VERSION` or `cuda VERSION`, nothing where it finds none.
 torch_offered() {
-    pip install -qq --dry-run --no-deps --ignore-installed --report - "$@" 2>/dev/null | "$VENV/bin/python" -c '
+    pip install -qq --dry-run --no-deps --ignore-installed --report - "$@" 2>/dev/null | "$VENV/bin/python" -I -c '
 import json, re, sys
 text = sys.stdin.read()
 for item in json.loads(text)["install"] if text.strip() else []:
@@ -301,7 +301,7 @@ for item in json.loads(text)["install"] if text.strip() else []:
 
 install_torch() {
     local want offer
-    want="$("$VENV/bin/python" -c '
+    want="$("$VENV/bin/python" -I -c '
 import sys, tomllib
 with open(sys.argv[1], "rb") as file:
     print(next(d for d in tomllib.load(file)["project"]["dependencies"] if d.startswith("torch")))' "$ROOT/pyproject.toml")"
@@ -367,7 +367,7 @@ environment() {
 # Whether pip can bring it up to date in place: finished once, by this interpreter, for the same kind of torch.
 can_be_updated() {
     [ -n "$(recorded fingerprint)" ] && [ "$(recorded torch)" = "$(torch_wanted)" ] &&
-        [ "$("$VENV/bin/python" -c 'import sys; print(sys.version)' 2>/dev/null)" = "$("$PY" -c 'import sys; print(sys.version)')" ]
+        [ "$("$VENV/bin/python" -I -c 'import sys; print(sys.version)' 2>/dev/null)" = "$("$PY" -I -c 'import sys; print(sys.version)')" ]
 }
 
 # --- 3. runsc ---------------------------------------------------------------------------------------------------------
@@ -431,7 +431,7 @@ keep_runsc() { # keep_runsc FILE ORIGIN
 runsc_from_upstream() {
     local file="$SCRATCH/upstream"
     mkdir -p "$file"
-    timeout 180 "$PY" - "$RUNSC_URL/$(uname -m)" "$file" <<'PYTHON' >"$file/log" 2>&1 || { PROBE_ERROR="$(tail -n 1 "$file/log" | cut -c1-120)"; return 1; }
+    timeout 180 "$PY" -I - "$RUNSC_URL/$(uname -m)" "$file" <<'PYTHON' >"$file/log" 2>&1 || { PROBE_ERROR="$(tail -n 1 "$file/log" | cut -c1-120)"; return 1; }
 import hashlib, pathlib, sys, urllib.request
 
 base, folder = sys.argv[1], pathlib.Path(sys.argv[2])
@@ -593,9 +593,11 @@ guest_packages() {
 # --- uninstall --------------------------------------------------------------------------------------------------------
 
 uninstall() {
-    local data packages
-    # The product itself says where its data is, from its own configuration.
-    data="$("$VENV/bin/python" -c 'from appliance.config import Settings; print(Settings.load().data)' 2>/dev/null || true)"
+    local data head packages
+    # The product itself says where its data is, and what it keeps beside it, from its own configuration.
+    data="$("$VENV/bin/python" -I -c 'from appliance.config import Settings; print(Settings.load().data)' 2>/dev/null || true)"
+    head="$("$VENV/bin/python" -I -c 'from appliance.config import Settings; from appliance.places import head_files
+settings = Settings.load(); print(head_files(settings, settings.data)[0])' 2>/dev/null || true)"
     if [ "$PURGE" = 1 ] && [ -z "$data" ]; then
         fail 5 "the data folder is not known, because this installation cannot say it" \
             "remove it by hand, and run --uninstall without --purge"
@@ -619,7 +621,11 @@ uninstall() {
         rm -rf "$ROOT/assay.egg-info"
     fi
     if [ "$PURGE" = 1 ]; then
-        if [ -d "$data" ] && plan "remove your data in $data (--purge)"; then rm -rf "$data"; fi
+        if [ -d "$data" ] && plan "remove your data in $data (--purge)"; then
+            rm -rf "$data"
+            # The head of its audit log: it would refuse a new data folder in the place of this one.
+            if [ -f "$head" ]; then rm -f "$head"; fi
+        fi
     else
         say "your data stays where it is (--purge removes it)"
     fi

@@ -97,6 +97,14 @@ class ScheduleSettings(FrozenModel):
         return timezone
 
 
+class AuditSettings(FrozenModel):
+    head: AbsolutePath | None = None
+    """Where the audit log's newest signed head is kept, outside the data folder; otherwise in the user's state
+    folder."""
+    witness: AbsolutePath | None = None
+    """Another file for it, such as one on a second machine's disk."""
+
+
 class JobSettings(FrozenModel):
     attempts: int = Field(16, ge=1, le=1024)
     """Independent tries of the champion before a job is unsolved."""
@@ -114,6 +122,7 @@ class Settings(ClientSettings):
     jobs: JobSettings = JobSettings()
     service: ServiceSettings = ServiceSettings()
     cluster: ClusterSection = ClusterSection()
+    audit: AuditSettings = AuditSettings()
     threads: int | None = Field(None, ge=1)
     """Cores for the model; otherwise all that the process may use."""
 

@@ -11,6 +11,7 @@ import os
 from pathlib import Path
 
 from appliance.config import Settings
+from appliance.config_layers import ConfigError
 from curriculum.registry import TASKSETS
 from policies.contract.rules import ResourceRules
 from policies.data import require_trainable
@@ -58,11 +59,17 @@ def read_policy(data: Path, file: Path | None = None) -> tuple[Policy, str]:
     return parse_policy(content, name, in_force=current is not None and current[0] == content), name
 
 
-def load_policy(data: Path) -> Policy:
+def load_policy(data: Path, digest: str = "") -> Policy:
     """The policy in force for a data folder: an edited file is not, before it is signed; before the very first start it
-    is the file as it is written. Raises PolicyError, also for rules about families that do not exist."""
+    is the file as it is written. Raises PolicyError, also for rules about families that do not exist, and for another
+    than that of the `digest` where one is given."""
     path = in_force_file(data)
-    return read_policy(data, path if path.exists() else None)[0]
+    policy = read_policy(data, path if path.exists() else None)[0]
+    if digest not in ("", policy.digest):
+        raise PolicyError(
+            f"{path} is not the policy in force", hint="start the daemon again: it puts the file right from its log"
+        )
+    return policy
 
 
 def parse_policy(content: bytes, name: str, *, in_force: bool = False) -> Policy:
@@ -73,6 +80,30 @@ def parse_policy(content: bytes, name: str, *, in_force: bool = False) -> Policy
     require_known_families(policy, TASKSETS, name)
     require_trainable(policy, TASKSETS, name)
     return policy
+
+
+def head_files(settings: Settings, data: Path) -> tuple[Path, ...]:
+    """Where the audit log's head is kept outside the data folder, and the witness if there is one. Raises ConfigError
+    for a place in the data folder."""
+    name = hashlib.sha256(bytes(data.resolve())).hexdigest()[:16]
+    head = settings.audit.head or _state_folder() / "assay" / "heads" / name
+    files = (head,) if settings.audit.witness is None else (head, settings.audit.witness)
+    if any(file.resolve().is_relative_to(data.resolve()) for file in files):
+        raise ConfigError(
+            f"the audit log's head would be kept in the data folder {data}, where it shows nothing",
+            hint="set audit.head (ASSAY_AUDIT__HEAD) to a file outside of it",
+        )
+    return files
+
+
+def _state_folder() -> Path:
+    """The user's, or one of that user's in /var/tmp for whoever has no home."""
+    state, home = os.environ.get("XDG_STATE_HOME"), Path("~").expanduser()
+    if state:
+        return Path(state)
+    if os.access(home, os.W_OK):
+        return home / ".local" / "state"
+    return Path("/var/tmp", f"assay-{os.geteuid()}")  # noqa: S108 - kept over a start, and only in a folder of its own
 
 
 def broker_folder(settings: Settings, data: Path) -> Path:
@@ -147,10 +178,10 @@ def _require_within(sandbox: Limits, most: ResourceRules) -> None:
             )
 
 
-def runtime_settings(settings: Settings, data: Path) -> RuntimeSettings:
-    """Where and within which limits code that a model wrote runs. Raises PolicyError, also for a configuration that
-    gives a sandbox more than the policy allows."""
-    policy = load_policy(data)
+def runtime_settings(settings: Settings, data: Path, policy: Policy | None = None) -> RuntimeSettings:
+    """Where and within which limits code that a model wrote runs, under that policy or the one in force. Raises
+    PolicyError, also for a configuration that gives a sandbox more than the policy allows."""
+    policy = policy or load_policy(data)
     _require_within(settings.sandbox, policy.resources)
     return RuntimeSettings(
         broker=settings.sandbox.broker,

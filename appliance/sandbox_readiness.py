@@ -8,6 +8,7 @@ from pathlib import Path
 
 from appliance.config import Settings
 from appliance.places import runtime_settings
+from policies.policy import Policy
 from runtime.backends import describe
 from runtime.broker import ask
 from runtime.errors import RefusedError, SandboxError
@@ -18,11 +19,11 @@ class BrokerAwayError(RefusedError):
     """No broker answers now. One that somebody starts again may do so later."""
 
 
-def require_isolation(settings: Settings) -> str:
+def require_isolation(settings: Settings, policy: Policy | None = None) -> str:
     """Name and version of what the policy lets run model code. Raises RefusedError where it cannot be had: there is no
     other way; BrokerAwayError where nobody answers for the broker. Asks the broker where one is configured; otherwise
     looks whether one of ours could work."""
-    runtime = runtime_settings(settings, settings.data)
+    runtime = runtime_settings(settings, settings.data, policy)
     if runtime.broker is not None:
         return _of_broker(runtime.broker, runtime.backend)
     found = describe(runtime.backend, runtime.own)

@@ -37,7 +37,7 @@ from appliance.agent.budget import AgentBudget
 from appliance.agent.judging import judge
 from appliance.agent.loop import Assignment
 from appliance.config import Settings
-from appliance.inference.folder import open_model
+from appliance.inference.folder import open_model, read_model
 from appliance.learning.recipe import WarmStartRecipe
 from appliance.learning.sft import SftTrainer, encode
 from appliance.ledger.sqlite import SqliteLedger
@@ -102,7 +102,7 @@ def shown_how(rng: Random) -> Demonstration:
 def teach(context: WorkContext, model: Path, budget: AgentBudget) -> Any:
     rng = Random(0)
     made = [shown_how(rng) for _ in range(EXAMPLES)]
-    renderer = load_renderer(model)
+    renderer = load_renderer(read_model(model))
     encoded = [
         encode(
             renderer,
@@ -113,7 +113,9 @@ def teach(context: WorkContext, model: Path, budget: AgentBudget) -> Any:
         for one in play(made, context.sessions, context.policy, budget.max_result_chars, caller="branching")
     ]
     recipe = WarmStartRecipe(steps=STEPS, batch=48, learning_rate=2e-3)
-    learner = SftTrainer(open_model(model), encoded, recipe, 0, max_tokens=budget.max_tokens, companions=model)
+    learner = SftTrainer(
+        open_model(read_model(model)), encoded, recipe, 0, max_tokens=budget.max_tokens, companions=read_model(model)
+    )
     figures = learner.run_steps(STEPS)
     print(f"taught {STEPS} steps, loss {figures['loss']:.3f}, {figures['seconds']:.0f} s", flush=True)
     return learner.model
@@ -128,8 +130,8 @@ def run(model: Path, data: Path, tasks: list[Task], attempts: int, ways: int, *,
             if two:
                 context.engine.push(teach(context, model, budget), "taught")
             else:
-                context.engine.push(model, model.name)
-            agent = context.agent(load_renderer(model))
+                context.engine.push(read_model(model), model.name)
+            agent = context.agent(load_renderer(read_model(model)))
             asked = [
                 Assignment(
                     id=f"{task.id}.{sample}",

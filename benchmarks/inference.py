@@ -40,7 +40,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from appliance.agent.budget import AgentBudget
 from appliance.inference.engine import Engine, GenerationRequest
 from appliance.inference.engines import make_engine
-from appliance.inference.folder import open_model
+from appliance.inference.folder import open_model, read_model
 from appliance.rendering.formats import load_renderer
 from appliance.rendering.markers import SEEDLING, MarkerRenderer
 from appliance.rendering.renderer import Renderer, ToolRequest
@@ -264,7 +264,7 @@ def main() -> None:
         if folder is None:
             folder = Path(scratch) / "seedling"
             teach(folder, steps=120, seed=0)
-        model, renderer = open_model(folder), load_renderer(folder)
+        model, renderer = open_model(read_model(folder)), load_renderer(read_model(folder))
     rng = Random(7)
     questions = [
         renderer.question(demonstration(rng, right_choice=1.0, fail_first=0.0).task.question)

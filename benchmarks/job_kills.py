@@ -89,7 +89,7 @@ def queue(data: Path, jobs: int, rng: Random) -> dict[str, JobState]:
 
 
 def start(data: Path) -> subprocess.Popen[bytes]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("ASSAY_", "XDG_"))}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("ASSAY_", "XDG_C", "XDG_D"))}
     return subprocess.Popen(
         [sys.executable, "-m", "appliance.cli.main", "serve"],
         env=kept | {"ASSAY_DATA": str(data), "XDG_CONFIG_HOME": str(data.parent / "config")},

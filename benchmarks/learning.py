@@ -69,9 +69,11 @@ def one_seed(seed: int, data: Path) -> dict[str, Any]:
                 updated=now,
             )
             ledger.put_cycle(cycle)
-            progress = CycleProgress(cycle, ledger, time.monotonic)
             with WorkContext(data, ledger, runtime_settings(settings, data), recipe.agent, load(None)) as context:
-                CycleRun(cycle, context, progress, None).run()
+                progress = CycleProgress(cycle, ledger, time.monotonic)
+                CycleRun(cycle, context, progress, None).train()
+                progress = CycleProgress(progress.cycle, ledger, time.monotonic)
+                CycleRun(progress.cycle, context, progress, None).evaluate()
             start = progress.cycle.plan["start"]
             evaluation = ledger.evaluation(f"{cycle.id}.evaluation")
             assert evaluation is not None

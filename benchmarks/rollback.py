@@ -127,7 +127,7 @@ class Daemon:
 
     def __init__(self, data: Path) -> None:
         self.data = data
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("ASSAY_", "XDG_"))}
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("ASSAY_", "XDG_C", "XDG_D"))}
         self.environ = kept | {"ASSAY_DATA": str(data), "XDG_CONFIG_HOME": str(data.parent / "config")}
 
     def __enter__(self) -> ApiClient:
@@ -196,7 +196,7 @@ def rollback_once(data: Path, good: str, bad: str, *, busy: bool) -> dict[str, o
             time.sleep(1.0)
         started = time.monotonic()
         command = subprocess.Popen(
-            [*ASSAY, "model", "rollback", "--reason", "benchmark", "--json"],
+            [*ASSAY, "model", "rollback", "--reason", "benchmark", "--json", "--confirm", bad[:8]],
             env=daemon.environ,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -9,8 +9,10 @@ order breaks the chain at a place that can be named. That lines are missing at t
 knows the head from elsewhere: the ledger keeps the newest line, an export ends with it, and a person can write down
 `number:sha256` of any line. Pure.
 
-Not promised: whoever has the daemon's key can write another history, and whoever puts back an old copy of the whole
-data folder is only found out by a head that was kept outside of it.
+A head by itself (`write_head`) is signed too, with the digest of the log's first line: it is kept where whoever can
+write the log cannot, and shows that an end was cut off, or that an old copy of everything was put back.
+
+Not promised: whoever has the daemon's key can write another history.
 """
 
 from __future__ import annotations
@@ -31,6 +33,9 @@ from policies.envelopes import canonical
 DOMAIN = b"assay-audit-1\n"
 """Before what is signed, so that no signature made for anything else passes here."""
 EXPORT_DOMAIN = b"assay-audit-export-1\n"
+HEAD_DOMAIN = b"assay-audit-head-1\n"
+HEAD_BYTES = 512
+"""Of a head by itself: one sector, so that it is overwritten whole."""
 START = "0" * 64
 MAX_LINE = 4 << 20
 
@@ -104,9 +109,15 @@ def read(line: bytes) -> AuditEntry:
 
 
 def check(
-    lines: Iterable[bytes], public: Ed25519PublicKey, *, known: Iterable[Head] = (), signatures: bool = True
+    lines: Iterable[bytes],
+    public: Ed25519PublicKey,
+    *,
+    known: Iterable[Head] = (),
+    signatures: bool = True,
+    entries: list[AuditEntry] | None = None,
 ) -> LogCheck:
-    """Reads a log line by line. `known` are heads that are known from elsewhere: each must be in it as it is.
+    """Reads a log line by line. `known` are heads that are known from elsewhere: each must be in it as it is. The good
+    entries go into `entries`.
 
     Without `signatures` only those of the last line are checked, which is enough for somebody who holds its head.
     """
@@ -134,6 +145,8 @@ def check(
         if back is None and entry.at < latest:
             back = number
         latest = max(latest, entry.at)
+        if entries is not None:
+            entries.append(entry)
         number, before, previous, last = number + 1, previous, digest, line
     if missing := sorted(one for one in expected if one >= number):
         return stop(f"the log ends here, and entry {missing[0]} is known from elsewhere: the end was cut off")
@@ -175,6 +188,21 @@ def check_export(content: Iterable[bytes], public: Ed25519PublicKey, *, known: I
     return found
 
 
+def write_head(log: str, head: Head, key: Ed25519PrivateKey) -> bytes:
+    """A head by itself, in `HEAD_BYTES`; `log` is the SHA-256 of the log's first line."""
+    fields = {"digest": head.digest, "log": log, "number": head.number}
+    signature = key.sign(HEAD_DOMAIN + canonical(fields)).hex()
+    return canonical({"head": fields, "signature": signature}).ljust(HEAD_BYTES - 1) + b"\n"
+
+
+def read_head(content: bytes, public: Ed25519PublicKey) -> tuple[str, Head]:
+    """The log's first digest, and the head. Raises ValueError for anything that this key did not sign as one."""
+    fields, signature = _tail(content.rstrip(), {"digest", "log", "number"})
+    if not _fits(public, signature, HEAD_DOMAIN + canonical(fields)):
+        raise ValueError("its signature does not fit: it, or the daemon's key, is another one")
+    return str(fields["log"]), Head.read(f"{fields['number']}:{fields['digest']}")
+
+
 def is_export(last_line: bytes) -> bool:
     return last_line.startswith(b'{"head":')
 
@@ -199,13 +227,19 @@ def _read(line: bytes) -> tuple[AuditEntry, bytes, bytes]:
 def _read_tail(line: bytes, public: Ed25519PublicKey) -> Head:
     if not line.endswith(b"\n"):
         raise ValueError("it was cut off")
-    value = _json(line[:-1])
-    fields = value.get("head") if isinstance(value, dict) and value.keys() == {"head", "signature"} else None
-    if not isinstance(fields, dict) or fields.keys() != {"at", "digest", "number"}:
-        raise ValueError("the file does not end with it")
-    if not _fits(public, _signature(value["signature"]), EXPORT_DOMAIN + canonical(fields)):
+    fields, signature = _tail(line[:-1], {"at", "digest", "number"})
+    if not _fits(public, signature, EXPORT_DOMAIN + canonical(fields)):
         raise ValueError("its signature does not fit")
     return Head.read(f"{fields['number']}:{fields['digest']}")
+
+
+def _tail(text: bytes, names: set[str]) -> tuple[dict[str, Any], bytes]:
+    """The fields of a head, and the signature that stands beside them. Raises ValueError."""
+    value = _json(text)
+    fields = value.get("head") if isinstance(value, dict) and value.keys() == {"head", "signature"} else None
+    if not isinstance(fields, dict) or fields.keys() != names:
+        raise ValueError("the file does not end with it")
+    return fields, _signature(value["signature"])
 
 
 def _json(text: bytes) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import tempfile
 from pathlib import Path
 
 import guest_roots as building
@@ -21,6 +22,9 @@ sys.path.append(str(Path(__file__).parent / "fixtures"))
 # Torch's threads sleep while they wait, as in the product's own worker. Read by the
 # OpenMP library when torch is first loaded; several test processes share the cores.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+# Heads of audit logs are kept outside the data folder: those of the tests, where they are thrown away.
+os.environ.setdefault("XDG_STATE_HOME", tempfile.mkdtemp(prefix="assay-state-"))
 
 # What takes long on a busy machine is no fault of what is tested.
 hypothesis.settings.register_profile("busy", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])

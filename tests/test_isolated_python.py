@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from appliance.daemon.worker_process import WORKER
+from appliance.daemon.worker_process import FORKSERVER
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("appliance", "curriculum", "policies", "runtime", "tui", "verifiers")
@@ -61,6 +62,14 @@ def test_files_planted_in_the_current_folder_do_not_run_in_the_worker(tmp_path: 
     for name in PLANTED:
         (tmp_path / f"{name}.py").write_text("open('mark', 'w').close()\nraise SystemExit(0)\n")
     environ = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-    ran = subprocess.run([*WORKER, "jobs"], cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=120)
+    ran = subprocess.run(
+        [*FORKSERVER, "--socket-fd", "99"], cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=120
+    )
     assert ran.returncode != 0
     assert not (tmp_path / "mark").exists(), ran.stderr
+
+
+def test_the_installer_starts_no_python_that_takes_anything_from_the_current_folder() -> None:
+    called = re.findall(r'"\$(?:PY|1|VENV/bin/python)" (-\S+)', (ROOT / "install.sh").read_text())
+    assert len(called) >= 12
+    assert set(called) <= {"-I", "-IB"}

@@ -62,6 +62,8 @@ class TopLine(PlainText):
 
 def _doing(status: Status) -> Text:
     worker = status.worker
+    if status.tampered:
+        return plain(f"tampered with: {status.tampered}", BAD, limit=60)
     if worker.waits_for:
         return plain(f"waits: {worker.waits_for}", CARE, limit=60)
     if worker.state == "backing_off":

@@ -6,6 +6,9 @@ that the ledger holds, and the next start completes it. Where either cannot be w
 `append` raises: what was to be logged must then not happen. Anything else than that at the end of the file, and
 anything at all before it, was not done by this program: the log is then refused, and kept as it is.
 
+What is told of an entry is told of the bytes that were checked: the file is read once, and where it is another one than
+that, or longer or shorter, nothing is appended to it any more. After an entry its head is put outside the data folder.
+
 One process has it open (the one that holds the data folder's lock); its threads may share it. Not promised: an entry
 says what was about to happen, and a kill may come right after it.
 """
@@ -21,9 +24,11 @@ from typing import Protocol
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from pydantic import JsonValue
 
+from appliance.audit.kept_heads import MOVED, KeptHeads
 from appliance.durable_file import sync_folder
 from policies import audit
 from policies.audit import START, AuditEntry, Head
+from policies.in_force import InForce
 from runtime.errors import HintedError
 
 REPAIR = (
@@ -64,17 +69,32 @@ def lines_of(path: Path) -> Iterator[bytes]:
 
 
 class AuditLog:
-    """Opens the log at `path`, completes its end, and checks the whole chain. `now` gives UTC in ISO 8601.
+    """Opens the log at `path`, completes its end, and checks the whole chain. `now` gives UTC in ISO 8601. `in_force`
+    is told of each entry, once and in order; `kept` are the heads outside, which `accept` takes as the log says.
 
     Raises AuditBroken for a log that somebody changed, AuditError where it cannot be read or written.
     """
 
-    def __init__(self, path: Path, key: Ed25519PrivateKey, heads: Heads, now: Callable[[], str]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        key: Ed25519PrivateKey,
+        heads: Heads,
+        now: Callable[[], str],
+        in_force: InForce | None = None,
+        kept: KeptHeads | None = None,
+        *,
+        accept: bool = False,
+    ) -> None:
         self.path = path
+        self.in_force = in_force or InForce()
         self._key = key
         self._heads = heads
+        self._kept = kept or KeptHeads()
+        self._accept = accept
         self._now = now
-        self._lock = threading.RLock()
+        self.lock = threading.RLock()
+        """Whoever holds it sees no entry that is half on record."""
         self._unsure = ""
         self.latest = ""
         """The latest time of any entry; empty while there is none."""
@@ -93,9 +113,10 @@ class AuditLog:
 
     def close(self) -> None:
         """Every later call raises AuditError."""
-        with self._lock:
+        with self.lock:
             if self._file >= 0:
                 os.close(self._file)
+                self._kept.close()
                 self._file = -1
 
     def append(self, kind: str, **what: JsonValue) -> AuditEntry:
@@ -108,11 +129,11 @@ class AuditLog:
     ) -> AuditEntry:
         """Appends what happens together with its entry: `put` writes the newest line and what it says in one
         transaction, so that a kill leaves both or neither. `take_back` undoes both; its line is the one before."""
-        with self._lock:
+        with self.lock:
             self._require_usable()
             entry = AuditEntry(number=self._number, previous=self._previous, at=self._now(), kind=kind, what=what)
             line = audit.write(entry, self._key)
-            before = self._heads.audit_head()
+            before = self.newest
             put(line)
             try:
                 self._write(line)
@@ -120,6 +141,7 @@ class AuditLog:
                 self._take_back(take_back, before, error)
                 raise _failed(self.path, error) from error
             self._count(entry, line)
+            self._put_kept()
             return entry
 
     def entries(self) -> Iterator[AuditEntry]:
@@ -138,17 +160,15 @@ class AuditLog:
     @property
     def first(self) -> str:
         """SHA-256 of the first line, by which this log is told from every other. Raises AuditError without an entry."""
-        try:
-            with self.path.open("rb") as source:
-                line = source.readline()
-        except OSError as error:
-            raise _failed(self.path, error) from error
-        if not line:
+        if not self._number:
             raise AuditError(f"{self.path} has no entry yet", hint=REPAIR)
-        return audit.digest_of(line)
+        return self._first
 
     def _open(self) -> None:
         self._number, self._previous, self._bytes = 0, START, 0
+        self._first = START
+        self.newest: bytes | None = None
+        """The newest line."""
         try:
             content = list(lines_of(self.path))
         except OSError as error:
@@ -157,6 +177,7 @@ class AuditLog:
         if newest is None:
             if content:
                 raise self._broken(0, "the ledger knows of no entry: it, or this file, was exchanged")
+            self._require_kept([])
             return
         try:
             head = audit.read(newest)
@@ -164,7 +185,8 @@ class AuditLog:
             raise self._broken(len(content), f"the ledger's copy of the newest entry: {error}") from error
         content, missing = _completed(content, newest, head)
         known = Head(head.number, audit.digest_of(newest))
-        found = audit.check(content, self._key.public_key(), known=[known], signatures=False)
+        entries: list[AuditEntry] = []
+        found = audit.check(content, self._key.public_key(), known=[known], signatures=False, entries=entries)
         if found.bad is not None:
             # The chain alone is quick, and may find a changed entry only by the one after it.
             found = audit.check(content, self._key.public_key(), known=[known])
@@ -172,14 +194,42 @@ class AuditLog:
             raise self._broken(found.bad, found.problem)
         if found.head != known:
             raise self._broken(head.number + 1, "the ledger does not know of it")
-        for line in content:
-            self._count(audit.read(line), line)
+        for entry, line in zip(entries, content, strict=True):
+            self._count(entry, line)
+        self._require_kept(content)
         if missing:
+            self._bytes -= len(missing)
             try:
                 self._write(missing)
             except OSError as error:
                 raise _failed(self.path, error) from error
+            self._bytes += len(missing)
             self.append("audit.completed", bytes=len(missing))
+        elif content:
+            self._put_kept()
+
+    def _require_kept(self, content: list[bytes]) -> None:
+        """Raises AuditBroken where a head outside knows of another log, AuditError where it cannot be read or kept."""
+        try:
+            found = self._kept.problem(content, self._key.public_key(), expected=self.in_force.adopted)
+            if found is None or self._accept:
+                self._kept.open()
+                return
+        except OSError as error:
+            raise AuditError(
+                f"the head of the audit log cannot be kept outside the data folder: {error.filename}: {error.strerror}",
+                hint="make its folder writable for the daemon's user, or set audit.head to another file",
+            ) from error
+        raise AuditBroken(
+            f"the audit log {self.path} does not hold: entry {found[0]}: {found[1]}", found[0], hint=MOVED
+        )
+
+    def _put_kept(self) -> None:
+        """What is on record stays on record; where its head cannot be kept outside, nothing more is logged."""
+        try:
+            self._kept.put(self._first, Head(self._number - 1, self._previous), self._key)
+        except OSError as error:
+            self._unsure = f"its head cannot be kept outside the data folder: {error.filename or ''} {error.strerror}"
 
     def _broken(self, number: int, problem: str) -> AuditBroken:
         return AuditBroken(f"the audit log {self.path} does not hold: entry {number}: {problem}", number, hint=REPAIR)
@@ -200,9 +250,12 @@ class AuditLog:
             self._unsure = f"{error.strerror}, and then {second}"
 
     def _count(self, entry: AuditEntry, line: bytes) -> None:
-        self._number, self._previous = entry.number + 1, audit.digest_of(line)
+        self._number, self._previous, self.newest = entry.number + 1, audit.digest_of(line), line
+        if entry.number == 0:
+            self._first = self._previous
         self._bytes += len(line)
         self.latest = max(self.latest, entry.at)
+        self.in_force.add(entry)
 
     def _require_usable(self) -> None:
         if self._file < 0:
@@ -212,6 +265,18 @@ class AuditLog:
                 f"the audit log {self.path} could not be written: {self._unsure}",
                 hint="see to the disk, then start the daemon again",
             )
+        if problem := self.changed():
+            raise self._broken(self._number, problem)
+
+    def changed(self) -> str:
+        """What somebody did to the file since it was read, in a sentence; empty where length and place are right."""
+        try:
+            mine, there = os.fstat(self._file), self.path.lstat()
+        except OSError as error:
+            return f"the file cannot be found: {error.strerror}"
+        if (mine.st_dev, mine.st_ino) != (there.st_dev, there.st_ino):
+            return "another file was put in its place"
+        return "" if mine.st_size == self._bytes else f"the file has {mine.st_size} bytes instead of {self._bytes}"
 
 
 def _completed(content: list[bytes], newest: bytes, head: AuditEntry) -> tuple[list[bytes], bytes]:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from appliance.cli.options import Data, Json, Limit, settings_of
 from appliance.cli.show import show_fields, show_json, show_line, show_records
+
+if TYPE_CHECKING:
+    from appliance.config import Settings
 
 app = typer.Typer(help="The audit log: what was decided, by whom, in which order.", no_args_is_help=True)
 
@@ -44,21 +47,24 @@ def verify(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Find any change, deletion, insertion, reordering or cut end, and name the first bad entry (exit code 1)."""
+    """Find any change, deletion, insertion, reordering or cut end, and name the first bad entry; and any record of the
+    ledger that is not what the log says (exit code 1)."""
     from appliance.cli.audit_read import verified
 
-    checked = verified(settings_of(context, data).data, file, key, known or [])
+    settings = settings_of(context, data)
+    checked = verified(settings.data, file, key, known or [], _kept(settings))
     found = checked.found
     if as_json:
         show_json(
             {
-                "holds": found.holds,
+                "holds": checked.holds,
                 "entries": found.entries,
                 "head": str(found.head) if found.head else None,
                 "first_bad": found.bad,
                 "problem": found.problem,
                 "clock_back": found.back,
                 "key": checked.fingerprint,
+                "differs": checked.differs,
                 "notes": checked.notes,
             }
         )
@@ -70,9 +76,11 @@ def verify(
         show_fields([("good entries", found.entries), ("head", found.head), ("signed by", checked.fingerprint)])
         if found.back is not None:
             show_line(f"the clock was set back before entry {found.back}")
+        for text in checked.differs:
+            show_line(f"the ledger is not what the log says: {text}")
         for note in checked.notes:
             show_line(f"note: {note}")
-    raise typer.Exit(0 if found.holds else 1)
+    raise typer.Exit(0 if checked.holds else 1)
 
 
 @app.command("export")
@@ -84,7 +92,8 @@ def export(
     """Write the whole log with a signed end, for somebody who checks it elsewhere."""
     from appliance.cli.audit_read import write_export
 
-    head = write_export(settings_of(context, data).data, file)
+    settings = settings_of(context, data)
+    head = write_export(settings.data, file, _kept(settings))
     show_line(f"{head.number + 1} entries, head {head}")
 
 
@@ -94,16 +103,39 @@ def renew(
     reason: Annotated[str, typer.Option("--reason", help="Why; it is the new log's first entry.")],
     data: Data = None,
 ) -> None:
-    """Begin a new log beside one that is damaged. Nobody's key is known then; the daemon must not run."""
-    from appliance.cli.audit_read import begin_anew
+    """Begin a new log beside one that is damaged, by what the ledger says. Nobody's key is known then; the daemon must
+    not run."""
+    from appliance.cli.audit_read import begin_anew, entries_of
 
-    old_log = begin_anew(settings_of(context, data).data, reason)
+    settings = settings_of(context, data)
+    old_log = begin_anew(settings.data, reason, _kept(settings))
     show_line(f"a new log is begun; the old one is {old_log}" if old_log else "a new log is begun; there was none")
+    aliases = entries_of(settings.data, 1)[0].what["aliases"]
+    for name, digest in aliases.items() if isinstance(aliases, dict) else ():
+        show_line(f"it takes from the ledger, as it is: {name} {digest or 'nothing'}")
     show_line("nobody's key is known any more: `assay key admit` makes yours known again, on first use")
+
+
+@app.command("accept")
+def accept(context: typer.Context, data: Data = None) -> None:
+    """Take the log as it is, after you moved the data folder or put an old copy of it back. The daemon must not run."""
+    from appliance.cli.audit_read import accept as accept_log
+
+    settings = settings_of(context, data)
+    head = accept_log(settings.data, _kept(settings))
+    show_line(f"{head.number + 1} entries, head {head}: kept in {', '.join(map(str, _kept(settings)))}")
+
+
+def _kept(settings: Settings) -> tuple[Path, ...]:
+    from appliance.places import head_files
+
+    return head_files(settings, settings.data)
 
 
 def _details(what: Mapping[str, object]) -> str:
     short = {
-        name: value for name, value in what.items() if name not in ("content", "envelope", "statement", "decision")
+        name: value
+        for name, value in what.items()
+        if name not in ("content", "envelope", "statement", "decision", "row", "rows", "record")
     }
     return json.dumps(short, ensure_ascii=True)

@@ -12,17 +12,27 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from sqlalchemy import create_engine
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.pool import NullPool
 
 from appliance import __version__
-from appliance.audit.log import AuditError, AuditLog, lines_of, log_file
+from appliance.audit.kept_heads import KeptHeads
+from appliance.audit.log import AuditError, lines_of, log_file
 from appliance.audit.machine_keys import MACHINES, load_key, load_or_make, public_file
 from appliance.clock import file_stamp, utc_now
+from appliance.config import Settings
 from appliance.errors import AssayError, ExitCode, UsageError
+from appliance.ledger.adoption import adopt
+from appliance.ledger.audited import AuditedLedger
+from appliance.ledger.comparison import mismatches
 from appliance.ledger.lock import data_lock
 from appliance.ledger.sqlite import SqliteLedger
+from appliance.places import head_files
 from policies import audit
 from policies.audit import AuditEntry, Head, LogCheck
 from policies.envelopes import PublicKey
+from policies.in_force import BEGIN, InForce
 
 ATTEMPTS = 5
 """Times that a log which seems bad is read again: the daemon may be writing to it."""
@@ -34,6 +44,12 @@ class Checked(NamedTuple):
     """Of the key that the signatures were checked with."""
     notes: list[str]
     """What this check could not see."""
+    differs: list[str]
+    """What the ledger has otherwise than the log says."""
+
+    @property
+    def holds(self) -> bool:
+        return self.found.holds and not self.differs
 
 
 def entries_of(data: Path, limit: int) -> list[AuditEntry]:
@@ -49,18 +65,25 @@ def entries_of(data: Path, limit: int) -> list[AuditEntry]:
         ) from error
 
 
-def verified(data: Path, file: Path | None, key: Path | None, known: Sequence[str]) -> Checked:
-    """Checks a log, or an export. Raises AssayError where there is nothing to check."""
+def verified(
+    data: Path, file: Path | None, key: Path | None, known: Sequence[str], kept: Sequence[Path] | None = None
+) -> Checked:
+    """Checks a log, or an export; the data folder's own also against the heads in the files `kept`, and its ledger
+    against the log. Raises AssayError where there is nothing to check."""
     try:
         heads = [Head.read(text) for text in known]
     except ValueError as error:
         raise UsageError(str(error), "`assay audit verify` prints the head as it is to be noted") from error
     if key is None and file is None and public_file(data, "daemon").exists():
         key = public_file(data, "daemon")
-    found, public, notes = _in_file(file, key, heads) if file is not None else _in_folder(data, key, heads)
+    if file is not None:
+        found, public, notes = _in_file(file, key, heads)
+        differs: list[str] = []
+    else:
+        found, public, notes, differs = _in_folder(data, key, heads, _kept(data, kept))
     if key is None:
         notes.append("the key is the one that the log itself names: compare it with one that you noted, or give --key")
-    return Checked(found, PublicKey.of(public).fingerprint, notes)
+    return Checked(found, PublicKey.of(public).fingerprint, notes, differs)
 
 
 def _in_file(file: Path, key: Path | None, heads: Sequence[Head]) -> tuple[LogCheck, Ed25519PublicKey, list[str]]:
@@ -72,22 +95,50 @@ def _in_file(file: Path, key: Path | None, heads: Sequence[Head]) -> tuple[LogCh
     return audit.check(lines, public, known=heads), public, notes
 
 
-def _in_folder(data: Path, key: Path | None, heads: Sequence[Head]) -> tuple[LogCheck, Ed25519PublicKey, list[str]]:
+def _in_folder(
+    data: Path, key: Path | None, heads: Sequence[Head], kept: Sequence[Path]
+) -> tuple[LogCheck, Ed25519PublicKey, list[str], list[str]]:
     for attempt in range(ATTEMPTS):
         head = _head_in_ledger(data)
         lines = _lines(log_file(data))
         public = _public(key, lines)
-        found = audit.check(lines, public, known=[*heads, *_head_of(head)])
-        if found.holds:
+        entries: list[AuditEntry] = []
+        found = audit.check(lines, public, known=[*heads, *_head_of(head)], entries=entries)
+        in_force = InForce()
+        for entry in entries:
+            in_force.add(entry)
+        problem = KeptHeads(kept).problem(lines, public, expected=False) if found.holds else None
+        if problem is not None:
+            found = LogCheck(found.entries, found.head, *problem, found.back)
+        differs = _differs(data, in_force) if found.holds and in_force.adopted else []
+        if found.holds and not differs:
             break
         if attempt < ATTEMPTS - 1:
             time.sleep(0.05)
-    return found, public, [] if head else ["the ledger knows of no entry: a cut end would not be seen"]
+    notes = [] if head else ["the ledger knows of no entry: a cut end would not be seen"]
+    if in_force.adopted and not any(file.exists() for file in kept):
+        notes.append(f"no head is at {kept[0]}: an old copy of the whole folder would not be seen")
+    return found, public, notes, differs
 
 
-def write_export(data: Path, file: Path) -> Head:
+def _differs(data: Path, in_force: InForce) -> list[str]:
+    """Every record of the ledger beside what the log says of it, read beside the daemon. Raises AuditError."""
+    path = data / "ledger.sqlite3"
+    if not path.exists():
+        return [f"{path} is not there"]
+    try:
+        engine = create_engine(
+            "sqlite://", creator=lambda: sqlite3.connect(f"file:{path}?mode=ro", uri=True), poolclass=NullPool
+        )
+        with engine.connect() as connection:
+            return list(mismatches(lambda query: connection.execute(query).all(), in_force, texts=None))
+    except (sqlite3.Error, SQLAlchemyError) as error:
+        raise AuditError(f"the ledger {path} cannot be read: {error}", hint="put back a copy of it") from error
+
+
+def write_export(data: Path, file: Path, kept: Sequence[Path] | None = None) -> Head:
     """Raises AssayError, AuditError: a log that does not hold is not signed."""
-    checked = verified(data, None, None, [])
+    checked = verified(data, None, None, [], kept)
     if not checked.found.holds or checked.found.head is None:
         raise AssayError(
             f"the log does not hold, and is not exported: entry {checked.found.bad}: {checked.found.problem}",
@@ -108,29 +159,51 @@ def write_export(data: Path, file: Path) -> Head:
     return checked.found.head
 
 
-def begin_anew(data: Path, reason: str) -> Path | None:
-    """Sets the log aside and begins another, whose first entry says why; returns where the old one is. Raises
-    LedgerError while a daemon works on the folder."""
+def begin_anew(data: Path, reason: str, kept: Sequence[Path] | None = None) -> Path | None:
+    """Sets the log aside and begins another, whose first entry says why, and whose newest what it takes from the ledger
+    as it is; returns where the old one is. Raises LedgerError while a daemon works on the folder."""
     path = log_file(data)
     stamp = file_stamp()
     aside = path.with_name(f"log.before-{stamp}.jsonl")
-    with data_lock(data), SqliteLedger(data / "ledger.sqlite3") as ledger:
+    with data_lock(data):
         before: dict[str, str | None] = {"file": None, "sha256": None, "ledger": None}
-        head = ledger.audit_head()
-        if head is not None:
-            before["ledger"] = audit.digest_of(head)
-        if path.exists():
-            before |= {"file": aside.name, "sha256": audit.digest_of(path.read_bytes())}
-            path.rename(aside)
-        ledger.put_audit_head(None)
+        with SqliteLedger(data / "ledger.sqlite3") as plain:
+            head = plain.audit_head()
+            if head is not None:
+                before["ledger"] = audit.digest_of(head)
+            if path.exists():
+                before |= {"file": aside.name, "sha256": audit.digest_of(path.read_bytes())}
+                path.rename(aside)
+            plain.put_audit_head(None)
         keys = {name: load_or_make(data, name) for name in MACHINES}
-        log = AuditLog(path, keys["daemon"], ledger, utc_now)
-        try:
-            lines = {name: PublicKey.of(key.public_key()).line for name, key in keys.items()}
-            log.append("log.begin", version=__version__, renewed=reason, before={**before}, **lines)
-        finally:
-            log.close()
+        lines = {name: PublicKey.of(key.public_key()).line for name, key in keys.items()}
+        heads = KeptHeads(_kept(data, kept))
+        with AuditedLedger(data / "ledger.sqlite3", path, keys["daemon"], utc_now, heads, accept=True) as ledger:
+            ledger.audit.append(BEGIN, version=__version__, renewed=reason, before={**before}, **lines)
+            adopt(ledger, reason)
     return aside if before["file"] else None
+
+
+def accept(data: Path, kept: Sequence[Path]) -> Head:
+    """Takes the log as it is for the one that the heads outside are of, after every line of it was checked. Raises
+    LedgerError while a daemon works on the folder, AssayError for a log that does not hold in itself."""
+    checked = verified(data, None, public_file(data, "daemon"), [])
+    head = checked.found.head
+    if not checked.holds or head is None:
+        raise AssayError(
+            f"the log and the ledger do not hold: {checked.found.problem or '; '.join(checked.differs[:5])}",
+            "put a copy of the data folder back, or begin a new log: `assay audit renew`",
+            ExitCode.FAILED_VERDICT,
+        )
+    with data_lock(data):
+        key = load_key(data, "daemon")
+        AuditedLedger(data / "ledger.sqlite3", log_file(data), key, utc_now, KeptHeads(kept), accept=True).close()
+    return head
+
+
+def _kept(data: Path, files: Sequence[Path] | None) -> Sequence[Path]:
+    """Those files, or where heads are kept unless it is configured otherwise."""
+    return head_files(Settings(data=data), data) if files is None else files
 
 
 def _public(key: Path | None, lines: Sequence[bytes]) -> Ed25519PublicKey:

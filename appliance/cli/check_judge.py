@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from appliance.errors import UsageError
-from appliance.inference.engine import ModelError
+from appliance.inference.engine import ModelError, ModelFiles
 from appliance.inference.engines import make_engine
-from appliance.inference.folder import open_model
+from appliance.inference.folder import open_model, read_model
 from appliance.inference.judge import EngineJudge
 from appliance.rendering.formats import load_renderer
 
@@ -24,14 +24,18 @@ MOST_TOKENS = 16_384
 """Of a prompt; a model that reads fewer gets no longer ones, and then grades nothing."""
 
 
-def judge_of(folder: Path) -> Judge:
-    """Raises AssayError for a folder that holds no causal language model, or one that cannot be decoded here."""
+def judge_of(folder: Path) -> tuple[Judge, str]:
+    """Makes it, with the digest of what its answers follow from.
+
+    Raises AssayError for a folder that holds no causal language model, or one that cannot be decoded here.
+    """
     try:
-        model = open_model(folder)
+        files = read_model(folder)
+        model = open_model(files, str(folder))
     except ModelError as error:
         raise UsageError(str(error), HINT) from error
     try:
-        renderer = load_renderer(folder)
+        renderer = load_renderer(files)
     except Exception as error:  # the tokenizer's library raises nothing narrower
         raise UsageError(f"{folder} has no tokenizer that can be read: {error}", HINT) from error
     tokens = min(MOST_TOKENS, int(getattr(model.config, "max_position_embeddings", MOST_TOKENS)))
@@ -41,14 +45,13 @@ def judge_of(folder: Path) -> Judge:
             f"name a model that reads {LEAST_TOKENS} or more",
         )
     engine = make_engine("torch", rows=ROWS, slots=tokens)
-    engine.push(model, digest_of(folder))
-    return EngineJudge(engine, renderer, most_tokens=tokens)
+    engine.push(model, digest_of(files))
+    return EngineJudge(engine, renderer, most_tokens=tokens), engine.version
 
 
-def digest_of(folder: Path) -> str:
+def digest_of(files: ModelFiles) -> str:
     """SHA-256 of what a model's answers follow from: its files by name, in order."""
     found = hashlib.sha256()
-    for path in sorted([*folder.glob("*.safetensors"), *folder.glob("*.json")]):
-        with path.open("rb") as stream:
-            found.update(path.name.encode() + b"\0" + hashlib.file_digest(stream, "sha256").digest())
+    for name in sorted(files):
+        found.update(name.encode() + b"\0" + hashlib.sha256(files[name]).digest())
     return found.hexdigest()

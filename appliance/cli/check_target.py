@@ -47,10 +47,9 @@ class CheckTarget:
         self.about = {} if lean is None else {"lean": str(lean)}
         """What of it belongs to what a run is about."""
         if judge is not None:
-            from appliance.cli.check_judge import digest_of, judge_of
+            from appliance.cli.check_judge import judge_of
 
-            self._judge = judge_of(judge)
-            self.about["judge"] = digest_of(judge)
+            self._judge, self.about["judge"] = judge_of(judge)
 
     @property
     def broker(self) -> RuntimeSettings:

@@ -29,6 +29,7 @@ from appliance.daemon.startup import started_broker
 from appliance.errors import AssayError, ExitCode, UsageError
 from appliance.ledger.ledger import Ledger
 from appliance.ledger.lock import data_lock
+from appliance.places import head_files
 from appliance.records.cycles import Cycle, CycleState
 from appliance.records.jobs import Job, JobState
 from policies.contract.decision import GateOutcome
@@ -47,7 +48,7 @@ def demo(settings: Settings, *, seed: int, fresh: bool, json_file: Path | None) 
     console = Console()
     started = time.monotonic()
     if fresh:
-        _set_aside(settings.data, console)
+        _set_aside(settings, console)
     with (
         started_broker(settings) as ground,
         Core(ground.settings, refused=ground.refused, own_broker=ground.broker is not None) as core,
@@ -55,6 +56,7 @@ def demo(settings: Settings, *, seed: int, fresh: bool, json_file: Path | None) 
             lambda text: core.events.add("broker", text), lambda error: core.events.add("broker", str(error))
         ),
     ):
+        ground.require_policy(core.policy.digest)
         _require_writable(json_file)
         cycle = _cycle(core, seed, console)
         spent_before = sum(cycle.seconds.values())
@@ -180,13 +182,17 @@ def _program() -> str:
     return str(installed.relative_to(here)) if installed.is_relative_to(here) else str(installed)
 
 
-def _set_aside(data: Path, console: Console) -> None:
-    """Moves an earlier data folder out of the way: beginning anew loses nothing."""
+def _set_aside(settings: Settings, console: Console) -> None:
+    """Moves an earlier data folder out of the way, and its audit log's head: beginning anew loses nothing."""
+    data = settings.data
     if not data.exists() or not any(data.iterdir()):
         return
     with data_lock(data):
         stamp = file_stamp()
         aside = data.with_name(f"{data.name}.{KEPT_ASIDE}-{stamp}")
+        for head, later in zip(head_files(settings, data), head_files(settings, aside), strict=True):
+            if head.exists():
+                head.rename(later if later != head else head.with_name(f"{head.name}.{KEPT_ASIDE}-{stamp}"))
         data.rename(aside)
     console.print(f"what was in {data} is now in {aside}", markup=False)
 

@@ -46,7 +46,7 @@ COMMANDS = {
     "key": CommandRow("keys:app", "Persons' keys: make, admit, revoke and list them."),
     "audit": CommandRow("audit:app", "The audit log: what was decided, by whom, in which order."),
     "policy": CommandRow("policy:app", "Check, explain, try out and sign the written policy."),
-    "cycle": CommandRow("cycles:app", "Start a cycle now, list the cycles."),
+    "cycle": CommandRow("cycles:app", "Start a cycle now, list the cycles, show one."),
     "check": CommandRow("check:app", "Check answers, proofs, programs and texts, yours or anybody's."),
     "sandbox": CommandRow("sandbox:app", "Run code in sandboxes, and look at them."),
     "cluster": CommandRow("cluster:app", "Run sandboxes on more than one machine."),

@@ -34,6 +34,7 @@ Hours = Annotated[
     typer.Option("--hours", min=0.01, help="How long your signature counts; as long as the policy allows."),
 ]
 SIGNING = parameters_of(SigningOptions, leave_out=["confirm"])
+QUARANTINE = "only a new evaluation, in a later cycle, and an approval of the decision on that bring it back"
 DIGITS = 8
 """Of a decision's digest, at least."""
 
@@ -143,16 +144,30 @@ def reject(
 def rollback(
     context: typer.Context,
     reason: Annotated[str, typer.Option("--reason", help="Kept in the history.")] = "",
+    sure: Annotated[
+        str | None,
+        typer.Option("--confirm", metavar="DIGITS", help="The first digits of what goes, instead of typing them."),
+    ] = None,
     person: Person = None,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Take the canary out, or put the previous champion back into service where there is none."""
-    names = client_of(context, data).rollback(person or login_name(), reason)
+    """Take the canary out, or put the previous champion back into service where there is none. Asks first."""
+    api = client_of(context, data)
+    aliases = api.status().aliases
+    going = aliases.get("canary") or aliases["champion"]
+    if going is not None and (aliases.get("canary") or aliases["previous"]):
+        if not as_json:
+            back = "the champion stays" if aliases.get("canary") else f"{short(aliases['previous'])} comes back"
+            show_line(f"{short(going)} goes out of service, and {back}.")
+            show_line(f"{short(going)} is then in quarantine: {QUARANTINE}.")
+        confirm("take it out of service", going, sure)
+    names = api.rollback(person or login_name(), reason)
     if as_json:
         show_json(dict(names))
     else:
         show_line(f"champion is {short(names['champion'])}; previous is {short(names['previous'])}")
+        show_line(f"{short(going)} is in quarantine: {QUARANTINE}")
 
 
 def show_decision(decision: Decision) -> None:

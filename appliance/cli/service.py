@@ -147,7 +147,9 @@ def _show_status(found: Status) -> None:
         [
             ("daemon", f"{found.version}, pid {found.pid}, up {found.uptime_seconds:.0f} s"),
             ("data", found.data),
+            ("tampered with", found.tampered),
             ("worker", f"{worker.state}" + (f": {worker.doing} (pid {worker.pid})" if worker.doing else "")),
+            ("sandboxes", found.broker_news),
             ("blocked by", worker.waits_for),
             ("last failure", worker.last_failure),
             ("cycle", cycle_state(cycle) if cycle else "none yet"),

@@ -64,6 +64,8 @@ class Status(FrozenModel):
     started: str
     uptime_seconds: float
     worker: WorkerStatus
+    broker_news: str = ""
+    """The last that happened to the daemon's own broker since the start, and when; empty when nothing did."""
     cycle: Cycle | None
     """The unfinished cycle; otherwise the newest; None before the first."""
     step_metrics: dict[str, float] = Field(default_factory=dict)
@@ -82,3 +84,5 @@ class Status(FrozenModel):
     """Digest of the policy file in force."""
     last_event: int
     """Number of the newest event."""
+    tampered: str = ""
+    """What of the ledger or the log somebody changed: nothing is begun or decided meanwhile. Empty when nothing."""

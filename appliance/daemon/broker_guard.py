@@ -6,13 +6,15 @@ What always holds: the first line of standard input is the broker's settings, ea
 this program, nothing later counts, and end of file ends broker and guard. So the daemon, which
 has no rights any more, can stop its broker and cannot make it do anything. The broker ends when the guard ends, however
 that is. Each end is one line of JSON on standard output: the exit status, the seconds that it ran, and those
-until the next start, or null where there is none.
+until the next start, or null where there is none. Where it is root, it and the broker have only the capabilities in
+`KEPT`: those that sandboxes take.
 
 Standard library only: it is small, and it stays root.
 """
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import select
@@ -28,6 +30,17 @@ FIRST_SECONDS, LONGEST_SECONDS = 1.0, 60.0
 STEADY_SECONDS = 60.0
 """A broker that ran for so long was well: the pauses begin anew."""
 GRACE_SECONDS = 10.0
+KEPT = {
+    "CAP_DAC_OVERRIDE": 1,
+    "CAP_KILL": 5,
+    "CAP_SETGID": 6,
+    "CAP_SETUID": 7,
+    "CAP_SYS_CHROOT": 18,
+    "CAP_SYS_ADMIN": 21,
+    "CAP_SETFCAP": 31,
+}
+"""By their numbers in <linux/capability.h>; the same as in systemd/assay-broker.service."""
+_PR_CAPBSET_READ, _PR_CAPBSET_DROP, _CAPABILITY_VERSION_3 = 23, 24, 0x20080522
 
 
 def guard(command: list[str]) -> None:
@@ -48,6 +61,22 @@ def guard(command: list[str]) -> None:
         if _daemon_ended(None, again):
             return
         pause = min(2 * pause, LONGEST_SECONDS)
+
+
+def limit_capabilities() -> None:
+    """Gives up all capabilities but those in `KEPT`, also for what is started later. Raises OSError."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    kept = sum(1 << number for number in KEPT.values())
+    held = [number for number in range(64) if libc.prctl(_PR_CAPBSET_READ, number, 0, 0, 0) == 1]
+    results = [libc.prctl(_PR_CAPBSET_DROP, number, 0, 0, 0) for number in held if not kept >> number & 1]
+    header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
+    mine = (ctypes.c_uint32 * 6)()  # effective, permitted and inheritable of the lower half, then of the upper
+    results.append(libc.capget(header, mine))
+    for place in range(6):
+        mine[place] &= kept if place < 2 else 0
+    results.append(libc.capset(header, mine))
+    if any(results):
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
 
 def _start(command: list[str], settings: bytes) -> subprocess.Popen[bytes]:
@@ -98,4 +127,9 @@ def _report(**facts: float | None) -> None:
 
 
 if __name__ == "__main__":
+    if os.geteuid() == 0:
+        try:
+            limit_capabilities()
+        except OSError as unlimited:
+            sys.exit(f"broker: capabilities cannot be given up: {unlimited.strerror}; start it with CAP_SETPCAP too")
     guard(sys.argv[1:])

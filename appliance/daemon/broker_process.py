@@ -27,6 +27,8 @@ from runtime.settings import BrokerSettings
 START_SECONDS = 30.0
 MOST_CHARS = 600
 MOST_BYTES = 1 << 18
+NEWS = b"broker: news: "
+"""How a line of the broker begins that people are to see."""
 GRACE_SECONDS = broker_guard.GRACE_SECONDS + 5.0
 ENVIRONMENT = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8"}
 
@@ -191,6 +193,8 @@ class BrokerProcess:
             ends = news.waiting()
             for line in output.waiting():
                 log.keep(line)
+                if line.startswith(NEWS):
+                    self._say(line.decode(errors="replace").removeprefix(NEWS.decode()).strip(), say)
             for line in ends:
                 self._tell(BrokerEnd.model_validate_json(line), log, say, lost)
             if open_ends := [pipe.descriptor for pipe in (news, output) if not pipe.ended]:
@@ -203,10 +207,12 @@ class BrokerProcess:
             say("the broker's guard has ended, and the broker with it")
         lost()
 
-    def _tell(self, end: BrokerEnd, log: ChildLog, say: Callable[[str], None], lost: Callable[[], None]) -> None:
+    def _say(self, text: str, say: Callable[[str], None]) -> None:
         with self._lock:
-            if self._closing:
-                return
-            say(end.describe(log.last_line()))
+            if not self._closing:
+                say(text[:MOST_CHARS])
+
+    def _tell(self, end: BrokerEnd, log: ChildLog, say: Callable[[str], None], lost: Callable[[], None]) -> None:
+        self._say(end.describe(log.last_line()), say)
         if end.retry_seconds is None:
             lost()

@@ -18,7 +18,7 @@ from appliance.daemon.events import EventLog
 from appliance.daemon.trust import Trust
 from appliance.jobs.lifecycle import asked_again
 from appliance.learning.errors import CheckpointError
-from appliance.ledger.ledger import Ledger
+from appliance.ledger.audited import AuditedLedger
 from appliance.promotion import CANARY, CANDIDATE, CHAMPION, PREVIOUS
 from appliance.records.jobs import Job, JobState
 from appliance.records.service import Canary, CanaryState
@@ -28,7 +28,7 @@ from policies.contract.evidence import TakenBack
 from policies.decide import after_service
 
 LOOKED_AT = 2_000
-"""Of the newest jobs, when earlier ones of the champion are looked for."""
+"""Of the champion's newest jobs, when those that say something are looked for."""
 BY_MODEL = ("", "policy model")
 COUNTED = (JobState.SOLVED, JobState.UNSOLVED)
 
@@ -37,7 +37,7 @@ COUNTED = (JobState.SOLVED, JobState.UNSOLVED)
 class Canaries:
     """`check` raises CheckpointError for a model whose folder is not what its digest says."""
 
-    ledger: Ledger
+    ledger: AuditedLedger
     trust: Trust
     now: Callable[[], str]
     events: EventLog
@@ -120,24 +120,24 @@ class Canaries:
         return self._end(canary, CanaryState.TAKEN_BACK, reason, counts or self.counts(canary))
 
     def counts(self, canary: Canary) -> Counts:
-        jobs = self._since(canary.started)
-        replays = [job for job in jobs if job.replay_of is not None and job.id.startswith(_prefix(canary))]
+        """From jobs whose end is in the audit log since the canary began, each as the log says."""
+        asked = self._replays(canary)
+        ended = {job.id: job for job in self.ledger.ended_jobs(after=self._began(canary))}
+        replays = [(original, ended[name]) for name, original in asked.items() if name in ended]
         pairs = [
             (original.state is JobState.SOLVED, job.state is JobState.SOLVED)
-            for job in replays
-            if job.weights == canary.candidate and _counts(job)
-            for original in [self.ledger.job(str(job.replay_of))]
-            if original is not None
+            for original, job in replays
+            if job.weights == canary.candidate and _counts(job) and _asks_the_same(job, original)
         ]
         real = [
             (job.weights == canary.candidate, job.state is JobState.SOLVED)
-            for job in jobs
+            for job in ended.values()
             if canary.share_since and job.created >= canary.share_since and job.replay_of is None and _counts(job)
             if job.weights in (canary.candidate, canary.champion)
         ]
         return Counts(
             replayed=len(pairs),
-            to_replay=sum(not job.state.ended for job in replays),
+            to_replay=len(asked) - len(replays) if canary.state is CanaryState.REPLAY else 0,
             gained=pairs.count((False, True)),
             lost=pairs.count((True, False)),
             canary_passed=real.count((True, True)),
@@ -145,6 +145,16 @@ class Canaries:
             champion_passed=real.count((False, True)),
             champion_failed=real.count((False, False)),
         )
+
+    def _began(self, canary: Canary) -> int:
+        bound = self.ledger.in_force.bound("canaries", canary.id)
+        return -1 if bound is None else bound.number
+
+    def _replays(self, canary: Canary) -> dict[str, Job]:
+        """The champion's last jobs before it began, by the name under which the canary works each again."""
+        began = self._began(canary)
+        worked = self._worked(canary.champion, canary.rules.replay, before=began)
+        return {f"{_prefix(canary)}{job.id}": job for job in worked}
 
     def view(self) -> CanaryView | None:
         """How the current one stands, for people."""
@@ -170,8 +180,7 @@ class Canaries:
             self.ledger.set_aliases(moves, f"{canary.id}, decision {canary.decision}", self.now())
         if canary.state is not CanaryState.REPLAY:
             return
-        for job in self._worked(canary.champion, canary.rules.replay, before=canary.started):
-            name = f"{_prefix(canary)}{job.id}"
+        for name, job in self._replays(canary).items():
             if self.ledger.job(name) is None:
                 # Behind everybody's; for the model alone, because it is the one that is tried.
                 again = asked_again(job, self.now(), id=name, priority=0, solvers_done=True, replay_of=job.id)
@@ -197,32 +206,22 @@ class Canaries:
             if canary.state is CanaryState.PASSED:
                 moves |= {CHAMPION: canary.candidate, PREVIOUS: canary.champion}
             self.ledger.set_aliases(moves, f"{canary.id}: {canary.reason}", self.now())
-        for job in self._since(canary.started):
-            if job.replay_of is not None and not job.state.ended:
+        for job in self.ledger.unended_jobs():
+            if job.replay_of is not None:
                 gone = {"state": JobState.CANCELLED, "reason": f"{canary.id} has ended", "updated": self.now()}
                 self.ledger.put_job(job.model_copy(update=gone))
 
-    def _worked(self, champion: str, most: int, before: str = "") -> list[Job]:
-        """The newest jobs that these weights worked on to an end which says something."""
-        found = [
-            job
-            for job in self.ledger.jobs(limit=LOOKED_AT)
-            if job.weights == champion and job.replay_of is None and _counts(job)
-            if not before or job.updated <= before
-        ]
-        return found[:most]
-
-    def _since(self, moment: str) -> list[Job]:
-        """Jobs that were submitted since, newest first."""
-        limit = 64
-        while True:
-            newest = self.ledger.jobs(limit=limit)
-            if len(newest) < limit or newest[-1].created < moment:
-                return [job for job in newest if job.created >= moment]
-            limit *= 4
+    def _worked(self, champion: str, most: int, before: int | None = None) -> list[Job]:
+        """The newest jobs that these weights worked on to an end which says something; those that had ended before that
+        entry of the log."""
+        found: list[Job] = []
+        for job in self.ledger.ended_jobs(weights=champion, before=before, limit=LOOKED_AT):
+            if len(found) < most and job.replay_of is None and _counts(job):
+                found.append(job)
+        return found
 
 
-def record_taken_back(candidate: str, taken: TakenBack, ledger: Ledger, trust: Trust, *, name: str) -> None:
+def record_taken_back(candidate: str, taken: TakenBack, ledger: AuditedLedger, trust: Trust, *, name: str) -> None:
     """Records the decision that a model which was taken out of service is not put back without a new evaluation; once
     under that name. A model that no decision is about has none to be put back by."""
     decisions = ledger.decisions(candidate=candidate, limit=1_000)
@@ -237,6 +236,10 @@ def _prefix(canary: Canary) -> str:
 def _counts(job: Job) -> bool:
     """Whether how it ended says something about the weights that worked on it."""
     return job.state in COUNTED and job.solved_by in BY_MODEL
+
+
+def _asks_the_same(job: Job, original: Job) -> bool:
+    return all(getattr(job, name) == getattr(original, name) for name in ("question", "spec", "files", "attempts"))
 
 
 def _later(moment: str, hours: float) -> str:

@@ -13,6 +13,7 @@ from contextlib import ExitStack
 from typing import Self
 
 from appliance import __version__
+from appliance.audit.kept_heads import KeptHeads
 from appliance.audit.log import log_file
 from appliance.audit.machine_keys import load_or_make
 from appliance.clock import utc_now
@@ -28,17 +29,19 @@ from appliance.daemon.supervisor import RetryPolicy, WorkerSupervisor
 from appliance.daemon.trust import Trust
 from appliance.daemon.validations import Validations
 from appliance.daemon.views import Questions
-from appliance.daemon.worker_process import WORKER, WorkerProcess
+from appliance.daemon.worker_process import WorkerProcess
 from appliance.errors import explain
 from appliance.jobs.job_files import JobFiles
 from appliance.learning import folders
+from appliance.ledger.adoption import adopt, put_right, require_log
 from appliance.ledger.audited import AuditedLedger
-from appliance.ledger.ledger import Ledger
 from appliance.ledger.lock import data_lock
+from appliance.places import head_files
 from appliance.records.jobs import Job
 from policies.policy import Policy
 from runtime.errors import RefusedError
 
+ADOPTED_BEFORE = "what an earlier version had in force is in the audit log from now on, as it was found"
 EARLIER_POLICY = (
     "the policy in force is of an earlier version and stays in force: `assay policy migrate` shows it in this version, "
     "`assay policy sign` puts that in force"
@@ -49,7 +52,7 @@ class Core:
     """Context manager. The methods of its services may be called from any thread; `cycles.run` and
     `supervisor.run_jobs` block.
 
-    `now` gives UTC in ISO 8601; `worker` is the command line of the worker, for tests of what is around it. `refused`
+    `now` gives UTC in ISO 8601; `worker` is a program in the worker's place, for tests of what is around it. `refused`
     says why model code cannot be run here, as long as no broker answers; `own_broker`, that a guard of ours starts the
     broker again whenever it ends.
     """
@@ -59,7 +62,7 @@ class Core:
         settings: Settings,
         *,
         now: Callable[[], str] = utc_now,
-        worker: Sequence[str] = WORKER,
+        worker: Sequence[str] = (),
         retry: RetryPolicy | None = None,
         refused: RefusedError | None = None,
         own_broker: bool = False,
@@ -72,6 +75,7 @@ class Core:
         self._refused = refused
         self._own_broker = own_broker
         self._open = ExitStack()
+        self.broker_news = ""
 
     def __enter__(self) -> Self:
         try:
@@ -102,23 +106,34 @@ class Core:
             for folder in self.data.glob(parent):
                 folders.sweep(folder)
         key = load_or_make(self.data, "daemon")
-        ledger = opening.enter_context(AuditedLedger(self.data / "ledger.sqlite3", log_file(self.data), key, self.now))
-        self.ledger: Ledger = ledger
+        kept = KeptHeads(head_files(self.settings, self.data))
+        ledger = opening.enter_context(
+            AuditedLedger(self.data / "ledger.sqlite3", log_file(self.data), key, self.now, kept)
+        )
+        self.ledger: AuditedLedger = ledger
         self.events = EventLog(ledger, self.now)
+        require_log(ledger)
         self.trust = Trust(ledger.audit, self.data, self.now)
+        self._bring_together(ledger)
         self.trust.log("daemon.start", version=__version__, policy=self.policy.digest)
         self.readiness = Readiness(self.settings, ledger, lambda: self.policy, self._refused, self._own_broker)
         log = ChildLog(self.data / "logs" / "worker.log")
-        in_force = self.data / "run" / "worker.json"
-        in_force.write_text(self.settings.model_dump_json(indent=1))
-        process = WorkerProcess(ledger, self.data, in_force, log, command=self._worker)
+        settings = self.settings.model_dump_json()
+        process = WorkerProcess(ledger, self.data, settings, lambda: self.policy.digest, log, command=self._worker)
         self.supervisor = WorkerSupervisor(ledger, process, self.events, self.now, self._retry, self.readiness.blocked)
         opening.callback(self.supervisor.close)
         self.jobs = JobQueue(ledger, JobFiles(self.data), self.settings, lambda: self.policy, self.now, self.events)
         self.jobs.open()
         self.governance = Governance(ledger, self.trust, self.data, self.now, self.events)
         self.cycles = Cycles(
-            ledger, self.settings, self.readiness, self.supervisor, self.events, self.now, self.governance.reconcile
+            ledger,
+            self.settings,
+            self.readiness,
+            self.supervisor,
+            self.events,
+            self.now,
+            lambda: self.policy,
+            self.governance.reconcile,
         )
         self.validations = Validations(ledger, self.trust, self.data, self.now, self.events)
         self.trust.on_revoked = self.validations.revoked
@@ -129,6 +144,26 @@ class Core:
         self.started = self.now()
         if self.trust.policies.is_earlier:
             self.events.add("governance", EARLIER_POLICY)
+
+    def note_broker(self, text: str) -> None:
+        """What happened to the broker of our own, or to what it rests on: an event, and a line of the status."""
+        self.events.add("broker", text)
+        self.broker_news = f"{text} ({self.now()[:19]})"
+
+    def _bring_together(self, ledger: AuditedLedger) -> None:
+        """Adopts a ledger from before its log named records; raises BrokenError for one that had to be put right."""
+        if not ledger.in_force.adopted:
+            adopt(ledger, ADOPTED_BEFORE)
+            champion = ledger.alias("champion")
+            self.events.add("governance", f"{ADOPTED_BEFORE}: the champion is {champion[:12] if champion else 'none'}")
+        found = put_right(ledger)
+        if found:
+            for text in found:
+                self.events.add("governance", f"somebody changed the ledger, and it was put right: {text}")
+            raise BrokenError(
+                f"the ledger was not what the audit log says, and was put right: {'; '.join(found[:5])}",
+                hint="start it again; `assay audit ls` shows what was found",
+            )
 
     def _job_ended(self, job: Job) -> None:
         self.validations.ended(job)

@@ -12,12 +12,14 @@ from appliance.client.messages import CycleDetail
 from appliance.config import Settings
 from appliance.config_layers import ConfigError
 from appliance.daemon import views
+from appliance.daemon.decision import decide_cycle, next_phase
 from appliance.daemon.errors import BrokenError, NotThereError
 from appliance.daemon.events import EventLog
 from appliance.daemon.readiness import Readiness
 from appliance.daemon.supervisor import WorkerSupervisor
-from appliance.ledger.ledger import Ledger
+from appliance.ledger.ledger import Ledger, LedgerError
 from appliance.records.cycles import Cycle, CycleState
+from policies.policy import Policy
 from runtime.errors import SandboxError
 
 
@@ -31,6 +33,7 @@ class Cycles:
     supervisor: WorkerSupervisor
     events: EventLog
     now: Callable[[], str]
+    policy: Callable[[], Policy]
     ended: Callable[[], object]
 
     def __post_init__(self) -> None:
@@ -78,12 +81,16 @@ class Cycles:
             return
         try:
             self.start("night")
-        except (SandboxError, ConfigError, BrokenError) as error:
+        except (SandboxError, ConfigError, BrokenError, LedgerError) as error:
             self.events.add("schedule", f"a cycle is due and cannot start: {error}; {error.hint}")
 
     def run(self, name: str) -> Cycle:
-        """Runs workers until the cycle is done or has failed, or waits; see `appliance.daemon.supervisor`."""
+        """Runs workers until the cycle is evaluated, and decides then; or until it has failed, or waits. See
+        `appliance.daemon.supervisor`."""
         cycle = self.supervisor.run_cycle(self._known(name).id)
+        if cycle.state is CycleState.RUNNING and next_phase(cycle, self.ledger) == "decide":
+            decide_cycle(cycle, self.ledger, self.policy(), self.settings.data)
+            cycle = self._known(name)
         self.ended()
         return cycle
 

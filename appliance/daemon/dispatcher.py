@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from appliance.daemon.core import Core
 from appliance.daemon.wake_thread import WakeThread
+from appliance.ledger.audited import TamperedError
 
 CHECK_SECONDS = 60.0
 """Between two checks of what only the clock moves on."""
@@ -32,7 +33,14 @@ class Dispatcher(WakeThread):
         super().close()
 
     def _work(self) -> float:
-        """Works until nothing is left that can be begun now."""
+        """Works until nothing is left that can be begun now; nothing while somebody has changed the ledger."""
+        try:
+            return self._work_on()
+        except TamperedError as error:
+            self._core.supervisor.waits_for = f"{error}; {error.hint}"
+            return WAITING_SECONDS
+
+    def _work_on(self) -> float:
         if self._interrupted:
             self._core.supervisor.requeue_running()
         self._interrupted = True

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
+from appliance.audit.log import AuditError
 from appliance.client.messages import Approved, ModelComparison, PolicyInForce
 from appliance.client.status import CanaryView
 from appliance.daemon import views
@@ -23,8 +24,8 @@ from appliance.daemon.events import EventLog
 from appliance.daemon.trust import Trust
 from appliance.learning.errors import CheckpointError
 from appliance.learning.folders import verify
+from appliance.ledger.audited import AuditedLedger
 from appliance.ledger.history import history_of
-from appliance.ledger.ledger import Ledger
 from appliance.promotion import (
     CANDIDATE,
     CHAMPION,
@@ -47,7 +48,9 @@ CHANGED = "changed checkpoint"
 class Governance:
     """One judgement at a time, whoever asks."""
 
-    def __init__(self, ledger: Ledger, trust: Trust, data: Path, now: Callable[[], str], events: EventLog) -> None:
+    def __init__(
+        self, ledger: AuditedLedger, trust: Trust, data: Path, now: Callable[[], str], events: EventLog
+    ) -> None:
         self._ledger = ledger
         self._trust = trust
         self._data = data
@@ -75,6 +78,7 @@ class Governance:
         with the reason's name, or an approval that does not suffice, with the gates' reasons.
         """
         with self._lock:
+            self._ledger.require_whole()
             digest = self.digest_of(candidate)
             in_service = self._ledger.alias(CHAMPION)
             decisions = self._ledger.decisions(candidate=digest, limit=1000)
@@ -120,6 +124,7 @@ class Governance:
         the signed statements: a decision on record is no reason by itself, and an approval may have expired since. What
         forbids it is put on record."""
         with self._lock:
+            self._ledger.require_whole()
             self._canaries.reconcile()
             self._canaries.next_step()
             if self._canaries.current is not None:
@@ -170,6 +175,7 @@ class Governance:
         """Takes the canary out, or puts the previous champion back where there is none; what was taken out of service
         does not come back without a new evaluation. Raises PromotionError when there is nothing to go back to."""
         with self._lock:
+            self._ledger.require_whole()
             why = f"rollback by {person}" + (f": {reason}" if reason else "")
             canary = self._canaries.current
             if canary is not None:
@@ -285,13 +291,17 @@ class Governance:
             raise
 
     def _check_folder(self, digest: str) -> None:
-        """Every byte, before it goes into service. Raises CheckpointError."""
+        """Every byte, and where they come from, before it goes into service. Raises CheckpointError."""
         folder = self._data / "models" / digest
         found = verify(folder)
         if found != digest:
             raise CheckpointError(
                 f"{folder} holds the model {found[:12]}, not {digest[:12]}", hint="it must not go into service"
             )
+        try:
+            self._ledger.require_attested(digest)
+        except AuditError as error:
+            raise CheckpointError(str(error), hint=error.hint) from error
 
     def _say(self, text: str) -> None:
         self._events.add("governance", text)

@@ -2,7 +2,7 @@
 
 What always holds: an edit takes effect only after its signed statement was checked here and is in the log. The policy
 in force lies as `policy/in-force.toml` in the data folder for whoever needs it; a copy of it is in the log, and a file
-that says anything else is put right at the next start.
+that says anything else is put right at the next start. What people are shown comes from the log, not from that file.
 
 Trust on first use: the policy file of the very first start is taken as it is, and the log says so (`policy.first_use`).
 A policy of an earlier version stays in force as it is until people sign another one.
@@ -20,9 +20,8 @@ from appliance.daemon.errors import BrokenError
 from appliance.durable_file import replace_file
 from appliance.places import in_force_file, parse_policy, policy_file, written_policy
 from policies.errors import PolicyError
+from policies.in_force import POLICY_FIRST_USE, POLICY_SIGNED
 from policies.policy import TOO_OLD, VERSION, Policy, read_content, version_of
-
-FIRST_USE, SIGNED = "policy.first_use", "policy.signed"
 
 
 class PolicyStore:
@@ -39,7 +38,7 @@ class PolicyStore:
     @property
     def is_earlier(self) -> bool:
         """Whether the policy in force is of an earlier version, and to be migrated."""
-        return version_of(in_force_file(self._data).read_bytes()) != VERSION
+        return version_of(self._content) != VERSION
 
     def in_force(self) -> PolicyInForce:
         own = policy_file(self._data)
@@ -47,7 +46,7 @@ class PolicyStore:
         return PolicyInForce(
             log=self._audit.first,
             digest=self._digests[-1],
-            content=in_force_file(self._data).read_text(),
+            content=self._content.decode(),
             number=len(self._digests),
             people=self.policy.approval.people,
             unsigned="" if written == self._digests[-1] else written,
@@ -61,7 +60,7 @@ class PolicyStore:
         policy = parse_policy(content, "the signed file")
         names = signers(self.in_force(), policy)
         self._audit.append(
-            SIGNED,
+            POLICY_SIGNED,
             file=policy.digest,
             replaces=self._digests[-1],
             by=list(names),
@@ -83,7 +82,7 @@ class PolicyStore:
             note = f"{note}; the one before was of version {old}, which is not read any more"
             content, name = written_policy(self._data)
         policy = parse_policy(content, name, in_force=file.exists())
-        self._audit.append(FIRST_USE, file=policy.digest, origin=name, note=note, content=content.decode())
+        self._audit.append(POLICY_FIRST_USE, file=policy.digest, origin=name, note=note, content=content.decode())
         self._digests.append(policy.digest)
         self._write(content)
         return policy
@@ -97,11 +96,12 @@ class PolicyStore:
                 hint=f"put a new one into {self._data} as policy.toml, or none for the packaged one, and begin the log "
                 "anew: `assay audit renew --reason upgrade`; keys are then admitted anew",
             )
+        self._content = content
         found = _digest(path.read_bytes()) if path.exists() else ""
         if found != self._digests[-1]:
             self._audit.append("policy.restored", file=self._digests[-1], found=found)
             self._write(content)
-            if found not in self._digests:
+            if found and found not in self._digests[-2:]:  # a kill may have come before the file was written
                 raise BrokenError(
                     f"{path} was not the policy that was signed: it was put right from the audit log",
                     hint="start it again; an edit takes effect through `assay policy sign`",
@@ -109,6 +109,7 @@ class PolicyStore:
         return parse_policy(content, str(path), in_force=True)
 
     def _write(self, content: bytes) -> None:
+        self._content = content
         path = in_force_file(self._data)
         path.parent.mkdir(mode=0o700, exist_ok=True)
         replace_file(path, content)

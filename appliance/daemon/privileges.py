@@ -88,6 +88,8 @@ def drop_privileges(user: pwd.struct_passwd) -> None:
             for number in _bounding(libc):
                 _do(libc.prctl(_PR_CAPBSET_DROP, number, 0, 0, 0), f"drop capability {number} from the bounding set")
         if os.geteuid() == 0:
+            if user.pw_uid != 0:
+                os.environ.pop("XDG_STATE_HOME", None)  # it is root's
             os.setgroups(_groups(user))
             os.setresgid(user.pw_gid, user.pw_gid, user.pw_gid)
             os.setresuid(user.pw_uid, user.pw_uid, user.pw_uid)

@@ -16,7 +16,7 @@ from pathlib import Path
 from appliance.config import Settings
 from appliance.config_layers import ConfigError
 from appliance.daemon.errors import BrokenError, NoRoomError
-from appliance.ledger.ledger import Ledger
+from appliance.ledger.audited import AuditedLedger, TamperedError
 from appliance.sandbox_readiness import BrokerAwayError, is_served, require_isolation
 from policies.policy import Policy
 from runtime.errors import RefusedError, SandboxError
@@ -41,7 +41,7 @@ class Readiness:
     """Asks for everything that a worker needs."""
 
     settings: Settings
-    ledger: Ledger
+    ledger: AuditedLedger
     policy: Callable[[], Policy]
     refused: RefusedError | None
     """Why model code cannot be run, as long as no broker answers."""
@@ -50,7 +50,9 @@ class Readiness:
 
     def require(self) -> None:
         """Raises RefusedError without isolation, ConfigError without the configured model, BrokenError without the one
-        in service, NoRoomError without the room on disk that the policy asks for."""
+        in service, NoRoomError without the room on disk that the policy asks for, TamperedError for a ledger that is
+        not what the audit log says."""
+        self.ledger.require_whole()
         self.require_isolation()
         require_room(self.settings.data, self.policy().resources.min_free_gib)
         digest = self.ledger.alias("champion")
@@ -75,7 +77,7 @@ class Readiness:
         if self.refused is not None and not (broker is not None and is_served(broker)):
             kind = BrokerAwayError if self.own_broker else RefusedError
             raise kind(str(self.refused), hint=self.refused.hint)
-        require_isolation(self.settings)
+        require_isolation(self.settings, self.policy())
 
     def blocked(self) -> BlockedReason | None:
         """None when a worker can begin."""
@@ -85,8 +87,8 @@ class Readiness:
             if self.own_broker:
                 return BlockedReason(f"{error}; our own broker starts again by itself", passes=True)
             return BlockedReason(f"{error}; {error.hint}", passes=False)
-        except (SandboxError, ConfigError, BrokenError) as error:
-            return BlockedReason(f"{error}; {error.hint}", passes=isinstance(error, NoRoomError))
+        except (SandboxError, ConfigError, BrokenError, TamperedError) as error:
+            return BlockedReason(f"{error}; {error.hint}", passes=isinstance(error, NoRoomError | TamperedError))
         return None
 
 

@@ -28,7 +28,6 @@ from appliance.daemon.listening import OwnerOnlyProtocol, listen
 from appliance.daemon.schedule import ScheduleClock
 from appliance.daemon.startup import started_broker
 from appliance.daemon.wake_thread import WakeThread
-from appliance.daemon.worker_process import WORKER
 from runtime.errors import RefusedError
 
 log = structlog.get_logger("assay")
@@ -44,7 +43,7 @@ class _Server(uvicorn.Server):
         yield
 
 
-def serve(settings: Settings, *, worker: Sequence[str] = WORKER) -> None:
+def serve(settings: Settings, *, worker: Sequence[str] = ()) -> None:
     """Runs until a signal or a client ends it. Raises what the core and the socket raise when they cannot start."""
     logs.configure(settings.log.level, settings.log.format)
     path = settings.socket_path
@@ -54,6 +53,7 @@ def serve(settings: Settings, *, worker: Sequence[str] = WORKER) -> None:
         Core(ground.settings, worker=worker, refused=ground.refused, own_broker=ground.broker is not None) as core,
         listen(path) as sock,
     ):
+        ground.require_policy(core.policy.digest)
 
         def stop() -> None:
             server.should_exit = True
@@ -87,7 +87,7 @@ def serve(settings: Settings, *, worker: Sequence[str] = WORKER) -> None:
             core.events.add("daemon", f"started, version {__version__}")
             _warn_without_isolation(core)
             log.info("serving", data=str(core.data), socket=str(path), pid=os.getpid())
-            with ground.watched(lambda text: core.events.add("broker", text), fail):
+            with ground.watched(core.note_broker, fail):
                 asyncio.run(_until_stopped(server, sock))
             log.info("stopping")
         finally:

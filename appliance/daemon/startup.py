@@ -22,6 +22,7 @@ from appliance.daemon.privileges import drop_privileges, require_own_folder, use
 from appliance.errors import explain
 from appliance.places import broker_folder, broker_settings, broker_socket, load_policy
 from appliance.sandbox_readiness import is_served, require_isolation
+from policies.policy import Policy
 from runtime.errors import RefusedError
 
 MEND = "mend that: the daemon tries again by itself, and says more in logs/broker.log in the data folder"
@@ -35,6 +36,16 @@ class BrokerStart:
     """Ours, if we started one."""
     refused: RefusedError | None
     """Why model code cannot be run at first; None where it can. A broker of ours may come to work later."""
+    policy: str = ""
+    """Digest of the policy that a broker of ours was started under, as the file said; empty without one."""
+
+    def require_policy(self, in_force: str) -> None:
+        """Raises BrokenError where the file said another policy than the audit log."""
+        if self.policy not in ("", in_force):
+            raise BrokenError(
+                f"the broker was started under the policy {self.policy[:12]}, and {in_force[:12]} is in force",
+                hint="start it again: somebody had changed policy/in-force.toml, and it was put right",
+            )
 
     @contextmanager
     def watched(self, say: Callable[[str], None], fail: Callable[[Exception], None]) -> Iterator[None]:
@@ -58,7 +69,7 @@ def started_broker(settings: Settings) -> Iterator[BrokerStart]:
     PolicyError or BrokenError."""
     user = user_account(settings.service.user)
     require_own_folder(settings.data, user)
-    broker, refused = None, None
+    broker, refused, policy = None, None, ""
     if settings.sandbox.broker is None:
         socket = broker_socket(settings, settings.data)
         if not is_served(socket):
@@ -67,7 +78,8 @@ def started_broker(settings: Settings) -> Iterator[BrokerStart]:
             except RefusedError as error:
                 refused = error
             else:
-                broker = _prepared(settings, socket, user.pw_uid)
+                in_force = load_policy(settings.data)
+                broker, policy = _prepared(settings, socket, user.pw_uid, in_force), in_force.digest
         if refused is None:
             sandbox = settings.sandbox.model_copy(update={"broker": socket})
             settings = settings.model_copy(update={"sandbox": sandbox})
@@ -76,16 +88,16 @@ def started_broker(settings: Settings) -> Iterator[BrokerStart]:
         if problem:
             refused = RefusedError(f"model code cannot be run: the broker does not start: {problem}", hint=MEND)
         drop_privileges(user)
-        yield BrokerStart(settings, broker, refused)
+        yield BrokerStart(settings, broker, refused, policy)
     finally:
         if broker is not None:
             broker.close()
 
 
-def _prepared(settings: Settings, socket: Path, uid: int) -> BrokerProcess:
+def _prepared(settings: Settings, socket: Path, uid: int, policy: Policy) -> BrokerProcess:
     folder = broker_folder(settings, settings.data)
     make_broker_folder(folder, for_others=uid != 0)
-    broker_set = broker_settings(settings, settings.data, load_policy(settings.data))
+    broker_set = broker_settings(settings, settings.data, policy)
     return BrokerProcess(broker_set, socket, command(socket, uid))
 
 

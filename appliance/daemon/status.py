@@ -12,14 +12,21 @@ from appliance.daemon import views
 from appliance.daemon.core import Core
 from appliance.daemon.errors import NotThereError
 from appliance.jobs.lifecycle import WAITS
+from appliance.ledger.audited import TamperedError
 from appliance.records.jobs import Job, JobState
 
 
 def status_of(core: Core, next_cycle: str | None = None) -> Status:
     """May be asked for from any thread."""
     ledger, names = core.ledger, views.aliases(core.ledger)
-    cycle = core.cycles.unfinished() or next(iter(ledger.cycles(limit=1)), None)
-    decisions = ledger.decisions(candidate=names["candidate"], limit=1)
+    tampered = "; ".join(ledger.mismatches()[:5])
+    cycle, decisions, canary = None, [], None
+    try:
+        cycle = core.cycles.unfinished() or next(iter(ledger.cycles(limit=1)), None)
+        decisions = ledger.decisions(candidate=names["candidate"], limit=1)
+        canary = core.governance.canary()
+    except TamperedError as error:
+        tampered = tampered or str(error)
     metrics = ledger.step_metrics(cycle.id) if cycle is not None else []
     return Status(
         version=__version__,
@@ -28,15 +35,17 @@ def status_of(core: Core, next_cycle: str | None = None) -> Status:
         started=core.started,
         uptime_seconds=max(0.0, seconds_between(core.started, core.now())),
         worker=core.supervisor.status,
+        broker_news=core.broker_news,
         cycle=cycle,
         step_metrics=metrics[-1] if metrics else {},
         aliases=names,
-        canary=core.governance.canary(),
+        canary=canary,
         decision=decisions[0] if decisions else None,
         jobs=ledger.job_counts(),
         next_cycle=next_cycle,
         policy=core.policy.digest,
         last_event=ledger.newest_event(),
+        tampered=tampered,
     )
 
 

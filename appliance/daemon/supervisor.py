@@ -10,11 +10,13 @@ itself, no worker is started and nothing is given up; blocked by anything else, 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from appliance.client.status import WorkerStatus
+from appliance.daemon.decision import next_phase
 from appliance.daemon.events import EventLog
 from appliance.daemon.readiness import BlockedReason
 from appliance.daemon.worker_process import WorkerEnd, WorkerProcess
@@ -48,10 +50,14 @@ class WorkerSupervisor:
     retry: RetryPolicy
     blocked: Callable[[], BlockedReason | None]
     """Says what keeps a worker from beginning now; None when nothing does."""
+    leave_seconds: float = 60.0
+    """That a worker has to leave a job that was cancelled; it does so in seconds unless it is stuck."""
     waits_for: str = field(default="", init=False)
     """What has to pass before work goes on; empty when nothing has to."""
 
     def __post_init__(self) -> None:
+        self.process.stuck = self._left_behind
+        self._at, self._cancelled_at = "", 0.0
         self._turn = threading.Lock()
         self._closing = threading.Event()
         self._state: Literal["idle", "running", "backing_off"] = "idle"
@@ -72,21 +78,28 @@ class WorkerSupervisor:
         )
 
     def run_cycle(self, cycle: str) -> Cycle:
-        """Runs workers until the cycle is done or has failed; returns it as it then is: still running after `close`, or
-        while it waits for what `waits_for` says."""
+        """Runs workers, one for each phase, until the cycle can be decided or has failed; returns it as it then is.
+
+        It is left running also after `close`, and while it waits for what `waits_for` says.
+        """
         with self._turn:
             if reason := self._hopeless_from_the_start():
                 self._fail_cycle(self._found(cycle), reason)
                 return self._found(cycle)
             self._begin(f"cycle {cycle}")
             try:
-                while not self._closing.is_set() and not self._has_to_wait():
+                while (phase := next_phase(self._found(cycle), self.ledger)) != "decide":
+                    if self._closing.is_set() or self._has_to_wait():
+                        break
                     before = self._cycle_progress(cycle)
-                    end = self._run(("cycle", cycle))
+                    end = self._run((phase, cycle))
                     found = self._found(cycle)
                     if found.state is not CycleState.RUNNING or end.stopped:
                         break
-                    reason = end.reason if end.failed else "the worker ended before the cycle did"
+                    if next_phase(found, self.ledger) != phase and not end.failed:
+                        self._failures = 0
+                        continue
+                    reason = end.reason if end.failed else "the worker ended before its work did"
                     if self._is_hopeless(end, reason, progress=self._cycle_progress(cycle) != before):
                         self._fail_cycle(found, reason)
                         break
@@ -111,7 +124,7 @@ class WorkerSupervisor:
                         break
                     left = self.next_job()
                     moved = left is None or left.id != job.id
-                    if end.code == LEFT or (not end.failed and moved):
+                    if end.code == LEFT or (moved and (not end.failed or end.stuck)):
                         self._failures = 0
                         continue
                     reason = end.reason if end.failed else "the worker ended before the job did"
@@ -153,11 +166,26 @@ class WorkerSupervisor:
         return None
 
     def _run(self, work: Sequence[str]) -> WorkerEnd:
-        self._state = "running"
+        self._state, self._at = "running", ""
         end = self.process.run(work)
-        if end.trouble:
-            self.events.add("worker", end.trouble)
+        for said in filter(None, (end.trouble, end.stuck)):
+            self.events.add("worker", said)
+        self._last_failure = end.stuck or self._last_failure
         return end
+
+    def _left_behind(self) -> str:
+        """Why the worker is stuck: the job that it was at was cancelled, and it has gone on to nothing else."""
+        running = next((job.id for job in self.ledger.unended_jobs() if job.state is JobState.RUNNING), "")
+        if running or not self._at:
+            self._at, self._cancelled_at = running, 0.0
+            return ""
+        known = self.ledger.job(self._at)
+        if known is None or known.state is not JobState.CANCELLED:
+            self._at = ""
+            return ""
+        self._cancelled_at = self._cancelled_at or time.monotonic()
+        late = time.monotonic() - self._cancelled_at > self.leave_seconds
+        return f"the worker did not leave job {self._at}, which was cancelled" if late else ""
 
     def _hopeless_from_the_start(self) -> str:
         """Why no worker can begin, where that does not pass; empty otherwise."""
@@ -171,7 +199,8 @@ class WorkerSupervisor:
         """Counts and records a failure; waits before the next attempt unless there is none."""
         self._failures = 1 if progress else self._failures + 1
         self._last_failure = reason
-        cannot = end.code == CANNOT and not self._wait_reason()
+        blocked = self.blocked()
+        cannot = not blocked.passes if blocked is not None else end.code == CANNOT
         hopeless = cannot or self._failures >= self.retry.attempts
         pause = 0.0 if hopeless else self.retry.seconds(self._failures)
         text = f"{self._doing}: {reason}"

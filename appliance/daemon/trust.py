@@ -19,7 +19,7 @@ from appliance.audit.log import REPAIR, AuditBroken, AuditLog
 from appliance.audit.machine_keys import MACHINES, load_or_make
 from appliance.client.messages import Keys, PolicyInForce
 from appliance.daemon.errors import RefusedByPolicyError
-from appliance.daemon.policy_store import FIRST_USE, SIGNED, PolicyStore
+from appliance.daemon.policy_store import PolicyStore
 from appliance.records.evaluations import Approval
 from policies.approvals import (
     ApprovalSubject,
@@ -31,12 +31,12 @@ from policies.approvals import (
 )
 from policies.edits import verify_edit
 from policies.envelopes import PublicKey, open_envelope
+from policies.in_force import BEGIN, KEY_ADMITTED, KEY_REVOKED, POLICY_FIRST_USE, POLICY_SIGNED
 from policies.policy import Policy
 from policies.refusals import StatementRefused
 from policies.register import KnownKey, Register
 from policies.validation import SignedValidation, ValidationSubject, verify_validation
 
-ADMITTED, REVOKED = "key.admitted", "key.revoked"
 KEPT = 8192
 """Characters of a refused statement that go into the log."""
 
@@ -51,17 +51,18 @@ class Trust:
         self._lock = threading.RLock()
         machines = {name: PublicKey.of(load_or_make(data, name).public_key()) for name in MACHINES}
         if audit.head is None:
-            audit.append("log.begin", version=__version__, **{name: key.line for name, key in machines.items()})
+            lines = {name: key.line for name, key in machines.items()}
+            audit.append(BEGIN, version=__version__, adopted=True, **lines)
         self.register = Register(machines={key.fingerprint: name for name, key in machines.items()})
         self.on_revoked: Callable[[KnownKey], object] = lambda key: None
         """Is told of each key that was revoked."""
         logged: list[str] = []
-        for entry in audit.entries():
-            if entry.kind == "log.begin" and any(entry.what.get(name) != key.line for name, key in machines.items()):
+        for entry in audit.in_force.statements:
+            if entry.kind == BEGIN and any(entry.what.get(name) != key.line for name, key in machines.items()):
                 raise AuditBroken(f"{audit.path} was begun with other keys than those in keys/", 0, hint=REPAIR)
-            if entry.kind in (ADMITTED, REVOKED):
+            if entry.kind in (KEY_ADMITTED, KEY_REVOKED):
                 self._replay(str(entry.what["envelope"]), int(str(entry.what["people"])), entry.number)
-            elif entry.kind in (FIRST_USE, SIGNED):
+            elif entry.kind in (POLICY_FIRST_USE, POLICY_SIGNED):
                 logged.append(str(entry.what["content"]))
         self.policies = PolicyStore(audit, data, logged)
 
@@ -84,7 +85,7 @@ class Trust:
                 after = self.register.after(envelope, people=people)
             changed = next(key for key in after.keys if key not in self.register.keys)
             self._audit.append(
-                ADMITTED if changed.valid else REVOKED,
+                KEY_ADMITTED if changed.valid else KEY_REVOKED,
                 person=changed.person,
                 key=changed.fingerprint,
                 by=list(changed.admitted_by) if changed.valid else [changed.revoked_by],

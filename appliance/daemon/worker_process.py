@@ -1,34 +1,47 @@
 """One worker: the child process that holds the model, and whose death is an event and never the core's own.
 
 What always holds: the worker leads a process group of its own, ends when the core ends (PDEATHSIG, and its ledger's
-connection closes), runs at a lower priority, and has exactly one inherited descriptor besides the standard three: its
-end of the connection to the ledger. When `run` returns, the whole group is dead.
+connection closes), runs at a lower priority, and has two descriptors besides the standard three: its end of the
+connection to the ledger, which takes what its work needs and nothing else, and its settings, which lie in memory where
+no file can be exchanged. It is told which policy is in force, and works under no other. When `run` returns, the whole
+group is dead.
 
-    python -I -m appliance.worker cycle <id> --ledger-fd N --data DIR --settings FILE
-    python -I -m appliance.worker jobs       --ledger-fd N --data DIR --settings FILE
+    worker train|evaluate <cycle> --policy SHA256 --ledger-fd N --data DIR --settings FILE
+    worker jobs                   --policy SHA256 --ledger-fd N --data DIR --settings FILE
+
+Each worker is a process of its own, forked by `appliance.worker.forkserver`.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import select
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 from appliance.daemon import launch
 from appliance.daemon.child_log import ChildLog
+from appliance.ledger.grants import grant_of
 from appliance.ledger.ledger import Ledger
 from appliance.ledger.remote import serve_ledger
 
-WORKER = (sys.executable, "-I", "-m", "appliance.worker")
+FORKSERVER = (sys.executable, "-I", "-m", "appliance.worker.forkserver")
+_LIBRARIES = ("appliance.worker.tasks", "appliance.worker.work_on_jobs")
+_MODELS = ("appliance.worker.cycle", "appliance.inference.torch_engine", "transformers.modeling_utils")
+"""What is loaded only for work with a model."""
+_MOST = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -44,6 +57,8 @@ class WorkerEnd:
     """The last line of its standard error: untrusted text."""
     trouble: str = ""
     """Why its log could not be kept; empty when it was."""
+    stuck: str = ""
+    """Why it was killed here; empty when it was not."""
 
     @property
     def failed(self) -> bool:
@@ -52,6 +67,8 @@ class WorkerEnd:
     @property
     def reason(self) -> str:
         """One sentence for a person."""
+        if self.stuck:
+            return f"{self.stuck}: it was killed after {self.seconds:.0f} s"
         if self.code < 0:
             name = signal.Signals(-self.code).name
             also = ": the machine may have run out of memory" if -self.code == signal.SIGKILL else ""
@@ -62,95 +79,185 @@ class WorkerEnd:
 
 @dataclass
 class WorkerProcess:
-    """Runs one worker at a time. `run` belongs to one thread; `stop` may be called from any."""
+    """Runs one worker at a time. `run` belongs to one thread; `stop` may be called from any.
+
+    `command` is a program that takes the worker's place, for tests of what is around it.
+    """
 
     ledger: Ledger
     data: Path
-    settings_file: Path
+    settings: str
+    policy: Callable[[], str]
+    """The digest of the one in force."""
     log: ChildLog
-    command: Sequence[str] = WORKER
+    command: Sequence[str] = ()
+    stuck: Callable[[], str] = lambda: ""
+    """Says in a sentence why the worker has to be killed; asked every `look_seconds`; empty while it need not be."""
     grace_seconds: float = 10.0
+    look_seconds: float = 5.0
     nice: int = 5
 
     def __post_init__(self) -> None:
         self._lock = threading.Lock()
-        self._process: subprocess.Popen[bytes] | None = None
+        self._forks: tuple[subprocess.Popen[bytes], socket.socket] | None = None
+        self._pid: int | None = None
+        self._ended = threading.Event()
         self._stopping = self._closed = False
+        self._stuck = ""
 
     @property
     def pid(self) -> int | None:
-        process = self._process
-        return None if process is None else process.pid
+        return self._pid
 
     def run(self, work: Sequence[str]) -> WorkerEnd:
-        """Starts a worker on `work` (`cycle`, id or `jobs`) and waits for its end, in the calling thread.
+        """Starts a worker on `work` (`train` or `evaluate` and a cycle's id, or `jobs`) and waits for its end.
 
         The caller's thread must live on meanwhile: the kernel kills the worker when the thread that started it ends.
         An exception here (Ctrl-C) stops the worker first. After `close` nothing starts any more.
         """
         ours, theirs = Pipe()
-        with ours:
-            with theirs:
-                process = self._start(work, theirs)
-            if process is None:
+        reading, writing = os.pipe()
+        with ours, os.fdopen(reading, "rb") as errors:
+            try:
+                pid = self._start(work, theirs, writing)
+            finally:
+                theirs.close()
+                os.close(writing)
+            if pid is None:
                 return WorkerEnd(0, stopped=True, seconds=0.0, last_line="")
             started = time.monotonic()
-            serving = threading.Thread(target=serve_ledger, args=(ours, self.ledger), name="worker-ledger", daemon=True)
-            reading = threading.Thread(target=self.log.drain, args=(process.stderr,), name="worker-log", daemon=True)
+            line = (ours, self.ledger, grant_of(work))
+            serving = threading.Thread(target=serve_ledger, args=line, name="worker-ledger", daemon=True)
+            hearing = threading.Thread(target=self.log.drain, args=(errors,), name="worker-log", daemon=True)
             serving.start()
-            reading.start()
+            hearing.start()
             try:
-                code = process.wait()
+                code = self._wait()
             except BaseException:
                 self.stop()
-                process.wait()
+                self._wait()
                 raise
             finally:
-                _kill_group(process.pid)
+                _kill_group(pid)
                 # What it had sent is still in the socket and is written before anybody looks at the ledger.
                 serving.join(timeout=30)
-                reading.join(timeout=5)
+                hearing.join(timeout=5)
                 with self._lock:
-                    self._process = None
+                    self._pid = None
                     stopped, self._stopping = self._stopping, False
-        return WorkerEnd(code, stopped, time.monotonic() - started, self.log.last_line(), self.log.trouble)
+                    self._tell(b"done")
+        return WorkerEnd(code, stopped, time.monotonic() - started, self.log.last_line(), self.log.trouble, self._stuck)
 
     def stop(self) -> None:
         """Asks the worker to end, and kills its group when it has not after the grace. Nothing happens without one."""
         with self._lock:
-            process = self._process
-            if process is None:
+            if self._pid is None or self._ended.is_set():
                 return
             self._stopping = True
-            process.terminate()
-        try:
-            process.wait(self.grace_seconds)
-        except subprocess.TimeoutExpired:
-            _kill_group(process.pid)
+            os.kill(self._pid, signal.SIGTERM)
+        if not self._ended.wait(self.grace_seconds):
+            with self._lock:
+                if self._pid is not None:
+                    _kill_group(self._pid)
 
     def close(self) -> None:
         """Stops the worker, and lets no other start."""
         with self._lock:
             self._closed = True
         self.stop()
-
-    def _start(self, work: Sequence[str], theirs: Connection) -> subprocess.Popen[bytes] | None:
-        number = theirs.fileno()
-        launcher = (sys.executable, "-I", "-S", str(launch.__file__), str(os.getpid()), str(self.nice))
-        arguments = ("--ledger-fd", str(number), "--data", str(self.data), "--settings", str(self.settings_file))
         with self._lock:
-            self._stopping = False
-            if self._closed:
-                return None
-            self._process = subprocess.Popen(
-                [*launcher, *self.command, *work, *arguments],
+            if self._pid is None:
+                self._drop()
+
+    def _start(self, work: Sequence[str], ledger: Connection, errors: int) -> int | None:
+        """Raises OSError where no worker can be started."""
+        arguments = ["--policy", self.policy(), "--ledger-fd", "LEDGER", "--data", str(self.data)]
+        arguments += ["--settings", "SETTINGS"]
+        if self.command:
+            libraries: tuple[str, ...] = ()
+        else:
+            with_model = work[0] != "jobs" or self.ledger.alias("champion") is not None
+            libraries = _LIBRARIES + (_MODELS if with_model else ())
+        program = self.command or ("",)
+        request = json.dumps({"arguments": [*program, *work, *arguments], "libraries": libraries}).encode()
+        with self._lock, os.fdopen(os.memfd_create("settings"), "w", encoding="utf-8") as settings:
+            settings.write(self.settings)
+            settings.flush()
+            descriptors = [ledger.fileno(), errors, settings.fileno()]
+            self._stopping, self._stuck = False, ""
+            self._ended.clear()
+            for _ in range(2):  # the first may have ended for want of work
+                if self._closed:
+                    return None
+                self._forks = self._forks or self._new_forkserver()
+                with contextlib.suppress(OSError):
+                    socket.send_fds(self._forks[1], [request], descriptors)
+                    if reply := self._reply():
+                        self._pid = int(reply["pid"])
+                        return self._pid
+                self._drop()
+        raise OSError("no worker can be started: what forks them ends at once")
+
+    def _wait(self) -> int:
+        """The worker's exit status; minus the signal's number when a signal killed it.
+
+        One that was stopped (SIGSTOP) at two looks in a row, or is stuck otherwise, is killed."""
+        assert self._forks is not None
+        assert self._pid is not None
+        was_stopped = False
+        while not select.select([self._forks[1]], [], [], self.look_seconds)[0]:
+            is_stopped = _is_stopped(self._pid)
+            reason = "the worker was stopped by a signal and did not go on" if was_stopped and is_stopped else ""
+            if reason := reason or self.stuck():
+                self._stuck = reason
+                _kill_group(self._pid)
+            was_stopped = is_stopped
+        try:
+            reply = self._reply()
+        except OSError:
+            reply = None
+        self._ended.set()
+        return -signal.SIGKILL if reply is None else int(reply["code"])
+
+    def _reply(self) -> dict[str, Any] | None:
+        assert self._forks is not None
+        message = self._forks[1].recv(_MOST)
+        return json.loads(message) if message else None
+
+    def _tell(self, message: bytes) -> None:
+        if self._closed or self._forks is None:
+            self._drop()
+            return
+        with contextlib.suppress(OSError):
+            self._forks[1].send(message)
+
+    def _new_forkserver(self) -> tuple[subprocess.Popen[bytes], socket.socket]:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            launcher = (sys.executable, "-I", "-S", str(launch.__file__), str(os.getpid()), str(self.nice))
+            process = subprocess.Popen(
+                [*launcher, *FORKSERVER, "--socket-fd", str(theirs.fileno())],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                pass_fds=(number,),
+                pass_fds=(theirs.fileno(),),
                 process_group=0,
             )
-            return self._process
+        return process, ours
+
+    def _drop(self) -> None:
+        if self._forks is not None:
+            process, requests = self._forks
+            self._forks = None
+            requests.close()
+            process.kill()
+            process.wait()
+
+
+def _is_stopped(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "Tt"
+    except OSError:
+        return False
 
 
 def _kill_group(leader: int) -> None:

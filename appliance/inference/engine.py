@@ -11,9 +11,8 @@ they were drawn and are never re-tokenised.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from appliance.records.rollouts import WeightSpan
@@ -21,6 +20,10 @@ from runtime.errors import HintedError
 
 if TYPE_CHECKING:
     from torch import nn
+
+
+ModelFiles = Mapping[str, bytes]
+"""A model as it was read into memory, by the names of its files: config.json, tokenizer.json, safetensors."""
 
 
 class ModelError(HintedError):
@@ -74,8 +77,8 @@ class Engine(Protocol):
     def tokens_sampled(self) -> int:
         """Counts since the engine was made."""
 
-    def push(self, weights: Path | nn.Module, version: str) -> PushProof:
-        """Takes new weights: a model folder (config.json, safetensors), or a live transformers model.
+    def push(self, weights: ModelFiles | nn.Module, version: str) -> PushProof:
+        """Takes new weights: a model's files, or a live transformers model.
 
         Raises ModelError when they are missing, broken or foreign, RuntimeError while requests are unfinished."""
 

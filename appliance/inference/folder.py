@@ -1,58 +1,71 @@
-"""Opens a model folder: safetensors only, no code from it, no network, and a plain message when it is unusable."""
+"""Opens a model: safetensors only, no code from it, no network, and a plain message when it is unusable.
+
+What always holds: each file of a folder is read once, and what is loaded is what was read.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import safetensors.torch
 import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 
-from appliance.inference.engine import ModelError
+from appliance.inference.engine import ModelError, ModelFiles
 
 COMPLETE = "point the configuration at a complete Hugging Face model folder (config.json, tokenizer.json, safetensors)"
 
 
-def open_model(folder: Path) -> Any:
-    """Loads the folder's causal language model with transformers, in float32, in evaluation mode.
+def open_model(files: ModelFiles, name: str = "the model") -> Any:
+    """Loads the causal language model that these files are with transformers, in float32, in evaluation mode.
 
-    Raises ModelError: no folder, no config.json, no or broken safetensors, an unknown architecture, weights that do
-    not fit the configuration.
+    Raises ModelError, which speaks of it as `name`: no config.json, no or broken safetensors, an unknown architecture,
+    weights that do not fit the configuration.
     """
-    from transformers import AutoConfig, AutoModelForCausalLM
+    from transformers import MODEL_FOR_CAUSAL_LM_MAPPING, AutoConfig
 
-    check_files(folder)
+    settings = _settings(files, name)
     try:
-        config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+        config = AutoConfig.for_model(**settings)
     except (ValueError, KeyError, OSError, TypeError, AttributeError) as error:
         raise ModelError(
-            f"{folder / 'config.json'} describes no model known here: {_first_line(error)}",
+            f"config.json of {name} describes no model known here: {_first_line(error)}",
             hint="only architectures of the installed transformers are loaded; code inside a model folder is never run",
         ) from error
     try:
         with quietly():
-            model, report = AutoModelForCausalLM.from_pretrained(
-                folder,
+            model, report = MODEL_FOR_CAUSAL_LM_MAPPING[type(config)].from_pretrained(
+                None,
                 config=config,
-                local_files_only=True,
-                trust_remote_code=False,
-                use_safetensors=True,
+                state_dict=_weights(files, name),
                 dtype=torch.float32,
                 output_loading_info=True,
                 ignore_mismatched_sizes=True,
             )
-    except (ValueError, KeyError, OSError, TypeError, AttributeError, RuntimeError, SafetensorError) as error:
-        raise ModelError(f"{folder} cannot be loaded: {_first_line(error)}", hint=COMPLETE) from error
+    except (ValueError, KeyError, OSError, TypeError, AttributeError, RuntimeError) as error:
+        raise ModelError(f"{name} cannot be loaded: {_first_line(error)}", hint=COMPLETE) from error
     wrong = sorted({*report["missing_keys"], *(key for key, *_ in report["mismatched_keys"])})
     if wrong:
         raise ModelError(
-            f"{folder}: {len(wrong)} weights are missing or do not fit config.json, such as {wrong[0]}",
+            f"{name}: {len(wrong)} weights are missing or do not fit config.json, such as {wrong[0]}",
             hint="config.json and the weights come from two different models, or a part was not copied",
         )
     return model.eval()
+
+
+def read_model(folder: Path) -> ModelFiles:
+    """Reads what a folder has of a model into memory. Raises ModelError."""
+    if not folder.is_dir():
+        raise ModelError(f"there is no model folder {folder}", hint=COMPLETE)
+    wanted = [path for path in folder.iterdir() if path.suffix in (".json", ".safetensors") and path.is_file()]
+    try:
+        return {path.name: path.read_bytes() for path in wanted}
+    except OSError as error:
+        raise ModelError(f"{folder} cannot be read: {error.strerror}", hint=COMPLETE) from error
 
 
 @contextmanager
@@ -71,33 +84,36 @@ def quietly() -> Iterator[None]:
             logging.enable_progress_bar()
 
 
-def check_files(folder: Path) -> None:
-    """Checks that the files are there and whole, before anything interprets them. Raises ModelError."""
-    if not folder.is_dir():
-        raise ModelError(f"there is no model folder {folder}", hint=COMPLETE)
+def _settings(files: ModelFiles, name: str) -> dict[str, Any]:
+    if "config.json" not in files:
+        raise ModelError(f"{name} has no config.json", hint=COMPLETE)
     try:
-        config = json.loads((folder / "config.json").read_text())
-    except FileNotFoundError:
-        raise ModelError(f"{folder} has no config.json", hint=COMPLETE) from None
-    except (OSError, ValueError) as error:
-        raise ModelError(f"{folder / 'config.json'} cannot be read: {_first_line(error)}", hint=COMPLETE) from error
-    if not isinstance(config, dict):
-        raise ModelError(f"{folder / 'config.json'} holds no table", hint=COMPLETE)
-    shards = sorted(folder.glob("*.safetensors"))
+        settings = json.loads(files["config.json"])
+    except (ValueError, RecursionError) as error:
+        raise ModelError(f"config.json of {name} cannot be read: {_first_line(error)}", hint=COMPLETE) from error
+    if not isinstance(settings, dict):
+        raise ModelError(f"config.json of {name} holds no table", hint=COMPLETE)
+    return {"model_type": "", **settings}
+
+
+def _weights(files: ModelFiles, name: str) -> Mapping[str, torch.Tensor]:
+    """Copies them out of the files: what is trained later is not the files."""
+    shards = sorted(file for file in files if file.endswith(".safetensors") and file != "training.safetensors")
     if not shards:
         raise ModelError(
-            f"{folder} has no safetensors file",
+            f"{name} has no safetensors file",
             hint="convert the weights to safetensors; pickled weights (.bin, .pt) are refused, for they can run code",
         )
+    found: dict[str, torch.Tensor] = {}
     for shard in shards:
         try:
-            with safe_open(shard, framework="pt") as tensors:
-                tensors.keys()
-        except (SafetensorError, OSError) as error:
+            found |= {key: tensor.clone() for key, tensor in safetensors.torch.load(files[shard]).items()}
+        except (SafetensorError, ValueError, KeyError) as error:
             raise ModelError(
-                f"{shard} is broken: {_first_line(error)}",
+                f"{shard} of {name} is broken: {_first_line(error)}",
                 hint="copy the folder again; the file was cut short or changed",
             ) from error
+    return found
 
 
 def _first_line(error: BaseException) -> str:

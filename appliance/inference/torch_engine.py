@@ -12,16 +12,15 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from appliance.inference.decoder import Decoder, Prefilled, padded
-from appliance.inference.engine import GenerationRequest, ModelError, PushProof, Turn
+from appliance.inference.engine import GenerationRequest, ModelError, ModelFiles, PushProof, Turn
 from appliance.inference.folder import open_model
 from appliance.inference.rows import RowTable
 from appliance.inference.sampling import draw
@@ -81,13 +80,13 @@ class TorchEngine:
     def _startable(self) -> int:
         return min(len(self._queue), self._capacity - len(self._at))
 
-    def push(self, weights: Path | nn.Module, version: str) -> PushProof:
+    def push(self, weights: ModelFiles | nn.Module, version: str) -> PushProof:
         """Takes a copy for the Llama family, the model itself otherwise; see `Engine`.
 
         Raises ModelError also for a model that cannot be decoded here."""
         if self.unfinished:
             raise RuntimeError(f"{self.unfinished} requests are unfinished: new weights would answer half of each")
-        model = open_model(weights) if isinstance(weights, Path) else weights
+        model = open_model(weights, version[:12]) if isinstance(weights, Mapping) else weights
         self._decoder = make_decoder(model, self._slots)
         self._version = version
         self._prompts.clear()

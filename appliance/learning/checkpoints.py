@@ -56,12 +56,12 @@ def step_folder(parent: Path, step: int) -> Path:
     return parent / f"step-{step:06d}"
 
 
-def save(folder: Path, files: Mapping[str, bytes | Path], companions: Path | None = None) -> str:
-    """Writes a checkpoint and returns its digest; `companions` is the model folder whose other files are taken along.
+def save(folder: Path, files: Mapping[str, bytes | Path], companions: Mapping[str, bytes] | None = None) -> str:
+    """Writes a checkpoint and returns its digest; of a model's `companions`, what is no weight is taken along.
 
     Raises CheckpointError when the disk is full or the folder cannot be written; older checkpoints are untouched.
     """
-    beside = {name: companions / name for name in _COMPANIONS if (companions / name).is_file()} if companions else {}
+    beside = {name: companions[name] for name in _COMPANIONS if name in companions} if companions else {}
     return write_folder(folder, {**beside, **files})
 
 

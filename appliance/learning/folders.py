@@ -53,17 +53,15 @@ def verify(folder: Path, *, expect: str | None = None) -> str:
     Raises CheckpointError for a file that is missing, truncated, changed, not listed, or no regular file, and for
     another digest than `expect`: one that was recorded elsewhere shows that nobody rewrote the manifest too.
     """
-    recorded, digest = _listed(folder)
-    if expect is not None and digest != expect:
-        raise CheckpointError(f"{folder} is another one than {expect[:12]}: it is {digest[:12]}", hint=_RESTORE)
+    recorded, digest = _expected(folder, expect)
     for name in sorted(recorded):
         _check(folder / name, recorded[name])
     return digest
 
 
-def read_verified(folder: Path) -> dict[str, bytes]:
-    """Reads all files of a folder and checks each against the manifest. Raises CheckpointError as `verify`."""
-    recorded, _ = _listed(folder)
+def read_verified(folder: Path, *, expect: str | None = None) -> dict[str, bytes]:
+    """Reads all files of a folder, each once, and checks what was read. Raises CheckpointError as `verify`."""
+    recorded, _ = _expected(folder, expect)
     return {name: _check(folder / name, recorded[name], keep=True) for name in sorted(recorded)}
 
 
@@ -158,6 +156,13 @@ def _sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def _expected(folder: Path, expect: str | None) -> tuple[dict[str, dict[str, Any]], str]:
+    recorded, digest = _listed(folder)
+    if expect is not None and digest != expect:
+        raise CheckpointError(f"{folder} is another one than {expect[:12]}: it is {digest[:12]}", hint=_RESTORE)
+    return recorded, digest
 
 
 def _listed(folder: Path) -> tuple[dict[str, dict[str, Any]], str]:

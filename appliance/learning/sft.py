@@ -12,9 +12,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from random import Random
 
 import torch
@@ -67,7 +66,7 @@ class SftTrainer(Learner):
         seed: int,
         *,
         max_tokens: int,
-        companions: Path | None = None,
+        companions: Mapping[str, bytes] | None = None,
     ) -> None:
         """Demonstrations longer than `max_tokens` are left out, and counted in `dropped`. The rest as in `Learner`.
 

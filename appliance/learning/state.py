@@ -50,9 +50,14 @@ class Learner:
     kind: ClassVar[Literal["warm_start", "training"]]
 
     def __init__(
-        self, model: nn.Module, recipe: Record, seed: int, optimizer: torch.optim.Optimizer, companions: Path | None
+        self,
+        model: nn.Module,
+        recipe: Record,
+        seed: int,
+        optimizer: torch.optim.Optimizer,
+        companions: Mapping[str, bytes] | None,
     ) -> None:
-        """`companions` is the model folder whose tokenizer and configuration go into each checkpoint."""
+        """`companions` are the files of the model whose tokenizer and configuration go into each checkpoint."""
         self.model = model
         self.step = 0
         """Steps done; the next one to take."""

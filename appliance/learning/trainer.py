@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from random import Random
 
 import torch
@@ -37,7 +36,13 @@ class Trainer(Learner):
     kind = "training"
 
     def __init__(
-        self, model: nn.Module, recipe: TrainingRecipe, seed: int, *, max_tokens: int, companions: Path | None = None
+        self,
+        model: nn.Module,
+        recipe: TrainingRecipe,
+        seed: int,
+        *,
+        max_tokens: int,
+        companions: Mapping[str, bytes] | None = None,
     ) -> None:
         """`max_tokens` is the most that a conversation may have; the rest is as in `Learner`."""
         optimizer = torch.optim.AdamW(model.parameters(), lr=recipe.learning_rate, betas=BETAS, weight_decay=0.0)

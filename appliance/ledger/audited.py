@@ -1,37 +1,80 @@
-"""In the core's ledger, what decides about a model is in the audit log before it is in the ledger.
+"""In the core's ledger, the audit log says which records count, in which words and in which order.
 
-What always holds: a decision, a person's statement and every move of an alias get here only after their entry was
-logged, whoever asks, a worker too; where the entry cannot be written, nothing is. Writing again what is there changes
-nothing and logs nothing. A job ends together with its entry, so that each has exactly one, also when the daemon is
-killed.
+What always holds: a record that decides about a model (`KINDS`), a step of training, the rollouts of an evaluation, the
+end of a job and every move of an alias are in the log before they are here, in one transaction with the log's newest
+line; where the entry cannot be written, nothing is. What is read comes from the log: an alias is what the log says,
+a list of records is the log's list, and the text of each is compared with the digest in the log. So a row that somebody
+wrote does not exist, and one that was changed or removed is refused by name (`TamperedError`), whoever asks, a worker
+too. Writing again what is there changes nothing and logs nothing.
 """
 
 from __future__ import annotations
 
+import hashlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, suppress
 from functools import partial
 from pathlib import Path
+from typing import Any, TypeVar
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from pydantic import BaseModel, JsonValue
+from sqlalchemy import Connection, Select, Table, delete, insert, select
 
-from appliance.audit.log import AuditLog
-from appliance.ledger.sqlite import SqliteLedger
-from appliance.ledger.sqlite_jobs import moved_on
-from appliance.records.evaluations import Approval
+from appliance.audit.attested import BACK, attested
+from appliance.audit.kept_heads import KeptHeads
+from appliance.audit.log import AuditError, AuditLog
+from appliance.ledger import tables
+from appliance.ledger.comparison import KINDS, bound_row, chained, digest_in, mismatches, steps_digest, texts_of
+from appliance.ledger.ledger import LedgerError
+from appliance.ledger.rows import differs, payload_of, put_row
+from appliance.ledger.sqlite import PREFIX, SqliteLedger, put_aliases, put_head, put_step, rollout_row, step_rows
+from appliance.ledger.sqlite_jobs import moved_on, put_job_row
+from appliance.records.checkpoints import Checkpoint
 from appliance.records.jobs import Job, Validation
-from policies.contract.decision import Decision
+from appliance.records.rollouts import Purpose
+from appliance.records.training import Judged, StepRecord
+from policies.in_force import InForce
+
+R = TypeVar("R", bound=BaseModel)
+MANY = 500
+"""Rows in one statement."""
+
+
+class TamperedError(LedgerError):
+    """The ledger does not hold what the audit log says: nothing is done by it."""
+
+    def __init__(self, found: str) -> None:
+        super().__init__(
+            f"the ledger is not what the audit log says: {found}",
+            hint="nothing is decided or put into service by it; start the daemon again: it puts right what the log "
+            "carries, and says what to do about the rest",
+        )
 
 
 class AuditedLedger(SqliteLedger):
     """Writes to the log `audit` first, and closes it with the ledger. Raises what both raise."""
 
-    def __init__(self, path: Path, log: Path, key: Ed25519PrivateKey, now: Callable[[], str]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        log: Path,
+        key: Ed25519PrivateKey,
+        now: Callable[[], str],
+        kept: KeptHeads | None = None,
+        *,
+        accept: bool = False,
+    ) -> None:
         super().__init__(path)
+        self.data = path.parent
+        """The folder that it lies in."""
         self._jobs = threading.Lock()
+        self._said: set[str] = set()
         self.on_job_end: Callable[[Job], object] = lambda job: None
+        self.in_force = InForce()
         try:
-            self.audit = AuditLog(log, key, self, now)
+            self.audit = AuditLog(log, key, self, now, self.in_force, kept, accept=accept)
         except BaseException:
             super().close()
             raise
@@ -40,15 +83,242 @@ class AuditedLedger(SqliteLedger):
         self.audit.close()
         super().close()
 
-    def put_decision(self, decision: Decision) -> None:
-        if self.decision(decision.id) is None:
-            self.audit.append("decision", digest=decision.digest(), decision=decision.model_dump(mode="json"))
-        super().put_decision(decision)
+    def rows(self, query: Select[Any]) -> Sequence[Any]:
+        """What the file has, whatever the log says."""
+        return self._rows(query)
 
-    def put_approval(self, approval: Approval) -> None:
-        if approval not in self.approvals(candidate=approval.candidate):
-            self.audit.append("word", word=approval.model_dump(mode="json"))
-        super().put_approval(approval)
+    def writing(self) -> AbstractContextManager[Connection]:
+        """One transaction, past the log: only to bring the two together."""
+        return self._database.writing()
+
+    # whether rows are as the log says
+    def mismatches(self, texts: int | None = 0) -> list[str]:
+        """What is not as the log says, each in a sentence. `texts` is how many of the newest records of each kind are
+        compared with their digests, all of them if None."""
+        found = list(self._mismatches(texts))
+        if found:
+            with self.audit.lock:  # what is being written now is in the ledger first, and then in the log
+                found = list(self._mismatches(texts))
+        return found
+
+    def require_whole(self) -> None:
+        """Raises TamperedError where the ledger or the log was changed beside us."""
+        found = self.mismatches()
+        if found:
+            self._refuse("; ".join(found[:5]))
+
+    def _mismatches(self, texts: int | None) -> Iterator[str]:
+        if changed := self.audit.changed():
+            yield f"the audit log: {changed}"
+        if self.audit_head() != self.audit.newest:
+            yield "the newest line of the audit log is another one here"
+        yield from mismatches(self._rows, self.in_force, texts)
+
+    def _refuse(self, found: str) -> None:
+        """Puts it into the log, once; raises TamperedError."""
+        if found not in self._said:
+            self._said.add(found)
+            with suppress(AuditError, LedgerError):
+                self.audit.append("ledger.refused", found=found)
+        raise TamperedError(found)
+
+    # reading
+    def _one(self, shape: type[R], table: Table, key: str) -> R | None:
+        if table.name not in KINDS:
+            return super()._one(shape, table, key)
+        return self._vouched(shape, table, [key])[0] if self.in_force.bound(table.name, key) is not None else None
+
+    def _newest(self, shape: type[R], table: Table, limit: int | None, **columns: str | None) -> list[R]:
+        if table.name not in KINDS:
+            return super()._newest(shape, table, limit, **columns)
+        return self._vouched(shape, table, self.in_force.keys(table.name, *columns.values())[:limit])
+
+    def _vouched(self, shape: type[R], table: Table, keys: Sequence[str]) -> list[R]:
+        """Those records, each as the log says. Raises TamperedError."""
+        found = self._read_vouched(shape, table, keys)
+        if isinstance(found, str):
+            with self.audit.lock:  # it may have been written just now
+                found = self._read_vouched(shape, table, keys)
+        if isinstance(found, str):
+            self._refuse(f"{table.name}: {found}")
+        return found  # type: ignore[return-value]
+
+    def _read_vouched(self, shape: type[R], table: Table, keys: Sequence[str]) -> list[R] | str:
+        records = []
+        for key, bound, payload in texts_of(self._rows, self.in_force, table, keys):
+            if payload is None:
+                return f"{key[:40]!r} is gone"
+            if digest_in(table, payload) != bound.sha256:
+                return f"{key[:40]!r} was changed"
+            records.append(self._read(shape, payload))
+        return records
+
+    def checkpoint(self, manifest: str) -> Checkpoint | None:
+        prefix = manifest.lower()
+        keys = [manifest]
+        if PREFIX.fullmatch(prefix) and self.in_force.bound("checkpoints", manifest) is None:
+            keys = [key for key in self.in_force.keys("checkpoints") if key.startswith(prefix)] or keys
+        if len(keys) > 1:
+            raise LedgerError(f"more than one checkpoint begins with {prefix}", hint="give more digits of the digest")
+        return self._one(Checkpoint, tables.CHECKPOINTS, keys[0])
+
+    def alias(self, name: str) -> str | None:
+        return self.in_force.aliases.get(name)
+
+    def is_attested(self, manifest: str) -> bool:
+        return bool(attested(self.data, manifest))
+
+    def require_attested(self, manifest: str) -> None:
+        """Raises AuditError where a checkpoint's attestation is not the one that it came on record with, whole and
+        signed by the trainer."""
+        said = self.in_force.attestations.get(manifest, "")
+        if attested(self.data, manifest) != said:
+            raise AuditError(f"the attestation of {manifest[:12]} is gone, or is another one", hint=BACK)
+
+    def alias_history(self, limit: int = 20) -> list[dict[str, str | None]]:
+        return self.in_force.moves[: -limit - 1 : -1]
+
+    def ended_jobs(
+        self, *, weights: str | None = None, after: int = -1, before: int | None = None, limit: int | None = None
+    ) -> list[Job]:
+        """Lists those that ended, as the log says, newest first: by these weights, after that entry and before that
+        one. It is not in the protocol."""
+        known = self.in_force.records.get("jobs", {})
+        keys = [key for key in self.in_force.keys("jobs", weights) if after < known[key].number]
+        if before is not None:
+            keys = [key for key in keys if known[key].number <= before]
+        return self._vouched(Job, tables.JOBS, keys[:limit])
+
+    def step_tasks(self, cycle: str) -> list[dict[str, Any]]:
+        bound = self.in_force.bound("steps", cycle)
+        if bound is not None and steps_digest(self._rows, cycle) != bound.sha256:
+            with self.audit.lock:
+                bound = self.in_force.bound("steps", cycle)
+                if bound is not None and steps_digest(self._rows, cycle) != bound.sha256:
+                    self._refuse(f"the steps of {cycle} were changed")
+        return super().step_tasks(cycle)
+
+    def rollouts(
+        self,
+        *,
+        cycle: str | None = None,
+        job: str | None = None,
+        purpose: Purpose | None = None,
+        step: int | None = None,
+        limit: int = 50,
+    ) -> list[Judged]:
+        found = super().rollouts(cycle=cycle, job=job, purpose=purpose, step=step, limit=limit)
+        if purpose is Purpose.EVALUATION and step is not None:
+            bound = self.in_force.bound("rollouts", f"{cycle}/{step}")
+            if bound is None:
+                return []  # of an evaluation, only what the log carries counts
+            if _digest_of_all(map(payload_of, found)) != bound.sha256:
+                self._refuse(f"the answers of evaluation {cycle}, run {step}, were changed")
+        return found
+
+    # writing
+    def _put_once(self, table: Table, key: str, record: BaseModel, **columns: str) -> None:
+        if table.name not in KINDS:
+            super()._put_once(table, key, record, **columns)
+            return
+        with self.audit.lock:
+            stored = self._one(type(record), table, key)
+            if stored is None:
+                self._put_bound(table, key, record, next(iter(columns.values()), ""), columns)
+            elif stored != record:
+                raise differs(table, key)
+
+    def _put(self, table: Table, key: str, record: BaseModel) -> None:
+        with self.audit.lock:
+            bound = self.in_force.bound(table.name, key)
+            if bound is not None and bound.sha256 == digest_in(table, payload_of(record)):
+                super()._put(table, key, record)
+            else:
+                self._put_bound(table, key, record, "", {})
+
+    def _put_bound(self, table: Table, key: str, record: BaseModel, group: str, columns: dict[str, str]) -> None:
+        _, kind, whole = KINDS[table.name]
+        payload = payload_of(record)
+        what: dict[str, JsonValue] = {whole: record.model_dump(mode="json")} if whole else {}
+        if table is tables.DECISIONS:
+            what["digest"] = record.digest()  # type: ignore[attr-defined]
+        query = select(table).where(table.c.key == key)
+        before = [dict(row._mapping) for row in self._rows(query)]
+
+        def restore(connection: Connection) -> None:
+            connection.execute(delete(table).where(table.c.key == key))
+            if before:
+                connection.execute(insert(table), before)
+
+        row = {"key": key, "payload": payload, **columns}
+        more = {"attestation": attested(self.data, key)} if table is tables.CHECKPOINTS else {}
+        bound = bound_row(table.name, key, digest_in(table, payload), group, **more)
+        self._logged(lambda connection: put_row(connection, table, row), restore, kind, row=bound, **what)
+
+    def _logged(
+        self,
+        write: Callable[[Connection], object],
+        restore: Callable[[Connection], object],
+        kind: str,
+        **what: JsonValue,
+    ) -> None:
+        """Writes and logs in one: a kill leaves both or neither."""
+
+        def put(change: Callable[[Connection], object], line: bytes | None) -> None:
+            with self._database.writing() as connection:
+                change(connection)
+                put_head(connection, line)
+
+        self.audit.append_with(partial(put, write), partial(put, restore), kind, **what)
+
+    def commit_step(self, record: StepRecord) -> None:
+        with self.audit.lock:
+            if self.step(record.cycle, record.step) is not None:
+                return
+            self._commit_bound(record)
+
+    def _commit_bound(self, record: StepRecord) -> None:
+        step, rows = step_rows(record)
+        chain = chained(steps_digest(self._rows, record.cycle), step["payload"])
+        steps, rollouts = tables.STEPS.c, tables.ROLLOUTS.c
+
+        def restore(connection: Connection) -> None:
+            at = select(steps.sequence).where((steps.cycle == record.cycle) & (steps.step == record.step))
+            connection.execute(delete(tables.ROLLOUTS).where(rollouts.step_sequence.in_(at)))
+            connection.execute(delete(tables.STEPS).where((steps.cycle == record.cycle) & (steps.step == record.step)))
+
+        self._logged(
+            lambda connection: put_step(connection, step, rows),
+            restore,
+            "step",
+            row=bound_row("steps", record.cycle, chain, ""),
+            step=record.step,
+        )
+
+    def put_rollouts(self, judged: Sequence[Judged]) -> None:
+        of = {(one.rollout.purpose, one.rollout.cycle, one.rollout.step) for one in judged}
+        if Purpose.EVALUATION not in {purpose for purpose, _, _ in of}:
+            super().put_rollouts(judged)
+            return
+        if len(of) > 1:
+            raise LedgerError("the answers of an evaluation come run by run", hint="report this")
+        [(_, cycle, step)] = of
+        rows = [rollout_row(one) for one in judged]
+        keys = [row["key"] for row in rows]
+
+        def remove(connection: Connection) -> None:
+            for start in range(0, len(keys), MANY):
+                connection.execute(delete(tables.ROLLOUTS).where(tables.ROLLOUTS.c.key.in_(keys[start : start + MANY])))
+
+        def write(connection: Connection) -> None:
+            remove(connection)  # what was there under these names was not in the log
+            connection.execute(insert(tables.ROLLOUTS), rows)
+
+        with self.audit.lock:
+            if self.in_force.bound("rollouts", f"{cycle}/{step}") is None:
+                digest = _digest_of_all(row["payload"] for row in reversed(rows))
+                bound = bound_row("rollouts", f"{cycle}/{step}", digest, cycle)
+                self._logged(write, remove, "answers", row=bound, answers=len(rows))
 
     def put_job(self, job: Job) -> Job:
         updated, ended = self._put_job(job)
@@ -60,16 +330,21 @@ class AuditedLedger(SqliteLedger):
         """Returns the job as it is now, and whether it ended with this."""
         with self._jobs:
             stored = self.job(job.id)
-            if stored is None or stored.state.ended:
+            updated = job if stored is None else moved_on(stored, job)
+            if not updated.state.ended or (stored is not None and stored.state.ended):
                 return super().put_job(job), False
-            updated = moved_on(stored, job)
-            if not updated.state.ended:
-                return super().put_job(job), False
+
+            def restore(connection: Connection) -> None:
+                connection.execute(delete(tables.JOBS).where(tables.JOBS.c.key == job.id))
+                if stored is not None:
+                    put_job_row(connection, stored)
+
             artifact = self.artifact(updated.artifact) if updated.artifact else None
-            self.audit.append_with(
-                partial(self._put_job_and_head, updated),
-                partial(self._put_job_and_head, stored),
+            self._logged(
+                lambda connection: put_job_row(connection, updated),
+                restore,
                 "job.ended",
+                row=bound_row("jobs", updated.id, digest_in(tables.JOBS, payload_of(updated)), updated.weights),
                 job=updated.id,
                 state=updated.state.value,
                 reason=updated.reason,
@@ -84,8 +359,20 @@ class AuditedLedger(SqliteLedger):
             return super().put_validation(job, validation)
 
     def set_aliases(self, aliases: dict[str, str | None], reason: str, at: str) -> None:
-        self.require_checkpoints(aliases)
-        self.audit.append(
-            "aliases", before={name: self.alias(name) for name in aliases}, after={**aliases}, reason=reason
-        )
-        super().set_aliases(aliases, reason, at)
+        with self.audit.lock:
+            self.require_whole()
+            self.require_checkpoints(aliases)
+            before = {name: self.alias(name) for name in aliases}
+            self._logged(
+                lambda connection: put_aliases(connection, aliases, reason, at),
+                lambda connection: put_aliases(connection, before, "it could not be logged", at),
+                "aliases",
+                before={**before},
+                after={**aliases},
+                reason=reason,
+            )
+
+
+def _digest_of_all(payloads: Iterable[str]) -> str:
+    """Of texts, newest first."""
+    return hashlib.sha256("\n".join(payloads).encode()).hexdigest()

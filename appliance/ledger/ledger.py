@@ -80,6 +80,9 @@ class Ledger(Protocol):
     # checkpoints, evaluations, decisions
     def put_checkpoint(self, checkpoint: Checkpoint) -> None: ...
 
+    def is_attested(self, manifest: str) -> bool:
+        """Says whether the trainer's attestation of that checkpoint is there; a worker's comes on record only then."""
+
     def checkpoint(self, manifest: str) -> Checkpoint | None:
         """Finds it by digest, or by a unique prefix of six digits or more. Raises LedgerError for an ambiguous one."""
 

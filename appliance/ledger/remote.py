@@ -1,30 +1,59 @@
 """Serves the ledger through a connection: a worker has the protocol, and only the core has the file.
 
-What always holds: the calls that exist are the methods of the `Ledger` protocol and no others, and those that put a
-model into service, or a job into the queue, are refused; arguments and results are checked against its type hints on
-both sides; a call returns when the record is on disk. A frame is JSON and nothing else: no object is unpickled. A frame
-that was not sent to its end is dropped, so a worker may be killed at any moment. A call that was interrupted makes its
-line unusable: the next reply could be another call's.
+What always holds: the calls that exist are the methods of the `Ledger` protocol and no others, and those that are
+outside the connection's grant (`grants`) are refused; arguments and results are checked against its type hints on both
+sides; a call returns when the record is on disk. A frame is JSON and nothing else: no object is unpickled, and what it
+holds is counted before anything is built of it. A frame that was not sent to its end is dropped, so a worker may be
+killed at any moment. A call that was interrupted makes its line unusable: the next reply could be another call's.
 """
 
 from __future__ import annotations
 
 import inspect
+import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
 from multiprocessing.connection import Connection
-from typing import Annotated, Any, Literal, Union, cast, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, Union, cast, get_args, get_origin, get_type_hints
 
-from pydantic import BaseModel, Field, TypeAdapter, ValidationError, create_model
+from pydantic import BaseModel, FailFast, Field, TypeAdapter, ValidationError, create_model
 from pydantic_core import PydanticSerializationError
 
+from appliance.audit.log import AuditError
+from appliance.ledger.grants import Grant
 from appliance.ledger.ledger import Ledger, LedgerError
 from runtime.model import FrozenModel
 
-MAX_FRAME = 256 << 20
+MAX_FRAME = 64 << 20
+
+
+class _Bounds(NamedTuple):
+    """The most that a frame holds: bytes, values (by its commas), tables and lists, fields (by its colons)."""
+
+    size: int
+    values: int
+    containers: int
+    fields: int
+
+    def hold(self, frame: bytes) -> bool:
+        return (
+            len(frame) <= self.size
+            and frame.count(b",") <= self.values
+            and frame.count(b"[") + frame.count(b"{") <= self.containers
+            and frame.count(b":") <= self.fields
+        )
+
+
+_ROLLOUTS = _Bounds(MAX_FRAME, 4_000_000, 200_000, 400_000)
+"""Of what carries rollouts with a number or two for each token."""
+_OTHERS = _Bounds(1 << 20, 20_000, 5_000, 10_000)
+_LARGE = ("commit_step", "put_rollouts", "put_evaluation")
+_NAMED = re.compile(rb'\{"call":"([a-z_]+)"[,}]')
+"""How a frame begins: its call is known before the rest is read."""
 _GONE = "the daemon has ended; start it again with `assay serve`: what was recorded is intact"
+_NOT_ITS_OWN = "a worker writes what its phase makes; people put models into service and ask for jobs"
 
 
 class _Refusal(FrozenModel):
@@ -43,10 +72,19 @@ class _Call:
         request: dict[str, Any] = {"call": Literal[name]}
         for parameter in self.parameters:
             default = self.signature.parameters[parameter].default
-            request[parameter] = (hints[parameter], ... if default is inspect.Parameter.empty else default)
+            # The first item that is wrong is told; a list of all would be larger than the frame.
+            request[parameter] = (
+                _failing_fast(hints[parameter]),
+                ... if default is inspect.Parameter.empty else default,
+            )
         reply: dict[str, Any] = {"value": (hints["return"] | None, None), "refused": (_Refusal | None, None)}
         self.request: type[BaseModel] = create_model(f"{name}_request", __base__=FrozenModel, **request)
         self.reply: type[BaseModel] = create_model(f"{name}_reply", __base__=FrozenModel, **reply)
+
+
+def _failing_fast(hint: Any) -> Any:
+    """A list or table that is given up at its first wrong item."""
+    return Annotated[list[get_args(hint)[0]], FailFast()] if get_origin(hint) is Sequence else hint  # type: ignore[misc]
 
 
 @cache
@@ -116,11 +154,11 @@ RemoteLedger = cast(
 """A Ledger over a connection. Every method may raise LedgerError: the core's own, or that the core has gone."""
 
 
-def serve_ledger(connection: Connection, ledger: Ledger) -> None:
-    """Answers calls until the other side closes or dies; blocks, and closes the connection.
+def serve_ledger(connection: Connection, ledger: Ledger, grant: Grant) -> None:
+    """Answers calls within the grant until the other side closes or dies; blocks, and closes the connection.
 
-    A request that is no call of the protocol is refused with a LedgerError on the other side; one that is too long, or
-    was cut off, ends the connection.
+    A request that is no call of the protocol, or not within the grant, is refused with a LedgerError on the other side;
+    one that is too long, or was cut off, ends the connection.
     """
     with connection:
         while True:
@@ -128,12 +166,18 @@ def serve_ledger(connection: Connection, ledger: Ledger) -> None:
                 frame = connection.recv_bytes(MAX_FRAME)
             except (EOFError, OSError):
                 return
-            answer = _answer(ledger, frame)
+            answer = _answer(ledger, frame, grant)
             with suppress(BrokenPipeError, ConnectionResetError):
                 connection.send_bytes(answer)
 
 
-def _answer(ledger: Ledger, frame: bytes) -> bytes:
+def _answer(ledger: Ledger, frame: bytes, grant: Grant) -> bytes:
+    named = _NAMED.match(frame)
+    call_name = "" if named is None else named[1].decode()
+    if not (_ROLLOUTS if call_name in _LARGE else _OTHERS).hold(frame):
+        return _refusal(f"a call of {len(frame)} bytes holds too much", "write fewer rollouts at a time")
+    if call_name in _calls() and call_name not in grant.calls:
+        return _refusal(f"{grant.work} does not call {call_name}", _NOT_ITS_OWN)
     try:
         request = _requests().validate_json(frame)
     except ValidationError as error:
@@ -144,31 +188,14 @@ def _answer(ledger: Ledger, frame: bytes) -> bytes:
             "a figure in it is not finite, or worker and daemon are of different versions: start the daemon again",
         )
     call = _calls()[request.call]
-    if _is_governance(ledger, request):
-        return _refusal(
-            "a worker does not put models into service", "approve the candidate: `assay model approve` or the TUI"
-        )
-    if request.call == "put_job" and ledger.job(request.job.id) is None:
-        return _refusal("a worker does not ask for jobs", "submit it: `assay submit`")
     try:
+        if refused := grant.refusal(request, ledger):
+            return _refusal(refused, _NOT_ITS_OWN)
         value = getattr(ledger, call.name)(**{name: getattr(request, name) for name in call.parameters})
-    except LedgerError as error:
+    except (LedgerError, AuditError) as error:
         return _refusal(str(error), error.hint)
     answer = call.reply(value=value).model_dump_json().encode()
     return answer if len(answer) <= MAX_FRAME else _refusal("that answer is too long", "ask for fewer records")
-
-
-def _is_governance(ledger: Ledger, request: Any) -> bool:
-    """Says whether the call is a person's, or would replace what is in service: who trains a model never admits it.
-
-    The very first champion is the exception: there is nothing that it would replace.
-    """
-    if request.call in ("put_approval", "put_canary"):
-        return True
-    moves = request.aliases if request.call == "set_aliases" else {}
-    if {"previous", "canary"}.intersection(moves):
-        return True
-    return "champion" in moves and ledger.alias("champion") is not None
 
 
 def _refusal(message: str, hint: str) -> bytes:

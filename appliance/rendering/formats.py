@@ -1,7 +1,7 @@
-"""Lists the formats by name, and finds the one that a model folder has.
+"""Lists the formats by name, and finds the one that a model has.
 
-A folder names its format in `rendering.json`. One of an earlier version has its markers in `dialect.json`; a folder
-with neither is taken to have ChatML's.
+A model names its format in `rendering.json`. One of an earlier version has its markers in `dialect.json`; one with
+neither is taken to have ChatML's.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ FORMATS: dict[str, Callable[[Tokenizer, Mapping[str, Any]], Renderer]] = {
 """What makes a renderer of a folder's tokenizer and the settings beside the name."""
 
 
-def load_renderer(folder: Path) -> Renderer:
-    """Makes the renderer of a model folder. Raises RenderingError for an unknown format or a broken file."""
-    settings = read_format(folder)
+def load_renderer(files: Mapping[str, bytes]) -> Renderer:
+    """Makes the renderer of a model's files. Raises RenderingError for an unknown format or a broken file."""
+    settings = read_format(files)
     name = settings.pop("format", "markers")
     make = FORMATS.get(name)
     if make is None:
-        raise RenderingError(f"{folder} has the format {name!r}, which is none of {', '.join(sorted(FORMATS))}")
+        raise RenderingError(f"the model has the format {name!r}, which is none of {', '.join(sorted(FORMATS))}")
     try:
-        return make(Tokenizer.from_file(str(folder / "tokenizer.json")), settings)
+        return make(Tokenizer.from_buffer(files["tokenizer.json"]), settings)
     except TypeError as error:
-        raise RenderingError(f"{folder / FILE} does not fit the format {name!r}: {error}") from error
+        raise RenderingError(f"{FILE} does not fit the format {name!r}: {error}") from error
 
 
-def read_format(folder: Path) -> dict[str, Any]:
-    """Reads the name of the folder's format and its settings."""
+def read_format(files: Mapping[str, bytes]) -> dict[str, Any]:
+    """Reads the name of the model's format and its settings."""
     for name in (FILE, OLD_FILE):
-        if (folder / name).exists():
-            settings = json.loads((folder / name).read_text())
+        if name in files:
+            settings = json.loads(files[name])
             if not isinstance(settings, dict):
-                raise RenderingError(f"{folder / name} holds no table")
+                raise RenderingError(f"{name} holds no table")
             return settings
     return asdict(CHATML)
 

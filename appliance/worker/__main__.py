@@ -1,7 +1,8 @@
 """Starts a worker, for the core and never for a person.
 
-    python -I -m appliance.worker cycle <id> --ledger-fd N --data DIR --settings FILE
-    python -I -m appliance.worker jobs       --ledger-fd N --data DIR --settings FILE
+    python -I -m appliance.worker train <cycle>    --policy SHA256 --ledger-fd N --data DIR --settings FILE
+    python -I -m appliance.worker evaluate <cycle> --policy SHA256 --ledger-fd N --data DIR --settings FILE
+    python -I -m appliance.worker jobs             --policy SHA256 --ledger-fd N --data DIR --settings FILE
 
 Exit status: 0 the work is on record; 2 it cannot be done as asked, so trying again is useless; 3 it left a job that has
 ended (cancelled, out of time) because the work did not stop; 5 the infrastructure failed, so trying again may help. The
@@ -17,6 +18,7 @@ import sys
 from multiprocessing.connection import Connection
 from pathlib import Path
 from types import FrameType
+from typing import Literal
 
 from appliance import logs
 from appliance.config import Settings
@@ -24,17 +26,17 @@ from appliance.errors import ExitCode, explain
 from appliance.inference.engine import ModelError
 from appliance.ledger.ledger import Ledger
 from appliance.ledger.remote import RemoteLedger
-from appliance.sandbox_readiness import BrokerAwayError
 from runtime.errors import RefusedError
 
 
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m appliance.worker", description=__doc__)
-    parser.add_argument("work", choices=("cycle", "jobs"))
+    parser.add_argument("work", choices=("train", "evaluate", "jobs"))
     parser.add_argument("id", nargs="?", default="")
     parser.add_argument("--ledger-fd", type=int, required=True)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--settings", type=Path, required=True)
+    parser.add_argument("--policy", default="", help="the digest of the one in force: no other is worked under")
     arguments = parser.parse_args(argv)
     # Torch's threads sleep while they wait: spinning ones starve the sandboxes and each other on a busy machine.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
@@ -44,26 +46,32 @@ def main(argv: list[str]) -> int:
     logs.configure(settings.log.level, settings.log.format)
     try:
         with Connection(arguments.ledger_fd) as connection:
-            work(arguments.work, arguments.id, arguments.data, settings, RemoteLedger(connection))
+            ledger = RemoteLedger(connection)
+            work(arguments.work, arguments.id, arguments.data, settings, ledger, arguments.policy)
     except (KeyboardInterrupt, SystemExit):
         raise
     except Exception as error:  # noqa: BLE001 - the outermost frame: said in one line, with the exit status
         explained = explain(error)
         sys.stderr.write(f"{explained.message}; {explained.hint}\n" if explained.hint else f"{explained.message}\n")
-        refused = isinstance(error, RefusedError) and not isinstance(error, BrokerAwayError)
-        as_asked = isinstance(error, ModelError) or explained.code in (ExitCode.USAGE, ExitCode.REFUSED)
-        return 2 if refused or as_asked else int(ExitCode.INFRASTRUCTURE)
+        # Whether model code may be run here at all is the core's to say: a broker may have ended just now.
+        cannot = isinstance(error, ModelError) or explained.code is ExitCode.USAGE
+        cannot = cannot or (explained.code is ExitCode.REFUSED and not isinstance(error, RefusedError))
+        return 2 if cannot else int(ExitCode.INFRASTRUCTURE)
     return 0
 
 
-def work(kind: str, name: str, data: Path, settings: Settings, ledger: Ledger) -> None:
+def work(
+    kind: Literal["train", "evaluate", "jobs"], name: str, data: Path, settings: Settings, ledger: Ledger, policy: str
+) -> None:
     """Does it. Heavy imports come first here, after everything that can be refused without them."""
+    from appliance.places import load_policy
     from appliance.worker.tasks import run_cycle, run_jobs
 
-    if kind == "cycle":
-        run_cycle(name, data, settings, ledger)
+    in_force = load_policy(data, policy)
+    if kind == "jobs":
+        run_jobs(data, settings, ledger, in_force)
     else:
-        run_jobs(data, settings, ledger)
+        run_cycle(kind, name, data, settings, ledger, in_force)
 
 
 def _stop(number: int, frame: FrameType | None) -> None:

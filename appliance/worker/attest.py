@@ -13,6 +13,7 @@ from importlib import metadata
 from pathlib import Path
 
 from appliance import __version__
+from appliance.audit.attested import attestation_file
 from appliance.audit.machine_keys import load_or_make
 from appliance.learning.folders import MANIFEST
 from appliance.ledger.ledger import Ledger
@@ -23,10 +24,6 @@ from policies.envelopes import PublicKey, Signer
 
 PACKAGES = ("appliance", "curriculum", "policies", "runtime", "verifiers")
 COMPUTE = ("torch", "transformers", "tokenizers", "safetensors")
-
-
-def attestation_file(data: Path, manifest: str) -> Path:
-    return data / "attestations" / f"{manifest}.json"
 
 
 def write_attestation(data: Path, ledger: Ledger, cycle: Cycle, made: Checkpoint, *, policy: str, sealed: str) -> Path:

@@ -12,7 +12,7 @@ from appliance.agent.budget import AgentBudget
 from appliance.agent.loop import Agent
 from appliance.inference.engine import Engine
 from appliance.inference.engines import make_engine
-from appliance.learning.folders import verify
+from appliance.learning.folders import read_verified
 from appliance.ledger.ledger import Ledger
 from appliance.records.checkpoints import Checkpoint
 from appliance.rendering.formats import load_renderer
@@ -59,6 +59,7 @@ class WorkContext:
         self.clock = clock
         self._engine_name = engine
         self._threads = threads
+        self._loaded: tuple[str, Renderer] | None = None
         self.sessions: SessionPool = sessions(runtime, cluster)
         self.checker = Checker(runtime, sessions=self.sessions, tools_backend=BackendName(backend_for(policy, "tools")))
 
@@ -80,14 +81,16 @@ class WorkContext:
     def agent_of(self, model: Checkpoint) -> Agent:
         """An agent with that model's weights. Raises LearningError or ModelError for a folder that is not what was
         recorded."""
-        self.load(model)
-        return self.agent(load_renderer(self.data / model.folder))
+        return self.agent(self.load(model))
 
-    def load(self, model: Checkpoint) -> None:
-        """Gives the engine that model's weights unless it has them: what was recorded is what answers."""
-        if self.engine.version != model.manifest:
-            verify(self.data / model.folder, expect=model.manifest)
-            self.engine.push(self.data / model.folder, model.manifest)
+    def load(self, model: Checkpoint) -> Renderer:
+        """Gives the engine that model's weights unless it has them, and returns its renderer. What was read is hashed,
+        and nothing is read a second time: what was recorded is what answers."""
+        if self._loaded is None or (self._loaded[0], self.engine.version) != (model.manifest, model.manifest):
+            files = read_verified(self.data / model.folder, expect=model.manifest)
+            self.engine.push(files, model.manifest)
+            self._loaded = model.manifest, load_renderer(files)
+        return self._loaded[1]
 
     def agent(self, renderer: Renderer) -> Agent:
         """An agent with the weights that the engine has."""

@@ -1,4 +1,4 @@
-"""Runs one cycle, phase after phase: prepare, warm start, training, evaluation, decision.
+"""Runs one cycle up to its decision: prepare, warm start and training in one process, the evaluation in another.
 
 A candidate that an earlier night held for want of evidence is asked fresh questions instead of training another one,
 as often as the policy says.
@@ -11,21 +11,18 @@ whatever is put into service meanwhile.
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Literal
 
 from appliance.clock import utc_now
-from appliance.inference.folder import open_model
 from appliance.learning.checkpoints import publish
+from appliance.learning.folders import read_verified
 from appliance.learning.recipe import Recipe
-from appliance.ledger.history import history_of
-from appliance.promotion import CANDIDATE, CHAMPION, decision_on, meetings
+from appliance.promotion import CANDIDATE, CHAMPION, meetings
 from appliance.records.checkpoints import Checkpoint
 from appliance.records.cycles import Cycle
 from appliance.records.evaluations import Evaluation, ModelResults
 from appliance.records.training import Judged
-from appliance.rendering.formats import load_renderer
 from appliance.worker.attest import write_attestation
 from appliance.worker.context import WorkContext
 from appliance.worker.evaluate import EvalRun, evaluate
@@ -37,13 +34,13 @@ from appliance.worker.sft import SftRun
 from curriculum.registry import TASKSETS
 from curriculum.sealed import SealedSet, sealed_set
 from curriculum.seeds import derive
-from policies.contract.decision import Decision, DecisionOutcome
+from policies.contract.decision import DecisionOutcome
 from policies.gates import evidence
 from policies.gates.evidence import asks_again
 
 
 class CycleRun:
-    """Runs one cycle to its decision."""
+    """Trains for one cycle, or evaluates what was trained; never both, see `appliance.daemon.decision`."""
 
     def __init__(self, cycle: Cycle, context: WorkContext, progress: CycleProgress, model_path: Path | None) -> None:
         self._cycle = cycle
@@ -54,25 +51,27 @@ class CycleRun:
         self._recipe = Recipe.model_validate(cycle.plan["recipe"])
         self._models = context.data / "models"
 
-    def run(self) -> Decision:
+    def train(self) -> None:
+        """Ends with the candidate in the cycle's plan."""
         with self._progress.phase("prepare"):
             held = self._held()
             setup = self._setup(held)
         champion = self._start(setup)
         with self._progress.phase("training"):
             candidate = held or self._train(champion, setup)
-        with self._progress.phase("evaluation"):
-            evaluation = self._evaluate(candidate, champion, setup)
-        with self._progress.phase("decision"):
-            decision = self._decide(evaluation)
-        # The models are published and the rollouts on record: what only a resumed training would need may go.
-        shutil.rmtree(self._context.data / "cycles" / self._cycle.id, ignore_errors=True)
-        self._progress.done()
-        return decision
+        self._progress.plan(candidate=candidate.manifest)
 
-    @property
-    def _decision_id(self) -> str:
-        return f"{self._cycle.id}.decision"
+    def evaluate(self) -> None:
+        """Ends with the evaluation on record."""
+        with self._progress.phase("evaluation"):
+            candidate, champion = (self._planned(which) for which in ("candidate", "start"))
+            self._evaluate(candidate, champion, self._setup(self._held()))
+
+    def _planned(self, which: Literal["candidate", "start"]) -> Checkpoint:
+        known = self._ledger.checkpoint(self._cycle.plan[which])
+        if known is None:
+            raise LookupError(f"the checkpoint {self._cycle.plan[which]} of {self._cycle.id} is in no record")
+        return known
 
     def _held(self) -> Checkpoint | None:
         """The candidate to ask again tonight; None when a new one is to be trained. Decided once a cycle."""
@@ -148,9 +147,8 @@ class CycleRun:
         if trained:
             self._present(trained[0])
             return trained[0]
-        source = self._context.data / champion.folder
-        loop = RlLoop(setup, open_model(source), source, self._context, load_renderer(source), self._progress)
-        made = loop.run()
+        files = read_verified(self._context.data / champion.folder, expect=champion.manifest)
+        made = RlLoop(setup, files, self._context, self._progress).run()
         digest = publish(made.folder, self._models)
         if digest == champion.manifest:
             # Not one group had a right and a wrong rollout: the weights are the champion's, to the bit.
@@ -161,9 +159,7 @@ class CycleRun:
         return candidate
 
     def _present(self, candidate: Checkpoint) -> None:
-        """Makes it the candidate, unless this night's decision about it is made: its alias is then no longer ours."""
-        decided = any(one.id == self._decision_id for one in self._ledger.decisions(candidate=candidate.manifest))
-        if not decided and self._ledger.alias(CANDIDATE) != candidate.manifest:
+        if self._ledger.alias(CANDIDATE) != candidate.manifest:
             self._ledger.set_aliases({CANDIDATE: candidate.manifest}, f"trained by {self._cycle.id}", utc_now())
 
     def _recorded(
@@ -196,13 +192,12 @@ class CycleRun:
         self._ledger.put_checkpoint(made)
         return made
 
-    def _evaluate(self, candidate: Checkpoint, champion: Checkpoint, setup: CycleSetup) -> Evaluation:
+    def _evaluate(self, candidate: Checkpoint, champion: Checkpoint, setup: CycleSetup) -> None:
         """Each model sampled and greedy, then what the policy asks for beside the answers. A champion that nothing was
         learned from is its own candidate, and is asked once."""
         name = f"{self._cycle.id}.evaluation"
-        known = self._ledger.evaluation(name)
-        if known is not None:
-            return known
+        if self._ledger.evaluation(name) is not None:
+            return
         sampled = self._recipe.evaluation.temperature
         runs = [(0, champion, sampled), (2, champion, 0.0)]
         if candidate.manifest != champion.manifest:
@@ -231,20 +226,3 @@ class CycleRun:
             policy=self._context.policy.digest,
         )
         self._ledger.put_evaluation(evaluation)
-        return evaluation
-
-    def _decide(self, evaluation: Evaluation) -> Decision:
-        name = self._decision_id
-        known = [one for one in self._ledger.decisions(candidate=evaluation.candidate.weights) if one.id == name]
-        if known:
-            return known[0]
-        decision = decision_on(
-            evaluation,
-            self._context.policy,
-            in_service=self._ledger.alias(CHAMPION),
-            history=history_of(evaluation, self._ledger),
-            id=name,
-            made_at=utc_now(),
-        )
-        self._ledger.put_decision(decision)
-        return decision

@@ -15,7 +15,7 @@ from appliance.clock import utc_now
 from appliance.learning.checkpoints import newest_valid
 from appliance.learning.folders import sweep
 from appliance.ledger.ledger import Ledger
-from appliance.records.cycles import Cycle, CycleState
+from appliance.records.cycles import Cycle
 from appliance.records.events import Event
 
 
@@ -70,14 +70,6 @@ class CycleProgress:
         notes = restore(newest.folder)
         self.say("resume", f"goes on from step {newest.step}", step=float(newest.step))
         return notes
-
-    def done(self) -> None:
-        self._update(phase="done", state=CycleState.DONE)
-        self.say("phase", "done")
-
-    def failed(self, reason: str) -> None:
-        self._update(state=CycleState.FAILED, failure=reason)
-        self.say("failure", reason)
 
     def _update(self, **changes: object) -> None:
         self.cycle = self.cycle.model_copy(update={**changes, "updated": self._now()})

@@ -8,13 +8,12 @@ which gives the same weights. Sampling always uses the weights of its step. Seal
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-
-from transformers import PreTrainedModel
 
 from appliance.agent.judging import judge, require_sound
 from appliance.agent.loop import Agent, calls_outside_sandbox
 from appliance.agent.usage import figures
+from appliance.inference.engine import ModelFiles
+from appliance.inference.folder import open_model
 from appliance.inference.weights import push_model
 from appliance.learning.checkpoints import prune, step_folder
 from appliance.learning.comparison import errors_in_correct
@@ -23,7 +22,7 @@ from appliance.learning.grouping import is_masked, make_groups
 from appliance.learning.trainer import Trainer
 from appliance.records.rollouts import Purpose
 from appliance.records.training import Group, Judged, StepRecord
-from appliance.rendering.renderer import Renderer
+from appliance.rendering.formats import load_renderer
 from appliance.worker.context import WorkContext
 from appliance.worker.evaluate import assignments, item_of, success, validate
 from appliance.worker.progress import CycleProgress
@@ -38,26 +37,17 @@ KEEP = 2
 class RlLoop:
     """Trains one model for one cycle. `run` may be called anew after any interruption."""
 
-    def __init__(
-        self,
-        setup: CycleSetup,
-        model: PreTrainedModel,
-        source: Path,
-        context: WorkContext,
-        renderer: Renderer,
-        progress: CycleProgress,
-    ) -> None:
+    def __init__(self, setup: CycleSetup, files: ModelFiles, context: WorkContext, progress: CycleProgress) -> None:
+        """`files` are those of the model to begin with."""
         self._setup = setup
         self._cycle = setup.cycle
         self._seed = setup.seed
         self._training = training = setup.recipe.training
-        self._model = model
+        self._model = model = open_model(files)
         self._context = context
         self._progress = progress
-        self._agent: Agent = context.agent(renderer)
-        self._trainer = Trainer(
-            model, training, setup.seed, max_tokens=setup.recipe.agent.max_tokens, companions=source
-        )
+        self._agent: Agent = context.agent(load_renderer(files))
+        self._trainer = Trainer(model, training, setup.seed, max_tokens=setup.recipe.agent.max_tokens, companions=files)
         self._stopping = EarlyStopping(drop=training.watch_drop, items=training.watch_items)
         rules = training_rules(context.policy, context.ledger, setup.cycle, setup.tasksets)
         self._stream = setup.training_tasks(rules)

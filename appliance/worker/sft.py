@@ -11,7 +11,7 @@ from pathlib import Path
 from random import Random
 
 from appliance.agent.answers import written
-from appliance.inference.folder import open_model
+from appliance.inference.folder import open_model, read_model
 from appliance.inference.weights import push_model
 from appliance.learning.checkpoints import prune, step_folder
 from appliance.learning.sft import SftTrainer, encode
@@ -49,7 +49,7 @@ class SftRun:
         warm = recipe.warm_start
         self._progress.say("warm_start", f"runs the calls of {warm.demonstrations} demonstrations")
         played = self._demonstrations()
-        source = self._seedling(played)
+        source = read_model(self._seedling(played))
         renderer = load_renderer(source)
         encoded = [
             encode(

@@ -1,22 +1,25 @@
-"""Runs what a worker is started for: one cycle, or all queued jobs."""
+"""Runs what a worker is started for: one phase of a cycle, or all queued jobs."""
 
 from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Literal
 
 from appliance.config import Settings
 from appliance.learning.recipe import Recipe
 from appliance.ledger.ledger import Ledger
-from appliance.places import cluster_settings, load_policy, runtime_settings
+from appliance.places import cluster_settings, runtime_settings
 from appliance.worker.context import WorkContext
 from appliance.worker.progress import CycleProgress
 from appliance.worker.work_on_jobs import work_on_jobs
 from policies.policy import Policy
 
 
-def run_cycle(name: str, data: Path, settings: Settings, ledger: Ledger) -> None:
-    """Runs one cycle to its end. Raises LookupError when there is no such cycle."""
+def run_cycle(
+    phase: Literal["train", "evaluate"], name: str, data: Path, settings: Settings, ledger: Ledger, policy: Policy
+) -> None:
+    """Runs one phase of a cycle to its end. Raises LookupError when there is no such cycle."""
     from appliance.worker.cycle import CycleRun
 
     cycle = ledger.cycle(name)
@@ -24,18 +27,19 @@ def run_cycle(name: str, data: Path, settings: Settings, ledger: Ledger) -> None
         raise LookupError(f"there is no cycle {name}")
     recipe = Recipe.model_validate(cycle.plan["recipe"])
     progress = CycleProgress(cycle, ledger, time.monotonic)
-    with _context(data, settings, ledger, recipe, load_policy(data)) as context:
-        CycleRun(cycle, context, progress, settings.model.path).run()
+    with _context(data, settings, ledger, recipe, policy) as context:
+        run = CycleRun(cycle, context, progress, settings.model.path)
+        run.train() if phase == "train" else run.evaluate()
 
 
-def run_jobs(data: Path, settings: Settings, ledger: Ledger) -> None:
+def run_jobs(data: Path, settings: Settings, ledger: Ledger, policy: Policy) -> None:
     """Works on queued jobs until none is left that can be worked on."""
-    with _context(data, settings, ledger, settings.recipe, load_policy(data)) as context:
+    with _context(data, settings, ledger, settings.recipe, policy) as context:
         work_on_jobs(context, settings)
 
 
 def _context(data: Path, settings: Settings, ledger: Ledger, recipe: Recipe, policy: Policy) -> WorkContext:
-    runtime, cluster = runtime_settings(settings, data), cluster_settings(settings, data)
+    runtime, cluster = runtime_settings(settings, data, policy), cluster_settings(settings, data)
     return WorkContext(
         data,
         ledger,

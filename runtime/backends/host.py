@@ -82,7 +82,7 @@ class SandboxHost:
         if not self._keeper.alive:
             raise InfrastructureError(
                 "the keeper of sandboxes is gone, so nothing would end them if the broker were killed",
-                hint="Start the broker again.",
+                hint="Another one is being started: try again.",
             )
         return ControlGroup(
             self._parents,

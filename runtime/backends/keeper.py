@@ -2,16 +2,23 @@
 
 What always holds: however the broker ends, the keeper's pipe ends with it, because nobody else holds the other end;
 then the keeper kills every process in the control groups of that owner until none has been there for a while, and
-exits. An orderly `close` sends it home before. It removes no folders: the next start's sweep does.
+exits. An orderly `close` sends it home before. A keeper that ends otherwise is started again, and that is said. It
+removes no folders: the next start's sweep does.
 """
 
 from __future__ import annotations
 
+import logging
 import subprocess
+import threading
 from collections.abc import Iterable
 from pathlib import Path
 
 from runtime.errors import InfrastructureError
+
+log = logging.getLogger("runtime.broker")
+PAUSE_SECONDS = 1.0
+"""Before another one is started in the place of one that has ended."""
 
 WATCH = """trap '' HUP INT TERM
 read -r word && exit 0
@@ -33,9 +40,16 @@ the most."""
 class Keeper:
     def __init__(self, prefixes: Iterable[Path]) -> None:
         """Watches over groups whose folders begin so. Raises InfrastructureError when it cannot be started."""
+        self._command = ["/bin/sh", "-c", WATCH, "assay-keeper", *map(str, prefixes)]
+        self._closing = threading.Event()
+        self._lock = threading.Lock()
+        self._process = self._started()
+        threading.Thread(target=self._watch, name="keeper-watch", daemon=True).start()
+
+    def _started(self) -> subprocess.Popen[bytes]:
         try:
-            self._process = subprocess.Popen(
-                ["/bin/sh", "-c", WATCH, "assay-keeper", *map(str, prefixes)],
+            return subprocess.Popen(
+                self._command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -50,8 +64,25 @@ class Keeper:
     def alive(self) -> bool:
         return self._process.poll() is None
 
+    def _watch(self) -> None:
+        while True:
+            self._process.wait()
+            if self._closing.wait(PAUSE_SECONDS):
+                return
+            with self._lock:
+                if self._closing.is_set():
+                    return
+                try:
+                    self._process = self._started()
+                except InfrastructureError as error:
+                    log.error("news: %s", error)
+                else:
+                    log.warning("news: the keeper of sandboxes had ended and was started again")
+
     def close(self) -> None:
         """Sends it home; nothing is killed."""
+        with self._lock:
+            self._closing.set()
         try:
             self._process.communicate(b"home\n", timeout=5)
         except subprocess.TimeoutExpired:

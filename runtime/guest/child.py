@@ -1,32 +1,53 @@
 """Is the process of one session: takes source from one pipe, answers on another, prints into a third.
 
-It runs user code, so nothing it says is believed beyond what the supervisor checks: the nonce of the call in progress,
-one reply for one request, and a kind that a user process may claim.
+It runs user code, so what it says is believed only of itself: how its own call ended, once, after it was asked. What
+always holds: it never knows the nonce of a call, and nothing of its parent's is on its stack. What reads requests and
+answers them is made of functions of C, called by C: it is in no frame, and no object leads user code to it. It has a
+key, read before the first source, without which nothing on the pipe is an answer. What reads the raw memory of its own
+process, as `ctypes` can, may find that; then it has a word for its own session.
 """
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import io
 import os
 import resource
 import struct
 import sys
+from itertools import repeat
+from operator import add
 
-from runtime.guest import kinds, seeds
-from runtime.guest.frames import FrameReader, write_all
+from runtime.guest import chance, kinds, seeds
 from runtime.guest.report import FILENAME, report
 
 TYPE_CHECKING = False  # what it guards is for type checkers: a guest does not load `typing`
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any, NoReturn
+    from collections.abc import Callable, Iterator
+    from typing import Any
 
-HEADER = struct.Struct(">I16sB")
-"""Between supervisor and child: bytes after this header, nonce; on the way in RUN or SEED, on the way out the kind."""
-RUN, SEED = 0, 1
+KEY_BYTES, CALL_BYTES, SIZE_BYTES = 16, 8, 4
+"""The key is the first that a child reads, and what each of its answers begins with; the number of the call follows, so
+that what was left of an earlier one, as a process that it forked, does not answer for a later one."""
+ORDER = struct.Struct(">QIB")
+"""To a child: the number of the call, how many bytes follow, and the first of these: PLAIN, and source alone, or
+SEEDED, and a seed before it."""
+CLAIM = struct.Struct(">IB")
+"""From it, behind key and number: bytes of the report, which follows, and the kind."""
+PLAIN, SEEDED = 0, 1
 MOST_FILES = 1 << 16
 Ends = tuple[int, int, int]
 """A child's ends of its pipes: requests, replies, output."""
+
+
+class ForkedError(BaseException):
+    """Is raised in a process that was just forked, and takes it to the bottom of its stack (see `worker`)."""
+
+    def __init__(self, ends: Ends, confine: Callable[[], None] | None = None) -> None:
+        """`confine` is called last before it takes the first request."""
+        super().__init__()
+        self.ends, self.confine = ends, confine
 
 
 def bound_memory(size: int) -> None:
@@ -55,19 +76,24 @@ def load(names: list[str]) -> str:
     return ""
 
 
-def live(ends: Ends, *, confine: Callable[[], None] | None = None) -> NoReturn:
-    """Is the whole life of the process; never returns to the supervisor's code. `confine` is called last before it
-    takes the first request."""
+def life(ends: Ends, confine: Callable[[], None] | None) -> Iterator[int]:
+    """Makes what the process does from here on, each time that the next is asked for: it answers one call."""
     requests, replies = _settle(ends)
-    output = io.TextIOWrapper(
+    sys.stdout = sys.stderr = io.TextIOWrapper(
         io.FileIO(1, "w", closefd=False), encoding="utf-8", errors="backslashreplace", write_through=False
     )
-    sys.stdout = sys.stderr = output
     seeds.seed(seeds.FIRST)  # after the fork: `random` has seeded itself anew in it
-    names = _fresh_main()
+    attempt = _attempts(_fresh_main(), sys.stdout, repeatable=confine is not None)
+    source = io.BufferedReader(io.FileIO(requests, closefd=False))
     if confine is not None:
         confine()
-    _serve(requests, replies, output, names)
+    key = source.read(KEY_BYTES)
+    if len(key) < KEY_BYTES:
+        os._exit(0)
+    number: Callable[[bytes, str], int] = int.from_bytes  # type: ignore[assignment]
+    marks = map(key.__add__, map(source.read, repeat(CALL_BYTES)))
+    orders = map(source.read, map(number, map(source.read, repeat(SIZE_BYTES)), repeat("big")))
+    return _hidden(map(os.write, repeat(replies), map(add, marks, map(attempt, orders))))
 
 
 def _settle(ends: Ends) -> tuple[int, int]:
@@ -90,39 +116,51 @@ def _fresh_main() -> dict[str, Any]:
     return vars(main)
 
 
-def _serve(requests: int, replies: int, output: io.TextIOWrapper, names: dict[str, Any]) -> NoReturn:
-    orders = FrameReader(HEADER)
-    while True:
-        for (_, nonce, order), body in orders.feed(_read(requests)):
-            if order == SEED:
-                _seed(body)
-                continue
-            kind, error = _run(body.decode("utf-8", "surrogatepass"), output, names)
-            write_all(replies, HEADER.pack(len(error), nonce, kind) + error)
+def _attempts(names: dict[str, Any], output: io.TextIOWrapper, *, repeatable: bool) -> Callable[[bytes], bytes]:
+    """Makes what carries out an order, and the only frame of ours above user code, but for the one at the bottom. It
+    gives what is to be said. `repeatable`: what could not be repeated ends the process."""
 
+    def attempt(order: bytes) -> bytes:
+        if not order:
+            os._exit(0)
+        if order[0] == SEEDED:
+            _seed(order[1 : 1 + seeds.BYTES])
+        text = order[1 if order[0] == PLAIN else 1 + seeds.BYTES :].decode("utf-8", "surrogatepass")
+        kind, error = kinds.OK, b""
+        try:
+            exec(compile(text, FILENAME, "exec", dont_inherit=True), names)  # noqa: S102
+        except BaseException as failure:  # noqa: BLE001
+            kind, error = kinds.EXCEPTION, report(failure, text)
+        try:
+            output.flush()
+        except BaseException as failure:  # noqa: BLE001
+            kind, error = kinds.EXCEPTION, report(failure, text)
+        if repeatable and chance.keeps_addresses(names):
+            chance.elsewhere()
+        return CLAIM.pack(len(error), kind) + error
 
-def _run(text: str, output: io.TextIOWrapper, names: dict[str, Any]) -> tuple[int, bytes]:
-    kind, error = kinds.OK, b""
-    try:
-        exec(compile(text, FILENAME, "exec", dont_inherit=True), names)  # noqa: S102
-    except BaseException as failure:  # noqa: BLE001
-        kind, error = kinds.EXCEPTION, report(failure, text)
-    try:
-        output.flush()
-    except BaseException as failure:  # noqa: BLE001
-        kind, error = kinds.EXCEPTION, report(failure, text)
-    return kind, error
+    return attempt
 
 
 def _seed(value: bytes) -> None:
     try:
-        seeds.seed(seeds.mixed(value, os.getpid()))
+        seeds.seed_all(value)
     except BaseException:  # noqa: BLE001 - user code took the modules' place: rather no process than one that draws
         os._exit(0)  # what its siblings draw
 
 
-def _read(descriptor: int) -> bytes:
-    data = os.read(descriptor, 1 << 16)
-    if not data:
-        os._exit(0)
-    return data
+def _hidden(turns: Iterator[int]) -> Iterator[int]:
+    """Takes it, and all that it is made of, from the lists of the garbage collector."""
+    untrack = ctypes.pythonapi.PyObject_GC_UnTrack
+    waiting: list[Any] = [turns]
+    while waiting:
+        found = waiting.pop()
+        if type(found) in HIDDEN:
+            untrack(ctypes.py_object(found))
+            waiting += gc.get_referents(found)
+    return turns
+
+
+HIDDEN: tuple[type, ...] = (
+    map, repeat, tuple, type(b"".__add__), type([].append), io.BufferedReader, io.FileIO,
+)  # fmt: skip

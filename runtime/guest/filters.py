@@ -18,6 +18,7 @@ PERMISSION = 0x00050000 | 1
 """Fails with EPERM."""
 NOT_THERE = 0x00050000 | 38
 """Fails with ENOSYS: the C library then takes the older call."""
+SIGCONT = 18
 LOAD_WORD, JUMP_IF_EQUAL, JUMP_IF_AT_LEAST, JUMP_IF_ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 OFFSET_NUMBER, OFFSET_ARCHITECTURE, OFFSET_FIRST_ARGUMENT, ARGUMENT_BYTES = 0, 4, 16, 8
 OTHER_ABI = 0x40000000
@@ -35,15 +36,15 @@ COMPUTE = {
     "x86_64": {
         "read": 0, "write": 1, "close": 3, "fstat": 5, "lseek": 8, "mmap": 9, "mprotect": 10, "munmap": 11, "brk": 12,
         "rt_sigaction": 13, "rt_sigprocmask": 14, "rt_sigreturn": 15, "writev": 20, "sched_yield": 24, "mremap": 25,
-        "madvise": 28, "getpid": 39, "exit": 60, "gettimeofday": 96, "getuid": 102, "sigaltstack": 131, "gettid": 186,
-        "time": 201, "futex": 202, "clock_gettime": 228, "clock_getres": 229, "exit_group": 231, "getrandom": 318,
+        "madvise": 28, "exit": 60, "gettimeofday": 96, "getuid": 102, "sigaltstack": 131, "gettid": 186,
+        "time": 201, "futex": 202, "clock_gettime": 228, "clock_getres": 229, "exit_group": 231,
     },
     "aarch64": {
         "close": 57, "lseek": 62, "read": 63, "write": 64, "writev": 66, "fstat": 80, "exit": 93, "exit_group": 94,
         "futex": 98, "clock_gettime": 113, "clock_getres": 114, "sched_yield": 124, "sigaltstack": 132,
-        "rt_sigaction": 134, "rt_sigprocmask": 135, "rt_sigreturn": 139, "gettimeofday": 169, "getpid": 172,
+        "rt_sigaction": 134, "rt_sigprocmask": 135, "rt_sigreturn": 139, "gettimeofday": 169,
         "getuid": 174, "gettid": 178, "brk": 214, "munmap": 215, "mremap": 216, "mmap": 222, "mprotect": 226,
-        "madvise": 233, "getrandom": 278,
+        "madvise": 233,
     },
 }  # fmt: skip
 _REFUSED_EVERYWHERE = {
@@ -68,18 +69,21 @@ REFUSED = {
 READING = {
     "x86_64": {
         "open": 2, "stat": 4, "lstat": 6, "poll": 7, "pread64": 17, "readv": 19, "access": 21, "select": 23,
-        "nanosleep": 35, "getitimer": 36, "alarm": 37, "setitimer": 38, "clone": 56, "uname": 63, "fcntl": 72,
+        "nanosleep": 35, "getitimer": 36, "alarm": 37, "setitimer": 38, "getpid": 39, "clone": 56, "uname": 63,
+        "fcntl": 72,
         "getcwd": 79, "readlink": 89, "getrlimit": 97, "getrusage": 98, "sysinfo": 99, "times": 100, "getgid": 104,
         "geteuid": 107, "getegid": 108, "getppid": 110, "sched_getaffinity": 204, "getdents64": 217,
         "clock_nanosleep": 230, "openat": 257, "newfstatat": 262, "readlinkat": 267, "faccessat": 269, "ppoll": 271,
-        "set_robust_list": 273, "prlimit64": 302, "statx": 332, "rseq": 334, "faccessat2": 439,
+        "set_robust_list": 273, "prlimit64": 302, "getrandom": 318, "statx": 332, "rseq": 334,
+        "faccessat2": 439,
     },
     "aarch64": {
         "fcntl": 25, "faccessat": 48, "openat": 56, "getdents64": 61, "readv": 65, "pread64": 67, "ppoll": 73,
         "readlinkat": 78, "newfstatat": 79, "set_robust_list": 99, "nanosleep": 101, "getitimer": 102,
-        "setitimer": 103, "clock_nanosleep": 115, "sched_getaffinity": 123, "times": 153, "uname": 160,
+        "setitimer": 103, "clock_nanosleep": 115, "sched_getaffinity": 123, "times": 153, "uname": 160, "getpid": 172,
         "getrlimit": 163, "getrusage": 165, "getppid": 173, "geteuid": 175, "getgid": 176, "getegid": 177,
-        "sysinfo": 179, "getcwd": 17, "clone": 220, "prlimit64": 261, "statx": 291, "rseq": 293, "faccessat2": 439,
+        "sysinfo": 179, "getcwd": 17, "clone": 220, "prlimit64": 261, "getrandom": 278,
+        "statx": 291, "rseq": 293, "faccessat2": 439,
     },
 }  # fmt: skip
 """What a program of ours needs besides, to load modules, to sleep and to start threads."""
@@ -93,10 +97,21 @@ Line = bytes | tuple[int, int, str, str]
 
 
 def compute_only(machine: str) -> bytes:
-    """Ends the process at the first call that is not listed. Raises KeyError for a machine without a table."""
+    """Ends the process at the first call that is not listed, and at a handler of the signal that wakes it, for between
+    calls it is stopped. What cannot be repeated is not listed: the kernel's random numbers, the number of the process.
+    Raises KeyError for a machine without a table."""
+    cases = dict.fromkeys(COMPUTE[machine].values(), "listed") | {COMPUTE[machine]["rt_sigaction"]: "handler"}
     lines, labels = _begin(machine)
-    _search(lines, labels, dict.fromkeys(COMPUTE[machine].values(), "listed"), "foreign")
-    return _assemble(lines, labels, {"listed": [_return(ALLOW)], "foreign": [_return(KILL_PROCESS)]})
+    _search(lines, labels, cases, "foreign")
+    return _assemble(
+        lines,
+        labels,
+        {
+            "handler": [instruction(LOAD_WORD, OFFSET_FIRST_ARGUMENT), (JUMP_IF_EQUAL, SIGCONT, "foreign", "listed")],
+            "listed": [_return(ALLOW)],
+            "foreign": [_return(KILL_PROCESS)],
+        },
+    )
 
 
 def reading_only(machine: str) -> bytes:

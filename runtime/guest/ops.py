@@ -29,3 +29,6 @@ next call; answered with READY. What it cannot change is said in `runtime.guest.
 LIST = 11
 """Body: `wire.list_body`. Reply: OK with `frames.ENTRY` records, paths relative to the folder, folders before what is
 in them; or REFUSED, with a reason that begins with `more than` where it is too much."""
+SEED = 12
+"""Body: 32 bytes. Other random numbers for this session alone, the same wherever they are asked for after the same
+calls; answered with READY."""

@@ -13,12 +13,15 @@ if TYPE_CHECKING:
 else:
     Protocol = object
 
-SIGKILL, SIGSYS = 9, 31
+SIGKILL, SIGCONT, SIGSTOP, SIGSYS = 9, 18, 19, 31
 """Of every Linux; `signal` imports `enum`, which costs a guest 0.9 MB."""
 
 
 class Process:
-    __slots__ = ("nonce", "output", "pid", "printed", "received", "replies", "requests", "unsent")
+    __slots__ = (
+        "calls", "key", "nonce", "output", "pid", "printed", "received", "replies", "requests", "seed", "stopped",
+        "unsent",
+    )  # fmt: skip
 
     def __init__(self, pid: int, ends: child.Ends) -> None:
         self.pid = pid
@@ -27,6 +30,26 @@ class Process:
         """Of the call in progress; empty between calls."""
         self.received, self.printed = bytearray(), bytearray()
         self.unsent = b""
+        self.key, self.calls = b"", 0
+        """What its answers begin with. The process is told the key before its first source."""
+        self.seed = b""
+        """For its next call, where there is a new one."""
+        self.stopped = False
+
+    def order(self, source: bytes) -> bytes:
+        """Says what it is to be sent for its next call."""
+        begin = b""
+        if not self.key:
+            begin = self.key = os.urandom(child.KEY_BYTES)
+        self.calls += 1
+        seed, self.seed = self.seed, b""
+        kind = child.SEEDED if seed else child.PLAIN
+        return begin + child.ORDER.pack(self.calls, 1 + len(seed) + len(source), kind) + seed + source
+
+    @property
+    def mark(self) -> bytes:
+        """What the answer to the call in progress begins with."""
+        return self.key + self.calls.to_bytes(child.CALL_BYTES, "big")
 
     def close(self) -> None:
         for descriptor in (self.requests, self.replies, self.output):
@@ -48,6 +71,8 @@ class ProcessParent(Protocol):
 
     line: int = -1
     """A descriptor to poll for reading before `receive`; none if negative."""
+    stops: bool = False
+    """Whether its processes are stopped between calls."""
 
     def fork(self, done: Callable[[Process | None], None]) -> None:
         """Makes a new process, or None when there will be no more."""

@@ -10,12 +10,16 @@ from __future__ import annotations
 import builtins
 import cmath
 import gc
+import io
 import math
 import os
 import resource
 import signal
+import sys
 from collections.abc import Callable
-from types import FrameType
+from contextlib import suppress
+from functools import partial
+from types import CodeType, FrameType
 from typing import Any
 
 from runtime.guest import frames, kinds, ops
@@ -32,6 +36,10 @@ PURE_BUILTINS = PURE_NAMES.split()
 PURE_MODULES = {"math": math, "cmath": cmath}
 
 
+FRAMES = 3
+"""So many more of ours lie below a snippet than in the other tiers: values nest as deeply in all of them."""
+
+
 class SliceOverError(BaseException):
     """The snippet ran longer than the shared interpreter gives to anyone."""
 
@@ -46,26 +54,33 @@ def import_pure(name: str, _globals: object = None, _locals: object = None, _nam
     raise ImportError(f"No module named {name!r}")
 
 
-class Printer:
-    """Is the `print` of one session. Counts bytes and stops the snippet at the cap."""
+class Printer(io.RawIOBase):
+    """Takes what the call in progress prints, as `print` of Python writes it: what came before an error stays. Counts
+    bytes and stops the snippet at the cap."""
 
     def __init__(self, max_bytes: int) -> None:
+        super().__init__()
         self._max_bytes = max_bytes
         self._parts: list[bytes] = []
         self._size = 0
+        under: Any = self
+        self._text = io.TextIOWrapper(under, encoding="utf-8", errors="backslashreplace")
+        self.flush_text = self._text.flush
+        self.print: Callable[..., None] = partial(print, file=self._text)
 
-    def print(self, *values: object, sep: str | None = None, end: str | None = None) -> None:
-        for name, given in (("sep", sep), ("end", end)):
-            if given is not None and type(given) is not str:
-                raise TypeError(f"{name} must be None or a string, not {type(given).__name__}")
-        text = (" " if sep is None else sep).join([str(value) for value in values]) + ("\n" if end is None else end)
-        data = text.encode("utf-8", "backslashreplace")
-        self._parts.append(data[: self._max_bytes - self._size])
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self._parts.append(bytes(data[: self._max_bytes - self._size]))
         self._size += len(data)
         if self._size > self._max_bytes:
             raise OutputFullError
+        return len(data)
 
     def take(self) -> bytes:
+        with suppress(OutputFullError):
+            self.flush_text()
         data = b"".join(self._parts)
         self._parts, self._size = [], 0
         return data
@@ -80,6 +95,7 @@ class SharedWorker:
         self._room = memory_bytes // 2
         resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
         signal.signal(signal.SIGALRM, self._interrupt)
+        sys.setrecursionlimit(sys.getrecursionlimit() + FRAMES)
 
     def serve(self, source: int, sink: int) -> None:
         """Says READY, then answers requests in order until the host closes the pipe."""
@@ -107,8 +123,9 @@ class SharedWorker:
             code = compile(text, FILENAME, "exec", dont_inherit=True)
             if op == ops.COMPILE:
                 return kinds.IMPURE, b""
-            exec(code, self._namespace(session))  # noqa: S102
-            return kinds.OK, b""
+            kind, error = self._run(code, text, self._namespace(session))
+            self._printer.flush_text()
+            return kind, error
         except SliceOverError:
             self._armed = False  # first: to free what it held may take as long as the next alarm
             return self._forget(session, kinds.SLICE)
@@ -124,6 +141,15 @@ class SharedWorker:
         finally:
             self._armed = False
             signal.setitimer(signal.ITIMER_REAL, 0)
+
+    def _run(self, code: CodeType, text: str, names: Namespace) -> tuple[int, bytes]:
+        try:
+            exec(code, names)  # noqa: S102
+        except (SliceOverError, OutputFullError, MemoryError):
+            raise
+        except BaseException as error:  # noqa: BLE001
+            return kinds.EXCEPTION, report(error, text)
+        return kinds.OK, b""
 
     def _forget(self, session: int, kind: int) -> tuple[int, bytes]:
         """Half a snippet is no state to go on from: the host replays what was whole."""
@@ -146,7 +172,6 @@ class SharedWorker:
         names = self._sessions.get(session)
         if names is None:
             own: dict[str, Any] = {name: getattr(builtins, name) for name in PURE_BUILTINS}
-            printer: Callable[..., None] = self._printer.print
-            own.update(print=printer, __import__=import_pure)
+            own.update(print=self._printer.print, __import__=import_pure)
             names = self._sessions[session] = {"__name__": "__main__", "__builtins__": own}
         return names

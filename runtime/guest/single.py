@@ -28,10 +28,11 @@ class SingleProcess(ProcessParent):
                 problem = child.load(["random", *preload])
                 child.bound_memory(memory_bytes)
                 os.write(theirs[1], problem.encode() or READY)
-                if not problem:
-                    child.live(theirs)
-            finally:
+            except BaseException:  # noqa: BLE001
                 os._exit(70)
+            if not problem:
+                raise child.ForkedError(theirs)
+            os._exit(70)
         for end in theirs:
             os.close(end)
         os.set_blocking(ours[1], True)

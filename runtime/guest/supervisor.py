@@ -11,8 +11,8 @@ from __future__ import annotations
 import os
 import select
 
-from runtime.guest import child, frames, host_ops, kinds, ops
-from runtime.guest.process import SIGSYS
+from runtime.guest import child, frames, host_ops, kinds, ops, seeds
+from runtime.guest.process import SIGCONT, SIGSTOP, SIGSYS
 from runtime.guest.report import REPORT_BYTES
 
 TYPE_CHECKING = False  # what it guards is for type checkers: a guest does not load `typing`
@@ -83,7 +83,10 @@ class Supervisor:
             self._drop(session)
         elif op == ops.PING:
             self._answer(nonce, kinds.READY)
-        elif op == ops.RESEED:
+        elif op == ops.SEED and session in self._sessions:
+            self._sessions[session].seed = body
+            self._answer(nonce, kinds.READY)
+        elif op in (ops.RESEED, ops.SEED):
             self._reseed(body)
             self._answer(nonce, kinds.READY)
         else:
@@ -119,7 +122,7 @@ class Supervisor:
             self._opening.clear()
             return
         if self._seed:
-            self._queue(process, child.SEED, frames.NO_NONCE, self._seed)
+            process.seed = seeds.mixed(self._seed, process.pid)
         if self._opening:
             session = next(iter(self._opening))
             self._settle(session, self._opening.pop(session), process)
@@ -149,17 +152,17 @@ class Supervisor:
             self._answer(nonce, kinds.DIED)
             return
         process.nonce = nonce
-        self._queue(process, child.RUN, nonce, body)
+        process.unsent += process.order(body)
         self._feed(session, process)
+        if process.stopped:
+            process.stopped = False
+            os.kill(process.pid, SIGCONT)
 
     def _reseed(self, value: bytes) -> None:
-        """Every process is told, those that wait included; each takes it before what it is sent later."""
+        """Every process is told with its next call, those that wait included."""
         self._seed = value
         for process in [*self._idle, *self._sessions.values()]:
-            self._queue(process, child.SEED, frames.NO_NONCE, value)
-
-    def _queue(self, process: Process, order: int, nonce: bytes, body: bytes) -> None:
-        process.unsent += child.HEADER.pack(len(body), nonce, order) + body
+            process.seed = seeds.mixed(value, process.pid)
 
     def _feed(self, session: int, process: Process) -> None:
         """Hands over as much of the request as the child takes now; one that takes nothing delays nobody else."""
@@ -206,24 +209,30 @@ class Supervisor:
                 self._end(session, kinds.DIED)
             return
         process.received += data
-        if len(process.received) < child.HEADER.size:
+        mark = process.mark
+        begin = len(mark) + child.CLAIM.size
+        if len(process.received) < begin:
             return
-        size, nonce, kind = child.HEADER.unpack_from(process.received)
-        end = child.HEADER.size + size
-        forged = nonce != process.nonce or not process.nonce or kind not in kinds.FROM_USER_PROCESS
+        size, kind = child.CLAIM.unpack_from(process.received, len(mark))
+        end = begin + size
+        asked = process.nonce and process.received.startswith(mark)
+        forged = not asked or kind not in kinds.FROM_USER_PROCESS
         if forged or size > REPORT_BYTES or len(process.received) > end:
             self._end(session, kinds.DIED)
             return
         if len(process.received) < end:
             return
-        report = bytes(process.received[child.HEADER.size : end])
+        report = bytes(process.received[begin:end])
         process.received.clear()
+        if self._parent.stops:  # whatever it is doing now, nobody waits for it
+            process.stopped = True
+            os.kill(process.pid, SIGSTOP)
         self._gather(session, process)
         if self._sessions.get(session) is not process:
             return
         output = bytes(process.printed)
         process.printed.clear()
-        process.nonce = b""
+        nonce, process.nonce = process.nonce, b""
         self._answer(nonce, kind, output, report)
 
     def _watch(self, descriptor: int, session: int, process: Process, events: int) -> None:

@@ -44,6 +44,7 @@ class Op(IntEnum):
     PING = ops.PING
     RESEED = ops.RESEED
     LIST = ops.LIST
+    SEED = ops.SEED
 
 
 class ReplyKind(IntEnum):

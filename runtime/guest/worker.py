@@ -11,6 +11,8 @@ import sys
 
 TYPE_CHECKING = False  # what it guards is for type checkers: a guest does not load `typing`
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from runtime.guest.process import ProcessParent
     from runtime.guest.shared import SharedWorker
     from runtime.guest.supervisor import Supervisor
@@ -21,7 +23,7 @@ PACKAGES = "/opt/packages"
 """What guests may import beside the standard library, where the host mounts it."""
 COMPUTE_NAMES = (
     "array base64 bisect calendar cmath collections copy dataclasses datetime decimal enum fractions functools hashlib"
-    " heapq itertools json math numbers operator random re statistics string textwrap time typing"
+    " heapq itertools json math numbers operator random re statistics string textwrap typing"
 )
 COMPUTE_MODULES = COMPUTE_NAMES.split()
 """Kept in memory, because a process that may only compute cannot open a file to import them."""
@@ -84,20 +86,26 @@ def prepare(mode: str, limits: dict[str, str], pipes: Pipes) -> SharedWorker | S
     return made
 
 
-def main(mode: str, limits: str) -> None:
+def main(mode: str, limits: str) -> Iterable[int]:
     """Says READY on the host's pipe once all that was asked for ahead of need is there, then serves until the host
     closes the pipe. When it does not come to that, it says why in one line. `limits` are name=value, separated by
-    blanks."""
+    blanks. Returns what is left to do: for a process that was forked meanwhile, its whole life."""
     pipes = Pipes()
     try:
         worker = prepare(mode, dict(pair.split("=", 1) for pair in limits.split()), pipes)
     except BaseException as error:
+        if type(error).__name__ == "ForkedError":
+            from runtime.guest import child
+
+            return child.life(error.ends, error.confine)  # type: ignore[attr-defined]
         complaint = " ".join(f"the worker did not start: {type(error).__name__}: {error}".split())
         os.write(pipes.complaints, f"{complaint[:COMPLAINT_CHARS]}\n".encode())
         raise
     os.close(pipes.complaints)
     worker.serve(pipes.source, pipes.sink)
+    return ()
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2])
+    life = main(sys.argv[1], sys.argv[2])
+    all(globals().pop("life"))  # driven by C: no frame of ours but this one lasts, and nothing refers to it

@@ -11,7 +11,7 @@ import gc
 import os
 import struct
 
-from runtime.guest import child, filters
+from runtime.guest import chance, child, filters
 from runtime.guest.confine import Filter
 from runtime.guest.process import SIGKILL, Process, ProcessParent, pipes
 
@@ -32,6 +32,8 @@ READY = b"ready"
 
 class Zygote(ProcessParent):
     """Is the supervisor's handle on it. Orders are answered in turn, one message each."""
+
+    stops = True
 
     def __init__(
         self,
@@ -58,13 +60,17 @@ class Zygote(ProcessParent):
                     os.close(descriptor)
                 confinement = _prepare(machine, modules)
                 problem = child.load(["random", *preload])
+                chance.take_clocks()
                 child.bound_memory(memory_bytes)
                 child.bound_files(open_files)
                 theirs.send(problem.encode()[:MESSAGE_BYTES] or READY)
                 if not problem:
                     _serve(theirs, confinement)
-            finally:
+            except child.ForkedError:
+                raise
+            except BaseException:  # noqa: BLE001
                 os._exit(71)
+            os._exit(71)
         theirs.close()
         received = self._line.recv(MESSAGE_BYTES)
         if received != READY:
@@ -117,10 +123,7 @@ def _serve(line: _socket.socket, confinement: Filter) -> NoReturn:
         ends: child.Ends = ENDS.unpack(passed[0][2])
         pid = os.fork()
         if pid == 0:
-            try:
-                child.live(ends, confine=confinement.install)
-            finally:
-                os._exit(70)
+            raise child.ForkedError(ends, confinement.install)
         for end in ends:
             os.close(end)
         line.send(ANSWER.pack(0, pid))

@@ -6,6 +6,7 @@ begun, or has ended before it did, and nobody keeps it to go back to.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ from runtime.sessions.files import checked_path
 from runtime.sessions.outcomes import Past
 
 PAGE_BYTES = 4_096
+CHANCE_BYTES = 32
 
 
 class Origin:
@@ -63,12 +65,16 @@ class Seed(NamedTuple):
     origin: Origin | None = None
     files: tuple[NewFile, ...] = ()
     """What /work begins with in a sandbox that is fresh."""
+    chance: bytes = b""
+    """What its random numbers come from after the history; empty: as every session begins."""
 
     def times(self, n: int) -> list[Seed]:
-        """Gives it to so many sessions, which all begin like this."""
+        """Gives it to so many sessions, which all begin like this but for their random numbers; where they begin at a
+        snapshot, whoever restores it sees to these."""
         if self.origin is not None:
             self.origin.share(n)
-        return [self] * n
+            return [self] * n
+        return [self._replace(chance=os.urandom(CHANCE_BYTES)) for _ in range(n)]
 
     def release(self) -> None:
         """Takes one away that begins here."""

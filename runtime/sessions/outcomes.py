@@ -163,6 +163,8 @@ class Past(NamedTuple):
 
     source: str
     outcome: Fingerprint
+    seed: bytes = b""
+    """What was seeded with last before it; empty: as every session begins."""
 
 
 def _encodable(text: str) -> str:

@@ -15,7 +15,7 @@ from functools import partial
 from pydantic import ValidationError
 
 from runtime.broker_api import SnapshotCopy, Termination
-from runtime.errors import BadRequestError, InfrastructureError, LimitError
+from runtime.errors import BadRequestError, InfrastructureError, LimitError, SandboxError
 from runtime.guest import wire
 from runtime.guest.wire import Op, ReplyKind
 from runtime.sandbox import CallResult, CallStatus, ClosesOnExit, ExecResult, Limits, Priority, SnapshotId, Tier, Usage
@@ -48,6 +48,7 @@ BUILT_IN = (
 )  # fmt: skip
 """What a sandbox was built with goes before what is asked for now."""
 OLD_SECONDS = 0.05
+UNDER_WAY = "a call is under way in the sandbox: nobody could have its answer in a copy"
 
 
 class OwnSandbox(SandboxFiles, ClosesOnExit):
@@ -130,10 +131,17 @@ class OwnSandbox(SandboxFiles, ClosesOnExit):
         if self._account.snapshots >= self.limits.snapshots:
             raise LimitError(f"all {self.limits.snapshots} snapshots of this sandbox have been taken")
         self._require_open()
-        handle = self._worker.handle
+        worker = self._worker
 
         def begin(done: Answered[SnapshotId]) -> None:
-            self._waiter.launcher.snapshot(handle, durable=durable, label=self._caller, done=done)
+            def taken(snapshot: SnapshotId | SandboxError) -> None:
+                worker.release()
+                done(snapshot)
+
+            if worker.state == "ready" and not worker.hold():
+                done(BadRequestError(UNDER_WAY, hint="Take the snapshot before the call, or after its answer."))
+            else:
+                self._waiter.launcher.snapshot(worker.handle, durable=durable, label=self._caller, done=taken)
 
         taken = self._waiter.ask(begin, "a snapshot")
         self._account.snapshots += 1
@@ -215,7 +223,8 @@ class OwnSandbox(SandboxFiles, ClosesOnExit):
         self._require_open()
         answer: Future[CallOutcome] = Future()
         request = SessionRequest(op, 0, body, limit, answer.set_result)
-        self._waiter.reactor.here(lambda: worker.send(request))
+        send = worker.turn if op is Op.RUN else worker.send  # one interpreter runs one call at a time
+        self._waiter.reactor.here(lambda: send(request))
         return answer
 
     def _patiently(self, op: Op, body: bytes, limit: float, patience: float, grace: float) -> tuple[CallOutcome, Spent]:

@@ -14,7 +14,7 @@ from functools import partial
 from runtime.broker_api import Termination, Ticket
 from runtime.errors import BrokerLostError, InfrastructureError, LimitError, SandboxError
 from runtime.guest.wire import FULL, Op, ReplyKind
-from runtime.sandbox import CallResult, CallStatus, Tier
+from runtime.sandbox import CallResult, Tier
 from runtime.sessions.branches import Before, NewFile, Seed
 from runtime.sessions.outcomes import (
     EMPTY,
@@ -38,10 +38,9 @@ from runtime.sessions.usage_meter import UsageMeter
 ORDER = {tier: port for port, tier in enumerate(Tier)}
 RETRIES = 2
 """How often a call may lose its sandbox through the fault of others before it goes where there are fewer of them."""
-UNREPEATABLE = (
-    "StateError: this code needs another place, but what the session computed before depends on a clock, on chance or"
-    " on addresses and could not be repeated there; it starts again with no names, this call did not run"
-)
+UNREPEATABLE = "the session has to go on in another place, and what it computed before ends otherwise there"
+KNOWN_SECONDS = 10.0
+"""How long a place may take to say that it has heard something."""
 BROKER_GONE = "the broker of this session's sandbox is gone, and its state with it"
 ALL_SNAPSHOTS = "all {snapshots} snapshots of this session have been taken"
 TAKE_A_NEW_ONE = "Open a new session; it starts a broker again where there is none."
@@ -60,7 +59,7 @@ class SessionPlacement:
     ) -> None:
         """Runs nowhere yet. `terms` names the session, its caller and its priority; the rest of it follows the seed."""
         self.tier, self.preload = seed.tier, seed.preload
-        self._history, self._origin = list(seed.history), seed.origin
+        self._history, self._origin, self._chance = list(seed.history), seed.origin, seed.chance
         self._supplies, self._before = Supplies(seed.files, terms), Before()
         self._terms, self._ports, self._account = terms, ports, account
         self._answered, self._failed = answered, failed
@@ -120,7 +119,8 @@ class SessionPlacement:
         `gone` is the answer where its sandbox has ended."""
         files, port = self._supplies.files, self._port
         if self.tier is not Tier.SANDBOX or port is None or self._supplies.under_way:
-            done(Seed(self.tier, self.preload, tuple(self._history), self._origin, files).times(n))
+            here = Seed(self.tier, self.preload, tuple(self._history), self._origin, files, self._chance)
+            done(here.times(n))
         elif port.worker.state != "ready":
             done(gone)
         elif self._account.snapshots >= self._ports.limits.snapshots:
@@ -230,8 +230,14 @@ class SessionPlacement:
     # in a place
 
     def _continue(self, call: SessionCall, port: Port) -> None:
-        if port.known < len(self._history):
-            past = self._history[port.known]
+        past = self._history[port.known] if port.known < len(self._history) else None
+        chance = self._chance if past is None else past.seed
+        if chance != port.seed:
+            port.seed = chance
+            if self.tier is not Tier.SHARED:  # pure code draws no random numbers
+                self._send(call, port, Op.SEED, chance, KNOWN_SECONDS, self._seeded)
+                return
+        if past is not None:
             self._send(call, port, Op.RUN, past.source, self._ports.limits.call_seconds, self._replayed)
         elif call.need is Need.BROKEN and self.tier is Tier.SHARED:
             self._send(call, port, Op.COMPILE, call.source, call.seconds, self._compiled)
@@ -246,7 +252,7 @@ class SessionPlacement:
         call: SessionCall,
         port: Port,
         op: Op,
-        source: str,
+        source: str | bytes,
         limit: float,
         on_done: Callable[[SessionCall, Port, CallOutcome], None],
     ) -> None:
@@ -258,9 +264,17 @@ class SessionPlacement:
         self._request = self._request_to(port, op, source, limit, done)
         port.worker.turn(self._request)
 
-    def _request_to(self, port: Port, op: Op, source: str, limit: float, done: Done) -> SessionRequest:
-        body = source.encode("utf-8", "surrogatepass")
+    def _request_to(self, port: Port, op: Op, source: str | bytes, limit: float, done: Done) -> SessionRequest:
+        body = source if isinstance(source, bytes) else source.encode("utf-8", "surrogatepass")
         return SessionRequest(op, port.number, body, limit, done, self._terms.caller, self._terms.priority)
+
+    def _seeded(self, call: SessionCall, port: Port, outcome: CallOutcome) -> None:
+        if outcome.kind is ReplyKind.READY:
+            self._continue(call, port)
+        elif outcome.kind is LossCause.BROKER:
+            self._break()
+        else:
+            self._again(call)
 
     def _replayed(self, call: SessionCall, port: Port, outcome: CallOutcome) -> None:
         if fingerprint(outcome) == self._history[port.known].outcome:
@@ -275,17 +289,7 @@ class SessionPlacement:
         elif self.tier is Tier.PROCESS and outcome.kind not in (ReplyKind.OK, ReplyKind.EXCEPTION):
             self._move(port, outcome, Tier.SANDBOX)  # stopped, perhaps through others, before it could end differently
         else:
-            self.leave()
-            self._history.clear()
-            self._answer(
-                CallResult(
-                    status=CallStatus.EXCEPTION,
-                    error=UNREPEATABLE,
-                    seconds=outcome.seconds,
-                    tier=Tier(port.worker.profile.mode),
-                    sandbox=port.worker.id,
-                )
-            )
+            self._break_with(InfrastructureError(UNREPEATABLE, hint="Open a new session."))
 
     def _compile_aside(self, call: SessionCall) -> None:
         """Has a shared interpreter, where the session keeps nothing, compile what the host could not parse: a process
@@ -322,7 +326,7 @@ class SessionPlacement:
         match what_follows(self.tier, outcome, call.seconds):
             case NextStep.ANSWER:
                 if self.tier is not Tier.SANDBOX:
-                    self._history.append(Past(call.source, fingerprint(outcome)))
+                    self._history.append(Past(call.source, fingerprint(outcome), self._chance))
                     port.known = len(self._history)
                 self._report(call, port, outcome)
             case NextStep.UNDO:

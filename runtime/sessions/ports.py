@@ -23,6 +23,8 @@ class Port:
         """What the session is called inside."""
         self.known = 0
         """How much of the session's history it has seen."""
+        self.seed = b""
+        """What its random numbers come from; empty: as in every fresh place."""
         self._left: Callable[[], None] | None = left
 
     def leave(self) -> None:

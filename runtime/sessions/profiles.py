@@ -45,6 +45,7 @@ FAMILIES = (
     ModuleFamily(re.compile(r"\b(?:numpy|scipy)\b"), tuple(_NUMPY.split()), 100, 260),
     ModuleFamily(re.compile(r"\b(?:sympy|mpmath)\b"), tuple(_SYMPY.split()), 60, 80),
 )
+MACHINE_MIB = (os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")) >> 20
 PRELOADED = frozenset(["numpy", "scipy", "sympy", "mpmath"])
 """What a process can compute with, beside the standard library, where the guest has packages."""
 
@@ -60,12 +61,13 @@ def joined(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def profile(mode: Mode, preload: tuple[str, ...], limits: Limits, settings: RuntimeSettings) -> Profile:
-    """Those with many sessions get a multiple of a session's limits, each session its own part. Only a sandbox of its
-    own ends by its CPU time and its age: the others belong to nobody. What is preloaded comes on top."""
+    """Those with many sessions get a multiple of a session's limits, each session its own part; that of processes has
+    room for all at their limits, up to a quarter of the machine: none costs others theirs. Only a sandbox of its own
+    ends by its CPU time and its age: the others belong to nobody. What is preloaded comes on top."""
     memory, address_space, pids, cpus, ahead = {
         "shared": (2 * limits.memory_mib, limits.memory_mib, limits.pids, limits.cpus, 0),
         "process": (
-            4 * limits.memory_mib,
+            min(max(4, settings.process_sessions) * limits.memory_mib, max(4 * limits.memory_mib, MACHINE_MIB // 4)),
             limits.memory_mib,
             limits.pids + 8 * settings.process_sessions,
             max(limits.cpus, float(os.cpu_count() or 1)),

@@ -32,6 +32,7 @@ from runtime.guest.shared import PURE_BUILTINS
 from runtime.guest.worker import COMPUTE_MODULES as GUEST_MODULES
 from runtime.parsing import PARSING
 from runtime.sandbox import Tier
+from runtime.sessions.repeating import cannot_repeat
 
 SOURCE_CHARS: Final = 2_000
 BRACKETS: Final = 40
@@ -129,7 +130,8 @@ def _decide(source: str, ready: frozenset[str]) -> Need:
     nodes = _nodes(tree)
     if nodes is None:
         return Need.COMPUTE
-    return Need.MACHINE if any(_asks_for_a_machine(node, ready) for node in nodes) else Need.COMPUTE
+    machine = any(_asks_for_a_machine(node, ready) for node in nodes) or cannot_repeat(nodes)
+    return Need.MACHINE if machine else Need.COMPUTE
 
 
 def _parsed(source: str) -> ast.AST:
@@ -307,7 +309,8 @@ CHECKS: Final[dict[type, Callable[[Any, _Places], bool]]] = {
 
 
 def _asks_for_a_machine(node: ast.AST, ready: frozenset[str]) -> bool:
-    """Guesses, which saves a detour: what it misses is caught by the filter of the process tier."""
+    """Guesses, which saves a detour: what it misses is caught by the filter of the process tier, which also has no
+    clock."""
     match node:
         case ast.Import(names=names):
             return any(_needs_a_file(alias.name, ready) for alias in names)

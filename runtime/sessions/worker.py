@@ -77,6 +77,8 @@ class Worker:
         self._clock: Timer | None = None
         self._clock_due = 0.0
         self._nonces = b""
+        self._held = False
+        """Nothing is sent, because what would come of it is not to be in a snapshot."""
         self._rests = self._spoken = False
         """It is resting; something was sent since that was last looked at."""
         self._rest_clock: Timer | None = None
@@ -90,14 +92,17 @@ class Worker:
     def turn(self, request: SessionRequest) -> None:
         """Sends a call when its turn comes. On a lost worker it ends at once, unblamed."""
         if self.state == "ready" and (self._turns or len(self._under_way) >= self._width):
-            request.entry = self._turns.add(request, caller=request.caller, priority=request.priority)
+            self._add(request)
         else:
             self.send(request)
 
     def send(self, request: SessionRequest) -> None:
-        """Sends it now, out of turn. On a lost worker it ends at once, unblamed."""
+        """Sends it now, out of turn, or once it is no more held. On a lost worker it ends at once, unblamed."""
         if self.state != "ready":
             request.done(CallOutcome(LossCause.DIED, b"", b"", 0.0, blamed=False))
+            return
+        if self._held:
+            self._add(request)
             return
         if not self._nonces:
             self._nonces = os.urandom(wire.NONCE_BYTES * NONCES)
@@ -106,6 +111,22 @@ class Worker:
             self._start_clock(request)
         self._under_way[nonce] = request
         self._write(wire.pack_request(nonce, request.op, request.session, request.body))
+
+    def _add(self, request: SessionRequest) -> None:
+        request.entry = self._turns.add(request, caller=request.caller, priority=request.priority)
+
+    def hold(self) -> bool:
+        """Sends nothing more until `release`; False, and nothing is held, when a call is under way or held already."""
+        if self._under_way or self._turns or self._held:
+            return False
+        self._held = True
+        return True
+
+    def release(self) -> None:
+        """Sends what was held meanwhile, in turn."""
+        self._held = False
+        while self._turns and len(self._under_way) < self._width:
+            self.send(self._turns.take())
 
     def notify(self, op: Op, session: int) -> None:
         """Sends DROP or KILL: nothing is answered for itself."""

@@ -33,7 +33,7 @@ ROWS = {
         "replies: test_a_forged_reply_is_a_death_or_no_reply_at_all",
         "replies: test_what_only_the_supervisor_may_say_is_believed_from_nobody_else",
         "replies: test_a_report_that_nobody_should_parse_hurts_nobody",
-        "replies: test_a_session_has_its_own_word_for_its_own_call_and_for_nothing_else",
+        "replies: test_code_that_looks_everywhere_cannot_answer_for_itself",
         "replies: test_sessions_that_share_a_sandbox_cannot_answer_for_each_other",
     )),
     14: Row("poisoned programs", (

@@ -1,35 +1,56 @@
 """Rows 1, 2, 4, 5 and 12 of the catalogue: leaving early, and answers that nobody was asked for.
 
-A session has its own word for its own calls: code can find the nonce of its call in its own process and say "done" or
-"an exception" itself. What it cannot do is say anything else, put words into the output that it did not print, choose
-the time or the sandbox, or answer for another session. So no verdict is ever the status of a call in which what is
-judged has run.
+A session's process says how its calls ended, and code can change what is said there of its own exception. It finds
+neither the nonce of a call, which is not in its process, nor what the process answers with; so it cannot say "done" and
+go on, answer a call that comes later, say anything else, put words into the output that it did not print, choose the
+time or the sandbox, or answer for another session. No verdict is ever the status of a call in which what is judged has
+run.
 """
 
 from __future__ import annotations
 
 import pytest
-from attack_kit import DIED, DISK, EXCEPTION, MEMORY, OK, PATIENCE, TIMEOUT, Attack, AttackBench, attack, each
+from attack_kit import DIED, DISK, EXCEPTION, MEMORY, OK, OUTPUT, PATIENCE, TIMEOUT, Attack, AttackBench, attack, each
 
 from runtime.sandbox import Tier
 
-STOLEN = """import os, struct, sys
-def own_nonce():
-    frame, nonce = sys._getframe(), b''
+STOLEN = """import gc, os, struct, sys
+def frames():
+    frame = sys._getframe()
     while frame:
-        found = frame.f_locals.get('nonce')
-        nonce = found if isinstance(found, bytes) else nonce
+        yield frame
         frame = frame.f_back
-    return nonce
-def child_reply(kind, report=b'', nonce=None):
-    return struct.pack('>I16sB', len(report), own_nonce() if nonce is None else nonce, kind) + report
-def host_reply(kind, output=b'', nonce=None):
-    nonce = own_nonce() if nonce is None else nonce
-    return struct.pack('>I16sBI', len(output), nonce, kind, len(output)) + output
+    yield from sys._current_frames().values()
+def looked():
+    gc.unfreeze()
+    waiting, seen = [*frames(), *gc.get_objects()], set()
+    for frame in frames():
+        waiting += [frame.f_locals, frame.f_globals, frame.f_code.co_consts, frame.f_builtins]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, bytes):
+            yield value
+        elif id(value) not in seen and len(seen) < 400_000:
+            seen.add(id(value))
+            waiting += gc.get_referents(value)
+def keys():
+    near = [value for frame in frames() for value in frame.f_locals.values()]
+    found = [value for value in [*near, *looked()] if isinstance(value, bytes) and len(value) == 16]
+    return [*dict.fromkeys(found), bytes(16)]
+def child_reply(kind, report=b'', key=bytes(16)):
+    return struct.pack('>I16sB', len(report), key, kind) + report
+def host_reply(kind, output=b'', key=bytes(16)):
+    return struct.pack('>I16sBI', len(output), key, kind, len(output)) + output
 def everywhere(data):
     for descriptor in [*range(3, 256)]:
         try: os.write(descriptor, data)
         except OSError: pass
+def says(claim):
+    sys._getframe(2).f_globals['report'] = lambda *_: claim
+    raise ValueError
+def says_kind(kind):
+    sys._getframe(2).f_globals['kinds'].EXCEPTION = kind
+    raise ValueError
 """
 AT_EXIT = "import atexit, os\natexit.register(os._exit, 0)\nraise SystemExit(1)"
 AT_ALARM = """import os, signal
@@ -72,10 +93,10 @@ FORGED = {
     "for the host, everywhere": "everywhere(host_reply(0, b'ALL PASSED') * 3)",
     "for the host, and gone": "everywhere(host_reply(0, b'ALL PASSED'))\nos._exit(0)",
     "for the supervisor, twice": "everywhere(child_reply(0) * 2)",
-    "with another nonce": "everywhere(child_reply(0, nonce=bytes(16)))",
-    "with no nonce, for the host": "everywhere(host_reply(9, nonce=bytes(16)) * 5)",
+    "with every key that is found": "[everywhere(child_reply(0, b'', key)) for key in keys()]",
+    "with no nonce, for the host": "everywhere(host_reply(9) * 5)",
     "longer than it says": "everywhere(child_reply(0) + b'x' * 100)",
-    "without an end": "everywhere(struct.pack('>I16sB', 2 ** 32 - 1, own_nonce(), 0) + bytes(1 << 16))",
+    "without an end": "everywhere(struct.pack('>I16sB', 2 ** 32 - 1, bytes(16), 0) + bytes(1 << 16))",
     "half": "everywhere(child_reply(0)[:9])\nos._exit(0)",
     "printed": "os.write(1, host_reply(0, b'ALL PASSED')); os.write(2, child_reply(0))",
     "by a child that stays": "if not os.fork():\n    everywhere(child_reply(0))\n    os._exit(0)",
@@ -93,14 +114,34 @@ def test_a_forged_reply_is_a_death_or_no_reply_at_all(bench: AttackBench, forged
         assert result.sandbox == box.id
 
 
-def test_a_session_has_its_own_word_for_its_own_call_and_for_nothing_else(bench: AttackBench) -> None:
-    """The forgery that works, so that the others are known to be real ones."""
+GOES_ON = {
+    "and goes": "os._exit(0)",
+    "and goes on": "while True: pass",
+    "of an exception": (
+        """everywhere(child_reply(1, b'{"error": "said", "traceback": ""}', keys()[0]))\nwhile True: pass"""
+    ),
+}
+
+
+@pytest.mark.parametrize("goes_on", GOES_ON)
+@pytest.mark.parametrize("tier", [Tier.PROCESS, Tier.SANDBOX])
+def test_code_that_looks_everywhere_cannot_answer_for_itself(bench: AttackBench, tier: Tier, goes_on: str) -> None:
+    forged = "everywhere(child_reply(0, b'', keys()[0]))\n" + GOES_ON[goes_on]
+    looks = "print('seen', flush=True)\n" + STOLEN.replace("import gc, os, struct, sys", IN_A_PROCESS)
+    with bench.pool.open(tier=tier) as session:
+        result = session.run(looks + forged, seconds=4.0)
+        assert result.tier is tier
+        assert result.status in (DIED, TIMEOUT, OUTPUT)
+        assert "said" not in result.error
+
+
+IN_A_PROCESS = "import enum, gc, struct\nsys = enum.sys\nos = sys.modules['posix']"
+
+
+def test_what_code_says_of_its_own_exception_is_its_own(bench: AttackBench) -> None:
+    """The forgery that works, so that the next are known to be real ones."""
     with bench.sandbox() as box:
-        result = bench.call(box, "print('seen', flush=True)\n" + STOLEN + "everywhere(child_reply(0))\nos._exit(0)")
-        assert (result.status, result.output, result.error) == (OK, "seen\n", "")
-    with bench.sandbox() as box:
-        forged = 'everywhere(child_reply(1, b\'{"error": "said", "traceback": ""}\'))\nimport time\ntime.sleep(60)'
-        result = bench.call(box, STOLEN + forged)
+        result = bench.call(box, STOLEN + """says(b'{"error": "said", "traceback": ""}')""")
         assert (result.status, result.error) == (EXCEPTION, "said")
 
 
@@ -111,7 +152,7 @@ PRIVILEGED = {2: "output", 4: "denied", 5: "slice", 6: "memory", 7: "impure", 8:
 @pytest.mark.parametrize("kind", PRIVILEGED, ids=PRIVILEGED.values())
 def test_what_only_the_supervisor_may_say_is_believed_from_nobody_else(bench: AttackBench, kind: int) -> None:
     with bench.sandbox() as box:
-        result = bench.call(box, STOLEN + f"everywhere(child_reply({kind}))\nimport time\ntime.sleep(60)")
+        result = bench.call(box, STOLEN + f"says_kind({kind})")
         assert result.status is DIED
         assert result.seconds < PATIENCE
 
@@ -131,9 +172,8 @@ REPORTS = {
 
 @pytest.mark.parametrize("report", REPORTS)
 def test_a_report_that_nobody_should_parse_hurts_nobody(bench: AttackBench, report: str) -> None:
-    code = STOLEN + f"everywhere(child_reply(1, {REPORTS[report]}))\nimport time\ntime.sleep(60)"
     with bench.sandbox() as box:
-        result = bench.call(box, code)
+        result = bench.call(box, STOLEN + f"says({REPORTS[report]})")
         assert result.status in (EXCEPTION, DIED)
         assert len(result.error) <= 500
         result.model_dump_json()
@@ -142,9 +182,8 @@ def test_a_report_that_nobody_should_parse_hurts_nobody(bench: AttackBench, repo
 
 def test_a_lie_about_a_limit_changes_a_name_and_nothing_else(bench: AttackBench) -> None:
     with bench.sandbox() as box:
-        lie = STOLEN + 'everywhere(child_reply(1, b\'{"error": "", "traceback": "", "limit": "disk"}\'))'
-        result = bench.call(box, lie + "\nimport time\ntime.sleep(60)")
-        assert result.status in (DISK, DIED)
+        result = bench.call(box, STOLEN + """says(b'{"error": "", "traceback": "", "limit": "disk"}')""")
+        assert result.status is DISK
         assert not result.output
 
 
@@ -158,7 +197,7 @@ def swallow():
         for ready in select.select(pipes, [], [])[0]:
             try: header = os.read(ready, 1 << 16)
             except OSError: continue
-            if len(header) >= 20: everywhere(struct.pack('>I16sB', 0, header[4:20], 0))
+            if len(header) >= 20: everywhere(struct.pack('>I16sB', 0, header[-16:], 0))
 threading.Thread(target=swallow, daemon=True).start()
 """
 

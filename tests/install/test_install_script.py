@@ -212,9 +212,16 @@ def test_purge_removes_the_data_folder_that_the_configuration_names_and_nothing_
     data = checkout.parent / "data"
     data.mkdir()
     (data / "ledger.sqlite3").write_text("yours")
-    result = install(checkout, "--uninstall", "--purge", ASSAY_DATA=str(data))
+    heads = checkout.parent / "state" / "assay" / "heads"
+    heads.mkdir(parents=True)
+    own, others = heads / hashlib.sha256(bytes(data.resolve())).hexdigest()[:16], heads / ("0" * 16)
+    own.write_text("the head of its log")
+    others.write_text("another's")
+    places = {"ASSAY_DATA": str(data), "XDG_STATE_HOME": str(checkout.parent / "state")}
+    result = install(checkout, "--uninstall", "--purge", **places)
     assert result.returncode == 0, result.stderr
     assert not data.exists()
+    assert (own.exists(), others.exists()) == (False, True)
     assert not (checkout / ".venv").exists()
     assert (checkout / "pyproject.toml").exists()
 

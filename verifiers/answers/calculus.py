@@ -15,6 +15,7 @@ from verifiers.answers.grammar.errors import GrammarError
 from verifiers.answers.grammar.nodes import mapped, substitute, symbols, walk
 from verifiers.answers.grammar.rational import rational
 from verifiers.answers.rewriting import BINDERS, has_binder, plain
+from verifiers.answers.terms import IndexedTerms
 
 MAX_TERMS = 2_000
 MAX_SYMBOLIC_TERMS = 60
@@ -114,6 +115,8 @@ def _by_sympy(node: n.FunctionCall) -> n.Expression:
     from verifiers.answers.symbolic import from_sympy
 
     try:
+        if node.function in ("sum", "product") and not _has_terms(node):
+            raise UnresolvedError(f"a term of the {node.function} may have no value")
         found = _computed(node)
         if found is None or found.has(sympy.nan, sympy.zoo, sympy.oo, -sympy.oo):
             raise UnresolvedError(f"the {node.function} has no value that could be found")
@@ -124,6 +127,15 @@ def _by_sympy(node: n.FunctionCall) -> n.Expression:
         raise UnresolvedError(str(error)) from error
     except Exception as error:
         raise UnresolvedError(f"the {node.function} could not be worked out") from error
+
+
+def _has_terms(node: n.FunctionCall) -> bool:
+    match node.arguments:
+        case (body, n.Symbol(index), low, high):
+            first = _whole(low)
+            return first is not None and IndexedTerms(index, first, _whole(high)).are_defined(plain(body))
+        case _:
+            return False
 
 
 def _computed(node: n.FunctionCall) -> Any:

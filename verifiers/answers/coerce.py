@@ -23,6 +23,8 @@ def coerced(answer: v.Value, expected: v.Value, scalars: Scalars) -> tuple[v.Val
             pair = _in_order(one, other) or _defined(one, other)
             if pair is not None:
                 return pair if one is answer else (pair[1], pair[0])
+    if isinstance(answer, v.Scalar) != isinstance(expected, v.Scalar):
+        answer, expected = _as_vector(answer, expected), _as_vector(expected, answer)
     if isinstance(answer, v.Named) and not isinstance(expected, v.Named | v.RelationValue):
         return _without_name(answer), expected
     if isinstance(expected, v.Named) and not isinstance(answer, v.Named | v.RelationValue):
@@ -33,6 +35,8 @@ def coerced(answer: v.Value, expected: v.Value, scalars: Scalars) -> tuple[v.Val
         # `(0, 1)` alone may be a point or an interval: an inequality or a union settles it.
         read = open_interval(*expected.items, scalars) if len(expected.items) == 2 else None
         return answer, read or expected
+    if isinstance(answer, v.RelationValue) and isinstance(expected, v.Listing | v.FiniteSet) and _solutions(answer):
+        return v.Listing(tuple(map(v.Scalar, _solutions(answer).values()))), expected
     if (
         isinstance(answer, v.RelationValue)
         and not isinstance(expected, v.RelationValue | v.Named)
@@ -53,7 +57,70 @@ def coerced(answer: v.Value, expected: v.Value, scalars: Scalars) -> tuple[v.Val
                 answer = v.Tuple((end_of(low), end_of(high)))
         if isinstance(answer, v.Listing | v.Tuple):
             return answer, _unnamed(expected, answer)
+        if isinstance(answer, v.RelationValue):
+            return _unnumbered(answer, expected), _unnumbered(expected, answer)
     return answer, expected
+
+
+VECTORS = (("unit i", "unit j", "unit k"), ("hat x", "hat y", "hat z"))
+
+
+def _as_vector(value: v.Value, other: v.Value) -> v.Value:
+    """Reads `3i - 4j` with unit vectors as (3, -4) beside a list in brackets or a column; anything else as it is."""
+    if not isinstance(value, v.Scalar) or not isinstance(other, v.Tuple | v.Matrix):
+        return value
+    size = len(other.items) if isinstance(other, v.Tuple) else len(other.rows) * len(other.rows[0])
+    found = _components(value.of)
+    for names in VECTORS:
+        if found and found.keys() <= set(names[:size]) and size < 4:
+            return v.Tuple(tuple(v.Scalar(found.get(name, n.ZERO)) for name in names[:size]))
+    return value
+
+
+def _components(node: n.Expression) -> dict[str, n.Expression] | None:
+    """Returns the factor of each unit vector in a sum of multiples of such; None for anything else."""
+    match node:
+        case n.Symbol(name) if any(name in names for names in VECTORS):
+            return {name: n.ONE}
+        case n.Negation(of):
+            inside = _components(of)
+            return inside and {name: n.Negation(value) for name, value in inside.items()}
+        case n.Quotient(above, below):
+            inside = _components(above)
+            return inside and {name: n.Quotient(value, below) for name, value in inside.items()}
+        case n.Product(factors):
+            inside = _components(factors[-1])
+            rest = factors[0] if len(factors) == 2 else n.Product(factors[:-1])
+            return inside and {
+                name: rest if value == n.ONE else n.Product((rest, value)) for name, value in inside.items()
+            }
+        case n.Sum(terms):
+            found: dict[str, n.Expression] = {}
+            for term in terms:
+                inside = _components(term)
+                if inside is None or found.keys() & inside:
+                    return None
+                found |= inside
+            return found
+        case _:
+            return None
+
+
+def _solutions(relation: v.RelationValue) -> dict[str, n.Expression]:
+    """Returns the values of `x_1 = 2, x_2 = 3`, solutions of one letter that are numbered from one; else none."""
+    found = solved(relation) or {}
+    letter = next(iter(found), "").partition("_")[0]
+    return found if len(found) > 1 and list(found) == [f"{letter}_{place + 1}" for place in range(len(found))] else {}
+
+
+def _unnumbered(relation: v.RelationValue, other: v.RelationValue) -> v.Value:
+    """Reads `x_1 = 2, x_2 = 3` as `x = 2 or x = 3` where the other one is about x."""
+    found, unknown = _solutions(relation), only_symbol(other)
+    if unknown is None or f"{unknown}_1" not in found:
+        return relation
+    return v.RelationValue(
+        "or", tuple(n.ComparisonNode((n.Symbol(unknown), value), ("==",)) for value in found.values())
+    )
 
 
 def _letters(name: v.Value) -> list[str]:

@@ -20,7 +20,7 @@ from verifiers.answers.grammar.units import UnitError, UnitMeasure, in_unit, mea
 from verifiers.answers.piecewise import compare_piecewise
 from verifiers.answers.residue_classes import as_images, compare_images
 from verifiers.answers.scalars import Scalars
-from verifiers.answers.synonyms import same_words
+from verifiers.answers.synonyms import same_case, same_words
 from verifiers.answers.tolerances import Tolerance
 
 Units = Literal["as_expected", "optional", "ignored"]
@@ -64,8 +64,9 @@ class Comparer:
                 return equal("the same infinity") if answer == expected else different("the other infinity")
             case v.Choice(), v.Choice():
                 return equal("the same choice") if answer == expected else different("another choice")
-            case v.TextAnswer(text), v.TextAnswer(other):
-                return equal("the same words") if same_words(text, other) else different("other words")
+            case v.TextAnswer(text, written), v.TextAnswer(other, wanted):
+                same = same_words(text, other) and same_case(written, wanted)
+                return equal("the same words") if same else different("other words, or other capitals")
             case (v.Choice(label), v.Scalar(Symbol(name))) | (v.Scalar(Symbol(name)), v.Choice(label)):
                 return equal("the same letter") if label == name else different("another letter")
             case v.Matrix(), v.Matrix():

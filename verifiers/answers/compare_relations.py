@@ -128,7 +128,9 @@ def compare_pieces(answer: n.ComparisonNode, expected: n.ComparisonNode, scalars
     """Compares two comparisons of two sides. A value of a function that nobody knows is an unknown: `f(2) = 3`."""
     sign, wanted = answer.relations[0], expected.relations[0]
     try:
-        first, second = opaque_as_symbols(scalars.read(_difference(answer)), scalars.read(_difference(expected)))
+        first, second, certain = opaque_as_symbols(
+            scalars.read(_difference(answer)), scalars.read(_difference(expected))
+        )
     except UnresolvedError as error:
         return undecided(str(error))
     if wanted in (sign, FLIPPED[sign]):
@@ -144,7 +146,7 @@ def compare_pieces(answer: n.ComparisonNode, expected: n.ComparisonNode, scalars
                 return different("the opposite direction")
     if sign == wanted == "==":
         witness = _on_one_only(first, second, scalars)
-        if witness:
+        if witness and certain:
             return different("a point satisfies one equation only", witness)
         if _same_zeros(first, second, scalars):
             if not keeps_solutions(first, second, scalars, equation=True):
@@ -153,7 +155,7 @@ def compare_pieces(answer: n.ComparisonNode, expected: n.ComparisonNode, scalars
         return undecided("whether the two equations have the same solutions is open")
     sides = (n.ComparisonNode((first, ZERO), (sign,)), n.ComparisonNode((second, ZERO), (wanted,)))
     witness = _true_for_one_only(*sides, scalars)
-    if witness:
+    if witness and certain:
         return different("a point satisfies one of the two only", witness)
     return undecided("whether the two have the same solutions is open")
 
@@ -214,7 +216,7 @@ def _same_zeros(first: n.Expression, second: n.Expression, scalars: Scalars) -> 
     def are_same() -> bool:
         ratios = [sympy.fraction(sympy.together(build(scalars.read(node), "complex"))) for node in (first, second)]
         unknowns = sorted(set().union(*(part.free_symbols for ratio in ratios for part in ratio)), key=str)
-        if not all(part.is_polynomial(*unknowns) for ratio in ratios for part in ratio) or len(unknowns) > 4:
+        if not all(part.is_polynomial(*unknowns) for ratio in ratios for part in ratio) or len(unknowns) > 6:
             return False
         tops = [sympy.Poly(above, *unknowns) for above, _ in ratios]
         if tops[0].is_zero != tops[1].is_zero or any(top.total_degree() > 6 for top in tops):

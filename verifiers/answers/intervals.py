@@ -194,11 +194,20 @@ class Enclosure:
                 if name == "tanh":
                     return (up - down) / self._nonzero(up + down)
                 return (up - down if name == "sinh" else up + down) / 2
+            case "conj":
+                return self.iv.mpc(first.real, -first.imag) if isinstance(first, self.iv.mpc) else first
+            case "arg":
+                return self._argument(first)
         if any(isinstance(value, self.iv.mpc) for value in values) and name != "abs":
             raise OpenError(f"{name} of a number that is not real")
         match name:
             case "abs":
                 return abs(first)
+            case "sign":
+                return self.iv.mpf(1 if self._nonzero(first).a > 0 else -1)
+            case "min" | "max":
+                choose = min if name == "min" else max
+                return self.iv.mpf([choose(value.a for value in values), choose(value.b for value in values)])
             case "atan":
                 return self._angle(first, self.iv.mpf(1))
             case "asin":
@@ -214,6 +223,14 @@ class Enclosure:
         """Reads `atan2`, whose ends mpmath rounds to the nearest number, not outwards: so a few units wider."""
         slack = self.iv.mpf(2) ** (4 - self.iv.prec)
         return self.iv.atan2(y, x) * (1 + slack * self.iv.mpf([-1, 1]))
+
+    def _argument(self, found: Interval) -> Interval:
+        """Returns the principal argument, away from its cut."""
+        if not isinstance(found, self.iv.mpc):
+            return self.iv.mpf(0) if self._nonzero(found).a > 0 else +self.iv.pi
+        if found.imag.a <= 0 <= found.imag.b and not found.real.a > 0:
+            raise OpenError("too close to the cut of the argument")
+        return self._angle(found.imag, found.real)
 
     def _circular(self, name: str, found: Interval) -> Interval:
         if isinstance(found, self.iv.mpc) and abs(found.imag).b > MAX_EXPONENT:
@@ -233,6 +250,10 @@ def as_fraction(end: Any) -> Fraction:
     sign, mantissa, exponent, _ = end._mpi_[0]
     value = Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
     return -value if sign else value
+
+
+def certainly_unreal(value: Interval) -> bool:
+    return hasattr(value, "_mpci_") and not value.imag.a <= 0 <= value.imag.b
 
 
 def apart(first: Interval, second: Interval) -> bool:

@@ -50,7 +50,7 @@ def read(spec: AnswerSpec, text: str, expected: Value | None = None) -> Value:
     """Returns the value of a text in the notation of the spec; `expected` settles two readings. Raises GrammarError."""
     if spec.notation == "plain":
         return Scalar(parse_expression(text, spec.variables or ()))
-    return read_answer(text, variables=spec.variables, expected=expected)
+    return read_answer(text, variables=spec.variables, expected=expected, complex_symbols=spec.domain == "complex")
 
 
 @lru_cache(maxsize=512)

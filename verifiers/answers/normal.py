@@ -134,7 +134,7 @@ def _turned(monomial: m.Monomial, factor: Fraction) -> m.RationalFunction | None
     if len(powers) != 2 or powers.pop(m.IMAGINARY, None) != 1 or factor.denominator != 1:
         return None
     ((generator, power),) = powers.items()
-    if power != 1 or generator[:1] != ("call",) or generator[1] not in ("asin", "acos", "atan"):
+    if power != 1 or generator[:1] != ("call",) or generator[1] not in ("asin", "atan"):
         return None
     over, under = map(dict, generator[2])
     if not all(_is_real_power(*part) for monomial in (*over, *under) for part in monomial):
@@ -145,8 +145,7 @@ def _turned(monomial: m.Monomial, factor: Fraction) -> m.RationalFunction | None
     if generator[1] == "atan":
         point = (m.plain(1) + unit * argument) / broken_power(m.plain(1) + argument * argument, Fraction(1, 2))
     else:
-        other = broken_power(m.plain(1) - argument * argument, Fraction(1, 2))
-        point = argument + unit * other if generator[1] == "acos" else other + unit * argument
+        point = broken_power(m.plain(1) - argument * argument, Fraction(1, 2)) + unit * argument
     return point ** abs(factor.numerator)
 
 
@@ -244,8 +243,18 @@ ONE_ARGUMENT: dict[str, Callable[[m.RationalFunction], m.RationalFunction]] = {
     "sinh": hyperbolic_sine,
     "cosh": hyperbolic_cosine,
     "tanh": lambda a: hyperbolic_sine(a) / hyperbolic_cosine(a),
+    "acos": lambda a: HALF * m.RationalFunction(m.single(m.PI)) - opaque("asin", a),
+    "floor": lambda a: _floor(a),  # noqa: PLW0108 - defined below
+    "ceil": lambda a: -_floor(-a),
     "percent": lambda a: a * m.plain(Fraction(1, 100)),
 }
+
+
+def _floor(of: m.RationalFunction) -> m.RationalFunction:
+    """Takes out the whole part of what is added; floor(-x) is -ceil(x)."""
+    whole = m.plain(math.floor(of.over.get(m.ONE, 0)) if of.whole else 0)
+    rest = of - whole
+    return whole + opaque("floor", rest) if rest.over and rest.number is None else whole
 
 
 def normal(node: n.Expression, positive: frozenset[str] = frozenset(), real: bool = False) -> m.RationalFunction:
@@ -293,6 +302,10 @@ def normal(node: n.Expression, positive: frozenset[str] = frozenset(), real: boo
             degree.denominator == 1 and 0 < degree < m.MAX_WHOLE_POWER
         ):
             return _root(inside(argument), degree.numerator)
+        case n.FunctionCall("min" | "max" | "gcd" | "lcm" as name, arguments):
+            # In any order, and none counts twice.
+            members = frozenset(inside(argument).key for argument in arguments)
+            return m.RationalFunction(m.single(("call", name, members)))
         case n.FunctionCall(name, arguments):
             return opaque(name, *map(inside, arguments))
     raise m.NoNormalFormError

@@ -6,20 +6,28 @@ of them are one symbol when their arguments have the same normal form, so `f(2)`
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from fractions import Fraction
 
 from verifiers.answers import normal
 from verifiers.answers.grammar import nodes as n
 from verifiers.answers.grammar.errors import UndefinedError
-from verifiers.answers.grammar.nodes import ONE, TWO, mapped, minus, walk
+from verifiers.answers.grammar.nodes import ONE, TWO, mapped, minus, symbols, walk
+from verifiers.answers.grammar.rational import rational
 from verifiers.answers.monomials import NoNormalFormError
 
 BINDERS = frozenset({"integral", "sum", "product", "limit", "derivative"})
 KNOWN = frozenset(
     {"sqrt", "cbrt", "root", "abs", "exp", "ln", "log", "sin", "cos", "tan", "cot", "sec", "csc", "sinh", "cosh"}
     | {"tanh", "asin", "acos", "atan", "floor", "ceil", "factorial", "binomial", "gcd", "lcm", "min", "max"}
-    | {"mod", "floordiv"}
+    | {"mod", "floordiv", "sign", "conj", "arg"}
 )
+UNDECIDED = BINDERS | {"Gamma", "zeta"}
+"""Calls that stay and are known all the same: as unknowns they prove no difference."""
+
+
+MAX_GAMMA = 200
 
 
 def _call(name: str, *arguments: n.Expression) -> n.Expression:
@@ -38,10 +46,24 @@ SHORTHANDS: dict[str, Callable[[n.Expression], n.Expression]] = {
         "ln", n.Sum((x, n.Product((_call("sqrt", minus(x, ONE)), _call("sqrt", n.Sum((x, ONE)))))))
     ),
     "atanh": lambda x: n.Quotient(_call("ln", n.Quotient(n.Sum((ONE, x)), minus(ONE, x))), TWO),
-    "conj": lambda x: conjugate(x),  # noqa: PLW0108 - defined below
-    "re": lambda x: n.Quotient(n.Sum((x, conjugate(x))), TWO),
-    "im": lambda x: n.Quotient(minus(x, conjugate(x)), n.Product((TWO, n.Constant("i")))),
+    "acot": lambda x: minus(n.Quotient(n.Constant("pi"), TWO), _call("atan", x)),
+    "Gamma": lambda x: _gamma(x),  # noqa: PLW0108 - defined below
 }
+CONJUGATES: dict[str, Callable[[n.Expression, n.Expression], n.Expression]] = {
+    "conj": lambda _, conjugated: conjugated,
+    "re": lambda x, conjugated: n.Quotient(n.Sum((x, conjugated)), TWO),
+    "im": lambda x, conjugated: n.Quotient(minus(x, conjugated), n.Product((TWO, n.Constant("i")))),
+}
+"""Functions of a value and its conjugate."""
+
+
+def _gamma(of: n.Expression) -> n.Expression:
+    """Writes the gamma function as a factorial, and at 1/2, 3/2, ... as a multiple of the root of pi."""
+    value = of.value if isinstance(of, n.Number) else None if symbols(of) else rational(of)
+    if value is None or value.denominator != 2 or not 0 < value < MAX_GAMMA:
+        return _call("factorial", minus(of, ONE))
+    factors = math.prod(range(1, value.numerator - 1, 2))
+    return n.Product((n.number(Fraction(factors, 2 ** (value.numerator // 2))), _call("sqrt", n.Constant("pi"))))
 
 
 class NoConjugateError(Exception):
@@ -69,27 +91,33 @@ def _is_whole(node: n.Expression) -> bool:
     return isinstance(node, n.Number) and node.value.denominator == 1
 
 
-def plain(node: n.Expression) -> n.Expression:
-    """Returns the same value without shorthands. Raises UndefinedError for what is no number."""
-    return mapped(node, _written_out)
+def plain(node: n.Expression, *, real: bool = True) -> n.Expression:
+    """Returns the same value without shorthands. `real`: whether symbols are. Raises UndefinedError for what is no
+    number."""
+    return mapped(node, lambda part: _written_out(part, real))
 
 
-def _written_out(node: n.Expression) -> n.Expression | None:
+def _written_out(node: n.Expression, real: bool) -> n.Expression | None:
     match node:
         case n.FunctionCall(name, (of,)) if name in SHORTHANDS:
-            inside = plain(of)
+            return SHORTHANDS[name](plain(of, real=real))
+        case n.FunctionCall(name, (of,)) if name in CONJUGATES:
+            inside = plain(of, real=real)
             try:
-                return SHORTHANDS[name](inside)
+                if symbols(inside) and not real:
+                    raise NoConjugateError
+                return CONJUGATES[name](inside, conjugate(inside))
             except NoConjugateError:
-                return n.FunctionCall(name, (inside,))
+                return CONJUGATES[name](inside, _call("conj", inside))
         case n.Constant(name) if name not in ("pi", "e", "i"):
             raise UndefinedError(f"{name} is not a number")
         case _:
             return None
 
 
-def opaque_as_symbols(first: n.Expression, second: n.Expression) -> tuple[n.Expression, n.Expression]:
-    """Returns each call of an unknown function replaced by one symbol for it."""
+def opaque_as_symbols(first: n.Expression, second: n.Expression) -> tuple[n.Expression, n.Expression, bool]:
+    """Returns each call of an unknown function replaced by one symbol for it, and whether a difference between the two
+    is one between the values: both speak of the same values of functions of which nothing is known."""
     names: dict[object, str] = {}
 
     def known(node: n.Expression) -> n.Expression | None:
@@ -102,7 +130,11 @@ def opaque_as_symbols(first: n.Expression, second: n.Expression) -> tuple[n.Expr
             key = (node.function, parts)
         return n.Symbol(names.setdefault(key, f"{node.function}(...)#{len(names)}"))
 
-    return mapped(first, known), mapped(second, known)
+    sides = mapped(first, known), mapped(second, known)
+    if not names:
+        return first, second, True
+    spoken = [symbols(side).intersection(names.values()) for side in sides]
+    return *sides, spoken[0] == spoken[1] and UNDECIDED.isdisjoint(name.partition("(")[0] for name in names.values())
 
 
 def has_binder(node: n.Expression) -> bool:

@@ -21,8 +21,8 @@ from verifiers.answers.grammar import nodes as n
 from verifiers.answers.grammar.errors import GrammarError, TooLargeError
 from verifiers.answers.grammar.nodes import ZERO, minus, number, substitute, symbols, walk
 from verifiers.answers.grammar.rational import rational
-from verifiers.answers.intervals import DIGITS, OpenError, apart, as_fraction, enclosure
-from verifiers.answers.rewriting import has_binder, opaque_as_symbols, plain
+from verifiers.answers.intervals import DIGITS, OpenError, apart, as_fraction, certainly_unreal, enclosure
+from verifiers.answers.rewriting import opaque_as_symbols, plain
 
 Domain = Literal["real", "complex", "positive", "integer"]
 
@@ -32,6 +32,7 @@ FIXED_POINTS = 6
 RANDOM_POINTS = 3
 WHOLE_FUNCTIONS = frozenset({"factorial", "binomial", "gcd", "lcm", "mod", "floordiv"})
 QUICK, PRECISE = DIGITS
+IMAGINARY = n.Constant("i")
 
 
 @dataclass(frozen=True)
@@ -58,9 +59,10 @@ class Scalars:
             if first == second:
                 return undecided(f"the same text, but whether it has a value is open: {error}")
             return undecided(str(error))
-        found = self._compare(*opaque_as_symbols(first, second))
-        if found.truth is Truth.DIFFERENT and (has_binder(first) or has_binder(second)):
-            return undecided("a sum over a sequence that is not known")
+        first, second, certain = opaque_as_symbols(first, second)
+        found = self._compare(first, second)
+        if found.truth is Truth.DIFFERENT and not certain:
+            return undecided("it depends on values of a function that are not known")
         return found
 
     def _exactly(self, first: n.Expression, second: n.Expression) -> EqualityFinding | None:
@@ -77,7 +79,7 @@ class Scalars:
 
     def read(self, node: n.Expression) -> n.Expression:
         """Writes out shorthands, sums, integrals and the like. Raises UnresolvedError, GrammarError."""
-        return plain(resolved(node))
+        return plain(resolved(node), real=self.domain != "complex")
 
     def sign(self, node: n.Expression) -> int | None:
         """Returns -1, 0 or 1 for a constant that is certainly real; None where that is open."""
@@ -121,10 +123,14 @@ class Scalars:
     def _compare(self, first: n.Expression, second: n.Expression) -> EqualityFinding:
         names = symbols(first, second)
         whole = self.domain == "integer" or _counts(first) or _counts(second)
-        defined = False
+        defined, aside = False, None
         for digits in DIGITS:
             for point in self.points(names, whole=whole):
-                differ, both = self._at_point(first, second, point, digits)
+                differ, both, unreal = self._at_point(first, second, point, digits)
+                if differ and unreal and self._are_real(first, second):
+                    # Neither has a value here that is real: no difference, where both have one elsewhere.
+                    aside = aside or point
+                    continue
                 if differ:
                     at = {name: shown(value) for name, value in point.items()}
                     return different("their values differ", at)
@@ -134,18 +140,27 @@ class Scalars:
                         return equal("the same expression")
                     if self._same(first, second):
                         return equal("the same normal form")
+        if not defined and aside:
+            return different("their values differ", {name: shown(value) for name, value in aside.items()})
         if not defined:
             return undecided("no point was found at which both certainly have a value")
         if not names and self._close(first, second) and normal.same_turn(first, second):
             return equal("they differ by a multiple of 2 pi, and by less than 1")
         if not self.prove:
             return undecided("no proof was attempted")
-        from verifiers.answers.symbolic import proves_equal
+        from verifiers.answers.symbolic import proves_equal, proves_equal_where_real
 
-        proof = proves_equal(first, second, self.domain)
+        proof = proves_equal(first, second, self.domain) or (
+            proves_equal_where_real(first, second, self.domain) if self._are_real(first, second) else None
+        )
         if proof is None:
             return undecided("neither equality nor a difference could be proved")
         return equal(f"their difference is zero ({proof})")
+
+    def _are_real(self, *nodes: n.Expression) -> bool:
+        """Says whether symbols stand for real values: they do, unless an answer is written with i."""
+        written = (part for node in nodes for part in walk(node))
+        return self.domain != "complex" and bool(symbols(*nodes)) and IMAGINARY not in written
 
     def _same(self, first: n.Expression, second: n.Expression) -> bool:
         positive = symbols(first, second) if self.domain == "positive" else frozenset()
@@ -207,8 +222,9 @@ class Scalars:
 
     def _at_point(
         self, first: n.Expression, second: n.Expression, point: Mapping[str, n.Expression], digits: int
-    ) -> tuple[bool, bool]:
-        """Returns (certainly different, both certainly defined). Raises GrammarError for constants without value."""
+    ) -> tuple[bool, bool, bool]:
+        """Returns (certainly different, both certainly defined, neither real). Raises GrammarError for constants
+        without value."""
         held = enclosure(digits)
         values: list[Any] = []
         filled = [_filled(node, point) for node in (first, second)]
@@ -217,17 +233,17 @@ class Scalars:
         except GrammarError:
             left = right = None
         if left is not None and right is not None:
-            return left != right, True
+            return left != right, True, False
         for part in filled:
             try:
                 values.append(held.value(*part))
             except OpenError:
-                return False, False
+                return False, False, False
             except GrammarError as error:
                 if not point and not isinstance(error, TooLargeError):
                     raise
-                return False, False
-        return apart(values[0], values[1]), True
+                return False, False, False
+        return apart(values[0], values[1]), True, all(map(certainly_unreal, values))
 
 
 def _filled(node: n.Expression, point: Mapping[str, n.Expression]) -> tuple[n.Expression, dict[str, Fraction]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from itertools import chain
 from typing import Any
 
 import sympy
@@ -17,6 +18,7 @@ from verifiers.answers.grammar import nodes as n
 from verifiers.answers.grammar.errors import GrammarError, UndefinedError
 from verifiers.answers.grammar.rational import rational
 
+MAX_SIGNS = 4
 MAX_EXPANDED_POWER = 200
 """Whole exponents of sums above this stay unexpanded: (x+y+z)^200 would have 20,000 terms."""
 
@@ -41,13 +43,20 @@ SAME_NAME = (
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{name: getattr(sympy, name) for name in SAME_NAME},
     "abs": sympy.Abs,
+    "sign": sympy.sign,
+    "conj": sympy.conjugate,
+    "arg": sympy.arg,
+    "min": sympy.Min,
+    "max": sympy.Max,
     "ceil": sympy.ceiling,
     "ln": sympy.log,
     "log": lambda value, base: sympy.log(value) / sympy.log(base),
     "cbrt": lambda value: _root(value, sympy.Integer(3)),
     "root": _root,
 }
+FUNCTIONS["acos"] = lambda value: sympy.pi / 2 - sympy.asin(value)
 NAMES = {function.__name__: name for name, function in FUNCTIONS.items() if isinstance(function, sympy.FunctionClass)}
+NAMES["acos"] = "acos"
 CONSTANTS = {n.Constant("pi"): sympy.pi, n.Constant("e"): sympy.E, n.Constant("i"): sympy.I}
 
 
@@ -157,7 +166,85 @@ def _rewritings(difference: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "trigsimp", lambda: sympy.expand(sympy.trigsimp(sympy.expand_trig(difference)))
     yield "exponentials", lambda: sympy.expand(sympy.expand(difference.rewrite(sympy.exp), complex=False))
     yield "logarithms", lambda: sympy.expand(sympy.expand_log(difference))
+    if difference.has(sympy.conjugate):
+        yield "conjugates", lambda: sympy.expand(difference.rewrite(sympy.conjugate))
     yield "simplify", lambda: sympy.simplify(difference)
+
+
+def proves_equal_where_real(first: n.Expression, second: n.Expression, domain: str) -> str | None:
+    """Likewise for values that have to be real: logarithms and broken powers are, where what is under them is positive.
+
+    Both must ask for the same signs, or one has no value where the other has one: ln(x^2) is not 2 ln(x). Then a factor
+    whose sign is known is made of a positive symbol, and of any other its size is taken.
+    """
+    try:
+        sides = [build(node, domain) for node in (first, second)]
+        for _ in range(MAX_SIGNS):
+            signs, parts = _signs(sides[0]), map(sympy.preorder_traversal, sides)
+            if signs != _signs(sides[1]) or (-1, frozenset()) in signs or not any(map(_needs_sign, chain(*parts))):
+                return None
+            known = {next(iter(factors)): sign for sign, factors in signs if len(factors) == 1}
+            solved = next((found for of in sorted(known, key=str) if (found := _solved(of, known[of]))), None)
+            sides = [side.subs(*solved) if solved else _in_sizes(side, known) for side in sides]
+            name = next((name for name, rewrite in _rewritings(sides[0] - sides[1]) if gives(0, rewrite)), None)
+            if name or not solved:
+                return name
+    except (MemoryError, RecursionError):
+        raise
+    except Exception:  # noqa: BLE001 - as above
+        return None
+    return None
+
+
+def _under(of: Any) -> tuple[Any, list[tuple[Any, int]]]:
+    """Returns what stands under a logarithm or a power as a number times powers of factors."""
+    above, below = (sympy.factor_list(part) for part in sympy.fraction(sympy.together(of)))
+    return above[0] / below[0], [*above[1], *((factor, -power) for factor, power in below[1])]
+
+
+def _needs_sign(part: Any) -> bool:
+    broken = part.is_Pow and part.exp.is_Rational and not part.exp.is_Integer
+    return bool((broken or isinstance(part, sympy.log)) and part.args[0].free_symbols)
+
+
+def _signs(of: Any) -> set[tuple[int, frozenset[Any]]]:
+    """Returns the products of factors that must have a sign, as 1 or -1 and the factors: those with an odd power."""
+    found = set()
+    for part in filter(_needs_sign, sympy.preorder_traversal(of)):
+        number, factors = _under(part.args[0])
+        odd = frozenset(factor for factor, power in factors if power % 2 and not factor.is_nonnegative)
+        if odd or number < 0:
+            found.add((1 if number > 0 else -1, odd))
+    return found
+
+
+def _solved(factor: Any, sign: int) -> tuple[Any, Any] | None:
+    """Returns a symbol and its value by a positive one, where the factor is a first power of it; else None."""
+    for symbol in sorted(factor.free_symbols, key=str):
+        slope = factor.diff(symbol)
+        if slope.is_Rational:
+            rest = sympy.expand(factor - slope * symbol)
+            return symbol, (sign * sympy.Dummy(f"positive {factor}", positive=True) - rest) / slope
+    return None
+
+
+def _in_sizes(of: Any, known: dict[Any, int]) -> Any:
+    """Writes logarithms and broken powers by the sizes of factors; whole powers of one of known sign are its own."""
+
+    def size(factor: Any) -> Any:
+        return factor if factor.is_nonnegative else sympy.Symbol(f"size of {factor}", positive=True)
+
+    def written(part: Any) -> Any:
+        number, factors = _under(part.args[0])
+        if part.is_Pow:
+            total = sympy.Abs(number) ** part.exp
+            for factor, power in factors:
+                whole = sympy.floor(power * part.exp) if factor in known else 2 * sympy.floor(power * part.exp / 2)
+                total *= (known.get(factor, 1) * factor) ** whole * size(factor) ** (power * part.exp - whole)
+            return total
+        return sympy.log(sympy.Abs(number)) + sum(power * sympy.log(size(factor)) for factor, power in factors)
+
+    return of.replace(_needs_sign, written).replace(sympy.Abs, size)
 
 
 def _minimal(difference: Any) -> Any:

@@ -28,7 +28,7 @@ ASSAY = (sys.executable, "-m", "appliance.cli.main", "sandbox")
 
 
 def environ(data: Path) -> dict[str, str]:
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("ASSAY_", "XDG_"))}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("ASSAY_", "XDG_C", "XDG_D"))}
     return inherited | {"ASSAY_DATA": str(data), "XDG_CONFIG_HOME": str(data / "no-config"), "TERM": "dumb"}
 
 

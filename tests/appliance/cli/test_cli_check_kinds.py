@@ -145,14 +145,14 @@ def judge_that_is_pleased(folder: Path, point: str) -> Path:
     """The small model of the fixtures, which answers C where C stands for the point fulfilled, and A where A does."""
     import torch
 
-    from appliance.inference.folder import open_model
+    from appliance.inference.folder import open_model, read_model
     from appliance.rendering.formats import load_renderer
     from verifiers.checklists.judge import LETTERS, ORDERS, prompt
 
     shutil.copytree(TESTS / "fixtures" / "seedling", folder)
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | {"max_position_embeddings": 4096}))
-    model, renderer = open_model(folder), load_renderer(folder)
+    model, renderer = open_model(read_model(folder)), load_renderer(read_model(folder))
     with torch.inference_mode():
         asked = [renderer.question(prompt(point, "Describe the water cycle.", TEXT, order)) for order in ORDERS]
         seen = torch.stack([model.model(torch.tensor([ids])).last_hidden_state[0, -1] for ids in asked])

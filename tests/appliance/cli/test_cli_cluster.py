@@ -35,7 +35,7 @@ def data() -> Iterator[Path]:
 
 
 def environ(data: Path, **more: str) -> dict[str, str]:
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("ASSAY_", "XDG_"))}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("ASSAY_", "XDG_C", "XDG_D"))}
     return {**inherited, "ASSAY_DATA": str(data), "XDG_CONFIG_HOME": str(data / "config"), **more}
 
 

@@ -22,7 +22,7 @@ DOCS = Path(__file__).parents[3] / "docs" / "cli.md"
 
 
 def run(tmp_path: Path, *arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("ASSAY_", "XDG_"))}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("ASSAY_", "XDG_C", "XDG_D"))}
     places = {"ASSAY_DATA": str(tmp_path / "data"), "XDG_CONFIG_HOME": str(tmp_path / "config")}
     result = run_forked(arguments, inherited | places | environ, timeout=60)
     return subprocess.CompletedProcess(result.args, result.returncode, result.stdout.decode(), result.stderr.decode())

@@ -1,10 +1,11 @@
 """A worker for tests: speaks to the ledger as the real one does, and ends as its first argument says.
 
-child_worker.py MODE cycle <id>|jobs --ledger-fd N --data DIR --settings FILE
+child_worker.py MODE train <cycle>|jobs --ledger-fd N --data DIR --settings FILE
 """
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -29,7 +30,7 @@ assert Path(options["--settings"]).read_text().startswith("{")
 
 
 def finish() -> None:
-    if work == "cycle":
+    if work == "train":
         cycle = ledger.cycle(sys.argv[3])
         ledger.put_cycle(cycle.model_copy(update={"state": CycleState.DONE, "phase": "done"}))
         return
@@ -94,5 +95,29 @@ match mode:
                     time.sleep(0.02)
                 update = {"state": JobState.UNSOLVED, "reason": watchdog.stop_reason()}
             ledger.put_job(job.model_copy(update=update))
+    case "descriptors":
+        seen = {"pid": os.getpid(), "group": os.getpgrp(), "parent": os.getppid()}
+        with os.scandir("/proc/self/fd") as listed:  # itself one of them
+            seen["descriptors"] = len(list(listed)) - 1
+        (data / f"seen-{attempt}").write_text(json.dumps(seen))
+        finish()
+    case "stopped-once":
+        if attempt == 0:
+            os.kill(os.getpid(), signal.SIGSTOP)
+        finish()
+    case "held-once":
+        # At a job, and hearing of nothing, until somebody ends it.
+        job = ledger.next_job()
+        if job is not None and attempt == 0:
+            ledger.put_job(job.model_copy(update={"state": JobState.RUNNING}))
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            time.sleep(1000)
+        finish()
+    case "orphan-once":
+        if attempt == 0:
+            os.kill(os.getppid(), signal.SIGKILL)
+            time.sleep(1000)
+        (data / "parent").write_text(str(os.getppid()))
+        finish()
     case "hang":
         time.sleep(1000)

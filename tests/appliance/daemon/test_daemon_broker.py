@@ -222,7 +222,9 @@ def test_a_daemon_that_never_was_root_uses_the_broker_beside_it(start, data, ser
         "--bounding-set=-all",
         "--inh-caps=-all",
     ]
-    daemon = start(HANGS, before=[*as_everybody_may_read_it(), *unprivileged], ASSAY_SANDBOX__BROKER=str(socket))
+    daemon = start(
+        HANGS, before=[*as_everybody_may_read_it(), *unprivileged], ASSAY_SANDBOX__BROKER=str(socket), XDG_STATE_HOME=""
+    )
     api = daemon.ready()
     assert has_nothing(daemon.process.pid)
     assert not children(daemon.process.pid)

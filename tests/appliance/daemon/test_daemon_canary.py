@@ -5,7 +5,9 @@ A worker is played by `work`: it takes the weights that a real one takes, and sa
 from __future__ import annotations
 
 import itertools
+import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,7 +23,7 @@ from appliance.daemon.core import Core
 from appliance.daemon.errors import RefusedByPolicyError
 from appliance.daemon.status import status_of
 from appliance.jobs.lifecycle import weights_for, withdrawn
-from appliance.ledger.audited import AuditedLedger
+from appliance.ledger.audited import AuditedLedger, TamperedError
 from appliance.promotion import PromotionError
 from appliance.records.jobs import Job, JobState
 from appliance.records.service import CanaryState
@@ -285,3 +287,51 @@ def test_killed_between_any_two_writes_the_next_daemon_goes_on(data, clock, one_
         assert all(job.state.ended for job in replays)
         taken = [one for one in core.ledger.decisions(candidate=candidate) if one.id.endswith(".taken-back")]
         assert len(taken) == (end == "falls")
+
+
+# what somebody wrote into the database
+def execute(core: Core, text: str, *values: object) -> None:
+    with closing(sqlite3.connect(core.data / "ledger.sqlite3", timeout=10)) as connection:
+        connection.execute(text, values)
+        connection.commit()
+
+
+def counts(core: Core) -> object:
+    standing = status_of(core).canary
+    assert standing is not None
+    return standing.counts
+
+
+def test_jobs_that_nobody_worked_on_say_nothing_for_a_canary(core: Core) -> None:
+    """Ended jobs, solved by it, written into the database."""
+    champion, candidate = promoted(core)
+    before = counts(core)
+    job = put_job(core, "real-1")
+    for number in range(40):
+        solved = job.model_copy(update={"id": f"real-{number}", "state": JobState.SOLVED, "weights": candidate})
+        text = "INSERT OR REPLACE INTO jobs (key, state, payload) VALUES (?, 'solved', ?)"
+        execute(core, text, solved.id, solved.model_dump_json())
+    assert counts(core) == before
+    core.governance.check_canary()
+    assert core.ledger.alias("champion") == champion
+
+
+@pytest.mark.parametrize("how", ["removed", "turned"])
+def test_a_lost_job_that_is_removed_or_turned_stops_the_canary_by_name(core: Core, how: str) -> None:
+    champion, candidate = promoted(core)
+    work_off(core, lambda weights: True)
+    assert core.ledger.alias("canary") == candidate
+    if how == "removed":
+        execute(core, "DELETE FROM jobs WHERE key LIKE 'replay-%'")
+    else:
+        execute(core, "UPDATE jobs SET payload = replace(payload, 'solved', 'unsolved') WHERE key LIKE 'replay-%'")
+    with pytest.raises(TamperedError, match="jobs: 'replay-"):
+        core.governance.check_canary()
+    assert core.ledger.alias("champion") == champion
+
+
+def test_without_the_champions_jobs_no_model_goes_past_the_canary(core: Core) -> None:
+    execute(core, "DELETE FROM jobs")
+    with pytest.raises(TamperedError, match="jobs: "):
+        promoted(core)
+    assert core.ledger.alias("canary") is None

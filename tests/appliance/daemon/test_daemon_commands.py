@@ -88,6 +88,9 @@ def test_the_refusals_of_governance_end_with_4_and_what_is_not_there_with_2(ask)
     assert "no model yet" in ask("model", "ls").stdout
     assert json.loads(ask("model", "ls", "--json").stdout) == []
     assert json.loads(ask("cycle", "ls", "--json").stdout) == []
+    none_yet = ask("cycle", "show")
+    assert (none_yet.returncode, "`assay cycle start`" in none_yet.stderr) == (2, True)
+    assert ask("cycle", "show", "night-x").returncode == 2
 
 
 def test_ctrl_c_while_waiting_for_a_job_ends_with_130_and_leaves_the_job(standing, tmp_path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -93,6 +94,24 @@ def test_it_ends_with_the_daemon_and_its_broker_before_it(start) -> None:
     broker = guard.broker(0)
     assert guard.hang_up() == 0
     assert gone(broker)
+
+
+def capabilities(pid: int) -> set[str]:
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return {line.split()[1] for line in lines if line.startswith(("CapEff", "CapPrm", "CapBnd", "CapInh"))}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has capabilities to give up")
+def test_guard_and_broker_have_only_the_capabilities_that_sandboxes_take(start) -> None:
+    guard = start("waits")
+    kept = f"{sum(1 << number for number in broker_guard.KEPT.values()):016x}"
+    broker = guard.broker(0)
+    for pid in (guard.process.pid, broker):
+        assert capabilities(pid) == {kept, "0" * 16}
+        effective = [line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if "CapEff" in line]
+        assert effective == [f"CapEff:\t{kept}"]
+    unit = (Path(__file__).parents[3] / "systemd" / "assay-broker.service").read_text()
+    assert set(re.findall(r"CAP_\w+", unit)) == set(broker_guard.KEPT)
 
 
 def test_a_broker_that_is_killed_comes_back_and_is_told_the_same(start, tmp_path) -> None:

@@ -64,7 +64,12 @@ def test_a_candidate_is_looked_at_approved_in_service_and_taken_back(start, assa
     )
     assert (again.returncode, "in service already" in again.stderr) == (4, True)
 
-    back = assay("model", "rollback", "--reason", "it felt wrong", "--json")
+    unsure = assay("model", "rollback", "--reason", "it felt wrong")
+    assert unsure.returncode == 2
+    assert "is then in quarantine: only a new evaluation" in unsure.stdout
+    assert f"--confirm {candidate[:6]}" in unsure.stderr
+    assert json.loads(assay("status", "--json").stdout)["aliases"]["champion"] == candidate, "nothing was done"
+    back = assay("model", "rollback", "--reason", "it felt wrong", "--json", "--confirm", candidate[:8])
     assert json.loads(back.stdout)["champion"] == champion
     once_more = assay("model", "rollback")
     assert (once_more.returncode, "no earlier champion" in once_more.stderr) == (4, True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
@@ -165,6 +166,59 @@ def test_kill_9_of_the_worker_does_not_take_the_daemon_down(start, data) -> None
     assert any("SIGKILL" in event.event.text for event in api.events())
     assert daemon.end(signal.SIGTERM).count("Traceback") == 0
     assert daemon.process.returncode == 0
+
+
+def parent_of(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def test_workers_are_processes_of_their_own_forked_from_one_that_stays(data) -> None:
+    with core(data, "descriptors") as running:
+        for _ in range(2):
+            running.cycles.run(running.cycles.start("night").id)
+    first, second = (json.loads((data / f"seen-{number}").read_text()) for number in range(2))
+    assert first["pid"] == first["group"] != second["pid"] == second["group"]
+    assert first["parent"] == second["parent"] != os.getpid()
+    assert first["descriptors"] == second["descriptors"] == 5, (
+        "the standard three, the line to the ledger, and the settings"
+    )
+    assert not alive(first["parent"])
+
+
+def test_what_forks_workers_may_die_between_two_and_during_one(data) -> None:
+    with core(data, "orphan-once") as running:
+        cycle = running.cycles.start("night")
+        assert running.cycles.run(cycle.id).state is CycleState.DONE
+        texts = [event.text for _, event in running.ledger.events() if event.kind == "worker"]
+        assert len(texts) == 1
+        assert "killed by SIGKILL" in texts[0]
+        os.kill(int((data / "parent").read_text()), signal.SIGKILL)
+        assert running.cycles.run(running.cycles.start("night").id).state is CycleState.DONE
+
+
+def test_a_worker_that_is_stopped_is_killed_and_another_goes_on(data) -> None:
+    with core(data, "stopped-once") as running:
+        running.supervisor.process.look_seconds = 0.05
+        cycle = running.cycles.start("night")
+        assert running.cycles.run(cycle.id).state is CycleState.DONE
+        texts = [event.text for _, event in running.ledger.events() if event.kind == "worker"]
+        assert len(texts) == 2
+        assert all("was stopped by a signal" in text for text in texts)
+
+
+def test_a_worker_that_does_not_leave_a_cancelled_job_is_killed_and_the_next_job_gets_its_turn(data) -> None:
+    with core(data, "held-once") as running:
+        running.supervisor.process.look_seconds, running.supervisor.leave_seconds = 0.05, 0.2
+        held = submit(running, "held", SPEC)
+        thread = threading.Thread(target=running.supervisor.run_jobs)
+        thread.start()
+        until(lambda: running.supervisor._at == held.id)
+        running.jobs.cancel(held.id)
+        after = submit(running, "after", SPEC)
+        thread.join(60)
+        assert running.ledger.job(held.id).state is JobState.CANCELLED
+        assert running.ledger.job(after.id).state is JobState.UNSOLVED
+        assert "did not leave job" in running.supervisor.status.last_failure
 
 
 def test_what_a_worker_says_goes_to_a_log_that_cannot_grow_without_end(data) -> None:

@@ -12,6 +12,7 @@ from scripted_engine import ScriptedEngine
 
 from appliance.inference.engine import Engine, GenerationRequest, ModelError, PushProof, Turn
 from appliance.inference.engines import ENGINES, make_engine
+from appliance.inference.folder import read_model
 from appliance.inference.weights import push_model, weights_digest
 
 SLOTS = 48
@@ -75,7 +76,7 @@ def test_a_push_is_proved_by_the_digest_of_what_arrived(engine: Engine, tmp_path
     tiny("llama").save_pretrained(tmp_path)
     model = tiny("qwen2")
     assert engine.push(model, "a") == PushProof("a", weights_digest(model))
-    assert engine.push(tmp_path, "b") == PushProof("b", weights_digest(tiny("llama")))
+    assert engine.push(read_model(tmp_path), "b") == PushProof("b", weights_digest(tiny("llama")))
     assert engine.version == "b"
 
 

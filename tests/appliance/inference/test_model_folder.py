@@ -13,7 +13,7 @@ from inference_models import tiny
 from transformers import MambaConfig, MambaForCausalLM, MistralConfig, MistralForCausalLM
 
 from appliance.inference.engine import GenerationRequest, ModelError
-from appliance.inference.folder import open_model
+from appliance.inference.folder import open_model, read_model
 from appliance.inference.fused import FusedDecoder
 from appliance.inference.generic import GenericDecoder
 from appliance.inference.torch_engine import TorchEngine, make_decoder
@@ -73,7 +73,7 @@ def test_a_folder_that_cannot_be_used_is_refused_with_what_to_do(folder: Path, b
     breaking(folder)
     engine = TorchEngine(rows=1, slots=16)
     with pytest.raises(ModelError, match=says) as caught:
-        engine.push(folder, "digest")
+        engine.push(read_model(folder), "digest")
     assert caught.value.hint
     assert "Traceback" not in str(caught.value)
     assert engine.version == ""
@@ -83,7 +83,7 @@ def test_a_folder_that_cannot_be_used_is_refused_with_what_to_do(folder: Path, b
 def test_a_whole_folder_gives_what_the_live_model_gives(folder: Path) -> None:
     request = GenerationRequest(0, (1, 2, 3), -1, 16, 1.0, 4)
     drawn = []
-    for load in (lambda e: e.push(folder, "d"), lambda e: e.push(tiny("qwen2"), "d")):
+    for load in (lambda e: e.push(read_model(folder), "d"), lambda e: e.push(tiny("qwen2"), "d")):
         engine = TorchEngine(rows=1, slots=16)
         load(engine)
         assert engine.version == "d"
@@ -95,14 +95,14 @@ def test_a_whole_folder_gives_what_the_live_model_gives(folder: Path) -> None:
 def test_a_folder_in_half_precision_is_computed_in_single(tmp_path: Path) -> None:
     model = type(tiny("qwen2"))(tiny("qwen2").config).to(torch.bfloat16)
     model.save_pretrained(tmp_path)
-    assert {weight.dtype for weight in open_model(tmp_path).parameters()} == {torch.float32}
+    assert {weight.dtype for weight in open_model(read_model(tmp_path)).parameters()} == {torch.float32}
 
 
 def test_a_refused_folder_leaves_the_loaded_weights_in_use(folder: Path, tmp_path: Path) -> None:
     engine = TorchEngine(rows=1, slots=16)
-    engine.push(folder, "good")
+    engine.push(read_model(folder), "good")
     with pytest.raises(ModelError):
-        engine.push(tmp_path / "nothing", "bad")
+        engine.push(read_model(tmp_path / "nothing"), "bad")
     assert engine.version == "good"
     engine.submit(GenerationRequest(0, (1,), -1, 4, 1.0, 0))
     assert engine.step() == []

@@ -14,6 +14,7 @@ from random import Random
 import pytest
 from learning_builders import tiny_model
 
+from appliance.inference.folder import read_model
 from appliance.learning.checkpoints import model_files, newest_valid, prune, publish, save, step_folder
 from appliance.learning.errors import CheckpointError
 from appliance.learning.folders import MANIFEST, read_verified, sweep, verify
@@ -321,7 +322,7 @@ def test_a_checkpoint_is_published_without_its_optimizer_and_a_broken_one_not_at
     source = model_folder(tmp_path / "source")
     step = step_folder(tmp_path, 1)
     weights = (source / "model.safetensors").read_bytes()
-    save(step, {**FILES, "model.safetensors": weights}, companions=source)
+    save(step, {**FILES, "model.safetensors": weights}, companions=read_model(source))
     digest = publish(step, tmp_path / "models")
     assert "training.safetensors" not in {path.name for path in (tmp_path / "models" / digest).iterdir()}
     assert digest == publish(source, tmp_path / "models")

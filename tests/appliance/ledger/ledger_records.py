@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 from random import Random
 
+from appliance.ledger.grants import Grant
+from appliance.ledger.ledger import Ledger
 from appliance.records.artifacts import Artifact
 from appliance.records.checkpoints import Checkpoint
 from appliance.records.cycles import Cycle, CycleState
@@ -21,6 +24,17 @@ from verifiers.contract.verdict import Outcome, Verdict
 from verifiers.predicate.spec import PredicateSpec
 
 AT = "2026-03-01T02:00:00+00:00"
+
+
+EVERYTHING = Grant(
+    "a test",
+    {
+        name: lambda request, ledger: True
+        for name, _ in inspect.getmembers(Ledger, inspect.isfunction)
+        if name[0] != "_"
+    },
+)
+"""For tests of the line itself."""
 
 
 def digest(seed: int) -> str:

@@ -18,11 +18,11 @@ from pathlib import Path
 import ledger_records as made
 import pytest
 
+from appliance.ledger.grants import Grant
 from appliance.ledger.ledger import Ledger, LedgerError
 from appliance.ledger.remote import RemoteLedger, serve_ledger
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.records.events import Event
-from appliance.records.jobs import JobState
 from appliance.records.rollouts import Purpose
 
 HERE = Path(__file__).parent
@@ -35,10 +35,10 @@ def ledger(tmp_path: Path) -> Iterator[SqliteLedger]:
 
 
 @contextmanager
-def served(ledger: Ledger) -> Iterator[Connection]:
+def served(ledger: Ledger, grant: Grant = made.EVERYTHING) -> Iterator[Connection]:
     """The worker's end of a line to `ledger`; afterwards the serving thread has ended of itself."""
     ours, theirs = Pipe()
-    thread = threading.Thread(target=serve_ledger, args=(ours, ledger))
+    thread = threading.Thread(target=serve_ledger, args=(ours, ledger, grant))
     thread.start()
     try:
         with theirs:
@@ -86,16 +86,6 @@ def test_a_remote_ledger_answers_as_the_ledger_itself_does(ledger: SqliteLedger)
             assert asked.events() == [(1, Event(kind="note", text="\x1b]0;x\x07", created=made.AT))]
 
 
-def test_a_worker_works_on_jobs_and_asks_for_none(ledger: SqliteLedger) -> None:
-    ledger.put_job(made.job())
-    with served(ledger) as line:
-        remote = RemoteLedger(line)
-        assert remote.put_job(made.job(state=JobState.RUNNING)).state is JobState.RUNNING
-        with pytest.raises(LedgerError, match="does not ask"):
-            remote.put_job(made.job("its own"))
-    assert [job.id for job in ledger.jobs()] == ["job-1"]
-
-
 def test_it_has_every_method_of_the_protocol_and_no_other(ledger: SqliteLedger) -> None:
     expected = {name for name, _ in inspect.getmembers(Ledger, inspect.isfunction) if not name.startswith("_")}
     with served(ledger) as line:
@@ -104,28 +94,6 @@ def test_it_has_every_method_of_the_protocol_and_no_other(ledger: SqliteLedger) 
         }
     assert found == expected
     assert "close" not in found
-
-
-def test_a_worker_can_neither_approve_nor_replace_what_is_in_service(ledger: SqliteLedger) -> None:
-    ledger.put_checkpoint(made.checkpoint())
-    with served(ledger) as line:
-        remote = RemoteLedger(line)
-        with pytest.raises(LedgerError, match="does not put models into service"):
-            remote.put_approval(made.approval())
-        with pytest.raises(LedgerError, match="does not put models into service"):
-            remote.put_canary(made.canary())
-        remote.set_aliases({"champion": made.digest(1)}, "the first one", made.AT)
-        for moves in (
-            {"champion": made.digest(1)},
-            {"champion": None},
-            {"previous": made.digest(1)},
-            {"canary": made.digest(1)},
-        ):
-            with pytest.raises(LedgerError, match="does not put models into service"):
-                remote.set_aliases(moves, "by the trainer itself", made.AT)
-        remote.set_aliases({"candidate": made.digest(1)}, "trained", made.AT)
-    assert (ledger.approvals(), ledger.canaries()) == ([], [])
-    assert ledger.alias("champion") == made.digest(1)
 
 
 def test_an_error_of_the_ledger_arrives_with_its_hint_and_the_line_goes_on(ledger: SqliteLedger) -> None:
@@ -198,6 +166,43 @@ def test_a_length_that_nobody_would_send_ends_the_line_without_taking_memory(
     with served(ledger) as line:
         os.write(line.fileno(), length)
         assert os.read(line.fileno(), 1) == b""
+
+
+MEGABYTE = 1_000_000
+FLOODS = {
+    "numbers in the place of rollouts": (b'{"call":"put_rollouts","judged":[', b"0,"),
+    "empty tables in the place of rollouts": (b'{"call":"put_rollouts","judged":[', b"{},"),
+    "empty lists in the place of rollouts": (b'{"call":"commit_step","record":{"judged":[', b"[],"),
+    "wrong tokens": (b'{"call":"put_rollouts","judged":[{"rollout":{"nodes":[{"ids":[', b'"",'),
+    "wrong figures": (b'{"call":"put_event","event":{"figures":{', b'"1":[],'),
+    "unknown arguments": (b'{"call":"cycle","cycle":"a",', b'"x":0,'),
+    "lists in a plan": (b'{"call":"put_cycle","cycle":{"plan":{"a":[', b"[],"),
+    "a list without an end": (b'{"call":"put_cycle","cycle":', b"["),
+    "no call at all": (b"", b"[],"),
+}
+MEASURE = """
+import resource, sys
+from multiprocessing import Pipe
+import ledger_records as made
+from appliance.ledger.remote import _answer
+_answer(None, b'{"call":"cycle"}', made.EVERYTHING)
+frame = sys.stdin.buffer.read()
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+answer = _answer(None, frame, made.EVERYTHING)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before, len(answer), answer.startswith(b'{"refused"'))
+"""
+
+
+@pytest.mark.parametrize("flood", FLOODS)
+def test_a_frame_that_is_wrong_in_a_million_places_takes_no_more_memory_than_it_has_bytes(flood: str) -> None:
+    start, item = FLOODS[flood]
+    frame = start + item * (MEGABYTE // len(item))
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), str(HERE.parents[2])])}
+    ran = subprocess.run([sys.executable, "-c", MEASURE], input=frame, env=environ, capture_output=True, check=True)
+    kilobytes, length, refused = ran.stdout.split()
+    assert refused == b"True"
+    assert int(length) < 1000
+    assert int(kilobytes) < 16_000
 
 
 def test_a_core_that_has_gone_is_reported(ledger: SqliteLedger) -> None:
@@ -279,13 +284,13 @@ def test_a_ledger_that_fails_unforeseen_ends_the_line_instead_of_leaving_the_wor
 
     def serve() -> None:
         try:
-            serve_ledger(ours, object())  # type: ignore[arg-type]
+            serve_ledger(ours, object(), made.EVERYTHING)  # type: ignore[arg-type]
         except AttributeError as error:
             seen.append(error)
 
     thread = threading.Thread(target=serve)
     thread.start()
-    with ours, theirs, pytest.raises(LedgerError, match="closed the line"):
+    with theirs, pytest.raises(LedgerError, match="closed the line"):
         RemoteLedger(theirs).cycles()
     thread.join(timeout=10)
     assert len(seen) == 1

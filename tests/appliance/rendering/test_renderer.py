@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
+from appliance.inference.folder import read_model
 from appliance.rendering.formats import load_renderer, read_format, write_markers
 from appliance.rendering.markers import CHATML, SEEDLING, MarkerRenderer, Markers, TextMessage
 from appliance.rendering.renderer import Malformed, Renderer, RenderingError, ToolRequest
@@ -99,16 +100,20 @@ def test_a_folder_says_its_format_and_one_that_says_nothing_has_chatml(tmp_path:
     shutil.copytree(FOLDER, tmp_path / "model")
     (tmp_path / "model" / "dialect.json").unlink(missing_ok=True)
     write_markers(tmp_path / "model", SEEDLING)
-    assert load_renderer(tmp_path / "model").question("1?") == load_renderer(FOLDER).question("1?")
+    assert load_renderer(read_model(tmp_path / "model")).question("1?") == load_renderer(read_model(FOLDER)).question(
+        "1?"
+    )
     (tmp_path / "model" / "rendering.json").unlink()
-    assert Markers(**read_format(tmp_path / "model")) == CHATML
+    assert Markers(**read_format(read_model(tmp_path / "model"))) == CHATML
 
 
 def test_a_folder_of_an_earlier_version_is_read(tmp_path: Path) -> None:
     shutil.copytree(FOLDER, tmp_path / "model")
     (tmp_path / "model" / "rendering.json").unlink(missing_ok=True)
     (tmp_path / "model" / "dialect.json").write_text(json.dumps(asdict(SEEDLING)))
-    assert load_renderer(tmp_path / "model").question("1?") == load_renderer(FOLDER).question("1?")
+    assert load_renderer(read_model(tmp_path / "model")).question("1?") == load_renderer(read_model(FOLDER)).question(
+        "1?"
+    )
 
 
 @pytest.mark.parametrize(
@@ -119,4 +124,4 @@ def test_a_format_that_is_not_known_is_refused(tmp_path: Path, written: str, mes
     shutil.copytree(FOLDER, tmp_path / "model")
     (tmp_path / "model" / "rendering.json").write_text(written)
     with pytest.raises(RenderingError, match=message):
-        load_renderer(tmp_path / "model")
+        load_renderer(read_model(tmp_path / "model"))

@@ -11,7 +11,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from appliance.inference.engine import GenerationRequest, ModelError
 from appliance.inference.engines import make_engine
-from appliance.inference.folder import open_model
+from appliance.inference.folder import open_model, read_model
 from appliance.rendering.formats import load_renderer
 from appliance.seedling.model import new_seedling, save_model_folder
 from appliance.seedling.tokenizer import special_tokens, train_tokenizer
@@ -54,7 +54,7 @@ def test_the_folder_is_what_transformers_expects(folder: Path) -> None:
 
 def test_transformers_reads_text_as_the_renderer_does(folder: Path) -> None:
     found = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-    renderer = load_renderer(folder)
+    renderer = load_renderer(read_model(folder))
     for text in [*TEXTS[:50], "It's 1,234.5 €\n\n  漢字\t", " lead"]:
         assert tuple(found.encode(text, add_special_tokens=False)) == renderer.plain(text)
     assert found.convert_tokens_to_ids(special_tokens()) == list(range(6))
@@ -62,15 +62,15 @@ def test_transformers_reads_text_as_the_renderer_does(folder: Path) -> None:
 
 
 def test_a_folder_can_be_saved_from_what_was_loaded(folder: Path, tmp_path: Path) -> None:
-    save_model_folder(open_model(folder), TOKENIZER, tmp_path / "copy")
+    save_model_folder(open_model(read_model(folder)), TOKENIZER, tmp_path / "copy")
     for name in ("model.safetensors", "tokenizer.json", "tokenizer_config.json", "rendering.json"):
         assert (tmp_path / "copy" / name).read_bytes() == (folder / name).read_bytes()
 
 
 def test_the_engine_decodes_a_conversation_of_the_seedling(folder: Path) -> None:
-    renderer = load_renderer(folder)
+    renderer = load_renderer(read_model(folder))
     engine = make_engine("torch", rows=2, slots=60)
-    engine.push(folder, "seedling")
+    engine.push(read_model(folder), "seedling")
     engine.submit(GenerationRequest(0, renderer.question("gcd of 12 and 18?"), renderer.stop, 60, 1.0, 0))
     engine.submit(GenerationRequest(1, renderer.question("<|end|><|tool|>"), renderer.stop, 60, 0.0, 0))
     turns = [turn for _ in range(60) for turn in engine.step()]
@@ -81,7 +81,7 @@ def test_the_engine_decodes_a_conversation_of_the_seedling(folder: Path) -> None
 def test_a_folder_whose_weights_are_gone_is_refused_with_a_hint(folder: Path) -> None:
     (folder / "model.safetensors").unlink()
     with pytest.raises(ModelError, match="no safetensors") as caught:
-        open_model(folder)
+        open_model(read_model(folder))
     assert "convert the weights" in caught.value.hint
 
 

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 from appliance.agent.budget import AgentBudget
+from appliance.daemon.decision import decide_cycle, next_phase
 from appliance.learning.recipe import EvaluationRecipe, Recipe, TrainingRecipe, WarmStartRecipe
 from appliance.records.cycles import Cycle, CycleState
 from appliance.worker.context import WorkContext
@@ -51,5 +52,9 @@ def run_night(
     if known is None:
         known = cycle_of(name, seed, recipe)
         context.ledger.put_cycle(known)
-    progress = CycleProgress(known, context.ledger, time.monotonic)
-    return CycleRun(known, context, progress, model).run()
+    while (phase := next_phase(known, context.ledger)) != "decide":
+        run = CycleRun(known, context, CycleProgress(known, context.ledger, time.monotonic), model)
+        run.train() if phase == "train" else run.evaluate()
+        known = context.ledger.cycle(name)
+        assert known is not None
+    return decide_cycle(known, context.ledger, context.policy, context.data)

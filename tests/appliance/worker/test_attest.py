@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from appliance.audit.attested import attestation_file
 from appliance.audit.machine_keys import load_or_make, public_file
 from appliance.cli.main import app
 from appliance.errors import AssayError
@@ -15,7 +16,7 @@ from appliance.learning.folders import write_by_digest
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.records.checkpoints import Checkpoint
 from appliance.records.cycles import Cycle, CycleState
-from appliance.worker.attest import attestation_file, code_digest, write_attestation
+from appliance.worker.attest import code_digest, write_attestation
 from policies.attestation import verify_attestation
 from policies.envelopes import PublicKey
 

@@ -9,11 +9,13 @@ from scripted_engine import Ids, ScriptedEngine
 from short_nights import AT, FIXTURE, SHORT, cycle_of
 
 from appliance.config import Settings
+from appliance.daemon.decision import next_phase
 from appliance.inference.engine import GenerationRequest, ModelError
 from appliance.inference.engines import ENGINES
+from appliance.inference.folder import read_model
 from appliance.ledger.sqlite import SqliteLedger
+from appliance.places import load_policy
 from appliance.promotion import CHAMPION
-from appliance.records.cycles import CycleState
 from appliance.records.jobs import Job, JobState
 from appliance.rendering.formats import load_renderer
 from appliance.worker.tasks import run_cycle, run_jobs
@@ -33,7 +35,7 @@ def settings(tmp_path: Path, runtime: RuntimeSettings) -> Settings:
 def test_a_night_and_a_job_are_worked_by_the_engine_that_the_configuration_names(
     tmp_path: Path, ledger: SqliteLedger, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    renderer = load_renderer(FIXTURE)
+    renderer = load_renderer(read_model(FIXTURE))
     engines: list[ScriptedEngine] = []
 
     def script(request: GenerationRequest, known: Ids) -> Ids:
@@ -47,21 +49,21 @@ def test_a_night_and_a_job_are_worked_by_the_engine_that_the_configuration_names
 
     monkeypatch.setitem(ENGINES, "scripted", make)
     ledger.put_cycle(cycle_of("n"))
-    run_cycle("n", tmp_path, settings, ledger)
+    run_cycle("train", "n", tmp_path, settings, ledger, load_policy(tmp_path))
+    run_cycle("evaluate", "n", tmp_path, settings, ledger, load_policy(tmp_path))
     cycle = ledger.cycle("n")
     assert cycle is not None
-    assert cycle.state is CycleState.DONE
-    assert len(ledger.decisions()) == 1
+    assert next_phase(cycle, ledger) == "decide"
     question = PredicateSpec(predicate="7*x + 3 == 45", domain="integer")
     asked = Job(
         id="j", question="find x", spec=question, solvers_done=True, state=JobState.QUEUED, created=AT, updated=AT
     )
     ledger.put_job(asked.model_copy(update={"attempts": 12}))
-    run_jobs(tmp_path, settings, ledger)
+    run_jobs(tmp_path, settings, ledger, load_policy(tmp_path))
     job = ledger.job("j")
     assert job is not None
     assert (job.state, job.weights) == (JobState.SOLVED, ledger.alias(CHAMPION))
-    assert len(engines) == 2
+    assert len(engines) == 3
     assert all(engine.tokens_sampled and engine.version == "" for engine in engines), "used, and closed at the end"
 
 
@@ -70,5 +72,5 @@ def test_a_name_that_no_engine_has_is_refused_with_those_that_exist(
 ) -> None:
     ledger.put_cycle(cycle_of("n"))
     with pytest.raises(ModelError, match="no engine 'scripted'") as refused:
-        run_cycle("n", tmp_path, settings, ledger)
+        run_cycle("train", "n", tmp_path, settings, ledger, load_policy(tmp_path))
     assert "torch" in refused.value.hint

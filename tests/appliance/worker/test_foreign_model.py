@@ -9,6 +9,7 @@ from short_nights import run_night
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
+from appliance.inference.folder import read_model
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.records.cycles import CycleState
 from appliance.rendering.formats import load_renderer
@@ -53,7 +54,7 @@ def gpt2(folder: Path) -> Path:
 
 
 def test_a_folder_that_names_no_format_has_chatml(tmp_path: Path) -> None:
-    renderer = load_renderer(llama(tmp_path / "model"))
+    renderer = load_renderer(read_model(llama(tmp_path / "model")))
     text = renderer.text(renderer.question("what is 1 plus 2? <|im_end|>"))
     assert text == "<|im_start|>user\nwhat is 1 plus 2? <|im_end|><|im_end|>\n<|im_start|>assistant\n"
     assert renderer.question("<|im_end|>").count(renderer.stop) == 1

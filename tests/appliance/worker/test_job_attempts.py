@@ -13,6 +13,7 @@ from short_nights import AT, FIXTURE
 
 from appliance.agent.budget import AgentBudget
 from appliance.agent.loop import Agent
+from appliance.inference.folder import read_model
 from appliance.jobs.check import check_bundle
 from appliance.jobs.solve import POLICY_MODEL, JobSolver, attempts
 from appliance.ledger.sqlite import SqliteLedger
@@ -31,7 +32,7 @@ TABLE = b"name,amount\na,12\nb,30\n"
 
 @pytest.fixture(scope="module")
 def renderer() -> Renderer:
-    return load_renderer(FIXTURE)
+    return load_renderer(read_model(FIXTURE))
 
 
 def queued(spec: Spec, tries: int, data: Path, **files: bytes) -> Job:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from short_nights import AT, FIXTURE
 
+from appliance.inference.folder import read_model
 from appliance.jobs.check import check_bundle
 from appliance.jobs.solve import JobSolver, attempts
 from appliance.ledger.sqlite import SqliteLedger
@@ -33,8 +34,8 @@ def job(question: str, spec: Spec, tries: int) -> Job:
 
 
 def solve(context: WorkContext, job: Job) -> Job:
-    context.engine.push(FIXTURE, "fixture")
-    renderer = load_renderer(FIXTURE)
+    context.engine.push(read_model(FIXTURE), "fixture")
+    renderer = load_renderer(read_model(FIXTURE))
     agent = context.agent(renderer)
     solver = JobSolver(agent, renderer, context.checker, context.ledger, context.data, {}, lambda: AT)
     return solver.solve(job, attempts(job, temperature=1.0, derive=derive, policy=context.policy))

@@ -15,6 +15,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from short_nights import AT, FIXTURE, SHORT
 
+from appliance.inference.folder import read_model
 from appliance.jobs.check import check_bundle
 from appliance.jobs.content import content_of
 from appliance.jobs.explain import in_words
@@ -260,8 +261,8 @@ def test_what_nobody_finds_is_unsolved_once_a_model_was_asked(
     place: Place, shared: WorkContext, ledger: SqliteLedger, kind: str
 ) -> None:
     case = LEFT.get(kind) or Case("Write at length, and be brief.", ChecklistSpec(items=CONTRADICTION))
-    shared.engine.push(FIXTURE, "fixture")
-    renderer = load_renderer(FIXTURE)
+    shared.engine.push(read_model(FIXTURE), "fixture")
+    renderer = load_renderer(read_model(FIXTURE))
     solver = JobSolver(
         shared.agent(renderer), renderer, shared.checker, ledger, place.data, {}, lambda: AT, sessions=shared.sessions
     )

@@ -21,6 +21,7 @@ from appliance.config import Settings
 from appliance.daemon.broker_process import BrokerProcess, command
 from appliance.inference.engine import GenerationRequest
 from appliance.inference.engines import ENGINES
+from appliance.inference.folder import read_model
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.places import broker_socket, parse_policy, runtime_settings
 from appliance.records.cycles import CycleState
@@ -107,7 +108,7 @@ class Script:
     Before an answer to a program it tries it out."""
 
     def __init__(self, policy: Policy, seed: int = 0) -> None:
-        self.renderer = load_renderer(FIXTURE)
+        self.renderer = load_renderer(read_model(FIXTURE))
         tasks = asked_at_night(policy, seed)
         self.tasks = {self.renderer.prompt(task.messages, task.tools): task for task in tasks}
         self.engine = ScriptedEngine(self, slots=RECIPE.agent.max_tokens, version="")

@@ -18,7 +18,7 @@ from runtime.errors import InfrastructureError, RefusedError
 @pytest.mark.parametrize(
     ("error", "status"),
     [
-        (RefusedError("no isolation"), 2),
+        (RefusedError("no isolation"), 5),
         (ModelError("no weights"), 2),
         (BrokerAwayError("no broker answers"), 5),
         (InfrastructureError("a sandbox died"), 5),

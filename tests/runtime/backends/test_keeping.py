@@ -42,7 +42,7 @@ for n in range(3):
         os.setsid()
         while True: pass
 while True: pass''')
-client = subprocess.Popen(["sleep", "6"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+client = subprocess.Popen(["sleep", "60"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     pass_fds=[guest.box.requests for guest in guests])
 time.sleep(0.2)
 """
@@ -161,7 +161,8 @@ def test_a_keeper_that_was_killed_too_leaves_it_to_the_sweep(root_dir: Path, tmp
 
 def test_without_its_keeper_an_owner_starts_nothing_more(root_dir: Path, tmp_path: Path) -> None:
     end = (
-        "import os\nos.kill(bench.host._keeper._process.pid, 9)\ntime.sleep(0.1)\n"
+        "import os\nfrom runtime.backends import keeper\nkeeper.PAUSE_SECONDS = 3600\n"
+        "os.kill(bench.host._keeper._process.pid, 9)\ntime.sleep(0.1)\n"
         "try: bench.start()\nexcept Exception as error: print(type(error).__name__, error.hint)\nbench.close()"
     )
     state = tmp_path / "state"
@@ -170,19 +171,43 @@ def test_without_its_keeper_an_owner_starts_nothing_more(root_dir: Path, tmp_pat
     assert not left(state)
 
 
+def test_another_keeper_takes_the_place_of_one_that_was_killed(root_dir: Path, tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    end = (
+        "import os\nfirst = bench.host._keeper._process.pid\nos.kill(first, 9)\n"
+        "while bench.host._keeper._process.pid == first or not bench.host._keeper.alive: time.sleep(0.01)\n"
+        "bench.start()\nprint(bench.host._keeper._process.pid, flush=True)\nos.kill(os.getpid(), 9)"
+    )
+    owner = subprocess.run(
+        [sys.executable, "-c", OWNER.replace("HOW", THREE).replace("END", end), str(state), str(root_dir)],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert owner.returncode == -signal.SIGKILL
+    assert "the keeper of sandboxes had ended and was started again" in owner.stderr
+    assert_all_ends_within(30, state, int(owner.stdout.split()[2]))
+    assert sweep(state).folders == 4
+    assert groups_of(state) == []
+
+
 def test_a_keeper_kills_in_its_own_groups_only() -> None:
     mine, other = f"assay-keep.{Owner.current()}.", f"assay-other.{Owner.current()}."
     parents = find_parents(located(), f"{mine}trial")
     groups = [ControlGroup(parents, f"{prefix}1", memory_mib=64, pids=16, cpus=1.0) for prefix in (mine, other)]
     nothing = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    keeper = Keeper(folder / mine for folder in sorted(set(parents.folders.values())))
     try:
         asleep = [spawn(["/bin/sleep", "60"], entrances=group.entrances, **nothing) for group in groups]
-        keeper = Keeper(folder / mine for folder in sorted(set(parents.folders.values())))
-        assert keeper._process.stdin is not None
-        keeper._process.stdin.close()
+        keeper._closing.set()  # nobody takes its place here
+        first = keeper._process
+        assert first.stdin is not None
+        first.stdin.close()
         assert asleep[0].wait(timeout=60) == -signal.SIGKILL
         assert asleep[1].poll() is None
-        assert keeper._process.wait(timeout=60) == 0
+        assert first.wait(timeout=60) == 0
     finally:
         for group in groups:
             group.remove()

@@ -14,7 +14,7 @@ import pytest
 from box_kit import find_groups
 from jail_kit import PROFILE, Jails
 
-from runtime.backends import describe
+from runtime.backends import describe, keeper
 from runtime.backends.lease import working_folder
 from runtime.backends.nsjail_find import find_nsjail
 from runtime.backends.sweep import sweep
@@ -283,10 +283,14 @@ def test_no_guest_outlives_a_killed_broker(tmp_path: Path, root_dir: Path) -> No
     assert not any(group.exists() for group in groups)
 
 
-def test_a_broker_without_a_keeper_starts_nothing(settings: BrokerSettings, tmp_path: Path) -> None:
+def test_a_broker_without_a_keeper_starts_nothing(
+    settings: BrokerSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keeper, "PAUSE_SECONDS", 3600.0)
     jails = Jails(settings.model_copy(update={"state_dir": tmp_path / "state"}))
     os.kill(jails.host._keeper._process.pid, signal.SIGKILL)
-    os.waitid(os.P_PID, jails.host._keeper._process.pid, os.WEXITED | os.WNOWAIT)
+    while jails.host._keeper.alive:
+        time.sleep(0.01)
     with pytest.raises(InfrastructureError), jails.guest():
         pass
     jails.close()

@@ -79,7 +79,6 @@ def test_sessions_that_fill_a_common_sandbox_while_their_histories_are_repeated_
         assert [says(session, "print(x)") for session in keepers] == [f"{n}\n" for n in range(4)]
         answers = [session.start("print(x)") for session in others]
         assert [answer.result().output for answer in answers] == ["4\n", "5\n"]
-        assert Tier.SANDBOX in {session.tier for session in others}
 
 
 def lose_the_place_of(pool: Sessions, session: Session) -> None:
@@ -107,14 +106,13 @@ def test_who_kills_the_parent_of_its_process_harms_itself_alone(pool: Sessions) 
         assert says(neighbour, "print(x)") == "1\n"
 
 
-def test_a_process_that_takes_no_more_requests_delays_nobody_else(pool: Sessions) -> None:
+def test_a_process_that_exchanges_what_reads_goes_on_reading_and_delays_nobody(pool: Sessions) -> None:
     with pool.open(tier=Tier.PROCESS) as silent, pool.open(tier=Tier.PROCESS) as neighbour:
         says(neighbour, "x = 1")
         says(silent, SILENT)
-        stuck = silent.start("#" + "x" * 90_000, seconds=3.0)
+        long = silent.start("#" + "x" * 90_000)
         assert [says(neighbour, "print(x)") for _ in range(5)] == ["1\n"] * 5
-        assert not stuck.done()
-        assert stuck.result().status is CallStatus.TIMEOUT
+        assert long.result().status is CallStatus.OK
         assert neighbour.tier is Tier.PROCESS
 
 

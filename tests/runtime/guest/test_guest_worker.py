@@ -169,6 +169,21 @@ def test_every_session_draws_the_same_numbers_until_it_is_told_otherwise(mode: M
         assert one.says(draw) != other.says(draw)
 
 
+@pytest.mark.parametrize("mode", ["process", "sandbox"])
+def test_a_session_that_is_seeded_draws_the_same_after_the_same_calls(mode: Mode) -> None:
+    draw = "print(random.random(), own.random())"
+    with worker(mode) as one, worker(mode) as other:
+        for guest in (one, other):
+            guest.says("import random\nown = random.Random(3)")
+        plain = one.says(draw)
+        assert other.says(draw) == plain
+        for guest in (one, other):
+            assert guest.ask(Op.SEED, 0, b"1" * 32).kind == ReplyKind.READY
+        drawn = one.says(draw)
+        assert other.says(draw) == drawn
+        assert not set(drawn.split()) & set(plain.split())
+
+
 def test_processes_forked_later_draw_other_numbers_too() -> None:
     draw = "import random\nprint(random.random())"
     with worker("process", ahead=1) as guest:

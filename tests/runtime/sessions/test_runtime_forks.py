@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -182,6 +183,35 @@ def test_a_sandbox_that_is_closed_in_the_middle_of_a_call_answers_it_at_once(poo
     thread.join(timeout=60)
     assert time.monotonic() - started < 15  # the call would take 20
     assert [type(error) for error in errors] == [BadRequestError]
+
+
+def test_a_snapshot_in_the_middle_of_a_call_is_refused_and_disturbs_nobody(pool: Sessions) -> None:
+    with pool.sandbox() as sandbox, ThreadPoolExecutor(1) as thread:
+        sandbox.run("x = 1")
+        under_way = thread.submit(sandbox.run, "import time\ntime.sleep(1.0)\nx = 2\nprint(x)")
+        time.sleep(0.3)
+        with pytest.raises(BadRequestError, match="under way"):
+            sandbox.snapshot()
+        assert under_way.result(timeout=60).output == "2\n"
+        snapshot = sandbox.snapshot()
+        sandbox.restore(snapshot)
+        assert sandbox.run("print(x)").output == "2\n"
+        assert sandbox.usage.snapshots == 1
+
+
+def test_calls_that_begin_while_a_snapshot_is_taken_are_answered_and_not_in_it(pool: Sessions) -> None:
+    with pool.sandbox() as sandbox, ThreadPoolExecutor(4) as threads:
+        sandbox.run("x = 0")
+        taking = threads.submit(sandbox.snapshot)
+        calls = [threads.submit(sandbox.run, "x += 1\nprint(x)") for _ in range(3)]
+        assert sorted(call.result(timeout=60).output for call in calls) == ["1\n", "2\n", "3\n"]
+        try:
+            snapshot = taking.result(timeout=60)
+        except BadRequestError:  # the call was first
+            snapshot = sandbox.snapshot()
+        sandbox.restore(snapshot)
+        assert sandbox.run("print(x in range(4))").output == "True\n"
+        assert sandbox.run("print(x + 1)").status is CallStatus.OK
 
 
 @pytest.mark.parametrize("tier", Tier)

@@ -81,16 +81,6 @@ def test_a_system_call_that_the_guess_missed_moves_the_session_too(pool: Session
         assert result.tier is Tier.SANDBOX
 
 
-def test_what_cannot_be_repeated_is_said_and_not_hidden(pool: Sessions) -> None:
-    with pool.open() as session:
-        says(session, "import time\nprint(time.monotonic_ns())")
-        result = session.run("open('/work/a', 'w')")
-        assert result.status is CallStatus.EXCEPTION
-        assert result.error.startswith("StateError: ")
-        assert session.tier is Tier.SANDBOX
-        assert says(session, "print('goes on')") == "goes on\n"
-
-
 def test_addresses_in_outputs_do_not_hinder_a_move(pool: Sessions) -> None:
     with pool.open() as session:
         assert "0x" in says(session, "f = lambda: 0\nprint(f)")

@@ -264,7 +264,7 @@ EXPRESSIONS = {
     r"3\vec{i}-2\vec{j}": "((3*unit i)+-((2*unit j)))",
     r"3\hat{\imath}": "(3*unit i)",
     r"\overrightarrow{AB}": "vec AB",
-    r"\overline{z}": "overline z",
+    r"\overline{z}": "bar z",
     r"\arg z": "arg[z]",
     r"\Re(z)": "re[z]",
     r"\operatorname{Re}(z)": "re[z]",

@@ -153,7 +153,7 @@ SEVERAL = {
     "1,2,3": "list(1, 2, 3)",
     "[[1,2],[3,4]]": "matrix(1, 2; 3, 4)",
     r"\begin{array}{cc}1&2\\3&4\end{array}": "matrix(1, 2; 3, 4)",
-    r"\frac12\begin{pmatrix}1\\2\end{pmatrix}": "matrix(((1/2)*1); ((1/2)*2))",
+    r"\frac12\begin{pmatrix}1\\2\end{pmatrix}": "matrix(1/2; 1)",
     r"\left(\frac{1}{2}, \frac{3}{4}\right)": "tuple((1/2), (3/4))",
     r"x = \frac{\pi}{2} + n\pi, n \in \mathbb{Z}": "x among images ((pi/2)+(n*pi)) of n in set Z",
     "(x,y)=(1,2)": "tuple(x, y) := tuple(1, 2)",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from verifiers.answers.grammar.names import RATE
-from verifiers.answers.grammar.nodes import Expression, FunctionCall, Number, Quotient, Symbol
+from verifiers.answers.grammar.nodes import Expression, FunctionCall, Number, Quotient, Symbol, symbols
 from verifiers.answers.grammar.reader import Reader
 from verifiers.answers.grammar.vocabulary import LARGE_NUMBERS
 
@@ -77,6 +77,30 @@ def rate_or_fraction(reader: Reader) -> Expression:
     if texts[2] == "d":
         return FunctionCall("derivative", (reader.nested(reader.term), Symbol(below[1])))
     return Symbol(f"{texts[2]}/{texts[5]}")
+
+
+def group(reader: Reader) -> Expression:
+    """Reads what is only underlined or coloured."""
+    reader.take()
+    return reader.braced()
+
+
+def conjugate(reader: Reader) -> Expression:
+    """Reads `\\overline{3+4i}`. Raises GrammarError for a line over real symbols, which may be a mean or a segment."""
+    reader.take()
+    of = reader.braced()
+    if symbols(of) and not reader.context.complex:
+        raise reader.error("a line over letters that are real numbers")
+    return FunctionCall("conj", (of,))
+
+
+def angle(reader: Reader) -> Expression:
+    """Reads `\\angle ABC` and `\\angle 1`, names."""
+    reader.take()
+    token = reader.take()
+    if token.kind not in ("word", "symbol", "text") and not token.integer:
+        raise reader.error("an angle without a name")
+    return Symbol(f"angle {token.text}")
 
 
 def infinity(reader: Reader) -> Expression:

@@ -30,6 +30,7 @@ SIGNS = {
     "∨": r"\lor ", "ℝ": r"\mathbb{R}", "ℤ": r"\mathbb{Z}", "ℚ": r"\mathbb{Q}", "ℕ": r"\mathbb{N}", "ℂ": r"\mathbb{C}",
     "∫": r"\int ", "≈": r"\approx ", "≡": r"\equiv ", "…": r"\dots ", "⋯": r"\dots ",
     "∑": r"\sum ", "∏": r"\prod ", "€": r"\euro ", "£": r"\pounds ", "¢": r"\cents ", "¥": r"\yen ",
+    "Å": r"\AA ", "∠": r"\angle ",
     "½": r"\frac{1}{2}", "⅓": r"\frac{1}{3}", "⅔": r"\frac{2}{3}", "¼": r"\frac{1}{4}", "¾": r"\frac{3}{4}",
     "⅕": r"\frac{1}{5}", "⅖": r"\frac{2}{5}", "⅗": r"\frac{3}{5}", "⅘": r"\frac{4}{5}", "⅙": r"\frac{1}{6}",
     "⅚": r"\frac{5}{6}", "⅛": r"\frac{1}{8}", "⅜": r"\frac{3}{8}", "⅝": r"\frac{5}{8}", "⅞": r"\frac{7}{8}",

@@ -11,19 +11,23 @@ from typing import Literal
 from verifiers.answers.grammar import values as v
 from verifiers.answers.grammar.errors import TooLargeError
 from verifiers.answers.grammar.lists import SETS, approximated, as_set, is_name, joined, named_points
-from verifiers.answers.grammar.matrices import rows
-from verifiers.answers.grammar.nodes import Product, Symbol
+from verifiers.answers.grammar.matrices import rows, transposed, transposes
+from verifiers.answers.grammar.nodes import ONE, Expression, Negation, Number, Product, Quotient, Symbol, symbols
 from verifiers.answers.grammar.progressions import MAX_TERMS, between
-from verifiers.answers.grammar.quantities import measured
+from verifiers.answers.grammar.quantities import has_items, measured
+from verifiers.answers.grammar.rational import folded
 from verifiers.answers.grammar.reader import Reader
-from verifiers.answers.grammar.relations import defines_function
+from verifiers.answers.grammar.relations import defines_function, event
 from verifiers.answers.grammar.systems import systems
+from verifiers.answers.grammar.vocabulary import ENVIRONMENTS
 
 MAX_ITEMS = 500
 MAX_REREADS = 64
 """Of items with `\\pm`; sets of tuples of sets would double the work at every level."""
 MAX_SCALED = 20_000
 """Signs of a factor times the entries of the matrix that it multiplies."""
+MATRICES = frozenset(f"\\begin{{{name}}}" for name in ENVIRONMENTS if name not in ("vmatrix", "cases"))
+MINUS_ONE: Expression = Negation(ONE)
 OPERATIONS: dict[str, Literal["union", "intersection", "difference"]] = {
     "\\cup": "union",
     "\\cap": "intersection",
@@ -106,7 +110,7 @@ def item(reader: Reader) -> v.Value:
     """Returns a value, and what a sign behind it makes of it: an equation, a ratio, a membership."""
     if defines_function(reader):
         reader.called = reader.token.text
-    first = operand(reader)
+    first = event(reader) or operand(reader)
     infix = reader.language.infixes.get(reader.token.text) if reader.token.kind == "mark" else None
     return first if infix is None else infix(reader, first)
 
@@ -145,43 +149,62 @@ def _primary(reader: Reader, within: bool) -> v.Value:
     if token.text == "{" and not (within or reader.hint.braces or reader.peek().text == "}" or has_items(reader)):
         construct = None
     found = None if construct is None else construct(reader)
-    return found or reader.infinity() or scalar(reader)
-
-
-def has_items(reader: Reader) -> bool:
-    """Says whether the bracket that opens here has items in it. Plain braces may hold a condition, or meet a set."""
-    braces = reader.token.text == "{"
-    depth = 0
-    for index in range(reader.index, len(reader.tokens)):
-        token = reader.tokens[index]
-        if token.kind != "mark":
-            continue
-        if token.text in ("(", "[", "{", "\\{", "\\langle"):
-            depth += 1
-        elif token.text in (")", "]", "}", "\\}", "\\rangle"):
-            depth -= 1
-            if depth == 0:
-                return braces and reader.tokens[index + 1].text in OPERATIONS
-        elif depth == 1 and (token.text in (",", ";") or (braces and token.text in ("|", "\\mid", ":"))):
-            return True
-    return False
+    found = found or reader.infinity() or scalar(reader)
+    # `[1, 2]` may be an interval, of which there is no transpose.
+    pair = isinstance(found, v.Tuple) and token.text == "[" and len(found.items) == 2
+    return transposed(found) if isinstance(found, v.Matrix | v.Tuple) and not pair and transposes(reader) else found
 
 
 def scalar(reader: Reader) -> v.Value:
-    """Returns an expression with its unit, or as the factor of a matrix."""
-    start = reader.index
-    node = reader.sum()
-    if (
-        reader.token.kind == "mark"
-        and reader.token.text.startswith("\\begin{")
-        and reader.token.text not in ("\\begin{vmatrix}", "\\begin{cases}")
-    ):
+    """Returns an expression with its unit, or as the factor of a matrix or of numbers in brackets."""
+    outer = reader.item_depth, reader.item_start
+    reader.item_depth, reader.item_start = reader.depth, reader.index
+    start, node = reader.index, MINUS_ONE
+    if not (reader.at("-") and reader.peek().text in MATRICES and reader.take()):
+        node = reader.sum()
+    if start == 0 and reader.at("\\over", "\\choose"):
+        reader.index = 0
+        node = reader.end(reader.layered())
+    found: v.Value
+    if reader.token.kind == "mark" and reader.token.text in MATRICES:
         length = reader.index - start
         read = rows(reader)
         if length * len(read) * len(read[0]) > MAX_SCALED:
             raise TooLargeError("a long factor of a large matrix")
-        return v.Matrix(tuple(tuple(Product((node, entry)) for entry in row) for row in read))
-    return measured(reader, node)
+        found = v.Matrix(tuple(tuple(_times(node, entry) for entry in row) for row in read))
+    elif reader.at("(") and not symbols(node):
+        found = _scaled(reader, node, reader.index - start)
+    else:
+        found = measured(reader, node)
+    reader.item_depth, reader.item_start = outer
+    return found
+
+
+def _scaled(reader: Reader, node: Expression, length: int) -> v.Tuple:
+    """Reads `\\frac13(2, -1, 2)`: a number before a list of numbers in brackets."""
+    reader.take()
+    found = [item.of for item in elements(reader) if isinstance(item, v.Scalar)]
+    reader.expect(")")
+    if length * len(found) > MAX_SCALED:
+        raise TooLargeError("a long factor of a long list")
+    return v.Tuple(tuple(v.Scalar(_times(node, entry)) for entry in found))
+
+
+def _times(factor: Expression, entry: Expression) -> Expression:
+    """Returns an entry times the factor before it: the number, where both are written as numbers."""
+    product = Product((factor, entry))
+    return folded(product) if all(map(_is_plain, product.factors)) else product
+
+
+def _is_plain(node: Expression) -> bool:
+    """Says whether it is digits, with a sign or over digits."""
+    match node:
+        case Negation(of):
+            return _is_plain(of)
+        case Quotient(Number(), Number(below)):
+            return below != 0
+        case _:
+            return isinstance(node, Number)
 
 
 def elements(reader: Reader) -> list[v.Value]:

@@ -29,6 +29,9 @@ ATOMS: Mapping[str, Callable[[Reader], Expression]] = {
     "\\frac": atoms.rate_or_fraction,
     "\\surd": atoms.unbraced_root,
     "\\infty": atoms.infinity,
+    "\\group": atoms.group,
+    "\\conj": atoms.conjugate,
+    "\\angle": atoms.angle,
     "\\int": calculus.integral,
     "\\sum": calculus.repeated,
     "\\prod": calculus.repeated,
@@ -57,7 +60,7 @@ INFIXES: Mapping[str, Callable[[Reader, Value], Value]] = {
 }
 ANSWERS = Language(
     atoms=ATOMS,
-    factor_signs=frozenset(ATOMS) - {"|", "{", "\\infty"},
+    factor_signs=frozenset(ATOMS) - {"|", "{", "\\infty", "\\angle"},
     beside=beside,
     functions=EXTENDED,
     bare=WIDE_BARE,

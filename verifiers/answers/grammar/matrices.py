@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from verifiers.answers.grammar.errors import TooLargeError
+from verifiers.answers.grammar.errors import GrammarError, TooLargeError
 from verifiers.answers.grammar.nodes import Expression, Negation, Product, Sum
 from verifiers.answers.grammar.reader import Reader
-from verifiers.answers.grammar.values import Matrix
+from verifiers.answers.grammar.values import Matrix, Scalar, Tuple
 
 MAX_ENTRIES = 400
 MAX_DETERMINANT = 4
@@ -42,6 +42,25 @@ def rows(reader: Reader) -> Rows:
 
 def matrix(reader: Reader) -> Matrix:
     return Matrix(rows(reader))
+
+
+def transposes(reader: Reader) -> bool:
+    """Takes the sign of a transpose, where it is next: `^T`, `^{\\top}`, `^{\\mathrm{T}}`."""
+    for signs in (["^", "T"], ["^", "\\top"], ["^", "{", "T", "}"], ["^", "{", "\\top", "}"]):
+        if reader.texts(len(signs)) == signs:
+            reader.index += len(signs)
+            return True
+    return False
+
+
+def transposed(value: Matrix | Tuple) -> Matrix:
+    """Returns a matrix with rows and columns exchanged; a list in brackets is a row. Raises GrammarError."""
+    if isinstance(value, Matrix):
+        return Matrix(tuple(zip(*value.rows, strict=True)))
+    entries = [item.of for item in value.items if isinstance(item, Scalar)]
+    if len(entries) < len(value.items):
+        raise GrammarError("a transpose of something else than numbers")
+    return Matrix(tuple((entry,) for entry in entries))
 
 
 def determinant(reader: Reader) -> Expression:

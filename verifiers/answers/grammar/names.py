@@ -54,6 +54,8 @@ def word(reader: Reader) -> n.Expression:
 
 def symbol(reader: Reader) -> n.Expression:
     """Returns a Greek or decorated letter."""
+    if reader.context.complex and re.fullmatch("bar [a-zA-Z]", reader.token.text):
+        return n.FunctionCall("conj", (n.Symbol(reader.take().text[-1]),))
     return subscripted(reader, reader.take().text)
 
 
@@ -83,7 +85,11 @@ def subscripted(reader: Reader, name: str) -> n.Expression:
     if reader.at("^") and name in known.CALLED and _inverts(reader):
         name += "^-1"
         primes = 1
-    if reader.at("(") and (primes or name.partition("_")[0] in known.CALLED or name == reader.called):
+    # `mg(1 - \\cos\\theta)` is a weight, `m g(t)` the value of a function.
+    weight = (
+        name == "g" and reader.index > 1 and reader.peek(-2).text in ("m", "M", "rho") and reader.peek(2).text != ")"
+    )
+    if reader.at("(") and not weight and (primes or name.partition("_")[0] in known.CALLED or name == reader.called):
         reader.take()
         return n.FunctionCall(name, tuple(_listed(reader, ")")))
     return n.Symbol(name)

@@ -92,13 +92,16 @@ def _command(match: re.Match[str]) -> Token | None:
         return Token("word", name)
     if name in known.GREEK_NAMES or name in known.VARIANTS:
         return Token("symbol", known.VARIANTS.get(name, name))
-    if name in known.CURRENCIES:
-        return Token("unit", known.CURRENCIES[name])
+    if name in known.UNIT_COMMANDS:
+        return Token("unit", known.UNIT_COMMANDS[name])
     raise GrammarError(f"\\{name[:20]} is not in the language")
 
 
 def _styled(match: re.Match[str]) -> Token:
     style, content = match["style"], (match["content"] or match["single"] or "").strip()
+    hatted = re.fullmatch(r"\\hat\s*\{?\s*\\?([ijk])(?:math)?\s*\}?", content)
+    if style in known.BOLD_STYLES and hatted:
+        return Token("symbol", f"unit {hatted[1]}")
     if style in known.BOLD_STYLES and re.fullmatch("[A-Za-z]", content):
         return Token("symbol", f"{'unit' if content in UNIT_VECTORS else 'bold'} {content}")
     if style not in known.TEXT_STYLES and (
@@ -124,6 +127,7 @@ def _accented(match: re.Match[str]) -> Token:
     if len(name) > 4 and name not in known.GREEK_NAMES:
         raise GrammarError(f"\\{accent} over a word")
     accent = {"overrightarrow": "vec", "widehat": "hat"}.get(accent, accent)
+    accent = "bar" if accent == "overline" and len(name) == 1 else accent
     if name in UNIT_VECTORS and accent in ("vec", "hat"):
         accent = "unit"
     return Token("symbol", f"{accent} {name}")
@@ -183,7 +187,11 @@ def _shortened(kind: str, text: str, separate: bool) -> bool:
 
 ANSWERS = Lexicon(
     {
-        "space": (r"(?:[ \t\r\n~]|\\[,;:!\ ])+", _degree),
+        "space": (
+            r"(?:[ \t\r\n~]|\\[,;:!\ ]|\\[hv]space\*?\{[^{}]*\}|\\color\s*\{[A-Za-z!0-9]{1,30}\}(?!\s*\{))+",
+            _degree,
+        ),
+        "colour": (r"\\(?:text)?color\s*\{[A-Za-z!0-9]{1,30}\}", lambda _: Token("mark", "\\group")),
         "based": (
             r"[0-9][0-9A-Z]*_(?:\{(?:[0-9]{1,2}|\\text\{[a-z0-9 ]+\}\s*[0-9]{0,2})\}|[0-9]{1,2}(?![0-9]))",
             _based,
@@ -207,6 +215,10 @@ ANSWERS = Lexicon(
             |(?P<single>\ [A-Za-z]))""",
             _styled,
         ),
+        "probability": (
+            r"\\(?:mathbb\s*(?:\{\s*[PE]\s*\}|[PE])|Pr(?![A-Za-z]))",
+            lambda match: Token("word", "E" if "E" in match.group() else "P"),
+        ),
         "numbers": (
             r"\\mathbb\s*(?:\{[NZQRC]\}|[NZQRC])",
             lambda match: Token("mark", "\\mathbb" + match.group().strip("{}")[-1]),
@@ -217,7 +229,8 @@ ANSWERS = Lexicon(
             _accented,
         ),
         "environments": (
-            rf"""\\(?P<begin>begin|end)\s*\{{(?P<environment>{"|".join(known.ENVIRONMENTS)})\}}(?P<columns>\{{[lcr|]*\}})?""",
+            rf"""\\(?P<begin>begin|end)\s*\{{(?P<environment>{"|".join(known.ENVIRONMENTS)})\}}
+            (?P<columns>\{{[lcr|\ ]*\}})?""",
             _environment,
         ),
         "sized": (r"\\(?:left|right)\s*\|", _sized_bracket),

@@ -24,6 +24,16 @@ UPRIGHT_DIGITS = re.compile(r"^\\(?:text|mathrm)\{([0-9A-Z]+)\}(_(?:[0-9]{1,2}|\
 ALL = re.compile(r"^(?:\\text\{\s*all\s*\}|all\b)\s*(?=[A-Za-z]\s*(?:[<>]|\\[gl]eq?\b|\\in\b))")
 _MODULUS = r"(?:\\(?:text|mathrm|operatorname)\{\s*mod\s*\}|\\[bp]?mod|\bmod)\s*\{?\s*([0-9]{1,12})\s*\}?"
 MODULUS = re.compile(rf"\(\s*{_MODULUS}\s*\)|{_MODULUS}")
+ARRAY = re.compile(
+    r"""(?:(?:\\left|\\[bB]igg?l?)\s*)?(?P<opening>\[|\(|\||\\\{)\s*
+    \\begin\s*\{(?P<kind>array|aligned|matrix)\}\s*(?:\{[lcr|\ ]*\})?(?P<rows>(?:(?!\\begin|\\end).)*)
+    \\end\s*\{(?P=kind)\}\s*(?:\\right|\\[bB]igg?r?)?\s*(?:\]|\)|\||\\\}|\.)""",
+    re.VERBOSE | re.DOTALL,
+)
+BRACKETED = {"[": "bmatrix", "(": "pmatrix", "|": "vmatrix", "\\{": "cases"}
+_PAIR = r"[(\[][^()\[\],]*,[^()\[\],]*[)\]]"
+UNION = re.compile(rf"({_PAIR})\s*(?:U|\\(?:text|mathrm|textbf|mathbf)\{{\s*U\s*\}})\s*(?=(?:\\left\s*)?{_PAIR})")
+MEASURE = re.compile(r"(?<![A-Za-z\\])m\s*\\angle")
 TO = re.compile(r"(?<!\s)\s+to\s+|(?<!\s)\s*\\text\{\s*to\s*\}\s*")
 
 LOOKED_AT = 120
@@ -64,6 +74,12 @@ def preprocessed(text: str, expected: Value | None) -> str:
         if _may_be_two(text, expected):
             raise GrammarError("a comma that may separate two answers: write a decimal point")
         return text.replace(",", ".")
+    if "\\begin" in text:
+        text = ARRAY.sub(_bracketed, text)
+    if "angle" in text:
+        text = MEASURE.sub(r"\\angle", text)
+    if "U" in text:
+        text = UNION.sub(r"\1 \\cup ", text)
     if "10" in text and ("x" in text or "X" in text):
         text = TIMES.sub(r"\\times ", text)
     if isinstance(expected, BaseNumber) and SMALL_DIGITS.fullmatch(text):
@@ -77,6 +93,12 @@ def preprocessed(text: str, expected: Value | None) -> str:
         text = _declared(text)
     text = UPRIGHT_DIGITS.sub(r"\1\2", text)
     return "0" + text if HEXADECIMAL.fullmatch(text) else text
+
+
+def _bracketed(array: re.Match[str]) -> str:
+    """Writes an array in brackets as the environment that has them."""
+    name = BRACKETED[array["opening"]]
+    return f"\\begin{{{name}}}{array['rows']}\\end{{{name}}}"
 
 
 def _may_be_two(text: str, expected: Scalar | Quantity) -> bool:

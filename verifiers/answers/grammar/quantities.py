@@ -17,9 +17,9 @@ from verifiers.answers.grammar.nodes import Expression, Negation, Number, Produc
 from verifiers.answers.grammar.notation import ANSWERS
 from verifiers.answers.grammar.reader import DEGREE, Reader
 from verifiers.answers.grammar.tokens import ENDS, Token
-from verifiers.answers.grammar.units import Dimension, UnitError, combined
+from verifiers.answers.grammar.units import LENGTH, NONE, UNITS, Dimension, UnitError, combined
 from verifiers.answers.grammar.values import BaseNumber, Quantity, Scalar, Value
-from verifiers.answers.grammar.vocabulary import AFTER, BEFORE, CONSTANTS, GREEK_NAMES, SCALES
+from verifiers.answers.grammar.vocabulary import AFTER, BEFORE, CONSTANTS, GREEK_NAMES, LARGE_NUMBERS, SCALES
 
 MAX_ATOMS = 12
 MAX_POWER = 12
@@ -41,29 +41,117 @@ RATES: tuple[Unit, ...] = ((("m", 1), ("s", -1)), (("m", 1), ("s", -2)))
 def begins_unit(reader: Reader) -> bool:
     """Says whether the token behind a value begins its unit, or is no factor for another reason."""
     token = reader.token
+    if reader.depth != reader.item_depth:
+        return False
     match token.kind:
-        case "word":
+        case "word" | "symbol":
             return _is_unit(reader, token)
         case "text":
             name = token.text
+            if _with_sign(reader) is not None:
+                return _is_unit(reader, token)
             if len(name) > 1 and name in reader.context.units and reader.peek().text in ENDS_UNIT:
                 # `90 \text{ min}`: no function, where nothing follows that it could take.
                 return True
             letter = len(name) == 1 and name.isalpha() and name not in reader.context.units
             return not (name in CONSTANTS or letter or reader.is_function(name))
+        case _ if token.text == "(":
+            # `2(1, 3)` is no product of numbers.
+            return reader.peek(-1).kind not in ("word", "symbol") and has_items(reader)
         case _:
             return token.text == "\\frac" and _is_unit_fraction(reader)
 
 
+def has_items(reader: Reader) -> bool:
+    """Says whether the bracket that opens here has items in it. Plain braces may hold a condition, or meet a set."""
+    braces = reader.token.text == "{"
+    depth = 0
+    for index in range(reader.index, len(reader.tokens)):
+        token = reader.tokens[index]
+        if token.kind != "mark":
+            continue
+        if token.text in ("(", "[", "{", "\\{", "\\langle"):
+            depth += 1
+        elif token.text in (")", "]", "}", "\\}", "\\rangle"):
+            depth -= 1
+            if depth == 0:
+                return braces and reader.tokens[index + 1].text in ("\\cup", "\\cap", "\\setminus")
+        elif depth == 1 and (token.text in (",", ";") or (braces and token.text in ("|", "\\mid", ":"))):
+            return True
+    return False
+
+
 def _is_unit(reader: Reader, token: Token) -> bool:
     """Says whether a token that follows a value is the beginning of its unit, and not a factor."""
+    if _with_sign(reader) is not None:
+        return reader.context.wants_unit or (
+            not _holds_letters(reader) and _behind_number(reader) and _ends_item(reader)
+        )
     if token.kind in ("unit", "text") or (token.kind == "word" and token.text in BEFORE) or _is_noun(reader, token):
         return True
     if token.kind != "word" or token.text not in reader.context.units or token.text in reader.variables:
         return False
-    if len(token.text) > 1 or reader.context.wants_unit:
+    if reader.context.wants_unit:
         return not reader.is_function(token.text) or reader.peek().text not in ("(", "{")
+    if len(token.text) > 1:
+        return not reader.context.familiar.issuperset(token.text) and _is_unit_word(reader)
     return not token.glued and _ends_unit(reader)
+
+
+def _with_sign(reader: Reader) -> tuple[str, int] | None:
+    """Reads the units that are written with a Greek letter: `\\mu m`, `\\Omega`, `k\\Omega`; the name and its tokens.
+
+    `\\mu g` in italics is a product: friction times gravity."""
+    first, second = reader.token, reader.peek()
+    if first.text in reader.variables:
+        return None
+    if first.kind == "symbol" and first.text == "Omega":
+        return "ohm", 1
+    if first.kind == "symbol" and first.text == "mu" and second.kind in ("word", "text"):
+        known = f"u{second.text}" in reader.context.units and second.text not in reader.variables
+        return (f"u{second.text}", 2) if known and (second.kind, second.text) != ("word", "g") else None
+    if first.kind in ("word", "text") and second.kind == "symbol" and second.text == "Omega":
+        return (f"{first.text}ohm", 2) if first.text in ("m", "k", "M", "G") else None
+    return None
+
+
+def _holds_letters(reader: Reader) -> bool:
+    """Says whether letters were read in this value: `ha` of `2bh + 2ha` is one product of several."""
+    read = reader.tokens[reader.item_start : reader.index]
+    return any(token.kind in ("word", "symbol") and token.text not in ("pi", "e") for token in read)
+
+
+def _behind_number(reader: Reader) -> bool:
+    """Says whether a number or a bracket was just read: `10^5`, `2 million`, and not `r^2`."""
+    tokens, index = reader.tokens, reader.index - 1
+    if tokens[index].text in LARGE_NUMBERS:
+        return True
+    depth = int(tokens[index].text == "}")
+    while depth:
+        index -= 1
+        depth += (tokens[index].text == "}") - (tokens[index].text == "{")
+    if tokens[index - 1].text == "-" and tokens[index - 2].text == "^":
+        index -= 1
+    base = tokens[index - 2] if tokens[index - 1].text == "^" else tokens[index]
+    return base.kind == "number" or base.text in (")", "{", "}")
+
+
+def _is_unit_word(reader: Reader) -> bool:
+    """Says whether several letters in italics are a unit: they end an item, behind a number. Behind a letter only
+    lengths and angles are, `\\pi cm^2`, and `hr` of `\\pi hr^2` is a product; `\\frac{3}{2} mg` is a weight, `3 mg` a
+    mass."""
+    token, before = reader.token, reader.peek(-1)
+    if reader.is_function(token.text) and reader.peek().text in ("(", "{"):
+        return False
+    if before.kind != "number" and token.text == "mg":
+        return False
+    if token.glued and _holds_letters(reader):
+        return False
+    if not _behind_number(reader) and UNITS[token.text].dimension not in (LENGTH, NONE):
+        return False
+    if token.text in GREEK_NAMES and (token.glued or before.kind != "number"):
+        return False
+    return _ends_item(reader)
 
 
 def _is_noun(reader: Reader, token: Token) -> bool:
@@ -80,16 +168,22 @@ def _ends_unit(reader: Reader) -> bool:
 
     `s^2` alone is a square of a symbol, `m^2` an area; `m g h` is a product, `m/s` and `N m` are units."""
     before = reader.peek(-1)
-    if reader.token.text not in COMMON_UNITS or not (before.kind == "number" or before.text in (")", "}")):
+    if reader.token.text not in COMMON_UNITS or not _behind_number(reader):
         return False
-    found, _, (behind, following) = _ahead(reader)
-    parted = behind.kind == "number" and following.text in reader.context.units
-    if not found or not (behind.kind == "end" or behind.text in SEPARATORS or parted):
+    found, _, _ = _ahead(reader)
+    if not _ends_item(reader):
         return False
     if len(found) > 1:
         return any(len(atom) > 1 or exponent < 0 for atom, exponent in found) or found == (("N", 1), ("m", 1))
     ((name, power),) = found
     return (before.kind == "number" and power == 1) or (name == "m" and power in (2, 3))
+
+
+def _ends_item(reader: Reader) -> bool:
+    """Says whether a unit is next, and nothing but smaller parts behind it before the end of the item."""
+    found, _, (behind, following) = _ahead(reader)
+    parted = behind.kind == "number" and following.text in reader.context.units
+    return bool(found) and (behind.kind == "end" or behind.text in SEPARATORS or parted)
 
 
 def _ahead(reader: Reader) -> tuple[Unit, list[Token], list[Token]]:
@@ -257,11 +351,17 @@ def _spread(reader: Reader) -> None:
 
 def _is_atom(reader: Reader) -> bool:
     token = reader.token
-    return token.kind in ("word", "unit", "text") and (token.text in reader.context.units or token.text in BEFORE)
+    known = token.text in reader.context.units or token.text in BEFORE
+    return (token.kind in ("word", "unit", "text") and known) or _with_sign(reader) is not None
 
 
 def _atom(reader: Reader) -> tuple[str, int]:
+    signed = _with_sign(reader)
+    if signed is not None:
+        reader.index += signed[1] - 1
     token = reader.take()
+    if signed is not None:
+        token = Token("unit", signed[0])
     power = 1
     if token.text in BEFORE and token.kind == "word":
         power = BEFORE[token.text]

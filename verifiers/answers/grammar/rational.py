@@ -155,6 +155,8 @@ def call(name: str, values: list[Fraction]) -> Fraction | None:
             return root(first, values[1])
         case "abs":
             return abs(first)
+        case "sign":
+            return Fraction((first > 0) - (first < 0))
         case "floor":
             return Fraction(math.floor(first))
         case "ceil":

@@ -17,6 +17,8 @@ Where one text has two usual readings, this is the choice:
 - `3:2` is a ratio, `3:20` a time of day, unless a ratio or a number is expected. `\\approx` adds nothing to a value.
 - `1, 2, \\dots, 10` goes on by adding. `k \\pi, k \\in Z` and `x \\equiv 3 \\pmod 7` are sets of numbers.
 - `25 \\frac{m}{s}` with a blank has a unit, `25\\frac{m}{n}` none. `twelve` is 12 where a number is expected.
+- `3mg` is a mass, `\\frac{3mg}{2}` and `\\frac32 mg` are weights: within fractions and roots there are no units.
+  `47 k\\Omega` has one, `\\mu mg` none. `\\Gamma(x)` is the gamma function, `mg(1-x)` a product. `2(1,3)` is (2, 6).
 - `(n+1)2^{n-1}` and `n2^n` are products, `a2^3` is refused.
 - `3/4 x`, with a blank, is three quarters of x. `1/2x`, `x/2y`, `\\sin x (x+1)`, `\\sin x/2`, `6 7`, `2x2`, `12,05`
   and `5 J/kg K` are refused. Natural numbers begin with 1.
@@ -51,11 +53,13 @@ LABELLED = re.compile(r"\\text(?!it)")
 """What may mark a lower-case letter as a label; italics are what symbols are set in."""
 
 
-def read_answer(text: str, *, variables: Collection[str] | None, expected: v.Value | None = None) -> v.Value:
+def read_answer(
+    text: str, *, variables: Collection[str] | None, expected: v.Value | None = None, complex_symbols: bool = False
+) -> v.Value:
     """Returns the value of a whole text. Raises GrammarError, and nothing else, for a text that is not an answer.
 
     `variables`: names that win over constants, functions and units; None for those of the expected answer.
-    `expected`: settles what has two readings.
+    `expected`: settles what has two readings. `complex_symbols`: whether symbols are complex numbers.
     """
     if len(text) > MAX_CHARACTERS:
         raise TooLargeError(f"longer than {MAX_CHARACTERS} characters")
@@ -81,7 +85,7 @@ def read_answer(text: str, *, variables: Collection[str] | None, expected: v.Val
     units = UNIT_NAMES - names if names else UNIT_NAMES
     if isinstance(expected, v.Quantity):
         units |= {atom for atom, _ in expected.unit}
-    context = Context(names, familiar, units, isinstance(expected, v.Quantity), nouns=expected is None)
+    context = Context(names, familiar, units, isinstance(expected, v.Quantity), expected is None, complex_symbols)
     inner = preprocessed(inner, expected)
     try:
         tokens = NOTATION.tokens(inner, grouping=not inner.startswith("{"), euler=euler)

@@ -66,6 +66,8 @@ class Context:
     wants_unit: bool = False
     nouns: bool = False
     """Whether any noun may stand where a unit stands."""
+    complex: bool = False
+    """Whether symbols are complex: then a line over one is its conjugate, and so is a star behind it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,9 @@ class Reader:
         """How often `\\pm` was met."""
         self.called = ""
         """A letter that is defined here as a function."""
+        self.item_depth = 0
+        """How deep the value is that is read now: units stand there, and not within its brackets and fractions."""
+        self.item_start = 0
         self.inside_determinant = False
         self.rereads = 0
         self.dotted = 0
@@ -168,10 +173,12 @@ class Reader:
         """Returns what brings the reader back to where it is now."""
         tokens = list(self.tokens)
         state = (self.index, self.depth, self.bars, self.upper_sign, self.both_signs, self.hint)
+        item = self.item_depth, self.item_start
 
         def restore() -> None:
             self.tokens = tokens
             self.index, self.depth, self.bars, self.upper_sign, self.both_signs, self.hint = state
+            self.item_depth, self.item_start = item
 
         return restore
 
@@ -247,13 +254,13 @@ class Reader:
     def starts_factor(self) -> bool:
         token = self.tokens[self.index]
         match token.kind:
-            case "number" | "symbol" | "based":
+            case "number" | "based":
                 return True
             case "mark":
                 if token.text == "|":
                     return self.bars == 0
                 return token.text in self.language.factor_signs and not self.language.begins_unit(self)
-            case "word" | "text":
+            case "word" | "text" | "symbol":
                 return not self.language.begins_unit(self)
         return False
 
@@ -273,6 +280,10 @@ class Reader:
 
     def power(self) -> n.Expression:
         base = self.postfix()
+        for star in (["^", "*"], ["^", "{", "*", "}"]) if self.context.complex else ():
+            if self.texts(len(star)) == star:
+                self.index += len(star)
+                base = n.FunctionCall("conj", (base,))
         if not self.accept("^"):
             return base
         if not self.at("{"):
@@ -301,7 +312,16 @@ class Reader:
 
     def braced(self) -> n.Expression:
         self.expect("{")
-        return self.up_to("}", self.sum)
+        return self.up_to("}", self.layered)
+
+    def layered(self) -> n.Expression:
+        """Reads a sum, or TeX's `a \\over b` and `a \\choose b`, which reach to the ends of the group."""
+        node = self.sum()
+        sign = self.accept("\\over", "\\choose")
+        if not sign:
+            return node
+        below = self.sum()
+        return n.Quotient(node, below) if sign == "\\over" else n.FunctionCall("binomial", (node, below))
 
     def argument(self) -> n.Expression:
         """Returns what a LaTeX command takes: braces, or else one digit or one letter, as TeX does."""

@@ -8,11 +8,25 @@ from verifiers.answers.grammar.lists import is_name
 from verifiers.answers.grammar.nodes import ComparisonNode, Symbol, symbols
 from verifiers.answers.grammar.nodes import Relation as Sign
 from verifiers.answers.grammar.reader import Reader
-from verifiers.answers.grammar.values import Infinity, Named, Ratio, RelationValue, Scalar, Tuple, Value
+from verifiers.answers.grammar.values import (
+    Builder,
+    Infinity,
+    Named,
+    NumberSet,
+    Ratio,
+    RelationValue,
+    Scalar,
+    Tuple,
+    Value,
+)
 from verifiers.answers.grammar.vocabulary import GREEK_NAMES
 
 RELATIONS: dict[str, Sign] = {"=": "==", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 DEFINITION = re.compile(r"[A-Za-z] \( (?:[A-Za-z]|[0-9]+) (?:, (?:[A-Za-z]|[0-9]+) )?\) =")
+
+
+EVENT = frozenset({*RELATIONS, "|", "\\mid", "\\cap", "\\cup"})
+"""Signs of an event, and of no value of a function."""
 
 
 def ratio(reader: Reader, first: Value) -> Value:
@@ -36,12 +50,34 @@ def defines_function(reader: Reader) -> bool:
     return len(texts) > 4 and texts[1] == "(" and bool(DEFINITION.match(" ".join(texts)))
 
 
+def event(reader: Reader) -> Value | None:
+    """Reads `P(X = 2)`, `\\Pr[A \\cap B]` and `\\mathbb{E}[X]` before an equals sign as names; else None."""
+    name, opening = reader.token.text, reader.peek().text
+    if name not in ("P", "Pr", "E", "Var") or opening not in ("(", "[") or name in reader.variables:
+        return None
+    end, depth = reader.index + 1, 0
+    for end in range(reader.index + 1, len(reader.tokens)):
+        token = reader.tokens[end]
+        depth += (token.text in ("(", "[")) - (token.text in (")", "]"))
+        if not depth or token.kind == "end":
+            break
+    inside = [token.text for token in reader.tokens[reader.index + 2 : end]]
+    if depth or reader.tokens[end + 1].text != "=" or (opening == "(" and EVENT.isdisjoint(inside)):
+        return None
+    reader.index = end + 1
+    return Scalar(Symbol(f"{'P' if name == 'Pr' else name}({' '.join(inside)})"))
+
+
 def related(reader: Reader, first: Value) -> Value:
     operands = [first]
     signs: list[Sign] = []
     while reader.token.kind == "mark" and reader.token.text in RELATIONS:
         signs.append(RELATIONS[reader.take().text])
         operands.append(reader.operand())
+    if [*map(type, operands)] == [Infinity, Scalar, Infinity] and signs in (["<", "<"], [">", ">"]):
+        unknown = operands[1].of if isinstance(operands[1], Scalar) else None
+        if operands[0] != operands[2] and isinstance(unknown, Symbol):
+            return Builder(unknown.name, NumberSet("R"), None)
     if isinstance(operands[0], Infinity) and len(operands) > 2 and signs[0] in ("<", ">"):
         del operands[0], signs[0]
     if isinstance(operands[-1], Infinity) and len(operands) > 2 and signs[-1] in ("<", ">"):

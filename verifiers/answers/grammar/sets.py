@@ -10,10 +10,11 @@ from typing import cast
 
 from verifiers.answers.grammar import values as v
 from verifiers.answers.grammar.errors import GrammarError, TooLargeError
-from verifiers.answers.grammar.items import MAX_ITEMS, elements, has_items, items, joiner, listed, run_on, scalar
+from verifiers.answers.grammar.items import MAX_ITEMS, elements, items, joiner, listed, run_on, scalar
 from verifiers.answers.grammar.lists import NODES, SETS, builder
 from verifiers.answers.grammar.names import subscript
 from verifiers.answers.grammar.nodes import ZERO
+from verifiers.answers.grammar.quantities import has_items
 from verifiers.answers.grammar.reader import Hint, Reader
 
 ROWS = Hint("tuple", "tuple")

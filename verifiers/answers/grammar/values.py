@@ -165,6 +165,8 @@ class TextAnswer:
     """Is a text answer, folded to lower case and single blanks: `no solution`, `true`, a name, a date."""
 
     text: str
+    written: str = field(default="", compare=False)
+    """Likewise in its own case, which says something in `CO` and `pH`; empty where it does not."""
 
 
 Value = (

@@ -50,12 +50,14 @@ FUNCTION_COMMANDS = _named(
 )
 SKIPPED = _named(
     """displaystyle textstyle left right big Big bigg Bigg bigl bigr Bigl Bigr biggl biggr Biggl Biggr middle quad
-    qquad thinspace limits nolimits"""
+    qquad thinspace limits nolimits tiny scriptsize footnotesize small normalsize large Large LARGE huge Huge
+    scriptstyle scriptscriptstyle bf rm it hfill"""
 )
 """Commands that only space or size."""
 MARKS = {
     **PLAIN_MARKS,
-    "cfrac": "\\frac", "ast": "*", "leqslant": "<=", "geqslant": ">=", "surd": "\\surd",
+    "cfrac": "\\frac", "nicefrac": "\\frac", "sfrac": "\\frac", "ast": "*", "leqslant": "<=", "geqslant": ">=",
+    "surd": "\\surd",
     "pm": "\\pm", "mp": "\\mp", "cup": "\\cup", "cap": "\\cap", "setminus": "\\setminus", "smallsetminus": "\\setminus",
     "backslash": "\\setminus", "in": "\\in", "emptyset": "\\emptyset", "varnothing": "\\emptyset", "infty": "\\infty",
     "langle": "\\langle", "rangle": "\\rangle", "lvert": "|open", "rvert": "|close", "mid": "\\mid", "vert": "|",
@@ -63,9 +65,11 @@ MARKS = {
     "rightarrow": "\\to", "degree": "\\degree", "prime": "'", "lbrace": "\\{", "rbrace": "\\}", "lbrack": "[",
     "rbrack": "]", "wedge": "and", "vee": "or", "ldots": "\\dots", "dots": "\\dots", "cdots": "\\dots",
     "dotsc": "\\dots", "approx": "\\approx", "equiv": "\\equiv", "pmod": "\\pmod",
+    "over": "\\over", "choose": "\\choose", "underline": "\\group", "overline": "\\conj", "bar": "\\conj",
+    "angle": "\\angle", "measuredangle": "\\angle", "top": "\\top", "intercal": "\\top", "bigcup": "\\cup",
 }  # fmt: skip
 SAME_MARK = {"**": "^", "==": "=", "=<": "<="}
-CURRENCIES = {"euro": "€", "pounds": "£", "cents": "cents", "yen": "¥"}
+UNIT_COMMANDS = {"euro": "€", "pounds": "£", "cents": "cents", "yen": "¥", "AA": "angstrom"}
 TEXT_STYLES = ("text", "textrm", "textnormal", "textup", "textbf", "textit", "mbox")
 BOLD_STYLES = ("mathbf", "bm", "boldsymbol", "bold")
 STYLES = (*TEXT_STYLES, *BOLD_STYLES, "mathrm", "mathit", "mathsf", "mathop", "operatorname")
@@ -89,7 +93,7 @@ INVERSES = {
     "sin": "asin", "cos": "acos", "tan": "atan", "cot": "acot", "sec": "asec", "csc": "acsc",
     "sinh": "asinh", "cosh": "acosh", "tanh": "atanh",
 }  # fmt: skip
-WIDE_BARE = BARE | {"lg", "coth", "arcsin", "arccos", "arctan", "arccot", "arg", "Re", "Im", "cis"}
+WIDE_BARE = BARE | {"lg", "coth", "arcsin", "arccos", "arctan", "arccot", "arg", "sgn", "Re", "Im", "cis"}
 CALLED = frozenset("fghFGH") | {"phi", "psi", "zeta", "Gamma"}
 """Letters that are functions before a bracket, whoever reads them."""
 WORD_PARTS = re.compile("sin|cos|tan|sec|csc|cot|log|ln|exp|sqrt|pi|lim|max|min|inf|nan|None|det|mod|gcd|lcm")

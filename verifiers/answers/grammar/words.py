@@ -48,7 +48,8 @@ def choice(text: str, *, upright: bool = False, expected: Choice | None = None) 
 
 
 def folded(text: str) -> TextAnswer:
-    return TextAnswer(" ".join(unicodedata.normalize("NFC", text).casefold().split()))
+    written = " ".join(unicodedata.normalize("NFC", text).split())
+    return TextAnswer(written.casefold(), written)
 
 
 def clock(text: str, *, certain: bool) -> TextAnswer | None:

@@ -13,8 +13,19 @@ MAX_WRAPPERS = 8
 MAX_SUBMISSION = 1_000_000
 """Characters of a text in which a boxed answer is looked for."""
 OPENED = re.compile(
-    r"\\(boxed|fbox|text|textrm|textnormal|textup|textbf|textit|mbox|mathrm|mathbf|mathit|mathsf|displaystyle)\s*\{"
+    r"""(?:\\(boxed|fbox|text|textrm|textnormal|textup|textbf|textit|mbox|mathrm|mathbf|mathit|mathsf|displaystyle|underline
+    |[Ll]arge|LARGE|huge|small)|\\(?:textcolor|color|colorbox)\s*\{[A-Za-z!0-9]{1,30}\})\s*\{""",
+    re.VERBOSE,
 )
+"""A command that only decorates what follows in braces."""
+BARE_BOX = re.compile(
+    r"\\(?:boxed|fbox)\s*([0-9]+(?:\.[0-9]+)?|(?<=\s)[A-Za-z])(?![A-Za-z0-9^_/\\({+*'-]|\s*[0-9]|[.,][0-9])"
+)
+"""As TeX does, a box takes what follows where there are no braces; a box of one digit before others looks the same."""
+TRAILERS = "\\,;:!~d"
+MAX_TRAILING = 40
+TRAILING = re.compile(r"(?:(?<!\\)\\(?:[ ,;:!]|$)|\\q?quad|[\s~,;])+$")
+"""Spaces and separators behind an answer."""
 UPRIGHT = frozenset(
     {"text", "textrm", "textnormal", "textup", "textbf", "textit", "mbox", "mathrm", "mathbf", "mathit", "mathsf"}
 )
@@ -28,7 +39,12 @@ def unwrapped(text: str) -> tuple[str, bool]:
     upright = False
     for _ in range(MAX_WRAPPERS):
         before = text
-        if text.endswith(".") and not text.endswith(".."):
+        if text[-1:] in TRAILERS:
+            text = text[:-MAX_TRAILING] + TRAILING.sub("", text[-MAX_TRAILING:])
+        if text[:1] == "\\":
+            bare = BARE_BOX.fullmatch(text)
+            text = bare[1] if bare else text
+        if text.endswith(".") and not text.endswith(("..", "\\right.")):
             text = text[:-1].rstrip()
         if len(text) > 4 and text.startswith("**") and text.endswith("**") and "**" not in text[2:-2]:
             text = text[2:-2].strip()
@@ -86,6 +102,9 @@ def boxed(text: str) -> str:
         raise GrammarError("no boxed answer")
     if len(boxes) > 1:
         raise GrammarError(f"{len(boxes)} boxed answers, where exactly one is asked for")
+    bare = BARE_BOX.match(text, boxes[0].start())
+    if bare:
+        return bare[1]
     start = boxes[0].end()
     while start < len(text) and text[start] in " \t\n":
         start += 1

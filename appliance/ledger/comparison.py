@@ -1,0 +1,114 @@
+"""Holds the rows of a ledger against what its audit log says is in force.
+
+What always holds: nothing is changed. `Query` gives what the file has, by whatever connection; so the daemon compares
+what it uses, and a command everything, from beside the daemon.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from pydantic import JsonValue
+from sqlalchemy import Select, Table, select
+
+from appliance.ledger import tables
+from policies.envelopes import canonical
+from policies.in_force import Bound, InForce
+
+Query = Callable[[Select[Any]], Sequence[Any]]
+KINDS: dict[str, tuple[Table, str, str]] = {
+    "checkpoints": (tables.CHECKPOINTS, "checkpoint", "record"),
+    "evaluations": (tables.EVALUATIONS, "evaluation", ""),
+    "decisions": (tables.DECISIONS, "decision", "decision"),
+    "approvals": (tables.APPROVALS, "word", "word"),
+    "canaries": (tables.CANARIES, "canary", "record"),
+    "cycles": (tables.CYCLES, "cycle", ""),
+    "artifacts": (tables.ARTIFACTS, "artifact", ""),
+}
+"""By table: the kind of its entries, and under which name they have the whole record; without one they have its digest
+alone."""
+PARTS = {"cycles": ("id", "kind", "seed", "plan")}
+"""What counts of a record that goes on changing; all of it otherwise."""
+NOT_OF_THE_END = ("spent_seconds", "validation")
+"""Fields of a job that change after it has ended."""
+AT_ONCE = 500
+"""Rows in one statement."""
+
+
+def mismatches(rows: Query, in_force: InForce, texts: int | None) -> Iterator[str]:
+    """What is not as the log says, each in a sentence. `texts` is how many of the newest records of each kind are
+    compared with their digests; all of them, the ends of jobs too, if None."""
+    aliases = {row.name: row.manifest for row in rows(select(tables.ALIASES))}
+    for name in sorted({*aliases, *in_force.aliases}):
+        found, said = aliases.get(name), in_force.aliases.get(name)
+        if found != said:
+            yield f"the alias {name} is {_short(found)}, and the log says {_short(said)}"
+    for name, (table, _, _) in KINDS.items():
+        if table is tables.ARTIFACTS and texts is not None:
+            continue  # there are many, and what is not in the log is not read
+        there, bound = {row.key for row in rows(select(table.c.key))}, in_force.keys(name)
+        yield from (
+            f"{name} has {key[:40]!r}, of which the log says nothing" for key in sorted(there.difference(bound))
+        )
+        yield from (f"{name} lacks {key[:40]!r}" for key in bound if key not in there)
+        yield from _changed(rows, in_force, table, [key for key in bound[:texts] if key in there])
+    if texts is None:
+        yield from _changed(rows, in_force, tables.JOBS, in_force.keys("jobs"))
+        for cycle in in_force.keys("steps"):
+            if steps_digest(rows, cycle) != in_force.records["steps"][cycle].sha256:
+                yield f"the steps of {cycle} are not those of the log"
+
+
+def _changed(rows: Query, in_force: InForce, table: Table, keys: Sequence[str]) -> Iterator[str]:
+    for key, bound, payload in texts_of(rows, in_force, table, keys):
+        if payload is None or digest_in(table, payload) != bound.sha256:
+            yield f"{table.name} has another {key[:40]!r} than the log"
+
+
+def texts_of(
+    rows: Query, in_force: InForce, table: Table, keys: Sequence[str]
+) -> Iterator[tuple[str, Bound, str | None]]:
+    """Each key with what the log says, and the text that the ledger has of it."""
+    for start in range(0, len(keys), AT_ONCE):
+        part = keys[start : start + AT_ONCE]
+        query = select(table.c.key, table.c.payload).where(table.c.key.in_(part))
+        found = {row.key: row.payload for row in rows(query)}
+        for key in part:
+            bound = in_force.bound(table.name, key)
+            if bound is not None:
+                yield key, bound, found.get(key)
+
+
+def steps_digest(rows: Query, cycle: str) -> str:
+    """A chain over the steps of a cycle, in their order; empty without any."""
+    steps, chain = tables.STEPS.c, ""
+    for row in rows(select(steps.payload).where(steps.cycle == cycle).order_by(steps.sequence)):
+        chain = chained(chain, row.payload)
+    return chain
+
+
+def chained(chain: str, payload: str) -> str:
+    return hashlib.sha256(f"{chain}\n{payload}".encode()).hexdigest()
+
+
+def bound_row(table: str, key: str, sha256: str, group: str, **more: str) -> dict[str, JsonValue]:
+    """What an entry says of a record that counts from then on."""
+    return {"table": table, "key": key, "sha256": sha256, "group": group, **more}
+
+
+def digest_in(table: Table, payload: str) -> str:
+    """SHA-256 of what counts of a record's text."""
+    if table is tables.JOBS:
+        value = json.loads(payload)
+        payload = canonical({name: value[name] for name in value if name not in NOT_OF_THE_END}).decode()
+    elif table.name in PARTS:
+        value = json.loads(payload)
+        payload = canonical({name: value[name] for name in PARTS[table.name]}).decode()
+    return hashlib.sha256(payload.encode()).hexdigest()
+
+
+def _short(digest: str | None) -> str:
+    return "nothing" if digest is None else digest[:12]

@@ -1,0 +1,175 @@
+"""What a worker may ask of the ledger: the calls of its phase, about its own work, and nothing else.
+
+What always holds: who trains writes no evaluation, who evaluates writes no checkpoint and moves no alias, and no worker
+decides, approves, asks for a job, or replaces what is in service. A call that is not listed here is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from appliance.ledger.ledger import Ledger
+from appliance.records.cycles import Cycle, CycleState
+from appliance.records.rollouts import Purpose
+from appliance.records.training import Judged
+
+Rule = Callable[[Any, Ledger], bool]
+"""Whether a call with these arguments is within the grant; `ledger` says what is on record."""
+
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_BUNDLE = re.compile(r"artifacts/[A-Za-z0-9_-][A-Za-z0-9._-]*")
+_FIRST = ("warm_start", "imported")
+"""The stages of a first policy model."""
+_DECIDED_ONCE = frozenset({"again", "tasksets", "start", "candidate"})
+"""What training adds to a cycle's plan, and nobody changes afterwards."""
+
+
+@dataclass(frozen=True)
+class Grant:
+    """The calls that a connection takes, by name; each with the rule that its arguments have to meet."""
+
+    work: str
+    """What it is for, in a refusal."""
+    calls: Mapping[str, Rule]
+
+    def refusal(self, request: Any, ledger: Ledger) -> str:
+        """Says why the call is refused; empty when it is not."""
+        rule = self.calls.get(request.call)
+        if rule is None:
+            return f"{self.work} does not call {request.call}"
+        return "" if rule(request, ledger) else f"{self.work} may not write this with {request.call}"
+
+
+def _any(request: Any, ledger: Ledger) -> bool:
+    return True
+
+
+_BOTH = dict.fromkeys(("put_event", "alias", "checkpoint", "rollouts", "decisions"), _any)
+_OF_A_NIGHT = _BOTH | dict.fromkeys(
+    ("cycle", "cycles", "recorded_steps", "step_tasks", "checkpoints", "evaluation", "evaluations", "put_sealed_set"),
+    _any,
+)
+
+
+def grant_of(work: Sequence[str]) -> Grant:
+    """The grant of what a worker is started for: `train` or `evaluate` and a cycle's id, or `jobs`."""
+    return {"train": training, "evaluate": evaluation}[work[0]](work[1]) if len(work) > 1 else jobs()
+
+
+def training(cycle: str) -> Grant:
+    """Steps, rollouts and attested checkpoints of this cycle; its candidate; a first champion where there is none."""
+
+    def updates(request: Any, ledger: Ledger) -> bool:
+        known, given = ledger.cycle(cycle), request.cycle
+        added = given.plan.keys() - known.plan.keys() if known is not None else set()
+        return _goes_on(known, given) and added <= _DECIDED_ONCE
+
+    def adds(request: Any, ledger: Ledger) -> bool:
+        made = request.checkpoint
+        named = _DIGEST.fullmatch(made.manifest) is not None and made.folder == f"models/{made.manifest}"
+        return bool(named and made.cycle == cycle and ledger.is_attested(made.manifest))
+
+    def moves(request: Any, ledger: Ledger) -> bool:
+        if len(request.aliases) != 1:
+            return False
+        ((alias, digest),) = request.aliases.items()
+        made = ledger.checkpoint(digest) if digest and _DIGEST.fullmatch(digest) else None
+        if made is None or made.cycle != cycle:
+            return False
+        return made.stage == "training" if alias == "candidate" else _is_first(alias, made.stage, ledger)
+
+    def steps(request: Any, ledger: Ledger) -> bool:
+        return request.record.cycle == cycle and _are_of(request.record.judged, cycle, Purpose.TRAIN)
+
+    return Grant(
+        "training",
+        {
+            **_OF_A_NIGHT,
+            "step": _any,
+            "put_cycle": updates,
+            "put_checkpoint": adds,
+            "set_aliases": moves,
+            "commit_step": steps,
+            "put_rollouts": lambda request, ledger: _are_of(request.judged, cycle, Purpose.VALIDATION),
+        },
+    )
+
+
+def evaluation(cycle: str) -> Grant:
+    """The answers of this cycle's two models, and the one evaluation of them."""
+
+    def updates(request: Any, ledger: Ledger) -> bool:
+        known = ledger.cycle(cycle)
+        return _goes_on(known, request.cycle) and known is not None and request.cycle.plan == known.plan
+
+    def is_the_one(request: Any, ledger: Ledger) -> bool:
+        known, made = ledger.cycle(cycle), request.evaluation
+        if known is None or (made.id, made.cycle) != (f"{cycle}.evaluation", cycle):
+            return False
+        asked = [results.weights for results in (made.champion, made.champion_greedy)]
+        asked += [results.weights for results in (made.candidate, made.candidate_greedy)]
+        return asked == [known.plan.get("start")] * 2 + [known.plan.get("candidate")] * 2
+
+    return Grant(
+        "the evaluation",
+        {
+            **_OF_A_NIGHT,
+            "put_cycle": updates,
+            "put_rollouts": lambda request, ledger: _are_of(request.judged, cycle, Purpose.EVALUATION),
+            "put_evaluation": is_the_one,
+        },
+    )
+
+
+def jobs() -> Grant:
+    """The attempts at jobs that are on record and have not ended, and their bundles."""
+
+    def is_open(job: str, ledger: Ledger) -> bool:
+        known = ledger.job(job)
+        return known is not None and not known.state.ended
+
+    def are_attempts(request: Any, ledger: Ledger) -> bool:
+        return all(
+            is_open(one.rollout.cycle, ledger) and _are_of([one], one.rollout.cycle, Purpose.JOB)
+            for one in request.judged
+        )
+
+    return Grant(
+        "work on jobs",
+        {
+            **_BOTH,
+            **dict.fromkeys(("job", "next_job", "rollout_counts", "artifact", "canaries"), _any),
+            # One that has ended stays as it ended, whoever is late; see `Ledger.put_job`.
+            "put_job": lambda request, ledger: ledger.job(request.job.id) is not None,
+            "put_rollouts": are_attempts,
+            "put_artifact": lambda request, ledger: (
+                _BUNDLE.fullmatch(request.artifact.folder) is not None and is_open(request.artifact.job, ledger)
+            ),
+        },
+    )
+
+
+def _goes_on(known: Cycle | None, given: Cycle) -> bool:
+    """Whether an unfinished cycle says only how far it has come: what it is, and what is in its plan, stays."""
+    if known is None or known.state is not CycleState.RUNNING:
+        return False
+    same = (known.id, known.kind, known.seed, known.created) == (given.id, given.kind, given.seed, given.created)
+    return same and all(name in given.plan and given.plan[name] == value for name, value in known.plan.items())
+
+
+def _are_of(judged: Sequence[Judged], work: str, purpose: Purpose) -> bool:
+    """Whether these are rollouts of this work, for this purpose; their ids cannot take the place of another's."""
+    examined = f"{work}.{Purpose.EVALUATION.value}."
+    return all(
+        (one.rollout.cycle, one.rollout.purpose) == (work, purpose)
+        and one.rollout.id.startswith(f"{work}.")
+        and one.rollout.id.startswith(examined) == (purpose is Purpose.EVALUATION)
+        for one in judged
+    )
+
+
+def _is_first(alias: str, stage: str, ledger: Ledger) -> bool:
+    return alias == "champion" and stage in _FIRST and ledger.alias("champion") is None
