@@ -33,6 +33,7 @@ from appliance.jobs.check import check_bundle
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.records.cycles import CycleState
 from appliance.records.rollouts import Purpose
+from appliance.records.training import RolloutFilter
 from runtime.backends.lease import state_mark
 
 FIXTURE = Path(__file__).resolve().parents[1] / "tests" / "fixtures" / "seedling"
@@ -181,7 +182,7 @@ def count(data: Path, size: Size = USUAL) -> list[str]:
             wrong.append(f"rollouts are {counts}, expected {expected}")
         if len(evaluations) != 1 or len(ledger.decisions()) != 1:
             wrong.append(f"{len(evaluations)} evaluations, {len(ledger.decisions())} decisions")
-        if len(ledger.rollouts(cycle=name, purpose=Purpose.EVALUATION, limit=10_000)) != examined:
+        if len(ledger.rollouts(RolloutFilter(cycle=name, purpose=Purpose.EVALUATION), limit=10_000)) != examined:
             wrong.append("evaluation rollouts are missing")
         for job in ledger.jobs():
             if job.artifact is None:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from appliance.cli.check_options import require_toolchain
-from appliance.cli.options import Json
+from appliance.cli.options import Data, Json, data_of
 from appliance.cli.show import show_line
 from appliance.jobs.content import meaning_file
 from appliance.printable import printable
@@ -20,6 +20,7 @@ Out = Annotated[Path | None, typer.Option("--out", metavar="PATH", help="Where t
 
 
 def verify(
+    context: typer.Context,
     bundle: Annotated[Path, typer.Argument(help="The bundle: its folder, or its one file.")],
     digest: Annotated[
         str | None, typer.Option("--digest", metavar="SHA256", help="What its manifest must hash to, from elsewhere.")
@@ -36,6 +37,7 @@ def verify(
         Path | None, typer.Option("--lean", metavar="DIR", help="A Lean toolchain, for proofs; otherwise elan's.")
     ] = None,
     html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write the result as a page.")] = None,
+    data: Data = None,
     as_json: Json = False,
 ) -> None:
     """Check a bundle again, without the daemon, and say what was not checked.
@@ -47,7 +49,16 @@ def verify(
 
     require_toolchain(lean)
     raise typer.Exit(
-        verify_bundle(bundle, as_json, digest, key=key, people=tuple(person_key or ()), html=html, lean=lean)
+        verify_bundle(
+            bundle,
+            as_json,
+            digest,
+            key=key,
+            own=data_of(context, data) / "keys" / "trainer.pub",
+            people=tuple(person_key or ()),
+            html=html,
+            lean=lean,
+        )
     )
 
 

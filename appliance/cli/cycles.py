@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import time
+from itertools import takewhile
 from typing import Annotated
 
 import typer
 
+from appliance.cli.logs import event_lines
 from appliance.cli.options import Data, Json, Limit, client_of
-from appliance.cli.show import short, show_fields, show_json, show_line, show_records
-from appliance.client import StartCycle
-from appliance.errors import UsageError
+from appliance.cli.show import cycle_state, short, show_fields, show_json, show_line, show_records
+from appliance.client import ApiClient, CycleState, StartCycle
+from appliance.errors import ExitCode, UsageError
 
-app = typer.Typer(help="Start a cycle now, list the cycles, show one.", no_args_is_help=True)
+Named = Annotated[str, typer.Argument(metavar="CYCLE", help="Its id; the newest unless given.")]
+POLL_SECONDS = 0.5
+ENDS = {
+    CycleState.DONE: ExitCode.OK,
+    CycleState.CANCELLED: ExitCode.FAILED_VERDICT,
+    CycleState.FAILED: ExitCode.INFRASTRUCTURE,
+}
+
+app = typer.Typer(help="Start a cycle now; list, show, watch or cancel one.", no_args_is_help=True)
 
 
 @app.command("start")
@@ -29,21 +40,52 @@ def start(
         show_line(f"cycle {cycle.id} is running (seed {cycle.seed}, phase {cycle.phase}); see `assay status`")
 
 
+def _newest(api: ApiClient) -> str:
+    newest = api.cycles(1)
+    if not newest:
+        raise UsageError("there is no cycle yet", "`assay cycle start` starts one")
+    return newest[0].id
+
+
+@app.command("watch")
+def watch(context: typer.Context, cycle: Named = "", data: Data = None, as_json: Json = False) -> None:
+    """Follow a cycle to its end: 0 done, 1 cancelled, 5 failed.
+
+    Ctrl-C leaves the cycle alone. With --json, one line of JSON whenever it has changed.
+    """
+    api = client_of(context, data)
+    name, last = cycle or _newest(api), None
+    lines = event_lines(api, 0)
+    while True:
+        found = api.cycle(name).cycle
+        for line in takewhile(lambda line: line is not None, lines):
+            if not as_json:
+                show_line(str(line))
+        if found != last and as_json:
+            typer.echo(found.model_dump_json())
+        elif last is None:
+            show_line(cycle_state(found))
+        if found.state.ended:
+            break
+        last = found
+        time.sleep(POLL_SECONDS)
+    if not as_json:
+        show_line(f"{found.id} is {found.state.value}" + (f": {found.failure}" if found.failure else ""))
+    raise typer.Exit(ENDS[found.state])
+
+
+@app.command("cancel")
+def cancel(context: typer.Context, cycle: str, data: Data = None, as_json: Json = False) -> None:
+    """Call a cycle off. What it has trained stays on record, and none of it gets into service. 4 when it has ended."""
+    ended = client_of(context, data).cancel_cycle(cycle)
+    show_json(ended) if as_json else show_line(f"cycle {ended.id} is cancelled")
+
+
 @app.command("show")
-def show(
-    context: typer.Context,
-    cycle: Annotated[str, typer.Argument(help="Its id; the newest unless given.")] = "",
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+def show(context: typer.Context, cycle: Named = "", data: Data = None, as_json: Json = False) -> None:
     """One cycle: where it is, where its time went, how it learned, and what was decided."""
     api = client_of(context, data)
-    if not cycle:
-        newest = api.cycles(1)
-        if not newest:
-            raise UsageError("there is no cycle yet", "`assay cycle start` starts one")
-        cycle = newest[0].id
-    found = api.cycle(cycle)
+    found = api.cycle(cycle or _newest(api))
     if as_json:
         show_json(found)
         return

@@ -14,6 +14,7 @@ from appliance.ledger.ledger import Ledger
 from appliance.records.cycles import Cycle
 from appliance.records.jobs import Job
 from appliance.records.rollouts import Purpose
+from appliance.records.training import RolloutFilter
 from policies.contract.decision import GateFinding
 from runtime.model import FrozenModel
 
@@ -85,9 +86,9 @@ def report(ledger: Ledger, cycle: Cycle, job: Job, *, bundle: str, verified: boo
     artifact = ledger.artifact(job.artifact) if job.artifact else None
     steps = ledger.step_metrics(cycle.id)
     examined = [
-        *ledger.rollouts(cycle=cycle.id, purpose=Purpose.EVALUATION, limit=MOST_ROLLOUTS),
-        *ledger.rollouts(cycle=cycle.id, purpose=Purpose.VALIDATION, limit=MOST_ROLLOUTS),
-        *ledger.rollouts(job=job.id, limit=MOST_ROLLOUTS),
+        *ledger.rollouts(RolloutFilter(cycle=cycle.id, purpose=Purpose.EVALUATION), limit=MOST_ROLLOUTS),
+        *ledger.rollouts(RolloutFilter(cycle=cycle.id, purpose=Purpose.VALIDATION), limit=MOST_ROLLOUTS),
+        *ledger.rollouts(RolloutFilter(job=job.id), limit=MOST_ROLLOUTS),
     ]
     sampled = compare(evaluation.candidate, evaluation.champion)
     greedy = compare(evaluation.candidate_greedy, evaluation.champion_greedy)

@@ -45,14 +45,23 @@ def settings_of(context: typer.Context, data: Path | None) -> Settings:
 
 
 def socket_of(context: typer.Context, data: Path | None) -> Path:
-    """Where the daemon listens. Only what a client needs is loaded, unless anything else is configured: a fault
-    anywhere in the configuration is said by every command."""
+    """Where the daemon listens."""
+    return _client_settings(context, data).socket_path
+
+
+def data_of(context: typer.Context, data: Path | None) -> Path:
+    return _client_settings(context, data).data
+
+
+def _client_settings(context: typer.Context, data: Path | None) -> Settings | ClientSettings:
+    """Only what a client needs is loaded, unless anything else is configured: a fault anywhere in the configuration is
+    said by every command."""
     from appliance.client_config import ClientSettings
 
     layers = _layers(context, data)
     if any(layer.values.keys() - ClientSettings.model_fields.keys() for layer in layers):
-        return settings_of(context, data).socket_path
-    return _with_log(ClientSettings.of_layers(layers)).socket_path
+        return settings_of(context, data)
+    return _with_log(ClientSettings.of_layers(layers))
 
 
 def client_of(context: typer.Context, data: Path | None) -> ApiClient:

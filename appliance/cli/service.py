@@ -13,7 +13,7 @@ import typer
 from appliance.cli.options import Data, Json, client_of, settings_of, socket_of
 
 if TYPE_CHECKING:
-    from appliance.client import Cycle, Status
+    from appliance.client import Status
 
 config = typer.Typer(help="What is configured, and where it comes from.", no_args_is_help=True)
 
@@ -139,7 +139,7 @@ def show(
 
 
 def _show_status(found: Status) -> None:
-    from appliance.cli.show import short, show_fields
+    from appliance.cli.show import cycle_state, short, show_fields
 
     cycle, worker = found.cycle, found.worker
     waiting = sum(count for state, count in found.jobs.items() if state in ("queued", "running"))
@@ -164,11 +164,6 @@ def _show_status(found: Status) -> None:
             ("next cycle", found.next_cycle or "not scheduled"),
         ]
     )
-
-
-def cycle_state(cycle: Cycle) -> str:
-    """Its state, and the phase that it is in or that it failed in."""
-    return f"{cycle.id} {cycle.state.value}" + ("" if cycle.phase == cycle.state.value else f", {cycle.phase}")
 
 
 def _candidate(digest: str | None) -> str:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import typer
 from pydantic import BaseModel
 
 from appliance.printable import printable
 
+if TYPE_CHECKING:
+    from appliance.client import Cycle
+
 R = TypeVar("R", bound=BaseModel)
+NARROWEST = 8
+"""Characters of a column of a table."""
 
 
 def show_json(value: BaseModel | Sequence[BaseModel] | dict[str, object]) -> None:
@@ -44,16 +50,37 @@ def show_fields(fields: Iterable[tuple[str, object]]) -> None:
         typer.echo(f"{name:<{width}}  {value}")
 
 
-def show_table(headings: Sequence[str], rows: Iterable[Sequence[object]], *, empty: str) -> None:
-    """Columns as wide as their longest cell; a cell is at most 60 characters, the last column 100."""
-    last = len(headings) - 1
-    cells = [[printable(str(cell), limit=100 if i == last else 60) for i, cell in enumerate(row)] for row in rows]
+def show_table(
+    headings: Sequence[str], rows: Iterable[Sequence[object]], *, empty: str, screen: int | None = None
+) -> None:
+    """A line for each row. On a terminal (`screen` columns wide, asked of it unless given) the widest cells are cut
+    until a line fits, but never the first: it is what other commands ask for. In a pipe nothing is cut."""
+    cells = [[printable(str(cell)) for cell in row] for row in rows]
     if not cells:
         typer.echo(empty)
         return
-    widths = [max(len(row[i]) for row in [list(headings), *cells]) for i in range(len(headings))]
-    for row in [list(headings), *cells]:
-        typer.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    lines = [list(headings), *cells]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(headings))]
+    if screen is None and sys.stdout.isatty():
+        screen = shutil.get_terminal_size().columns
+    if screen is not None:
+        _fit(widths, screen)
+    for line in lines:
+        shown = (_cut(cell, width) for cell, width in zip(line, widths, strict=True))
+        typer.echo("  ".join(cell.ljust(width) for cell, width in zip(shown, widths, strict=True)).rstrip())
+
+
+def _fit(widths: list[int], screen: int) -> None:
+    """Makes the widest columns but the first narrower, to no less than `NARROWEST`."""
+    while sum(widths) + 2 * (len(widths) - 1) > screen:
+        widest = max(range(1, len(widths)), key=lambda i: widths[i], default=0)
+        if widest == 0 or widths[widest] <= NARROWEST:
+            return
+        widths[widest] -= 1
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"
 
 
 def show_records(
@@ -64,6 +91,11 @@ def show_records(
         show_json(records)
     else:
         show_table(headings, [row(record) for record in records], empty=empty)
+
+
+def cycle_state(cycle: Cycle) -> str:
+    """Its state, and the phase that it is in or that it failed in."""
+    return f"{cycle.id} {cycle.state.value}" + ("" if cycle.phase == cycle.state.value else f", {cycle.phase}")
 
 
 def short(digest: str | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -32,7 +33,7 @@ def submit(
 
     Example: assay submit --question "Which whole number x has 7x + 3 = 45?" --check "7*x + 3 == 45" --domain integer
     """
-    from appliance.cli.jobs_watch import ended_code, show_job, show_queued, watch_job
+    from appliance.cli.jobs_watch import JobProgress, ended_code, show_job, show_queued, watch_job
     from appliance.cli.show import show_json
 
     prepared = _prepared(job_file, given(values))
@@ -43,8 +44,14 @@ def submit(
     if not wait:
         show_json(job) if as_json else show_queued(job)
         return
-    detail = watch_job(api, job.id, None)
-    show_json(detail) if as_json else show_job(detail)
+    if as_json:
+        detail = watch_job(api, job.id, None)
+        show_json(detail)
+    else:
+        show_queued(job)
+        with closing(JobProgress(as_json=False)) as progress:
+            detail = watch_job(api, job.id, progress.show)
+        show_job(detail)
     raise typer.Exit(ended_code(detail.job))
 
 

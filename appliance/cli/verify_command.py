@@ -42,13 +42,16 @@ def verify(
     expect: str | None = None,
     *,
     key: Path | None = None,
+    own: Path | None = None,
     people: Sequence[Path] = (),
     html: Path | None = None,
     lean: Path | None = None,
 ) -> int:
-    """Prints a report about the bundle at `path` and gives the exit code. `expect` is its manifest's digest, `key` the
-    public key that must have sealed it, `people` those of persons who may have signed it; `lean` a toolchain. The
-    report is also written to `html` as a page."""
+    """Prints a report about the bundle at `path` and gives the exit code; the report is also written to `html`.
+
+    `expect` is its manifest's digest, `key` the public key that must have sealed it, `own` the file of this machine's,
+    `people` those of persons who may have signed it; `lean` a toolchain.
+    """
     try:
         if expect is not None and not DIGEST.fullmatch(expect):
             raise BundleError(
@@ -58,7 +61,13 @@ def verify(
         persons = [_public(person, "the person's own NAME.pub") for person in people]
         with _warnings() as notes, Checker(lean=lean) as checker:
             report = check_bundle(
-                path, expect=expect, checker=checker, key=public, people=persons, later=_validation_beside(path)
+                path,
+                expect=expect,
+                checker=checker,
+                key=public,
+                own=_own(own),
+                people=persons,
+                later=_validation_beside(path),
             )
         if report.verdict_now is not None and report.verdict_now.isolation == IN_A_PROCESS:
             notes.append("the answer was read in a process that confined itself; as root it is read in a jail")
@@ -111,6 +120,14 @@ def _public(key: Path, usual: str) -> PublicKey:
         raise BundleError(f"{key} is no public key: {reason}", hint=f"Name {usual}.") from error
 
 
+def _own(key: Path | None) -> PublicKey | None:
+    """This machine's key; None where there is none that this user may read."""
+    try:
+        return _public(key, "keys/trainer.pub") if key is not None else None
+    except BundleError:
+        return None
+
+
 def _validation_beside(path: Path) -> bytes | None:
     """Reads what a person signed after the bundle was made: NAME.meaning.json beside NAME or NAME.zip."""
     whole = path.resolve()  # `.` has no name
@@ -142,11 +159,17 @@ def show(report: BundleReport, console: Console) -> None:
     def line(text: str, style: str = "") -> None:
         console.print(Text(printable(text), style=style), soft_wrap=True)
 
+    line(result(report), "bold green" if report.ok else "bold red")
     odd = [file for file in report.files if file.state is not FileState.INTACT]
     for file in odd:
         line(
             f"{file.state.value} {printable(file.name, limit=80)} {printable(file.detail, limit=SHOWN)}".rstrip(), "red"
         )
+    of_files = tuple(f"{file.name}: " for file in odd)
+    for reason in report.reasons:
+        if of_files and reason.startswith(of_files):
+            continue  # The list above says it.
+        line(printable(reason, limit=SHOWN), "red")
     for name, text in (("question", report.question), ("answer", report.answer)):
         if text is not None:
             line(f"{name}: {printable(text, limit=SHOWN)}")
@@ -164,9 +187,3 @@ def show(report: BundleReport, console: Console) -> None:
         line(f"  {printable(one.what, limit=SHOWN)}: {printable(one.why, limit=SHOWN)}")
     for note in report.notes:
         line(f"note: {printable(note, limit=SHOWN)}")
-    of_files = tuple(f"{file.name}: " for file in odd)
-    for reason in report.reasons:
-        if of_files and reason.startswith(of_files):
-            continue  # The list above says it.
-        line(printable(reason, limit=SHOWN), "red")
-    line(result(report), "bold green" if report.ok else "bold red")

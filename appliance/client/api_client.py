@@ -18,12 +18,14 @@ from appliance.client.messages import (
     CycleDetail,
     JobDetail,
     Keys,
+    LogPart,
     ModelComparison,
     NumberedEvent,
     PolicyChange,
     PolicyInForce,
     PolicyText,
     Rollback,
+    RolloutDetail,
     RolloutView,
     SignedStatement,
     StartCycle,
@@ -36,6 +38,7 @@ from appliance.records.artifacts import Artifact
 from appliance.records.cycles import Cycle
 from appliance.records.evaluations import Evaluation
 from appliance.records.jobs import Job
+from appliance.records.training import ANY_ROLLOUT, RolloutFilter
 from policies.contract.decision import Decision
 from policies.register import KnownKey
 
@@ -54,9 +57,21 @@ class ApiClient(ApiConnection):
     def cycle(self, cycle: str) -> CycleDetail:
         return self.get(f"/v1/cycles/{_part(cycle)}", CycleDetail)
 
-    def rollouts(self, *, cycle: str | None = None, job: str | None = None, limit: int = 50) -> list[RolloutView]:
+    def cancel_cycle(self, cycle: str) -> Cycle:
+        """Calls it off; ApiError with exit code 4 when it has ended otherwise."""
+        return self.read(self.request("POST", f"/v1/cycles/{_part(cycle)}/cancel", {}, b"{}"), Cycle)
+
+    def rollouts(self, where: RolloutFilter = ANY_ROLLOUT, *, limit: int = 50) -> list[RolloutView]:
         """Newest first."""
-        return self.get("/v1/rollouts", list[RolloutView], cycle=cycle, job=job, limit=limit)
+        given = where.model_dump(mode="json", exclude_none=True)
+        return self.get("/v1/rollouts", list[RolloutView], **given, limit=limit)
+
+    def rollout(self, rollout: str) -> RolloutDetail:
+        return self.get(f"/v1/rollouts/{_part(rollout)}", RolloutDetail)
+
+    def log(self, process: str, *, after: int | None = None, limit: int = 100) -> LogPart:
+        """The last lines of a worker's or the broker's log, or those after a position."""
+        return self.get(f"/v1/logs/{_part(process)}", LogPart, after=after, limit=limit)
 
     def checkpoints(self, *, cycle: str | None = None, limit: int = 100) -> list[CheckpointView]:
         """Newest first, each with its aliases and the newest decision about it."""

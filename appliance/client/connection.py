@@ -17,7 +17,7 @@ from urllib.parse import urlencode
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from appliance.client.failures import ApiError, DaemonNotRunning, DaemonSilent
+from appliance.client.failures import ApiError, DaemonNotRunning, DaemonSilent, DaemonUnreachable
 from policies.refusals import Refusal
 from runtime.model import FrozenModel
 
@@ -63,6 +63,8 @@ class ApiConnection:
                 connection.connect()
             except TimeoutError as error:
                 raise DaemonSilent(self._socket_path, self._timeout_seconds) from error
+            except PermissionError as error:
+                raise DaemonUnreachable(self._socket_path) from error
             except OSError as error:
                 raise DaemonNotRunning(self._socket_path) from error
             try:

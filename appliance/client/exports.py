@@ -14,7 +14,9 @@ from appliance.client.messages import (
     BudgetView,
     CheckpointView,
     JobDetail,
+    LogPart,
     PolicyInForce,
+    RolloutDetail,
     RolloutView,
     StartCycle,
     SubmitJob,
@@ -30,6 +32,7 @@ from appliance.records.evaluations import Approval, Evaluation, ItemResult, Mode
 from appliance.records.events import Event
 from appliance.records.jobs import Job, JobState
 from appliance.records.rollouts import Purpose, RolloutEnd, ToolCall, ToolStatus
+from appliance.records.training import RolloutFilter
 from policies.contract.decision import Decision, DecisionOutcome, GateFinding, GateOutcome
 from policies.refusals import StatementRefused
 from policies.register import KnownKey

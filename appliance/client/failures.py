@@ -29,6 +29,17 @@ class DaemonNotRunning(ApiError):
         )
 
 
+class DaemonUnreachable(ApiError):
+    """There is a socket, and this user may not open it."""
+
+    def __init__(self, socket_path: Path) -> None:
+        super().__init__(
+            f"this user may not open {socket_path}: it belongs to the daemon's user",
+            hint="run the command as that user, or as root",
+            exit_code=3,
+        )
+
+
 class DaemonSilent(ApiError):
     """Somebody listens on the socket, and nothing comes back."""
 

@@ -16,7 +16,7 @@ from appliance.records.cycles import Cycle
 from appliance.records.evaluations import Approval, Evaluation
 from appliance.records.events import Event
 from appliance.records.jobs import MAX_JOB_FILES, Job, JobFile
-from appliance.records.rollouts import Purpose, RolloutEnd, ToolCall
+from appliance.records.rollouts import Purpose, Role, RolloutEnd, ToolCall
 from appliance.records.training import Judged
 from policies.contract.decision import Decision, DecisionOutcome
 from policies.register import KnownKey
@@ -65,6 +65,24 @@ class RolloutView(FrozenModel):
     def of(cls, judged: Judged, question: str = "") -> RolloutView:
         own: dict[str, Any] = {"family": judged.family, "verdict": judged.verdict, "question": question}
         return cls(**own, **{name: getattr(judged.rollout, name) for name in cls.model_fields if name not in own})
+
+
+class TurnText(FrozenModel):
+    """What stands in one node of a rollout."""
+
+    role: Role
+    sampled: bool
+    """Whether the policy model wrote it."""
+    text: str
+
+
+class RolloutDetail(FrozenModel):
+    """A rollout, and its conversation in words."""
+
+    rollout: RolloutView
+    turns: tuple[TurnText, ...]
+    unread: str = ""
+    """Why there are no turns: what its model read and wrote with is not there any more."""
 
 
 class CheckpointView(FrozenModel):
@@ -128,6 +146,14 @@ class StartCycle(FrozenModel):
     kind: Literal["demo", "night"] = "night"
     seed: int | None = None
     """None takes the next one."""
+
+
+class LogPart(FrozenModel):
+    """Lines of a process's log. What stands there is untrusted."""
+
+    lines: tuple[str, ...]
+    position: int
+    """Where the next line will begin, in bytes."""
 
 
 class SubmitJob(FrozenModel):

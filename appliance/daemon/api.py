@@ -28,16 +28,20 @@ from appliance.client.messages import (
     ValidationEnvelope,
 )
 from appliance.daemon import backtest, status, views
+from appliance.daemon.child_log import log_part
 from appliance.daemon.core import Core
 from appliance.daemon.errors import NotThereError, RequestError
 from appliance.errors import exit_code
 from appliance.places import parse_policy
 from appliance.records.jobs import MAX_JOB_FILE_BYTES
+from appliance.records.training import RolloutFilter
 
 MAX_BODY_BYTES = 1_000_000
 LARGE = {"/v1/jobs": 8 << 20, "/v1/files": MAX_JOB_FILE_BYTES}
 """Routes that take more: a spec with its tests or its sources, a file of a job."""
 MAX_LIMIT = 1000
+LOGS = ("worker", "broker")
+"""The processes whose standard error is kept."""
 HTTP_STATUS = {2: 400, 4: 409, 5: 500}
 """Of each exit code that a command then ends with."""
 
@@ -75,17 +79,29 @@ class ApiRequest:
     def limit(self, default: int) -> int:
         return self.number("limit", default, high=MAX_LIMIT)
 
+    def optional_number(self, name: str) -> int | None:
+        return None if self._query.get(name) is None else self.number(name, 0, high=2**62)
+
+    def filter(self, shape: type[M]) -> M:
+        """Of the query, what the shape has a field for."""
+        given = {name: value for name, value in self._query.items() if name in shape.model_fields}
+        return _validated(shape, lambda: shape.model_validate_strings(given), "the query")
+
     def envelope(self, shape: type[SignedStatement | ValidationEnvelope] = SignedStatement) -> bytes:
         """The signed statement in the body."""
         return _bytes(self.body(shape).envelope)
 
     def body(self, shape: type[M]) -> M:
-        try:
-            return shape.model_validate_json(self.content or b"{}")
-        except ValidationError as error:
-            fault = error.errors(include_url=False, include_input=False)[0]
-            where = ".".join(str(part) for part in fault["loc"]) or "the body"
-            raise RequestError(f"{where}: {fault['msg']}", hint=f"send a {shape.__name__}") from error
+        return _validated(shape, lambda: shape.model_validate_json(self.content or b"{}"), "the body")
+
+
+def _validated(shape: type[M], made: Callable[[], M], whole: str) -> M:
+    try:
+        return made()
+    except ValidationError as error:
+        fault = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(str(part) for part in fault["loc"]) or whole
+        raise RequestError(f"{where}: {fault['msg']}", hint=f"send a {shape.__name__}") from error
 
 
 Handler = Callable[[ApiRequest], Answer]
@@ -96,7 +112,14 @@ def reading(core: Core, next_cycle: Callable[[], str | None]) -> dict[str, Handl
     ledger = core.ledger
 
     def rollouts(asked: ApiRequest) -> Answer:
-        return core.questions.rollout_views(cycle=asked.text("cycle"), job=asked.text("job"), limit=asked.limit(50))
+        where = asked.filter(RolloutFilter)
+        return core.rollouts.rollout_views(where, limit=asked.limit(50))
+
+    def log(asked: ApiRequest) -> Answer:
+        file = core.data / "logs" / f"{asked.path['process']}.log"
+        if asked.path["process"] not in LOGS:
+            raise NotThereError(f"there is no log of {asked.path['process']!r}", hint=f"ask for {' or '.join(LOGS)}")
+        return log_part(file, after=asked.optional_number("after"), lines=asked.limit(100))
 
     def decisions(asked: ApiRequest) -> Answer:
         name = asked.text("candidate")
@@ -114,6 +137,8 @@ def reading(core: Core, next_cycle: Callable[[], str | None]) -> dict[str, Handl
         "/v1/cycles": lambda asked: ledger.cycles(asked.limit(20)),
         "/v1/cycles/{id}": lambda asked: core.cycles.detail(asked.path["id"]),
         "/v1/rollouts": rollouts,
+        "/v1/rollouts/{id:path}": lambda asked: core.rollouts.rollout_detail(asked.path["id"], core.data),
+        "/v1/logs/{process}": log,
         "/v1/checkpoints": lambda asked: views.checkpoint_views(
             ledger, cycle=asked.text("cycle"), limit=asked.limit(100)
         ),
@@ -167,6 +192,7 @@ def writing(core: Core, wake: Callable[[], None], stop: Callable[[], None]) -> d
 
     return {
         "/v1/cycles": waking(start_cycle),
+        "/v1/cycles/{id}/cancel": lambda asked: core.cycles.cancel(asked.path["id"]),
         "/v1/jobs": waking(lambda asked: core.jobs.submit(asked.body(SubmitJob))),
         "/v1/jobs/{id}/cancel": lambda asked: core.jobs.cancel(asked.path["id"]),
         "/v1/jobs/{id}/retry": waking(lambda asked: core.jobs.retry(asked.path["id"])),

@@ -6,11 +6,15 @@ without being escaped.
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from pathlib import Path
 from typing import IO
 
+from appliance.client.messages import LogPart
+
 LINE_BYTES = 8192
+PART_BYTES = 256 << 10
 
 
 class ChildLog:
@@ -64,3 +68,19 @@ class ChildLog:
             if older.exists():
                 older.replace(self.path.with_name(f"{self.path.name}.{number + 1}"))
         self.path.replace(self.path.with_name(f"{self.path.name}.1"))
+
+
+def log_part(path: Path, *, after: int | None, lines: int) -> LogPart:
+    """The last lines of a log; with `after`, what came after that position, from the beginning where the file is
+    another one since. At most 256 KiB, and a line that is still being written waits for its end."""
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            start = max(0, size - PART_BYTES) if after is None else after if after <= size else 0
+            file.seek(start)
+            content = file.read(PART_BYTES)
+    except FileNotFoundError:
+        return LogPart(lines=(), position=0)
+    whole = content[: content.rfind(b"\n") + 1] or (content if len(content) == PART_BYTES else b"")
+    found = [line.decode(errors="replace") for line in whole.splitlines()]
+    return LogPart(lines=tuple(found[-lines:] if after is None else found), position=start + len(whole))

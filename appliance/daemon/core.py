@@ -28,7 +28,7 @@ from appliance.daemon.readiness import Readiness
 from appliance.daemon.supervisor import RetryPolicy, WorkerSupervisor
 from appliance.daemon.trust import Trust
 from appliance.daemon.validations import Validations
-from appliance.daemon.views import Questions
+from appliance.daemon.views import Rollouts
 from appliance.daemon.worker_process import WorkerProcess
 from appliance.errors import explain
 from appliance.jobs.job_files import JobFiles
@@ -140,7 +140,7 @@ class Core:
         self.validations.reconcile()
         ledger.on_job_end = self._job_ended
         self.governance.reconcile()
-        self.questions = Questions(ledger)
+        self.rollouts = Rollouts(ledger)
         self.started = self.now()
         if self.trust.policies.is_earlier:
             self.events.add("governance", EARLIER_POLICY)

@@ -13,7 +13,7 @@ from appliance.config import Settings
 from appliance.config_layers import ConfigError
 from appliance.daemon import views
 from appliance.daemon.decision import decide_cycle, next_phase
-from appliance.daemon.errors import BrokenError, NotThereError
+from appliance.daemon.errors import BrokenError, NotThereError, RefusedByPolicyError
 from appliance.daemon.events import EventLog
 from appliance.daemon.readiness import Readiness
 from appliance.daemon.supervisor import WorkerSupervisor
@@ -71,6 +71,20 @@ class Cycles:
             )
             self.ledger.put_cycle(cycle)
         self.events.add("cycle", f"{cycle.id} begins with seed {cycle.seed}")
+        return cycle
+
+    def cancel(self, name: str) -> Cycle:
+        """Calls it off; what it has trained stays on record and waits for nobody.
+
+        Raises NotThereError, RefusedByPolicyError for one that has ended or is evaluated."""
+        cycle = self._known(name)
+        if not cycle.state.ended and next_phase(cycle, self.ledger) != "decide":
+            self.supervisor.cancel_cycle(cycle)
+            cycle = self._known(name)
+        if cycle.state is not CycleState.CANCELLED:
+            state = cycle.state.value if cycle.state.ended else "evaluated"
+            raise RefusedByPolicyError(f"cycle {name} is {state} already", hint=f"see `assay cycle show {name}`")
+        self.events.add("cycle", f"{name} was cancelled by a person")
         return cycle
 
     def start_due(self) -> None:

@@ -22,6 +22,7 @@ from appliance.daemon.readiness import BlockedReason
 from appliance.daemon.worker_process import WorkerEnd, WorkerProcess
 from appliance.jobs.lifecycle import taken_up_again
 from appliance.ledger.ledger import Ledger
+from appliance.promotion import CANDIDATE
 from appliance.records.cycles import Cycle, CycleState
 from appliance.records.jobs import Job, JobState
 from appliance.worker_exit import CANNOT, LEFT
@@ -86,7 +87,7 @@ class WorkerSupervisor:
             if reason := self._hopeless_from_the_start():
                 self._fail_cycle(self._found(cycle), reason)
                 return self._found(cycle)
-            self._begin(f"cycle {cycle}")
+            self._begin(_doing(cycle))
             try:
                 while (phase := next_phase(self._found(cycle), self.ledger)) != "decide":
                     if self._closing.is_set() or self._has_to_wait():
@@ -150,6 +151,12 @@ class WorkerSupervisor:
         with self._turn:
             self.waits_for = self._held_up = ""
 
+    def cancel_cycle(self, cycle: Cycle) -> None:
+        """Ends it at once, and its worker within the grace that every worker has."""
+        self._end_cycle(cycle, CycleState.CANCELLED, "cancelled by a person")
+        if self._doing == _doing(cycle.id):
+            threading.Thread(target=self.process.stop, name="cancel", daemon=True).start()
+
     def close(self) -> None:
         """Stops the worker and every wait, and returns when both have ended."""
         self._closing.set()
@@ -211,9 +218,15 @@ class WorkerSupervisor:
         return hopeless
 
     def _fail_cycle(self, cycle: Cycle, reason: str) -> None:
-        update = {"state": CycleState.FAILED, "failure": reason, "updated": self.now()}
-        self.ledger.put_cycle(cycle.model_copy(update=update))
+        self._end_cycle(cycle, CycleState.FAILED, reason)
         self.events.add("worker", f"cycle {cycle.id} was given up: {reason}")
+
+    def _end_cycle(self, cycle: Cycle, state: CycleState, reason: str) -> None:
+        """Without a decision: what it has trained waits for nobody."""
+        self.ledger.put_cycle(cycle.model_copy(update={"state": state, "failure": reason, "updated": self.now()}))
+        trained = cycle.plan.get("candidate")
+        if trained is not None and self.ledger.alias(CANDIDATE) == trained:
+            self.ledger.set_aliases({CANDIDATE: None}, f"cycle {cycle.id}: {reason}", self.now())
 
     def _fail_job(self, job: Job, reason: str) -> None:
         update = {"state": JobState.FAILED, "reason": reason, "updated": self.now()}
@@ -257,3 +270,7 @@ class WorkerSupervisor:
 
     def _end(self) -> None:
         self._state, self._doing, self._since = "idle", "", None
+
+
+def _doing(cycle: str) -> str:
+    return f"cycle {cycle}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
+from pathlib import Path
 
 from appliance.client.messages import (
     CheckpointView,
@@ -12,13 +13,20 @@ from appliance.client.messages import (
     FamilyComparison,
     ModelComparison,
     NumberedEvent,
+    RolloutDetail,
     RolloutView,
+    TurnText,
 )
+from appliance.daemon.errors import NotThereError
+from appliance.learning.errors import CheckpointError
+from appliance.learning.folders import read_verified
 from appliance.ledger.ledger import Ledger
 from appliance.promotion import paired
 from appliance.records.cycles import Cycle, CycleState
 from appliance.records.evaluations import Evaluation, ItemResult
 from appliance.records.rollouts import Purpose, Rollout
+from appliance.records.training import Judged, RolloutFilter
+from appliance.rendering.renderer import Renderer, RenderingError
 from curriculum.contract.task import Task
 from policies.contract.evidence import pairs
 
@@ -67,17 +75,53 @@ def numbered_events(ledger: Ledger, *, after: int, limit: int) -> list[NumberedE
     return [NumberedEvent(number=number, event=event) for number, event in ledger.events(after=after, limit=limit)]
 
 
-class Questions:
-    """The text of a task, where the ledger keeps it: training steps hold their tasks, a job is its question."""
+class Rollouts:
+    """What was tried, in words. The text of a task is known where the ledger keeps it: training steps hold their tasks,
+    a job is its question."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         # A step is never changed, and reading one costs milliseconds.
         self._step_questions = lru_cache(maxsize=8)(self._questions_of)
 
-    def rollout_views(self, *, cycle: str | None, job: str | None, limit: int) -> list[RolloutView]:
-        judged = self._ledger.rollouts(cycle=cycle, job=job, limit=limit)
-        return [RolloutView.of(one, self._question(one.rollout)) for one in judged]
+    def rollout_views(self, where: RolloutFilter, *, limit: int) -> list[RolloutView]:
+        """Raises NotThereError where no rollout has the id that the filter names."""
+        if where.before is not None:
+            self._known(where.before)
+        return [self._view(one) for one in self._ledger.rollouts(where, limit=limit)]
+
+    def rollout_detail(self, name: str, data: Path) -> RolloutDetail:
+        """Raises NotThereError."""
+        judged = self._known(name)
+        try:
+            renderer = self._renderer(judged.rollout, data)
+        except (CheckpointError, RenderingError) as error:
+            return RolloutDetail(rollout=self._view(judged), turns=(), unread=str(error))
+        turns = [
+            TurnText(role=node.role, sampled=node.sampled, text=renderer.text(node.ids))
+            for node in judged.rollout.nodes
+        ]
+        return RolloutDetail(rollout=self._view(judged), turns=tuple(turns))
+
+    def _known(self, name: str) -> Judged:
+        judged = self._ledger.rollout(name)
+        if judged is None:
+            raise NotThereError(f"there is no rollout {name!r}", hint="`assay rollouts ls` lists them")
+        return judged
+
+    def _view(self, judged: Judged) -> RolloutView:
+        return RolloutView.of(judged, self._question(judged.rollout))
+
+    def _renderer(self, rollout: Rollout, data: Path) -> Renderer:
+        """That of the model that wrote it; while it is trained, of the one that the night began with."""
+        from appliance.rendering.formats import FILES, load_renderer  # tokenizers are loaded when somebody looks
+
+        model = self._ledger.checkpoint(rollout.weights)
+        if model is None and (cycle := self._ledger.cycle(rollout.cycle)) is not None:
+            model = self._ledger.checkpoint(str(cycle.plan.get("start")))
+        if model is None:
+            raise CheckpointError(f"the model {rollout.weights!r} is not on record", hint="")
+        return load_renderer(read_verified(data / model.folder, expect=model.manifest, names=FILES))
 
     def _question(self, rollout: Rollout) -> str:
         if rollout.purpose is Purpose.JOB:

@@ -58,12 +58,14 @@ def check_bundle(
     seconds: float = LEAST_SECONDS,
     checker: Checker | None = None,
     key: PublicKey | None = None,
+    own: PublicKey | None = None,
     people: Sequence[PublicKey] = (),
     later: bytes | None = None,
 ) -> BundleReport:
     """Checks the bytes, then decides anew. `expect` is the manifest's digest as it was noted elsewhere, in hex;
-    `checker` one that decides, if there is one already; `key` the one that must have sealed it; `people` those whose
-    validations count; `later` such a validation that was given after the bundle was made.
+    `checker` one that decides, if there is one already; `key` the one that must have sealed it; `own` is
+    this machine's; `people` those whose validations count; `later` such a validation that was given after the bundle
+    was made.
 
     Raises BundleError where there is no bundle to read. Whatever is in it is reported, never raised.
     """
@@ -71,7 +73,7 @@ def check_bundle(
     reasons = list(read.wrong)
     if expect is not None and read.digest != expect.lower():
         reasons.append("the manifest is not the one that was expected")
-    seal, fault = _seal(read, key)
+    seal, fault = _seal(read, key, own)
     reasons += [fault] if fault else []
     report = BundleReport(
         ok=False, form=read.form, manifest=read.digest, files=read.files, seal=seal, reasons=tuple(reasons)
@@ -82,7 +84,7 @@ def check_bundle(
         return _decided(report, read.contents, decider, seconds, people, later)
 
 
-def _seal(read: BundleRead, key: PublicKey | None) -> tuple[Sealed | None, str]:
+def _seal(read: BundleRead, key: PublicKey | None, own: PublicKey | None) -> tuple[Sealed | None, str]:
     """Who sealed it, and what is wrong with that. A bundle without a seal is one only where no key is asked for."""
     if layout.SEAL not in read.contents and key is None:
         return None, ""
@@ -94,6 +96,7 @@ def _seal(read: BundleRead, key: PublicKey | None) -> tuple[Sealed | None, str]:
         sealed = Sealed(
             key=sealed_with(found).fingerprint,
             known=key is not None,
+            own=sealed_with(found) == own,
             made_at=predicate.get("madeAt", ""),
             solved_by=predicate.get("solvedBy", ""),
             model=predicate.get("model", ""),

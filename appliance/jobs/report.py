@@ -20,7 +20,9 @@ class Sealed(Record):
     key: str
     """Fingerprint."""
     known: bool
-    """Whether it is the key that was given. If not, anybody may have made it."""
+    """Whether it is the key that was given."""
+    own: bool = False
+    """Whether it is this machine's. If neither, anybody may have made it."""
     made_at: str
     solved_by: str
     model: str

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from appliance.jobs.report import BundleReport
+from appliance.jobs.report import BundleReport, Sealed
 from verifiers.contract.statement import Assurance
 from verifiers.contract.verdict import Verdict
 
@@ -36,6 +36,8 @@ class PartReport:
 def result(report: BundleReport) -> str:
     """The whole report in a line."""
     if report.ok:
+        if report.seal is None:
+            return f"verified, and not sealed: the answer meets the check ({report.mark}); nobody says who made it"
         return f"verified: every byte is intact and the answer meets the check ({report.mark})"
     if report.undecided:
         return "not decided: every byte is intact, and this machine could not run the verifier again"
@@ -54,8 +56,9 @@ def facts(report: BundleReport) -> Iterator[tuple[str, str]]:
     if made:
         yield "made with", ", ".join(_made(made))
     if report.seal is not None:
-        whose = "the key that was given" if report.seal.known else "a key that nobody here vouches for"
-        yield "sealed", f"at {report.seal.made_at} with {report.seal.key}, {whose}"
+        yield "sealed", f"at {report.seal.made_at} with {report.seal.key}, {_whose(report.seal)}"
+    elif report.verdict_now is not None:
+        yield "sealed", "no: whoever had it may have written all of it anew"
     came = [file for file in report.files if file.name.startswith("files/")]
     if came:
         yield "files", ", ".join(file.name.removeprefix("files/") for file in came)
@@ -90,6 +93,12 @@ def _flat(before: str, value: Any) -> Iterator[tuple[str, str]]:
             yield from _flat(f"{before}.{name}" if before else str(name), value[name])
     elif value is not None and value != "":
         yield before, str(value)
+
+
+def _whose(seal: Sealed) -> str:
+    if seal.own:
+        return "this machine's own key"
+    return "the key that was given" if seal.known else "a key that nobody here vouches for"
 
 
 def _verdict(verdict: Verdict) -> str:

@@ -183,7 +183,7 @@ def unchecked(report: BundleReport, signed: SignedValidations) -> tuple[NotCheck
     ]
     if report.seal is None:
         found.append(("who made it", "there is no seal in it that holds"))
-    elif not report.seal.known:
+    elif not report.seal.known and not report.seal.own:
         why = f"anybody can seal with a key of their own, and {report.seal.key} was not given: --key FILE"
         found.append(("who made it", why))
     if report.nodes:

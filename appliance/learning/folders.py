@@ -17,7 +17,7 @@ import json
 import os
 import shutil
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from io import BufferedReader
 from pathlib import Path
 from typing import Any
@@ -59,10 +59,12 @@ def verify(folder: Path, *, expect: str | None = None) -> str:
     return digest
 
 
-def read_verified(folder: Path, *, expect: str | None = None) -> dict[str, bytes]:
-    """Reads all files of a folder, each once, and checks what was read. Raises CheckpointError as `verify`."""
+def read_verified(folder: Path, *, expect: str | None = None, names: Collection[str] | None = None) -> dict[str, bytes]:
+    """Reads the files of a folder, each once, and checks what was read: those of `names` that it has, all unless given.
+    Raises CheckpointError as `verify`."""
     recorded, _ = _expected(folder, expect)
-    return {name: _check(folder / name, recorded[name], keep=True) for name in sorted(recorded)}
+    wanted = recorded if names is None else recorded.keys() & names
+    return {name: _check(folder / name, recorded[name], keep=True) for name in sorted(wanted)}
 
 
 def sweep(parent: Path) -> list[str]:

@@ -34,7 +34,7 @@ from appliance.ledger.sqlite_jobs import moved_on, put_job_row
 from appliance.records.checkpoints import Checkpoint
 from appliance.records.jobs import Job, Validation
 from appliance.records.rollouts import Purpose
-from appliance.records.training import Judged, StepRecord
+from appliance.records.training import ANY_ROLLOUT, Judged, RolloutFilter, StepRecord
 from policies.in_force import InForce
 
 R = TypeVar("R", bound=BaseModel)
@@ -198,22 +198,16 @@ class AuditedLedger(SqliteLedger):
                     self._refuse(f"the steps of {cycle} were changed")
         return super().step_tasks(cycle)
 
-    def rollouts(
-        self,
-        *,
-        cycle: str | None = None,
-        job: str | None = None,
-        purpose: Purpose | None = None,
-        step: int | None = None,
-        limit: int = 50,
-    ) -> list[Judged]:
-        found = super().rollouts(cycle=cycle, job=job, purpose=purpose, step=step, limit=limit)
-        if purpose is Purpose.EVALUATION and step is not None:
-            bound = self.in_force.bound("rollouts", f"{cycle}/{step}")
+    def rollouts(self, where: RolloutFilter = ANY_ROLLOUT, *, limit: int = 50) -> list[Judged]:
+        found = super().rollouts(where, limit=limit)
+        if where.step is not None and where == RolloutFilter(
+            cycle=where.cycle, purpose=Purpose.EVALUATION, step=where.step
+        ):
+            bound = self.in_force.bound("rollouts", f"{where.cycle}/{where.step}")
             if bound is None:
                 return []  # of an evaluation, only what the log carries counts
             if _digest_of_all(map(payload_of, found)) != bound.sha256:
-                self._refuse(f"the answers of evaluation {cycle}, run {step}, were changed")
+                self._refuse(f"the answers of evaluation {where.cycle}, run {where.step}, were changed")
         return found
 
     # writing

@@ -18,7 +18,7 @@ from typing import Any
 from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.pool import QueuePool, StaticPool
 
-from appliance.ledger.failures import explained
+from appliance.ledger.failures import DAMAGED, explained
 from appliance.ledger.ledger import LedgerError
 from appliance.ledger.schema import SCRIPTS, bring_up_to_date
 
@@ -54,6 +54,7 @@ class Database:
             with explained(path), self._writer.connect() as connection:
                 bring_up_to_date(connection, path, scripts)
                 _use_wal(connection, path)
+                _require_whole(connection, path)
         except BaseException:
             self.close()
             raise
@@ -110,3 +111,11 @@ def _use_wal(connection: Connection, path: Path) -> None:
             f"the file system of {path} cannot hold a ledger: no shared memory for SQLite's WAL",
             hint="put the data folder on a local disk (--data), not on a network share",
         )
+
+
+def _require_whole(connection: Connection, path: Path) -> None:
+    """Reads every page: a damaged one is found now, and not by the night that needs it. Raises LedgerError."""
+    found = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one()
+    connection.rollback()
+    if found != "ok":
+        raise LedgerError(f"the ledger {path} is damaged: {found}", hint=DAMAGED)

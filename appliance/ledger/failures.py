@@ -11,7 +11,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from appliance.ledger.ledger import LedgerError
 
-_DAMAGED = "stop the daemon, keep the file for inspection, and put back a backup of it (and remove its -wal and -shm)"
+DAMAGED = "stop the daemon, keep the file for inspection, and put back a backup of it (and remove its -wal and -shm)"
 
 
 @contextmanager
@@ -49,7 +49,7 @@ def _explain(path: Path, error: BaseException) -> LedgerError:
                 hint="move the file away if it is something else; if it was the ledger, put back a backup of it",
             )
         case sqlite3.SQLITE_CORRUPT:
-            return LedgerError(f"the ledger {path} is damaged: {error}", hint=_DAMAGED)
+            return LedgerError(f"the ledger {path} is damaged: {error}", hint=DAMAGED)
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             return LedgerError(
                 f"another program holds the ledger {path}",
@@ -61,4 +61,4 @@ def _explain(path: Path, error: BaseException) -> LedgerError:
                 hint=f"{path.parent} must belong to the user that runs the daemon, on a disk mounted for writing",
             )
         case _:
-            return LedgerError(f"the ledger {path} failed: {error}", hint=_DAMAGED)
+            return LedgerError(f"the ledger {path} failed: {error}", hint=DAMAGED)

@@ -16,9 +16,8 @@ from appliance.records.cycles import Cycle
 from appliance.records.evaluations import Approval, Evaluation
 from appliance.records.events import Event
 from appliance.records.jobs import Job
-from appliance.records.rollouts import Purpose
 from appliance.records.service import Canary
-from appliance.records.training import Judged, StepRecord
+from appliance.records.training import ANY_ROLLOUT, Judged, RolloutFilter, StepRecord
 from policies.contract.decision import Decision
 from runtime.errors import HintedError
 
@@ -30,7 +29,7 @@ class LedgerError(HintedError):
 class Ledger(Protocol):
     # cycles
     def put_cycle(self, cycle: Cycle) -> None:
-        """Inserts or updates."""
+        """Inserts or updates; a cycle that has ended stays as it ended, whatever is written."""
 
     def cycle(self, cycle: str) -> Cycle | None: ...
 
@@ -58,16 +57,10 @@ class Ledger(Protocol):
     def put_rollouts(self, judged: Sequence[Judged]) -> None:
         """Writes them in one transaction; a rollout whose id is there is left as it is."""
 
-    def rollouts(
-        self,
-        *,
-        cycle: str | None = None,
-        job: str | None = None,
-        purpose: Purpose | None = None,
-        step: int | None = None,
-        limit: int = 50,
-    ) -> list[Judged]:
-        """Lists them, newest first. A job's rollouts carry the job's id as their cycle."""
+    def rollout(self, rollout: str) -> Judged | None: ...
+
+    def rollouts(self, where: RolloutFilter = ANY_ROLLOUT, *, limit: int = 50) -> list[Judged]:
+        """Lists them, newest first."""
 
     def rollout_counts(self, cycle: str) -> dict[str, int]:
         """Counts rollouts by purpose."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -27,7 +28,7 @@ from appliance.records.evaluations import Approval, Evaluation
 from appliance.records.events import Event
 from appliance.records.rollouts import Purpose
 from appliance.records.service import Canary
-from appliance.records.training import Judged, StepRecord
+from appliance.records.training import ANY_ROLLOUT, Judged, RolloutFilter, StepRecord
 from policies.contract.decision import Decision
 
 PREFIX = re.compile(r"[0-9a-f]{6,64}")
@@ -41,6 +42,7 @@ class SqliteLedger(JobRows):
 
     def __init__(self, path: Path) -> None:
         self._database = Database(path)
+        self._cycles = threading.Lock()
 
     def __enter__(self) -> Self:
         return self
@@ -54,7 +56,10 @@ class SqliteLedger(JobRows):
 
     # cycles
     def put_cycle(self, cycle: Cycle) -> None:
-        self._put(tables.CYCLES, cycle.id, cycle)
+        with self._cycles:
+            stored = self.cycle(cycle.id)
+            if stored is None or not stored.state.ended:
+                self._put(tables.CYCLES, cycle.id, cycle)
 
     def cycle(self, cycle: str) -> Cycle | None:
         return self._one(Cycle, tables.CYCLES, cycle)
@@ -98,25 +103,24 @@ class SqliteLedger(JobRows):
         with self._database.writing() as connection:
             connection.execute(insert_or(tables.ROLLOUTS).on_conflict_do_nothing(index_elements=["key"]), rows)
 
-    def rollouts(
-        self,
-        *,
-        cycle: str | None = None,
-        job: str | None = None,
-        purpose: Purpose | None = None,
-        step: int | None = None,
-        limit: int = 50,
-    ) -> list[Judged]:
+    def rollout(self, rollout: str) -> Judged | None:
+        return self._one(Judged, tables.ROLLOUTS, rollout)
+
+    def rollouts(self, where: RolloutFilter = ANY_ROLLOUT, *, limit: int = 50) -> list[Judged]:
         columns = tables.ROLLOUTS.c
-        query = select(columns.payload)
-        if cycle is not None:
-            query = query.where(columns.cycle == cycle)
-        if job is not None:
-            query = query.where((columns.cycle == job) & (columns.purpose == Purpose.JOB.value))
-        if purpose is not None:
-            query = query.where(columns.purpose == purpose.value)
-        if step is not None:
-            query = query.where(columns.step == step)
+        asked = {
+            columns.cycle: where.cycle if where.job is None else where.job,
+            columns.purpose: where.purpose if where.job is None else Purpose.JOB,
+            columns.step: where.step,
+            sql.json_extract(columns.payload, "$.family"): where.family,
+            sql.json_extract(columns.payload, "$.verdict.outcome"): where.outcome,
+        }
+        query = select(columns.payload).where(
+            *(column == value for column, value in asked.items() if value is not None)
+        )
+        if where.before is not None:
+            last = select(columns.sequence).where(columns.key == where.before).scalar_subquery()
+            query = query.where(columns.sequence < last)
         return self._records(Judged, query.order_by(columns.sequence.desc()).limit(limit))
 
     def rollout_counts(self, cycle: str) -> dict[str, int]:

@@ -14,6 +14,12 @@ class CycleState(StrEnum):
     RUNNING = "running"
     DONE = "done"
     FAILED = "failed"
+    CANCELLED = "cancelled"
+    """A person called it off."""
+
+    @property
+    def ended(self) -> bool:
+        return self is not CycleState.RUNNING
 
 
 class Cycle(Record):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from appliance.records.record import Record
-from appliance.records.rollouts import Rollout
-from verifiers.contract.verdict import Verdict
+from appliance.records.rollouts import Purpose, Rollout
+from verifiers.contract.verdict import Outcome, Verdict
 
 
 class Judged(Record):
@@ -15,6 +15,23 @@ class Judged(Record):
     rollout: Rollout
     verdict: Verdict
     family: str
+
+
+class RolloutFilter(Record):
+    """Says which rollouts are meant: those that have all that is given."""
+
+    cycle: str | None = None
+    job: str | None = None
+    """A job's rollouts carry the job's id as their cycle."""
+    purpose: Purpose | None = None
+    step: int | None = None
+    family: str | None = None
+    outcome: Outcome | None = None
+    before: str | None = None
+    """The id of a rollout: those that were recorded before it."""
+
+
+ANY_ROLLOUT = RolloutFilter()
 
 
 class Group(Record):

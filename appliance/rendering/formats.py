@@ -19,6 +19,8 @@ from appliance.rendering.renderer import Renderer, RenderingError
 
 FILE = "rendering.json"
 OLD_FILE = "dialect.json"
+FILES = ("tokenizer.json", FILE, OLD_FILE)
+"""What of a model's files a renderer is made of."""
 
 
 FORMATS: dict[str, Callable[[Tokenizer, Mapping[str, Any]], Renderer]] = {

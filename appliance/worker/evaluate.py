@@ -18,7 +18,7 @@ from appliance.ledger.ledger import Ledger
 from appliance.records.checkpoints import Checkpoint
 from appliance.records.evaluations import ItemResult, ModelResults
 from appliance.records.rollouts import Purpose
-from appliance.records.training import Judged
+from appliance.records.training import Judged, RolloutFilter
 from appliance.worker.context import WorkContext
 from appliance.worker.setup import CycleSetup
 from curriculum.contract.task import Task
@@ -122,7 +122,9 @@ def recorded(ids: Sequence[str], run: EvalRun, ledger: Ledger) -> list[Judged] |
     """The judged rollouts of a run when the ledger has all of them, in the order of ids."""
     found = {
         judged.rollout.id: judged
-        for judged in ledger.rollouts(cycle=run.cycle, purpose=Purpose.EVALUATION, step=run.number, limit=len(ids))
+        for judged in ledger.rollouts(
+            RolloutFilter(cycle=run.cycle, purpose=Purpose.EVALUATION, step=run.number), limit=len(ids)
+        )
         if {run.model.manifest}.issuperset(judged.rollout.versions)
     }
     return [found[name] for name in ids] if all(name in found for name in ids) else None

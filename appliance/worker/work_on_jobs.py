@@ -21,6 +21,7 @@ from appliance.ledger.ledger import Ledger
 from appliance.promotion import CHAMPION
 from appliance.records.checkpoints import Checkpoint
 from appliance.records.jobs import Job, JobState
+from appliance.records.training import RolloutFilter
 from appliance.sandbox_readiness import require_isolation
 from appliance.worker.context import WorkContext
 from appliance.worker.watchdog import JobWatchdog
@@ -99,5 +100,5 @@ def first_attempt(job: Job, ledger: Ledger) -> int:
     """One more than the number of any try at it by other weights, which had to leave it."""
     if not any(ledger.rollout_counts(job.id).values()):
         return 0
-    made = ledger.rollouts(job=job.id, limit=MOST_TRIES)
+    made = ledger.rollouts(RolloutFilter(job=job.id), limit=MOST_TRIES)
     return max((one.rollout.sample + 1 for one in made if one.rollout.weights != job.weights), default=0)

@@ -13,7 +13,7 @@ import typer
 from forked_commands import run_forked
 
 from appliance.cli.main import COMMANDS, NO_READER, app
-from appliance.cli.service import cycle_state
+from appliance.cli.show import cycle_state, show_table
 from appliance.errors import ExitCode
 from appliance.records.cycles import Cycle, CycleState
 
@@ -46,6 +46,7 @@ def test_the_commands_are_those_that_the_product_promises() -> None:
     promised += "model/approve model/reject model/rollback config/show cycle/start cycle/ls sandbox/run sandbox/shell "
     promised += "sandbox/snapshot sandbox/rm sandbox/ls sandbox/stats sandbox/sweep sandbox/selftest sandbox/bench "
     promised += "check/answer check/smt check/lean check/code check/checklist check/exact check/predicate "
+    promised += "cycle/show cycle/watch cycle/cancel rollouts/ls rollouts/show logs "
     promised += "check/selftest policy/migrate "
     promised += "key/new key/ls key/show key/admit key/revoke audit/ls audit/verify audit/export audit/renew "
     promised += "policy/check policy/explain policy/backtest policy/simulate policy/budget policy/sign "
@@ -64,6 +65,29 @@ def test_every_command_is_documented_with_its_options() -> None:
             for option in parameter.opts:
                 if option.startswith("--") and option != "--help":
                     assert f"`{option}" in text, (command, option)
+
+
+def test_ctrl_c_while_modules_are_loaded_ends_with_130_and_says_nothing() -> None:
+    program = (
+        "import os, signal, sys\n"
+        "class Finder:\n"
+        "    def find_spec(self, name, *rest):\n"
+        "        if name == 'typer': os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Finder())\n"
+        "from appliance.cli.entry import main\n"
+        "main()\n"
+    )
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert (result.returncode, result.stdout, result.stderr) == (130, "", "")
+
+
+def test_a_table_fits_the_terminal_but_for_its_names_and_is_whole_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
+    name, text = "night-20260101t000000-abcd.train.3.t17.5", "a long answer " * 20
+    for screen in (None, 90):
+        show_table(("rollout", "verdict", "answer"), [(name, "hack_suspected", text)], empty="", screen=screen)
+    heading, whole, _, cut = capsys.readouterr().out.splitlines()
+    assert (heading.split(), whole.endswith(text.rstrip())) == (["rollout", "verdict", "answer"], True)
+    assert (len(cut) <= 90, cut.startswith(f"{name}  hack_suspected  a long"), cut.endswith("…")) == (True, True, True)
 
 
 def test_every_exit_code_is_documented() -> None:

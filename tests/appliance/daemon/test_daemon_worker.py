@@ -12,9 +12,11 @@ from pathlib import Path
 import pytest
 from daemon_kit import submit, until
 
+from appliance.client.messages import LogPart
 from appliance.config import Settings
-from appliance.daemon.child_log import ChildLog
+from appliance.daemon.child_log import ChildLog, log_part
 from appliance.daemon.core import Core
+from appliance.daemon.errors import RefusedByPolicyError
 from appliance.daemon.supervisor import RetryPolicy
 from appliance.records.cycles import CycleState
 from appliance.records.jobs import JobState
@@ -221,6 +223,31 @@ def test_a_worker_that_does_not_leave_a_cancelled_job_is_killed_and_the_next_job
         assert "did not leave job" in running.supervisor.status.last_failure
 
 
+def test_a_cancelled_cycle_ends_at_once_with_its_worker_and_what_it_trained_waits_for_nobody(data) -> None:
+    with core(data, "stubborn") as running:
+        running.supervisor.process.grace_seconds = 0.2
+        cycle = running.cycles.start("night")
+        thread = threading.Thread(target=running.cycles.run, args=(cycle.id,))
+        thread.start()
+        until(lambda: (data / "grandchild").exists())
+        assert running.cycles.cancel(cycle.id).state is CycleState.CANCELLED
+        thread.join(60)
+        assert not thread.is_alive()
+        assert not alive(int((data / "attempt-0").read_text()))
+        assert running.ledger.cycle(cycle.id).state is CycleState.CANCELLED
+        assert running.supervisor.status.last_failure == ""
+        assert running.cycles.cancel(cycle.id).state is CycleState.CANCELLED
+        assert running.cycles.unfinished() is None
+
+
+def test_a_cycle_that_has_ended_is_not_cancelled(data) -> None:
+    with core(data, "finish") as running:
+        cycle = running.cycles.start("night")
+        running.cycles.run(cycle.id)
+        with pytest.raises(RefusedByPolicyError, match="is done already"):
+            running.cycles.cancel(cycle.id)
+
+
 def test_what_a_worker_says_goes_to_a_log_that_cannot_grow_without_end(data) -> None:
     with core(data, "noisy") as running:
         cycle = running.cycles.start("night")
@@ -246,3 +273,17 @@ def test_a_log_that_cannot_be_written_does_not_stop_the_worker(tmp_path) -> None
 @pytest.mark.parametrize("failures", [1, 2, 3])
 def test_pauses_grow(failures) -> None:
     assert RetryPolicy().seconds(failures) == 5.0 ** (failures - 1)
+
+
+def test_a_log_is_read_from_its_end_and_then_on_from_there(tmp_path) -> None:
+    path = tmp_path / "worker.log"
+    assert log_part(path, after=None, lines=5) == LogPart(lines=(), position=0)
+    path.write_text("".join(f"line {number}\n" for number in range(9)) + "unfin")
+    part = log_part(path, after=None, lines=2)
+    assert part.lines == ("line 7", "line 8")
+    with path.open("a") as file:
+        file.write("ished\n")
+    after = log_part(path, after=part.position, lines=2)
+    assert after.lines == ("unfinished",)
+    path.write_text("new\n")
+    assert log_part(path, after=after.position, lines=2).lines == ("new",), "another file since"

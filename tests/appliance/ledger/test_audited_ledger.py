@@ -16,6 +16,7 @@ from appliance.clock import utc_now
 from appliance.ledger.audited import AuditedLedger, TamperedError
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.records.rollouts import Purpose
+from appliance.records.training import RolloutFilter
 
 
 @pytest.fixture
@@ -38,7 +39,7 @@ def test_planted_answers_of_an_evaluation_are_not_there_and_changed_ones_are_ref
     cycle, step = answers[0].rollout.cycle, answers[0].rollout.step
 
     def read() -> list[object]:
-        return [*ledger.rollouts(cycle=cycle, purpose=Purpose.EVALUATION, step=step, limit=3)]
+        return [*ledger.rollouts(RolloutFilter(cycle=cycle, purpose=Purpose.EVALUATION, step=step), limit=3)]
 
     assert read() == []
     ledger.put_rollouts(answers)

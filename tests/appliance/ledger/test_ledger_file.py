@@ -27,6 +27,7 @@ from appliance.ledger.sqlite import SqliteLedger
 from appliance.ledger.tables import METADATA
 from appliance.records.events import Event
 from appliance.records.rollouts import Purpose
+from appliance.records.training import RolloutFilter
 
 HERE = Path(__file__).parent
 OF_BEFORE = HERE.parents[1] / "fixtures" / "ledger_0003.sql"
@@ -132,8 +133,8 @@ def test_a_ledger_of_before_is_backed_up_and_its_rollouts_say_who_drew_their_tok
     with SqliteLedger(of_before) as ledger:
         record = ledger.step("night-1", 0)
         assert record is not None
-        (evaluated,) = ledger.rollouts(cycle="night-1", purpose=Purpose.EVALUATION)
-        (tried,) = ledger.rollouts(job="job-1")
+        (evaluated,) = ledger.rollouts(RolloutFilter(cycle="night-1", purpose=Purpose.EVALUATION))
+        (tried,) = ledger.rollouts(RolloutFilter(job="job-1"))
         for rollout in (*(one.rollout for one in record.judged), evaluated.rollout, tried.rollout):
             assert rollout.weights == made.digest(1)
             drawn = [(node.sampled, [(span.start, span.end) for span in node.weights]) for node in rollout.nodes]
@@ -220,6 +221,20 @@ def test_a_damaged_ledger_is_reported_with_what_to_do(path: Path) -> None:
     with pytest.raises(LedgerError, match=r"damaged|cannot be read") as caught, SqliteLedger(path) as ledger:
         ledger.rollouts()
     assert "backup" in caught.value.hint
+
+
+def test_one_damaged_page_is_found_when_the_ledger_is_opened(path: Path) -> None:
+    with SqliteLedger(path) as ledger:
+        for step in range(4):
+            ledger.commit_step(made.step_record(step, rollouts=16, tokens=60))
+    whole = path.read_bytes()
+    for page in range(2, len(whole) // 4096, 7):
+        path.write_bytes(whole[: page * 4096] + b"\xff" * 64 + whole[page * 4096 + 64 :])
+        with pytest.raises(LedgerError, match="damaged") as caught:
+            SqliteLedger(path)
+        assert "backup" in caught.value.hint
+    path.write_bytes(whole)
+    SqliteLedger(path).close()
 
 
 def test_a_record_that_somebody_edited_into_nonsense_is_reported(path: Path) -> None:

@@ -24,6 +24,7 @@ from appliance.ledger.remote import RemoteLedger, serve_ledger
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.records.events import Event
 from appliance.records.rollouts import Purpose
+from appliance.records.training import RolloutFilter
 
 HERE = Path(__file__).parent
 
@@ -73,7 +74,7 @@ def test_a_remote_ledger_answers_as_the_ledger_itself_does(ledger: SqliteLedger)
             assert asked.step("night-1", 0) == made.step_record()
             assert asked.step("night-1", 1) is None
             assert asked.recorded_steps("night-1") == [0]
-            assert asked.rollouts(purpose=Purpose.VALIDATION, step=3) == [looked]
+            assert asked.rollouts(RolloutFilter(purpose=Purpose.VALIDATION, step=3)) == [looked]
             assert asked.rollout_counts("night-1") == {"train": 4, "validation": 1}
             assert asked.sealed_sets() == {"s": {"items": 4, "share": 1.0, "name": "first"}}
             assert asked.checkpoint(made.digest(1)[:8]) == made.checkpoint()

@@ -19,6 +19,8 @@ from appliance.records.events import Event
 from appliance.records.jobs import JobFile, JobState, Validation
 from appliance.records.rollouts import Purpose
 from appliance.records.service import CanaryState
+from appliance.records.training import RolloutFilter
+from verifiers.contract.verdict import Outcome
 
 
 @pytest.fixture
@@ -228,6 +230,14 @@ def test_work_on_a_job_changes_nothing_of_what_was_asked(ledger: SqliteLedger) -
     assert (updated.question, updated.priority) == (made.job().question, 5)
 
 
+def test_a_cycle_that_has_ended_stays_as_it_ended(ledger: SqliteLedger) -> None:
+    begun = made.cycle().model_copy(update={"state": CycleState.RUNNING})
+    ended = begun.model_copy(update={"state": CycleState.CANCELLED})
+    for written in (begun, ended, begun, begun.model_copy(update={"state": CycleState.DONE})):
+        ledger.put_cycle(written)
+    assert ledger.cycle(begun.id) == ended
+
+
 def test_files_of_all_jobs_are_known(ledger: SqliteLedger) -> None:
     file = JobFile(name="a.csv", sha256=made.digest(1), bytes=3)
     ledger.put_job(made.job())
@@ -243,8 +253,8 @@ def test_rollouts_are_found_by_cycle_job_purpose_and_step_newest_first(ledger: S
         [made.judged("v", purpose=Purpose.VALIDATION, step=1), made.judged("j", in_cycle="job-1", purpose=Purpose.JOB)]
     )
 
-    def names(**filters: object) -> list[str]:
-        return [one.rollout.id for one in ledger.rollouts(**filters)]  # type: ignore[arg-type]
+    def names(limit: int = 50, **filters: object) -> list[str]:
+        return [one.rollout.id for one in ledger.rollouts(RolloutFilter(**filters), limit=limit)]  # type: ignore[arg-type]
 
     assert names() == ["j", "v", "night-1/1/1", "night-1/1/0", "night-1/0/1", "night-1/0/0"]
     assert names(limit=2) == ["j", "v"]
@@ -252,6 +262,11 @@ def test_rollouts_are_found_by_cycle_job_purpose_and_step_newest_first(ledger: S
     assert names(job="night-1") == []
     assert names(cycle="night-1", step=1) == ["v", "night-1/1/1", "night-1/1/0"]
     assert names(cycle="night-1", purpose=Purpose.TRAIN, step=0) == ["night-1/0/1", "night-1/0/0"]
+    assert names(before="v") == ["night-1/1/1", "night-1/1/0", "night-1/0/1", "night-1/0/0"]
+    assert names(before="none") == []
+    family, outcome = made.judged("j").family, made.judged("j").verdict.outcome
+    assert names(family=family, outcome=outcome) == names()
+    assert names(family="another") == names(outcome=Outcome.HACK_SUSPECTED) == []
     assert ledger.rollout_counts("night-1") == {"train": 4, "validation": 1}
 
 

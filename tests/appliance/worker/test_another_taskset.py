@@ -9,6 +9,7 @@ from short_nights import SHORT, run_night
 
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.places import parse_policy
+from appliance.records.training import RolloutFilter
 from appliance.worker.context import WorkContext
 from appliance.worker.measurements import unsolvable
 from curriculum.contract.task import asked
@@ -48,7 +49,7 @@ def test_another_taskset_is_one_object_and_one_row(
     context.policy = parse_policy(packaged, "p")
     run_night(context, "n", recipe=SHORT.model_copy(update={"tasksets": ("toy", "digits")}))
     assert {task["taskset"] for task in ledger.step_tasks("n")} == {"toy", "digits"}
-    judged = [one for one in ledger.rollouts(cycle="n", limit=10_000) if one.family == "toy"]
+    judged = [one for one in ledger.rollouts(RolloutFilter(cycle="n"), limit=10_000) if one.family == "toy"]
     assert {one.verdict.outcome for one in judged} <= {Outcome.PASS, Outcome.FAIL}
     (evaluation,) = ledger.evaluations()
     assert {item.family for item in evaluation.candidate.items} == {"toy", "digits"}

@@ -18,7 +18,7 @@ from appliance.ledger.sqlite import SqliteLedger
 from appliance.places import load_policy, parse_policy
 from appliance.promotion import decision_on
 from appliance.records.cycles import CycleState
-from appliance.records.training import StepRecord
+from appliance.records.training import RolloutFilter, StepRecord
 from appliance.worker.context import WorkContext
 from appliance.worker.rl_loop import tasks_with_signal
 from appliance.worker.setup import training_rules
@@ -139,7 +139,7 @@ def test_a_candidate_held_for_want_of_evidence_is_asked_fresh_questions_and_none
 
 def test_all_code_ran_in_sandboxes_and_sealed_questions_never_in_training(night: FinishedNight) -> None:
     ledger = night.ledger
-    every = ledger.rollouts(cycle="n", limit=10_000)
+    every = ledger.rollouts(RolloutFilter(cycle="n"), limit=10_000)
     calls = [call for judged in every for call in judged.rollout.calls if call.status.value != "parse_error"]
     assert calls
     assert all(call.sandbox and call.tier is not None for call in calls)

@@ -18,6 +18,7 @@ from appliance.jobs.check import check_bundle
 from appliance.jobs.solve import POLICY_MODEL, JobSolver, attempts
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.records.jobs import Job, JobFile, JobState
+from appliance.records.training import RolloutFilter
 from appliance.rendering.formats import load_renderer
 from appliance.rendering.renderer import Renderer
 from appliance.worker.context import WorkContext
@@ -88,7 +89,7 @@ def test_a_data_job_is_solved_on_a_branch_that_went_on_from_before_a_failure(
     transcript = json.loads((folder / "transcript.json").read_text())
     assert "table (22 bytes)" in transcript[0]["text"]
     assert "rows.sum" not in json.dumps(transcript)
-    left = {one.rollout.id: one.rollout.branch_of for one in ledger.rollouts(cycle="j1")}
+    left = {one.rollout.id: one.rollout.branch_of for one in ledger.rollouts(RolloutFilter(cycle="j1"))}
     assert left["j1.0+1"] == "j1.0"
 
 

@@ -13,6 +13,7 @@ import pytest
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.records.cycles import CycleState
 from appliance.records.rollouts import RolloutEnd
+from appliance.records.training import RolloutFilter
 from benchmarks.kills import FIXTURE, SMALL, count, kill_tree, left_on_host, start, survivors, trial
 from runtime.broker import ask
 from runtime.errors import RefusedError
@@ -40,7 +41,7 @@ def test_a_night_that_loses_its_broker_and_then_everything_goes_on_counts_nothin
         (cycle,) = ledger.cycles()
         assert cycle.state is CycleState.DONE
         assert sum(event.kind == "broker" for _, event in ledger.events(limit=10_000)) == 1
-        for judged in ledger.rollouts(cycle=cycle.id, limit=10_000):
+        for judged in ledger.rollouts(RolloutFilter(cycle=cycle.id), limit=10_000):
             assert judged.rollout.ended is not RolloutEnd.INFRA_ERROR or judged.verdict.outcome.value == "infra_error"
 
 

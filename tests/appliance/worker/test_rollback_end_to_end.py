@@ -19,6 +19,7 @@ from appliance.ledger.sqlite import SqliteLedger
 from appliance.promotion import CHAMPION, PREVIOUS
 from appliance.records.checkpoints import Checkpoint
 from appliance.records.jobs import Job, JobState
+from appliance.records.training import RolloutFilter
 from appliance.worker import work_on_jobs as working
 from appliance.worker.context import WorkContext
 from appliance.worker.watchdog import JobWatchdog
@@ -82,4 +83,4 @@ def test_a_job_of_a_model_that_is_taken_back_is_answered_by_the_one_before(
     artifact = ledger.artifact("j1")
     assert artifact is not None
     assert (artifact.weights, artifact.answer) == (good, "6")
-    assert {one.rollout.weights for one in ledger.rollouts(job="j1", limit=2000)} == {good, bad}
+    assert {one.rollout.weights for one in ledger.rollouts(RolloutFilter(job="j1"), limit=2000)} == {good, bad}

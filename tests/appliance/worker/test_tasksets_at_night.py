@@ -26,6 +26,7 @@ from appliance.ledger.sqlite import SqliteLedger
 from appliance.places import broker_socket, parse_policy, runtime_settings
 from appliance.records.cycles import CycleState
 from appliance.records.rollouts import RolloutEnd
+from appliance.records.training import RolloutFilter
 from appliance.rendering.formats import load_renderer
 from appliance.worker.context import WorkContext
 from appliance.worker.measurements import unsolvable
@@ -133,7 +134,7 @@ def test_a_night_on_programs_and_theorems_learns_from_what_was_proved(
     assert cycle is not None
     assert cycle.state is CycleState.DONE
     assert cycle.plan["tasksets"] == list(NAMES)
-    rollouts = ledger.rollouts(cycle="n", limit=10_000)
+    rollouts = ledger.rollouts(RolloutFilter(cycle="n"), limit=10_000)
     judged = {one.rollout.id: one.verdict for one in rollouts}
     assert {verdict.verifier for verdict in judged.values()} == {"program", "lean"}
     assert Counter(verdict.outcome for verdict in judged.values()).keys() == {Outcome.PASS, Outcome.FAIL}
@@ -163,7 +164,7 @@ def test_what_the_smallest_model_cannot_read_it_fails_and_nothing_is_learned(
 ) -> None:
     decision = run_night(night(budget=SHORT.agent), "n", recipe=RECIPE.model_copy(update={"agent": SHORT.agent}))
     assert decision.candidate == decision.champion
-    every = ledger.rollouts(cycle="n", limit=10_000)
+    every = ledger.rollouts(RolloutFilter(cycle="n"), limit=10_000)
     trained = [one for one in every if one.family in NAMES]
     assert {one.rollout.ended for one in trained} == {RolloutEnd.TOKENS}, "there is no room for the question"
     assert {one.verdict.outcome for one in trained} == {Outcome.FAIL}

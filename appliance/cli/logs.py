@@ -1,0 +1,64 @@
+"""`assay logs`: what the daemon did, and what its worker and its broker wrote."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from appliance.cli.options import Data, Limit, client_of
+from appliance.cli.show import show_line
+from appliance.client import ApiClient, Event
+
+FOLLOW_SECONDS = 0.5
+
+
+class LogSource(StrEnum):
+    DAEMON = "daemon"
+    WORKER = "worker"
+    BROKER = "broker"
+
+
+def logs(
+    context: typer.Context,
+    source: Annotated[LogSource, typer.Argument(help="Whose.")] = LogSource.DAEMON,
+    limit: Limit = 50,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with what comes, until Ctrl-C.")] = False,
+    data: Data = None,
+) -> None:
+    """The last lines of what the daemon, its worker or its broker did."""
+    api = client_of(context, data)
+    lines = event_lines(api, limit) if source is LogSource.DAEMON else _file_lines(api, source, limit)
+    for line in lines:
+        if line is not None:
+            show_line(line)
+        elif not follow:
+            return
+        else:
+            time.sleep(FOLLOW_SECONDS)
+
+
+def event_lines(api: ApiClient, limit: int, *, after: int | None = None) -> Iterator[str | None]:
+    """The newest events and all that follow, one line each; None whenever there is no further one now."""
+    after = max(0, api.status().last_event - limit) if after is None else after
+    while True:
+        for numbered in api.events(after=after):
+            after = numbered.number
+            yield event_line(numbered.event)
+        yield None
+
+
+def event_line(event: Event) -> str:
+    figures = ", ".join(f"{name} {value:g}" for name, value in event.figures.items())
+    return f"{event.created[:19]}  {event.kind}: {event.text}" + (f" ({figures})" if figures else "")
+
+
+def _file_lines(api: ApiClient, source: LogSource, limit: int) -> Iterator[str | None]:
+    part = api.log(source.value, limit=limit)
+    while True:
+        yield from part.lines
+        yield None
+        part = api.log(source.value, after=part.position)

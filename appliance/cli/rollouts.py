@@ -1,0 +1,75 @@
+"""`assay rollouts`: what the model tried, in its own words, and what was said of it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from appliance.cli.options import Data, Json, Limit, client_of
+from appliance.cli.show import points, short, show_fields, show_json, show_line, show_records
+from appliance.client import Outcome, Purpose, RolloutDetail, RolloutFilter, RolloutView
+from appliance.printable import printable
+
+app = typer.Typer(help="List what the model tried, and read one attempt.", no_args_is_help=True)
+
+
+@app.command("ls")
+def ls(
+    context: typer.Context,
+    cycle: Annotated[str | None, typer.Option("--cycle", help="Of this cycle.")] = None,
+    job: Annotated[str | None, typer.Option("--job", help="At this job.")] = None,
+    purpose: Annotated[Purpose | None, typer.Option("--purpose", help="What it was made for.")] = None,
+    family: Annotated[str | None, typer.Option("--family", help="Of this family of tasks.")] = None,
+    verdict: Annotated[Outcome | None, typer.Option("--verdict", help="With this verdict.")] = None,
+    before: Annotated[
+        str | None, typer.Option("--before", metavar="ID", help="The page after the one that ended there.")
+    ] = None,
+    limit: Limit = 20,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """The rollouts, newest first; all that is given has to hold."""
+    where = RolloutFilter(cycle=cycle, job=job, purpose=purpose, family=family, outcome=verdict, before=before)
+    found = client_of(context, data).rollouts(where, limit=limit)
+    show_records(
+        found,
+        ("rollout", "verdict", "family", "calls", "answer"),
+        lambda one: (one.id, one.verdict.outcome.value, one.family, len(one.calls), _answer(one)),
+        empty="no such rollout",
+        as_json=as_json,
+    )
+    if len(found) == limit and limit and not as_json:
+        show_line(f"older ones: the same with --before {found[-1].id}")
+
+
+@app.command("show")
+def show(context: typer.Context, rollout: str, data: Data = None, as_json: Json = False) -> None:
+    """One attempt: the question, the model's own text, what its tool said, and the verdict."""
+    detail = client_of(context, data).rollout(rollout)
+    show_json(detail) if as_json else _show(detail)
+
+
+def _show(detail: RolloutDetail) -> None:
+    one = detail.rollout
+    show_fields(
+        [
+            ("rollout", one.id),
+            ("family", f"{one.family}, {one.purpose.value}, step {one.step}, sample {one.sample}"),
+            ("question", one.question),
+            ("model", short(one.weights) if len(one.weights) == 64 else one.weights),
+            ("answer", _answer(one)),
+            ("verdict", f"{one.verdict.outcome.value}: {one.verdict.reason}"),
+            ("score", points(one.verdict.score)),
+            ("verifier", f"{one.verdict.verifier} {one.verdict.version}"),
+            ("cost", f"{one.turns} turns, {one.tokens} tokens, {len(one.calls)} calls, {one.seconds:.2f} s"),
+            ("no text", detail.unread),
+        ]
+    )
+    for turn in detail.turns:
+        typer.echo(f"\n--- {turn.role.value}" + ("" if turn.sampled else ", given"))
+        typer.echo(printable(turn.text, lines=True))
+
+
+def _answer(one: RolloutView) -> str:
+    return one.answer if one.answer is not None else f"none: {one.answers} final answers, ended by {one.ended.value}"
