@@ -68,19 +68,3 @@ def test_a_seal_of_another_key_a_key_that_is_none_and_a_word_that_is_none_have_t
     assert out.startswith("not verified\nchanged question.txt\n")
     assert '<h1 class="bad">not verified</h1>' in Path("page.html").read_text()
     assert verify(bundle, json_out=False, html=bundle) == 2
-
-
-def test_the_verdict_comes_first_and_says_whose_seal_there_is_if_any(
-    bundle: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    Path("own.pub").write_text(KEY.public.line + "\n")
-    for own, whose in ((Path("own.pub"), "this machine's own key"), (Path("none.pub"), "nobody here vouches for")):
-        assert verify(bundle, json_out=False, own=own) == 0
-        out = capsys.readouterr().out
-        assert (out.startswith("verified: every byte is intact"), whose in out) == (True, True)
-        assert ("who made it: anybody can seal" in out) is ("nobody" in whose)
-    (bundle / "seal.json").unlink()
-    assert verify(bundle, json_out=False, own=Path("own.pub")) == 0
-    out = capsys.readouterr().out
-    assert out.startswith("verified, and not sealed: ")
-    assert "sealed: no: whoever had it" in out

@@ -10,7 +10,7 @@ import pytest
 from bundle_kit import AT, CLAIM, KEY, KINDS, QUESTION, SPEC, TRANSCRIPT, VERDICT, VERSIONS, sealed, signer
 
 from appliance import __version__
-from appliance.cli.verify_command import _validation_beside
+from appliance.cli.verify_command import _validation_beside, verify
 from appliance.jobs import check
 from appliance.jobs.bundle import write_bundle
 from appliance.jobs.layout import TranscriptEntry, canonical
@@ -326,3 +326,20 @@ def test_a_bundle_about_a_kind_of_an_earlier_version_is_verified_with_what_was_s
     other = FormerSpec(kind="integer", expected="43")
     mixed = sealed(tmp_path / "job-2", answer=answer, spec=former, verdict=then, meaning=validation_by(spec=other))
     assert "is about the content" in checked(mixed, now).reasons[0]
+
+
+def test_the_verdict_comes_first_and_says_whose_seal_there_is_if_any(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, own = made(tmp_path / "job-1"), tmp_path / "own.pub"
+    own.write_text(KEY.public.line + "\n")
+    for file, whose in ((own, "this machine's own key"), (tmp_path / "none.pub", "nobody here vouches for")):
+        assert verify(folder, json_out=False, own=file) == 0
+        out = capsys.readouterr().out
+        assert (out.startswith("verified: every byte is intact"), whose in out) == (True, True)
+        assert ("who made it: anybody can seal" in out) is ("nobody" in whose)
+    (folder / "seal.json").unlink()
+    assert verify(folder, json_out=False, own=own) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("verified, and not sealed: ")
+    assert "sealed: no: whoever had it" in out
