@@ -34,7 +34,7 @@ Hours = Annotated[
     typer.Option("--hours", min=0.01, help="How long your signature counts; as long as the policy allows."),
 ]
 SIGNING = parameters_of(SigningOptions, leave_out=["confirm"])
-QUARANTINE = "only a new evaluation, in a later cycle, and an approval of the decision on that bring it back"
+QUARANTINE = "only a new evaluation (`assay model evaluate`) and an approval of the decision on that bring it back"
 DIGITS = 8
 """Of a decision's digest, at least."""
 
@@ -138,6 +138,18 @@ def reject(
     """Put on record, with your signature, that a candidate must not go into service."""
     signs, api = read_options(SigningOptions, values), client_of(context, data)
     _judge(api, model, "reject", decision, signs, hours=None, as_json=as_json)
+
+
+@app.command("evaluate")
+def evaluate(context: typer.Context, model: str, data: Data = None, as_json: Json = False) -> None:
+    """Compare a model with the champion once more, on fresh questions; the policy decides on what comes out."""
+    cycle = client_of(context, data).evaluate(model)
+    if as_json:
+        show_json(cycle)
+    else:
+        candidate = short(cycle.plan["candidate"])
+        show_line(f"{cycle.id} compares {candidate} with {short(cycle.plan['start'])}")
+        show_line(f"`assay cycle watch {cycle.id}` follows it; `assay model show {candidate}` then has the decision")
 
 
 @app.command("rollback")

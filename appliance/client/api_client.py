@@ -128,6 +128,11 @@ class ApiClient(ApiConnection):
         with exit code 4 if not. `envelope` is a signed statement, as `appliance.client.signing` makes it."""
         return self.post(f"/v1/models/{_part(candidate)}/{verdict}", _signed(envelope), Approved)
 
+    def evaluate(self, model: str) -> Cycle:
+        """Starts a cycle that evaluates that model anew beside the champion; ApiError with exit code 4 when a cycle is
+        unfinished."""
+        return self.read(self.request("POST", f"/v1/models/{_part(model)}/evaluate", {}, b"{}"), Cycle)
+
     def open_validations(self, limit: int = 50) -> list[Job]:
         """Jobs whose check no person has validated yet, newest first."""
         return self.get("/v1/validations", list[Job], limit=limit)

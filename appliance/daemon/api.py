@@ -204,6 +204,9 @@ def writing(core: Core, wake: Callable[[], None], stop: Callable[[], None]) -> d
             lambda asked: core.governance.approve(asked.path["digest"], asked.envelope())
         ),
         "/v1/models/{digest}/reject": lambda asked: core.governance.reject(asked.path["digest"], asked.envelope()),
+        "/v1/models/{digest}/evaluate": waking(
+            lambda asked: core.cycles.evaluate(core.governance.digest_of(asked.path["digest"]))
+        ),
         "/v1/models/rollback": rollback,
         "/v1/keys": lambda asked: core.trust.change_key(asked.envelope()),
         "/v1/policy": change_policy,

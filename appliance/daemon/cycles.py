@@ -18,9 +18,12 @@ from appliance.daemon.events import EventLog
 from appliance.daemon.readiness import Readiness
 from appliance.daemon.supervisor import WorkerSupervisor
 from appliance.ledger.ledger import Ledger, LedgerError
+from appliance.promotion import CANDIDATE, CHAMPION
 from appliance.records.cycles import Cycle, CycleState
 from policies.policy import Policy
 from runtime.errors import SandboxError
+
+CycleKind = Literal["demo", "night", "evaluation"]
 
 
 @dataclass
@@ -53,23 +56,45 @@ class Cycles:
         `plan` are the settings that make a model, those in force if None. Raises what `Readiness.require` raises.
         """
         with self._starting:
-            unfinished = self.unfinished()
+            return self.unfinished() or self._begin(kind, seed, plan)
+
+    def evaluate(self, model: str) -> Cycle:
+        """A cycle that trains nothing: it compares that model with the champion on fresh sealed questions, and decides.
+
+        Raises RefusedByPolicyError where there is nothing to compare it with or a cycle is unfinished, and what
+        `Readiness.require` raises."""
+        with self._starting:
+            champion, unfinished = self.ledger.alias(CHAMPION), self.unfinished()
+            if champion is None or champion == model:
+                why = "there is no champion" if champion is None else f"{model[:12]} is the champion itself"
+                raise RefusedByPolicyError(f"{why}: there is nothing to compare it with", hint="see `assay model ls`")
             if unfinished is not None:
-                return unfinished
-            self.readiness.require()
-            now = self.now()
-            last_seed = max((cycle.seed for cycle in self.ledger.cycles(limit=10_000)), default=-1)
-            cycle = Cycle(
-                id=f"{kind}-{now[:19].replace(':', '').replace('-', '')}-{secrets.token_hex(2)}".lower(),
-                kind=kind,
-                seed=last_seed + 1 if seed is None else seed,
-                plan=dict(plan) if plan is not None else {"recipe": self.settings.recipe.model_dump(mode="json")},
-                phase="prepare",
-                state=CycleState.RUNNING,
-                created=now,
-                updated=now,
-            )
-            self.ledger.put_cycle(cycle)
+                raise RefusedByPolicyError(
+                    f"{unfinished.id} is not finished", hint="wait for it (`assay cycle watch`), or cancel it first"
+                )
+            compared = {"start": champion, "candidate": model, "again": model}
+            cycle = self._begin("evaluation", None, self._plan() | compared)
+            self.ledger.set_aliases({CANDIDATE: model}, f"evaluated anew by {cycle.id}", self.now())
+        return cycle
+
+    def _plan(self) -> dict[str, Any]:
+        return {"recipe": self.settings.recipe.model_dump(mode="json")}
+
+    def _begin(self, kind: CycleKind, seed: int | None, plan: Mapping[str, Any] | None) -> Cycle:
+        self.readiness.require()
+        now = self.now()
+        last_seed = max((cycle.seed for cycle in self.ledger.cycles(limit=10_000)), default=-1)
+        cycle = Cycle(
+            id=f"{kind}-{now[:19].replace(':', '').replace('-', '')}-{secrets.token_hex(2)}".lower(),
+            kind=kind,
+            seed=last_seed + 1 if seed is None else seed,
+            plan=self._plan() if plan is None else dict(plan),
+            phase="prepare",
+            state=CycleState.RUNNING,
+            created=now,
+            updated=now,
+        )
+        self.ledger.put_cycle(cycle)
         self.events.add("cycle", f"{cycle.id} begins with seed {cycle.seed}")
         return cycle
 

@@ -222,10 +222,14 @@ class WorkerSupervisor:
         self.events.add("worker", f"cycle {cycle.id} was given up: {reason}")
 
     def _end_cycle(self, cycle: Cycle, state: CycleState, reason: str) -> None:
-        """Without a decision: what it has trained waits for nobody."""
+        """Without a decision: a model that nothing was decided about waits for nobody."""
         self.ledger.put_cycle(cycle.model_copy(update={"state": state, "failure": reason, "updated": self.now()}))
         trained = cycle.plan.get("candidate")
-        if trained is not None and self.ledger.alias(CANDIDATE) == trained:
+        if (
+            trained is not None
+            and self.ledger.alias(CANDIDATE) == trained
+            and not self.ledger.decisions(candidate=trained, limit=1)
+        ):
             self.ledger.set_aliases({CANDIDATE: None}, f"cycle {cycle.id}: {reason}", self.now())
 
     def _fail_job(self, job: Job, reason: str) -> None:

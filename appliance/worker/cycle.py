@@ -115,7 +115,10 @@ class CycleRun:
             without = left_out(named)
             for name, reason in without.items():
                 self._progress.say("warning", f"the taskset {name} is left out: {reason}")
-            self._progress.plan(tasksets=tuple(name for name in TASKSETS if name in named and name not in without))
+            usable = tuple(name for name in TASKSETS if name in named and name not in without)
+            if self._cycle.kind == "evaluation":
+                return usable  # who evaluates adds nothing to the plan
+            self._progress.plan(tasksets=usable)
         return tuple(self._progress.cycle.plan["tasksets"])
 
     def _start(self, setup: CycleSetup) -> Checkpoint:

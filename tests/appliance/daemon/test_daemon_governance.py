@@ -12,7 +12,9 @@ from people import admit, approval_envelope, approve, newest, reject
 
 from appliance.config import Settings
 from appliance.daemon.core import Core
+from appliance.daemon.decision import next_phase
 from appliance.daemon.errors import NotThereError, RefusedByPolicyError
+from appliance.daemon.readiness import Readiness
 from appliance.errors import exit_code
 from appliance.learning.errors import CheckpointError
 from appliance.learning.folders import write_by_digest
@@ -114,6 +116,26 @@ def test_an_approved_candidate_goes_into_service_and_can_be_taken_back(core) -> 
     assert "it is rude" in core.ledger.alias_history()[0]["reason"]
     with pytest.raises(PromotionError):
         core.governance.rollback("ada")
+
+
+def test_a_model_out_of_service_is_evaluated_anew_before_it_can_be_approved_again(core, monkeypatch) -> None:
+    champion = core.ledger.alias("champion")
+    candidate = put_decided(core, champion, b"better")
+    approve(core, candidate)
+    core.governance.rollback("ada", "it is rude")
+    with pytest.raises(RefusedByPolicyError):
+        approve(core, candidate)
+    monkeypatch.setattr(Readiness, "require", lambda readiness: None)  # the folders here are no models
+    cycle = core.cycles.evaluate(candidate)
+    assert next_phase(cycle, core.ledger) == "evaluate"
+    assert {name: cycle.plan[name] for name in ("start", "candidate")} == {"start": champion, "candidate": candidate}
+    assert core.ledger.alias("candidate") == candidate
+    with pytest.raises(RefusedByPolicyError, match="is not finished"):
+        core.cycles.evaluate(candidate)
+    core.cycles.cancel(cycle.id)
+    assert core.ledger.alias("candidate") == candidate, "an earlier decision is about it"
+    with pytest.raises(RefusedByPolicyError, match="is the champion itself"):
+        core.cycles.evaluate(champion)
 
 
 def test_an_approval_does_not_make_a_candidate_better(core) -> None:

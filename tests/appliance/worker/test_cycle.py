@@ -12,14 +12,18 @@ import torch
 from short_nights import SHORT, cycle_of, run_night
 
 from appliance.clock import utc_now
+from appliance.daemon.errors import NotThereError
+from appliance.daemon.views import Rollouts
 from appliance.learning.folders import verify
 from appliance.ledger.ledger import LedgerError
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.places import load_policy, parse_policy
 from appliance.promotion import decision_on
 from appliance.records.cycles import CycleState
+from appliance.records.rollouts import Purpose
 from appliance.records.training import RolloutFilter, StepRecord
 from appliance.worker.context import WorkContext
+from appliance.worker.cycle import CycleRun
 from appliance.worker.rl_loop import tasks_with_signal
 from appliance.worker.setup import training_rules
 from curriculum.contract.task import Split, Task
@@ -137,6 +141,25 @@ def test_a_candidate_held_for_want_of_evidence_is_asked_fresh_questions_and_none
     assert "after 3 nights" in next(one.reason for one in second.findings if one.gate == "evidence")
 
 
+def test_a_model_is_evaluated_once_more_on_fresh_questions_and_nothing_is_trained(
+    context: WorkContext, ledger: SqliteLedger
+) -> None:
+    first = run_night(context, "n")
+    champion, candidate = ledger.alias("champion"), first.candidate
+    plan = {"start": champion, "candidate": candidate, "again": candidate}
+    cycle = cycle_of("e", 1)
+    ledger.put_cycle(cycle.model_copy(update={"kind": "evaluation", "plan": cycle.plan | plan}))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(CycleRun, "train", None)
+        second = run_night(context, "e")
+    assert (second.candidate, second.champion, second.evaluation) == (candidate, champion, "e.evaluation")
+    assert ledger.rollout_counts("e") == {"evaluation": 4 * 10 + 4}
+    one, other = (ledger.evaluation(f"{name}.evaluation") for name in "ne")
+    assert one is not None
+    assert other is not None
+    assert one.sealed_set != other.sealed_set
+
+
 def test_all_code_ran_in_sandboxes_and_sealed_questions_never_in_training(night: FinishedNight) -> None:
     ledger = night.ledger
     every = ledger.rollouts(RolloutFilter(cycle="n"), limit=10_000)
@@ -157,6 +180,22 @@ def test_all_code_ran_in_sandboxes_and_sealed_questions_never_in_training(night:
     asked = {task["key"] for step in range(3) for task in _step(ledger, step).tasks}
     assert asked
     assert not asked & sealed.questions
+
+
+def test_the_words_of_a_rollout_can_be_read_as_long_as_its_model_is_there(night: FinishedNight, tmp_path: Path) -> None:
+    rollouts = Rollouts(night.ledger)
+    for purpose in (Purpose.TRAIN, Purpose.EVALUATION):
+        (view,) = rollouts.rollout_views(RolloutFilter(cycle="n", purpose=purpose), limit=1)
+        detail = rollouts.rollout_detail(view.id, night.context.data)
+        asked, *said = detail.turns
+        assert (detail.unread, asked.sampled, said[0].sampled) == ("", False, True)
+        assert any(turn.text.strip() for turn in said)
+        if purpose is Purpose.TRAIN:
+            assert view.question in asked.text
+        gone = rollouts.rollout_detail(view.id, tmp_path)
+        assert (gone.turns, "is not a folder" in gone.unread) == ((), True)
+    with pytest.raises(NotThereError):
+        rollouts.rollout_detail("none", night.context.data)
 
 
 def _step(ledger: SqliteLedger, step: int) -> StepRecord:
