@@ -14,7 +14,7 @@ from appliance.cli.show import cycle_state, short, show_fields, show_json, show_
 from appliance.client import ApiClient, CycleState, StartCycle
 from appliance.errors import ExitCode, UsageError
 
-Named = Annotated[str, typer.Argument(metavar="CYCLE", help="Its id; the newest unless given.")]
+Named = Annotated[str | None, typer.Argument(metavar="CYCLE", help="Its id; the newest unless given.")]
 POLL_SECONDS = 0.5
 ENDS = {
     CycleState.DONE: ExitCode.OK,
@@ -48,7 +48,7 @@ def _newest(api: ApiClient) -> str:
 
 
 @app.command("watch")
-def watch(context: typer.Context, cycle: Named = "", data: Data = None, as_json: Json = False) -> None:
+def watch(context: typer.Context, cycle: Named = None, data: Data = None, as_json: Json = False) -> None:
     """Follow a cycle to its end: 0 done, 1 cancelled, 5 failed.
 
     Ctrl-C leaves the cycle alone. With --json, one line of JSON whenever it has changed.
@@ -82,7 +82,7 @@ def cancel(context: typer.Context, cycle: str, data: Data = None, as_json: Json 
 
 
 @app.command("show")
-def show(context: typer.Context, cycle: Named = "", data: Data = None, as_json: Json = False) -> None:
+def show(context: typer.Context, cycle: Named = None, data: Data = None, as_json: Json = False) -> None:
     """One cycle: where it is, where its time went, how it learned, and what was decided."""
     api = client_of(context, data)
     found = api.cycle(cycle or _newest(api))

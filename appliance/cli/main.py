@@ -16,6 +16,7 @@ from typing import Annotated, Any, NamedTuple, cast
 import typer
 from typer.core import TyperGroup
 
+from appliance.cli.empty_names import refuse_empty_names
 from appliance.cli.options import Data
 
 NO_READER = 141
@@ -77,7 +78,9 @@ class _LazyGroup(TyperGroup):
             holder.add_typer(found, name=cmd_name)
         else:
             holder.command(cmd_name)(found)
-        return typer.main.get_group(holder).commands[cmd_name]
+        command = typer.main.get_group(holder).commands[cmd_name]
+        refuse_empty_names(command)
+        return command
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         with formatter.section("Commands"):

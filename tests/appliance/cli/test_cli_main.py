@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import typer
 from forked_commands import run_forked
+from typer.testing import CliRunner
 
 from appliance.cli.main import COMMANDS, NO_READER, app
 from appliance.cli.show import cycle_state, show_table
@@ -79,6 +80,22 @@ def test_ctrl_c_while_modules_are_loaded_ends_with_130_and_says_nothing() -> Non
     )
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
     assert (result.returncode, result.stdout, result.stderr) == (130, "", "")
+
+
+EMPTY = ["model show", "model compare champion", "jobs show", "cycle show", "cycle cancel", "rollouts show", "verify"]
+EMPTY += ["rollouts ls --job", "policy check", "audit export", "sandbox run", "sandbox rm", "key show", "--data"]
+EMPTY += ["model approve x --as", "model approve x --key", "submit", "config show --data"]
+
+
+@pytest.mark.parametrize("command", EMPTY)
+def test_an_empty_name_is_a_usage_error_everywhere(command: str) -> None:
+    refused = CliRunner().invoke(app, [*command.split(), ""])
+    assert (refused.exit_code, "is empty" in refused.output) == (2, True), refused.output
+
+
+def test_what_is_no_name_may_be_empty() -> None:
+    judged = CliRunner().invoke(app, ["check", "answer", "--gold", "1", "--answer", ""])
+    assert (judged.exit_code, "nothing is written" in judged.output) == (1, True)
 
 
 def test_a_table_fits_the_terminal_but_for_its_names_and_is_whole_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
