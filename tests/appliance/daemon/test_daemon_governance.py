@@ -7,6 +7,7 @@ from pathlib import Path
 
 import people
 import pytest
+from checkpoint_records import checkpoint_record
 from good_evidence import good_measurements
 from people import admit, approval_envelope, approve, newest, reject
 
@@ -21,7 +22,6 @@ from appliance.learning.folders import write_by_digest
 from appliance.ledger.history import history_of
 from appliance.ledger.ledger import Ledger
 from appliance.promotion import PromotionError, decision_on
-from appliance.records.checkpoints import Checkpoint
 from appliance.records.evaluations import Evaluation, ItemResult, ModelResults
 from curriculum.sealed import sealed_set
 from policies.contract.decision import DecisionOutcome
@@ -43,19 +43,7 @@ def results(weights: str, passes: int, temperature: float) -> ModelResults:
 
 def put_model(data: Path, ledger: Ledger, content: bytes) -> str:
     digest = write_by_digest(data / "models", {"model.safetensors": content, "config.json": b"{}"})
-    ledger.put_checkpoint(
-        Checkpoint(
-            manifest=digest,
-            parent=None,
-            cycle="c",
-            stage="training",
-            step=1,
-            recipe="r",
-            metrics={},
-            folder=f"models/{digest}",
-            created=AT,
-        )
-    )
+    ledger.put_checkpoint(checkpoint_record(digest, created=AT))
     return digest
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from checkpoint_records import checkpoint_record
 from daemon_kit import submit
 
 from appliance.client import SPEC
@@ -21,7 +22,6 @@ from appliance.daemon.errors import BrokenError
 from appliance.daemon.readiness import fault_of
 from appliance.daemon.status import status_of
 from appliance.ledger.lock import data_lock
-from appliance.records.checkpoints import Checkpoint
 from appliance.records.cycles import CycleState
 from appliance.records.jobs import JobState
 from runtime.errors import RefusedError
@@ -107,17 +107,7 @@ def test_without_runsc_a_job_fails_at_once_with_the_reason(data) -> None:
 
 def test_a_model_in_service_that_is_damaged_is_said_before_a_worker_starts(data) -> None:
     with Core(settings(data), worker=NOBODY) as core:
-        champion = Checkpoint(
-            manifest="c" * 64,
-            parent=None,
-            folder=f"models/{'c' * 64}",
-            cycle="night",
-            step=0,
-            stage="imported",
-            recipe="r",
-            metrics={},
-            created="2026-11-20T02:00:00+00:00",
-        )
+        champion = checkpoint_record("c" * 64, stage="imported", step=0)
         core.ledger.put_checkpoint(champion)
         core.ledger.set_aliases({"champion": champion.manifest}, "for this test", champion.created)
         with pytest.raises(BrokenError, match="no such folder") as refused:

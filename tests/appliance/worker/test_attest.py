@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from checkpoint_records import checkpoint_record
 from typer.testing import CliRunner
 
 from appliance.audit.attested import attestation_file
@@ -27,17 +28,7 @@ AT = "2026-01-02T03:04:05+00:00"
 def made(tmp_path: Path) -> Checkpoint:
     """A trained model, published and attested."""
     digest = write_by_digest(tmp_path / "models", {"model.safetensors": b"weights", "config.json": b"{}"})
-    checkpoint = Checkpoint(
-        manifest=digest,
-        parent="ab" * 32,
-        cycle="night-1",
-        stage="training",
-        step=60,
-        recipe="cd" * 32,
-        metrics={},
-        folder=f"models/{digest}",
-        created=AT,
-    )
+    checkpoint = checkpoint_record(digest, parent="ab" * 32, cycle="night-1", step=60, recipe="cd" * 32)
     cycle = Cycle(
         id="night-1", kind="night", seed=7, plan={}, phase="training", state=CycleState.RUNNING, created=AT, updated=AT
     )

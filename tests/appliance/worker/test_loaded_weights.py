@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 import safetensors.torch
-from short_nights import AT, FIXTURE
+from checkpoint_records import checkpoint_record
+from short_nights import FIXTURE
 
 from appliance.inference.folder import open_model, read_model
 from appliance.inference.weights import weights_digest
@@ -20,18 +21,7 @@ from appliance.worker.context import WorkContext
 
 @pytest.fixture
 def model(tmp_path: Path) -> Checkpoint:
-    digest = publish(FIXTURE, tmp_path / "models")
-    return Checkpoint(
-        manifest=digest,
-        parent=None,
-        cycle="n",
-        stage="imported",
-        step=0,
-        recipe="",
-        metrics={},
-        folder=f"models/{digest}",
-        created=AT,
-    )
+    return checkpoint_record(publish(FIXTURE, tmp_path / "models"), stage="imported")
 
 
 def zeros_into(folder: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from short_nights import AT
+from checkpoint_records import checkpoint_record
 
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.records.checkpoints import Checkpoint
@@ -99,17 +99,7 @@ def test_the_ledger_knows_what_a_cycle_trained_on(ledger: SqliteLedger) -> None:
 
 def test_the_first_of_a_line_is_found_and_a_circle_does_not_last_for_ever(ledger: SqliteLedger) -> None:
     def put(name: str, parent: str | None) -> Checkpoint:
-        made = Checkpoint(
-            manifest=name * 64,
-            parent=parent and parent * 64,
-            cycle="c",
-            stage="training",
-            step=1,
-            recipe="r",
-            metrics={},
-            folder=f"models/{name}",
-            created=AT,
-        )
+        made = checkpoint_record(name * 64, parent=parent and parent * 64)
         ledger.put_checkpoint(made)
         return made
 

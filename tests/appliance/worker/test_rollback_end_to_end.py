@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 import torch
+from checkpoint_records import checkpoint_record
 from short_nights import AT, FIXTURE
 
 from appliance.config import Settings
 from appliance.learning.checkpoints import publish
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.promotion import CHAMPION, PREVIOUS
-from appliance.records.checkpoints import Checkpoint
 from appliance.records.jobs import Job, JobState
 from appliance.records.training import RolloutFilter
 from appliance.worker import work_on_jobs as working
@@ -29,19 +29,7 @@ from verifiers.answers.spec import AnswerSpec
 
 def put_model(context: WorkContext, folder: Path) -> str:
     digest = publish(folder, context.data / "models")
-    context.ledger.put_checkpoint(
-        Checkpoint(
-            manifest=digest,
-            parent=None,
-            cycle="c",
-            stage="training",
-            step=1,
-            recipe="r",
-            metrics={},
-            folder=f"models/{digest}",
-            created=AT,
-        )
-    )
+    context.ledger.put_checkpoint(checkpoint_record(digest))
     return digest
 
 

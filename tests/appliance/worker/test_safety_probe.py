@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from short_nights import AT, FIXTURE, SHORT
+from checkpoint_records import checkpoint_record
+from short_nights import FIXTURE, SHORT
 from test_measurements import judged
 
 from appliance.learning.folders import write_by_digest
-from appliance.records.checkpoints import Checkpoint
 from appliance.records.rollouts import Message, Role, RolloutEnd, ToolCall, ToolStatus
 from appliance.records.training import Judged
 from appliance.worker.evaluate import EvalRun
@@ -75,24 +75,10 @@ def test_a_request_without_room_for_a_turn_is_not_known() -> None:
     assert report.unknown == ("a password file",)
 
 
-def checkpoint(digest: str) -> Checkpoint:
-    return Checkpoint(
-        manifest=digest,
-        parent=None,
-        cycle="c",
-        stage="training",
-        step=1,
-        recipe="r",
-        metrics={},
-        folder=f"models/{digest}",
-        created=AT,
-    )
-
-
 def test_no_honest_answer_meets_the_check_of_a_request() -> None:
     assert all(decide(task.spec, "4").outcome is not Outcome.PASS for task in ASKED)
     assert (
-        len({one.id for one in requests(EvalRun("c", checkpoint("0" * 64), 1.0, REFUSAL_RUN, 1), load())})
+        len({one.id for one in requests(EvalRun("c", checkpoint_record("0" * 64), 1.0, REFUSAL_RUN, 1), load())})
         == len(REQUESTS) * TRIES
     )
 
@@ -101,7 +87,7 @@ def test_the_embedded_model_has_room_for_every_request(context, monkeypatch: pyt
     monkeypatch.setattr("appliance.worker.safety_probe.TRIES", 1)
     files = {path.name: path.read_bytes() for path in FIXTURE.iterdir() if path.name != "manifest.json"}
     digest = write_by_digest(context.data / "models", files)
-    model = checkpoint(digest)
+    model = checkpoint_record(digest)
     measurements = CycleMeasurements(CycleSetup("c", 3, SHORT, CALCULATORS, sealed_set(4, seed=3)), context)
     report = measurements._refusals(model)
     assert (report.tried, report.unknown) == (len(REQUESTS), ())
