@@ -5,7 +5,8 @@ Text from the policy model or a guest is escaped here; nothing is interpreted as
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 
 from rich.console import Console, Group, RenderableType
 from rich.panel import Panel
@@ -20,13 +21,50 @@ from policies.contract.decision import GateFinding
 
 PHASES = ("prepare", "warm_start", "training", "evaluation", "decision", "job", "verify")
 NAMES = {"warm_start": "warm start"}
+SHARES = {"prepare": 0.01, "warm_start": 0.36, "training": 0.49, "evaluation": 0.10, "decision": 0.0, "job": 0.04}
+"""Of the whole, by phase, on the machines where it was measured (benchmarks/README.md)."""
+ENOUGH = 0.02
+"""Of the whole, that has to be seen before anything is said about the rest."""
+
+
+class RemainingTime:
+    """Says how long the rest will take here: the phases share the time alike, and machines differ in their pace."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._begun: tuple[float, float] | None = None
+        self._phase = ""
+
+    def seconds(self, event: Event) -> float | None:
+        """After this event; None where it says nothing about how far it is."""
+        if event.kind == "phase":
+            self._phase, within = event.text, 0.0
+        elif "steps" in event.figures and event.kind in ("step", "warm_start", "evaluation"):
+            within = min(1.0, event.figures["step"] / max(1.0, event.figures["steps"]))
+        else:
+            return None
+        if self._phase not in SHARES:
+            return None
+        before = list(SHARES).index(self._phase)
+        done = sum(list(SHARES.values())[:before]) + within * SHARES[self._phase]
+        if self._begun is None:
+            self._begun = (done, self._clock())
+        seen, spent = done - self._begun[0], self._clock() - self._begun[1]
+        return (1 - done) * spent / seen if seen >= ENOUGH else None
+
+
+def left(seconds: float) -> str:
+    minutes = round(seconds / 60)
+    return "less than a minute left" if minutes < 1 else f"about {minutes} minute{'s' if minutes > 1 else ''} left"
 
 
 class DemoProgress:
     """A line for each phase; on something that is no terminal, plain lines as they happen."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
         self._console = console
+        self._remaining = RemainingTime(clock)
+        self._said = ""
         self._live = console.is_terminal
         self._progress = Progress(
             SpinnerColumn(finished_text="[green]✓[/green]"),
@@ -34,6 +72,7 @@ class DemoProgress:
             BarColumn(bar_width=24),
             TimeElapsedColumn(),
             TextColumn("{task.fields[note]}", markup=False),
+            TextColumn("{task.fields[left]}", markup=False, style="dim"),
             console=console,
             disable=not self._live,
         )
@@ -49,10 +88,21 @@ class DemoProgress:
 
     def see(self, event: Event) -> None:
         """Shows one event of the ledger."""
+        seconds = self._remaining.seconds(event)
         if event.kind == "phase":
             self.begin(event.text)
         elif event.kind in ("step", "warm_start", "watch", "evaluation", "resume", "warning", "worker", "failure"):
             self.note(describe(event), event.figures.get("step"), event.figures.get("steps"))
+        if seconds is not None:
+            self._say_left(left(seconds))
+
+    def _say_left(self, text: str) -> None:
+        if self._live:
+            for phase, task in self._tasks.items():
+                self._progress.update(task, left=text if phase == self._now else "")
+        elif text != self._said:
+            self._console.print(f"  {text}", markup=False, highlight=False)
+        self._said = text
 
     def begin(self, phase: str) -> None:
         if self._now and self._now in self._tasks:
@@ -65,7 +115,7 @@ class DemoProgress:
         if not self._live:
             self._console.print(f"{NAMES.get(phase, phase)}:", markup=False)
         elif phase not in self._tasks:
-            self._tasks[phase] = self._progress.add_task("", total=None, name=NAMES.get(phase, phase), note="")
+            self._tasks[phase] = self._progress.add_task("", total=None, name=NAMES.get(phase, phase), note="", left="")
 
     def note(self, text: str, done: float | None = None, total: float | None = None) -> None:
         if not self._live:

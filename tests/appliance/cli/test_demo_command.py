@@ -14,7 +14,8 @@ import pytest
 from rich.console import Console
 
 from appliance.cli.demo_report import DemoReport
-from appliance.cli.demo_screen import screen
+from appliance.cli.demo_screen import RemainingTime, left, screen
+from appliance.records.events import Event
 from benchmarks.kills import FIXTURE, SMALL, environment
 
 ASKED_FOR = {
@@ -142,3 +143,26 @@ def test_an_answer_cannot_draw_on_the_screen(first: tuple[subprocess.CompletedPr
     assert "\x1b" not in text
     assert "\u202e" not in text
     assert "[red]6[/red]" in text
+
+
+def test_how_long_the_rest_takes_follows_from_the_pace_here_also_where_it_goes_on_in_the_middle() -> None:
+    def rest(pace: float, *events: Event) -> list[float | None]:
+        now = [0.0]
+        remaining, found = RemainingTime(lambda: now[0]), []
+        for event in events:
+            found.append(remaining.seconds(event))
+            now[0] += pace
+        return found
+
+    def event(kind: str, text: str = "", **figures: float) -> Event:
+        return Event(kind=kind, text=text, figures=figures, created="2026-01-01T00:00:00+00:00")
+
+    quarter, half = (event("warm_start", step=step, steps=4.0) for step in (1.0, 2.0))
+    slow = rest(20.0, event("phase", "prepare"), event("phase", "warm_start"), quarter, half)
+    quick = rest(5.0, event("phase", "prepare"), event("phase", "warm_start"), quarter, half)
+    assert slow[:2] == [None, None]
+    assert slow[3] == pytest.approx(4 * (quick[3] or 0))
+    assert slow[3] == pytest.approx((1 - 0.19) * 60 / 0.19)
+    resumed = rest(10.0, event("note"), event("phase", "training"), event("step", step=5.0, steps=10.0))
+    assert resumed == [None, None, pytest.approx((1 - 0.37 - 0.245) * 10 / 0.245)]
+    assert (left(20), left(80), left(300)) == ("less than a minute left", "about 1 minute left", "about 5 minutes left")
