@@ -23,6 +23,8 @@ REFUSED = {
     "brackets that close what they did not open": r"12)\;(13",
     "a word too many": "5 cm extra",
     "an unknown word before a unit": "5 extra cm",
+    "a root that could be the function's or a factor": r"\sin x\sqrt{y}",
+    "a fraction that could be the function's or a factor": r"\ln x\frac{1}{2}",
     "a call of the interpreter": "__import__('os').system('true')",
     "an attribute": "x.__class__",
     "a lambda": "lambda: 5",

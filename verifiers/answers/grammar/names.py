@@ -203,12 +203,16 @@ def _arguments(reader: Reader, written: str) -> list[n.Expression]:
     raise reader.error(f"{written} needs brackets")
 
 
+BUILT = {"\\sqrt", "sqrt", "\\frac", "\\dfrac", "\\tfrac", "\\cfrac"}
+"""What could be the function's or a factor beside it: `\\cos t\\sqrt{g/l}`, `\\sin x\\sqrt{y}`."""
+
+
 def _bare_argument(reader: Reader) -> n.Expression:
     """Reads `2x` of `sin 2x`; a bracket after it, or a slash that could belong to either, is refused."""
     factors: list[n.Expression] = []
     declared = reader.language.declared
     while reader.starts_factor() and not (reader.token.kind == "word" and reader.is_function(reader.token.text)):
-        if reader.at("("):
+        if reader.at("(") or (factors and reader.token.text in BUILT):
             raise reader.error("how far the function reaches is ambiguous: use brackets")
         if factors and reader.token.kind == "number" and (declared or not backward_product(reader, reader.peek(-1))):
             raise reader.error("a number directly after another value: write the sign between them")
