@@ -7,7 +7,7 @@ import ast
 from verifiers.checklists.characters import plain, whole_words
 from verifiers.checklists.document import Document, MarkdownBlock
 from verifiers.checklists.finding import ItemFinding, finding, listed
-from verifiers.checklists.json_schema import JsonError, read_json, validator
+from verifiers.checklists.json_schema import JsonError, faults_of, read_json
 from verifiers.checklists.numbers import figure
 from verifiers.checklists.prose import words
 from verifiers.checklists.spec import CodeItem, FormatItem, HeadingsItem, JsonItem, OrderItem, TableItem
@@ -150,16 +150,12 @@ def json_fits(item: JsonItem, document: Document) -> ItemFinding:
             return finding(item, False, f"{len(blocks)} code blocks of JSON, exactly one must be")
         text = blocks[0].text
     try:
-        value = read_json(text)
-        faults = sorted(validator(item.rules).iter_errors(value), key=lambda fault: fault.json_path)
+        faults = faults_of(item.rules, read_json(text))
     except JsonError as error:
         return finding(item, False, f"not JSON: {error}")
     except RecursionError:
         return finding(item, False, "nested too deeply")
-    except OverflowError:
-        # A multiple is asked for, and the number is beyond floating point.
-        return finding(item, False, "a number is too large to be checked")
     if not faults:
         return finding(item, True, "fits the schema")
-    listing = [{"at": escaped(fault.json_path), "rule": escaped(str(fault.validator))} for fault in faults[:10]]
+    listing = [{"at": escaped(at), "rule": escaped(rule)} for at, rule in faults[:10]]
     return finding(item, False, "does not fit the schema at {at}: {rule}".format(**listing[0]), faults=listing)
