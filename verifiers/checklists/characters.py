@@ -219,8 +219,8 @@ def _undisguised(word: str, native: list[re.Pattern[str]]) -> str:
 @lru_cache(maxsize=4096)
 def whole_words(phrase: str) -> re.Pattern[str]:
     """Matches a phrase that has been made `plain` or `bare`, as whole words where its script writes spaces."""
-    before = r"(?<!\w)" if _is_bounded(phrase[:1]) else ""
-    after = r"(?!\w)" if _is_bounded(phrase[-1:]) else ""
+    before = r"(?<!\w)" if is_bounded(phrase[:1]) else ""
+    after = r"(?!\w)" if is_bounded(phrase[-1:]) else ""
     return re.compile(before + re.escape(phrase) + after)
 
 
@@ -229,6 +229,6 @@ def spaced_out(text: str) -> str:
     return "\n".join(re.sub(r"[^\w]|_", "", match.group()) for match in SPACED.finditer(text))
 
 
-def _is_bounded(character: str) -> bool:
+def is_bounded(character: str) -> bool:
     """Whether words end at this character: not so in scripts that write no spaces between them."""
     return bool(re.match(r"\w", character)) and not unicodedata.name(character, "").startswith(UNSPACED)

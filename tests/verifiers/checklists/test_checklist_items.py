@@ -61,7 +61,7 @@ COUNTS = [
     ("words", "-- , . ! ??", 0),
     ("sentences", "Dr. Who came at 3.15 p.m. today. Why? J. Smith knows, e.g. from a letter!", 3),
     ("sentences", "It costs 3.50. That is all...", 2),
-    ("sentences", "Wait … what? Yes.", 3),
+    ("sentences", "Wait … what? Yes.", 2),
     ("sentences", "- one\n- two\n- three", 3),
     ("sentences", "这是第一句。这是第二句！", 2),
     ("paragraphs", "One\nand the same.\n\nTwo.\n\n- a list\n\n# A heading\n\nThree.", 3),
