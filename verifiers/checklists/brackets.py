@@ -19,7 +19,7 @@ NORMAL = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
 NO_KEYS = frozenset({"", "x", "X", "...", "…", "sic", "sic!"})
 REMARK = re.compile(
     r"(?:my |our |the author's |original )?(?:emphasis|italics|translations?|translated|citation|source|editor|laughter"
-    r"|applause|pause|redacted|inaudible|note|footnote|ed)\b.{0,40}|\W+|[-+]?[\d.,\s]+[,;][-+\d.,\s]+|\d*\.\d+",
+    r"|applause|pause|redacted|inaudible|note|footnote|ed)\b.{0,40}|\W+|!\w+|[-+]?[\d.,\s]+[,;][-+\d.,\s]+|\d*\.\d+",
     re.IGNORECASE,
 )
 """What else people put in square brackets: remarks of an editor, intervals."""
@@ -135,7 +135,9 @@ class _Places:
 
     def _all_known(self, inside: str) -> bool:
         keys = [part.strip() for part in re.split(r"[,;]", inside)]
-        return bool(self._shapes) and all(self._key(key) or shape(key) in self._shapes for key in keys)
+        if not self._shapes:
+            return all(re.fullmatch(r"\d{1,2}", key) for key in keys)
+        return all(self._key(key) or shape(key) in self._shapes for key in keys)
 
     def _round(self, match: re.Match[str]) -> tuple[str, ...]:
         inside, before, after = match[1].strip(), self._text[: match.start()], self._text[match.end() :]
@@ -164,7 +166,8 @@ class _Places:
         return BEGINS.search(before) is not None and re.match(r"\s+\w", after) is not None
 
     def _narrative(self, match: re.Match[str]) -> tuple[str, ...]:
-        named = f"{match[1]} {match[2]}"
+        name = re.sub(r"['’]s?$", "", match[1])
+        named = f"{name} {match[2]}"
         if (key := self._key(named)) is not None:
             return (key,)
         before, after = (

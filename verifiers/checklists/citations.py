@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from verifiers.checklists.brackets import Cited, shape
 from verifiers.checklists.document import Document
 from verifiers.checklists.finding import ItemFinding, finding, listed
-from verifiers.checklists.quotations import Passage, Quotation, is_verbatim, passages, same_text
+from verifiers.checklists.quotations import Passage, is_verbatim, passages, same_text
 from verifiers.checklists.spec import CitationsItem, CitedSource
 from verifiers.contract.text import escaped
 
@@ -28,10 +28,11 @@ def citations(item: CitationsItem, document: Document, sources: Sequence[CitedSo
     if item.most is not None and len(real) > item.most:
         wrong.append(f"{len(real)} sources cited, at most {item.most} may be")
     texts = {source.key: same_text(source.text) for source in sources}
-    quoted = [one for passage in found for one in passage.quotations if one.size >= item.quoted_words]
+    quoted = [one for passage in found for one in passage.quotations if one.of(item.quoted_words)]
     different: list[str] = []
     for one in quoted:
-        true = _verbatim(one, [texts[one.key]] if one.key in texts else list(texts.values()))
+        within = [texts[one.key]] if one.key in texts else list(texts.values())
+        true = next((text for text in reversed(one.of(item.quoted_words)) if is_verbatim(text, within)), None)
         if true is None:
             wrong.append(f"not in the source word for word: {escaped(one.text)}")
         else:
@@ -51,11 +52,6 @@ def _keys(place: Cited, passage: Passage, known: Sequence[str]) -> Iterator[str]
     within = any(one.start <= place.start and place.end <= one.end for one in passage.quotations)
     shapes = {shape(key) for key in known} | {"9", "name year"}
     return (key for key in place.keys if not within or key in known or shape(key) in shapes)
-
-
-def _verbatim(quotation: Quotation, sources: Sequence[str]) -> str | None:
-    """How much of it a source has: all, or what stands before a name or an apostrophe in it."""
-    return next((text for text in (*quotation.longer[::-1], quotation.text) if is_verbatim(text, sources)), None)
 
 
 def _with(texts: list[str], text: str) -> list[str]:

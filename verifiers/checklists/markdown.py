@@ -45,6 +45,9 @@ SHOWN_AS = {
 STRUCK = frozenset({"<s>", "<del>"})
 TAGS = ("b", "code", "del", "em", "i", "ins", "kbd", "mark", "q", "s", "strong", "sub", "sup", "u", "var")
 TAG = re.compile(rf"<(/?)({'|'.join(TAGS)})>|<br ?/?>", re.IGNORECASE)
+BETWEEN_DIGITS = re.compile("(?<=[0-9])[\u00a0\u2000-\u200a\u202f\u205f](?=[0-9])")
+BLANKS = re.compile(r"[^\S\u202f]+|(?<![0-9])\u202f|\u202f(?![0-9])")
+"""Between words; a narrow blank between digits stays one, for it sets thousands apart."""
 MARKUP = re.compile(r"<[A-Za-z/!?]")
 COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 ANY_TAG = re.compile(r"<[A-Za-z/!?][^<>]*(?:>|\Z)")
@@ -206,7 +209,8 @@ class MarkdownReader:
         """In one line, without web addresses and what is ignorable; it is remembered as it was."""
         self._shown.append((token.map[0] if token.map else 0, unmarked(text)))
         self.addresses += ADDRESS.findall(CODE_SPAN.sub(" ", text))
-        return " ".join(visible(ADDRESS.sub("", text)).split())
+        shown = BETWEEN_DIGITS.sub("\u202f", visible(ADDRESS.sub("", text)))
+        return " ".join(BLANKS.split(shown.strip()))
 
     def _fault(self, ground: Unreadable, lines: list[int] | None, sign: str, what: str) -> None:
         """A fault at the first place of `sign` within these lines, else anywhere."""

@@ -35,6 +35,7 @@ CORE = re.compile(rf"(?<![\d.,])(?:\d+⁄\d+|\d+(?:[.,{QUOTE}{THIN}_]\d+|\x20\d{
 GROUPS = re.compile(rf"[.,{QUOTE}{THIN}_\x20]")
 INDIAN = re.compile(r"\d{1,2}(?:,\d{2})*,\d{3}")
 SUPERSCRIPTS = re.compile("[⁰¹²³⁴-⁹⁻⁺]+")
+BELOW = re.compile("(?<=[A-Za-z])[₀-₉]+")
 SUBSCRIPTS = re.compile("[₀-₉]+")
 VULGAR = re.compile("(?<=[0-9])([¼-¾⅐-⅞])")
 BEFORE = re.compile(r"([^\W\d_]+)([-\u2010\u2011]?)$")
@@ -51,8 +52,8 @@ ORDINAL = re.compile(r"(?:st|nd|rd|th|ers?|ère|ème|er|º|ª)(?!\w)")
 DATE = re.compile(
     r"(?<!\d)(?:\d{4}([-/.])\d{1,2}\1\d{1,2}|\d{1,2}([-/.])\d{1,2}\2(?:\d{4}|\d{2}))(?!\d)|(?<!\d)\d{1,2}:\d{2}(?::\d{2})?(?!\d)"
 )
-NAME = re.compile(r"(?<!\w)(?:0[xXbBoO]\w+|v?\d+(?:\.\d+){2,}(?![,\d]))(?!\w)")
-"""Hexadecimals, versions and addresses."""
+NAME = re.compile(r"(?<!\w)(?:0[xXbBoO]\w+|v?\d+(?:\.\d+){2,}(?![,\d])|\d+(?:-\d+){2,})(?!\w)")
+"""Hexadecimals, versions, addresses, and what is dialled."""
 MAX_DIGITS = 300
 
 
@@ -140,6 +141,7 @@ def _normal(text: str) -> str:
     """With plain digits, blanks and apostrophes; what is raised or lowered stays apart from what it stands on."""
     text = SUPERSCRIPTS.sub(lambda raised: f"^({unicodedata.normalize('NFKC', raised.group())})", text)
     text = re.sub(r"(?<=[A-Za-zµΩ])\^\([-−+\d]+\)", "", text)
+    text = BELOW.sub(lambda lowered: unicodedata.normalize("NFKC", lowered.group()), text)
     text = SUBSCRIPTS.sub(lambda lowered: f"_{unicodedata.normalize('NFKC', lowered.group())}", text)
     text = unicodedata.normalize("NFKC", BLANKS.sub(THIN, VULGAR.sub(r" \1", text)).replace(THIN, "\x1f"))
     text = text.replace("\x1f", THIN).translate({0x66B: ".", 0x66C: ",", 0x2018: QUOTE, 0x2019: QUOTE, 0x2212: "−"})
@@ -265,7 +267,7 @@ def _is_negative(before: str, after: str, cell: bool) -> bool:
 
 
 def _is_name(text: str, start: int, digits: str) -> bool:
-    """Whether digits belong to letters before them, as in `H2O`, `GPT4`, `COVID-19` and `m2`.
+    """Whether digits belong to letters before them, as in `H2O`, `GPT4`, `IPv6`, `COVID-19` and `m2`.
 
     Not so in `USD999`, `rose9` and `mid-2024`: what is glued to an ordinary word is still a number.
     """
@@ -274,7 +276,8 @@ def _is_name(text: str, start: int, digits: str) -> bool:
         return False
     if before[2]:
         return before[1] != before[1].lower()
-    return len(before[1]) == 1 or (before[1].isupper() and len(before[1]) <= 5) or _is_power(before[1], digits)
+    short = len(before[1]) <= 5 and before[1][1:] != before[1][1:].lower()
+    return len(before[1]) == 1 or short or _is_power(before[1], digits)
 
 
 def _is_power(unit: str, digits: str) -> bool:

@@ -55,14 +55,20 @@ class Quotation:
     """Of the source that is named behind it in its sentence, or in it."""
     longer: tuple[str, ...] = ()
     """What else it may be: a plural's apostrophe (`the farmers' fields`) looks as its end does."""
+    unattributed: str | None = None
+    """Without the name behind a dash at its end."""
 
-    @property
-    def size(self) -> float:
-        """In words; a character of a script without spaces is half a one."""
-        return max(
-            sum(0.5 if len(word) == 1 and not is_bounded(word) else 1.0 for word in words(text))
-            for text in (self.text, *self.longer)
-        )
+    def of(self, least: int) -> list[str]:
+        """What it may be, of so many words; nothing where it is no quotation of that size."""
+        texts = [text for text in (self.text, *self.longer) if _size(text) >= least]
+        if self.unattributed is None or not texts:
+            return texts
+        return [self.unattributed, *texts] if _size(self.unattributed) >= least else []
+
+
+def _size(text: str) -> float:
+    """In words; a character of a script without spaces is half a one."""
+    return sum(0.5 if len(word) == 1 and not is_bounded(word) else 1.0 for word in words(text))
 
 
 @dataclass(frozen=True)
@@ -87,8 +93,9 @@ def _set_apart(text: str, cited: list[Cited], known: Sequence[str]) -> Iterator[
         return
     keys = [key for place in cited for key in place.keys if key in known]
     shown = _without(text, 0, len(text), cited, known).strip()
-    longer = [shown[: found.start()].strip()] if (found := ATTRIBUTION.search(shown)) else []
-    yield Quotation(0, len(text), shown, keys[-1] if keys else "", tuple(longer))
+    named = ATTRIBUTION.search(shown)
+    unattributed = shown[: named.start()].strip() if named else None
+    yield Quotation(0, len(text), shown, keys[-1] if keys else "", unattributed=unattributed)
 
 
 def _without(text: str, start: int, end: int, cited: list[Cited], known: Sequence[str]) -> str:
@@ -142,7 +149,11 @@ def _single_ends(text: str, start: int) -> list[int]:
     ends: list[int] = []
     for found in SINGLE_ENDS.finditer(text, start, start + LONGEST_SINGLE):
         ends.append(found.start())
-        if text[found.start() - 1] not in "sz" or not re.match(r"\s[^\W\d_]", text[found.end() :][:2]):
+        if (
+            OPENS.search(text, start, found.start())
+            or text[found.start() - 1] not in "sz"
+            or not re.match(r"\s[^\W\d_]", text[found.end() :][:2])
+        ):
             break
     return ends
 

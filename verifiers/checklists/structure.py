@@ -99,6 +99,8 @@ def _sum_fault(numbers: list[Figure | None], column: str) -> str:
     read = [number for number in numbers if number is not None]
     if len(read) < len(numbers):
         return f"a cell of {escaped(column)!r} is not one number"
+    if len({number.percent for number in read}) > 1:
+        return f"{escaped(column)!r} has shares beside numbers"
     total = sum((number.value for number in read[:-1]), start=type(read[0].value)())
     if total == read[-1].value:
         return ""
