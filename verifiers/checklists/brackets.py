@@ -1,14 +1,16 @@
 """Where a text cites a source: keys in brackets, names with a year, raised numbers.
 
 What stands in square brackets is a key, or several (`[1, 3–5]`, `[A, p. 12]`, `[see Smith 2020; Jones 2019]`), apart
-from ticks, omissions, a letter changed to fit (`[t]he`) and editors' remarks. In round brackets, braces and raised, something is a key where the list's
-sources have it, or where it looks like their keys do; and a name with a year, a page or `et al.` always is one. A
-number in round brackets that begins a point (`(1) first`) or repeats a number word (`three (3)`) is none.
+from ticks, omissions, a letter changed to fit (`[t]he`) and editors' remarks. In round brackets, braces and raised,
+something is a key where the list's sources have it, or where it looks like their keys do; and a name with a year, a
+page or `et al.` always is one. A number in round brackets that begins a point (`(1) first`) or repeats a number word
+(`three (3)`) is none.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -80,7 +82,16 @@ class Cited:
 
 def cited_in(text: str, known: Sequence[str]) -> list[Cited]:
     """All places of one block that cite, in order."""
-    return sorted(_Places(text, known), key=lambda place: place.start)
+    return sorted(_Places(text, known), key=_start)
+
+
+def cited_within(cited: Sequence[Cited], start: int, end: int) -> Sequence[Cited]:
+    """Those of them that begin between two places."""
+    return cited[bisect_left(cited, start, key=_start) : bisect_left(cited, end, key=_start)]
+
+
+def _start(place: Cited) -> int:
+    return place.start
 
 
 def without_cited(text: str, known: Sequence[str]) -> str:
@@ -126,9 +137,12 @@ class _Places:
         return self._known.get(_bare(text))
 
     def _square(self, inside: str) -> tuple[str, ...]:
+        noted = inside.startswith("^")
         inside = inside.removeprefix("^").strip()
         if (whole := self._key(inside)) is not None:
             return (whole,)
+        if noted:
+            return (inside,)
         if inside in NO_KEYS or (REMARK.fullmatch(inside) and not self._all_known(inside)):
             return ()
         return tuple(self._split(inside))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from verifiers.checklists.brackets import Cited, shape
+from verifiers.checklists.brackets import cited_within, shape
 from verifiers.checklists.document import Document
 from verifiers.checklists.finding import ItemFinding, finding, listed
 from verifiers.checklists.quotations import Passage, is_verbatim, passages, same_text
@@ -18,9 +18,7 @@ def citations(item: CitationsItem, document: Document, sources: Sequence[CitedSo
     known = [source.key for source in sources]
     found = list(passages(document, known))
     own = document.notes | _own_notes(document)
-    cited = list(
-        dict.fromkeys(key for passage in found for place in passage.cited for key in _keys(place, passage, known))
-    )
+    cited = list(dict.fromkeys(key for passage in found for key in _keys(passage, known)))
     wrong = [f"no source is called [{escaped(key)}]" for key in cited if key not in known and key not in own]
     real = list(dict.fromkeys([*(key for key in cited if key in known), *_cited_otherwise(document, sources)]))
     if len(real) < item.least:
@@ -47,11 +45,12 @@ def citations(item: CitationsItem, document: Document, sources: Sequence[CitedSo
     return finding(item, not wrong, listed(wrong) or "what is cited exists", cited=shown, quotations=len(different))
 
 
-def _keys(place: Cited, passage: Passage, known: Sequence[str]) -> Iterator[str]:
-    """What a place cites. Within a quotation, what does not look like a key is an editor's word."""
-    within = any(one.start <= place.start and place.end <= one.end for one in passage.quotations)
+def _keys(passage: Passage, known: Sequence[str]) -> Iterator[str]:
+    """What it cites. Within a quotation, what does not look like a key is an editor's word."""
     shapes = {shape(key) for key in known} | {"9", "name year"}
-    return (key for key in place.keys if not within or key in known or shape(key) in shapes)
+    within = {id(place) for one in passage.quotations for place in cited_within(passage.cited, one.start, one.end)}
+    for place in passage.cited:
+        yield from (key for key in place.keys if id(place) not in within or key in known or shape(key) in shapes)
 
 
 def _with(texts: list[str], text: str) -> list[str]:

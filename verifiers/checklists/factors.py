@@ -20,7 +20,7 @@ POWERS = {
     6: "mn mln mio million millions millionen millón millones milione milioni milhão milhões miljoen miljoner mm"
     " milion miliony milionów milyon juta млн миллион миллиона миллионов εκατομμύρια दशलक्ष مليون ملايين میلیون ملین"
     " 百万 百萬 백만",
-    7: "crore crores करोड़ کروڑ 千万 千萬 천만",
+    7: "crore crores cr करोड़ کروڑ 千万 千萬 천만",
     9: "bn bln billion billions mrd mld mia milliard milliards milliarde milliarden miljard miljarder miliardo"
     " miliardi miliard miliardy miliardów milyar miliar млрд миллиард миллиарда миллиардов"
     " δισεκατομμύρια مليار مليارات میلیارد ارب",

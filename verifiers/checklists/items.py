@@ -13,6 +13,7 @@ from verifiers.checklists.characters import bare, plain, script_of, spaced_out, 
 from verifiers.checklists.document import NARROW, SIGNS, Document
 from verifiers.checklists.facts import Facts, document_numbers, source_numbers
 from verifiers.checklists.finding import ItemFinding, finding, listed
+from verifiers.checklists.item_data import amount
 from verifiers.checklists.markdown import PROSE
 from verifiers.checklists.numbers import WrittenNumber, figure
 from verifiers.checklists.prose import sentences, words
@@ -36,7 +37,7 @@ def band(found: int, target: int, tolerance: float, fall: float) -> float:
 
 def _amount(item: spec.CountItem | spec.OccurrencesItem, found: int, what: str) -> ItemFinding:
     holds = (item.least or 0) <= found and (item.most is None or found <= item.most)
-    return finding(item, holds, f"{found} {what}, asked: {spec.amount(item.least, item.most)}", found=found)
+    return finding(item, holds, f"{found} {what}, asked: {amount(item.least, item.most)}", found=found)
 
 
 COUNTED: dict[str, Callable[[Document], int]] = {
@@ -82,9 +83,14 @@ def _words(item: spec.WordsItem, document: Document) -> ItemFinding:
             naked = bare(phrase)
             if whole_words(plain(phrase)).search(anywhere):
                 wrong.append(f"{escaped(phrase)!r} occurs")
-            elif whole_words(naked).search(undisguised) or whole_words(naked.replace(" ", "")).search(spread):
+            elif whole_words(naked).search(undisguised) or _spelled_out(naked.replace(" ", ""), spread):
                 wrong.append(f"{escaped(phrase)!r} occurs in disguise")
     return finding(item, not wrong, listed(wrong) or "the words are as asked")
+
+
+def _spelled_out(naked: str, spread: str) -> bool:
+    """Whether letters one by one spell it; a word of one letter may stand before it."""
+    return naked in spread if len(naked) >= 4 else whole_words(naked).search(spread) is not None
 
 
 def _pattern(item: spec.PatternItem, document: Document) -> ItemFinding:

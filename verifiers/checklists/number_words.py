@@ -30,6 +30,9 @@ ORDINAL = re.compile(
 )
 
 
+MOST_WORDS = 40
+
+
 class SpelledNumber:
     def __init__(self, start: int, end: int, value: Fraction, ordinal: bool) -> None:
         self.start, self.end, self.value, self.ordinal = start, end, value, ordinal
@@ -39,6 +42,8 @@ def spelled(text: str, shares: re.Pattern[str]) -> Iterator[SpelledNumber]:
     """The numbers in words; `one` too where a share stands behind it (`one percent`)."""
     for match in SPELLED.finditer(text):
         parts = [part for part in re.findall(r"[a-z]+", match["words"].lower()) if part != "and"]
+        if len(parts) > MOST_WORDS:
+            continue
         article = (match["article"] or "").lower()
         lower = LOWER.match(text, match.end())
         share = shares.match(text, match.end())

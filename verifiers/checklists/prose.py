@@ -23,7 +23,9 @@ WORD = re.compile(
 MOST_AT_ONCE = 8_000
 """Characters; a longer block is cut at a blank before it is read, for quotation marks cost time by their square."""
 SHORT = "approx mt ft tbsp tsp gov sen rep capt col gen lt sgt rev hon dept est fig figs eq cf vs no nos vol pp p"
-SHORT += " ca vgl abb tab bzw dhr mevr sig dott prof dr mr mrs ms st art np tzw tj e.g i.e z.b d.h"
+SHORT += (
+    " ca vgl abb tab bzw dhr mevr sig dott prof dr mr mrs ms st art hr fr u mme mlle mmes np tzw tj e.g i.e z.b d.h"
+)
 JOINS = frozenset(SHORT.split())
 """Abbreviations that stand before what they belong to, beside those that the library knows."""
 NUMBERED = frozenset({"no", "nos", "p", "pp", "art", "fig", "figs", "eq", "vol", "ca", "approx", "abb", "tab"})

@@ -11,16 +11,17 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
-from verifiers.checklists.brackets import Cited, cited_in
+from verifiers.checklists.brackets import Cited, cited_in, cited_within
 from verifiers.checklists.characters import is_bounded, visible
 from verifiers.checklists.document import Document
 from verifiers.checklists.prose import words
 
 MOST = 20_000
 DOUBLE = {
-    "“": "”“", "„": "“”\"", "‟": "”", "«": "»", "»": "«»", "‹": "›", "›": "‹›", "「": "」", "『": "』", "｢": "｣",
+    "“": "”", "„": "“”\"", "‟": "”", "«": "»", "»": "«»", "‹": "›", "›": "‹›", "「": "」", "『": "』", "｢": "｣",
     "❝": "❞", "〝": "〞〟", "”": "”", '"': '"', "＂": "＂",
 }  # fmt: skip
 """Each mark that opens a quotation, and those that close it."""
@@ -52,7 +53,8 @@ class Quotation:
     end: int
     text: str
     key: str = ""
-    """Of the source that is named behind it in its sentence, or in it."""
+    """Of the source that is named in it, or behind it in its sentence before another quotation."""
+    key_at: int = 0
     longer: tuple[str, ...] = ()
     """What else it may be: a plural's apostrophe (`the farmers' fields`) looks as its end does."""
     unattributed: str | None = None
@@ -84,7 +86,10 @@ def passages(document: Document, known: Sequence[str]) -> Iterator[Passage]:
         apart = block.quoted and not CALLOUT.match(block.text)
         for text in (block.text, *(cell for row in block.rows for cell in row)):
             cited = cited_in(text, known)
-            quoted = _set_apart(text, cited, known) if apart else _marked(text, cited, known)
+            quoted = list(_set_apart(text, cited, known) if apart else _marked(text, cited, known))
+            for at, (one, other) in enumerate(pairwise(quoted)):
+                if other.start < one.key_at:
+                    quoted[at] = replace(one, key="")
             yield Passage(tuple(cited), tuple(quoted))
 
 
@@ -101,8 +106,8 @@ def _set_apart(text: str, cited: list[Cited], known: Sequence[str]) -> Iterator[
 def _without(text: str, start: int, end: int, cited: list[Cited], known: Sequence[str]) -> str:
     """A part of a text, without where it cites known sources."""
     kept = []
-    for place in cited:
-        if start <= place.start and place.end <= end and set(place.keys) <= set(known):
+    for place in cited_within(cited, start, end):
+        if place.end <= end and set(place.keys) <= set(known):
             kept.append(text[start : place.start].rstrip())
             start = place.end
     return "".join([*kept, text[start:end]])
@@ -117,9 +122,9 @@ def _marked(text: str, cited: list[Cited], known: Sequence[str]) -> Iterator[Quo
         if not ends or not text[start : ends[0]].strip():
             continue
         inside, *longer = (_without(text, start, end, cited, known) for end in ends)
-        keys = [key for place in cited if start <= place.start < ends[-1] for key in place.keys if key in known]
-        key = keys[-1] if keys else _key_behind(text, ends[-1] + 1, cited, known)
-        yield Quotation(start, ends[-1], inside, key, tuple(longer))
+        keys = [key for place in cited_within(cited, start, ends[-1]) for key in place.keys if key in known]
+        key, key_at = (keys[-1], start) if keys else _key_behind(text, ends[-1] + 1, cited, known)
+        yield Quotation(start, ends[-1], inside, key, key_at, tuple(longer))
         at = ends[0] + 1
 
 
@@ -158,14 +163,12 @@ def _single_ends(text: str, start: int) -> list[int]:
     return ends
 
 
-def _key_behind(text: str, end: int, cited: list[Cited], known: Sequence[str]) -> str:
-    """The key that follows in the same sentence."""
-    for place in cited:
-        if place.start >= end - 1:
-            if place.start - end > 200 or ENDS.search(text[end : place.start].lstrip(".!?\"'”’»")):
-                return ""
-            return next((key for key in place.keys if key in known), "")
-    return ""
+def _key_behind(text: str, end: int, cited: list[Cited], known: Sequence[str]) -> tuple[str, int]:
+    """The key that follows in the same sentence, and where."""
+    place = next(iter(cited_within(cited, end - 1, end + 200)), None)
+    if place is None or ENDS.search(text[end : place.start].lstrip(".!?\"'”’»")):
+        return "", 0
+    return next((key for key in place.keys if key in known), ""), place.start
 
 
 def same_text(text: str) -> str:
