@@ -48,7 +48,7 @@ NO_NAMES = re.compile(
     re.IGNORECASE,
 )
 """What begins a bracket with a year in it, and is nobody's name."""
-ONE_NAME = r"[^\W\d_a-z][\w'’\-]+(?:\s(?:and|&|und|et|y)\s[^\W\d_a-z][\w'’\-]+|\set al\.?)?"
+ONE_NAME = r"[^\W\d_a-z][\w'’\-]{1,40}(?:\s(?:and|&|und|et|y)\s[^\W\d_a-z][\w'’\-]{1,40}|\set al\.?)?"
 NARRATIVE = re.compile(rf"(?<![\w-])({ONE_NAME})(?:['’]s?)?\s\(({YEAR})(?:[,:]\s[^()]{{1,60}})?\)")
 SAYS = re.compile(
     r"\s(?:also |first |later |even )?(?:shows?|showed|argue[sd]?|finds?|found|writes?|wrote|states?|stated|reports?"

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -120,7 +121,8 @@ def numbers_in(text: str, decimals: Decimals = "point", *, cell: bool = False) -
     for match in CORE.finditer(seen):
         if places and match.start() < places[-1].end:
             continue
-        dated = len(match.group()) < 4 and any(start <= match.start() < end for start, end in dates)
+        near = dates[bisect_right(dates, (match.start(), len(text))) - 1 :][:1]
+        dated = len(match.group()) < 4 and any(start <= match.start() < end for start, end in near)
         if len(match.group()) <= MAX_DIGITS and not _is_name(text, match.start(), match.group()):
             places.append(_number(seen, match, decimals, cell, dated))
     for first, second in reversed(list(pairwise(places))):
@@ -150,9 +152,11 @@ def _normal(text: str) -> str:
 
 def _undated(text: str, dates: list[tuple[int, int]]) -> str:
     """With the parts of dates and times apart."""
+    kept, at = [], 0
     for start, end in dates:
-        text = text[:start] + re.sub(r"\D", "|", text[start:end]) + text[end:]
-    return text
+        kept += [text[at:start], re.sub(r"\D", "|", text[start:end])]
+        at = end
+    return "".join([*kept, text[at:]])
 
 
 @dataclass

@@ -30,6 +30,8 @@ JOINS = frozenset(SHORT.split())
 """Abbreviations that stand before what they belong to, beside those that the library knows."""
 NUMBERED = frozenset({"no", "nos", "p", "pp", "art", "fig", "figs", "eq", "vol", "ca", "approx", "abb", "tab"})
 """Those of them that belong to a number, and are words or letters otherwise."""
+LAST = 80
+"""Characters of a sentence in which its last words are looked for."""
 SURROGATES = re.compile("[\ud800-\udfff]")
 LAST_WORD = re.compile(r"([^\s(\[\"'“„«]+)\.[\"'”’»)\]]*\s*$")
 ORDINAL = re.compile(r"(?<!\d)\d{1,2}\.\s*$")
@@ -47,7 +49,7 @@ def sentences(text: str) -> list[str]:
     found: list[str] = []
     for part in _parts(SURROGATES.sub("\ufffd", text)):
         for piece in sentencex.segment(language or "en", part):
-            if found and _goes_on(found[-1], piece, language, capitals):
+            if found and _goes_on(found[-1][-LAST:], piece, language, capitals):
                 found[-1] += piece
             else:
                 found.append(piece)
