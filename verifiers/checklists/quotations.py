@@ -153,12 +153,10 @@ def _single_ends(text: str, start: int) -> list[int]:
     """The first end, and those behind it while what ends is a plural that goes on."""
     ends: list[int] = []
     for found in SINGLE_ENDS.finditer(text, start, start + LONGEST_SINGLE):
+        if ends and OPENS.search(text, start, found.start()):
+            break
         ends.append(found.start())
-        if (
-            OPENS.search(text, start, found.start())
-            or text[found.start() - 1] not in "sz"
-            or not re.match(r"\s[^\W\d_]", text[found.end() :][:2])
-        ):
+        if text[found.start() - 1] not in "sz" or not re.match(r"\s[^\W\d_]", text[found.end() :][:2]):
             break
     return ends
 

@@ -1,5 +1,7 @@
 """Each hard item by examples on both sides of its border."""
 
+# ruff: noqa: E501 - tables of texts
+
 from __future__ import annotations
 
 import json
