@@ -165,7 +165,9 @@ def verifiers(version: Version = importlib.metadata.version) -> Iterator[DoctorC
     """Examines those that run here without a sandbox of their own, and Lean."""
     yield _packages("answers", ("sympy", "mpmath"), version)
     yield _packages("claims", ("z3-solver", "cvc5"), version)
-    yield _packages("checklists", ("jsonschema", "markdown-it-py", "mdit-py-plugins"), version)
+    yield _packages(
+        "checklists", ("jsonschema-rs", "markdown-it-py", "mdit-py-plugins", "regress", "sentencex"), version
+    )
     yield lean(toolchain.find())
 
 

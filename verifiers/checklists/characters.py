@@ -9,7 +9,8 @@ is a fault with its place: control and format characters, what is unassigned or 
 - A mark stands on a letter or a digit, of its script or for all scripts, at most six on one; none strikes it through
   (a sign of mathematics may be: that negates it).
 - What Unicode calls ignorable is allowed where a script or an emoji needs it, and never counts: a joiner or a selector
-  behind a letter without capitals or a sign, a soft hyphen, marks of direction in a text that runs from right to left.
+  behind a letter without capitals or a sign, a soft hyphen, marks of direction in a text that runs from right to left,
+  and what sets words apart that all run in its direction.
 - The digits of a number are of one system.
 
 `plain` is how words are compared: normalised (NFKC), without case and without what is ignorable. `bare` is what a
@@ -39,6 +40,8 @@ VISIBLE_FORMATS = "\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\
 DIRECTIONS = "\u061c\u200e\u200f"
 ANYWHERE = "\u00ad\u2060\ufeff"
 """Soft hyphen, word joiner, byte order mark."""
+ISOLATED = re.compile("([\u2066-\u2068\u202a\u202b])([^\n\u2066-\u2069\u202a-\u202e]{1,200})[\u2069\u202c]")
+"""What is set apart by its direction, as programs do with names: an isolate or an embedding."""
 FLAG = re.compile("\U0001f3f4[\U000e0020-\U000e007e]{2,6}\U000e007f")
 """The flag of a region: an emoji that is spelled in tag characters."""
 SELECTORS = "\ufe0e\ufe0f"
@@ -93,7 +96,7 @@ def character_faults(text: str) -> Iterator[tuple[int, CharacterGround, str]]:
     """Where a text (in NFC) has a character that it may not have: the place, the ground, and a sentence's end."""
     if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
         return
-    text = FLAG.sub(lambda flag: "\U0001f3f4" * len(flag.group()), text)
+    text = ISOLATED.sub(_undirected, FLAG.sub(lambda flag: "\U0001f3f4" * len(flag.group()), text))
     letters = Counter(script_of(character) for character in text if character.isalpha())
     most = {script for script, times in letters.items() if times > letters.total() / 2}
     leftward = any(unicodedata.bidirectional(character) in ("R", "AL") for character in set(text))
@@ -105,6 +108,15 @@ def character_faults(text: str) -> Iterator[tuple[int, CharacterGround, str]]:
             yield start, "scripts", f"{_named(strange[0])}, of a script that the text is not written in"
         elif not _is_one_word(word):
             yield start, "scripts", f"letters or digits of several scripts in one word: {ascii(word[:40])[1:-1]}"
+
+
+def _undirected(part: re.Match[str]) -> str:
+    """A part that is set apart by its direction, without what sets it apart: it runs that way anyhow."""
+    letters = {unicodedata.bidirectional(one) in ("R", "AL") for one in part[2] if one.isalpha()}
+    given = {"\u2066": {False}, "\u202a": {False}, "\u2067": {True}, "\u202b": {True}}
+    leftward = given.get(part[1], letters)
+    apart = len(letters) == 1 and letters == leftward and not any(one.isnumeric() for one in part[2])
+    return f".{part[2]}." if apart else part.group()
 
 
 def _misplaced(text: str, leftward: bool) -> Iterator[tuple[int, CharacterGround, str]]:
@@ -132,10 +144,11 @@ def _misplaced(text: str, leftward: bool) -> Iterator[tuple[int, CharacterGround
 
 
 def _is_joined(before: str, joiner: str) -> bool:
-    """Whether what is before may have a joiner, or a selector, behind it: digits and points have selectors only."""
+    """Whether what is before may have a joiner, or a selector, behind it. ASCII digits and points have selectors."""
     kind = unicodedata.category(before)
     selects = joiner in SELECTORS and (kind[0] in "NP" or before == INFORMATION)
-    return kind == "Lo" or kind[0] == "S" or ord(before) in PICTOGRAPHS or selects
+    native = kind == "Nd" and not before.isascii() and joiner not in SELECTORS
+    return kind == "Lo" or kind[0] == "S" or ord(before) in PICTOGRAPHS or selects or native
 
 
 def _may_carry(letter: str, mark: str) -> bool:
@@ -219,8 +232,8 @@ def _undisguised(word: str, native: list[re.Pattern[str]]) -> str:
 @lru_cache(maxsize=4096)
 def whole_words(phrase: str) -> re.Pattern[str]:
     """Matches a phrase that has been made `plain` or `bare`, as whole words where its script writes spaces."""
-    before = r"(?<!\w)" if _is_bounded(phrase[:1]) else ""
-    after = r"(?!\w)" if _is_bounded(phrase[-1:]) else ""
+    before = r"(?<!\w)" if is_bounded(phrase[:1]) else ""
+    after = r"(?!\w)" if is_bounded(phrase[-1:]) else ""
     return re.compile(before + re.escape(phrase) + after)
 
 
@@ -229,6 +242,6 @@ def spaced_out(text: str) -> str:
     return "\n".join(re.sub(r"[^\w]|_", "", match.group()) for match in SPACED.finditer(text))
 
 
-def _is_bounded(character: str) -> bool:
+def is_bounded(character: str) -> bool:
     """Whether words end at this character: not so in scripts that write no spaces between them."""
     return bool(re.match(r"\w", character)) and not unicodedata.name(character, "").startswith(UNSPACED)

@@ -1,120 +1,81 @@
-"""What a text cites: keys in brackets, quotations, web addresses; and whether the sources have them."""
+"""Whether what a text cites exists: keys, quotations and web addresses are those of the sources."""
 
 from __future__ import annotations
 
 import re
-import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from verifiers.checklists.characters import visible
-from verifiers.checklists.document import PROSE, Document
+from verifiers.checklists.brackets import cited_within, shape
+from verifiers.checklists.document import Document
 from verifiers.checklists.finding import ItemFinding, finding, listed
-from verifiers.checklists.prose import words
+from verifiers.checklists.quotations import Passage, is_verbatim, passages, same_text
 from verifiers.checklists.spec import CitationsItem, CitedSource
 from verifiers.contract.text import escaped
-
-BRACKETS = re.compile(r"\[([^\[\]\n]{1,200})\](?!\()")
-QUOTATION = re.compile(
-    "(?:\u201c([^\u201c\u201d]{1,20000})\u201d|\u201e([^\u201c\u201d\u201e]{1,20000})[\u201c\u201d]"
-    '|\u00ab([^\u00ab\u00bb]{1,20000})\u00bb|"([^"]{1,20000})"'
-    "|(?<!\\w)['\u2018](?![\\d\\s])([^\u2018]{1,600}?)(?<!\\s)['\u2019](?!\\w))"
-    '(?:[^.!?\\[\\]\u201c\u201d"]{0,200}\\[([^\\[\\]\n]{1,200})\\])?'
-)
-NO_KEYS = frozenset({"", "x", "X", "...", "\u2026", "sic"})
-
-
-def keys(text: str, known: Sequence[str]) -> list[str]:
-    """Keys in square brackets, several in one bracket apart; tick boxes, omissions and `[sic]` are none."""
-    found = []
-    for match in BRACKETS.finditer(text):
-        inside = match[1].removeprefix("^").strip()
-        parts = [inside] if inside in known else [part.strip() for part in re.split(r"[,;]", inside)]
-        for part in parts:
-            numbers = re.fullmatch(r"(\d{1,3})\s*[-\u2013]\s*(\d{1,3})", part)
-            if numbers and int(numbers[1]) <= int(numbers[2]) and part not in known:
-                found += [str(number) for number in range(int(numbers[1]), int(numbers[2]) + 1)]
-            elif part not in NO_KEYS or part in known:
-                found.append(part)
-    return found
-
-
-def quotations(document: Document, least_words: int) -> list[tuple[str, str]]:
-    """Quotations of at least so many words, each with the key that follows it in its sentence, or ``."""
-    found = []
-    for block in document.cited_blocks:
-        if block.kind not in PROSE:
-            continue
-        if block.quoted:
-            key = BRACKETS.search(block.text)
-            found.append((BRACKETS.sub("", block.text), key[1] if key else ""))
-        else:
-            found += [
-                (next(part for part in match.groups()[:5] if part), match[6] or "")
-                for match in QUOTATION.finditer(block.text)
-            ]
-    return [(text, key) for text, key in found if len(words(text)) >= least_words]
-
-
-def same_text(text: str) -> str:
-    """For comparing word for word: one sort of quotation mark and dash, white space single, case kept."""
-    normal = unicodedata.normalize("NFKC", visible(text))
-    normal = re.sub("[\u201c\u201d\u201e\u00ab\u00bb]", '"', normal)
-    normal = re.sub("[\u2018\u2019]", "'", normal)
-    return " ".join(re.sub("[\u2010-\u2015\u2212]", "-", normal).split())
-
-
-def is_verbatim(quotation: str, sources: Sequence[str]) -> bool:
-    """Whether one of the sources (made `same_text`) has it. Parts left out (`...`) must be marked and in order."""
-    parts = [part.strip(" ,.;:\"'") for part in re.split(r"\[?(?:\.\.\.|\u2026)\]?", same_text(quotation))]
-    parts = [part for part in parts if part]
-    if not parts or any(len(words(part)) < 2 for part in parts[1:]):
-        return False
-    for source in sources:
-        at = 0
-        for part in parts:
-            match = re.compile(_loosely(part)).search(source, at)
-            if match is None:
-                break
-            at = match.end()
-        else:
-            return True
-    return False
-
-
-def _loosely(part: str) -> str:
-    """The words themselves; only the case of the first letter may differ, as a sentence around it asks."""
-    first = re.escape(part[0])
-    if part[0].isalpha() and len(part[0].upper()) == 1:
-        first = f"[{part[0].lower()}{part[0].upper()}]"
-    return rf"(?<!\w){first}{re.escape(part[1:])}(?!\w)"
 
 
 def citations(item: CitationsItem, document: Document, sources: Sequence[CitedSource]) -> ItemFinding:
     """Whether every key, quotation and address in the text is that of a source, and enough are cited."""
     known = [source.key for source in sources]
-    cited = keys(document.cited, known)
-    different = list(dict.fromkeys(cited))
-    wrong = [f"no source is called [{escaped(key)}]" for key in different if key not in {*known, *document.notes}]
-    real = [key for key in different if key in known]
+    found = list(passages(document, known))
+    own = document.notes | _own_notes(document)
+    cited = list(dict.fromkeys(key for passage in found for key in _keys(passage, known)))
+    wrong = [f"no source is called [{escaped(key)}]" for key in cited if key not in known and key not in own]
+    real = list(dict.fromkeys([*(key for key in cited if key in known), *_cited_otherwise(document, sources)]))
     if len(real) < item.least:
         wrong.append(f"{len(real)} of at least {item.least} sources cited")
     if item.most is not None and len(real) > item.most:
         wrong.append(f"{len(real)} sources cited, at most {item.most} may be")
     texts = {source.key: same_text(source.text) for source in sources}
-    quoted = quotations(document, item.quoted_words)
-    for text, key in quoted:
-        within = [texts[key]] if key in texts else list(texts.values())
-        if not is_verbatim(text, within):
-            wrong.append(f"not in the source word for word: {escaped(text)}")
-    others = len({same_text(text).casefold() for text, _ in quoted})
-    if others < item.least_quotations:
-        wrong.append(f"{others} different ones of at least {item.least_quotations} quotations")
+    quoted = [one for passage in found for one in passage.quotations if one.of(item.quoted_words)]
+    different: list[str] = []
+    for one in quoted:
+        within = [texts[one.key]] if one.key in texts else list(texts.values())
+        true = next((text for text in reversed(one.of(item.quoted_words)) if is_verbatim(text, within)), None)
+        if true is None:
+            wrong.append(f"not in the source word for word: {escaped(one.text)}")
+        else:
+            different = _with(different, same_text(true).casefold())
+    if len(different) < item.least_quotations:
+        wrong.append(f"{len(different)} different ones of at least {item.least_quotations} quotations")
     if item.addresses:
         given = {_address(source.url) for source in sources if source.url}
         strange = [address for address in dict.fromkeys(document.addresses) if _address(address) not in given]
         wrong += [f"no source has the address {escaped(address)}" for address in strange]
-    cited = [escaped(key) for key in real[:50]]
-    return finding(item, not wrong, listed(wrong) or "what is cited exists", cited=cited, quotations=others)
+    shown = [escaped(key) for key in real[:50]]
+    return finding(item, not wrong, listed(wrong) or "what is cited exists", cited=shown, quotations=len(different))
+
+
+def _keys(passage: Passage, known: Sequence[str]) -> Iterator[str]:
+    """What it cites. Within a quotation, what does not look like a key is an editor's word."""
+    shapes = {shape(key) for key in known} | {"9", "name year"}
+    within = {id(place) for one in passage.quotations for place in cited_within(passage.cited, one.start, one.end)}
+    for place in passage.cited:
+        yield from (key for key in place.keys if id(place) not in within or key in known or shape(key) in shapes)
+
+
+def _with(texts: list[str], text: str) -> list[str]:
+    """A part of a quotation is not another one."""
+    text = text.strip(" .,;:\"'")
+    if any(text in other for other in texts):
+        return texts
+    return [*(other for other in texts if other not in text), text]
+
+
+def _own_notes(document: Document) -> frozenset[str]:
+    """The numbers of notes that the text has written by hand: paragraphs that begin with a raised number."""
+    begun = (re.match("[⁰¹²³⁴-⁹]+", block.text) for block in document.quotable_blocks)
+    normal = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
+    return frozenset(found.group().translate(normal) for found in begun if found)
+
+
+def _cited_otherwise(document: Document, sources: Sequence[CitedSource]) -> Iterator[str]:
+    """Sources that a footnote begins with, and those whose address the text gives."""
+    addresses = {_address(address) for address in document.addresses}
+    for source in sources:
+        opening = re.compile(rf"(?:see|cf\.|source:|from|in)?\s*{re.escape(source.key)}(?!\w)", re.IGNORECASE)
+        noted = any(opening.match(block.text) for block in document.quotable_blocks if block.kind == "note")
+        if noted or (source.url and _address(source.url) in addresses):
+            yield source.key
 
 
 def _address(url: str) -> str:

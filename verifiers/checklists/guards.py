@@ -14,7 +14,8 @@ from functools import lru_cache
 
 from verifiers.checklists import spec as item_types
 from verifiers.checklists.characters import plain
-from verifiers.checklists.document import PROSE, Document
+from verifiers.checklists.document import Document
+from verifiers.checklists.markdown import PROSE
 from verifiers.checklists.prose import sentences, words
 from verifiers.checklists.spec import ChecklistSpec, Guard
 from verifiers.contract.text import escaped

@@ -28,7 +28,9 @@ MAX_EVIDENCE = 18_000
 """Characters of JSON."""
 EMPTY_ANSWERS = ("", "I do not know.", "All items of the checklist are fulfilled.", "OK", "null", "{}", "[]")
 """What an agent says that has nothing to say."""
-TOOLS = {name: installed(name) for name in ("jsonschema", "markdown-it-py", "mdit-py-plugins")}
+TOOLS = {
+    name: installed(name) for name in ("jsonschema-rs", "markdown-it-py", "mdit-py-plugins", "regress", "sentencex")
+}
 
 
 class HardVerifier:

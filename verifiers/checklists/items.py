@@ -10,9 +10,12 @@ from typing import Any
 
 from verifiers.checklists import citations, spec, structure
 from verifiers.checklists.characters import bare, plain, script_of, spaced_out, visible, whole_words
-from verifiers.checklists.document import NARROW, PROSE, SIGNS, Document
+from verifiers.checklists.document import NARROW, SIGNS, Document
+from verifiers.checklists.facts import Facts, document_numbers, source_numbers
 from verifiers.checklists.finding import ItemFinding, finding, listed
-from verifiers.checklists.numbers import Facts, figure, figures
+from verifiers.checklists.item_data import amount
+from verifiers.checklists.markdown import PROSE
+from verifiers.checklists.numbers import WrittenNumber, figure
 from verifiers.checklists.prose import sentences, words
 from verifiers.contract.text import escaped
 
@@ -34,7 +37,7 @@ def band(found: int, target: int, tolerance: float, fall: float) -> float:
 
 def _amount(item: spec.CountItem | spec.OccurrencesItem, found: int, what: str) -> ItemFinding:
     holds = (item.least or 0) <= found and (item.most is None or found <= item.most)
-    return finding(item, holds, f"{found} {what}, asked: {spec.amount(item.least, item.most)}", found=found)
+    return finding(item, holds, f"{found} {what}, asked: {amount(item.least, item.most)}", found=found)
 
 
 COUNTED: dict[str, Callable[[Document], int]] = {
@@ -80,9 +83,14 @@ def _words(item: spec.WordsItem, document: Document) -> ItemFinding:
             naked = bare(phrase)
             if whole_words(plain(phrase)).search(anywhere):
                 wrong.append(f"{escaped(phrase)!r} occurs")
-            elif whole_words(naked).search(undisguised) or whole_words(naked.replace(" ", "")).search(spread):
+            elif whole_words(naked).search(undisguised) or _spelled_out(naked.replace(" ", ""), spread):
                 wrong.append(f"{escaped(phrase)!r} occurs in disguise")
     return finding(item, not wrong, listed(wrong) or "the words are as asked")
+
+
+def _spelled_out(naked: str, spread: str) -> bool:
+    """Whether letters one by one spell it; a word of one letter may stand before it."""
+    return naked in spread if len(naked) >= 4 else whole_words(naked).search(spread) is not None
 
 
 def _pattern(item: spec.PatternItem, document: Document) -> ItemFinding:
@@ -105,20 +113,25 @@ def _pattern(item: spec.PatternItem, document: Document) -> ItemFinding:
 
 def _numbers(item: spec.NumbersItem, document: Document, sources: spec.Sources) -> ItemFinding:
     facts = Facts([number for fact in item.facts if (number := figure(fact))], item.derived)
-    extra = [number for source in sources for number in figures(source.text)] if item.from_sources else []
+    extra = [one for source in sources for one in source_numbers(source.text)] if item.from_sources else []
     known = Facts(extra, "none")
-    found = figures("\n".join(citations.BRACKETS.sub("", line) for line in document.everything.splitlines()))
-    free = [number for number in found if number.value.denominator == 1 and 0 <= number.value <= item.free_up_to]
-    bound = [number for number in found if number.percent or number not in free]
-    strange = [number for number in bound if not facts.hold(number) and not known.hold(number)]
+    found = list(document_numbers(document, [source.key for source in sources]))
+    strange = [one for one in found if not (_free(one, item) or facts.agree(one) or known.agree(one))]
     wrong = [f"{escaped(number.text)} is no fact and does not follow from them" for number in strange]
-    there = {(number.value, number.percent) for number in found}
+    there = {(one.said.value, one.said.percent) for one in found if one.said}
     needed = [(text, figure(text)) for text in item.required]
     wrong += [
         f"{escaped(text)} does not occur" for text, one in needed if one and (one.value, one.percent) not in there
     ]
     reason = listed(list(dict.fromkeys(wrong))) or "the numbers agree"
     return finding(item, not wrong, reason, numbers=[escaped(number.text) for number in found[:50]])
+
+
+def _free(number: WrittenNumber, item: spec.NumbersItem) -> bool:
+    return any(
+        all(not one.percent and one.value.denominator == 1 and 0 <= one.value <= item.free_up_to for one in reading)
+        for reading in number.readings
+    )
 
 
 def _script(item: spec.ScriptItem, document: Document) -> ItemFinding:

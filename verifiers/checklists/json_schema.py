@@ -1,19 +1,31 @@
-"""JSON read strictly, and the schemas that it is checked against."""
+"""JSON read strictly and exactly, and the schemas that it is checked against.
+
+Numbers are exact: decimals are read as such. `format` is asserted, in all drafts. A `pattern` is what ECMA-262 with
+its flag `u` says: no `\\A`, no `(?P<...>)`, `\\d` is an ASCII digit, `$` the very end. The names of
+`patternProperties` are matched by the library's own engine, so there what the two would read differently is refused.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import re
+from decimal import Decimal, DecimalException
 from functools import lru_cache
-from itertools import pairwise
 from typing import Any
 
-import jsonschema
-from jsonschema.validators import validator_for
-from referencing import Registry
+import jsonschema_rs
+import regress
 
 from verifiers.contract.errors import SpecError
 from verifiers.contract.text import escaped
+
+SYNTAX = r"^$\.*+?()[]{}|/"
+ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
+OTHERWISE = re.compile(r"\[[^\]]*(?<!\\)(?:\[|&&|--|~~)")
+"""Classes within classes and their algebra: the library's own engine knows them, ECMA-262 does not."""
+MAX_EXPONENT = 4_300
+"""As many digits as Python reads of a whole number."""
+PATTERN_HINT = "Write patterns as ECMA-262 reads them with its flag u: see json-schema.org on regular expressions."
 
 
 class JsonError(ValueError):
@@ -23,7 +35,9 @@ class JsonError(ValueError):
 def read_json(text: str) -> Any:
     """RFC 8259 strictly: no NaN, no name twice in an object. Raises JsonError."""
     try:
-        return json.loads(text, object_pairs_hook=_object, parse_int=_integer, parse_constant=_constant)
+        return json.loads(
+            text, object_pairs_hook=_object, parse_int=_integer, parse_float=_decimal, parse_constant=_constant
+        )
     except RecursionError:
         raise JsonError("nested too deeply") from None
     except JsonError:
@@ -32,55 +46,88 @@ def read_json(text: str) -> Any:
         raise JsonError(escaped(str(error))) from None
 
 
+class Pattern:
+    """The keyword `pattern`, by an engine of ECMA-262."""
+
+    def __init__(self, _parent: Any, pattern: Any, _path: Any) -> None:
+        self._pattern = ecma(pattern)
+
+    def validate(self, value: Any) -> None:
+        if isinstance(value, str) and self._pattern.find(value) is None:
+            raise ValueError("does not match the pattern")
+
+
+def ecma(pattern: Any) -> regress.Regex:
+    """The pattern with flag `u`; a sign that is escaped without need (`\\-`, `\\@`) is that sign. Raises ValueError."""
+    if not isinstance(pattern, str):
+        raise ValueError("a pattern is text")
+    plain = ESCAPED.sub(lambda sign: sign[0] if sign[1] in SYNTAX else f"\\x{ord(sign[1]):02x}", pattern)
+    try:
+        return regress.Regex(plain, "u")
+    except regress.RegressError as error:
+        raise ValueError(f"{escaped(pattern)} is no pattern of ECMA-262: {escaped(str(error))}") from None
+
+
+def _is_pattern(value: str) -> bool:
+    try:
+        ecma(value)
+    except ValueError:
+        return False
+    return True
+
+
 @lru_cache(maxsize=64)
-def validator(rules: str) -> Any:
+def validator(rules: str) -> jsonschema_rs.Validator:
     """The validator of a schema. Nothing is ever fetched: a reference that leaves the schema is refused (SpecError)."""
     try:
         schema = read_json(rules)
     except JsonError as error:
         raise SpecError(f"the JSON schema is not JSON: {error}", hint="Write the schema as JSON text.") from error
-    for reference in _references(schema):
+    for reference in _found(schema, "$ref", "$dynamicRef", "$recursiveRef"):
         if not isinstance(reference, str) or not reference.startswith("#"):
             raise SpecError(
                 f"the JSON schema refers to {escaped(str(reference))}, outside itself",
                 hint="Put what is referred to under $defs and refer to it with #/$defs/NAME.",
             )
-    kind = validator_for(schema, default=jsonschema.Draft202012Validator)
+    for names in _found(schema, "patternProperties"):
+        given = names if isinstance(names, dict) else ()
+        wrong = [name for name in given if not _is_pattern(name) or OTHERWISE.search(name)]
+        if wrong:
+            raise SpecError(
+                f"the JSON schema has a name that is no pattern of ECMA-262: {escaped(wrong[0])}", hint=PATTERN_HINT
+            )
     try:
-        kind.check_schema(schema)
-    except (jsonschema.SchemaError, RecursionError) as error:
-        raise SpecError(
-            f"the JSON schema cannot be used: {escaped(str(error))}", hint="See json-schema.org."
-        ) from error
-    quick = jsonschema.validators.extend(kind, {"uniqueItems": _unique_items})
-    return quick(schema, registry=Registry())
+        return jsonschema_rs.validator_for(
+            schema, validate_formats=True, formats={"regex": _is_pattern}, keywords={"pattern": Pattern}, offline=True
+        )
+    except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError, RecursionError) as error:
+        why = getattr(error, "message", None) or str(error)
+        raise SpecError(f"the JSON schema cannot be used: {escaped(str(why))}", hint=PATTERN_HINT) from error
 
 
-def _unique_items(checker: Any, wanted: bool, value: Any, schema: Any) -> Iterator[Any]:
-    """The library compares every two objects, which takes minutes for ten thousand."""
-    if wanted and checker.is_type(value, "array"):
-        texts = sorted(map(canonical, value))
-        if any(one == other for one, other in pairwise(texts)):
-            yield jsonschema.ValidationError("an item is there twice")
+def faults_of(rules: str, value: Any) -> list[tuple[str, str]]:
+    """Where a value breaks its schema, and which rule: `$.a[2]`, `type`. In order; raises SpecError and JsonError."""
+    checker = validator(rules)
+    try:
+        faults = list(checker.iter_errors(value))
+    except UnicodeEncodeError:
+        raise JsonError("a text has half a character in it") from None
+    except ValueError as error:
+        raise JsonError(escaped(str(error))) from None
+    return sorted((_path(fault.instance_path), str((fault.schema_path or [""])[-1])) for fault in faults)
 
 
-def canonical(value: Any) -> str:
-    """The same text for equal values of JSON, another one for others: 1.0 is 1, and true is no number."""
-    if isinstance(value, dict):
-        return "{" + ",".join(f"{json.dumps(name)}:{canonical(value[name])}" for name in sorted(value)) + "}"
-    if isinstance(value, list):
-        return "[" + ",".join(map(canonical, value)) + "]"
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return json.dumps(value)
+def _path(parts: list[str | int]) -> str:
+    return "$" + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts)
 
 
-def _references(schema: Any) -> list[Any]:
+def _found(schema: Any, *names: str) -> list[Any]:
+    """What stands behind these names, anywhere."""
     found, waiting = [], [schema]
     while waiting:
         part = waiting.pop()
         if isinstance(part, dict):
-            found += [part[name] for name in ("$ref", "$dynamicRef", "$recursiveRef") if name in part]
+            found += [part[name] for name in names if name in part]
             waiting += part.values()
         elif isinstance(part, list):
             waiting += part
@@ -99,6 +146,16 @@ def _integer(text: str) -> int:
         return int(text)
     except ValueError:  # Python reads no more than 4,300 digits
         raise JsonError(f"a number of {len(text)} digits is not read") from None
+
+
+def _decimal(text: str) -> Decimal:
+    try:
+        number = Decimal(text)
+    except DecimalException:
+        raise JsonError("an exponent is too large to be read") from None
+    if abs(number.adjusted()) > MAX_EXPONENT or len(text) > MAX_EXPONENT:
+        raise JsonError(f"a number beyond {MAX_EXPONENT:,} digits is not read")
+    return number
 
 
 def _constant(name: str) -> Any:

@@ -1,44 +1,60 @@
-"""Numbers in a text, exactly: digits with separators, decimals, percentages, `3.2 million`, and English number words.
+"""Numbers in a text, exactly as a reader takes them: digits with separators, a sign, a factor and a share, and English
+number words.
 
-`one` is not read as a number: it is a pronoun as often. Digits that belong to a name (`H2O`, `COVID-19`) are no
-numbers.
+- A number is what its whole form says: `200k`, `200 bn`, `200 × 10³`, `–200`, `minus 200`, `200½` are other numbers
+  than 200; `(200)` is -200 in a cell of a table, and in a sentence nothing that anybody can rely on.
+- Separators follow the text: which of `1.234` and `1,234` is a decimal is told by its other numbers, else by its
+  language. Thousands may be set apart by a comma, a point, an apostrophe or a narrow blank.
+- What may be read in two ways (`5 200`, `3,5` in English, `200/3`) agrees with the facts where one of its readings
+  does; but nothing that was asked for stands there. Nor does it in a date, a ratio, an ordinal or a bound (`> 200`).
+- Digits that belong to a name (`H2O`, `COVID-19`, `1.2.3`, `0x200`) are no numbers.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import permutations
+from itertools import pairwise
+from typing import Literal
 
-NUMBER = re.compile(
-    r"(?<!\d)(?<!\d[.,])(?P<sign>(?<![\w)\]])[-+\u2212\u2013](?=\.?\d))?"
-    r"(?P<digits>\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!\d)|\d+(?:\.\d+)?|(?<!\d)\.\d+)(?P<power>[eE][-+]?\d{1,3}(?!\w))?"
-    r"(?P<after>\s?(?:%|percent\b|per cent\b)|\s(?:thousand|million|billion|trillion)\b)?"
-)
+from verifiers.checklists.factors import SHARE, Tail
+from verifiers.checklists.language import COMMA, language_of
+from verifiers.checklists.number_words import spelled
+
+Decimals = Literal["point", "comma", ""]
+"""What stands before the decimals; `` where a text does not tell."""
+THIN = "\u2007"
+"""Every blank that does not end a line, and narrow ones: they set thousands apart."""
+BLANKS = re.compile("[\u00a0\u2000-\u200a\u202f\u205f]")
+QUOTE = "'"
+CORE = re.compile(rf"(?<![\d.,])(?:\d+⁄\d+|\d+(?:[.,{QUOTE}{THIN}_]\d+|\x20\d{{3}}(?!\d))*|\.\d+)(?!\d)")
+GROUPS = re.compile(rf"[.,{QUOTE}{THIN}_\x20]")
+INDIAN = re.compile(r"\d{1,2}(?:,\d{2})*,\d{3}")
+SUPERSCRIPTS = re.compile("[⁰¹²³⁴-⁹⁻⁺]+")
+BELOW = re.compile("(?<=[A-Za-z])[₀-₉]+")
+SUBSCRIPTS = re.compile("[₀-₉]+")
+VULGAR = re.compile("(?<=[0-9])([¼-¾⅐-⅞])")
 BEFORE = re.compile(r"([^\W\d_]+)([-\u2010\u2011]?)$")
 CURRENCIES = frozenset({"USD", "EUR", "GBP", "CHF", "JPY", "CNY", "CAD", "AUD", "INR"})
 LENGTHS = frozenset({"km", "m", "dm", "cm", "mm", "ft", "mi"})
-POWERS = re.compile("(?<=[A-Za-z])[\u00b9\u00b2\u00b3\u2070-\u207f]+")
-"""Behind letters they belong to a unit: `km\u00b2`."""
-SCALES = {"hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
-SMALL = "zero - two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
-SMALL += " eighteen nineteen"
-TENS = "- - twenty thirty forty fifty sixty seventy eighty ninety"
-WORDS = {
-    **{word: value for value, word in enumerate(SMALL.split()) if word != "-"},
-    **{word: 10 * value for value, word in enumerate(TENS.split()) if word != "-"},
-}
-SPELLED = re.compile(
-    r"(?<!\w)(?:"
-    + "|".join([*WORDS, *SCALES, "one"])
-    + r")(?:[-\s]+(?:and\s+)?(?:"
-    + "|".join([*WORDS, *SCALES, "one"])
-    + r"))*(?!\w)",
-    re.IGNORECASE,
+MONEY = r"(?:[$€£¥₹₽₩₺¢]|[A-Z]{3}|US\$)?\s?"
+SIGN = re.compile(rf"([-\u2010-\u2014\u2212])([\s{THIN}]?){MONEY}$")
+MINUS = re.compile(rf"(?<!\w)(?:minus|negative)\s{MONEY}$", re.IGNORECASE)
+OPENED = re.compile(rf"\(\s?{MONEY}$")
+CLOSED = re.compile(r"\s?[$€£¥₹₽₩₺%]?\s?\)")
+BOUND = re.compile(rf"[<>≤≥≠±√≮≯]\s?{MONEY}$")
+RANGE = re.compile(rf"\s?[-\u2010-\u2014]\s?{MONEY}|\s(?:to|or|bis|oder|à|a|hasta|до)\s{MONEY}")
+ORDINAL = re.compile(r"(?:st|nd|rd|th|ers?|ère|ème|er|º|ª)(?!\w)")
+DATE = re.compile(
+    r"(?<!\d)(?:\d{4}([-/.])\d{1,2}\1\d{1,2}|\d{1,2}([-/.])\d{1,2}\2(?:\d{4}|\d{2}))(?!\d)|(?<!\d)\d{1,2}:\d{2}(?::\d{2})?(?!\d)"
 )
+NAME = re.compile(r"(?<!\w)(?:0[xXbBoO]\w+|v?\d+(?:\.\d+){2,}(?![,\d])|\d+(?:-\d+){2,})(?!\w)")
+"""Hexadecimals, versions, addresses, and what is dialled."""
 MAX_DIGITS = 300
 
 
@@ -50,38 +66,212 @@ class Figure:
     value: Fraction
     percent: bool = False
     decimals: int = 0
+    """Places behind the point; below zero where a factor stands behind it: `3.2 million` is exact to 100,000."""
     significant: int = 0
     """Digits without leading zeros; 0 for numbers in words."""
+    scale: tuple[Fraction | int, bool] = (1, False)
+    """What stands behind its digits: the factor, and whether it is a share."""
 
 
-def figures(text: str) -> list[Figure]:
-    """All numbers of a text, in order of their kind: digits first, then words. Overlong ones are left out."""
-    seen = unicodedata.normalize("NFKC", POWERS.sub("", text))
-    return [*_digits(seen), *_spelled(seen)]
+@dataclass(frozen=True)
+class WrittenNumber:
+    """One place where a number stands."""
+
+    text: str
+    readings: tuple[tuple[Figure, ...], ...]
+    """Whatever it may say: each reading is one number, or several."""
+    stated: bool = True
+    """Whether it is there as an amount of its own: no part of a date, a ratio or a bound."""
+
+    @property
+    def said(self) -> Figure | None:
+        """The one number that this says, whoever reads it."""
+        only = self.readings[0] if len(self.readings) == 1 else ()
+        return only[0] if self.stated and len(only) == 1 else None
 
 
-def figure(text: str) -> Figure | None:
-    """The number that a cell or a fact holds, perhaps with a sign of a currency or a unit behind it."""
-    found = list(_digits(re.sub(r"[$\u20ac\u00a3\u00a5*]", "", text).strip()))
-    return found[0] if len(found) == 1 else None
-
-
-def _digits(text: str) -> Iterator[Figure]:
-    for match in NUMBER.finditer(text):
-        digits = match["digits"].replace(",", "")
-        if len(digits) > MAX_DIGITS or _is_name(text, match.start(), digits):
+def decimals_of(text: str) -> Decimals:
+    """What stands before the decimals in this text: by its numbers, else by its language."""
+    votes: Counter[Decimals] = Counter()
+    for match in CORE.finditer(_normal(NAME.sub("", DATE.sub("", text)))):
+        signs, parts = GROUPS.findall(match.group()), GROUPS.split(match.group())
+        last = signs[-1] if signs else ""
+        if last not in (".", ","):
             continue
-        value = Fraction(digits + (match["power"] or ""))
-        after = (match["after"] or "").strip()
-        percent = bool(after) and after not in SCALES
-        value *= SCALES.get(after, 1) * (-1 if match["sign"] in ("-", "\u2212") else 1)
-        decimals = 0 if match["power"] or after in SCALES else len(digits.partition(".")[2])
-        significant = len(digits.replace(".", "").lstrip("0"))
-        yield Figure(match.group().strip(), value, percent, decimals, significant)
+        if signs.count(last) > 1:
+            if len(set(signs)) == 1 and all(len(part) == 3 for part in parts[1:]):
+                votes["point" if last == "," else "comma"] += 1
+        elif len(signs) > 1 or len(parts[-1]) != 3 or parts[0] == "0":
+            votes["comma" if last == "," else "point"] += 1
+    language = language_of(text)
+    usual: Decimals = "comma" if language in COMMA else "point" if language else ""
+    if votes["comma"] == votes["point"]:
+        return usual
+    if usual == "point" and language == "en":
+        return "point"
+    return "comma" if votes["comma"] > votes["point"] else "point"
+
+
+def numbers_in(text: str, decimals: Decimals = "point", *, cell: bool = False) -> list[WrittenNumber]:
+    """All numbers of a text, digits first, then words. Overlong ones are left out. `cell`: it is one of a table."""
+    text = _normal(text)
+    dates = [(match.start(), match.end()) for match in DATE.finditer(text)]
+    seen = NAME.sub(lambda name: " " * len(name.group()), _undated(text, dates))
+    places: list[_Place] = []
+    for match in CORE.finditer(seen):
+        if places and match.start() < places[-1].end:
+            continue
+        near = dates[bisect_right(dates, (match.start(), len(text))) - 1 :][:1]
+        dated = len(match.group()) < 4 and any(start <= match.start() < end for start, end in near)
+        if len(match.group()) <= MAX_DIGITS and not _is_name(text, match.start(), match.group()):
+            places.append(_number(seen, match, decimals, cell, dated))
+    for first, second in reversed(list(pairwise(places))):
+        if RANGE.fullmatch(seen[first.end : second.start]):
+            first.number = _as_well(first.number, second.number)
+    return [*(place.number for place in places), *_spelled(text)]
+
+
+def figure(text: str, decimals: Decimals = "point") -> Figure | None:
+    """The number that a cell or a fact holds, perhaps with a sign of a currency or a unit beside it."""
+    found = numbers_in(text.strip("* "), decimals, cell=True)
+    if len(found) != 1 or len(found[0].readings[0]) != 1:
+        return None
+    return found[0].readings[0][0]
+
+
+def _normal(text: str) -> str:
+    """With plain digits, blanks and apostrophes; what is raised or lowered stays apart from what it stands on."""
+    text = SUPERSCRIPTS.sub(lambda raised: f"^({unicodedata.normalize('NFKC', raised.group())})", text)
+    text = re.sub(r"(?<=[A-Za-zµΩ])\^\([-−+\d]+\)", "", text)
+    text = BELOW.sub(lambda lowered: unicodedata.normalize("NFKC", lowered.group()), text)
+    text = SUBSCRIPTS.sub(lambda lowered: f"_{unicodedata.normalize('NFKC', lowered.group())}", text)
+    text = unicodedata.normalize("NFKC", BLANKS.sub(THIN, VULGAR.sub(r" \1", text)).replace(THIN, "\x1f"))
+    text = text.replace("\x1f", THIN).translate({0x66B: ".", 0x66C: ",", 0x2018: QUOTE, 0x2019: QUOTE, 0x2212: "−"})
+    return re.sub(rf"{THIN}(?!\d)|(?<!\d){THIN}", " ", text)
+
+
+def _undated(text: str, dates: list[tuple[int, int]]) -> str:
+    """With the parts of dates and times apart."""
+    kept, at = [], 0
+    for start, end in dates:
+        kept += [text[at:start], re.sub(r"\D", "|", text[start:end])]
+        at = end
+    return "".join([*kept, text[at:]])
+
+
+@dataclass
+class _Place:
+    start: int
+    end: int
+    number: WrittenNumber
+
+
+def _as_well(first: WrittenNumber, second: WrittenNumber) -> WrittenNumber:
+    """The beginning of a range, which may have the factor and the share of its end: `5-10 %`, `200 to 300 million`."""
+    if len(first.readings) > 1 or len(first.readings[0]) > 1 or first.readings[0][0].scale != (1, False):
+        return first
+    one = first.readings[0][0]
+    others = {reading[0].scale for reading in second.readings if len(reading) == 1} - {(1, False)}
+    more = tuple((replace(one, value=one.value * factor, percent=percent),) for factor, percent in sorted(others))
+    return replace(first, readings=(*first.readings, *more))
+
+
+def _number(text: str, match: re.Match[str], decimals: Decimals, cell: bool, dated: bool) -> _Place:
+    start = match.start()
+    before = text[max(0, start - 80) : start]
+    tail = Tail(text, match.end(), before, len(match.group()))
+    negative = _is_negative(before, text[tail.end : tail.end + 200], cell)
+    core = match.group()
+    readings = []
+    for parts in _readings(core, decimals):
+        figures = [_figure(part, core) for part in parts]
+        last = figures[-1]
+        value = (last.value + tail.added) * tail.factor * (tail.share or 1)
+        places = last.decimals - (len(str(int(tail.factor))) - 1 if tail.factor >= 1 else 0)
+        percent = tail.share is not None
+        scale = (tail.factor * (tail.share or 1), percent)
+        figures[-1] = replace(last, value=value, decimals=places, percent=percent, scale=scale)
+        if negative:
+            figures[0] = replace(figures[0], value=-figures[0].value)
+        written = text[start : tail.end].strip()
+        readings.append(tuple(replace(one, text=f"-{written}" if negative else written) for one in figures))
+    after = text[tail.end : tail.end + 12]
+    in_brackets = OPENED.search(before) and CLOSED.match(after)
+    if in_brackets and not cell:
+        readings += [tuple(replace(one, value=-one.value) for one in reading) for reading in readings[:1]]
+    ratio = re.match(r"\s?[/:]\s?\d", after) or re.search(r"\d\s?[/:]\s?$", before)
+    joined = dated or bool(ratio) or tail.raised or ORDINAL.match(after) is not None
+    stated = not joined and not BOUND.search(before) and not (in_brackets and not cell and not _named(before))
+    return _Place(start, tail.end, WrittenNumber(readings[0][0].text, tuple(readings), stated))
+
+
+def _named(before: str) -> bool:
+    """Whether a number in words stands before the bracket: `two hundred (200)`."""
+    opened = OPENED.search(before)
+    return opened is not None and any(one.end >= opened.start() - 1 for one in spelled(before, SHARE))
+
+
+def _readings(core: str, decimals: Decimals) -> list[list[str]]:
+    """What the digits may say, each number with a point before its decimals."""
+    signs, parts = GROUPS.findall(core), GROUPS.split(core)
+    if not signs or core.startswith(".") or "⁄" in core:
+        return [[core]]
+    last, head = signs[-1], parts[0]
+    grouped = 1 <= len(head) <= 3 and head != "0" and all(len(part) == 3 for part in parts[1:])
+    if len(set(signs)) > 1:
+        whole = parts[:-1]
+        fits = len(set(signs[:-1])) == 1 and len(head) <= 3 and all(len(part) == 3 for part in whole[1:])
+        if last in (".", ",") and last not in signs[:-1] and fits:
+            value = "".join(whole) + "." + parts[-1]
+            return [[value], [*whole[:-1], f"{whole[-1]}.{parts[-1]}"]] if " " in signs else [[value]]
+        return [parts]
+    together, apart = ["".join(parts)], parts
+    decimal = [f"{head}.{parts[1]}"]
+    if last == " ":
+        certain = any(part.startswith("0") for part in parts[1:])
+        return [together, *([] if certain else [apart])] if grouped else [apart]
+    if last in (THIN, QUOTE, "_"):
+        return [together] if grouped else [apart]
+    if len(signs) > 1:
+        return [together] if grouped or (last == "," and INDIAN.fullmatch(core)) else [apart]
+    if not grouped:
+        return [decimal] if last == "." or decimals == "comma" else [decimal, apart]
+    if last == ".":
+        return {"comma": [together], "point": [decimal], "": [decimal, together]}[decimals]
+    return {"comma": [decimal], "point": [together], "": [together, decimal]}[decimals]
+
+
+def _figure(digits: str, text: str) -> Figure:
+    upper, _, lower = digits.partition("⁄")
+    value = Fraction(int(upper), int(lower)) if lower and int(lower) else Fraction(upper)
+    return Figure(text, value, False, len(digits.partition(".")[2]), len(digits.replace(".", "").lstrip("0")))
+
+
+def _is_negative(before: str, after: str, cell: bool) -> bool:
+    if MINUS.search(before):
+        return not re.search(r"\d\s?(?:minus|negative)\s$", before, re.IGNORECASE)
+    if cell and OPENED.search(before) and CLOSED.match(after):
+        return True
+    if cell and re.match(r"\s?[-−–]\s*$", after):
+        return True
+    sign = SIGN.search(before)
+    if sign is None:
+        return False
+    ahead = before[: sign.start()]
+    if sign[2]:
+        if cell and not ahead.strip():
+            return True
+        single = re.search(r"(?:\d|[)\]%°]|(?<!\w)\w)\s?$", ahead) is not None
+        return ahead.rstrip()[-1:] in ("=", ":", "(") or (sign[1] == "−" and not single)
+    if re.search(r"[\w)\]%°]$", ahead):
+        return False
+    # Dashes on both sides of a phrase are no minus: `the sum –200 tonnes– was`.
+    closing = re.search(rf"(?<=[\w.%)]){re.escape(sign[1])}(?=[\s,.;:)]|$)", after)
+    return cell or not closing
 
 
 def _is_name(text: str, start: int, digits: str) -> bool:
-    """Whether digits belong to letters before them, as in `H2O`, `GPT4`, `COVID-19` and `m2`.
+    """Whether digits belong to letters before them, as in `H2O`, `GPT4`, `IPv6`, `COVID-19` and `m2`.
 
     Not so in `USD999`, `rose9` and `mid-2024`: what is glued to an ordinary word is still a number.
     """
@@ -90,68 +280,20 @@ def _is_name(text: str, start: int, digits: str) -> bool:
         return False
     if before[2]:
         return before[1] != before[1].lower()
-    return len(before[1]) == 1 or (before[1].isupper() and len(before[1]) <= 5) or _is_power(before[1], digits)
+    short = len(before[1]) <= 5 and before[1][1:] != before[1][1:].lower()
+    return len(before[1]) == 1 or short or _is_power(before[1], digits)
 
 
 def _is_power(unit: str, digits: str) -> bool:
     return unit in LENGTHS and digits in ("2", "3")
 
 
-def _spelled(text: str) -> Iterator[Figure]:
-    for match in SPELLED.finditer(text):
-        parts = re.findall(r"[a-z]+", match.group().lower())
-        parts = [part for part in parts if part != "and"]
-        if parts == ["one"] or all(part in SCALES for part in parts):
-            continue
-        total = small = 0
-        for part in parts:
-            if part == "hundred":
-                small = max(small, 1) * 100
-            elif part in SCALES:
-                total, small = total + max(small, 1) * SCALES[part], 0
-            else:
-                small += 1 if part == "one" else WORDS[part]
-        yield Figure(match.group(), Fraction(total + small))
-
-
-class Facts:
-    """Which numbers agree with the facts; see `NumbersItem`."""
-
-    def __init__(self, facts: Iterable[Figure], derived: str) -> None:
-        base = list(dict.fromkeys((fact.value, fact.percent) for fact in facts))
-        self._plain = {value for value, percent in base if not percent}
-        self._percent = {value for value, percent in base if percent} | {100 * value for value in self._plain}
-        if derived != "none":
-            for first, second in permutations([value for value, percent in base if not percent], 2):
-                self._plain |= {first + second, first - second}
-                if derived == "all":
-                    self._plain.add(first * second)
-                    if second:
-                        self._plain.add(first / second)
-                        self._percent |= {100 * first / second, 100 * (first - second) / second}
-            shares = [value for value, percent in base if percent]
-            self._percent |= {a + b for a, b in permutations(shares, 2)} | {a - b for a, b in permutations(shares, 2)}
-        if derived == "all":
-            plain = [value for value, percent in base if not percent]
-            if plain:
-                self._plain |= {sum(plain, Fraction()), sum(plain, Fraction()) / len(plain)}
-        self._rounded: dict[tuple[bool, int], set[Fraction]] = {}
-
-    def hold(self, number: Figure) -> bool:
-        """Whether it is a fact, or one rounded to the decimals that are written (two significant digits at least)."""
-        pool = self._percent if number.percent else self._plain
-        if number.value in pool:
-            return True
-        if number.significant < 2:
-            return False
-        key = (number.percent, min(number.decimals, 50))
-        if key not in self._rounded:
-            scale = 10 ** key[1]
-            self._rounded[key] = {rounded for value in pool for rounded in _both_ways(value * scale, scale)}
-        return number.value in self._rounded[key]
-
-
-def _both_ways(scaled: Fraction, scale: int) -> tuple[Fraction, Fraction]:
-    """Rounded half to even and half away from zero: people do either."""
-    away = (abs(scaled) + Fraction(1, 2)).__floor__() * (1 if scaled >= 0 else -1)
-    return Fraction(round(scaled), scale), Fraction(away, scale)
+def _spelled(text: str) -> Iterator[WrittenNumber]:
+    for one in spelled(text, SHARE):
+        before = text[max(0, one.start - 40) : one.start]
+        tail = Tail(text, one.end, before, 0)
+        negative = MINUS.search(before) is not None
+        value = (one.value + tail.added) * tail.factor * (tail.share or 1) * (-1 if negative else 1)
+        written = text[one.start : tail.end]
+        said = Figure(written, value, tail.share is not None)
+        yield WrittenNumber(written, ((said,),), not one.ordinal and not tail.raised)

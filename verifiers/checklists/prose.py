@@ -1,24 +1,41 @@
 """Words and sentences.
 
 A word is a run of letters and digits, with apostrophes, hyphens, points and commas inside (`don't`, `well-known`,
-`3.14`); in scripts without spaces each character is one. A sentence ends at `.`, `!`, `?` or an ellipsis before
-white space, but not behind an abbreviation, a single letter or the number of a list.
+`3.14`); in scripts without spaces each character is one. Sentences are those of `sentencex`, the segmenter of
+Wikimedia, which knows the abbreviations of many languages. What it cut inside of one is joined again: a sentence does
+not begin with a small letter where the text begins with a capital, nor behind an abbreviation, the number of a list or
+a day that stands before a word.
 """
 
 from __future__ import annotations
 
 import re
 
+import sentencex
+
+from verifiers.checklists.language import language_of
+
 WORD = re.compile(
     "[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3040-\u30ff\u0e01-\u0e2e]"
     "|[^\\W_\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3040-\u30ff\u0e01-\u0e2e]+"
     "(?:['\u2019.,\\-\u2010\u2011][^\\W_\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3040-\u30ff\u0e01-\u0e2e]+)*"
 )
-END = re.compile("[.!?\u2026]+[\"'\u201d\u2019)\\]]*(?=\\s|$)|[\u3002\uff01\uff1f]+")
-LAST_WORD = re.compile(r"([^\s(]+)$")
-SHORT = "e.g i.e mr mrs ms dr prof st vs etc cf al fig figs no nos vol pp p eq ca approx inc ltd jr sr u.s u.k a.m p.m"
-SHORT += " z.b d.h bzw usw u.a nr s"
-ABBREVIATIONS = frozenset(SHORT.split())
+MOST_AT_ONCE = 8_000
+"""Characters; a longer block is cut at a blank before it is read, for quotation marks cost time by their square."""
+SHORT = "approx mt ft tbsp tsp gov sen rep capt col gen lt sgt rev hon dept est fig figs eq cf vs no nos vol pp p"
+SHORT += (
+    " ca vgl abb tab bzw dhr mevr sig dott prof dr mr mrs ms st art hr fr u mme mlle mmes np tzw tj e.g i.e z.b d.h"
+)
+JOINS = frozenset(SHORT.split())
+"""Abbreviations that stand before what they belong to, beside those that the library knows."""
+NUMBERED = frozenset({"no", "nos", "p", "pp", "art", "fig", "figs", "eq", "vol", "ca", "approx", "abb", "tab"})
+"""Those of them that belong to a number, and are words or letters otherwise."""
+LAST = 80
+"""Characters of a sentence in which its last words are looked for."""
+SURROGATES = re.compile("[\ud800-\udfff]")
+LAST_WORD = re.compile(r"([^\s(\[\"'“„«]+)\.[\"'”’»)\]]*\s*$")
+ORDINAL = re.compile(r"(?<!\d)\d{1,2}\.\s*$")
+DOTTED_DAYS = frozenset({"de", "da", "cs", "pl", "tr"})
 
 
 def words(text: str) -> list[str]:
@@ -27,24 +44,42 @@ def words(text: str) -> list[str]:
 
 def sentences(text: str) -> list[str]:
     """The sentences of one block. What is left behind the last end counts as one, where it has a word."""
-    found, start = [], 0
-    for end in END.finditer(text):
-        if end.group() == "." and _goes_on(text, end):
-            continue
-        found.append(text[start : end.end()].strip())
-        start = end.end()
-    found.append(text[start:].strip())
-    return [sentence for sentence in found if WORD.search(sentence)]
+    language = language_of(text)
+    capitals = text[:1].isupper() or not text[:1].isalpha()
+    found: list[str] = []
+    for part in _parts(SURROGATES.sub("\ufffd", text)):
+        for piece in sentencex.segment(language or "en", part):
+            if found and _goes_on(found[-1][-LAST:], piece, language, capitals):
+                found[-1] += piece
+            else:
+                found.append(piece)
+    return [sentence.strip() for sentence in found if WORD.search(sentence)]
 
 
-def _goes_on(text: str, end: re.Match[str]) -> bool:
-    """Whether the full stop belongs to an abbreviation, an initial or a numeral, and the text goes on."""
-    last = LAST_WORD.search(text, max(0, end.start() - 40), end.start())
-    follows = text[end.end() : end.end() + 3].lstrip()
-    if last is None or not follows:
-        return False
-    word = last[1].casefold().strip("\"'([")
-    if word in ABBREVIATIONS:
-        # Before a capital some of these end a sentence as well as not ("etc."); a title never does.
-        return not (word in {"etc", "usw", "inc", "ltd", "a.m", "p.m"} and follows[:1].isupper())
-    return len(word) == 1 and word.isalpha() and word != "i" and last[1].isupper()
+def _parts(text: str) -> list[str]:
+    if len(text) <= MOST_AT_ONCE:
+        return [text]
+    parts, start = [], 0
+    while start < len(text):
+        end = start + MOST_AT_ONCE
+        blank = max(text.rfind(" ", start, end), text.rfind("\n", start, end)) + 1
+        end = blank if start < blank and end < len(text) else end
+        parts.append(text[start:end])
+        start = end
+    return parts
+
+
+def _goes_on(before: str, piece: str, language: str, capitals: bool) -> bool:
+    """Whether a sentence was cut: at an abbreviation, an ordinal, or before a small letter."""
+    begins = piece.lstrip(" \n\"'“”‘’„«»([")[:1]
+    if not WORD.search(before) and WORD.search(piece):
+        return True
+    if capitals and begins.islower():
+        return True
+    if ORDINAL.search(before) and language in DOTTED_DAYS and begins.isalpha():
+        return not re.search(r"\b(?:in|um|von|bis|seit|war|es|auf|zu)\s+\d{1,2}\.\s*$", before)
+    last = LAST_WORD.search(before)
+    word = last[1].casefold() if last else ""
+    if language == "fr" and word in ("m", "mm"):
+        return True
+    return word in JOINS and (word not in NUMBERED or begins.isdigit())

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 
 from verifiers.checklists.characters import plain, whole_words
-from verifiers.checklists.document import Document, MarkdownBlock
+from verifiers.checklists.document import Document
 from verifiers.checklists.finding import ItemFinding, finding, listed
-from verifiers.checklists.json_schema import JsonError, read_json, validator
-from verifiers.checklists.numbers import figure
+from verifiers.checklists.json_schema import JsonError, faults_of, read_json
+from verifiers.checklists.markdown import MarkdownBlock
+from verifiers.checklists.numbers import Figure, decimals_of, figure
 from verifiers.checklists.prose import words
 from verifiers.checklists.spec import CodeItem, FormatItem, HeadingsItem, JsonItem, OrderItem, TableItem
 from verifiers.contract.text import escaped
@@ -84,17 +85,22 @@ def table(item: TableItem, document: Document) -> ItemFinding:
     if item.most_rows is not None and len(rows) > item.most_rows:
         wrong.append(f"{len(rows)} rows, at most {item.most_rows} may be")
     if not wrong:
-        wrong += [fault for column in item.sums if (fault := _sum_fault(rows, wanted.index(plain(column)), column))]
+        decimals = decimals_of(document.everything)
+        numbered = {
+            column: [figure(row[wanted.index(plain(column))], decimals) for row in rows] for column in item.sums
+        }
+        wrong += [fault for column in item.sums if (fault := _sum_fault(numbered[column], column))]
     return finding(item, not wrong, listed(wrong) or "the table is there and complete", rows=len(rows))
 
 
-def _sum_fault(rows: tuple[tuple[str, ...], ...], at: int, column: str) -> str:
-    numbers = [figure(row[at]) for row in rows]
-    if len(rows) < 2:
+def _sum_fault(numbers: list[Figure | None], column: str) -> str:
+    if len(numbers) < 2:
         return f"{escaped(column)!r} has nothing to add up"
     read = [number for number in numbers if number is not None]
     if len(read) < len(numbers):
         return f"a cell of {escaped(column)!r} is not one number"
+    if len({number.percent for number in read}) > 1:
+        return f"{escaped(column)!r} has shares beside numbers"
     total = sum((number.value for number in read[:-1]), start=type(read[0].value)())
     if total == read[-1].value:
         return ""
@@ -150,16 +156,12 @@ def json_fits(item: JsonItem, document: Document) -> ItemFinding:
             return finding(item, False, f"{len(blocks)} code blocks of JSON, exactly one must be")
         text = blocks[0].text
     try:
-        value = read_json(text)
-        faults = sorted(validator(item.rules).iter_errors(value), key=lambda fault: fault.json_path)
+        faults = faults_of(item.rules, read_json(text))
     except JsonError as error:
         return finding(item, False, f"not JSON: {error}")
     except RecursionError:
         return finding(item, False, "nested too deeply")
-    except OverflowError:
-        # A multiple is asked for, and the number is beyond floating point.
-        return finding(item, False, "a number is too large to be checked")
     if not faults:
         return finding(item, True, "fits the schema")
-    listing = [{"at": escaped(fault.json_path), "rule": escaped(str(fault.validator))} for fault in faults[:10]]
+    listing = [{"at": escaped(at), "rule": escaped(rule)} for at, rule in faults[:10]]
     return finding(item, False, "does not fit the schema at {at}: {rule}".format(**listing[0]), faults=listing)

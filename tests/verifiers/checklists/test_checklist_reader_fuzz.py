@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from random import Random
@@ -14,7 +15,7 @@ from checklist_kit import CASES, HONEST_WATER, PLAIN, REPORT, WATER
 from verifiers.checklists.characters import IGNORABLE, visible
 from verifiers.checklists.files import checklist_from
 from verifiers.checklists.hard import HardVerifier
-from verifiers.checklists.json_schema import canonical, validator
+from verifiers.checklists.json_schema import faults_of
 from verifiers.checklists.spec import ChecklistSpec, WordsItem
 from verifiers.contract.errors import SpecError
 
@@ -116,11 +117,15 @@ def _value(source: Random, depth: int = 3) -> Any:
 def _items(source: Random) -> None:
     """Values are told apart as the library of schemas tells them apart."""
     values = [_value(source) for _ in range(source.randrange(5))]
-    plain = jsonschema.Draft202012Validator({"uniqueItems": True})
-    assert validator('{"uniqueItems": true}').is_valid(values) == plain.is_valid(values), values
-    if len(values) > 1:
-        same = jsonschema.Draft202012Validator({"const": values[0]}).is_valid(values[1])
-        assert (canonical(values[0]) == canonical(values[1])) == same, values
+    for rules in (
+        {"uniqueItems": True},
+        {"const": values[:1]},
+        {"enum": values[1:]},
+        {"contains": {"type": "integer"}},
+    ):
+        plain = jsonschema.Draft202012Validator(rules)
+        for value in (values, values[:1], *values):
+            assert (not faults_of(json.dumps(rules), value)) == plain.is_valid(value), (rules, value)
 
 
 def _lists(source: Random, folder: Any) -> int:

@@ -1,0 +1,117 @@
+"""A number is what its whole form says, in sentences and in tables; and every usual form of a fact is one."""
+
+# ruff: noqa: E501, SIM905 - tables of texts
+
+from __future__ import annotations
+
+import pytest
+
+from verifiers.checklists.document import Document
+from verifiers.checklists.items import decide_item
+from verifiers.checklists.numbers import decimals_of
+from verifiers.checklists.spec import CitedSource, NumbersItem, TableItem
+
+OTHERS = (
+    "200k|200K|200 k€|200 bn|$200 bn|200\u202fMrd.|200 thousand|200-thousand|200 Mio.|200m people|$200m|€200 M.|200M|200B"
+    "|200 hundred|200 dozen|200 lakh|200 Cr|200万|200億|200 тыс.|200 هزار|200 करोड़|200 × 10³|200 x 10^6|200 * 10**6|200e3"
+    "|200e-3|200 tenths|200 thousandths|200 %|200 per cent|200‰|200 basis points|200 ppm|–200|−200|-200|-$200"
+    "|$-200|(200)|($200)|(€200)|minus 200|negative 200|minus two hundred|two hundred thousand|two hundred k"
+    "|two hundred percent|two hundred and a half|200½|200 1/2|200.5|200,5|200,000|200 000|200\u2009000|200\u202f000|200'000"
+    "|200_000|200.000.000|5 200|1,200|0.200|1/200|200/3|200:1|12:200|200²|200<sup>2</sup>|200^2|200 squared|200<sub>3</sub>"
+    "|200₃|√200|>200|±200|≠ 200|200th|H200|B200|0x200|1.200.3|200-1-3|2024-02-200|2 0 0|~~200~~|<s>200</s> 300"
+    "|[a link](http://x.org/200)|two-hundredths"
+).split("|")
+SAME = (
+    "200|200 t|200t|+200|~200|**200**|_200_|200.0|200,|200!|‘200’|(200 tonnes)|two hundred|Two hundred|two hundred (200)"
+    "|200 (two hundred)|0.2k|0.2 thousand|€200|200 EUR|USD 200|US$200|100–200|200-tonne loads|200 km|200 mm|200 m|200 K"
+    "|200 m²|200 °C|200\u00a0tonnes|200\u2009tonnes|２００|٢٠٠|۲۰۰|20 × 10 = 200|`width=200`|200 tonnes[^1]\n\n[^1]: So"
+).split("|")
+
+
+def holds(text: str, **fields: object) -> bool:
+    return decide_item(NumbersItem.model_validate({"name": "n", **fields}), Document(text), ()).holds
+
+
+@pytest.mark.parametrize("form", OTHERS)
+def test_what_stands_around_a_number_makes_it_another_one(form: str) -> None:
+    text = f"The two fields together gave {form} of it."
+    assert not holds(text, required=("200",), derived="all", facts=("200",), free_up_to=10**6)
+
+
+@pytest.mark.parametrize("form", SAME)
+def test_a_number_is_the_same_in_every_usual_form(form: str) -> None:
+    assert holds(f"The two fields together gave {form} of it.", required=("200",), facts=("200",), free_up_to=100)
+
+
+CELLS = "200k|(200)|($200)|–200|−200|- 200|200-|200 bn|200,000|200 000|200‰|200%|200.5|200m$|200e3|2oo"
+
+
+@pytest.mark.parametrize("cell", CELLS.split("|"))
+def test_a_cell_of_a_table_is_read_with_all_that_is_in_it(cell: str) -> None:
+    table = f"| Field | Tonnes |\n|---|---|\n| North | 120 |\n| South | 80 |\n| all | {cell} |\n"
+    assert not holds(table, required=("200",), facts=("120", "80"), free_up_to=10**6)
+    item = TableItem(name="t", columns=("Field", "Tonnes"), sums=("Tonnes",))
+    assert not decide_item(item, Document(table), ()).holds
+
+
+@pytest.mark.parametrize(
+    ("south", "total"),
+    [("80", "200 t"), ("$80", "$200"), ("€ 80", "**200**"), ("(320)", "(200)"), ("80", "0.2k"), ("−320", "-200")],
+)
+def test_a_column_adds_up_in_every_usual_form(south: str, total: str) -> None:
+    item = TableItem(name="t", columns=("Field", "Tonnes"), sums=("Tonnes",))
+    table = f"| Field | Tonnes |\n|---|---|\n| North | 120 |\n| South | {south} |\n| all | {total} |\n"
+    assert decide_item(item, Document(table), ()).holds
+
+
+AGREES = [
+    ("In all, 12\u2009345 people came.", "12345"), ("In all, 12\u202f345 people came.", "12345"),
+    ("In all 12,345 came, 3.5 times as many.", "12345 3.5"), ("12’345 Leute kamen.", "12345"),
+    ("Es kamen 12.345 Leute, und das ist viel.", "12345"), ("12,34,567 rupees", "1234567"),
+    ("Die Preise sind um 3,5 Prozent gestiegen.", "3.5%"), ("Les prix ont augmenté de 3,5 % dans la région.", "3.5%"),
+    ("Prices rose by five percent, or five per cent.", "5%"), ("It is twenty-five percent.", "25%"), ("٥٪", "5%"),
+    ("One percent of it.", "1%"), ("It made $3.2 million, or 3.2m dollars.", "3200000"), ("Half a million came.", "500000"),
+    ("It fell to –5 degrees, to minus five.", "-5"), ("人口は200万人です。", "2000000"), ("Население 200 тыс. человек.", "200000"),
+    ("It made 1,234,567.89 in all.", "1234567.89"), ("Es waren 1.234.567,89 Euro und mehr.", "1234567.89"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "facts"), AGREES)
+def test_a_fact_may_be_written_as_its_readers_write_it(text: str, facts: str) -> None:
+    assert holds(text, facts=tuple(facts.split()), required=tuple(facts.split()))
+
+
+@pytest.mark.parametrize(
+    ("text", "facts"),
+    [
+        ("It made $3.2M.", "3214567"), ("It rose by 5–10 %.", "5% 10%"), ("From $5 to 10 million.", "5000000 10000000"),
+        ("On 2024-05-12 at 10:30 it was 9/10 full.", "2024 5 12 10 30 9"), ("## 2.1 Results\n\nAll 7.", "7"),
+        ("GPT-4, IPv6, H2O, CO₂, m², 1.2.3 and 0xff are names.", "7"), ("As (Smith 2020) says, 7 [1, 2].", "7"),
+        ("Points: (1) wheat, (2) rye; 7 in all.", "7"), ("The sum –7 tonnes– is fine.", "7"), ("Two thirds came.", "2 3"),
+    ],
+)  # fmt: skip
+def test_what_is_no_amount_needs_no_fact(text: str, facts: str) -> None:
+    assert holds(text, facts=tuple(facts.split()), derived="all")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["It gave 120k tonnes.", "It gave 120 [500 tonnes] in all.", "It gave five hundred.", "12 345 of 120 came.",
+     "It rose by fifty percent.", "Es waren 1,20 Tonnen, und das ist viel.", "It is 120 – or –120."],
+)  # fmt: skip
+def test_what_is_no_fact_is_found(text: str) -> None:
+    assert not holds(text, facts=("120",))
+
+
+def test_decimals_are_those_of_the_text() -> None:
+    assert decimals_of("Der Ertrag war 1.234 Tonnen, und die Preise stiegen.") == "comma"
+    assert (
+        decimals_of("It was 1,234 tonnes.") == decimals_of("La cosecha fue de 1,234,567 toneladas y 3.5 más") == "point"
+    )
+
+
+def test_a_number_of_a_source_is_a_fact() -> None:
+    source = CitedSource(key="A", text="Die Felder brachten 1.234 Tonnen und 3,5 Prozent mehr.")
+    item = NumbersItem(name="n", from_sources=True)
+    assert decide_item(item, Document("It was 1,234 tonnes, 3.5% more."), (source,)).holds
+    assert not decide_item(item, Document("It was 1,235 tonnes."), (source,)).holds
