@@ -66,6 +66,8 @@ def _make_folder(name: str, folder: int) -> None:
 def _open_folder(name: str, folder: int) -> int:
     """Compares what was opened with what stood there: gVisor follows a link in spite of O_NOFOLLOW with O_DIRECTORY."""
     stood = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    if stat.S_ISLNK(stood.st_mode):
+        raise FileAccessError("a folder of the path is a link")
     inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
     opened = os.fstat(inner)
     if not stat.S_ISDIR(stood.st_mode) or (stood.st_dev, stood.st_ino) != (opened.st_dev, opened.st_ino):

@@ -18,8 +18,8 @@ EXEC = 6
 """Body: `wire.exec_body`. Reply: output, and JSON {exit_code, stdout_bytes} as the report; or REFUSED, with a reason,
 and as its output the number of the system's error, `NO_USER`, or nothing. So for the next two and STAGE."""
 READ = 7
-"""Body: `wire.read_body`. Reply: OK with at most so many bytes from there on, fewer only at the end of the file, and its
-size as the report; or REFUSED."""
+"""Body: `wire.read_body`. Reply: OK with at most so many bytes from there on, fewer only at the end of the file, and
+its size as the report; or REFUSED."""
 WRITE = 8
 """Body: `wire.write_body`. Reply: OK or REFUSED."""
 PING = 9
