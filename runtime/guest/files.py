@@ -35,10 +35,10 @@ class Reach:
 def _parts(path: str, least: int) -> list[str]:
     parts = path.split("/")
     if len(parts) <= least or parts[0] or any(part in ("", ".", "..") for part in parts[1:]):
-        raise FileAccessError("only plain full names can be used")
+        raise FileAccessError("only plain names can be used")
     if parts[1] in NO_FILES_IN or not (Reach.anywhere or parts[1] in ROOTS):
-        where = f"outside {', '.join(NO_FILES_IN)}" if Reach.anywhere else "under /work and /tmp"
-        raise PermissionError(errno.EACCES, f"only names {where} can be used")
+        where = "outside /proc, /sys and /dev" if Reach.anywhere else "under /work and /tmp"
+        raise PermissionError(errno.EACCES, f"only plain names {where} can be used")
     return parts[1:]
 
 
@@ -117,11 +117,11 @@ def read(path: str, offset: int, max_bytes: int) -> tuple[bytes, int]:
         os.close(file)
 
 
-def write(path: str, pieces: list[bytes]) -> None:
+def write(path: str, pieces: list[bytes], *, parents: bool = False) -> None:
     """Writes beside the name and renames over it, so that what stood there is replaced unopened, and whole or not; its
-    mode stays. What may not be written is not replaced either. Missing folders are made, and `pieces` is emptied."""
+    mode stays. What may not be written is not replaced either. `pieces` is emptied."""
     *above, name = _parts(path, 1)
-    folder = _open_folders(above, make=True)
+    folder = _open_folders(above, make=parents)
     temporary = f".{os.getpid()}.{time.monotonic_ns()}"
     mode = 0o644
     try:

@@ -48,8 +48,8 @@ def answer(op: int, body: bytes) -> tuple[int, bytes, bytes]:
             STAGED.add(int(offset), bytes(content))
             return kinds.OK, b"", b""
         if op == ops.WRITE:
-            path, staged = fields
-            files.write(path, STAGED.take(int(staged), bytes(content)))
+            path, parents, staged = fields
+            files.write(path, STAGED.take(int(staged), bytes(content)), parents=parents == "1")
             return kinds.OK, b"", b""
         if op == ops.LIST:
             path, entries = fields

@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import select
+import stat
 import time
 
 from runtime.guest import kinds, users
@@ -61,6 +62,8 @@ class Start:
         said."""
         name = self.argv[0]
         if "/" in name:
+            if not stat.S_ISREG(os.stat(name).st_mode):  # noqa: PTH116 - gVisor waits at a pipe that it is to execute
+                raise PermissionError(errno.EACCES, "not a regular file")
             return name
         found = [f"{folder or '.'}/{name}" for folder in self.env.get("PATH", "").split(":")[:PATH_FOLDERS]]
         found = [path for path in found if os.path.isfile(path)]  # noqa: PTH113
@@ -84,7 +87,7 @@ class _Run:
         actions = [(os.POSIX_SPAWN_DUP2, end, number) for number, end in enumerate(theirs)]
         try:
             self._pid = users.acting_as(start.account, lambda: start.spawn(actions))
-        except OSError:
+        except BaseException:
             for end in ours:
                 os.close(end)
             raise

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 UID = 1000
 TEMPLATES = "/opt/etc"
 """What /etc begins with where it can be changed."""
-TABLE_BYTES = 1 << 20
+TABLE_BYTES, MOST_GROUPS = 1 << 20, 32
 
 
 class UserError(Exception):
@@ -74,9 +74,10 @@ def find(name: str) -> Account:
     if not Rights.several:
         raise UserError(f"this sandbox has no user but {GUEST.name}")
     for row in _table("/etc/passwd", 7):
-        if name in (row[0], row[2]) and row[2].isdecimal() and row[3].isdecimal():
-            groups = {int(group[2]) for group in _table("/etc/group", 4) if _names(row[0], group)}
-            return Account(row[0], int(row[2]), int(row[3]), sorted(groups)[:32], row[5] or "/")
+        if name in (row[0], row[2]) and _is_number(row[2]) and _is_number(row[3]):
+            rows = _table("/etc/group", 4)
+            groups = {int(group[2]) for group in rows if _is_number(group[2]) and row[0] in group[3].split(",")}
+            return Account(row[0], int(row[2]), int(row[3]), sorted(groups)[:MOST_GROUPS], row[5] or "/")
     raise UserError(f"there is no user {name!r} in this sandbox")
 
 
@@ -101,8 +102,9 @@ def _rest() -> None:
     os.setresuid(0, UID, 0)
 
 
-def _names(user: str, group: list[str]) -> bool:
-    return group[2].isdecimal() and user in group[3].split(",")
+def _is_number(text: str) -> bool:
+    """Says whether it names a user or group: the last number of all means to the kernel that nothing is to change."""
+    return text.isascii() and text.isdecimal() and len(text) < 11 and int(text) < (1 << 32) - 1
 
 
 def _table(path: str, columns: int) -> list[list[str]]:

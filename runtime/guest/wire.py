@@ -100,9 +100,9 @@ def read_body(path: str, *, offset: int, max_bytes: int) -> bytes:
     return _body([path, str(offset), str(max_bytes)])
 
 
-def write_body(path: str, content: bytes, *, staged: int = 0) -> bytes:
-    """Packs a WRITE: what was staged, so many bytes, and this."""
-    return _body([path, str(staged)], content)
+def write_body(path: str, content: bytes, *, parents: bool = False, staged: int = 0) -> bytes:
+    """Packs a WRITE: what was staged, so many bytes, and this. With `parents`, missing folders are made."""
+    return _body([path, "1" if parents else "0", str(staged)], content)
 
 
 def stage_body(offset: int, piece: bytes) -> bytes:

@@ -147,7 +147,7 @@ class SandboxFiles(ABC):
         if len(data) > (room := self._caps().bytes):
             raise LimitError(f"{path} cannot be written: {len(data)} bytes are more than the {room} that there are")
         staged, last = self._stage(data, path)
-        outcome = self._ask(Op.WRITE, wire.write_body(path, last, staged=staged), FILE_SECONDS)
+        outcome = self._ask(Op.WRITE, wire.write_body(path, last, parents=True, staged=staged), FILE_SECONDS)
         _require_ok(outcome, path, "written")
 
     def _stage(self, data: bytes, what: str) -> tuple[int, bytes]:
