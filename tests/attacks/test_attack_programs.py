@@ -61,9 +61,8 @@ def says(box: Sandbox, line: str, user: str = "") -> str:
     return ran.stdout.decode(errors="replace")
 
 
-def with_users(bench: AttackBench) -> None:
-    if bench.backend is not BackendName.GVISOR:
-        pytest.skip("a guest of nsjail has one user: a test below says what it is told")
+with_users = pytest.mark.parametrize("bench", [BackendName.GVISOR], indirect=True, ids=str)
+"""A guest of nsjail has one user; a test below says what it is told."""
 
 
 # paths
@@ -293,8 +292,8 @@ def test_where_there_is_one_user_no_other_is_had(bench: AttackBench, box: Sandbo
         )
 
 
+@with_users
 def test_a_user_that_is_not_there_is_said_and_is_nobody(bench: AttackBench, box: Sandbox) -> None:
-    with_users(bench)
     for user in (
         "nobody",
         "joe",
@@ -344,16 +343,16 @@ print(os.getresuid(), os.getgroups(), hex(effective), hex(permitted), hex(inheri
 """
 
 
+@with_users
 def test_neither_the_guests_root_nor_anybody_has_more_rights_than_users_take(bench: AttackBench, box: Sandbox) -> None:
-    with_users(bench)
     for user, uid, held in (("root", 0, "0xeb"), ("", 1000, "0x0"), ("guest", 1000, "0x0")):
         ran = box.exec([PYTHON, "-c", RIGHTS], user=user)
         assert ran.stdout.decode() == f"({uid}, {uid}, {uid}) [] {held} {held} 0x0 []\n", ran
     assert box.run(RIGHTS).output == "(1000, 1000, 1000) [] 0x0 0x0 0x0 []\n"
 
 
+@with_users
 def test_what_root_leaves_behind_raises_nobody(bench: AttackBench, box: Sandbox) -> None:
-    with_users(bench)
     says(box, "cp /usr/bin/id /tmp; chmod 4755 /tmp/id; cp /usr/bin/id /etc; chmod 4755 /etc/id", "root")
     assert says(box, "/tmp/id -u; /etc/id -u") == "1000\n1000\n"
     says(box, "rm /tmp/id /etc/id", "root")
@@ -377,8 +376,8 @@ TABLES = {
 }
 
 
+@with_users
 def test_a_table_of_users_that_root_wrote_is_data(bench: AttackBench) -> None:
-    with_users(bench)
     repair = "while [ ! -e /tmp/mend ]; do sleep 0.01; done; rm -rf /etc/passwd; cp /opt/etc/passwd /etc; rm /tmp/mend"
     with bench.sandbox(userland=True) as own:
         for name, line in TABLES.items():
@@ -390,8 +389,8 @@ def test_a_table_of_users_that_root_wrote_is_data(bench: AttackBench) -> None:
             says(own, "touch /tmp/mend; while [ -e /tmp/mend ]; do sleep 0.01; done")
 
 
+@with_users
 def test_root_can_end_its_own_sandbox_and_that_is_said(bench: AttackBench) -> None:
-    with_users(bench)
     with bench.sandbox(userland=True) as own:
         assert own.exec(["sh", "-c", "kill -STOP 1"], user="root", seconds=1.0).status in (OK, TIMEOUT, CallStatus.DIED)
     with bench.sandbox(userland=True) as own:
@@ -402,8 +401,8 @@ def test_root_can_end_its_own_sandbox_and_that_is_said(bench: AttackBench) -> No
                 own.exec(["true"])
 
 
+@with_users
 def test_users_are_in_a_snapshot_and_in_its_branches(bench: AttackBench) -> None:
-    with_users(bench)
     with bench.sandbox(userland=True) as own:
         assert own.exec(["adduser", "joe"], user="root").exit_code == 0
         taken = own.snapshot()
