@@ -5,6 +5,11 @@ caller's own mistakes and for what broke under both of them:
 
     SandboxError                anything below; `hint` is a sentence for the person who reads it
     ├── BadRequestError         the caller asked for something that cannot be: a limit below zero, a closed session
+    │   ├── FileMissingError    there is no such file, folder or program in the sandbox; a FileNotFoundError, too
+    │   ├── FileDeniedError     its mode, or a rule, does not allow it; a PermissionError, too
+    │   ├── FileIsFolderError   a folder stands where a file was meant; an IsADirectoryError, too
+    │   ├── FileTooLargeError   it has more bytes than were asked for
+    │   └── UnknownUserError    the sandbox has no such user
     ├── LimitError              the caller has had what its limits or quotas give
     ├── BusyError               too many wait already; try again later, with less
     ├── RefusedError            isolation cannot be had, or a rule forbids it; never retried, never worked around
@@ -16,7 +21,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-ErrorName = Literal["bad_request", "limit", "busy", "refused", "infrastructure"]
+ErrorName = Literal[
+    "bad_request", "missing", "denied", "folder", "too_large", "no_user", "limit", "busy", "refused", "infrastructure"
+]
 """What the classes are called on a wire."""
 
 
@@ -40,6 +47,26 @@ class BadRequestError(SandboxError):
     exit_code = 2
 
 
+class FileMissingError(BadRequestError, FileNotFoundError):
+    pass
+
+
+class FileDeniedError(BadRequestError, PermissionError):
+    pass
+
+
+class FileIsFolderError(BadRequestError, IsADirectoryError):
+    pass
+
+
+class FileTooLargeError(BadRequestError):
+    pass
+
+
+class UnknownUserError(BadRequestError):
+    pass
+
+
 class LimitError(SandboxError):
     pass
 
@@ -61,6 +88,11 @@ class BrokerLostError(InfrastructureError):
 
 
 ERRORS: dict[ErrorName, type[SandboxError]] = {
+    "missing": FileMissingError,
+    "denied": FileDeniedError,
+    "folder": FileIsFolderError,
+    "too_large": FileTooLargeError,
+    "no_user": UnknownUserError,
     "bad_request": BadRequestError,
     "limit": LimitError,
     "busy": BusyError,

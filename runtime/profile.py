@@ -6,9 +6,9 @@ Equal profiles give equal sandboxes: each names a golden image.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, StringConstraints
+from pydantic import Field, StringConstraints, model_validator
 
 from runtime.model import FrozenModel
 from runtime.programs import ProgramName
@@ -31,6 +31,9 @@ class Profile(FrozenModel):
     mode: Mode
     program: ProgramName | None = None
     """One of the broker's programs instead of the guests' Python; `mode` is `sandbox` then."""
+    userland: bool = False
+    """A root with the distribution's shell and small programs; under gVisor with users, too, the guest's root among
+    them. Only where `mode` is `sandbox`."""
     preload: tuple[ModuleName, ...] = Field((), max_length=64)
     """Modules that are imported before the first call, and so are part of the golden image."""
     memory_mib: int = Field(ge=16, le=MOST_MIB)
@@ -53,6 +56,18 @@ class Profile(FrozenModel):
     life_seconds: float | None = Field(None, ge=0, le=MOST_SECONDS)
     """Likewise, wall clock from its hand-over."""
 
+    @property
+    def users(self) -> bool:
+        """Whether programs can be started for other users than the ordinary one. nsjail's guests have one user of the
+        host each, and no capability to become another."""
+        return self.userland and self.backend is BackendName.GVISOR
+
+    @model_validator(mode="after")
+    def _only_a_sandbox_has_a_userland(self) -> Self:
+        if self.userland and (self.mode != "sandbox" or self.program is not None):
+            raise ValueError("only a guest with a sandbox of its own has programs and users")
+        return self
+
     def worker_limits(self) -> str:
         """Writes what the worker enforces itself, as its second argument."""
         limits = {
@@ -63,6 +78,7 @@ class Profile(FrozenModel):
             "ahead": self.ahead,
             "most_ahead": self.most_ahead,
             "preload": ",".join(self.preload),
+            "userland": ("users" if self.users else "programs") if self.userland else "no",
         }
         return " ".join(f"{name}={value}" for name, value in limits.items())
 

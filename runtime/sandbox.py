@@ -20,6 +20,9 @@ from pydantic import ConfigDict, Field
 from runtime.model import FrozenModel
 
 NO_FILES: Mapping[str, bytes] = MappingProxyType({})
+NO_VARIABLES: Mapping[str, str] = MappingProxyType({})
+HOME = "/work"
+"""The folder that relative paths begin in."""
 
 
 class CallStatus(StrEnum):
@@ -173,7 +176,13 @@ class ClosesOnExit:
 
 
 class Sandbox(Protocol):
-    """Is one isolated machine with a warm, stateful Python worker. Not thread-safe: one caller at a time."""
+    """Is one isolated machine with a warm, stateful Python worker. Not thread-safe: one caller at a time.
+
+    Paths are of the sandbox. Relative ones begin in /work; `..`, links, and names that are no text are refused. Files
+    can be reached below /work and /tmp; in a sandbox with a userland everywhere but in /proc, /sys and /dev, as far as
+    its ordinary user may. What is not there raises FileMissingError, what may not be read or written FileDeniedError, a
+    folder in the place of a file FileIsFolderError; other mistakes BadRequestError, which is the parent of all three.
+    """
 
     id: str
     limits: Limits
@@ -190,15 +199,35 @@ class Sandbox(Protocol):
         """
 
     def exec(
-        self, argv: Sequence[str], *, stdin: bytes = b"", seconds: float | None = None, patience: float = 1.0
+        self,
+        argv: Sequence[str],
+        *,
+        stdin: bytes = b"",
+        env: Mapping[str, str] = NO_VARIABLES,
+        cwd: str = HOME,
+        user: str = "",
+        seconds: float | None = None,
+        output_bytes: int | None = None,
+        patience: float = 1.0,
     ) -> ExecResult:
-        """Runs a program inside, without a shell. `patience` as of `run`; a sandbox whose patience ends is gone."""
+        """Runs a program inside, without a shell: by its path, or by its name on the PATH that it will have.
+
+        `env` comes on top of a PATH, HOME, LANG and TMPDIR; nothing of the host's environment is in it. `user` is a
+        name or number in the sandbox's /etc/passwd; empty for the ordinary one. Only a sandbox with a userland under
+        gVisor has others, its own root among them. `seconds` and `output_bytes` (of each output) shorten the limits,
+        never extend them. `patience` as of `run`; a sandbox whose patience ends is gone.
+
+        Raises FileMissingError or FileDeniedError for a program or a folder that is not there or may not be used,
+        UnknownUserError for a user that is not there, RefusedError for one that this sandbox cannot have, LimitError
+        for more input than half its memory.
+        """
 
     def write(self, path: str, data: bytes) -> None:
-        """Creates or replaces a regular file under /work or /tmp."""
+        """Creates or replaces a regular file; missing folders are made, and its mode stays. Raises LimitError for more
+        than there can be room for."""
 
     def read(self, path: str, *, max_bytes: int = 1 << 20) -> bytes:
-        """Reads the content of a regular file under /work or /tmp. Raises BadRequestError where there is none."""
+        """Reads the content of a regular file. Raises FileTooLargeError where it has more."""
 
     def list(self, path: str = "/work") -> Sequence[FileEntry]:
         """Lists everything below a folder, links not followed. Raises LimitError beyond `Limits.entries`."""
@@ -296,13 +325,15 @@ class SessionPool(Protocol):
         self,
         limits: Limits | None = None,
         *,
+        userland: bool = False,
         snapshot: SnapshotId | None = None,
         caller: str = "",
         priority: Priority = Priority.TRAINING,
     ) -> Sandbox:
         """Opens a sandbox of its own, fresh or from a snapshot; blocks until it is ready.
 
-        What a snapshot's sandbox was built with goes before `limits`; those of the sandbox tell all.
+        With `userland` it has the distribution's shell and small programs beside Python, and under gVisor users. What a
+        snapshot's sandbox was built with goes before `limits` and `userland`; those of the sandbox tell all.
         """
 
     def forget(self, snapshot: SnapshotId) -> None:

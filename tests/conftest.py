@@ -35,3 +35,10 @@ hypothesis.settings.load_profile("busy")
 def guest_roots(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with one guest root in it, for brokers that need none of their own; other kinds may come beside it."""
     return building.built(tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def full_roots(guest_roots: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same folder, with a root that has a userland, too."""
+    assert building.built(tmp_path_factory, programs=True) == guest_roots
+    return guest_roots

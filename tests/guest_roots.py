@@ -12,14 +12,15 @@ import pytest
 from runtime.backends.rootfs import ensure_root
 
 
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder that it is in. Test processes of one run wait for each other, and share it."""
+def built(tmp_path_factory: pytest.TempPathFactory, *, programs: bool = False) -> Path:
+    """The folder that it is in, with `programs` beside one that has a userland. Test processes of one run wait for each
+    other, and share it."""
     base = tmp_path_factory.getbasetemp()
     run = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
     folder = run / "guest-roots"
     with (run / "guest-roots.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        ensure_root(folder)
+        ensure_root(folder, programs=programs)
     return folder
 
 

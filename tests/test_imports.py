@@ -23,6 +23,7 @@ HEAVY = {
     "textual": ("tui/",),
     "vllm": ("appliance/inference/",),
     "ray": ("runtime/cluster/",),
+    "inspect_ai": ("appliance/interop/",),
 }
 """Which folders may name which heavy part; anywhere else even a delayed import is a mistake."""
 

@@ -21,6 +21,7 @@ from runtime.profile import BackendName
 from runtime.settings import RuntimeSettings
 
 if TYPE_CHECKING:
+    from appliance.config import Settings
     from runtime.sessions import Sessions
 
 KEY = "[sandboxes] model_code in the policy"
@@ -65,7 +66,11 @@ def find(context: typer.Context, data: Path | None, *, ready: int | None = 0) ->
 
     Raises AssayError without a broker and without root.
     """
-    settings = settings_of(context, data)
+    return for_settings(settings_of(context, data), ready=ready)
+
+
+def for_settings(settings: Settings, *, ready: int | None = 0) -> BrokerTarget:
+    """Finds the broker as `find` does, for a configuration that has been read."""
     policy = places.load_policy(settings.data)
     runtime = places.runtime_settings(settings, settings.data)
     path = places.broker_socket(settings, settings.data)

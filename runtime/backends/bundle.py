@@ -14,6 +14,11 @@ from runtime.programs import Program
 
 UID = 1000
 FILE_MIB = 32
+"""How large one file may become, at least; where /work is larger, as large as that."""
+CAPABILITIES = ("CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_KILL", "CAP_SETGID", "CAP_SETUID")
+"""Of a guest with users, in gVisor's own kernel: what it takes to have users, and nothing beyond. They mean nothing to
+the host's kernel, which gVisor itself meets without any."""
+ETC_MIB, HOME_MIB = 1, 16
 WORKER_FILES = 256
 """Descriptors that the worker itself may need; it gives what runs user code no more than the profile says."""
 COMMAND = ("/usr/bin/python3", "-P", "-s", "-S", "-B", "-u", "-W", "ignore", "/opt/runtime/guest/worker.py")
@@ -49,7 +54,7 @@ def rlimits(profile: Profile, program: Program | None = None) -> dict[str, int]:
     """Lists what the kernel, gVisor's or the host's, enforces on every process of a guest; bytes and counts."""
     limits = {
         "RLIMIT_NOFILE": max(profile.open_files, WORKER_FILES),
-        "RLIMIT_FSIZE": FILE_MIB << 20,
+        "RLIMIT_FSIZE": max(FILE_MIB, profile.work_mib) << 20,
         "RLIMIT_NPROC": profile.pids,
         "RLIMIT_CORE": 0,
     }
@@ -58,8 +63,8 @@ def rlimits(profile: Profile, program: Program | None = None) -> dict[str, int]:
     return limits
 
 
-def _tmpfs(path: str, mib: int) -> dict[str, Any]:
-    options = ["nosuid", "nodev", f"size={mib}m", "mode=1777"]
+def _tmpfs(path: str, mib: int, mode: str = "1777") -> dict[str, Any]:
+    options = ["nosuid", "nodev", f"size={mib}m", f"mode={mode}"]
     return {"destination": path, "type": "tmpfs", "source": "tmpfs", "options": options}
 
 
@@ -70,7 +75,11 @@ def _bind(path: Path) -> dict[str, Any]:
 
 def config(profile: Profile, root: Path, program: Program | None = None) -> dict[str, Any]:
     """Gives a guest a read-only root, two small tmpfs, no network, no capability, an ordinary user; the folders of a
-    program."""
+    program. One with users begins as its root, and has an /etc and homes that can be changed."""
+    held = list(CAPABILITIES) if profile.users else []
+    kept = {"bounding": held, "effective": held, "permitted": held, "inheritable": [], "ambient": []}
+    homes = [_tmpfs("/etc", ETC_MIB, "755"), _tmpfs("/home", HOME_MIB, "755"), _tmpfs("/root", HOME_MIB, "700")]
+    uid = 0 if profile.users else UID
     proc = {"destination": "/proc", "type": "tmpfs", "source": "tmpfs", "options": ["ro", "size=4k", "mode=555"]}
     if program is not None and program.proc:
         proc = {"destination": "/proc", "type": "proc", "source": "proc", "options": []}
@@ -78,11 +87,11 @@ def config(profile: Profile, root: Path, program: Program | None = None) -> dict
         "ociVersion": "1.0.2",
         "process": {
             "terminal": False,
-            "user": {"uid": UID, "gid": UID},
+            "user": {"uid": uid, "gid": uid},
             "args": list(command(profile, program)),
             "env": [f"{name}={value}" for name, value in environment(program).items()],
             "cwd": folder(program),
-            "capabilities": {kind: [] for kind in ("bounding", "effective", "inheritable", "permitted", "ambient")},
+            "capabilities": kept,
             "rlimits": [{"type": name, "hard": most, "soft": most} for name, most in rlimits(profile, program).items()],
             "noNewPrivileges": True,
         },
@@ -93,6 +102,7 @@ def config(profile: Profile, root: Path, program: Program | None = None) -> dict
             {"destination": "/dev", "type": "tmpfs", "source": "tmpfs"},
             {"destination": "/sys", "type": "sysfs", "source": "sysfs", "options": ["ro"]},
             _tmpfs("/tmp", profile.tmp_mib),  # noqa: S108
+            *(homes if profile.users else []),
             *([_tmpfs("/work", profile.work_mib)] if program is None else map(_bind, program.mounts)),
         ],
         "linux": {"namespaces": [{"type": kind} for kind in ("pid", "ipc", "uts", "mount", "network")]},

@@ -28,7 +28,7 @@ from runtime.backends.cgroups import ControlGroup
 from runtime.backends.gvisor_find import RUNSC_HINT, digest, find_runsc
 from runtime.backends.host import SandboxHost
 from runtime.backends.process_box import HINT, ProcessBox
-from runtime.backends.rootfs import ensure_root
+from runtime.backends.rootfs import ensure_root, root_folder
 from runtime.errors import InfrastructureError, RefusedError, SandboxError
 from runtime.profile import BackendName, Profile
 from runtime.reactor import Reactor
@@ -68,7 +68,8 @@ class GVisor(Backend):
         super().__init__(host, tasks=host_tasks, together=True)
         self.runsc = find_runsc(settings.runsc)
         digest(self.runsc)
-        self._root = self._ensure_root()
+        self._roots = {False: self._ensure_root(False)}
+        """By whether they have a userland; that one is built when somebody asks for it."""
         self._bundles: dict[Profile, Path] = {}
         self._cores = float(os.cpu_count() or 1)
 
@@ -83,12 +84,17 @@ class GVisor(Backend):
             digest(self.runsc),
             " ".join(FLAGS),
             hashlib.sha256(bundle.encode()).hexdigest(),
-            self._root.name,
+            self._root_of(profile).name,
         )
 
     def start(self, profile: Profile, image: Path | None, done: Callable[[ProcessBox | SandboxError], None]) -> None:
         """Starts a new box, cold or from an image; calls back when runsc has done its part (some 80 ms), or failed."""
-        if self._root.is_dir():
+        try:
+            is_built = self._root_of(profile).is_dir()
+        except RefusedError as problem:
+            done(problem)
+            return
+        if is_built:
             self._start(profile, image, done)
             return
 
@@ -99,7 +105,7 @@ class GVisor(Backend):
             else:
                 done(problem if isinstance(problem, SandboxError) else InfrastructureError(str(problem), hint=HINT))
 
-        self._host.background(self._ensure_root, built)  # somebody has tidied up
+        self._host.background(partial(self._ensure_root, profile.userland), built)  # or somebody has tidied up
 
     def _start(self, profile: Profile, image: Path | None, done: Callable[[ProcessBox | SandboxError], None]) -> None:
         try:
@@ -149,8 +155,17 @@ class GVisor(Backend):
             return
         self._run(box, argv, group, CHECKPOINT_SECONDS, finished)
 
-    def _ensure_root(self) -> Path:
-        return ensure_root(self._settings.root_dir, self._settings.python, self._settings.packages).resolve()
+    def _ensure_root(self, programs: bool) -> Path:
+        settings = self._settings
+        return ensure_root(settings.root_dir, settings.python, settings.packages, programs=programs).resolve()
+
+    def _root_of(self, profile: Profile) -> Path:
+        """Says where it is, built or not. Raises RefusedError where there are no programs for a userland."""
+        if profile.userland not in self._roots:
+            settings = self._settings
+            wanted = root_folder(settings.root_dir, settings.python, settings.packages, programs=True)
+            self._roots[True] = wanted.resolve()
+        return self._roots[profile.userland]
 
     def _take_room_back(self, box: ProcessBox, done: Callable[[], None]) -> None:
         """A box that cannot go back to its own limit is killed for memory: it used the room for itself, or its image
@@ -188,7 +203,8 @@ class GVisor(Backend):
             folder = self._host.folder / "bundles" / str(len(self._bundles))
             try:
                 program = self._settings.program(profile.program)
-                root = self._root if program is None else folder / "root"  # runsc makes its mounts' places in there
+                # runsc makes the places of a program's mounts in there
+                root = self._root_of(profile) if program is None else folder / "root"
                 root.mkdir(parents=True, exist_ok=True)
                 folder.mkdir(parents=True, exist_ok=True)
                 bundle = config(profile, root, program)

@@ -18,6 +18,8 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Callable
+from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
 
 from runtime.backends import nsjail_mounts
@@ -57,11 +59,10 @@ class NsJail(Backend):
         self._nsenter = find_nsenter()
         self._machine = os.uname().machine
         self._settings = settings
-        self._mounts: dict[str | None, int] = {}
-        """Descriptors of mount namespaces, by program; None is the guests' Python."""
+        self._mounts: dict[str | bool, int] = {}
+        """Descriptors of mount namespaces, by program; of the guests' Python, by whether it has a userland."""
         if settings.guests:
-            root = ensure_root(settings.root_dir, settings.python, settings.packages).resolve()
-            self._mounts[None] = nsjail_mounts.make({ROOT: root})
+            self._mounts[False] = self._make_guests(False)
         self._host_ids = itertools.count(int.from_bytes(os.urandom(4), "little"))
 
     def image_parts(self, profile: Profile) -> tuple[str, ...]:
@@ -73,11 +74,14 @@ class NsJail(Backend):
         if image is not None:
             done(NO_SNAPSHOTS)
             return
+        if profile.userland and True not in self._mounts:
+            self._host.background(partial(self._make_guests, True), partial(self._userland_made, profile, done))
+            return
         program = self._settings.program(profile.program)
         host_id = FIRST_HOST_ID + next(self._host_ids) % HOST_IDS
         nice = os.getpriority(os.PRIO_PROCESS, 0)
         try:
-            mounts = self._namespace(program)
+            mounts = self._namespace(program, profile.userland)
             text = jail(profile, program, host_id=host_id, nice=nice, machine=self._machine)
             box = self.add(profile)
         except SandboxError as error:
@@ -118,12 +122,32 @@ class NsJail(Backend):
             os.close(self._mounts.popitem()[1])
         super().close()
 
-    def _namespace(self, program: Program | None) -> int:
+    def _make_guests(self, programs: bool) -> int:
+        """Gives the namespace with the guests' root, which is built when it is not there yet."""
+        settings = self._settings
+        root = ensure_root(settings.root_dir, settings.python, settings.packages, programs=programs)
+        return nsjail_mounts.make({ROOT: root.resolve()})
+
+    def _userland_made(
+        self, profile: Profile, done: Callable[[ProcessBox | SandboxError], None], finished: Future[int]
+    ) -> None:
+        problem = finished.exception()
+        if problem is not None:
+            done(problem if isinstance(problem, SandboxError) else InfrastructureError(str(problem), hint=HINT))
+        elif self._closed:
+            os.close(finished.result())
+            done(InfrastructureError("the sandbox backend is closed"))
+        else:
+            if self._mounts.setdefault(True, finished.result()) != finished.result():
+                os.close(finished.result())  # others asked for it, too
+            self.start(profile, None, done)
+
+    def _namespace(self, program: Program | None, userland: bool) -> int:
         """Gives the namespace where its folders are; made when it is first asked for. Raises RefusedError when one is
         not there."""
         if self._closed:
             raise InfrastructureError("the sandbox backend is closed")
-        name = program.name if program is not None else None
+        name = program.name if program is not None else userland
         if name not in self._mounts:
             assert program is not None
             folders = {FOLDER.format(number): path for number, path in enumerate(program.mounts)}

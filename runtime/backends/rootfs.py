@@ -2,7 +2,7 @@
 
 What always holds: a root is named by the digest of what goes into it and appears by one rename, so it is complete or
 absent; several processes may build at once and all get the same one. It is mounted read-only and holds no secret, no
-setuid file and no shell.
+setuid file; a shell and other programs only where a guest asked for a userland.
 """
 
 from __future__ import annotations
@@ -16,13 +16,17 @@ import shutil
 import subprocess
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
+from runtime.backends import userland
 from runtime.backends.packages import Packages, find_packages, link_into
 from runtime.errors import InfrastructureError, RefusedError
 
 FORMAT = "2"
+NO_PROGRAMS: Mapping[str, Path] = MappingProxyType({})
 GUEST = Path(__file__).parents[1] / "guest"
 DEFAULT_PYTHON = "/usr/bin/python3"
 UNWANTED = (
@@ -84,26 +88,39 @@ def linked(files: list[Path]) -> Linked:
     return Linked(libraries, broken)
 
 
-def digest(python: Python, packages: Packages | None = None) -> str:
-    """Computes the name of the root that this interpreter, this worker and these packages give."""
+def digest(python: Python, packages: Packages | None = None, programs: Mapping[str, Path] = NO_PROGRAMS) -> str:
+    """Computes the name of the root that this interpreter, this worker, these packages and these programs give."""
     state = hashlib.sha256(FORMAT.encode())
     found = python.executable.stat()
     state.update(f"{python.executable}|{python.stdlib}|{python.version}|{found.st_size}|{found.st_mtime_ns}".encode())
     state.update(b"|" + (packages.digest if packages else "").encode() + b"|")
     for file in sorted(GUEST.glob("*.py")):
         state.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
+    if programs:
+        state.update(userland.digest(programs))
     return state.hexdigest()[:16]
 
 
-def ensure_root(root_dir: Path, python_path: str | None = None, packages_path: Path | None = None) -> Path:
-    """Gives the finished root folder, built when it is not there yet (about a second).
+def root_folder(
+    root_dir: Path, python_path: str | None = None, packages_path: Path | None = None, *, programs: bool = False
+) -> Path:
+    """Says where the root is, or would be. Raises RefusedError as `ensure_root` does."""
+    found = userland.find() if programs else NO_PROGRAMS
+    return root_dir / f"root-{digest(inspect_python(python_path), find_packages(packages_path), found)}"
 
-    Raises RefusedError without a usable Python or a given folder of packages, InfrastructureError when the disk does
-    not take it.
+
+def ensure_root(
+    root_dir: Path, python_path: str | None = None, packages_path: Path | None = None, *, programs: bool = False
+) -> Path:
+    """Gives the finished root folder, built when it is not there yet (about a second; with programs, three).
+
+    Raises RefusedError without a usable Python, a given folder of packages or a shell, InfrastructureError when the
+    disk does not take it.
     """
     python = inspect_python(python_path)
     packages = find_packages(packages_path)
-    target = root_dir / f"root-{digest(python, packages)}"
+    found = userland.find() if programs else NO_PROGRAMS
+    target = root_dir / f"root-{digest(python, packages, found)}"
     if target.is_dir():
         return target
     try:
@@ -111,7 +128,7 @@ def ensure_root(root_dir: Path, python_path: str | None = None, packages_path: P
         _remove_abandoned(root_dir)
         temporary = Path(tempfile.mkdtemp(prefix="building-", dir=root_dir))
         try:
-            _build(temporary, python, packages)
+            _build(temporary, python, packages, found)
             temporary.chmod(0o755)
             try:
                 temporary.rename(target)
@@ -136,7 +153,7 @@ def _remove_abandoned(root_dir: Path) -> None:
                 shutil.rmtree(folder, ignore_errors=True)
 
 
-def _build(root: Path, python: Python, packages: Packages | None) -> None:
+def _build(root: Path, python: Python, packages: Packages | None, programs: Mapping[str, Path]) -> None:
     for folder in ("usr/bin", "proc", "dev", "sys", "tmp", "work", "etc", "opt/runtime/guest"):
         (root / folder).mkdir(parents=True, exist_ok=True)
     _copy(python.executable, root, python.executable)
@@ -152,11 +169,17 @@ def _build(root: Path, python: Python, packages: Packages | None) -> None:
         _copy(library.resolve(), root, library)
     for extension in found.broken.intersection(extensions):
         extension.unlink()
+    if programs:
+        for library in linked(list(programs.values())).libraries:
+            _copy(library.resolve(), root, library)
+        userland.build(root, programs)
     (root / "opt/runtime/__init__.py").write_text("")
     for file in GUEST.glob("*.py"):
         shutil.copyfile(file, root / "opt/runtime/guest" / file.name)
     (root / "etc/passwd").write_text("guest:x:1000:1000::/work:/usr/bin/python3\n")
     (root / "etc/group").write_text("guest:x:1000:\n")
+    if programs:
+        userland.write_accounts(root)
     compile_all = [str(python.executable), "-I", "-S", "-m", "compileall", "-q"]
     subprocess.run([*compile_all, str(inside)], stdout=subprocess.DEVNULL, timeout=300, check=False)
     subprocess.run(

@@ -109,6 +109,7 @@ class ClusterSessions(ClosesOnExit):
         self,
         limits: Limits | None = None,
         *,
+        userland: bool = False,
         snapshot: SnapshotId | None = None,
         caller: str = "",
         priority: Priority = Priority.TRAINING,
@@ -123,7 +124,13 @@ class ClusterSessions(ClosesOnExit):
             else:
                 self._placement.settle(number, self._keeper(snapshot), Tier.SANDBOX)
         command = m.OpenBox(
-            session=number, call=self.number(), limits=limits, snapshot=snapshot, caller=caller, priority=priority
+            session=number,
+            call=self.number(),
+            limits=limits,
+            userland=userland,
+            snapshot=snapshot,
+            caller=caller,
+            priority=priority,
         )
         try:
             return self.ask(command, lambda did: RemoteSandbox.opened(did, self)).result()

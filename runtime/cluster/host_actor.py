@@ -181,7 +181,11 @@ class HostActor:
         def open_one() -> Sequence[Sandbox]:
             return [
                 pool.sandbox(
-                    command.limits, snapshot=command.snapshot, caller=command.caller, priority=command.priority
+                    command.limits,
+                    userland=command.userland,
+                    snapshot=command.snapshot,
+                    caller=command.caller,
+                    priority=command.priority,
                 )
             ]
 
@@ -294,8 +298,17 @@ def _of_box(box: Sandbox, command: m.Do) -> dict[str, object]:
         case "run":
             return {"result": box.run(_code(command), seconds=command.seconds, patience=command.patience)}
         case "exec":
-            stdin, seconds, patience = command.data, command.seconds, command.patience
-            return {"ran": box.exec(command.arguments, stdin=stdin, seconds=seconds, patience=patience)}
+            ran = box.exec(
+                command.arguments,
+                stdin=command.data,
+                env=command.variables,
+                cwd=command.cwd,
+                user=command.user,
+                seconds=command.seconds,
+                output_bytes=command.number or None,
+                patience=command.patience,
+            )
+            return {"ran": ran}
         case "write":
             box.write(command.text, command.data)
         case "read":

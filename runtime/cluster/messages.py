@@ -15,9 +15,9 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from runtime.broker.messages import WireFailure
 from runtime.model import FrozenModel
 from runtime.profile import BackendName
-from runtime.sandbox import CallResult, ExecResult, FileEntry, Limits, Priority, SnapshotId, Tier, Usage
+from runtime.sandbox import HOME, CallResult, ExecResult, FileEntry, Limits, Priority, SnapshotId, Tier, Usage
 
-PROTOCOL = 5
+PROTOCOL = 6
 What = Literal["run", "exec", "write", "read", "list", "snapshot", "prepare", "restore", "fork", "measure", "forget"]
 
 
@@ -64,6 +64,7 @@ class OpenBox(_AboutCall):
 
     kind: Literal["box"] = "box"
     limits: Limits | None
+    userland: bool = False
     snapshot: SnapshotId | None
     caller: str
     priority: Priority
@@ -80,10 +81,14 @@ class Do(_AboutCall):
     arguments: tuple[str, ...] = ()
     data: bytes = b""
     """Standard input, the content of a file, or code: UTF-8 as Python has it (lone surrogates pass)."""
+    variables: dict[str, str] = Field(default_factory=dict)
+    """Of a program's environment."""
+    cwd: str = HOME
+    user: str = ""
     seconds: float | None = None
     patience: float = 1.0
     number: int = 0
-    """The most bytes to read, or copies to prepare."""
+    """The most bytes to read or, where it is not 0, of output; or copies to prepare."""
     durable: bool = False
     keep: bool = False
     """Whether the session can be forked as it was before this call."""

@@ -6,7 +6,7 @@ new, ends with InfrastructureError. Waiting for an answer needs no thread.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, TypeVar
@@ -14,6 +14,8 @@ from typing import Any, ClassVar, Protocol, TypeVar
 from runtime.cluster import messages as m
 from runtime.errors import BadRequestError, InfrastructureError, RefusedError
 from runtime.sandbox import (
+    HOME,
+    NO_VARIABLES,
     CallResult,
     ClosesOnExit,
     ExecResult,
@@ -140,9 +142,31 @@ class RemoteSandbox(_Remote):
         return _answered(self._do("run", data=code_bytes, seconds=seconds, patience=patience).result)
 
     def exec(
-        self, argv: Sequence[str], *, stdin: bytes = b"", seconds: float | None = None, patience: float = 1.0
+        self,
+        argv: Sequence[str],
+        *,
+        stdin: bytes = b"",
+        env: Mapping[str, str] = NO_VARIABLES,
+        cwd: str = HOME,
+        user: str = "",
+        seconds: float | None = None,
+        output_bytes: int | None = None,
+        patience: float = 1.0,
     ) -> ExecResult:
-        return _answered(self._do("exec", arguments=tuple(argv), data=stdin, seconds=seconds, patience=patience).ran)
+        if output_bytes is not None and output_bytes < 1:
+            raise BadRequestError(f"a program cannot be limited to {output_bytes} bytes of output")
+        did = self._do(
+            "exec",
+            arguments=tuple(argv),
+            data=stdin,
+            variables=dict(env),
+            cwd=cwd,
+            user=user,
+            seconds=seconds,
+            number=output_bytes or 0,
+            patience=patience,
+        )
+        return _answered(did.ran)
 
     def write(self, path: str, data: bytes) -> None:
         self._do("write", text=path, data=data)

@@ -1,8 +1,9 @@
 """Reads, writes and lists files for the host, in the supervisor, which user code cannot have poisoned.
 
 The tree below /work and /tmp belongs to hostile code: every step of a path is opened without following links, and only
-a regular file with one name is ever read or replaced. Nothing here waits for anything but the kernel, and what is read,
-listed or kept open is bounded by the request and by the constants below.
+a regular file with one name is ever read or replaced. All of it is done with the rights of the guest's ordinary user.
+Nothing here waits for anything but the kernel, and what is read, listed or kept open is bounded by the request and by
+the constants below.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import time
 from runtime.guest import frames
 
 ROOTS = ("work", "tmp")
+NO_FILES_IN = ("proc", "sys", "dev")
+"""What stands there is not on a disk: to open it can do something."""
 DEPTH = 64
 """Folders within one another that a listing goes down into; each costs a descriptor."""
 
@@ -23,10 +26,19 @@ class FileAccessError(Exception):
     """What was asked for is not there, is not a plain file, or is too much."""
 
 
+class Reach:
+    """Says where files can be reached: below /work and /tmp, or in a root with programs and users anywhere."""
+
+    anywhere = False
+
+
 def _parts(path: str, least: int) -> list[str]:
     parts = path.split("/")
-    if len(parts) <= least or parts[0] or parts[1] not in ROOTS or any(part in ("", ".", "..") for part in parts[1:]):
-        raise FileAccessError("only plain names under /work and /tmp can be used")
+    if len(parts) <= least or parts[0] or any(part in ("", ".", "..") for part in parts[1:]):
+        raise FileAccessError("only plain names can be used")
+    if parts[1] in NO_FILES_IN or not (Reach.anywhere or parts[1] in ROOTS):
+        where = "outside /proc, /sys and /dev" if Reach.anywhere else "under /work and /tmp"
+        raise PermissionError(errno.EACCES, f"only plain names {where} can be used")
     return parts[1:]
 
 
@@ -54,6 +66,8 @@ def _make_folder(name: str, folder: int) -> None:
 def _open_folder(name: str, folder: int) -> int:
     """Compares what was opened with what stood there: gVisor follows a link in spite of O_NOFOLLOW with O_DIRECTORY."""
     stood = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    if stat.S_ISLNK(stood.st_mode):
+        raise FileAccessError("a folder of the path is a link")
     inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
     opened = os.fstat(inner)
     if not stat.S_ISDIR(stood.st_mode) or (stood.st_dev, stood.st_ino) != (opened.st_dev, opened.st_ino):
@@ -66,46 +80,70 @@ def _plain(found: os.stat_result) -> bool:
     return stat.S_ISREG(found.st_mode) and found.st_nlink == 1
 
 
-def read(path: str, offset: int, max_bytes: int) -> bytes:
-    """Reads at most `max_bytes` from there on; fewer only at the end of the file."""
-    *above, name = _parts(path, 2)
+def _require_plain(found: os.stat_result) -> None:
+    if stat.S_ISDIR(found.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if not _plain(found):
+        raise FileAccessError("not a regular file with one name")
+
+
+def _open_plain(name: str, flags: int, folder: int) -> int:
+    """Looks before it opens: to open a device can do something, and what is opened may be another by then."""
+    _require_plain(os.stat(name, dir_fd=folder, follow_symlinks=False))
+    file = os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+    try:
+        _require_plain(os.fstat(file))
+    except BaseException:
+        os.close(file)
+        raise
+    return file
+
+
+def read(path: str, offset: int, max_bytes: int) -> tuple[bytes, int]:
+    """Reads at most `max_bytes` from there on, fewer only at the end of the file; and how long the file is."""
+    *above, name = _parts(path, 1)
     folder = _open_folders(above)
     try:
-        file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+        file = _open_plain(name, os.O_RDONLY, folder)
     finally:
         os.close(folder)
     try:
-        if not _plain(os.fstat(file)):
-            raise FileAccessError("not a regular file with one name")
         pieces, size = [], 0
         while size < max_bytes and (piece := os.pread(file, min(max_bytes - size, 1 << 20), offset + size)):
             pieces.append(piece)
             size += len(piece)
-        return b"".join(pieces)
+        return b"".join(pieces), os.fstat(file).st_size
     finally:
         os.close(file)
 
 
-def write(path: str, data: bytes | memoryview, *, parents: bool = False) -> None:
-    """Writes beside the name and renames over it, so that what stood there is replaced unopened, and whole or not."""
-    *above, name = _parts(path, 2)
+def write(path: str, pieces: list[bytes], *, parents: bool = False) -> None:
+    """Writes beside the name and renames over it, so that what stood there is replaced unopened, and whole or not; its
+    mode stays. What may not be written is not replaced either. `pieces` is emptied."""
+    *above, name = _parts(path, 1)
     folder = _open_folders(above, make=parents)
     temporary = f".{os.getpid()}.{time.monotonic_ns()}"
+    mode = 0o644
     try:
         try:
-            if not _plain(os.stat(name, dir_fd=folder, follow_symlinks=False)):
-                raise FileAccessError("not a regular file with one name")
+            standing = _open_plain(name, os.O_WRONLY, folder)
         except FileNotFoundError:
             pass
+        else:
+            mode = os.fstat(standing).st_mode & 0o777
+            os.close(standing)
         file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644, dir_fd=folder)
         try:
-            frames.write_all(file, data)
+            pieces.reverse()
+            while pieces:
+                frames.write_all(file, pieces.pop())
+            os.fchmod(file, mode)
+            os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
         except OSError:
             os.unlink(temporary, dir_fd=folder)
             raise
         finally:
             os.close(file)
-        os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
     finally:
         os.close(folder)
 

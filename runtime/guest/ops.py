@@ -15,12 +15,13 @@ DROP = 4
 KILL = 5
 """Kills the process of the session; its call in progress is answered with KILLED."""
 EXEC = 6
-"""Body: `wire.exec_body`. Reply: output, and JSON {exit_code, stdout_bytes} as the report; or REFUSED."""
+"""Body: `wire.exec_body`. Reply: output, and JSON {exit_code, stdout_bytes} as the report; or REFUSED, with a reason,
+and as its output the number of the system's error, `NO_USER`, or nothing. So for the next two and STAGE."""
 READ = 7
-"""Body: `wire.read_body`. Reply: OK with at most so many bytes from there on, fewer only at the end of the file; or
-REFUSED with a reason."""
+"""Body: `wire.read_body`. Reply: OK with at most so many bytes from there on, fewer only at the end of the file, and
+its size as the report; or REFUSED."""
 WRITE = 8
-"""Body: `wire.write_body`. Reply: OK, or REFUSED with a reason."""
+"""Body: `wire.write_body`. Reply: OK or REFUSED."""
 PING = 9
 """Answered with READY at once. How the broker knows that a restored sandbox lives."""
 RESEED = 10
@@ -32,3 +33,8 @@ in them; or REFUSED, with a reason that begins with `more than` where it is too 
 SEED = 12
 """Body: 32 bytes. Other random numbers for this session alone, the same wherever they are asked for after the same
 calls; answered with READY."""
+STAGE = 13
+"""Body: `wire.stage_body`. Keeps a piece of what the next WRITE or EXEC is to have; one from 0 on forgets the others.
+Reply: OK or REFUSED."""
+
+NO_USER = b"user"

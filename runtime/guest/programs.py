@@ -7,14 +7,17 @@ output open. What leaves the group lives on inside the sandbox, is counted there
 
 from __future__ import annotations
 
+import errno
 import os
 import select
+import stat
 import time
 
-from runtime.guest import kinds
+from runtime.guest import kinds, users
 from runtime.guest.process import SIGKILL
 
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "HOME": "/work", "LANG": "C.UTF-8", "TMPDIR": "/tmp"}  # noqa: S108
+PATH_FOLDERS = 64
 FIRST_PAUSE, LAST_PAUSE = 0.001, 0.05
 """Seconds between looks at whether the program has ended, at first and at most; a guest has no descriptor for that."""
 
@@ -26,24 +29,65 @@ class Ended:
         self.kind, self.exit_code, self.stdout, self.stderr = kind, exit_code, stdout, stderr
 
 
-def execute(argv: list[str], stdin: bytes, seconds: float, output_bytes: int) -> Ended:
+class Start:
+    """Says what is started: a program, by a path or by its name on its own PATH, what it is told, where, and for
+    whom."""
+
+    def __init__(self, argv: list[str], env: dict[str, str], cwd: str, user: str) -> None:
+        if not argv or not argv[0]:
+            raise ValueError("a program has a name")
+        self.argv, self.cwd, self.account = argv, cwd, users.find(user)
+        self.env = ENVIRONMENT | {"HOME": self.account.home} | env
+
+    def spawn(self, actions: list[tuple[int, int, int]]) -> int:
+        """Starts it in a group of its own, with the rights and in the folder that it is to have. Raises OSError."""
+        try:
+            self._enter()
+            return os.posix_spawn(self._found(), self.argv, self.env, file_actions=actions, setsid=True)
+        finally:
+            if self.cwd:
+                os.chdir("/")
+
+    def _enter(self) -> None:
+        if not self.cwd:
+            return
+        try:
+            os.chdir(self.cwd)
+        except OSError as error:
+            error.strerror = f"its working folder: {error.strerror}"
+            raise
+
+    def _found(self) -> str:
+        """Looks for it as execvp(3) does, in the environment that it will have; what is found is started, or why not is
+        said."""
+        name = self.argv[0]
+        if "/" in name:
+            if not stat.S_ISREG(os.stat(name).st_mode):  # noqa: PTH116 - gVisor waits at a pipe that it is to execute
+                raise PermissionError(errno.EACCES, "not a regular file")
+            return name
+        found = [f"{folder or '.'}/{name}" for folder in self.env.get("PATH", "").split(":")[:PATH_FOLDERS]]
+        found = [path for path in found if os.path.isfile(path)]  # noqa: PTH113
+        if not found:
+            raise FileNotFoundError(errno.ENOENT, f"no program {name!r} on its PATH")
+        return next((path for path in found if os.access(path, os.X_OK)), found[0])
+
+
+def execute(start: Start, stdin: list[bytes], seconds: float, output_bytes: int) -> Ended:
     """Runs one program to its end. OUTPUT: more than `output_bytes` of either; TIMEOUT: more than `seconds`.
 
-    Raises OSError when it cannot be started, ValueError when it is not named by its full path.
+    Raises OSError when it cannot be started.
     """
-    if not argv or "/" not in argv[0]:
-        raise ValueError("a program is named by its full path")
-    return _Run(argv, stdin, output_bytes).finish(time.monotonic() + seconds)
+    return _Run(start, stdin, output_bytes).finish(time.monotonic() + seconds)
 
 
 class _Run:
-    def __init__(self, argv: list[str], stdin: bytes, output_bytes: int) -> None:
+    def __init__(self, start: Start, stdin: list[bytes], output_bytes: int) -> None:
         (stdin_out, stdin_in), (stdout_out, stdout_in), (stderr_out, stderr_in) = (os.pipe() for _ in range(3))
         theirs, ours = (stdin_out, stdout_in, stderr_in), (stdin_in, stdout_out, stderr_out)
         actions = [(os.POSIX_SPAWN_DUP2, end, number) for number, end in enumerate(theirs)]
         try:
-            self._pid = os.posix_spawn(argv[0], argv, ENVIRONMENT, file_actions=actions, setsid=True)
-        except OSError:
+            self._pid = users.acting_as(start.account, lambda: start.spawn(actions))
+        except BaseException:
             for end in ours:
                 os.close(end)
             raise
@@ -51,7 +95,7 @@ class _Run:
             for end in theirs:
                 os.close(end)
         self._output_bytes = output_bytes
-        self._stdin, self._unsent = stdin_in, memoryview(stdin)
+        self._stdin, self._unsent, self._later = stdin_in, memoryview(b""), stdin[::-1]
         self._gathered = {stdout_out: bytearray(), stderr_out: bytearray()}
         self._poll = select.poll()
         for end in ours:
@@ -74,7 +118,7 @@ class _Run:
         if kind == kinds.OK:
             kind = self._exchange()
         if not ended:
-            os.killpg(self._pid, SIGKILL)
+            users.acting_as(users.ROOT, lambda: os.killpg(self._pid, SIGKILL))
             _, status = os.waitpid(self._pid, 0)
         for end in list(self._open):
             self._close(end)
@@ -92,7 +136,9 @@ class _Run:
 
     def _feed(self) -> None:
         try:
-            while self._unsent:
+            while self._unsent or self._later:
+                if not self._unsent:
+                    self._unsent = memoryview(self._later.pop())
                 self._unsent = self._unsent[os.write(self._stdin, self._unsent) :]
         except BlockingIOError:
             return

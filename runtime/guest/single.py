@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from runtime.guest import child
+from runtime.guest import child, users
 from runtime.guest.process import SIGKILL, Process, ProcessParent, pipes
 
 TYPE_CHECKING = False  # what it guards is for type checkers: a guest does not load `typing`
@@ -25,6 +25,7 @@ class SingleProcess(ProcessParent):
         pid = os.fork()
         if pid == 0:
             try:
+                users.drop()
                 problem = child.load(["random", *preload])
                 child.bound_memory(memory_bytes)
                 os.write(theirs[1], problem.encode() or READY)

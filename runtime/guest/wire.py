@@ -6,8 +6,9 @@ Numbers and layouts are defined there, in `ops` and in `kinds`, once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import IntEnum
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from runtime.guest import kinds, ops
@@ -26,6 +27,7 @@ from runtime.guest.frames import (
 from runtime.guest.kinds import FULL
 
 __all__ = ["ENTRY", "FULL", "LIST_BYTES", "NONCE_BYTES", "NO_NONCE", "REPLY", "REQUEST", "FrameError", "pack_reply"]
+NOTHING: Mapping[str, str] = MappingProxyType({})
 REPORTED_LIMITS = frozenset({"memory", "disk", "files", "pids"})
 """What the report of an exception may name as `limit`, beside `error` and `traceback`."""
 
@@ -45,6 +47,7 @@ class Op(IntEnum):
     RESEED = ops.RESEED
     LIST = ops.LIST
     SEED = ops.SEED
+    STAGE = ops.STAGE
 
 
 class ReplyKind(IntEnum):
@@ -75,18 +78,35 @@ def pack_request(nonce: bytes, op: Op, session: int, body: bytes = b"") -> bytes
     return REQUEST.pack(len(body), nonce, op, session) + body
 
 
-def exec_body(argv: Sequence[str], stdin: bytes, *, seconds: float, output_bytes: int) -> bytes:
-    """Packs an EXEC: a program by its full path with its arguments; `output_bytes` of either output at most."""
-    return _body([str(seconds), str(output_bytes), *argv], stdin)
+def exec_body(
+    argv: Sequence[str],
+    stdin: bytes,
+    *,
+    seconds: float,
+    output_bytes: int,
+    env: Mapping[str, str] = NOTHING,
+    cwd: str = "",
+    user: str = "",
+    staged: int = 0,
+) -> bytes:
+    """Packs an EXEC: a program with its arguments; `output_bytes` of either output at most; so many bytes of its input
+    were staged before. Without a `cwd` it begins where its supervisor is."""
+    variables = [f"{name}={value}" for name, value in env.items()]
+    fields = [str(seconds), str(output_bytes), str(staged), user, cwd, str(len(variables)), *variables, *argv]
+    return _body(fields, stdin)
 
 
 def read_body(path: str, *, offset: int, max_bytes: int) -> bytes:
     return _body([path, str(offset), str(max_bytes)])
 
 
-def write_body(path: str, content: bytes, *, parents: bool = False) -> bytes:
-    """Packs a WRITE: with `parents`, missing folders are made."""
-    return _body([path, "1" if parents else "0"], content)
+def write_body(path: str, content: bytes, *, parents: bool = False, staged: int = 0) -> bytes:
+    """Packs a WRITE: what was staged, so many bytes, and this. With `parents`, missing folders are made."""
+    return _body([path, "1" if parents else "0", str(staged)], content)
+
+
+def stage_body(offset: int, piece: bytes) -> bytes:
+    return _body([str(offset)], piece)
 
 
 def list_body(path: str, *, entries: int) -> bytes:

@@ -57,7 +57,7 @@ def prepare(mode: str, limits: dict[str, str], pipes: Pipes) -> SharedWorker | S
         return SharedWorker(
             slice_seconds=float(limits["slice_seconds"]), output_bytes=output_bytes, memory_bytes=memory_bytes
         )
-    from runtime.guest import child, single, supervisor, zygote
+    from runtime.guest import child, files, single, supervisor, users, zygote
 
     sys.path.remove(OWN)
     if os.path.isdir(PACKAGES) and os.listdir(PACKAGES):  # noqa: PTH112, PTH208
@@ -67,6 +67,9 @@ def prepare(mode: str, limits: dict[str, str], pipes: Pipes) -> SharedWorker | S
     parent: ProcessParent
     if mode == "sandbox":
         ahead = 1
+        files.Reach.anywhere = limits["userland"] != "no"
+        if limits["userland"] == "users":
+            users.begin()
         child.bound_files(open_files)  # of programs too, which the supervisor starts
         parent = single.SingleProcess(memory_bytes=memory_bytes, preload=preload)
     else:

@@ -1,41 +1,57 @@
 """Works with the files of a sandbox, each step one question to its guest.
 
-What always holds: only canonical names below /work and /tmp are asked for; what comes back is checked for size and
-shape, and its content is only ever bytes.
+What always holds: only canonical full names are asked for; what goes is sent in pieces that the guest keeps once; what
+comes back is checked for size and shape, and its content is only ever bytes.
 """
 
 from __future__ import annotations
 
 import builtins
+import errno
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 
-from runtime.errors import BadRequestError, InfrastructureError, LimitError
-from runtime.guest import wire
+from runtime.errors import (
+    BadRequestError,
+    FileDeniedError,
+    FileIsFolderError,
+    FileMissingError,
+    FileTooLargeError,
+    InfrastructureError,
+    LimitError,
+    UnknownUserError,
+)
+from runtime.guest import ops, wire
 from runtime.guest.wire import FrameError, Op, ReplyKind
-from runtime.sandbox import FileEntry, Limits
+from runtime.sandbox import HOME, FileEntry, Limits
 from runtime.sessions import transfer
 from runtime.sessions.outcomes import CallOutcome
 from runtime.sessions.transfer import Caps, ListedName
 
-READ_BYTES = 8 << 20
-"""The most that `read` can be asked for."""
+PIECE_BYTES = 1 << 20
+"""What is read or sent at once."""
 FILE_SECONDS = 20.0
-PATH_CHARS = 4_096
+PATH_CHARS, DEPTH = 4_096, 64
+KINDS = {
+    errno.ENOENT: FileMissingError,
+    errno.ENOTDIR: FileMissingError,
+    errno.EACCES: FileDeniedError,
+    errno.EPERM: FileDeniedError,
+    errno.EROFS: FileDeniedError,
+    errno.EISDIR: FileIsFolderError,
+}
 
 
-def checked_path(path: str, *, folder: bool = False) -> str:
-    """Checks that it is a canonical name under /work or /tmp (or one of the two, for a folder); the guest checks what
-    is there. Raises BadRequestError for any other."""
-    parts = path.split("/")
-    plain = all(part not in ("", ".", "..") and len(part.encode(errors="replace")) <= 255 for part in parts[1:])
-    plain = plain and "\0" not in path and len(path) <= PATH_CHARS and sendable(path)
-    deep_enough = len(parts) >= (2 if folder else 3)
-    known = deep_enough and not parts[0] and parts[1] in ("work", "tmp")
-    if not known or not plain:
-        raise BadRequestError(f"{path[:200]!r} is no plain path under /work or /tmp")
-    return path
+def checked_path(path: str) -> str:
+    """Checks that it is a canonical name, and gives it in full; what is there, and whether it can be reached, the guest
+    says. Raises BadRequestError for any other."""
+    full = path if path.startswith("/") else f"{HOME}/{path}"
+    parts = full.split("/")[1:]
+    plain = all(part not in ("", ".", "..") and len(part.encode(errors="replace")) <= 255 for part in parts)
+    if not plain or "\0" in full or len(full) > PATH_CHARS or len(parts) > DEPTH or not sendable(full):
+        raise BadRequestError(f"{path[:200]!r} is no plain path: no empty parts, no dots, no links")
+    return full
 
 
 def sendable(text: str) -> bool:
@@ -51,6 +67,15 @@ def reason(outcome: CallOutcome) -> str:
     return outcome.report.decode(errors="replace")[:300]
 
 
+def refusal(outcome: CallOutcome, what: str) -> BadRequestError:
+    """Says what the guest refused, by the number that it gave."""
+    number = outcome.output.decode(errors="replace")
+    known = KINDS.get(int(number), BadRequestError) if number.isdecimal() and len(number) < 8 else BadRequestError
+    if outcome.output == ops.NO_USER:
+        known = UnknownUserError
+    return known(f"{what}: {reason(outcome)}")
+
+
 class SandboxFiles(ABC):
     """Is the part of a sandbox that is about its files."""
 
@@ -61,32 +86,37 @@ class SandboxFiles(ABC):
         """Waits for the guest's answer. Raises InfrastructureError when it ended without one."""
 
     def write(self, path: str, data: bytes) -> None:
-        """Creates or replaces a file; the folder that it is in must be there."""
-        self._write(checked_path(path), data, parents=False)
+        self._write(checked_path(path), data)
 
     def read(self, path: str, *, max_bytes: int = 1 << 20) -> bytes:
-        if not 0 < max_bytes <= READ_BYTES:
-            raise BadRequestError(f"between 1 and {READ_BYTES} bytes can be read at once, not {max_bytes}")
-        data = self._read(checked_path(path), 0, max_bytes + 1)
-        if len(data) > max_bytes:
-            raise BadRequestError(f"{path} has more than the {max_bytes} bytes asked for")
-        return data
+        full = checked_path(path)
+        if max_bytes < 1:
+            raise BadRequestError(f"at least 1 byte can be read, not {max_bytes}")
+        data = bytearray()
+        while True:
+            outcome = self._piece(full, len(data), min(PIECE_BYTES, max_bytes + 1 - len(data)))
+            data += outcome.output
+            if len(data) > max_bytes or (outcome.report.isdigit() and int(outcome.report[:20]) > max_bytes):
+                raise FileTooLargeError(f"{path} has more than the {max_bytes} bytes asked for")
+            if len(outcome.output) < PIECE_BYTES:
+                return bytes(data)
 
     def list(self, path: str = "/work") -> Sequence[FileEntry]:
         """Bytes of a name that are no text come out as escapes."""
-        return [transfer.entry(path, listed) for listed in self._listed(checked_path(path, folder=True))]
+        full = checked_path(path)
+        return [transfer.entry(full, listed) for listed in self._listed(full)]
 
     def upload(self, source: Path, path: str) -> int:
         """What was copied before it failed stays."""
-        checked_path(path, folder=True)
+        full = checked_path(path)
         return transfer.upload(
-            source, self._caps(), lambda inside, data: self._write(checked_path(f"{path}/{inside}"), data, parents=True)
+            source, self._caps(), lambda inside, data: self._write(checked_path(f"{full}/{inside}"), data)
         )
 
     def download(self, path: str, target: Path) -> int:
-        listing = self._listed(checked_path(path, folder=True))
+        full = checked_path(path)
         return transfer.download(
-            listing, target, self._caps(), lambda inside, at, most: self._read(f"{path}/{inside}", at, most)
+            self._listed(full), target, self._caps(), lambda inside, at, most: self._read(f"{full}/{inside}", at, most)
         )
 
     def _caps(self) -> Caps:
@@ -106,17 +136,32 @@ class SandboxFiles(ABC):
         return listing
 
     def _read(self, path: str, offset: int, most: int) -> bytes:
+        return self._piece(path, offset, most).output
+
+    def _piece(self, path: str, offset: int, most: int) -> CallOutcome:
         outcome = self._ask(Op.READ, wire.read_body(path, offset=offset, max_bytes=most), FILE_SECONDS)
         _require_ok(outcome, path, "read")
-        return outcome.output[:most]
+        return outcome._replace(output=outcome.output[:most])
 
-    def _write(self, path: str, data: bytes, *, parents: bool) -> None:
-        outcome = self._ask(Op.WRITE, wire.write_body(path, data, parents=parents), FILE_SECONDS)
+    def _write(self, path: str, data: bytes) -> None:
+        if len(data) > (room := self._caps().bytes):
+            raise LimitError(f"{path} cannot be written: {len(data)} bytes are more than the {room} that there are")
+        staged, last = self._stage(data, path)
+        outcome = self._ask(Op.WRITE, wire.write_body(path, last, parents=True, staged=staged), FILE_SECONDS)
         _require_ok(outcome, path, "written")
+
+    def _stage(self, data: bytes, what: str) -> tuple[int, bytes]:
+        """Sends all but the last piece ahead; how much that was, and the last piece."""
+        at = 0
+        while len(data) - at > PIECE_BYTES:
+            piece = wire.stage_body(at, data[at : at + PIECE_BYTES])
+            _require_ok(self._ask(Op.STAGE, piece, FILE_SECONDS), what, "sent")
+            at += PIECE_BYTES
+        return at, data[at:]
 
 
 def _require_ok(outcome: CallOutcome, path: str, what: str) -> None:
     if outcome.kind is ReplyKind.REFUSED:
-        raise BadRequestError(f"{path} cannot be {what}: {reason(outcome)}")
+        raise refusal(outcome, f"{path} cannot be {what}")
     if outcome.kind is not ReplyKind.OK:
         raise InfrastructureError(f"the sandbox ended while {path} was {what}", hint="Take a new one.")

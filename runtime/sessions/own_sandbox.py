@@ -8,18 +8,31 @@ that used up a limit between two calls, the next call says which; those after it
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
 
 from pydantic import ValidationError
 
 from runtime.broker_api import SnapshotCopy, Termination
-from runtime.errors import BadRequestError, InfrastructureError, LimitError, SandboxError
+from runtime.errors import BadRequestError, InfrastructureError, LimitError, RefusedError, SandboxError
 from runtime.guest import wire
+from runtime.guest.users import UID
 from runtime.guest.wire import Op, ReplyKind
-from runtime.sandbox import CallResult, CallStatus, ClosesOnExit, ExecResult, Limits, Priority, SnapshotId, Tier, Usage
-from runtime.sessions.files import SandboxFiles, reason, sendable
+from runtime.sandbox import (
+    HOME,
+    NO_VARIABLES,
+    CallResult,
+    CallStatus,
+    ClosesOnExit,
+    ExecResult,
+    Limits,
+    Priority,
+    SnapshotId,
+    Tier,
+    Usage,
+)
+from runtime.sessions.files import SandboxFiles, refusal, sendable
 from runtime.sessions.outcomes import LOST_BY, STATUS_OF, CallOutcome, LossCause, not_run, result_of
 from runtime.sessions.pacing import Pace, Spent, Watched, until_answered
 from runtime.sessions.session_queue import MAX_FORKS, SessionRequest, call_seconds
@@ -98,20 +111,35 @@ class OwnSandbox(SandboxFiles, ClosesOnExit):
         return result.model_copy(update=used._asdict())
 
     def exec(
-        self, argv: Sequence[str], *, stdin: bytes = b"", seconds: float | None = None, patience: float = 1.0
+        self,
+        argv: Sequence[str],
+        *,
+        stdin: bytes = b"",
+        env: Mapping[str, str] = NO_VARIABLES,
+        cwd: str = HOME,
+        user: str = "",
+        seconds: float | None = None,
+        output_bytes: int | None = None,
+        patience: float = 1.0,
     ) -> ExecResult:
-        """Runs a program by its full path; one that takes too long is killed with its group, the sandbox lives on,
-        unless it was waited for with patience."""
-        if not argv or not argv[0].startswith("/") or any("\0" in part or not sendable(part) for part in argv):
-            raise BadRequestError("a program is named by its full path, and every argument is text without a NUL")
+        """Runs a program; one that takes too long is killed with its group, the sandbox lives on, unless it was waited
+        for with patience."""
+        self._require_startable(argv, env, cwd, user, stdin)
         limit = call_seconds(seconds, self.limits)
+        most = self.limits.output_bytes if output_bytes is None else min(output_bytes, self.limits.output_bytes)
+        if most < 1:
+            raise BadRequestError(f"a program cannot be limited to {most} bytes of output")
         if not self._counted():
             return ExecResult(status=CallStatus.CALLS, exit_code=None, stdout=b"", stderr=b"", seconds=0.0)
         wall = limit * max(1.0, patience)
-        asked = wire.exec_body(argv, stdin, seconds=wall, output_bytes=self.limits.output_bytes)
+        staged, last = self._stage(stdin, f"the input of {argv[0][:80]!r}")
+        where = cwd if cwd.startswith("/") else f"{HOME}/{cwd}"
+        asked = wire.exec_body(
+            argv, last, seconds=wall, output_bytes=most, env=env, cwd=where, user=user, staged=staged
+        )
         outcome, used = self._patiently(Op.EXEC, asked, limit, patience, GRACE_SECONDS)
         if outcome.kind is ReplyKind.REFUSED:
-            raise BadRequestError(f"{argv[0]} cannot be run: {reason(outcome)}")
+            raise refusal(outcome, f"{argv[0][:200]!r} cannot be run")
         exit_code, cut = self._program_facts(outcome)
         status = CallStatus.OK if outcome.kind is ReplyKind.OK else STATUS_OF.get(outcome.kind, CallStatus.DIED)
         self._account.called(outcome.seconds, len(outcome.output))
@@ -203,6 +231,24 @@ class OwnSandbox(SandboxFiles, ClosesOnExit):
 
     def _lose(self, worker: Worker) -> None:
         self._waiter.reactor.here(lambda: worker.lose(LossCause.DIED))
+
+    def _require_startable(
+        self, argv: Sequence[str], env: Mapping[str, str], cwd: str, user: str, stdin: bytes
+    ) -> None:
+        """Checks what can be checked before anybody is asked. Raises BadRequestError, RefusedError or LimitError."""
+        texts = [*argv, *env, *env.values(), cwd, user]
+        if not argv or not argv[0] or any("\0" in text or not sendable(text) for text in texts):
+            raise BadRequestError("a program has a name, and all that it is told is text without a NUL")
+        if any(not name or "=" in name for name in env):
+            raise BadRequestError("a variable of the environment has a name without an equals sign")
+        profile = self._worker.profile
+        if not profile.users and user not in ("", "guest", str(UID)):
+            raise RefusedError(
+                f"{user[:80]!r} cannot run programs here: this sandbox has one user",
+                hint="Only a sandbox with a userland under gVisor has others; leave the user out.",
+            )
+        if len(stdin) > (most := profile.memory_mib << 19):
+            raise LimitError(f"{len(stdin)} bytes are more than the {most} that a program's input may have here")
 
     def _counted(self) -> bool:
         """Says whether one more call may be made."""

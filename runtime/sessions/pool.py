@@ -94,6 +94,7 @@ class Sessions(ClosesOnExit):
         self,
         limits: Limits | None = None,
         *,
+        userland: bool = False,
         snapshot: SnapshotId | None = None,
         caller: str = "",
         priority: Priority = Priority.TRAINING,
@@ -101,13 +102,15 @@ class Sessions(ClosesOnExit):
         """Opens a sandbox of its own, with files and programs, outside the count of sessions. Returns when it is ready.
 
         What a snapshot's sandbox was built with (memory, processes, CPUs, /tmp and /work, descriptors, output, CPU time
-        and life) comes from the snapshot; the rest of `limits` from here; `limits` of what is returned tells all.
+        and life, userland) comes from the snapshot; the rest of `limits` from here; `limits` of what is returned tells
+        all.
         Raises InfrastructureError when it does not start, BusyError when too many wait, BadRequestError after `close`
         or when there is no such snapshot.
         """
         self._check(caller)
         wanted = limits or self.limits
-        source = self._starts.profile("sandbox", limits=wanted) if snapshot is None else copy_of(snapshot)
+        fresh = partial(self._starts.profile, "sandbox", limits=wanted, userland=userland)
+        source = fresh() if snapshot is None else copy_of(snapshot)
         [worker] = self._waiter.workers(source, caller=caller, priority=priority)
         return OwnSandbox(worker, wanted, self._waiter, caller=caller, priority=priority, born=self._sandboxes.add)
 

@@ -60,7 +60,9 @@ def joined(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
     return sum((family.modules for family in FAMILIES if family.modules[0] in first + second), ())
 
 
-def profile(mode: Mode, preload: tuple[str, ...], limits: Limits, settings: RuntimeSettings) -> Profile:
+def profile(
+    mode: Mode, preload: tuple[str, ...], limits: Limits, settings: RuntimeSettings, *, userland: bool = False
+) -> Profile:
     """Those with many sessions get a multiple of a session's limits, each session its own part; that of processes has
     room for all at their limits, up to a quarter of the machine: none costs others theirs. Only a sandbox of its own
     ends by its CPU time and its age: the others belong to nobody. What is preloaded comes on top."""
@@ -80,6 +82,7 @@ def profile(mode: Mode, preload: tuple[str, ...], limits: Limits, settings: Runt
     return Profile(
         backend=settings.backend,
         mode=mode,
+        userland=userland,
         preload=preload,
         memory_mib=memory + sum(family.memory_mib for family in loaded),
         process_memory_mib=address_space + sum(family.address_space_mib for family in loaded),

@@ -38,9 +38,11 @@ class SessionStarts:
         """Remembered: the code for it is cold when somebody waits for a sandbox."""
         self.started = self.killed = 0
 
-    def profile(self, mode: Mode, preload: tuple[str, ...] = (), limits: Limits | None = None) -> Profile:
+    def profile(
+        self, mode: Mode, preload: tuple[str, ...] = (), limits: Limits | None = None, *, userland: bool = False
+    ) -> Profile:
         """Says what to ask for, for a sandbox of this pool that is fresh; from any thread."""
-        return self._profile(mode, preload, limits or self._settings.limits)
+        return self._profile(mode, preload, limits or self._settings.limits, userland=userland)
 
     def launch(
         self,

@@ -13,15 +13,17 @@ from typing import TypeVar
 
 from runtime.broker_api import BrokerApi, SnapshotCopy, Ticket
 from runtime.errors import BusyError, InfrastructureError, SandboxError
+from runtime.guest.wire import LIST_BYTES
 from runtime.profile import Profile
 from runtime.reactor import Reactor
 from runtime.sandbox import Priority
+from runtime.sessions.files import PIECE_BYTES
 from runtime.sessions.outcomes import LossCause
 from runtime.sessions.starts import SessionStarts
 from runtime.sessions.worker import Worker
 
-REPLY_BYTES = (8 << 20) + 1
-"""The most that one reply may hold beside its report."""
+REPLY_BYTES = max(PIECE_BYTES, LIST_BYTES)
+"""The most that one reply may hold beside its report, where it is no program's output."""
 QUEUE_SECONDS = 300.0
 """How long a sandbox may be waited for."""
 ANSWER_SECONDS = 120.0

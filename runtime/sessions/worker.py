@@ -69,7 +69,7 @@ class Worker:
         self._pace = AHEAD_SECONDS
         """Seconds that a call takes there, of late."""
         self._reactor, self._launcher, self._ended, self._width = reactor, launcher, ended, width
-        self._replies = wire.Replies(max(handle.profile.output_bytes, reply_bytes) + REPORT_BYTES)
+        self._replies = wire.Replies(max(2 * handle.profile.output_bytes, reply_bytes) + REPORT_BYTES)
         self._turns: FairQueue[SessionRequest] = FairQueue()
         self._under_way: dict[bytes, SessionRequest] = {}
         self._unsent: list[bytes | memoryview] = []

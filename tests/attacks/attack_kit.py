@@ -146,10 +146,10 @@ class AttackBench:
             caller.result()
 
     @contextmanager
-    def sandbox(self, **limits: float) -> Iterator[OwnSandbox]:
+    def sandbox(self, *, userland: bool = False, **limits: float) -> Iterator[OwnSandbox]:
         """A sandbox that leaves nothing behind."""
         mounts = self._mounts()
-        box = self.pool.sandbox(LIMITS.model_copy(update=limits))
+        box = self.pool.sandbox(LIMITS.model_copy(update=limits), userland=userland)
         traces = Traces(self, box.id)
         try:
             yield box

@@ -130,11 +130,36 @@ def test_a_trap_is_neither_read_nor_written_through(guest: Guest, trap: str, pat
 
 
 @pytest.mark.parametrize(
-    "path", ["/etc/passwd", "/work/../etc/passwd", "work/x", "/work//x", "/work", "/", "", "/work/."]
+    "path", ["/etc/passwd", "/etc", "/work/../etc/passwd", "work/x", "/work//x", "/", "", "/work/.", "/proc/self/mem"]
 )
 def test_a_path_that_is_no_plain_one_below_its_folders_is_refused(guest: Guest, path: str) -> None:
     assert "plain names" in refusal(guest, Op.READ, wire.read_body(path, offset=0, max_bytes=1))
     assert "plain names" in refusal(guest, Op.WRITE, wire.write_body(path, b"", parents=True))
+
+
+def test_a_folder_is_said_to_be_one(guest: Guest) -> None:
+    guest.says("os.mkdir('/work/d')")
+    for path in ("/work", "/work/d", "/tmp"):
+        assert refusal(guest, Op.READ, wire.read_body(path, offset=0, max_bytes=1)) == "Is a directory"
+        assert refusal(guest, Op.WRITE, wire.write_body(path, b"", parents=True)) == "Is a directory"
+
+
+def test_what_was_sent_ahead_is_used_once_and_only_whole(guest: Guest) -> None:
+    def stage(offset: int, piece: bytes) -> int:
+        return guest.ask(Op.STAGE, wire.stage_body(offset, piece)).kind
+
+    def written(last: bytes, staged: int) -> bytes:
+        if guest.ask(Op.WRITE, wire.write_body("/work/f", last, staged=staged)).kind != ReplyKind.OK:
+            return b"refused"
+        return guest.ask(Op.READ, wire.read_body("/work/f", offset=0, max_bytes=100)).output
+
+    assert stage(0, b"lost") == stage(0, b"one ") == stage(4, b"two ") == ReplyKind.OK
+    assert stage(99, b"a gap") == ReplyKind.REFUSED
+    assert written(b"three", 8) == b"one two three"
+    assert written(b"again", 8) == b"refused"
+    assert stage(0, b"for nobody") == ReplyKind.OK
+    assert written(b"plain", 0) == b"plain"
+    assert written(b"late", 10) == b"refused"
 
 
 def test_a_sparse_file_is_read_in_parts_as_small_as_they_are_asked_for(guest: Guest) -> None:

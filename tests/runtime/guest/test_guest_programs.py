@@ -76,10 +76,10 @@ def test_a_descendant_that_keeps_the_output_open_is_not_waited_for() -> None:
 @pytest.mark.parametrize(
     ("argv", "reason"),
     [
-        (["ls"], "full path"),
+        (["no-such-program"], "on its PATH"),
         (["/no/such/program"], "No such file"),
         (["/etc/passwd"], "Permission denied"),
-        ([], "full path"),
+        ([], "has a name"),
     ],
 )
 def test_what_cannot_be_started_is_refused_with_a_reason(argv: list[str], reason: str) -> None:

@@ -53,8 +53,10 @@ paths = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]
 
 @given(st.lists(paths, max_size=4), st.binary(max_size=50))
 def test_fields_and_content_come_out_as_they_went_in(argv: list[str], content: bytes) -> None:
-    fields, rest = fields_of(wire.exec_body(argv, content, seconds=1.5, output_bytes=7))
-    assert fields == ["1.5", "7", *argv]
+    env = {"A": "1=2", "B": ""}
+    asked = wire.exec_body(argv, content, seconds=1.5, output_bytes=7, env=env, cwd="/tmp", user="joe", staged=9)
+    fields, rest = fields_of(asked)
+    assert fields == ["1.5", "7", "9", "joe", "/tmp", "2", "A=1=2", "B=", *argv]
     assert bytes(rest) == content
 
 

@@ -67,17 +67,7 @@ def test_a_file_is_written_seen_by_code_and_read_back(box: Sandbox, path: str) -
 
 
 @pytest.mark.parametrize(
-    "path",
-    [
-        "/etc/passwd",
-        "/work",
-        "/work/../etc/passwd",
-        "work/a",
-        "/work//a",
-        "/work/./a",
-        "/work/\0",
-        "/work/" + "a" * 300,
-    ],
+    "path", ["/etc/passwd", "/work", "/work/../etc/passwd", "/work//a", "/work/./a", "/work/\0", "/work/" + "a" * 300]
 )
 def test_only_plain_paths_below_work_and_tmp_exist(box: Sandbox, path: str) -> None:
     with pytest.raises(BadRequestError):
@@ -138,7 +128,7 @@ def test_a_program_that_never_ends_or_never_stops_talking_is_killed_and_the_sand
 
 
 def test_a_program_that_is_not_there_is_the_callers_mistake(box: Sandbox) -> None:
-    for argv in (["/usr/bin/nothing"], ["python3"], [], ["/usr/bin/python3", "a\0b"]):
+    for argv in (["/usr/bin/nothing"], ["nothing"], ["../usr/bin/nothing"], [], [""], ["/usr/bin/python3", "a\0b"]):
         with pytest.raises(BadRequestError):
             box.exec(argv)
 

@@ -1,0 +1,119 @@
+"""Knows who a guest's users are, and takes their rights for the moment in which a program of theirs is started.
+
+What always holds: a supervisor that has the rights of a guest's root has given them up but for two moments, when a
+program is started for somebody and when one is ended; what it does with files it does as the ordinary user. A session's
+process never has them, and cannot get them back. One without them (the ordinary case) runs everything as itself.
+(credentials(7), capabilities(7): who leaves user 0 with all three identities has no capability left.)
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+
+TYPE_CHECKING = False  # what it guards is for type checkers: a guest does not load `typing`
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeVar
+
+    T = TypeVar("T")
+
+UID = 1000
+TEMPLATES = "/opt/etc"
+"""What /etc begins with where it can be changed."""
+TABLE_BYTES, MOST_GROUPS = 1 << 20, 32
+
+
+class UserError(Exception):
+    """There is no such user, or this sandbox has only one."""
+
+
+class Account:
+    """Is a user by number, with groups and a home folder."""
+
+    def __init__(self, name: str, uid: int, gid: int, groups: list[int], home: str) -> None:
+        self.name, self.uid, self.gid, self.groups, self.home = name, uid, gid, groups, home
+
+
+GUEST = Account("guest", UID, UID, [], "/work")
+ROOT = Account("root", 0, 0, [], "/root")
+
+
+class Rights:
+    several = False
+    """Whether this process can become any user of the guest; `begin` says so."""
+
+
+def begin() -> None:
+    """For a supervisor that was started as the guest's root: fills /etc, and becomes the ordinary user."""
+    import shutil  # costs a guest memory: only where it is needed
+
+    shutil.copytree(TEMPLATES, "/etc", dirs_exist_ok=True)
+    Rights.several = True
+    _rest()
+
+
+def drop() -> None:
+    """Makes this process the ordinary user for good. Raises PermissionError when the kernel leaves a way back."""
+    if not Rights.several:
+        return
+    Rights.several = False
+    os.setresuid(UID, UID, UID)
+    try:
+        os.seteuid(0)
+    except PermissionError:
+        if os.getresuid() == (UID, UID, UID) and os.getresgid() == (UID, UID, UID) and not os.getgroups():
+            return
+    raise PermissionError("the session's process keeps rights that it must not have")
+
+
+def find(name: str) -> Account:
+    """Finds a user by name or number; empty for the ordinary one, whatever /etc says of him. Raises UserError."""
+    if not name or (not Rights.several and name in (GUEST.name, str(UID))):
+        return GUEST
+    if not Rights.several:
+        raise UserError(f"this sandbox has no user but {GUEST.name}")
+    for row in _table("/etc/passwd", 7):
+        if name in (row[0], row[2]) and _is_number(row[2]) and _is_number(row[3]):
+            rows = _table("/etc/group", 4)
+            groups = {int(group[2]) for group in rows if _is_number(group[2]) and row[0] in group[3].split(",")}
+            return Account(row[0], int(row[2]), int(row[3]), sorted(groups)[:MOST_GROUPS], row[5] or "/")
+    raise UserError(f"there is no user {name!r} in this sandbox")
+
+
+def acting_as(account: Account, action: Callable[[], T]) -> T:
+    """Does it with the rights of that user; a program that is started meanwhile has these and no others."""
+    if not Rights.several:
+        return action()
+    try:
+        os.seteuid(0)
+        os.setgroups(account.groups)
+        os.setresgid(account.gid, account.gid, account.gid)
+        os.setresuid(account.uid, account.uid, 0)  # the last is gone in what is executed
+        return action()
+    finally:
+        _rest()
+
+
+def _rest() -> None:
+    os.seteuid(0)
+    os.setgroups([])
+    os.setresgid(UID, UID, UID)
+    os.setresuid(0, UID, 0)
+
+
+def _is_number(text: str) -> bool:
+    """Says whether it names a user or group: the last number of all means to the kernel that nothing is to change."""
+    return text.isascii() and text.isdecimal() and len(text) < 11 and int(text) < (1 << 32) - 1
+
+
+def _table(path: str, columns: int) -> list[list[str]]:
+    """Reads what the guest's root may have written: a regular file, so much of it, whole rows."""
+    file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            return []
+        rows = os.read(file, TABLE_BYTES).decode(errors="replace").split("\n")
+    finally:
+        os.close(file)
+    return [row.split(":") for row in rows if row.count(":") == columns - 1]
