@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from runtime.conformance.check import LIMITS, Figures, Subject, answered, check, require, require_error
-from runtime.errors import BadRequestError, LimitError
+from runtime.errors import BadRequestError, FileDeniedError, FileIsFolderError, FileMissingError, LimitError
 from runtime.sandbox import FileKind, Sandbox
 
 CONTENT = bytes(range(256)) * 512
@@ -47,7 +47,7 @@ OUTSIDE = (
     "/work/../etc/passwd",
     "/work/./a",
     "/work//a",
-    "work/a",
+    "work/../a",
     "/work",
     "/work/\0a",
     "/work/" + "a" * 300,
@@ -93,6 +93,21 @@ def only_plain_files_are_touched(subject: Subject) -> Figures:
         _refused(lambda: box.read("/work/sly/passwd"), "a path through a link")
         _refused(lambda: box.write("/work/sly/made", b"x"), "writing through a link")
     return {"paths": float(len(OUTSIDE)), "traps": float(len(TRAPS))}
+
+
+@check("a path is told what is wrong with it", "Missing, shut, a folder: each is said. Writing makes folders.")
+def a_path_is_told_what_is_wrong_with_it(subject: Subject) -> Figures:
+    with subject.sandbox() as box:
+        box.write("made/by/writing", b"one")
+        answered(box.run("import os; os.chmod('/work/made/by/writing', 0o400)"))
+        require(box.read("/work/made/by/writing") == b"one", "a relative path does not begin in /work")
+        require_error(lambda: box.write("made/by/writing", b"two"), "a file that is shut was written", FileDeniedError)
+        require_error(lambda: box.write("made/by", b"two"), "a folder was written", FileIsFolderError)
+        require_error(lambda: box.read("made"), "a folder was read", FileIsFolderError)
+        require_error(lambda: box.read("made/not"), "nothing was read", FileMissingError)
+        answered(box.run("os.chmod('/work/made/by/writing', 0)"))
+        require_error(lambda: box.read("made/by/writing"), "a file that is shut was read", FileDeniedError)
+    return {}
 
 
 HOSTILE = r"""import json, os
@@ -177,4 +192,9 @@ def _only_plain(folder: Path, known: set[str]) -> None:
     require(entries < 3 * LIMITS.entries, f"downloads made {entries} files and folders")
 
 
-CHECKS = (files_come_back_as_they_were, only_plain_files_are_touched, hostile_names_touch_nothing)
+CHECKS = (
+    files_come_back_as_they_were,
+    only_plain_files_are_touched,
+    a_path_is_told_what_is_wrong_with_it,
+    hostile_names_touch_nothing,
+)

@@ -38,14 +38,16 @@ def errors_are_reported(subject: Subject) -> Figures:
     return {}
 
 
-@check("programs run", "A program gets its input, and gives both outputs and its exit code.")
+@check("programs run", "A program gets its input, place and variables, and gives both outputs and its exit code.")
 def programs_run(subject: Subject) -> Figures:
-    code = "import sys; print(sys.stdin.read().upper()); print('aside', file=sys.stderr); sys.exit(7)"
+    code = (
+        "import os, sys; print(sys.stdin.read().upper() + os.getcwd() + os.environ['MINE']); os.write(2, b'aside\\n')"
+    )
     with subject.sandbox() as box:
-        python = answered(box.run("import sys\nprint(sys.executable)")).strip()
-        result = box.exec([python, "-I", "-S", "-c", code], stdin=b"hello")
+        arguments = ["-I", "-S", "-c", f"{code}; sys.exit(7)"]
+        result = box.exec(["python3", *arguments], stdin=b"hello", env={"MINE": "?"}, cwd="/tmp")  # noqa: S108
     seen = (result.status, result.exit_code, result.stdout, result.stderr)
-    require(seen == (CallStatus.OK, 7, b"HELLO\n", b"aside\n"), f"the program ended with {seen}")
+    require(seen == (CallStatus.OK, 7, b"HELLO/tmp?\n", b"aside\n"), f"the program ended with {seen}")
     return {"program_ms": 1000 * result.seconds}
 
 

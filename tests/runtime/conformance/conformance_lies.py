@@ -192,6 +192,10 @@ LIES: dict[str, dict[str, Lie]] = {
         "a trap is read": pool(sandbox=lenient("read", b"")),
         "anything is written": pool(sandbox=lenient("write", None)),
     },
+    "a path is told what is wrong with it": {
+        "nothing is shut": pool(sandbox=lenient("write", None)),
+        "what is not there is empty": pool(sandbox=lenient("read", b"one")),
+    },
     "hostile names touch nothing": {
         "a file comes out beside": pool(sandbox={"download": download_beside}),
         "a link comes out": pool(sandbox={"download": download_links}),
