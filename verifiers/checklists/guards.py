@@ -76,7 +76,7 @@ def _repetition(document: Document) -> Alarm | None:
     if len(raw) >= 1000 and ratio > MAX_COMPRESSION:
         return Alarm("repetition", again, {"compression": round(ratio, 2)})
     counted = Counter(word.casefold() for word in words(document.prose))
-    for word, times in counted.most_common(5):
+    for word, times in counted.most_common()[:5]:
         if len(word) >= 4 and counted.total() >= 50 and times > MAX_ONE_WORD * counted.total():
             return Alarm("repetition", "repeats one word again and again", {"word": escaped(word), "times": times})
     return None

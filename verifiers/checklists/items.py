@@ -138,7 +138,7 @@ def _script(item: spec.ScriptItem, document: Document) -> ItemFinding:
     counted = Counter(script_of(character) for character in document.shown if character.isalpha())
     share = sum(counted[script] for script in item.scripts) / max(1, counted.total())
     reason = f"{share:.1%} of the letters are of {', '.join(item.scripts)}, asked: {item.share:.0%}"
-    return finding(item, share >= item.share, reason, letters=dict(counted.most_common(5)))
+    return finding(item, share >= item.share, reason, letters=dict(counted.most_common()[:5]))
 
 
 DECIDE: Mapping[type, Callable[[Any, Document], ItemFinding]] = {
