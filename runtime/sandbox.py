@@ -13,11 +13,11 @@ from concurrent.futures import Future
 from enum import IntEnum, StrEnum
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple, NewType, Protocol, Self
+from typing import Annotated, NamedTuple, NewType, Protocol, Self
 
 from pydantic import ConfigDict, Field
 
-from runtime.model import FrozenModel
+from runtime.model import FrozenModel, Unit
 
 NO_FILES: Mapping[str, bytes] = MappingProxyType({})
 
@@ -55,29 +55,34 @@ class Tier(StrEnum):
     """A sandbox of its own: files, programs, threads."""
 
 
-class Limits(FrozenModel):
+class Limits(FrozenModel, use_attribute_docstrings=True):
     """Says what one sandbox may use. Enforced by the host (cgroups, a wall clock) and by rlimits inside."""
 
     call_seconds: float = Field(2.0, gt=0)
     """Wall clock of one call, measured on the host; the worker is killed at its end."""
     memory_mib: int = Field(256, ge=48)
-    pids: int = Field(128, ge=16)
-    cpus: float = Field(1.0, gt=0)
+    """Of the sandbox, with everything that runs in it."""
+    pids: Annotated[int, Unit("processes")] = Field(128, ge=16)
+    """Processes and threads alive at once."""
+    cpus: Annotated[float, Unit("processors")] = Field(1.0, gt=0)
+    """Processor time for each second of wall clock."""
     output_bytes: int = Field(16_384, ge=64)
     """Bytes of standard output and error that one call may produce; more ends the call with status `output`."""
     tmp_mib: int = Field(64, ge=1)
+    """What /tmp holds."""
     work_mib: int = Field(32, ge=1)
-    open_files: int = Field(256, ge=32)
+    """What /work, the folder of the code that runs, holds."""
+    open_files: Annotated[int, Unit("descriptors")] = Field(256, ge=32)
     """Descriptors of one process."""
-    entries: int = Field(4_096, ge=1)
+    entries: Annotated[int, Unit("names")] = Field(4_096, ge=1)
     """Files and folders that one listing, upload or download may name."""
     cpu_seconds: float = Field(600.0, gt=0)
     """CPU time of a sandbox of its own, over all its calls."""
     life_seconds: float = Field(3_600.0, gt=0)
     """Wall clock of a sandbox of its own, used or not."""
-    calls: int = Field(1_000, ge=1)
+    calls: Annotated[int, Unit("calls")] = Field(1_000, ge=1)
     """Of one session or sandbox."""
-    snapshots: int = Field(64, ge=0)
+    snapshots: Annotated[int, Unit("snapshots")] = Field(64, ge=0)
     """Taken by one session or sandbox."""
 
 

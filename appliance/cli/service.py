@@ -151,6 +151,7 @@ def _show_status(found: Status) -> None:
             ("worker", f"{worker.state}" + (f": {worker.doing} (pid {worker.pid})" if worker.doing else "")),
             ("sandboxes", found.broker_news),
             ("blocked by", worker.waits_for),
+            ("cycles wait for", found.cycles_wait_for),
             ("last failure", worker.last_failure),
             ("cycle", cycle_state(cycle) if cycle else "none yet"),
             ("failure", cycle.failure if cycle else ""),

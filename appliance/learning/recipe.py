@@ -14,6 +14,7 @@ from appliance.agent.budget import AgentBudget
 from appliance.learning.objectives.registry import OBJECTIVES
 from appliance.records.record import Record
 from curriculum.names import CALCULATORS
+from runtime.model import Unit
 
 
 def _known_objective(name: str) -> str:
@@ -22,64 +23,89 @@ def _known_objective(name: str) -> str:
     return name
 
 
-class WarmStartRecipe(Record):
+class WarmStartRecipe(Record, use_attribute_docstrings=True):
     """SFT on generated traces teaches format and tool use. Which call is right is shown only with `right_choice`."""
 
-    steps: int = Field(500, ge=1)
-    batch: int = Field(64, ge=1)
-    learning_rate: float = Field(3e-3, gt=0)
-    warmup_steps: int = Field(30, ge=0)
-    demonstrations: int = Field(8000, ge=1)
-    right_choice: float = Field(0.6, ge=0, le=1)
+    steps: Annotated[int, Unit("steps")] = Field(500, ge=1)
+    """The most of the warm start, which ends before that at `stop_at`."""
+    batch: Annotated[int, Unit("demonstrations")] = Field(64, ge=1)
+    """Of one step."""
+    learning_rate: Annotated[float, Unit("a step")] = Field(3e-3, gt=0)
+    """The highest of the warm start."""
+    warmup_steps: Annotated[int, Unit("steps")] = Field(30, ge=0)
+    """In which the learning rate rises from nothing."""
+    demonstrations: Annotated[int, Unit("demonstrations")] = Field(8000, ge=1)
+    """Made in advance, to draw batches from."""
+    right_choice: Annotated[float, Unit("share, 0 to 1")] = Field(0.6, ge=0, le=1)
     """How often a demonstration picks the operation that the question asks for; otherwise another of its arity."""
-    fail_first: float = Field(0.5, ge=0, le=1)
+    fail_first: Annotated[float, Unit("share, 0 to 1")] = Field(0.5, ge=0, le=1)
     """How often a demonstration shows a failing call and its repair."""
-    stop_at: float = Field(0.5, gt=0, le=1)
+    stop_at: Annotated[float, Unit("share, 0 to 1")] = Field(0.5, gt=0, le=1)
     """Sampled success on validation tasks at which the warm start ends."""
-    validate_every: int = Field(150, ge=1)
-    validation_items: int = Field(128, ge=1)
-    checkpoint_every: int = Field(50, ge=1)
+    validate_every: Annotated[int, Unit("steps")] = Field(150, ge=1)
+    """Between two validations."""
+    validation_items: Annotated[int, Unit("tasks")] = Field(128, ge=1)
+    """Asked in each validation."""
+    checkpoint_every: Annotated[int, Unit("steps")] = Field(50, ge=1)
+    """Between two checkpoints, from which a warm start that was stopped goes on."""
 
 
-class TrainingRecipe(Record):
-    steps: int = Field(70, ge=0)
-    tasks_per_step: int = Field(24, ge=1)
-    rollouts_per_task: int = Field(16, ge=2)
-    """2G: what is sampled."""
-    keep: int = Field(8, ge=2)
-    """G: what is trained on."""
-    refills: int = Field(1, ge=0)
+class TrainingRecipe(Record, use_attribute_docstrings=True):
+    steps: Annotated[int, Unit("steps")] = Field(70, ge=0)
+    """Of a night. 0 trains nothing: the champion is evaluated as its own candidate."""
+    tasks_per_step: Annotated[int, Unit("tasks")] = Field(24, ge=1)
+    """Groups of a step: one for each task."""
+    rollouts_per_task: Annotated[int, Unit("rollouts")] = Field(16, ge=2)
+    """2G of GRPO-RoC: what is sampled of each task."""
+    keep: Annotated[int, Unit("rollouts")] = Field(8, ge=2)
+    """G of GRPO-RoC: what is trained on of each task."""
+    refills: Annotated[int, Unit("rounds")] = Field(1, ge=0)
     """Rounds in which groups whose rewards are all equal, which carry no signal, are replaced by fresh tasks."""
     selector: Literal["roc", "roc_sorted", "uniform"] = "roc"
     """`roc` samples by inverse penalty as in the paper, `roc_sorted` truncates as in its release, `uniform` is GRPO
     with the same compute."""
     objective: Annotated[str, AfterValidator(_known_objective)] = "grpo"
     """What is minimised: a row of `appliance.learning.objectives.registry`."""
-    learning_rate: float = Field(3e-4, gt=0)
-    warmup_steps: int = Field(5, ge=0)
-    clip_low: float = Field(default_factory=lambda data: OBJECTIVES[data["objective"]].clip[0], gt=0, lt=1)
+    learning_rate: Annotated[float, Unit("a step")] = Field(3e-4, gt=0)
+    """The highest of the training."""
+    warmup_steps: Annotated[int, Unit("steps")] = Field(5, ge=0)
+    """In which the learning rate rises from nothing."""
+    clip_low: Annotated[float, Unit("ratio")] = Field(
+        default_factory=lambda data: OBJECTIVES[data["objective"]].clip[0], gt=0, lt=1
+    )
     """How far the ratio may fall below 1 before it is clipped; otherwise as the objective has it."""
-    clip_high: float = Field(default_factory=lambda data: OBJECTIVES[data["objective"]].clip[1], gt=0)
-    minibatches: int = Field(1, ge=1)
-    micro_batch: int = Field(128, ge=1)
-    gradient_norm: float = Field(1.0, gt=0)
-    temperature: float = Field(1.0, gt=0)
-    watch_every: int = Field(10, ge=1)
+    clip_high: Annotated[float, Unit("ratio")] = Field(
+        default_factory=lambda data: OBJECTIVES[data["objective"]].clip[1], gt=0
+    )
+    """How far the ratio may rise above 1 before it is clipped; otherwise as the objective has it."""
+    minibatches: Annotated[int, Unit("updates")] = Field(1, ge=1)
+    """Of the weights in one step, each on its part of the step's rollouts."""
+    micro_batch: Annotated[int, Unit("rollouts")] = Field(128, ge=1)
+    """In one pass through the model: lower takes less memory."""
+    gradient_norm: Annotated[float, Unit("norm")] = Field(1.0, gt=0)
+    """A longer gradient is shortened to this."""
+    temperature: Annotated[float, Unit("temperature")] = Field(1.0, gt=0)
+    """Of the rollouts that are trained on."""
+    watch_every: Annotated[int, Unit("steps")] = Field(10, ge=1)
     """Steps between two looks at held-out tasks."""
-    watch_items: int = Field(96, ge=1)
-    watch_drop: float = Field(0.15, gt=0, le=1)
+    watch_items: Annotated[int, Unit("tasks")] = Field(96, ge=1)
+    """Held-out tasks of one look."""
+    watch_drop: Annotated[float, Unit("share, 0 to 1")] = Field(0.15, gt=0, le=1)
     """A fall of held-out success this far below its best ends training at the best checkpoint."""
-    checkpoint_every: int = Field(10, ge=1)
+    checkpoint_every: Annotated[int, Unit("steps")] = Field(10, ge=1)
+    """Between two checkpoints, from which a night that was stopped goes on."""
 
 
-class EvaluationRecipe(Record):
-    sealed_items: int = Field(512, ge=1)
-    unsolvable_items: int = Field(192, ge=1)
+class EvaluationRecipe(Record, use_attribute_docstrings=True):
+    sealed_items: Annotated[int, Unit("questions")] = Field(512, ge=1)
+    """Sealed questions that champion and candidate answer."""
+    unsolvable_items: Annotated[int, Unit("questions")] = Field(192, ge=1)
     """Questions that cannot be solved, for the candidate alone: with 190 of them, no pass bounds hacks by 2 %."""
-    temperature: float = Field(1.0, gt=0)
+    temperature: Annotated[float, Unit("temperature")] = Field(1.0, gt=0)
+    """Of the sampled answers, which decide; the greedy ones are stated beside them."""
 
 
-class Recipe(Record):
+class Recipe(Record, use_attribute_docstrings=True):
     tasksets: tuple[str, ...] = CALCULATORS
     """What a cycle asks, by names in `curriculum.registry`; the policy's [data] says which of them are trained on."""
     warm_start: WarmStartRecipe = WarmStartRecipe()
