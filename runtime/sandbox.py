@@ -61,19 +61,19 @@ class Limits(FrozenModel, use_attribute_docstrings=True):
     call_seconds: float = Field(2.0, gt=0)
     """Wall clock of one call, measured on the host; the worker is killed at its end."""
     memory_mib: int = Field(256, ge=48)
-    """Of the sandbox, with everything that runs in it."""
+    """Memory of one sandbox, with everything that runs in it."""
     pids: Annotated[int, Unit("processes")] = Field(128, ge=16)
-    """Processes and threads alive at once."""
+    """Processes and threads that are alive at once in one sandbox."""
     cpus: Annotated[float, Unit("processors")] = Field(1.0, gt=0)
-    """Processor time for each second of wall clock."""
+    """Processor time that one sandbox may use in each second of wall clock."""
     output_bytes: int = Field(16_384, ge=64)
     """Bytes of standard output and error that one call may produce; more ends the call with status `output`."""
     tmp_mib: int = Field(64, ge=1)
-    """What /tmp holds."""
+    """How much /tmp holds."""
     work_mib: int = Field(32, ge=1)
-    """What /work, the folder of the code that runs, holds."""
+    """How much /work holds, the folder in which code runs."""
     open_files: Annotated[int, Unit("descriptors")] = Field(256, ge=32)
-    """Descriptors of one process."""
+    """Descriptors that one process may have open."""
     entries: Annotated[int, Unit("names")] = Field(4_096, ge=1)
     """Files and folders that one listing, upload or download may name."""
     cpu_seconds: float = Field(600.0, gt=0)
@@ -81,9 +81,9 @@ class Limits(FrozenModel, use_attribute_docstrings=True):
     life_seconds: float = Field(3_600.0, gt=0)
     """Wall clock of a sandbox of its own, used or not."""
     calls: Annotated[int, Unit("calls")] = Field(1_000, ge=1)
-    """Of one session or sandbox."""
+    """Calls of one session or sandbox."""
     snapshots: Annotated[int, Unit("snapshots")] = Field(64, ge=0)
-    """Taken by one session or sandbox."""
+    """Snapshots that one session or sandbox may take."""
 
 
 class CallResult(FrozenModel):

@@ -27,38 +27,38 @@ class WarmStartRecipe(Record, use_attribute_docstrings=True):
     """SFT on generated traces teaches format and tool use. Which call is right is shown only with `right_choice`."""
 
     steps: Annotated[int, Unit("steps")] = Field(500, ge=1)
-    """The most of the warm start, which ends before that at `stop_at`."""
+    """Steps after which the warm start ends at the latest."""
     batch: Annotated[int, Unit("demonstrations")] = Field(64, ge=1)
-    """Of one step."""
-    learning_rate: Annotated[float, Unit("a step")] = Field(3e-3, gt=0)
-    """The highest of the warm start."""
+    """Demonstrations of one step."""
+    learning_rate: Annotated[float, Unit("per step")] = Field(3e-3, gt=0)
+    """Learning rate of the warm start, at its highest."""
     warmup_steps: Annotated[int, Unit("steps")] = Field(30, ge=0)
-    """In which the learning rate rises from nothing."""
+    """Steps in which the learning rate rises from nothing."""
     demonstrations: Annotated[int, Unit("demonstrations")] = Field(8000, ge=1)
-    """Made in advance, to draw batches from."""
-    right_choice: Annotated[float, Unit("share, 0 to 1")] = Field(0.6, ge=0, le=1)
+    """Demonstrations that are made in advance, to draw batches from."""
+    right_choice: Annotated[float, Unit("share")] = Field(0.6, ge=0, le=1)
     """How often a demonstration picks the operation that the question asks for; otherwise another of its arity."""
-    fail_first: Annotated[float, Unit("share, 0 to 1")] = Field(0.5, ge=0, le=1)
+    fail_first: Annotated[float, Unit("share")] = Field(0.5, ge=0, le=1)
     """How often a demonstration shows a failing call and its repair."""
-    stop_at: Annotated[float, Unit("share, 0 to 1")] = Field(0.5, gt=0, le=1)
+    stop_at: Annotated[float, Unit("share")] = Field(0.5, gt=0, le=1)
     """Sampled success on validation tasks at which the warm start ends."""
     validate_every: Annotated[int, Unit("steps")] = Field(150, ge=1)
-    """Between two validations."""
+    """Steps between two validations."""
     validation_items: Annotated[int, Unit("tasks")] = Field(128, ge=1)
-    """Asked in each validation."""
+    """Tasks of one validation."""
     checkpoint_every: Annotated[int, Unit("steps")] = Field(50, ge=1)
-    """Between two checkpoints, from which a warm start that was stopped goes on."""
+    """Steps between two checkpoints, from which a warm start that was stopped goes on."""
 
 
 class TrainingRecipe(Record, use_attribute_docstrings=True):
     steps: Annotated[int, Unit("steps")] = Field(70, ge=0)
-    """Of a night. 0 trains nothing: the champion is evaluated as its own candidate."""
+    """Training steps of a night."""
     tasks_per_step: Annotated[int, Unit("tasks")] = Field(24, ge=1)
-    """Groups of a step: one for each task."""
+    """Tasks of one step; the rollouts of one task are a group."""
     rollouts_per_task: Annotated[int, Unit("rollouts")] = Field(16, ge=2)
-    """2G of GRPO-RoC: what is sampled of each task."""
+    """Rollouts that are sampled of each task: 2G of GRPO-RoC."""
     keep: Annotated[int, Unit("rollouts")] = Field(8, ge=2)
-    """G of GRPO-RoC: what is trained on of each task."""
+    """Rollouts that are trained on of each task: G of GRPO-RoC."""
     refills: Annotated[int, Unit("rounds")] = Field(1, ge=0)
     """Rounds in which groups whose rewards are all equal, which carry no signal, are replaced by fresh tasks."""
     selector: Literal["roc", "roc_sorted", "uniform"] = "roc"
@@ -66,10 +66,10 @@ class TrainingRecipe(Record, use_attribute_docstrings=True):
     with the same compute."""
     objective: Annotated[str, AfterValidator(_known_objective)] = "grpo"
     """What is minimised: a row of `appliance.learning.objectives.registry`."""
-    learning_rate: Annotated[float, Unit("a step")] = Field(3e-4, gt=0)
-    """The highest of the training."""
+    learning_rate: Annotated[float, Unit("per step")] = Field(3e-4, gt=0)
+    """Learning rate of the training, at its highest."""
     warmup_steps: Annotated[int, Unit("steps")] = Field(5, ge=0)
-    """In which the learning rate rises from nothing."""
+    """Steps in which the learning rate rises from nothing."""
     clip_low: Annotated[float, Unit("ratio")] = Field(
         default_factory=lambda data: OBJECTIVES[data["objective"]].clip[0], gt=0, lt=1
     )
@@ -79,21 +79,21 @@ class TrainingRecipe(Record, use_attribute_docstrings=True):
     )
     """How far the ratio may rise above 1 before it is clipped; otherwise as the objective has it."""
     minibatches: Annotated[int, Unit("updates")] = Field(1, ge=1)
-    """Of the weights in one step, each on its part of the step's rollouts."""
+    """Updates of the weights in one step, each on its part of the step's rollouts."""
     micro_batch: Annotated[int, Unit("rollouts")] = Field(128, ge=1)
-    """In one pass through the model: lower takes less memory."""
+    """Rollouts in one pass through the model; fewer take less memory."""
     gradient_norm: Annotated[float, Unit("norm")] = Field(1.0, gt=0)
     """A longer gradient is shortened to this."""
     temperature: Annotated[float, Unit("temperature")] = Field(1.0, gt=0)
-    """Of the rollouts that are trained on."""
+    """Temperature of the rollouts that are trained on."""
     watch_every: Annotated[int, Unit("steps")] = Field(10, ge=1)
     """Steps between two looks at held-out tasks."""
     watch_items: Annotated[int, Unit("tasks")] = Field(96, ge=1)
-    """Held-out tasks of one look."""
-    watch_drop: Annotated[float, Unit("share, 0 to 1")] = Field(0.15, gt=0, le=1)
+    """Held-out tasks of one such look."""
+    watch_drop: Annotated[float, Unit("share")] = Field(0.15, gt=0, le=1)
     """A fall of held-out success this far below its best ends training at the best checkpoint."""
     checkpoint_every: Annotated[int, Unit("steps")] = Field(10, ge=1)
-    """Between two checkpoints, from which a night that was stopped goes on."""
+    """Steps between two checkpoints, from which a night that was stopped goes on."""
 
 
 class EvaluationRecipe(Record, use_attribute_docstrings=True):
@@ -102,7 +102,7 @@ class EvaluationRecipe(Record, use_attribute_docstrings=True):
     unsolvable_items: Annotated[int, Unit("questions")] = Field(192, ge=1)
     """Questions that cannot be solved, for the candidate alone: with 190 of them, no pass bounds hacks by 2 %."""
     temperature: Annotated[float, Unit("temperature")] = Field(1.0, gt=0)
-    """Of the sampled answers, which decide; the greedy ones are stated beside them."""
+    """Temperature of the sampled answers, which decide; the greedy ones are stated beside them."""
 
 
 class Recipe(Record, use_attribute_docstrings=True):
