@@ -101,10 +101,12 @@ class WorkContext:
 def try_out(engine: Engine, files: ModelFiles) -> None:
     """Has an engine take this model and read a question. Raises ModelError or RenderingError."""
     renderer = load_renderer(files)
-    engine.push(files, "tried out")
     try:
+        engine.push(files, "tried out")
         scores = engine.score([renderer.question("1 + 1?")])
-    except ValueError as error:
+    except (ModelError, MemoryError):
+        raise
+    except Exception as error:  # whatever the model's code makes of weights that it does not expect
         raise ModelError(
             f"it cannot read a question: {error}", hint="copy tokenizer.json and the weights from one model"
         ) from error
