@@ -16,7 +16,7 @@ from pydantic import Field, ModelWrapValidatorHandler, PrivateAttr, field_valida
 
 from appliance.client_config import AbsolutePath, ClientSettings
 from appliance.learning.recipe import Recipe
-from runtime.model import FrozenModel, Unit
+from runtime.model import FrozenModel, UnitName
 from runtime.sandbox import Limits
 from runtime.settings import LOOPBACK, Address, Interface
 
@@ -58,13 +58,13 @@ class SandboxSettings(Limits, use_attribute_docstrings=True):
     """The Python inside of sandboxes; otherwise the distribution's."""
     packages: AbsolutePath | None = None
     """A folder of packages that code inside may import; otherwise the installer's."""
-    ready: Annotated[int, Unit("sandboxes")] = Field(8, ge=0)
+    ready: Annotated[int, UnitName("sandboxes")] = Field(8, ge=0)
     """The most sandboxes kept ready ahead of need."""
-    boxes: Annotated[int, Unit("sandboxes")] = Field(256, ge=1)
+    boxes: Annotated[int, UnitName("sandboxes")] = Field(256, ge=1)
     """Sandboxes alive at once."""
     snapshots_mib: int = Field(8_192, ge=64)
     """Disk that all snapshots may take together."""
-    process_children: Annotated[int, Unit("processes")] = Field(4, ge=1)
+    process_children: Annotated[int, UnitName("processes")] = Field(4, ge=1)
     """Processes forked ahead of need in each sandbox that sessions of pure computation share."""
 
     def limits(self) -> Limits:
@@ -124,9 +124,9 @@ class AuditSettings(FrozenModel, use_attribute_docstrings=True):
 
 
 class JobSettings(FrozenModel, use_attribute_docstrings=True):
-    attempts: Annotated[int, Unit("attempts")] = Field(16, ge=1, le=1024)
+    attempts: Annotated[int, UnitName("attempts")] = Field(16, ge=1, le=1024)
     """Independent tries of the champion before a job is unsolved."""
-    branches: Annotated[int, Unit("branches")] = Field(1, ge=0, le=16)
+    branches: Annotated[int, UnitName("branches")] = Field(1, ge=0, le=16)
     """In how many more ways an attempt goes on from before a call that failed; 0: it only goes on with the error."""
 
 
@@ -141,7 +141,7 @@ class Settings(ClientSettings, use_attribute_docstrings=True):
     service: ServiceSettings = ServiceSettings()
     cluster: ClusterSection = ClusterSection()
     audit: AuditSettings = AuditSettings()
-    threads: Annotated[int | None, Unit("processors")] = Field(None, ge=1)
+    threads: Annotated[int | None, UnitName("processors")] = Field(None, ge=1)
     """Cores for the model; otherwise all that the process may use."""
 
     def origins(self) -> dict[str, str]:

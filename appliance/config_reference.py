@@ -22,7 +22,7 @@ from pydantic.fields import FieldInfo
 
 from appliance.config import Settings
 from appliance.config_layers import ConfigError, read_layers, variable_of
-from runtime.model import Unit
+from runtime.model import UnitName
 
 _NOWHERE = Path("/nonexistent")
 _TYPES = {bool: "true or false", int: "whole number", float: "number", str: "text", Path: "path"}
@@ -133,7 +133,7 @@ def _bounds(field: FieldInfo) -> list[str]:
 
 def _unit(name: str, field: FieldInfo) -> str:
     for one in field.metadata:
-        if isinstance(one, Unit):
+        if isinstance(one, UnitName):
             return one.name
     return _SUFFIXES.get(name.rpartition(".")[2].rpartition("_")[2], "")
 

@@ -14,7 +14,7 @@ class FrozenModel(BaseModel):
 
 
 @dataclass(frozen=True)
-class Unit:
+class UnitName:
     """Says in what a figure that people set is counted, where its name does not end in that."""
 
     name: str

@@ -6,17 +6,17 @@ from typing import Annotated
 
 from pydantic import Field
 
-from runtime.model import FrozenModel, Unit
+from runtime.model import FrozenModel, UnitName
 
 
 class AgentBudget(FrozenModel, use_attribute_docstrings=True):
     """Bounds every rollout of one agent; a task may ask for less and never gets more."""
 
-    max_tokens: Annotated[int, Unit("tokens")] = Field(120, ge=16)
+    max_tokens: Annotated[int, UnitName("tokens")] = Field(120, ge=16)
     """Tokens of one conversation: prompt, turns and results together."""
-    max_calls: Annotated[int, Unit("calls")] = Field(4, ge=0)
+    max_calls: Annotated[int, UnitName("calls")] = Field(4, ge=0)
     """Tool calls of one conversation."""
     max_result_chars: int = Field(28, ge=8)
     """Characters of a tool result that the policy model is shown; the rest is cut."""
-    concurrent: Annotated[int, Unit("rollouts")] = Field(192, ge=1)
+    concurrent: Annotated[int, UnitName("rollouts")] = Field(192, ge=1)
     """Rollouts in the decoding batch at once; finished rows are refilled."""

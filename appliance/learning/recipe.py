@@ -14,7 +14,7 @@ from appliance.agent.budget import AgentBudget
 from appliance.learning.objectives.registry import OBJECTIVES
 from appliance.records.record import Record
 from curriculum.names import CALCULATORS
-from runtime.model import Unit
+from runtime.model import UnitName
 
 
 def _known_objective(name: str) -> str:
@@ -26,82 +26,82 @@ def _known_objective(name: str) -> str:
 class WarmStartRecipe(Record, use_attribute_docstrings=True):
     """SFT on generated traces teaches format and tool use. Which call is right is shown only with `right_choice`."""
 
-    steps: Annotated[int, Unit("steps")] = Field(500, ge=1)
+    steps: Annotated[int, UnitName("steps")] = Field(500, ge=1)
     """Steps after which the warm start ends at the latest."""
-    batch: Annotated[int, Unit("demonstrations")] = Field(64, ge=1)
+    batch: Annotated[int, UnitName("demonstrations")] = Field(64, ge=1)
     """Demonstrations of one step."""
-    learning_rate: Annotated[float, Unit("per step")] = Field(3e-3, gt=0)
+    learning_rate: Annotated[float, UnitName("per step")] = Field(3e-3, gt=0)
     """Learning rate of the warm start, at its highest."""
-    warmup_steps: Annotated[int, Unit("steps")] = Field(30, ge=0)
+    warmup_steps: Annotated[int, UnitName("steps")] = Field(30, ge=0)
     """Steps in which the learning rate rises from nothing."""
-    demonstrations: Annotated[int, Unit("demonstrations")] = Field(8000, ge=1)
+    demonstrations: Annotated[int, UnitName("demonstrations")] = Field(8000, ge=1)
     """Demonstrations that are made in advance, to draw batches from."""
-    right_choice: Annotated[float, Unit("share")] = Field(0.6, ge=0, le=1)
+    right_choice: Annotated[float, UnitName("share")] = Field(0.6, ge=0, le=1)
     """How often a demonstration picks the operation that the question asks for; otherwise another of its arity."""
-    fail_first: Annotated[float, Unit("share")] = Field(0.5, ge=0, le=1)
+    fail_first: Annotated[float, UnitName("share")] = Field(0.5, ge=0, le=1)
     """How often a demonstration shows a failing call and its repair."""
-    stop_at: Annotated[float, Unit("share")] = Field(0.5, gt=0, le=1)
+    stop_at: Annotated[float, UnitName("share")] = Field(0.5, gt=0, le=1)
     """Sampled success on validation tasks at which the warm start ends."""
-    validate_every: Annotated[int, Unit("steps")] = Field(150, ge=1)
+    validate_every: Annotated[int, UnitName("steps")] = Field(150, ge=1)
     """Steps between two validations."""
-    validation_items: Annotated[int, Unit("tasks")] = Field(128, ge=1)
+    validation_items: Annotated[int, UnitName("tasks")] = Field(128, ge=1)
     """Tasks of one validation."""
-    checkpoint_every: Annotated[int, Unit("steps")] = Field(50, ge=1)
+    checkpoint_every: Annotated[int, UnitName("steps")] = Field(50, ge=1)
     """Steps between two checkpoints, from which a warm start that was stopped goes on."""
 
 
 class TrainingRecipe(Record, use_attribute_docstrings=True):
-    steps: Annotated[int, Unit("steps")] = Field(70, ge=0)
+    steps: Annotated[int, UnitName("steps")] = Field(70, ge=0)
     """Training steps of a night."""
-    tasks_per_step: Annotated[int, Unit("tasks")] = Field(24, ge=1)
+    tasks_per_step: Annotated[int, UnitName("tasks")] = Field(24, ge=1)
     """Tasks of one step; the rollouts of one task are a group."""
-    rollouts_per_task: Annotated[int, Unit("rollouts")] = Field(16, ge=2)
+    rollouts_per_task: Annotated[int, UnitName("rollouts")] = Field(16, ge=2)
     """Rollouts that are sampled of each task: 2G of GRPO-RoC."""
-    keep: Annotated[int, Unit("rollouts")] = Field(8, ge=2)
+    keep: Annotated[int, UnitName("rollouts")] = Field(8, ge=2)
     """Rollouts that are trained on of each task: G of GRPO-RoC."""
-    refills: Annotated[int, Unit("rounds")] = Field(1, ge=0)
+    refills: Annotated[int, UnitName("rounds")] = Field(1, ge=0)
     """Rounds in which groups whose rewards are all equal, which carry no signal, are replaced by fresh tasks."""
     selector: Literal["roc", "roc_sorted", "uniform"] = "roc"
     """`roc` samples by inverse penalty as in the paper, `roc_sorted` truncates as in its release, `uniform` is GRPO
     with the same compute."""
     objective: Annotated[str, AfterValidator(_known_objective)] = "grpo"
     """What is minimised: a row of `appliance.learning.objectives.registry`."""
-    learning_rate: Annotated[float, Unit("per step")] = Field(3e-4, gt=0)
+    learning_rate: Annotated[float, UnitName("per step")] = Field(3e-4, gt=0)
     """Learning rate of the training, at its highest."""
-    warmup_steps: Annotated[int, Unit("steps")] = Field(5, ge=0)
+    warmup_steps: Annotated[int, UnitName("steps")] = Field(5, ge=0)
     """Steps in which the learning rate rises from nothing."""
-    clip_low: Annotated[float, Unit("ratio")] = Field(
+    clip_low: Annotated[float, UnitName("ratio")] = Field(
         default_factory=lambda data: OBJECTIVES[data["objective"]].clip[0], gt=0, lt=1
     )
     """How far the ratio may fall below 1 before it is clipped; otherwise as the objective has it."""
-    clip_high: Annotated[float, Unit("ratio")] = Field(
+    clip_high: Annotated[float, UnitName("ratio")] = Field(
         default_factory=lambda data: OBJECTIVES[data["objective"]].clip[1], gt=0
     )
     """How far the ratio may rise above 1 before it is clipped; otherwise as the objective has it."""
-    minibatches: Annotated[int, Unit("updates")] = Field(1, ge=1)
+    minibatches: Annotated[int, UnitName("updates")] = Field(1, ge=1)
     """Updates of the weights in one step, each on its part of the step's rollouts."""
-    micro_batch: Annotated[int, Unit("rollouts")] = Field(128, ge=1)
+    micro_batch: Annotated[int, UnitName("rollouts")] = Field(128, ge=1)
     """Rollouts in one pass through the model; fewer take less memory."""
-    gradient_norm: Annotated[float, Unit("norm")] = Field(1.0, gt=0)
+    gradient_norm: Annotated[float, UnitName("norm")] = Field(1.0, gt=0)
     """A longer gradient is shortened to this."""
-    temperature: Annotated[float, Unit("temperature")] = Field(1.0, gt=0)
+    temperature: Annotated[float, UnitName("temperature")] = Field(1.0, gt=0)
     """Temperature of the rollouts that are trained on."""
-    watch_every: Annotated[int, Unit("steps")] = Field(10, ge=1)
+    watch_every: Annotated[int, UnitName("steps")] = Field(10, ge=1)
     """Steps between two looks at held-out tasks."""
-    watch_items: Annotated[int, Unit("tasks")] = Field(96, ge=1)
+    watch_items: Annotated[int, UnitName("tasks")] = Field(96, ge=1)
     """Held-out tasks of one such look."""
-    watch_drop: Annotated[float, Unit("share")] = Field(0.15, gt=0, le=1)
+    watch_drop: Annotated[float, UnitName("share")] = Field(0.15, gt=0, le=1)
     """A fall of held-out success this far below its best ends training at the best checkpoint."""
-    checkpoint_every: Annotated[int, Unit("steps")] = Field(10, ge=1)
+    checkpoint_every: Annotated[int, UnitName("steps")] = Field(10, ge=1)
     """Steps between two checkpoints, from which a night that was stopped goes on."""
 
 
 class EvaluationRecipe(Record, use_attribute_docstrings=True):
-    sealed_items: Annotated[int, Unit("questions")] = Field(512, ge=1)
+    sealed_items: Annotated[int, UnitName("questions")] = Field(512, ge=1)
     """Sealed questions that champion and candidate answer."""
-    unsolvable_items: Annotated[int, Unit("questions")] = Field(192, ge=1)
+    unsolvable_items: Annotated[int, UnitName("questions")] = Field(192, ge=1)
     """Questions that cannot be solved, for the candidate alone: with 190 of them, no pass bounds hacks by 2 %."""
-    temperature: Annotated[float, Unit("temperature")] = Field(1.0, gt=0)
+    temperature: Annotated[float, UnitName("temperature")] = Field(1.0, gt=0)
     """Temperature of the sampled answers, which decide; the greedy ones are stated beside them."""
 
 
