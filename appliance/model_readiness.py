@@ -35,6 +35,7 @@ COMPLETE = (
 )
 GIB = 1 << 30
 _INDEX = "model.safetensors.index.json"
+_NUMBERED = re.compile(r"model-\d{5}-of-(\d{5})\.safetensors")
 _EMBEDDING = re.compile(r"(^|\.)(embed_tokens|wte|embed_in|word_embeddings|tok_embeddings)\.weight$")
 _HUB_NAME = re.compile(r"(https?://huggingface\.co/|hf://)?([A-Za-z0-9][\w.-]*/)?[A-Za-z0-9][\w.-]*([@:][\w.-]+)?/?")
 _PROBE = (sys.executable, "-I", "-m", "appliance.rendering.probe")
@@ -149,7 +150,7 @@ def look(folder: Path, tokens: int, memory: int) -> ModelFacts:
 def require_positions(config: Mapping[str, Any], tokens: int) -> None:
     """Raises ModelError where the model that this config.json describes reads less than a conversation has."""
     positions = next((config[name] for name in ("max_position_embeddings", "n_positions") if config.get(name)), tokens)
-    if isinstance(positions, int) and positions < tokens:
+    if isinstance(positions, int | float) and positions < tokens:
         raise ModelError(
             f"it reads {positions} tokens, and recipe.agent.max_tokens is {tokens}",
             hint=f"set recipe.agent.max_tokens to at most {positions}, or take a model that reads more",
@@ -194,12 +195,17 @@ def _read(folder: Path) -> tuple[dict[str, Any], dict[str, tuple[int, ...]]]:
     missing = sorted({str(name) for name in named.values()} - files.keys()) if isinstance(named, dict) else []
     if missing:
         raise ModelError(f"it has no {missing[0]}, which {_INDEX} names", hint=COMPLETE)
+    numbered = {name for name in shards if _NUMBERED.fullmatch(name)}
+    if numbered and len(numbered) != (wanted := int(_NUMBERED.sub(r"\1", min(numbered)))):
+        raise ModelError(f"it has {len(numbered)} of {wanted} safetensors files", hint=COMPLETE)
     found: dict[str, tuple[int, ...]] = {}
     for name in shards:
         shapes = read_shapes(files[name])
         if shapes is None:
             raise ModelError(f"{name} is not as long as its header says", hint=COMPLETE)
         found.update(shapes)
+    if not found:
+        raise ModelError(f"{shards[0]} holds no weights", hint=COMPLETE)
     return config, found
 
 

@@ -20,7 +20,7 @@ Shapes = Mapping[str, tuple[int, ...]]
 
 
 def read_shapes(shard: Path) -> Shapes | None:
-    """Returns the tensors of a file; None for one that is not as long as its header says. Raises OSError."""
+    """Returns the tensors of a file; None for one that is not as its header says, or has no header. Raises OSError."""
     size = shard.stat().st_size
     with shard.open("rb") as stream:
         start = stream.read(_LENGTH.size)
@@ -34,6 +34,8 @@ def read_shapes(shard: Path) -> Shapes | None:
             tensors = {name: entry for name, entry in header.items() if name != "__metadata__"}
             ends = [int(entry["data_offsets"][1]) for entry in tensors.values()]
             shapes = {name: tuple(map(int, entry["shape"])) for name, entry in tensors.items()}
-        except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError):
             return None
+    if any(one < 0 for shape in shapes.values() for one in shape):
+        return None
     return shapes if size == _LENGTH.size + length + max(ends, default=0) else None
