@@ -26,7 +26,7 @@ class WorkerStatus(FrozenModel):
     """Crashes in a row without progress."""
     last_failure: str = ""
     waits_for: str = ""
-    """What has to pass before any work can begin; empty when nothing has to."""
+    """What has to pass before work goes on; empty when nothing has to."""
 
 
 class CanaryView(FrozenModel):

@@ -76,10 +76,7 @@ class Readiness:
         elif champion is None:
             self.model.require(tokens)
         else:
-            try:
-                require_positions(read_config(self.settings.data / champion.folder), tokens)
-            except ModelError as error:
-                raise ConfigError(f"the model in service cannot be asked: {error}", hint=error.hint) from error
+            self._require_read(champion, tokens)
 
     def refuse_model(self, cycle: Cycle, fault: str) -> None:
         """Remembers what a worker found wrong with the configured model."""
@@ -104,6 +101,16 @@ class Readiness:
     def _champion(self) -> Checkpoint | None:
         digest = self.ledger.alias("champion")
         return self.ledger.checkpoint(digest) if digest else None
+
+    def _require_read(self, champion: Checkpoint, tokens: int) -> None:
+        try:
+            config = read_config(self.settings.data / champion.folder)
+        except (ModelError, OSError):
+            return  # damaged, which is no fault of the configuration
+        try:
+            require_positions(config, tokens)
+        except ModelError as error:
+            raise ConfigError(f"the model in service cannot be asked: {error}", hint=error.hint) from error
 
     def _require_sound(self, model: Checkpoint, which: str, otherwise: str) -> None:
         folder = self.settings.data / model.folder

@@ -70,7 +70,7 @@ class WorkerSupervisor:
     @property
     def waits_for(self) -> str:
         """What has to pass before work goes on; empty when nothing has to."""
-        return "; ".join(dict.fromkeys(self._waits.values()))
+        return "; ".join(dict.fromkeys(self._waits.copy().values()))
 
     @property
     def jobs_wait_for(self) -> str:

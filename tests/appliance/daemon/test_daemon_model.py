@@ -22,9 +22,11 @@ from appliance.config_layers import ConfigError
 from appliance.daemon import dispatcher
 from appliance.daemon.core import Core
 from appliance.daemon.dispatcher import Dispatcher
+from appliance.daemon.errors import BrokenError
 from appliance.daemon.status import jobs_of, status_of
 from appliance.daemon.supervisor import RetryPolicy
 from appliance.learning.recipe import Recipe
+from appliance.records.checkpoints import Checkpoint
 from appliance.records.cycles import CycleState
 from appliance.records.jobs import JobState
 from verifiers.answers.spec import AnswerSpec
@@ -185,3 +187,46 @@ def test_doctor_serve_status_and_cycle_start_say_the_same(data, model, start, as
     assert f"cycles wait for  {sentence}" in assay("status", **environ).stdout
     assert json.loads(assay("status", "--json", **environ).stdout)["cycles_wait_for"].startswith(sentence)
     assert sentence in daemon.end()
+
+
+def test_a_conversation_longer_than_the_model_in_service_reads_is_a_fault_of_the_configuration(data, model) -> None:
+    with core(data, **{"recipe.agent.max_tokens": 300}) as running:
+        put_in_service(running, "c" * 64, model)
+        with pytest.raises(ConfigError, match=r"in service cannot be asked: it reads 256 tokens, and recipe\.agent"):
+            running.cycles.start("night")
+        assert "cannot be asked" in status_of(running).cycles_wait_for
+        shutil.rmtree(data / "models" / ("c" * 64))
+        assert status_of(running).cycles_wait_for == ""
+        with pytest.raises(BrokenError, match="in service is damaged"):
+            running.cycles.start("night")
+
+
+def test_a_night_whose_beginning_was_lost_fails_and_says_so(data, model) -> None:
+    with core(data) as running:
+        cycle = running.cycles.start("night")
+        put_in_service(running, "c" * 64, model, alias="previous")
+        running.ledger.put_cycle(cycle.model_copy(update={"plan": {**cycle.plan, "start": "c" * 64}}))
+        shutil.rmtree(model)
+        assert running.readiness.blocked(running.ledger.cycle(cycle.id)) is None, "it needs the folder no more"
+        shutil.rmtree(data / "models" / ("c" * 64))
+        ended = running.cycles.run(cycle.id)
+        assert (ended.state, attempts(data)) == (CycleState.FAILED, 0)
+        assert "that the cycle began from is damaged" in ended.failure
+
+
+def put_in_service(running: Core, digest: str, model: Path, alias: str = "champion") -> None:
+    shutil.copytree(model, running.data / "models" / digest)
+    at = "2026-11-20T02:00:00+00:00"
+    made = Checkpoint(
+        manifest=digest,
+        parent=None,
+        folder=f"models/{digest}",
+        cycle="n",
+        step=0,
+        stage="imported",
+        recipe="r",
+        metrics={},
+        created=at,
+    )
+    running.ledger.put_checkpoint(made)
+    running.ledger.set_aliases({alias: digest}, "for this test", at)
