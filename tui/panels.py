@@ -70,6 +70,8 @@ def _doing(status: Status) -> Text:
         return plain(f"worker failed {worker.failures}×: {worker.last_failure}", BAD, limit=60)
     if worker.state == "running":
         return plain("working on jobs" if worker.doing == "jobs" else "running a cycle", CARE)
+    if status.cycles_wait_for:
+        return plain(f"cycles wait: {status.cycles_wait_for}", CARE, limit=60)
     return plain("idle", DIM)
 
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from pydantic import Field
 
-from runtime.model import FrozenModel
+from runtime.model import FrozenModel, UnitName
 
 
-class AgentBudget(FrozenModel):
+class AgentBudget(FrozenModel, use_attribute_docstrings=True):
     """Bounds every rollout of one agent; a task may ask for less and never gets more."""
 
-    max_tokens: int = Field(120, ge=16)
-    """Of one conversation: prompt, turns and results together."""
-    max_calls: int = Field(4, ge=0)
+    max_tokens: Annotated[int, UnitName("tokens")] = Field(120, ge=16)
+    """Tokens of one conversation: prompt, turns and results together."""
+    max_calls: Annotated[int, UnitName("calls")] = Field(4, ge=0)
+    """Tool calls of one conversation."""
     max_result_chars: int = Field(28, ge=8)
-    """Of a tool result shown to the policy model; the rest is cut."""
-    concurrent: int = Field(192, ge=1)
+    """Characters of a tool result that the policy model is shown; the rest is cut."""
+    concurrent: Annotated[int, UnitName("rollouts")] = Field(192, ge=1)
     """Rollouts in the decoding batch at once; finished rows are refilled."""

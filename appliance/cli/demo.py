@@ -89,6 +89,7 @@ def _cycle(core: Core, seed: int, console: Console) -> Cycle:
     """The night to run: an unfinished one, the finished demonstration, or a new one."""
     unfinished = core.cycles.unfinished()
     if unfinished is not None:
+        core.readiness.require_model(unfinished)
         console.print(f"continuing {unfinished.id}, which stopped in: {unfinished.phase}", markup=False)
         return unfinished
     for cycle in core.ledger.cycles(limit=1000):

@@ -14,6 +14,7 @@ import shutil
 import sqlite3
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,9 @@ from appliance import places
 from appliance.cli.checks import CheckGrade, DoctorCheck, failed, ok, warning
 from appliance.cli.doctor_isolation import isolation
 from appliance.cli.show import show_json, show_line
+from appliance.config_layers import ConfigError
 from appliance.daemon.listening import MAX_PATH_BYTES
+from appliance.model_readiness import ConfiguredModel
 from policies.errors import PolicyError
 from verifiers.lean import toolchain
 
@@ -72,6 +75,7 @@ def examine(settings: Settings, *, selftest: bool) -> Iterator[DoctorCheck]:
     yield sqlite(sqlite3.sqlite_version_info)
     yield torch()
     yield ok("config", f"valid; data in {settings.data}")
+    yield model(settings)
     rules = policy(settings.data)
     yield rules
     yield disk(settings.data)
@@ -116,6 +120,30 @@ def torch_build(version: str, *, cores: int, gpus: int) -> DoctorCheck:
 
 def _gpus(folder: Path) -> int:
     return len(list(folder.iterdir())) if folder.is_dir() else 0
+
+
+def model(settings: Settings, memory: int | None = None) -> DoctorCheck:
+    """Looks at the configured model as `assay cycle start` does; once a model is in service, nights begin from that."""
+    if champion := in_service(settings.data / "ledger.sqlite3"):
+        return ok("model", f"{champion[:12]} is in service", "nights begin from it; model.path is not read again")
+    try:
+        found = ConfiguredModel(settings.model, memory).require(settings.recipe.agent.max_tokens)
+    except ConfigError as error:
+        return failed("model", str(error), error.hint)
+    if found is None:
+        return ok("model", "the embedded one: no model.path is set")
+    figure = f"{found.parameters / 1e6:.1f} million parameters, {found.entries} tokens, in {settings.model.path}"
+    return ok("model", figure, f"training it takes at least {found.training_bytes / GIB:.1f} GiB of memory")
+
+
+def in_service(ledger: Path) -> str:
+    """The digest of the champion; empty where there is none that can be seen."""
+    try:
+        with closing(sqlite3.connect(f"{ledger.as_uri()}?mode=ro", uri=True)) as sql:
+            found = sql.execute("SELECT manifest FROM aliases WHERE name = 'champion'").fetchone()
+    except sqlite3.Error:
+        return ""
+    return str(found[0] or "") if found else ""
 
 
 def policy(data: Path) -> DoctorCheck:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
@@ -14,6 +15,7 @@ from appliance.cli.options import Data, Json, client_of, settings_of, socket_of
 
 if TYPE_CHECKING:
     from appliance.client import Status
+    from appliance.config import Settings
 
 config = typer.Typer(help="What is configured, and where it comes from.", no_args_is_help=True)
 
@@ -130,12 +132,46 @@ def _must_be_writable(file: Path) -> None:
 def show(
     context: typer.Context,
     origin: Annotated[bool, typer.Option("--origin", help="Say where each value comes from.")] = False,
+    explain: Annotated[
+        str | None, typer.Option("--explain", metavar="KEY", help="Say all about one key, or those of a section.")
+    ] = None,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
     """Every value in force; --json always says where each comes from."""
     settings = settings_of(context, data)
+    if explain is not None:
+        _explain(settings, explain, as_json)
+        return
     typer.echo(settings.render_json() if as_json else settings.render(origins=origin))
+
+
+def _explain(settings: Settings, wanted: str, as_json: bool) -> None:
+    from appliance.cli.show import show_fields
+    from appliance.config_reference import as_written, explained
+
+    found, values, origins = explained(wanted), settings.leaves(), settings.origins()
+    if as_json:
+        facts = [
+            {**vars(key), "variable": key.variable, "value": values[key.name], "origin": origins[key.name]}
+            for key in found
+        ]
+        typer.echo(json.dumps(facts, indent=2))
+        return
+    for place, key in enumerate(found):
+        if place:
+            typer.echo()
+        show_fields(
+            [
+                ("key", key.name),
+                ("does", key.description),
+                ("type", key.type),
+                ("unit", key.unit or "none"),
+                ("default", as_written(key.default)),
+                ("variable", key.variable),
+                ("in force", f"{as_written(values[key.name])}, from {origins[key.name]}"),
+            ]
+        )
 
 
 def _show_status(found: Status) -> None:
@@ -151,6 +187,7 @@ def _show_status(found: Status) -> None:
             ("worker", f"{worker.state}" + (f": {worker.doing} (pid {worker.pid})" if worker.doing else "")),
             ("sandboxes", found.broker_news),
             ("blocked by", worker.waits_for),
+            ("cycles wait for", found.cycles_wait_for),
             ("last failure", worker.last_failure),
             ("cycle", cycle_state(cycle) if cycle else "none yet"),
             ("failure", cycle.failure if cycle else ""),

@@ -26,7 +26,7 @@ class WorkerStatus(FrozenModel):
     """Crashes in a row without progress."""
     last_failure: str = ""
     waits_for: str = ""
-    """What has to pass before any work can begin; empty when nothing has to."""
+    """What has to pass before work goes on; empty when nothing has to."""
 
 
 class CanaryView(FrozenModel):
@@ -66,6 +66,8 @@ class Status(FrozenModel):
     worker: WorkerStatus
     broker_news: str = ""
     """The last that happened to the daemon's own broker since the start, and when; empty when nothing did."""
+    cycles_wait_for: str = ""
+    """What of the configuration keeps every cycle from beginning, and what to do; empty when nothing does."""
     cycle: Cycle | None
     """The unfinished cycle; otherwise the newest; None before the first."""
     step_metrics: dict[str, float] = Field(default_factory=dict)

@@ -36,6 +36,7 @@ from appliance.learning import folders
 from appliance.ledger.adoption import adopt, put_right, require_log
 from appliance.ledger.audited import AuditedLedger
 from appliance.ledger.lock import data_lock
+from appliance.model_readiness import ConfiguredModel
 from appliance.places import head_files
 from appliance.records.jobs import Job
 from policies.policy import Policy
@@ -116,11 +117,12 @@ class Core:
         self.trust = Trust(ledger.audit, self.data, self.now)
         self._bring_together(ledger)
         self.trust.log("daemon.start", version=__version__, policy=self.policy.digest)
-        self.readiness = Readiness(self.settings, ledger, lambda: self.policy, self._refused, self._own_broker)
+        model = ConfiguredModel(self.settings.model)
+        self.readiness = Readiness(self.settings, ledger, lambda: self.policy, self._refused, self._own_broker, model)
         log = ChildLog(self.data / "logs" / "worker.log")
         settings = self.settings.model_dump_json()
         process = WorkerProcess(ledger, self.data, settings, lambda: self.policy.digest, log, command=self._worker)
-        self.supervisor = WorkerSupervisor(ledger, process, self.events, self.now, self._retry, self.readiness.blocked)
+        self.supervisor = WorkerSupervisor(ledger, process, self.events, self.now, self._retry, self.readiness)
         opening.callback(self.supervisor.close)
         self.jobs = JobQueue(ledger, JobFiles(self.data), self.settings, lambda: self.policy, self.now, self.events)
         self.jobs.open()

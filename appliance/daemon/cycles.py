@@ -49,14 +49,30 @@ class Cycles:
         return views.cycle_detail(self.ledger, self._known(name))
 
     def start(
-        self, kind: Literal["demo", "night"], seed: int | None = None, plan: Mapping[str, Any] | None = None
+        self,
+        kind: Literal["demo", "night"],
+        seed: int | None = None,
+        plan: Mapping[str, Any] | None = None,
+        *,
+        scheduled: bool = False,
     ) -> Cycle:
         """A new cycle, on record and not yet run; the unfinished one when there is one. Seed None takes the next.
 
-        `plan` are the settings that make a model, those in force if None. Raises what `Readiness.require` raises.
+        `plan` are the settings that make a model, those in force if None. Raises what `Readiness.require` raises; one
+        that is `scheduled` waits for a configuration that can be used.
         """
         with self._starting:
-            return self.unfinished() or self._begin(kind, seed, plan)
+            unfinished = self.unfinished()
+            if unfinished is not None:
+                self.readiness.require_model(unfinished)
+                return unfinished
+            try:
+                self.readiness.require()
+            except ConfigError as error:
+                if not scheduled:
+                    raise
+                self.events.add("schedule", f"a cycle is due and waits: {error}; {error.hint}")
+            return self._begin(kind, seed, plan)
 
     def evaluate(self, model: str) -> Cycle:
         """A cycle that trains nothing: it compares that model with the champion on fresh sealed questions, and decides.
@@ -72,6 +88,7 @@ class Cycles:
                 raise RefusedByPolicyError(
                     f"{unfinished.id} is not finished", hint="wait for it (`assay cycle watch`), or cancel it first"
                 )
+            self.readiness.require()
             compared = {"start": champion, "candidate": model, "again": model}
             cycle = self._begin("evaluation", None, self._plan() | compared)
             self.ledger.set_aliases({CANDIDATE: model}, f"evaluated anew by {cycle.id}", self.now())
@@ -81,7 +98,6 @@ class Cycles:
         return {"recipe": self.settings.recipe.model_dump(mode="json")}
 
     def _begin(self, kind: CycleKind, seed: int | None, plan: Mapping[str, Any] | None) -> Cycle:
-        self.readiness.require()
         now = self.now()
         last_seed = max((cycle.seed for cycle in self.ledger.cycles(limit=10_000)), default=-1)
         cycle = Cycle(
@@ -119,19 +135,37 @@ class Cycles:
             self.events.add("schedule", f"a cycle is due and {unfinished.id} is not finished: none is started")
             return
         try:
-            self.start("night")
+            self.start("night", scheduled=True)
         except (SandboxError, ConfigError, BrokenError, LedgerError) as error:
             self.events.add("schedule", f"a cycle is due and cannot start: {error}; {error.hint}")
 
     def run(self, name: str) -> Cycle:
         """Runs workers until the cycle is evaluated, and decides then; or until it has failed, or waits. See
         `appliance.daemon.supervisor`."""
-        cycle = self.supervisor.run_cycle(self._known(name).id)
+        self._renew(self._known(name))
+        cycle = self.supervisor.run_cycle(name)
         if cycle.state is CycleState.RUNNING and next_phase(cycle, self.ledger) == "decide":
             decide_cycle(cycle, self.ledger, self.policy(), self.settings.data)
             cycle = self._known(name)
         self.ended()
         return cycle
+
+    def misconfigured(self) -> str:
+        """Why no cycle begins or goes on before the configuration was put right; empty when nothing is wrong."""
+        try:
+            self.readiness.require_model(self.unfinished())
+        except ConfigError as error:
+            return f"{error}; {error.hint}"
+        except (BrokenError, LedgerError):
+            pass  # said elsewhere, and no fault of the configuration
+        return ""
+
+    def _renew(self, cycle: Cycle) -> None:
+        """Gives a night of which nothing was begun the recipe in force: what it waited for may be put right there."""
+        plan = self._plan()
+        fresh = cycle.kind == "night" and cycle.state is CycleState.RUNNING and cycle.plan.keys() == plan.keys()
+        if fresh and cycle.plan != plan:
+            self.ledger.put_cycle(cycle.model_copy(update={"plan": plan}))
 
     def _known(self, name: str) -> Cycle:
         cycle = self.ledger.cycle(name)

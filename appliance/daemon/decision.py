@@ -1,6 +1,7 @@
 """Ends a cycle whose models were evaluated: the decision is made here, by neither who trained nor who evaluated.
 
-What always holds: a cycle has one decision, and its record says "done" only after that is on record.
+What always holds: a cycle has one decision, and its record says "done" only after that is on record. The first champion
+is the model of a cycle that got this far: one that nobody trained from and asked is never in service.
 """
 
 from __future__ import annotations
@@ -40,6 +41,9 @@ def decide_cycle(cycle: Cycle, ledger: Ledger, policy: Policy, data: Path) -> De
     known = [one for one in ledger.decisions(candidate=evaluation.candidate.weights, limit=1000) if one.id == name]
     if not known:
         ledger.put_event(Event(kind="phase", text="decision", created=utc_now()))
+        if ledger.alias(CHAMPION) is None:
+            reason = "the first policy model: there was none before"
+            ledger.set_aliases({CHAMPION: evaluation.champion.weights}, reason, utc_now())
         known = [
             decision_on(
                 evaluation,

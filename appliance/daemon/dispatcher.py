@@ -37,7 +37,7 @@ class Dispatcher(WakeThread):
         try:
             return self._work_on()
         except TamperedError as error:
-            self._core.supervisor.waits_for = f"{error}; {error.hint}"
+            self._core.supervisor.hold(f"{error}; {error.hint}")
             return WAITING_SECONDS
 
     def _work_on(self) -> float:

@@ -1,14 +1,13 @@
 """Whether work can begin at all, asked before a worker is started: what is missing now is missing at every attempt.
 
 What always holds: nothing is changed, and nothing heavy is imported. What a file holds is judged later, by the worker;
-here it only has to be there and whole.
+here it only has to be there and whole. A model that the configuration names is looked at closely
+(`appliance.model_readiness`), for what is wrong with it is somebody's to put right, and a night waits for that.
 """
 
 from __future__ import annotations
 
-import json
 import shutil
-import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,14 +15,14 @@ from pathlib import Path
 from appliance.config import Settings
 from appliance.config_layers import ConfigError
 from appliance.daemon.errors import BrokenError, NoRoomError
+from appliance.inference.engine import ModelError
 from appliance.ledger.audited import AuditedLedger, TamperedError
+from appliance.model_readiness import ConfiguredModel, fault_of, read_config, require_positions
+from appliance.records.checkpoints import Checkpoint
+from appliance.records.cycles import Cycle
 from appliance.sandbox_readiness import BrokerAwayError, is_served, require_isolation
 from policies.policy import Policy
 from runtime.errors import RefusedError, SandboxError
-
-_LENGTH = struct.Struct("<Q")
-MAX_HEADER_BYTES = 100_000_000
-"""The format's own limit."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +32,9 @@ class BlockedReason:
     text: str
     """With what to do."""
     passes: bool
-    """Whether it may be gone without anybody's help."""
+    """Whether what is unfinished waits for it to pass."""
+    configured: bool = False
+    """Whether it is the configuration's: no worker is to blame."""
 
 
 @dataclass(frozen=True)
@@ -47,29 +48,39 @@ class Readiness:
     """Why model code cannot be run, as long as no broker answers."""
     own_broker: bool
     """Whether a guard of ours starts the broker again whenever it ends."""
+    model: ConfiguredModel
 
-    def require(self) -> None:
-        """Raises RefusedError without isolation, ConfigError without the configured model, BrokenError without the one
-        in service, NoRoomError without the room on disk that the policy asks for, TamperedError for a ledger that is
-        not what the audit log says."""
+    def require(self, cycle: Cycle | None = None) -> None:
+        """What a new cycle needs, or this unfinished one. Raises RefusedError without isolation, BrokenError without
+        the model in service, NoRoomError without the room on disk that the policy asks for, TamperedError for a ledger
+        that is not what the audit log says, and what `require_model` raises."""
+        self.require_for_jobs()
+        self.require_model(cycle)
+
+    def require_for_jobs(self) -> None:
+        """What jobs need; raises as `require` does."""
         self.ledger.require_whole()
         self.require_isolation()
         require_room(self.settings.data, self.policy().resources.min_free_gib)
-        digest = self.ledger.alias("champion")
-        champion = self.ledger.checkpoint(digest) if digest else None
-        folder = self.settings.data / champion.folder if champion is not None else self.settings.model.path
-        fault = fault_of(folder) if folder is not None else ""
-        if fault and champion is not None:
-            raise BrokenError(
-                f"the model in service is damaged: {folder}: {fault}",
-                hint="put that folder back from a copy, or go back to the one before with `assay model rollback`",
-            )
-        if fault:
-            raise ConfigError(
-                f"model.path is {folder}: {fault}",
-                hint="set it to a complete Hugging Face folder (config.json, tokenizer.json, *.safetensors), or unset "
-                "it; pickled weights (.bin, .pt) are refused, for they can run code",
-            )
+        champion = self._champion()
+        if champion is not None:
+            self._require_sound(champion, "in service", "or go back to the one before with `assay model rollback`")
+
+    def require_model(self, cycle: Cycle | None = None) -> None:
+        """Raises ConfigError where the cycle would begin from the configured model and cannot, or gives a conversation
+        more than the model in service reads; BrokenError where what it began from is damaged."""
+        champion, tokens = self._champion(), self._tokens(cycle)
+        begun = self.ledger.checkpoint(cycle.plan["start"]) if cycle is not None and cycle.plan.get("start") else None
+        if begun is not None:
+            self._require_sound(begun, "that the cycle began from", "or start another cycle")
+        elif champion is None:
+            self.model.require(tokens)
+        else:
+            self._require_read(champion, tokens)
+
+    def refuse_model(self, cycle: Cycle, fault: str) -> None:
+        """Remembers what a worker found wrong with the configured model."""
+        self.model.refuse(self._tokens(cycle), fault)
 
     def require_isolation(self) -> None:
         """Raises RefusedError where model code cannot be run."""
@@ -79,15 +90,52 @@ class Readiness:
             raise kind(str(self.refused), hint=self.refused.hint)
         require_isolation(self.settings, self.policy())
 
-    def blocked(self) -> BlockedReason | None:
-        """None when a worker can begin."""
+    def blocked(self, cycle: Cycle | None = None) -> BlockedReason | None:
+        """What keeps a worker from a new cycle, or from this one; None when nothing does."""
+        return self._blocked(lambda: self.require(cycle))
+
+    def jobs_blocked(self) -> BlockedReason | None:
+        """What keeps a worker from jobs."""
+        return self._blocked(self.require_for_jobs)
+
+    def _champion(self) -> Checkpoint | None:
+        digest = self.ledger.alias("champion")
+        return self.ledger.checkpoint(digest) if digest else None
+
+    def _require_read(self, champion: Checkpoint, tokens: int) -> None:
         try:
-            self.require()
+            config = read_config(self.settings.data / champion.folder)
+        except (ModelError, OSError):
+            return  # damaged, which is no fault of the configuration
+        try:
+            require_positions(config, tokens)
+        except ModelError as error:
+            raise ConfigError(f"the model in service cannot be asked: {error}", hint=error.hint) from error
+
+    def _require_sound(self, model: Checkpoint, which: str, otherwise: str) -> None:
+        folder = self.settings.data / model.folder
+        if fault := fault_of(folder):
+            raise BrokenError(
+                f"the model {which} is damaged: {folder}: {fault}",
+                hint=f"put that folder back from a copy, {otherwise}",
+            )
+
+    def _tokens(self, cycle: Cycle | None) -> int:
+        """Of a conversation; the plan's where the cycle has begun with it."""
+        configured = self.settings.recipe.agent.max_tokens
+        agent = {} if cycle is None else cycle.plan.get("recipe", {}).get("agent", {})
+        return int(agent.get("max_tokens", configured))
+
+    def _blocked(self, require: Callable[[], None]) -> BlockedReason | None:
+        try:
+            require()
         except BrokerAwayError as error:
             if self.own_broker:
                 return BlockedReason(f"{error}; our own broker starts again by itself", passes=True)
             return BlockedReason(f"{error}; {error.hint}", passes=False)
-        except (SandboxError, ConfigError, BrokenError, TamperedError) as error:
+        except ConfigError as error:
+            return BlockedReason(f"{error}; {error.hint}", passes=True, configured=True)
+        except (SandboxError, BrokenError, TamperedError) as error:
             return BlockedReason(f"{error}; {error.hint}", passes=isinstance(error, NoRoomError | TamperedError))
         return None
 
@@ -100,43 +148,3 @@ def require_room(data: Path, gib: float) -> None:
             f"the disk of {data} has {free:.1f} GiB left; the policy asks for {gib:g}",
             hint="free some space, or lower resources.min_free_gib in the policy",
         )
-
-
-def fault_of(folder: Path) -> str:
-    """Why `folder` cannot be a model; empty when it has a model's files and none of them is cut short."""
-    if not folder.is_dir():
-        return "there is no such folder"
-    try:
-        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-        shards = sorted(folder.glob("*.safetensors"))
-        broken = [shard.name for shard in shards if not is_whole(shard)]
-    except FileNotFoundError:
-        return "it has no config.json"
-    except OSError as error:
-        return f"{error.filename}: {error.strerror}"
-    except ValueError:
-        return "its config.json is not JSON"
-    if not isinstance(config, dict):
-        return "its config.json holds no table"
-    if not shards:
-        return "it has no safetensors file"
-    return f"{broken[0]} is not as long as its header says" if broken else ""
-
-
-def is_whole(shard: Path) -> bool:
-    """Whether a safetensors file has the length that its header says: 8 bytes with the header's length, a JSON header,
-    then as many bytes as the last tensor's end (the format's specification, huggingface/safetensors)."""
-    size = shard.stat().st_size
-    with shard.open("rb") as stream:
-        start = stream.read(_LENGTH.size)
-        if len(start) < _LENGTH.size:
-            return False
-        (length,) = _LENGTH.unpack(start)
-        if length > min(MAX_HEADER_BYTES, size - _LENGTH.size):
-            return False
-        try:
-            header = json.loads(stream.read(length))
-            ends = [entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__"]
-            return bool(size == _LENGTH.size + length + max(ends, default=0))
-        except (ValueError, LookupError, TypeError, AttributeError):
-            return False

@@ -85,7 +85,7 @@ def serve(settings: Settings, *, worker: Sequence[str] = ()) -> None:
             deadlines.start()
             dispatcher.start()
             core.events.add("daemon", f"started, version {__version__}")
-            _warn_without_isolation(core)
+            _warn_of_what_is_missing(core)
             log.info("serving", data=str(core.data), socket=str(path), pid=os.getpid())
             with ground.watched(core.note_broker, fail):
                 asyncio.run(_until_stopped(server, sock))
@@ -100,12 +100,14 @@ def serve(settings: Settings, *, worker: Sequence[str] = ()) -> None:
         raise failed[0]
 
 
-def _warn_without_isolation(core: Core) -> None:
-    """What is on record can be looked at and decided on without isolation; nothing can be run."""
+def _warn_of_what_is_missing(core: Core) -> None:
+    """What is on record can be looked at and decided on without isolation or a model; nothing can be run."""
     try:
         core.readiness.require_isolation()
     except RefusedError as error:
         log.warning("no cycle and no job will be run", problem=str(error), hint=error.hint)
+    if problem := core.cycles.misconfigured():
+        log.warning("cycles wait for a configuration that can be used", problem=problem)
 
 
 async def _until_stopped(server: _Server, sock: socket.socket) -> None:

@@ -36,6 +36,7 @@ def status_of(core: Core, next_cycle: str | None = None) -> Status:
         uptime_seconds=max(0.0, seconds_between(core.started, core.now())),
         worker=core.supervisor.status,
         broker_news=core.broker_news,
+        cycles_wait_for=core.cycles.misconfigured(),
         cycle=cycle,
         step_metrics=metrics[-1] if metrics else {},
         aliases=names,
@@ -66,7 +67,7 @@ def job_detail(core: Core, name: str) -> JobDetail:
 
 def _as_it_stands(core: Core, job: Job) -> Job:
     """A queued one says what all work waits for, unless it waits for the first model anyway."""
-    waits_for = core.supervisor.waits_for
+    waits_for = core.supervisor.jobs_wait_for
     if not waits_for or job.state is not JobState.QUEUED or job.reason == WAITS:
         return job
     return job.model_copy(update={"reason": f"waits: {waits_for}"})

@@ -3,8 +3,9 @@
 What always holds: one worker at a time; every failure is an event with its reason. What a worker had of sandboxes ends
 with its connection to the broker. A cycle that fails `attempts` times in a row without progress is marked failed, and
 so is a job: the next one gets its turn. A worker that ends with status 2 says that its work cannot be done as asked: it
-is not tried again. No job is called running while no worker runs. While work is blocked by something that passes by
-itself, no worker is started and nothing is given up; blocked by anything else, it fails without an attempt.
+is not tried again. No job is called running while no worker runs. While work is blocked by something that passes, no
+worker is started and nothing is given up; blocked by anything else, it fails without an attempt. What the configuration
+is to blame for is nobody's failure: the cycle waits until that has changed.
 """
 
 from __future__ import annotations
@@ -12,20 +13,22 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from appliance.client.status import WorkerStatus
 from appliance.daemon.decision import next_phase
 from appliance.daemon.events import EventLog
-from appliance.daemon.readiness import BlockedReason
+from appliance.daemon.readiness import BlockedReason, Readiness
 from appliance.daemon.worker_process import WorkerEnd, WorkerProcess
 from appliance.jobs.lifecycle import taken_up_again
 from appliance.ledger.ledger import Ledger
 from appliance.promotion import CANDIDATE
 from appliance.records.cycles import Cycle, CycleState
 from appliance.records.jobs import Job, JobState
-from appliance.worker_exit import CANNOT, LEFT
+from appliance.worker_exit import CANNOT, LEFT, MISCONFIGURED
+
+JOBS = "jobs"
 
 
 @dataclass(frozen=True)
@@ -49,12 +52,10 @@ class WorkerSupervisor:
     events: EventLog
     now: Callable[[], str]
     retry: RetryPolicy
-    blocked: Callable[[], BlockedReason | None]
-    """Says what keeps a worker from beginning now; None when nothing does."""
+    readiness: Readiness
+    """Says what keeps a worker from beginning now."""
     leave_seconds: float = 60.0
     """That a worker has to leave a job that was cancelled; it does so in seconds unless it is stuck."""
-    waits_for: str = field(default="", init=False)
-    """What has to pass before work goes on; empty when nothing has to."""
 
     def __post_init__(self) -> None:
         self.process.stuck = self._left_behind
@@ -64,7 +65,18 @@ class WorkerSupervisor:
         self._state: Literal["idle", "running", "backing_off"] = "idle"
         self._since: str | None = None
         self._failures = 0
-        self._doing = self._last_failure = self._blamed = self._held_up = ""
+        self._doing = self._last_failure = self._blamed = ""
+        self._waits: dict[str, str] = {}
+
+    @property
+    def waits_for(self) -> str:
+        """What has to pass before work goes on; empty when nothing has to."""
+        return "; ".join(dict.fromkeys(self._waits.copy().values()))
+
+    @property
+    def jobs_wait_for(self) -> str:
+        """What has to pass before jobs go on."""
+        return self._waits.get(JOBS) or self._waits.get("", "")
 
     @property
     def status(self) -> WorkerStatus:
@@ -84,13 +96,14 @@ class WorkerSupervisor:
         It is left running also after `close`, and while it waits for what `waits_for` says.
         """
         with self._turn:
-            if reason := self._hopeless_from_the_start():
-                self._fail_cycle(self._found(cycle), reason)
-                return self._found(cycle)
+            self._waits.pop(JOBS, None)
             self._begin(_doing(cycle))
             try:
+                if reason := self._hopeless_from_the_start(self._blocked(cycle)):
+                    self._fail_cycle(self._found(cycle), reason)
+                    return self._found(cycle)
                 while (phase := next_phase(self._found(cycle), self.ledger)) != "decide":
-                    if self._closing.is_set() or self._has_to_wait():
+                    if self._closing.is_set() or self._has_to_wait(self._blocked(cycle)):
                         break
                     before = self._cycle_progress(cycle)
                     end = self._run((phase, cycle))
@@ -101,7 +114,10 @@ class WorkerSupervisor:
                         self._failures = 0
                         continue
                     reason = end.reason if end.failed else "the worker ended before its work did"
-                    if self._is_hopeless(end, reason, progress=self._cycle_progress(cycle) != before):
+                    if end.code == MISCONFIGURED:
+                        self.readiness.refuse_model(found, end.last_line)
+                    progress = self._cycle_progress(cycle) != before
+                    if self._is_hopeless(end, reason, self._blocked(cycle), progress=progress):
                         self._fail_cycle(found, reason)
                         break
                 return self._found(cycle)
@@ -112,13 +128,15 @@ class WorkerSupervisor:
         """Runs workers until no job is queued that can be worked on, or all wait for what `waits_for` says. A job whose
         worker keeps dying is marked failed."""
         with self._turn:
-            if reason := self._hopeless_from_the_start():
+            if reason := self._hopeless_from_the_start(self.readiness.jobs_blocked()):
                 while (job := self.next_job()) is not None:
                     self._fail_job(job, reason)
                 return
-            self._begin("jobs")
+            self._begin(JOBS)
             try:
-                while not self._closing.is_set() and (job := self.next_job()) is not None and not self._has_to_wait():
+                while not self._closing.is_set() and (job := self.next_job()) is not None:
+                    if self._has_to_wait(self.readiness.jobs_blocked()):
+                        break
                     end = self._run(("jobs",))
                     held = self._requeue_running()
                     if end.stopped:
@@ -130,7 +148,8 @@ class WorkerSupervisor:
                         continue
                     reason = end.reason if end.failed else "the worker ended before the job did"
                     guilty = held or (job if left is None else left)
-                    if self._is_hopeless(end, reason, progress=guilty.id != self._blamed):
+                    blocked = self.readiness.jobs_blocked()
+                    if self._is_hopeless(end, reason, blocked, progress=guilty.id != self._blamed):
                         self._fail_job(guilty, reason)
                         self._failures = 0
                     self._blamed = guilty.id
@@ -146,10 +165,14 @@ class WorkerSupervisor:
         with self._turn:
             self._requeue_running()
 
+    def hold(self, reason: str) -> None:
+        """Says what everything waits for that was not asked for here."""
+        self._waits[""] = reason
+
     def clear_wait(self) -> None:
         """Forgets what was waited for, because there is no work."""
         with self._turn:
-            self.waits_for = self._held_up = ""
+            self._waits.clear()
 
     def cancel_cycle(self, cycle: Cycle) -> None:
         """Ends it at once, and its worker within the grace that every worker has."""
@@ -194,20 +217,25 @@ class WorkerSupervisor:
         late = time.monotonic() - self._cancelled_at > self.leave_seconds
         return f"the worker did not leave job {self._at}, which was cancelled" if late else ""
 
-    def _hopeless_from_the_start(self) -> str:
+    def _blocked(self, cycle: str) -> BlockedReason | None:
+        return self.readiness.blocked(self._found(cycle))
+
+    def _hopeless_from_the_start(self, blocked: BlockedReason | None) -> str:
         """Why no worker can begin, where that does not pass; empty otherwise."""
-        blocked = self.blocked()
         if blocked is None or blocked.passes:
             return ""
-        self._last_failure, self.waits_for = blocked.text, ""
+        self._last_failure = blocked.text
+        self._waits.clear()
         return blocked.text
 
-    def _is_hopeless(self, end: WorkerEnd, reason: str, *, progress: bool) -> bool:
-        """Counts and records a failure; waits before the next attempt unless there is none."""
+    def _is_hopeless(self, end: WorkerEnd, reason: str, blocked: BlockedReason | None, *, progress: bool) -> bool:
+        """Counts and records a failure, unless the configuration is to blame; waits before the next attempt unless
+        there is none."""
+        if blocked is not None and blocked.configured:
+            return False
         self._failures = 1 if progress else self._failures + 1
         self._last_failure = reason
-        blocked = self.blocked()
-        cannot = not blocked.passes if blocked is not None else end.code == CANNOT
+        cannot = not blocked.passes if blocked is not None else end.code in (CANNOT, MISCONFIGURED)
         hopeless = cannot or self._failures >= self.retry.attempts
         pause = 0.0 if hopeless else self.retry.seconds(self._failures)
         text = f"{self._doing}: {reason}"
@@ -252,24 +280,21 @@ class WorkerSupervisor:
             sorted(self.ledger.rollout_counts(cycle).items()),
         )
 
-    def _wait_reason(self) -> str:
-        """What keeps a worker from beginning and passes by itself; empty when nothing does."""
-        blocked = self.blocked()
-        return blocked.text if blocked is not None and blocked.passes else ""
-
-    def _has_to_wait(self) -> bool:
+    def _has_to_wait(self, blocked: BlockedReason | None) -> bool:
         """Whether no worker may begin now; the first time it is an event."""
-        reason = self._wait_reason()
-        if reason and not self.waits_for:
-            self.events.add("worker", f"{self._doing}: nothing is begun before this has passed: {reason}")
-        self.waits_for = reason
-        self._held_up = self._doing if reason else ""
-        return bool(reason)
+        self._waits.pop("", None)
+        if blocked is None or not blocked.passes:
+            self._waits.pop(self._doing, None)
+            return False
+        if self._doing not in self._waits:
+            self.events.add("worker", f"{self._doing}: nothing is begun before this has passed: {blocked.text}")
+        self._waits[self._doing] = blocked.text
+        return True
 
     def _begin(self, doing: str) -> None:
         """What waited goes on where it was: its failures count."""
         self._doing, self._since = doing, self.now()
-        if self._held_up != doing:
+        if doing not in self._waits:
             self._failures, self._last_failure, self._blamed = 0, "", ""
 
     def _end(self) -> None:

@@ -31,7 +31,7 @@ def open_model(files: ModelFiles, name: str = "the model") -> Any:
     settings = _settings(files, name)
     try:
         config = AutoConfig.for_model(**settings)
-    except (ValueError, KeyError, OSError, TypeError, AttributeError) as error:
+    except Exception as error:  # whatever a model's class makes of settings that it does not expect
         raise ModelError(
             f"config.json of {name} describes no model known here: {_first_line(error)}",
             hint="only architectures of the installed transformers are loaded; code inside a model folder is never run",
@@ -46,7 +46,9 @@ def open_model(files: ModelFiles, name: str = "the model") -> Any:
                 output_loading_info=True,
                 ignore_mismatched_sizes=True,
             )
-    except (ValueError, KeyError, OSError, TypeError, AttributeError, RuntimeError) as error:
+    except MemoryError:
+        raise
+    except Exception as error:
         raise ModelError(f"{name} cannot be loaded: {_first_line(error)}", hint=COMPLETE) from error
     wrong = sorted({*report["missing_keys"], *(key for key, *_ in report["mismatched_keys"])})
     if wrong:

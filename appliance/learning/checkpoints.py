@@ -38,7 +38,7 @@ _COMPANIONS = (
 """What a model folder may hold beside weights. Code and pickles are not taken along."""
 
 _REQUIRED = ("config.json", "tokenizer.json")
-_WEIGHT_FILE = re.compile(r"model(-\d{5}-of-\d{5})?\.safetensors|model\.safetensors\.index\.json")
+WEIGHT_FILE = re.compile(r"model(-\d{5}-of-\d{5})?\.safetensors|model\.safetensors\.index\.json")
 _STEP = re.compile(r"step-(\d{6,})")
 
 
@@ -105,7 +105,7 @@ def model_files(source: Path) -> dict[str, Path]:
     if not source.is_dir():
         raise CheckpointError(f"{source} is not a model folder", hint="name a folder with config.json and safetensors")
     names = {entry.name for entry in source.iterdir() if entry.is_file()}
-    taken = {name: source / name for name in sorted(names) if name in _COMPANIONS or _WEIGHT_FILE.fullmatch(name)}
+    taken = {name: source / name for name in sorted(names) if name in _COMPANIONS or WEIGHT_FILE.fullmatch(name)}
     missing = [name for name in _REQUIRED if name not in taken]
     if not any(name.endswith(".safetensors") for name in taken):
         missing.append(WEIGHTS)

@@ -14,6 +14,7 @@ from appliance.agent.budget import AgentBudget
 from appliance.learning.objectives.registry import OBJECTIVES
 from appliance.records.record import Record
 from curriculum.names import CALCULATORS
+from runtime.model import UnitName
 
 
 def _known_objective(name: str) -> str:
@@ -22,64 +23,89 @@ def _known_objective(name: str) -> str:
     return name
 
 
-class WarmStartRecipe(Record):
+class WarmStartRecipe(Record, use_attribute_docstrings=True):
     """SFT on generated traces teaches format and tool use. Which call is right is shown only with `right_choice`."""
 
-    steps: int = Field(500, ge=1)
-    batch: int = Field(64, ge=1)
-    learning_rate: float = Field(3e-3, gt=0)
-    warmup_steps: int = Field(30, ge=0)
-    demonstrations: int = Field(8000, ge=1)
-    right_choice: float = Field(0.6, ge=0, le=1)
+    steps: Annotated[int, UnitName("steps")] = Field(500, ge=1)
+    """Steps after which the warm start ends at the latest."""
+    batch: Annotated[int, UnitName("demonstrations")] = Field(64, ge=1)
+    """Demonstrations of one step."""
+    learning_rate: Annotated[float, UnitName("per step")] = Field(3e-3, gt=0)
+    """Learning rate of the warm start, at its highest."""
+    warmup_steps: Annotated[int, UnitName("steps")] = Field(30, ge=0)
+    """Steps in which the learning rate rises from nothing."""
+    demonstrations: Annotated[int, UnitName("demonstrations")] = Field(8000, ge=1)
+    """Demonstrations that are made in advance, to draw batches from."""
+    right_choice: Annotated[float, UnitName("share")] = Field(0.6, ge=0, le=1)
     """How often a demonstration picks the operation that the question asks for; otherwise another of its arity."""
-    fail_first: float = Field(0.5, ge=0, le=1)
+    fail_first: Annotated[float, UnitName("share")] = Field(0.5, ge=0, le=1)
     """How often a demonstration shows a failing call and its repair."""
-    stop_at: float = Field(0.5, gt=0, le=1)
+    stop_at: Annotated[float, UnitName("share")] = Field(0.5, gt=0, le=1)
     """Sampled success on validation tasks at which the warm start ends."""
-    validate_every: int = Field(150, ge=1)
-    validation_items: int = Field(128, ge=1)
-    checkpoint_every: int = Field(50, ge=1)
+    validate_every: Annotated[int, UnitName("steps")] = Field(150, ge=1)
+    """Steps between two validations."""
+    validation_items: Annotated[int, UnitName("tasks")] = Field(128, ge=1)
+    """Tasks of one validation."""
+    checkpoint_every: Annotated[int, UnitName("steps")] = Field(50, ge=1)
+    """Steps between two checkpoints, from which a warm start that was stopped goes on."""
 
 
-class TrainingRecipe(Record):
-    steps: int = Field(70, ge=0)
-    tasks_per_step: int = Field(24, ge=1)
-    rollouts_per_task: int = Field(16, ge=2)
-    """2G: what is sampled."""
-    keep: int = Field(8, ge=2)
-    """G: what is trained on."""
-    refills: int = Field(1, ge=0)
+class TrainingRecipe(Record, use_attribute_docstrings=True):
+    steps: Annotated[int, UnitName("steps")] = Field(70, ge=0)
+    """Training steps of a night."""
+    tasks_per_step: Annotated[int, UnitName("tasks")] = Field(24, ge=1)
+    """Tasks of one step; the rollouts of one task are a group."""
+    rollouts_per_task: Annotated[int, UnitName("rollouts")] = Field(16, ge=2)
+    """Rollouts that are sampled of each task: 2G of GRPO-RoC."""
+    keep: Annotated[int, UnitName("rollouts")] = Field(8, ge=2)
+    """Rollouts that are trained on of each task: G of GRPO-RoC."""
+    refills: Annotated[int, UnitName("rounds")] = Field(1, ge=0)
     """Rounds in which groups whose rewards are all equal, which carry no signal, are replaced by fresh tasks."""
     selector: Literal["roc", "roc_sorted", "uniform"] = "roc"
     """`roc` samples by inverse penalty as in the paper, `roc_sorted` truncates as in its release, `uniform` is GRPO
     with the same compute."""
     objective: Annotated[str, AfterValidator(_known_objective)] = "grpo"
     """What is minimised: a row of `appliance.learning.objectives.registry`."""
-    learning_rate: float = Field(3e-4, gt=0)
-    warmup_steps: int = Field(5, ge=0)
-    clip_low: float = Field(default_factory=lambda data: OBJECTIVES[data["objective"]].clip[0], gt=0, lt=1)
+    learning_rate: Annotated[float, UnitName("per step")] = Field(3e-4, gt=0)
+    """Learning rate of the training, at its highest."""
+    warmup_steps: Annotated[int, UnitName("steps")] = Field(5, ge=0)
+    """Steps in which the learning rate rises from nothing."""
+    clip_low: Annotated[float, UnitName("ratio")] = Field(
+        default_factory=lambda data: OBJECTIVES[data["objective"]].clip[0], gt=0, lt=1
+    )
     """How far the ratio may fall below 1 before it is clipped; otherwise as the objective has it."""
-    clip_high: float = Field(default_factory=lambda data: OBJECTIVES[data["objective"]].clip[1], gt=0)
-    minibatches: int = Field(1, ge=1)
-    micro_batch: int = Field(128, ge=1)
-    gradient_norm: float = Field(1.0, gt=0)
-    temperature: float = Field(1.0, gt=0)
-    watch_every: int = Field(10, ge=1)
+    clip_high: Annotated[float, UnitName("ratio")] = Field(
+        default_factory=lambda data: OBJECTIVES[data["objective"]].clip[1], gt=0
+    )
+    """How far the ratio may rise above 1 before it is clipped; otherwise as the objective has it."""
+    minibatches: Annotated[int, UnitName("updates")] = Field(1, ge=1)
+    """Updates of the weights in one step, each on its part of the step's rollouts."""
+    micro_batch: Annotated[int, UnitName("rollouts")] = Field(128, ge=1)
+    """Rollouts in one pass through the model; fewer take less memory."""
+    gradient_norm: Annotated[float, UnitName("norm")] = Field(1.0, gt=0)
+    """A longer gradient is shortened to this."""
+    temperature: Annotated[float, UnitName("temperature")] = Field(1.0, gt=0)
+    """Temperature of the rollouts that are trained on."""
+    watch_every: Annotated[int, UnitName("steps")] = Field(10, ge=1)
     """Steps between two looks at held-out tasks."""
-    watch_items: int = Field(96, ge=1)
-    watch_drop: float = Field(0.15, gt=0, le=1)
+    watch_items: Annotated[int, UnitName("tasks")] = Field(96, ge=1)
+    """Held-out tasks of one such look."""
+    watch_drop: Annotated[float, UnitName("share")] = Field(0.15, gt=0, le=1)
     """A fall of held-out success this far below its best ends training at the best checkpoint."""
-    checkpoint_every: int = Field(10, ge=1)
+    checkpoint_every: Annotated[int, UnitName("steps")] = Field(10, ge=1)
+    """Steps between two checkpoints, from which a night that was stopped goes on."""
 
 
-class EvaluationRecipe(Record):
-    sealed_items: int = Field(512, ge=1)
-    unsolvable_items: int = Field(192, ge=1)
+class EvaluationRecipe(Record, use_attribute_docstrings=True):
+    sealed_items: Annotated[int, UnitName("questions")] = Field(512, ge=1)
+    """Sealed questions that champion and candidate answer."""
+    unsolvable_items: Annotated[int, UnitName("questions")] = Field(192, ge=1)
     """Questions that cannot be solved, for the candidate alone: with 190 of them, no pass bounds hacks by 2 %."""
-    temperature: float = Field(1.0, gt=0)
+    temperature: Annotated[float, UnitName("temperature")] = Field(1.0, gt=0)
+    """Temperature of the sampled answers, which decide; the greedy ones are stated beside them."""
 
 
-class Recipe(Record):
+class Recipe(Record, use_attribute_docstrings=True):
     tasksets: tuple[str, ...] = CALCULATORS
     """What a cycle asks, by names in `curriculum.registry`; the policy's [data] says which of them are trained on."""
     warm_start: WarmStartRecipe = WarmStartRecipe()

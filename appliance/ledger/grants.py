@@ -1,7 +1,7 @@
 """What a worker may ask of the ledger: the calls of its phase, about its own work, and nothing else.
 
 What always holds: who trains writes no evaluation, who evaluates writes no checkpoint and moves no alias, and no worker
-decides, approves, asks for a job, or replaces what is in service. A call that is not listed here is refused.
+decides, approves, asks for a job, or says what is in service. A call that is not listed here is refused.
 """
 
 from __future__ import annotations
@@ -21,8 +21,6 @@ Rule = Callable[[Any, Ledger], bool]
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _BUNDLE = re.compile(r"artifacts/[A-Za-z0-9_-][A-Za-z0-9._-]*")
-_FIRST = ("warm_start", "imported")
-"""The stages of a first policy model."""
 _DECIDED_ONCE = frozenset({"again", "tasksets", "start", "candidate"})
 """What training adds to a cycle's plan, and nobody changes afterwards."""
 
@@ -60,7 +58,7 @@ def grant_of(work: Sequence[str]) -> Grant:
 
 
 def training(cycle: str) -> Grant:
-    """Steps, rollouts and attested checkpoints of this cycle; its candidate; a first champion where there is none."""
+    """Steps, rollouts and attested checkpoints of this cycle; its candidate."""
 
     def updates(request: Any, ledger: Ledger) -> bool:
         known, given = ledger.cycle(cycle), request.cycle
@@ -73,13 +71,9 @@ def training(cycle: str) -> Grant:
         return bool(named and made.cycle == cycle and ledger.is_attested(made.manifest))
 
     def moves(request: Any, ledger: Ledger) -> bool:
-        if len(request.aliases) != 1:
-            return False
-        ((alias, digest),) = request.aliases.items()
+        digest = request.aliases.get("candidate")
         made = ledger.checkpoint(digest) if digest and _DIGEST.fullmatch(digest) else None
-        if made is None or made.cycle != cycle:
-            return False
-        return made.stage == "training" if alias == "candidate" else _is_first(alias, made.stage, ledger)
+        return len(request.aliases) == 1 and made is not None and (made.cycle, made.stage) == (cycle, "training")
 
     def steps(request: Any, ledger: Ledger) -> bool:
         return request.record.cycle == cycle and _are_of(request.record.judged, cycle, Purpose.TRAIN)
@@ -169,7 +163,3 @@ def _are_of(judged: Sequence[Judged], work: str, purpose: Purpose) -> bool:
         and one.rollout.id.startswith(examined) == (purpose is Purpose.EVALUATION)
         for one in judged
     )
-
-
-def _is_first(alias: str, stage: str, ledger: Ledger) -> bool:
-    return alias == "champion" and stage in _FIRST and ledger.alias("champion") is None

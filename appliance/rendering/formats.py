@@ -15,13 +15,13 @@ from typing import Any
 from tokenizers import Tokenizer
 
 from appliance.rendering.markers import CHATML, MarkerRenderer, Markers
-from appliance.rendering.renderer import Renderer, RenderingError
+from appliance.rendering.renderer import SAY_IT, Renderer, RenderingError
 
 FILE = "rendering.json"
 OLD_FILE = "dialect.json"
-FILES = ("tokenizer.json", FILE, OLD_FILE)
+TOKENIZER = "tokenizer.json"
+FILES = (TOKENIZER, FILE, OLD_FILE)
 """What of a model's files a renderer is made of."""
-
 
 FORMATS: dict[str, Callable[[Tokenizer, Mapping[str, Any]], Renderer]] = {
     "markers": lambda tokenizer, settings: MarkerRenderer(tokenizer, Markers(**settings))
@@ -33,26 +33,63 @@ def load_renderer(files: Mapping[str, bytes]) -> Renderer:
     """Makes the renderer of a model's files. Raises RenderingError for an unknown format or a broken file."""
     settings = read_format(files)
     name = settings.pop("format", "markers")
-    make = FORMATS.get(name)
+    make = FORMATS.get(name) if isinstance(name, str) else None
     if make is None:
-        raise RenderingError(f"the model has the format {name!r}, which is none of {', '.join(sorted(FORMATS))}")
+        raise RenderingError(
+            f"the model has the format {name!r}, which is none of {', '.join(sorted(FORMATS))}", hint=SAY_IT
+        )
     try:
-        return make(Tokenizer.from_buffer(files["tokenizer.json"]), settings)
+        return make(load_tokenizer(files), settings)
     except TypeError as error:
-        raise RenderingError(f"{FILE} does not fit the format {name!r}: {error}") from error
+        raise RenderingError(f"{FILE} does not fit the format {name!r}: {error}", hint=SAY_IT) from error
+
+
+def load_tokenizer(files: Mapping[str, bytes]) -> Tokenizer:
+    """Makes the tokenizer of a model's files. Raises RenderingError where there is none, or none that can be read."""
+    if TOKENIZER not in files:
+        raise RenderingError(
+            f"the model has no {TOKENIZER}",
+            hint="copy it from where the model comes from; for an older model AutoTokenizer of transformers writes it, "
+            "with save_pretrained",
+        )
+    try:
+        return Tokenizer.from_buffer(files[TOKENIZER])
+    except Exception as error:
+        raise RenderingError(
+            f"{TOKENIZER} cannot be read: {str(error)[:200]}", hint="copy the folder again: the file was changed or cut"
+        ) from error
 
 
 def read_format(files: Mapping[str, bytes]) -> dict[str, Any]:
-    """Reads the name of the model's format and its settings."""
+    """Reads the name of the model's format and its settings. Raises RenderingError."""
     for name in (FILE, OLD_FILE):
         if name in files:
-            settings = json.loads(files[name])
-            if not isinstance(settings, dict):
-                raise RenderingError(f"{name} holds no table")
-            return settings
+            return _table(name, files[name])
     return asdict(CHATML)
+
+
+def require_known_template(files: Mapping[str, bytes]) -> None:
+    """Raises RenderingError for a model that names no format and whose chat template is not ChatML's: it would be
+    written to in a way that it has never seen."""
+    if FILE in files or OLD_FILE in files:
+        return
+    template = files.get("chat_template.jinja", b"").decode(errors="replace")
+    if not template and "tokenizer_config.json" in files:
+        template = str(_table("tokenizer_config.json", files["tokenizer_config.json"]).get("chat_template") or "")
+    if template and CHATML.end not in template:
+        raise RenderingError(f"its chat template is not ChatML's, and it has no {FILE}", hint=SAY_IT)
 
 
 def write_markers(folder: Path, markers: Markers) -> None:
     """Says in the folder that it has the format `markers`, with these."""
     (folder / FILE).write_text(json.dumps({"format": "markers", **asdict(markers)}, indent=1) + "\n")
+
+
+def _table(name: str, content: bytes) -> dict[str, Any]:
+    try:
+        table = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise RenderingError(f"{name} is not JSON: {error}", hint="copy or write that file again") from error
+    if not isinstance(table, dict):
+        raise RenderingError(f"{name} holds no table", hint="copy or write that file again")
+    return table

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from tokenizers import Tokenizer
 
-from appliance.rendering.renderer import ChatMessage, Ids, Malformed, RenderingError, ToolRequest
+from appliance.rendering.renderer import SAY_IT, ChatMessage, Ids, Malformed, RenderingError, ToolRequest
 
 TOOLS = ("python",)
 
@@ -61,7 +61,9 @@ class MarkerRenderer:
         self._tokenizer = tokenizer
         stop = tokenizer.token_to_id(markers.end)
         if stop is None:
-            raise RenderingError(f"the tokenizer has no token for {markers.end!r}, which ends a turn")
+            raise RenderingError(
+                f"the tokenizer has no token for {markers.end!r}, which ends a turn in the model's format", hint=SAY_IT
+            )
         self.stop: int = stop
         tokenizer.encode_special_tokens = False
         self._user, self._assistant, self._tool, self._result, self._end = (

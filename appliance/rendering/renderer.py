@@ -14,6 +14,7 @@ from typing import Protocol
 from runtime.errors import HintedError
 
 Ids = tuple[int, ...]
+SAY_IT = "say how the model writes a conversation in rendering.json of its folder; docs/running.md has an example"
 
 
 class ChatMessage(Protocol):

@@ -18,8 +18,7 @@ from transformers import Qwen2Config, Qwen2ForCausalLM
 from appliance.inference.folder import quietly
 from appliance.rendering.formats import write_markers
 from appliance.rendering.markers import SEEDLING
-
-POSITIONS = 256
+from appliance.seedling import POSITIONS
 
 
 def new_seedling(tokenizer: Tokenizer, seed: int) -> Any:

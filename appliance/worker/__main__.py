@@ -5,8 +5,8 @@
     python -I -m appliance.worker jobs             --policy SHA256 --ledger-fd N --data DIR --settings FILE
 
 Exit status: 0 the work is on record; 2 it cannot be done as asked, so trying again is useless; 3 it left a job that has
-ended (cancelled, out of time) because the work did not stop; 5 the infrastructure failed, so trying again may help. The
-last line on standard error says why.
+ended (cancelled, out of time) because the work did not stop; 4 the configured model cannot be used; 5 the
+infrastructure failed, so trying again may help. The last line on standard error says why.
 """
 
 from __future__ import annotations
@@ -22,10 +22,13 @@ from typing import Literal
 
 from appliance import logs
 from appliance.config import Settings
+from appliance.config_layers import ConfigError
 from appliance.errors import ExitCode, explain
 from appliance.inference.engine import ModelError
 from appliance.ledger.ledger import Ledger
 from appliance.ledger.remote import RemoteLedger
+from appliance.rendering.renderer import RenderingError
+from appliance.worker_exit import CANNOT, MISCONFIGURED
 from runtime.errors import RefusedError
 
 
@@ -54,9 +57,11 @@ def main(argv: list[str]) -> int:
         explained = explain(error)
         sys.stderr.write(f"{explained.message}; {explained.hint}\n" if explained.hint else f"{explained.message}\n")
         # Whether model code may be run here at all is the core's to say: a broker may have ended just now.
-        cannot = isinstance(error, ModelError) or explained.code is ExitCode.USAGE
+        if isinstance(error, ConfigError):
+            return MISCONFIGURED
+        cannot = isinstance(error, ModelError | RenderingError) or explained.code is ExitCode.USAGE
         cannot = cannot or (explained.code is ExitCode.REFUSED and not isinstance(error, RefusedError))
-        return 2 if cannot else int(ExitCode.INFRASTRUCTURE)
+        return CANNOT if cannot else int(ExitCode.INFRASTRUCTURE)
     return 0
 
 

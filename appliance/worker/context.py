@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from functools import cached_property
@@ -10,7 +11,7 @@ from typing import Self
 
 from appliance.agent.budget import AgentBudget
 from appliance.agent.loop import Agent
-from appliance.inference.engine import Engine
+from appliance.inference.engine import Engine, ModelError, ModelFiles
 from appliance.inference.engines import make_engine
 from appliance.learning.folders import read_verified
 from appliance.ledger.ledger import Ledger
@@ -95,3 +96,19 @@ class WorkContext:
     def agent(self, renderer: Renderer) -> Agent:
         """An agent with the weights that the engine has."""
         return Agent(self.engine, self.sessions, renderer, self.budget, self.clock)
+
+
+def try_out(engine: Engine, files: ModelFiles) -> None:
+    """Has an engine take this model and read a question. Raises ModelError or RenderingError."""
+    renderer = load_renderer(files)
+    try:
+        engine.push(files, "tried out")
+        scores = engine.score([renderer.question("1 + 1?")])
+    except (ModelError, MemoryError):
+        raise
+    except Exception as error:  # whatever the model's code makes of weights that it does not expect
+        raise ModelError(
+            f"it cannot read a question: {error}", hint="copy tokenizer.json and the weights from one model"
+        ) from error
+    if not all(map(math.isfinite, scores[0])):
+        raise ModelError("its weights give no finite probabilities", hint="copy the folder again, or take another")

@@ -15,7 +15,10 @@ from pathlib import Path
 from typing import Literal
 
 from appliance.clock import utc_now
-from appliance.learning.checkpoints import publish
+from appliance.config_layers import ConfigError
+from appliance.inference.engine import ModelError
+from appliance.learning.checkpoints import model_files, publish
+from appliance.learning.errors import CheckpointError
 from appliance.learning.folders import read_verified
 from appliance.learning.recipe import Recipe
 from appliance.promotion import CANDIDATE, CHAMPION, meetings
@@ -23,8 +26,9 @@ from appliance.records.checkpoints import Checkpoint
 from appliance.records.cycles import Cycle
 from appliance.records.evaluations import Evaluation, ModelResults
 from appliance.records.training import Judged
+from appliance.rendering.renderer import RenderingError
 from appliance.worker.attest import write_attestation
-from appliance.worker.context import WorkContext
+from appliance.worker.context import WorkContext, try_out
 from appliance.worker.evaluate import EvalRun, evaluate
 from appliance.worker.measurements import CycleMeasurements
 from appliance.worker.progress import CycleProgress
@@ -132,18 +136,24 @@ class CycleRun:
         return known
 
     def _first(self, setup: CycleSetup) -> Checkpoint:
-        """Nothing is in service yet: the owner's model, or a warm-started seedling, becomes the first champion."""
+        """Nothing is in service yet: the night begins from the owner's model, or from a warm-started seedling."""
         with self._progress.phase("warm_start"):
             if self._model_path is not None:
+                self._try_out(self._model_path)
                 digest = publish(self._model_path, self._models)
-                first = self._recorded(digest, None, "imported", setup.sealed, 0, {})
-            else:
-                made = SftRun(setup, self._context, self._progress).run()
-                digest = publish(made.folder, self._models)
-                first = self._recorded(digest, None, "warm_start", setup.sealed, made.step, made.metrics)
-            reason = "the first policy model: there was none before"
-            self._ledger.set_aliases({CHAMPION: first.manifest}, reason, utc_now())
-        return first
+                return self._recorded(digest, None, "imported", setup.sealed, 0, {})
+            made = SftRun(setup, self._context, self._progress).run()
+            digest = publish(made.folder, self._models)
+            return self._recorded(digest, None, "warm_start", setup.sealed, made.step, made.metrics)
+
+    def _try_out(self, folder: Path) -> None:
+        """Has the owner's model read a question, before anything of it is on record. Raises ConfigError for one that
+        cannot be used: trying again is useless until somebody has put it right."""
+        engine = self._context.engine
+        try:
+            try_out(engine, {name: path.read_bytes() for name, path in model_files(folder).items()})
+        except (CheckpointError, ModelError, RenderingError) as error:
+            raise ConfigError(f"model.path is {folder}: {error}", hint=error.hint) from error
 
     def _train(self, champion: Checkpoint, setup: CycleSetup) -> Checkpoint:
         trained = [known for known in self._ledger.checkpoints(cycle=self._cycle.id) if known.stage == "training"]

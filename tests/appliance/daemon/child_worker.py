@@ -58,6 +58,15 @@ match mode:
     case "crash":
         sys.stderr.write("first line\nRuntimeError: \x1b[31mno room\n")
         raise SystemExit(5)
+    case "misconfigured":
+        sys.stderr.write("model.path is there: 3 weights are missing; copy it again\n")
+        raise SystemExit(4)
+    case "loses-its-model":
+        # The folder that it would begin from is taken away while it works, once.
+        if attempt == 0:
+            (data / "model").rename(data / "elsewhere")
+            raise SystemExit(5)
+        finish()
     case "hopeless":
         raise SystemExit(2)
     case "nothing":

@@ -210,17 +210,14 @@ def test_what_a_phase_does_not_make_is_refused_and_changes_nothing(ledger: Sqlit
     assert everything(ledger) == before
 
 
-def test_the_first_champion_is_named_by_who_made_it_and_only_where_there_is_none(ledger: SqliteLedger) -> None:
+@pytest.mark.parametrize("work", ["train", "evaluate"])
+def test_no_worker_names_the_first_champion(ledger: SqliteLedger, work: str) -> None:
     ledger.put_checkpoint(made.checkpoint(5, stage="imported"))
-    moves = {"champion": made.digest(5)}
-    with at_work(ledger, "train", NIGHT) as remote, pytest.raises(LedgerError):
-        remote.set_aliases(moves, "mine", made.AT)
     ledger.set_aliases({"champion": None}, "nothing is in service", made.AT)
-    with at_work(ledger, "train", NIGHT) as remote:
-        with pytest.raises(LedgerError):
-            remote.set_aliases({"champion": made.digest(2)}, "a trained one is no first one", made.AT)
-        remote.set_aliases(moves, "the first", made.AT)
-    assert ledger.alias("champion") == made.digest(5)
+    for digest in (made.digest(2), made.digest(5)):
+        with at_work(ledger, work, NIGHT) as remote, pytest.raises(LedgerError):
+            remote.set_aliases({"champion": digest}, "the first", made.AT)
+    assert ledger.alias("champion") is None
 
 
 def test_a_night_that_has_ended_is_not_written_again(ledger: SqliteLedger) -> None:

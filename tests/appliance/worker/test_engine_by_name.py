@@ -9,7 +9,7 @@ from scripted_engine import Ids, ScriptedEngine
 from short_nights import AT, FIXTURE, SHORT, cycle_of
 
 from appliance.config import Settings
-from appliance.daemon.decision import next_phase
+from appliance.daemon.decision import decide_cycle, next_phase
 from appliance.inference.engine import GenerationRequest, ModelError
 from appliance.inference.engines import ENGINES
 from appliance.inference.folder import read_model
@@ -54,6 +54,8 @@ def test_a_night_and_a_job_are_worked_by_the_engine_that_the_configuration_names
     cycle = ledger.cycle("n")
     assert cycle is not None
     assert next_phase(cycle, ledger) == "decide"
+    assert ledger.alias(CHAMPION) is None
+    decide_cycle(cycle, ledger, load_policy(tmp_path), tmp_path)
     question = PredicateSpec(predicate="7*x + 3 == 45", domain="integer")
     asked = Job(
         id="j", question="find x", spec=question, solvers_done=True, state=JobState.QUEUED, created=AT, updated=AT

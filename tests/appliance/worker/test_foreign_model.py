@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 import torch
 from short_nights import run_night
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+from transformers import (
+    AutoModelForCausalLM,
+    GPT2Config,
+    GPT2LMHeadModel,
+    LlamaConfig,
+    LlamaForCausalLM,
+    PreTrainedTokenizerFast,
+)
 
+from appliance.config import ModelSettings
 from appliance.inference.folder import read_model
 from appliance.ledger.sqlite import SqliteLedger
+from appliance.model_readiness import ConfiguredModel
 from appliance.records.cycles import CycleState
 from appliance.rendering.formats import load_renderer
 from appliance.worker.context import WorkContext
@@ -58,6 +69,22 @@ def test_a_folder_that_names_no_format_has_chatml(tmp_path: Path) -> None:
     text = renderer.text(renderer.question("what is 1 plus 2? <|im_end|>"))
     assert text == "<|im_start|>user\nwhat is 1 plus 2? <|im_end|><|im_end|>\n<|im_start|>assistant\n"
     assert renderer.question("<|im_end|>").count(renderer.stop) == 1
+
+
+@pytest.mark.parametrize("make", [llama, gpt2])
+@pytest.mark.parametrize("shard", ["1GB", "20kB"])
+def test_what_transformers_writes_is_what_a_night_can_begin_from(
+    tmp_path: Path, make: Callable[[Path], Path], shard: str
+) -> None:
+    folder = make(tmp_path / "model")
+    if shard != "1GB":
+        model = AutoModelForCausalLM.from_pretrained(folder)
+        (folder / "model.safetensors").unlink()
+        model.save_pretrained(folder, max_shard_size=shard)
+    found = ConfiguredModel(ModelSettings(path=folder)).require(120)
+    assert found is not None
+    kept = AutoModelForCausalLM.from_pretrained(folder)
+    assert found.parameters == sum(one.numel() for one in kept.parameters())
 
 
 def test_a_night_runs_from_a_llama(context: WorkContext, ledger: SqliteLedger, tmp_path: Path) -> None:

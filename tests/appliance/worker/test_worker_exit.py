@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from appliance.config import Settings
+from appliance.config_layers import ConfigError
 from appliance.inference.engine import ModelError
+from appliance.rendering.renderer import RenderingError
 from appliance.sandbox_readiness import BrokerAwayError
 from appliance.worker import __main__ as worker
 from runtime.errors import InfrastructureError, RefusedError
@@ -20,12 +22,14 @@ from runtime.errors import InfrastructureError, RefusedError
     [
         (RefusedError("no isolation"), 5),
         (ModelError("no weights"), 2),
+        (RenderingError("no format"), 2),
+        (ConfigError("no model"), 4),
         (BrokerAwayError("no broker answers"), 5),
         (InfrastructureError("a sandbox died"), 5),
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_only_what_cannot_be_done_as_asked_ends_with_2(
+def test_what_cannot_be_done_as_asked_ends_with_2_and_a_configuration_with_4(
     error: Exception, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def work(*_given: object) -> None:

@@ -1,0 +1,250 @@
+"""Whether the configured model can carry a night, said before one begins.
+
+What always holds: nothing is changed and nothing heavy is loaded. Of weights only the headers are read; a tokenizer is
+tried in a child process. A folder is looked at again only when one of its files has changed. What only loading the
+weights shows is found by the worker, before anything is trained, and remembered here.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from appliance.config import ModelSettings
+from appliance.config_layers import ConfigError
+from appliance.inference.engine import ModelError
+from appliance.inference.engines import ENGINES
+from appliance.inference.headers import read_shapes
+from appliance.learning.checkpoints import WEIGHT_FILE
+from appliance.seedling import POSITIONS
+
+BYTES_A_PARAMETER = 16
+"""That training holds at least: weight, gradient and two moments, each in float32."""
+COMPLETE = (
+    "copy the folder again, or set model.path to a complete Hugging Face folder (config.json, tokenizer.json, "
+    "*.safetensors); pickled weights (.bin, .pt) are refused, for they can run code"
+)
+GIB = 1 << 30
+_INDEX = "model.safetensors.index.json"
+_NUMBERED = re.compile(r"model-\d{5}-of-(\d{5})\.safetensors")
+_EMBEDDING = re.compile(r"(^|\.)(embed_tokens|wte|embed_in|word_embeddings|tok_embeddings)\.weight$")
+_HUB_NAME = re.compile(r"(https?://huggingface\.co/|hf://)?([A-Za-z0-9][\w.-]*/)?[A-Za-z0-9][\w.-]*([@:][\w.-]+)?/?")
+_PROBE = (sys.executable, "-I", "-m", "appliance.rendering.probe")
+
+
+@dataclass(frozen=True)
+class ModelFacts:
+    """What a look at a folder shows of its model."""
+
+    parameters: int
+    entries: int
+    """Of the tokenizer."""
+    training_bytes: int
+    """The least that training needs."""
+
+
+class ConfiguredModel:
+    """The model of the configuration; it may be asked from any thread. `memory` is what this machine has, in bytes."""
+
+    def __init__(self, settings: ModelSettings, memory: int | None = None) -> None:
+        self._path = settings.path
+        self._engine = settings.engine
+        self._written = settings.written
+        self._memory = memory_limit() if memory is None else memory
+        self._lock = threading.Lock()
+        self._seen: object = None
+        self._found: ModelFacts | ModelError = ModelError("nothing was looked at")
+
+    def require(self, tokens: int) -> ModelFacts | None:
+        """Raises ConfigError for one that no night can begin from whose conversations have so many tokens; None for the
+        embedded one."""
+        if self._engine not in ENGINES:
+            raise ConfigError(
+                f"there is no engine {self._engine!r}", hint=f"set model.engine to one of: {', '.join(sorted(ENGINES))}"
+            )
+        if self._path is None:
+            if tokens > POSITIONS:
+                raise ConfigError(
+                    f"recipe.agent.max_tokens is {tokens}, and the embedded model reads {POSITIONS} tokens",
+                    hint=f"set it to at most {POSITIONS}, or set model.path to a model that reads more",
+                )
+            return None
+        with self._lock:
+            state = (_state(self._path), tokens)
+            if state != self._seen:
+                self._found = self._look(self._path, tokens)
+                self._seen = state
+            found = self._found
+        if isinstance(found, ModelError):
+            raise ConfigError(f"model.path is {self._path}: {found}", hint=found.hint)
+        return found
+
+    def refuse(self, tokens: int, fault: str) -> None:
+        """Remembers what a worker found wrong with it, until a file of it changes."""
+        if self._path is not None:
+            with self._lock:
+                self._seen = (_state(self._path), tokens)
+                self._found = ModelError(
+                    fault.removeprefix(f"model.path is {self._path}: "), hint="change the folder, or model.path"
+                )
+
+    def _look(self, folder: Path, tokens: int) -> ModelFacts | ModelError:
+        try:
+            if _HUB_NAME.fullmatch(self._written) and not folder.is_dir():
+                raise ModelError(
+                    f"there is no such folder, and {self._written!r} looks like a name on the Hugging Face hub",
+                    hint="nothing is downloaded here: fetch the model with `hf download NAME --local-dir FOLDER`, and "
+                    "set model.path to that folder",
+                )
+            return look(folder, tokens, self._memory)
+        except ModelError as error:
+            return error
+        except OSError as error:
+            return _unreadable(error)
+
+
+def fault_of(folder: Path) -> str:
+    """Why `folder` cannot be a model; empty when it has a model's files and none of them is cut short."""
+    try:
+        _read(folder)
+    except ModelError as error:
+        return str(error)
+    except OSError as error:
+        return str(_unreadable(error))
+    return ""
+
+
+def look(folder: Path, tokens: int, memory: int) -> ModelFacts:
+    """Looks at everything that can be seen without loading the weights. Raises ModelError and OSError."""
+    config, shapes = _read(folder)
+    require_positions(config, tokens)
+    tied = config.get("tie_word_embeddings") is True
+    parameters = sum(math.prod(shape) for name, shape in shapes.items() if not (tied and name == "lm_head.weight"))
+    needed = parameters * BYTES_A_PARAMETER
+    if needed > memory:
+        raise ModelError(
+            f"training its {parameters / 1e9:.2f} billion parameters takes at least {needed / GIB:.1f} GiB of memory, "
+            f"and this machine has {memory / GIB:.1f}",
+            hint="take a smaller model, or a machine with more memory",
+        )
+    entries = _entries(folder)
+    rows = next((shape[0] for name, shape in shapes.items() if shape and _EMBEDDING.search(name)), None)
+    for count, what in ((config.get("vocab_size"), "config.json"), (rows, "the embedding")):
+        if isinstance(count, int) and count < entries:
+            raise ModelError(
+                f"its tokenizer has {entries} entries, and {what} has {count}",
+                hint="tokenizer.json and the weights come from two different models: copy both from one",
+            )
+    return ModelFacts(parameters, entries, needed)
+
+
+def require_positions(config: Mapping[str, Any], tokens: int) -> None:
+    """Raises ModelError where the model that this config.json describes reads less than a conversation has."""
+    positions = next((config[name] for name in ("max_position_embeddings", "n_positions") if config.get(name)), tokens)
+    if isinstance(positions, int | float) and positions < tokens:
+        raise ModelError(
+            f"it reads {positions} tokens, and recipe.agent.max_tokens is {tokens}",
+            hint=f"set recipe.agent.max_tokens to at most {positions}, or take a model that reads more",
+        )
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """Reads config.json of a folder. Raises ModelError and OSError."""
+    path = folder / "config.json"
+    return _table({path.name: path} if path.is_file() else {}, path.name)
+
+
+def memory_limit() -> int:
+    """Bytes that this process may ever have: the machine's, or less by its control group (version 2)."""
+    limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+    root = Path("/sys/fs/cgroup")
+    own = next((line[3:] for line in Path("/proc/self/cgroup").read_text().splitlines() if line.startswith("0::")), "")
+    group = root / own.lstrip("/")
+    for folder in (group, *group.parents):
+        if folder.is_relative_to(root) and (folder / "memory.max").is_file():
+            limit = (folder / "memory.max").read_text().strip()
+            limits += [int(limit)] if limit.isdigit() else []
+    return min(limits)
+
+
+def _read(folder: Path) -> tuple[dict[str, Any], dict[str, tuple[int, ...]]]:
+    """config.json, and the tensors of a folder that is complete. Raises ModelError and OSError."""
+    if not folder.is_dir():
+        raise ModelError("there is no such folder", hint=COMPLETE)
+    files = {entry.name: entry for entry in folder.iterdir() if entry.is_file()}
+    config = _table(files, "config.json")
+    if "tokenizer.json" not in files:
+        raise ModelError(
+            "it has no tokenizer.json",
+            hint="copy it from where the model comes from; for an older model AutoTokenizer of transformers writes it, "
+            "with save_pretrained",
+        )
+    shards = sorted(name for name in files if WEIGHT_FILE.fullmatch(name) and name != _INDEX)
+    if not shards:
+        raise ModelError("it has no safetensors file of a model, such as model.safetensors", hint=COMPLETE)
+    named = _table(files, _INDEX).get("weight_map") if _INDEX in files else None
+    missing = sorted({str(name) for name in named.values()} - files.keys()) if isinstance(named, dict) else []
+    if missing:
+        raise ModelError(f"it has no {missing[0]}, which {_INDEX} names", hint=COMPLETE)
+    numbered = {name for name in shards if _NUMBERED.fullmatch(name)}
+    if numbered and len(numbered) != (wanted := int(_NUMBERED.sub(r"\1", min(numbered)))):
+        raise ModelError(f"it has {len(numbered)} of {wanted} safetensors files", hint=COMPLETE)
+    found: dict[str, tuple[int, ...]] = {}
+    for name in shards:
+        shapes = read_shapes(files[name])
+        if shapes is None:
+            raise ModelError(f"{name} is not as long as its header says", hint=COMPLETE)
+        found.update(shapes)
+    if not found:
+        raise ModelError(f"{shards[0]} holds no weights", hint=COMPLETE)
+    return config, found
+
+
+def _table(files: Mapping[str, Path], name: str) -> dict[str, Any]:
+    if name not in files:
+        raise ModelError(f"it has no {name}", hint=COMPLETE)
+    try:
+        table = json.loads(files[name].read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise ModelError(f"its {name} is not JSON", hint=COMPLETE) from error
+    if not isinstance(table, dict):
+        raise ModelError(f"its {name} holds no table", hint=COMPLETE)
+    return table
+
+
+def _entries(folder: Path) -> int:
+    """One more than the highest token of its tokenizer. Raises ModelError."""
+    command = [*_PROBE, str(folder)]
+    tried = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    if tried.returncode != 0:
+        last = (tried.stderr.strip().splitlines() or [f"status {tried.returncode}"])[-1]
+        raise ModelError(f"its tokenizer cannot be read: {last[:200]}", hint="copy the folder again")
+    answer = json.loads(tried.stdout)
+    if "fault" in answer:
+        raise ModelError(answer["fault"], hint=answer["hint"])
+    return int(answer["entries"])
+
+
+def _state(folder: Path) -> object:
+    """Differs when a file of the folder was added, changed or removed."""
+    try:
+        with os.scandir(folder) as entries:
+            found = [(entry.name, entry.stat()) for entry in entries if entry.is_file()]
+    except OSError as error:
+        return error.errno
+    return sorted((name, one.st_size, one.st_mtime_ns, one.st_ino) for name, one in found)
+
+
+def _unreadable(error: OSError) -> ModelError:
+    return ModelError(
+        f"{error.filename or 'a file'}: {error.strerror}", hint="make the folder readable for the user that runs Assay"
+    )

@@ -1,0 +1,198 @@
+"""What no night can begin from is said before one begins, by reading headers and names."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import broken_models
+import pytest
+from broken_models import HARMS, both, chatml, edit, headed, renamed, sound, written
+
+from appliance import model_readiness
+from appliance.config import ModelSettings, Settings
+from appliance.config_layers import ConfigError
+from appliance.model_readiness import GIB, ConfiguredModel, memory_limit
+from appliance.rendering.formats import write_markers
+from appliance.rendering.markers import SEEDLING
+
+TOKENS = 120
+MEMORY = 64 * GIB
+
+
+def configured(path: object, memory: int = MEMORY) -> ConfiguredModel:
+    return ConfiguredModel(ModelSettings.model_validate({"path": path}), memory)
+
+
+def refused(path: object, tokens: int = TOKENS, memory: int = MEMORY) -> ConfigError:
+    with pytest.raises(ConfigError) as met:
+        configured(path, memory).require(tokens)
+    assert met.value.hint
+    assert met.value.exit_code == 2
+    return met.value
+
+
+@pytest.mark.parametrize("name", HARMS)
+def test_a_folder_that_no_night_can_begin_from_is_refused_with_the_reason(tmp_path: Path, name: str) -> None:
+    harm, message = HARMS[name]
+    folder = sound(tmp_path / "model")
+    harm(folder)
+    assert str(refused(folder)).startswith(f"model.path is {folder}: ")
+    assert message in str(refused(folder))
+
+
+GOOD = {
+    "the seedling": lambda folder: None,
+    "one that says its format": lambda folder: write_markers(folder, SEEDLING),
+    "ChatML without a template": chatml,
+    "ChatML with its template": both(chatml, edit("tokenizer_config.json", chat_template="{{ '<|im_end|>' }}")),
+    "a template of another kind beside a format": both(
+        edit("tokenizer_config.json", chat_template=broken_models.LLAMA), lambda folder: write_markers(folder, SEEDLING)
+    ),
+    "weights in one numbered shard": renamed("model.safetensors", "model-00001-of-00001.safetensors"),
+    "an adapter beside the weights": headed("adapter_model.safetensors", a=(2, 2)),
+    "pickled weights beside": written("pytorch_model.bin", b"x"),
+    "an embedding that is padded": headed("model.safetensors", model__embed_tokens__weight=(640, 128)),
+    "positions by GPT-2's name": both(edit("config.json", max_position_embeddings=None, n_positions=128)),
+    "as many positions as a conversation has": edit("config.json", max_position_embeddings=TOKENS),
+    "no word of positions": edit("config.json", max_position_embeddings=None),
+}
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_a_folder_that_a_night_can_begin_from_is_not_refused(tmp_path: Path, name: str) -> None:
+    folder = sound(tmp_path / "model")
+    GOOD[name](folder)
+    found = configured(folder).require(TOKENS)
+    assert found is not None
+    assert found.entries == 512
+
+
+def test_a_folder_of_links_into_a_cache_is_read_through_them(tmp_path: Path) -> None:
+    cache = sound(tmp_path / "cache")
+    folder = tmp_path / "model"
+    folder.mkdir()
+    for file in cache.iterdir():
+        (folder / file.name).symlink_to(file)
+    assert configured(folder).require(TOKENS) is not None
+
+
+def test_what_training_takes_follows_from_the_headers(tmp_path: Path) -> None:
+    folder = sound(tmp_path / "model")
+    found = configured(folder).require(TOKENS)
+    assert found is not None
+    assert (found.parameters, found.training_bytes) == (657_024, 657_024 * 16)
+    assert "training its 0.00 billion parameters" in str(refused(folder, memory=found.training_bytes - 1))
+    assert configured(folder, found.training_bytes).require(TOKENS) == found
+
+
+def test_a_head_that_is_the_embedding_again_is_counted_once(tmp_path: Path) -> None:
+    folder = sound(tmp_path / "model")
+    headed("model.safetensors", model__embed_tokens__weight=(512, 8), lm_head__weight=(512, 8))(folder)
+    found = configured(folder).require(TOKENS)
+    assert found is not None
+    assert found.parameters == 512 * 8
+
+
+def test_the_memory_is_at_most_the_machine_s() -> None:
+    assert GIB // 4 < memory_limit() <= os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+# names of the hub
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Qwen/Qwen2.5-0.5B-Instruct",
+        "meta-llama/Llama-3.2-1B",
+        "gpt2",
+        "https://huggingface.co/Qwen/Qwen2.5-0.5B",
+        "hf://Qwen/Qwen2.5-0.5B",
+        "Qwen/Qwen2.5-0.5B@main",
+        "Qwen/Qwen2.5-0.5B/",
+    ],
+)
+def test_a_path_that_looks_like_a_name_on_the_hub_is_said_to_be_one(name: str) -> None:
+    assert f"{name!r} looks like a name on the Hugging Face hub" in str(refused(name))
+    assert "hf download" in refused(name).hint
+
+
+@pytest.mark.parametrize("path", ["/models/qwen", "./qwen", "../models/qwen", "~/qwen", "a/b/c", "models/my model"])
+def test_a_path_that_is_none_is_only_not_there(path: str) -> None:
+    assert "there is no such folder" in str(refused(path))
+    assert "hub" not in str(refused(path))
+
+
+def test_a_folder_that_is_there_is_no_name_on_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    sound(tmp_path / "qwen" / "qwen2")
+    assert configured("qwen/qwen2").require(TOKENS) is not None
+    (tmp_path / "qwen" / "qwen2" / "config.json").unlink()
+    assert "hub" not in str(refused("qwen/qwen2"))
+
+
+def test_how_a_path_was_written_is_known_behind_every_layer(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text('[model]\npath = "a/b"\n')
+    environ = {"HOME": str(tmp_path)}
+    assert Settings.load({}, environ, tmp_path, tmp_path / "none").model.written == "a/b"
+    settings = Settings.load({}, {**environ, "ASSAY_MODEL__PATH": "c/d"}, tmp_path, tmp_path / "none")
+    assert settings.model_copy(update={"threads": 1}).model.written == "c/d"
+    assert Settings(data=tmp_path).model.written == ""
+
+
+# the embedded model, and other engines
+def test_the_embedded_model_is_refused_for_conversations_that_it_cannot_read() -> None:
+    assert configured(None).require(256) is None
+    assert "recipe.agent.max_tokens is 257" in str(refused(None, tokens=257))
+
+
+def test_an_engine_that_nobody_has_is_named() -> None:
+    with pytest.raises(ConfigError, match="no engine 'vllm2'") as met:
+        ConfiguredModel(ModelSettings(engine="vllm2"), MEMORY).require(TOKENS)
+    assert "torch" in met.value.hint
+
+
+# looking again
+def test_a_folder_is_looked_at_again_only_when_a_file_of_it_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, looks = sound(tmp_path / "model"), []
+    look = model_readiness.look
+    monkeypatch.setattr(model_readiness, "look", lambda *given: looks.append(given) or look(*given))
+    model = configured(folder)
+    for _ in range(3):
+        model.require(TOKENS)
+    assert len(looks) == 1
+    edit("config.json", max_position_embeddings=200)(folder)
+    model.require(TOKENS)
+    with pytest.raises(ConfigError):
+        model.require(201)
+    assert len(looks) == 3
+    shutil.rmtree(folder)
+    with pytest.raises(ConfigError, match="no such folder"):
+        model.require(TOKENS)
+    sound(folder)
+    assert model.require(TOKENS) is not None
+
+
+def test_what_a_worker_found_wrong_counts_until_a_file_changes(tmp_path: Path) -> None:
+    folder = sound(tmp_path / "model")
+    model = configured(folder)
+    model.refuse(TOKENS, f"model.path is {folder}: 3 weights are missing; the rest is a hint")
+    with pytest.raises(ConfigError, match=r"^model.path is \S+: 3 weights are missing; the rest is a hint$"):
+        model.require(TOKENS)
+    assert configured(folder).require(TOKENS) is not None, "another daemon tries it anew"
+    edit("config.json", use_cache=False)(folder)
+    assert model.require(TOKENS) is not None
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+def test_a_folder_that_may_not_be_read_is_refused_with_that(tmp_path: Path) -> None:
+    folder = sound(tmp_path / "model")
+    folder.chmod(0)
+    assert "make the folder readable" in refused(folder).hint
+    folder.chmod(0o700)
+
+
+def test_a_name_that_no_folder_can_have_is_refused(tmp_path: Path) -> None:
+    assert "File name too long" in str(refused(tmp_path / ("x" * 300)))
