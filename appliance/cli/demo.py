@@ -126,6 +126,7 @@ def _run_cycle(core: Core, cycle: Cycle, progress: DemoProgress) -> Cycle:
 def _require_no_wait(core: Core) -> None:
     """Nobody looks again here, as the daemon does."""
     if core.supervisor.waits_for:
+        core.readiness.require_model(core.cycles.unfinished())
         raise AssayError(
             f"the demonstration cannot continue now: {core.supervisor.waits_for}",
             hint="run the same command again then: nothing is repeated",

@@ -102,7 +102,7 @@ def try_out(engine: Engine, files: ModelFiles) -> None:
     """Has an engine take this model and read a question. Raises ModelError or RenderingError."""
     renderer = load_renderer(files)
     try:
-        engine.push(files, "tried out")
+        engine.push(files, "the model")
         scores = engine.score([renderer.question("1 + 1?")])
     except (ModelError, MemoryError):
         raise
