@@ -43,7 +43,7 @@ BEFORE = re.compile(r"([^\W\d_]+)([-\u2010\u2011]?)$")
 CURRENCIES = frozenset({"USD", "EUR", "GBP", "CHF", "JPY", "CNY", "CAD", "AUD", "INR"})
 LENGTHS = frozenset({"km", "m", "dm", "cm", "mm", "ft", "mi"})
 MONEY = r"(?:[$€£¥₹₽₩₺¢]|[A-Z]{3}|US\$)?\s?"
-SIGN = re.compile(rf"([-\u2010-\u2014\u2212])([\s{THIN}]?){MONEY}$")
+SIGN = re.compile(rf"([-\u2010-\u2015\u2212])([\s{THIN}]?){MONEY}$")
 MINUS = re.compile(rf"(?<!\w)(?:minus|negative)\s{MONEY}$", re.IGNORECASE)
 OPENED = re.compile(rf"\(\s?{MONEY}$")
 CLOSED = re.compile(r"\s?[$€£¥₹₽₩₺%]?\s?\)")
@@ -200,7 +200,8 @@ def _number(text: str, match: re.Match[str], decimals: Decimals, cell: bool, dat
     if in_brackets and not cell:
         readings += [tuple(replace(one, value=-one.value) for one in reading) for reading in readings[:1]]
     ratio = re.match(r"\s?[/:]\s?\d", after) or re.search(r"\d\s?[/:]\s?$", before)
-    joined = dated or bool(ratio) or tail.raised or ORDINAL.match(after) is not None
+    torn = re.match(r"\s0\d*(?![\d.,])", after) is not None
+    joined = torn or dated or bool(ratio) or tail.raised or ORDINAL.match(after) is not None
     stated = not joined and not BOUND.search(before) and not (in_brackets and not cell and not _named(before))
     return _Place(start, tail.end, WrittenNumber(readings[0][0].text, tuple(readings), stated))
 

@@ -33,8 +33,7 @@ NUMBERED = frozenset({"no", "nos", "p", "pp", "art", "fig", "figs", "eq", "vol",
 LAST = 80
 """Characters of a sentence in which its last words are looked for."""
 SURROGATES = re.compile("[\ud800-\udfff]")
-LAST_WORD = re.compile(r"([^\s(\[\"'“„«]+)\.[\"'”’»)\]]*\s*$")
-ORDINAL = re.compile(r"(?<!\d)\d{1,2}\.\s*$")
+CLOSERS = "\"'”’»)]"
 DOTTED_DAYS = frozenset({"de", "da", "cs", "pl", "tr"})
 
 
@@ -76,10 +75,12 @@ def _goes_on(before: str, piece: str, language: str, capitals: bool) -> bool:
         return True
     if capitals and begins.islower():
         return True
-    if ORDINAL.search(before) and language in DOTTED_DAYS and begins.isalpha():
+    last = (before.split() or [""])[-1].rstrip(CLOSERS)
+    if not last.endswith("."):
+        return False
+    word = re.split(r"['’(\[\"“„«]", last[:-1])[-1].casefold()
+    if word.isdecimal() and len(word) <= 2 and language in DOTTED_DAYS and begins.isalpha():
         return not re.search(r"\b(?:in|um|von|bis|seit|war|es|auf|zu)\s+\d{1,2}\.\s*$", before)
-    last = LAST_WORD.search(before)
-    word = last[1].casefold() if last else ""
     if language == "fr" and word in ("m", "mm"):
         return True
     return word in JOINS and (word not in NUMBERED or begins.isdigit())

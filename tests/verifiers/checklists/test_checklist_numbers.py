@@ -12,7 +12,7 @@ from verifiers.checklists.numbers import decimals_of
 from verifiers.checklists.spec import CitedSource, NumbersItem, TableItem
 
 OTHERS = (
-    "200k|200K|200 k€|200 bn|$200 bn|200\u202fMrd.|200 thousand|200-thousand|200 Mio.|200m people|$200m|€200 M.|200M|200B"
+    "200 0|―200|200k|200K|200 k€|200 bn|$200 bn|200\u202fMrd.|200 thousand|200-thousand|200 Mio.|200m people|$200m|€200 M.|200M|200B"
     "|200 hundred|200 dozen|200 lakh|200 Cr|200万|200億|200 тыс.|200 هزار|200 करोड़|200 × 10³|200 x 10^6|200 * 10**6|200e3"
     "|200e-3|200 tenths|200 thousandths|200 %|200 per cent|200‰|200 basis points|200 ppm|–200|−200|-200|-$200"
     "|$-200|(200)|($200)|(€200)|minus 200|negative 200|minus two hundred|two hundred thousand|two hundred k"
@@ -65,6 +65,11 @@ def test_a_column_adds_up_in_every_usual_form(south: str, total: str) -> None:
 
 
 AGREES = [
+    ("La empresa vendió 1.000 unidades en enero y 1.500 en febrero, es decir, 2.500 en total.", "1000 1500 2500"),
+    ("Der Betrag ist 1.250,50 € und enthält 19 % Umsatzsteuer.", "1250.50 19%"), ("Avogadro: 6.02 × 10²³.", "6.02e23"),
+    ("Everest is 8,849 m high; it was first climbed in 1953 (by E. Hillary).", "8849 1953"), ("0.001 m is 1 × 10⁻³ m.", "0.001"),
+    ("At −40 °C, Celsius and Fahrenheit agree: -40 is minus forty.", "-40"), ("3 + 5 = 8, and 8 − 5 = 3.", "3 5 8"),
+    ("```python\nx = 1024\n```\n\nIt is 1,024.", "1024"), ("From 2020–2021 it grew; in FY 2021 it stopped.", "2020 2021"),
     ("In all, 12\u2009345 people came.", "12345"), ("In all, 12\u202f345 people came.", "12345"),
     ("In all 12,345 came, 3.5 times as many.", "12345 3.5"), ("12’345 Leute kamen.", "12345"),
     ("Es kamen 12.345 Leute, und das ist viel.", "12345"), ("12,34,567 rupees", "1234567"),
