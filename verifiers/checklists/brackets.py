@@ -82,7 +82,7 @@ class Cited:
 
 def cited_in(text: str, known: Sequence[str]) -> list[Cited]:
     """All places of one block that cite, in order."""
-    return sorted(_Places(text, known), key=_start)
+    return sorted(_BracketPlaces(text, known), key=_start)
 
 
 def cited_within(cited: Sequence[Cited], start: int, end: int) -> Sequence[Cited]:
@@ -112,7 +112,7 @@ def shape(key: str) -> str:
     return re.sub(r"9+", "9", re.sub(r"\d", "9", re.sub(r"[^\W\d_a-z]", "A", re.sub(r"[a-z]+", "a", key))))
 
 
-class _Places:
+class _BracketPlaces:
     def __init__(self, text: str, known: Sequence[str]) -> None:
         self._text = text
         self._known = {_bare(key): key for key in known}

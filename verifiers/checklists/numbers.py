@@ -117,7 +117,7 @@ def numbers_in(text: str, decimals: Decimals = "point", *, cell: bool = False) -
     text = _normal(text)
     dates = [(match.start(), match.end()) for match in DATE.finditer(text)]
     seen = NAME.sub(lambda name: " " * len(name.group()), _undated(text, dates))
-    places: list[_Place] = []
+    places: list[_NumberPlace] = []
     for match in CORE.finditer(seen):
         if places and match.start() < places[-1].end:
             continue
@@ -160,7 +160,7 @@ def _undated(text: str, dates: list[tuple[int, int]]) -> str:
 
 
 @dataclass
-class _Place:
+class _NumberPlace:
     start: int
     end: int
     number: WrittenNumber
@@ -176,7 +176,7 @@ def _as_well(first: WrittenNumber, second: WrittenNumber) -> WrittenNumber:
     return replace(first, readings=(*first.readings, *more))
 
 
-def _number(text: str, match: re.Match[str], decimals: Decimals, cell: bool, dated: bool) -> _Place:
+def _number(text: str, match: re.Match[str], decimals: Decimals, cell: bool, dated: bool) -> _NumberPlace:
     start = match.start()
     before = text[max(0, start - 80) : start]
     tail = Tail(text, match.end(), before, len(match.group()))
@@ -203,7 +203,7 @@ def _number(text: str, match: re.Match[str], decimals: Decimals, cell: bool, dat
     torn = re.match(r"\s0\d*(?![\d.,])", after) is not None
     joined = torn or dated or bool(ratio) or tail.raised or ORDINAL.match(after) is not None
     stated = not joined and not BOUND.search(before) and not (in_brackets and not cell and not _named(before))
-    return _Place(start, tail.end, WrittenNumber(readings[0][0].text, tuple(readings), stated))
+    return _NumberPlace(start, tail.end, WrittenNumber(readings[0][0].text, tuple(readings), stated))
 
 
 def _named(before: str) -> bool:
