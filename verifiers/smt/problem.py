@@ -10,7 +10,7 @@ from verifiers.contract.text import escaped
 from verifiers.smt.elaborate import RESERVED, Definition
 from verifiers.smt.errors import ClaimError
 from verifiers.smt.operators import OPERATORS
-from verifiers.smt.reader import CLAIM, Atom, Form, Node, head, read
+from verifiers.smt.reader import CLAIM, Form, Node, head, read
 from verifiers.smt.script import DEFINES, Assertion, SmtClaim, definition, read_claim
 from verifiers.smt.spec import SmtSpec
 from verifiers.smt.terms import Function, functions
@@ -106,19 +106,16 @@ def split_goal(claim: SmtClaim, name: str) -> tuple[list[Assertion], Assertion]:
 
 def _negated(node: Node) -> Node | None:
     """What this expression is the negation of, as it is written, also under `let`; None where it is no negation."""
-    lets: list[tuple[Node, Node]] = []
-    while True:
-        match node:
-            case Form((Atom("symbol", "let") as let, bindings, body)):
-                lets.append((let, bindings))
-                node = body
-            case Form((Atom("symbol", "not"), inner)):
-                goal: Node = inner
-                for let, bindings in reversed(lets):
-                    goal = Form((let, bindings, goal), goal.at)
-                return goal
-            case _:
-                return None
+    lets: list[Form] = []
+    while head(node) == "let" and isinstance(node, Form) and len(node.items) == 3:
+        lets.append(node)
+        node = node.items[2]
+    if head(node) != "not" or not isinstance(node, Form) or len(node.items) != 2:
+        return None
+    goal = node.items[1]
+    for let in reversed(lets):
+        goal = Form((*let.items[:2], goal), let.at)
+    return goal
 
 
 def _check_values(claim: SmtClaim) -> None:
