@@ -1,7 +1,7 @@
-"""Where a Lean file's parts begin: its imports, its commands, the theorem it ends with.
+"""Where a Lean file's parts begin: its imports, its commands, its theorems.
 
-What always holds: pure; the pieces in order are the text. Commands are told by their first word at the beginning of a
-line, as people write them; where that is wrong, Lean says so when the pieces are compiled.
+What always holds: pure; linear in the text. Commands are told by their first word, as people write them; where that is
+wrong, Lean says so when what was made of them is compiled. No verdict rests on it: the statement is compiled whole.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from verifiers.lean.lexer import PART, LeanToken, TokenKind, code, plain, turn
 
 MODIFIERS = frozenset(
-    ("private", "protected", "noncomputable", "nonrec", "partial", "unsafe", "public", "scoped", "local")
+    ("private", "protected", "noncomputable", "nonrec", "partial", "unsafe", "public", "meta", "scoped", "local")
 )
 THEOREMS = frozenset(("theorem", "lemma"))
 SCOPES = frozenset(("namespace", "section", "end", "mutual"))
@@ -25,9 +26,15 @@ DECLARATIONS = frozenset(
     add_decl_doc compile_inductive proof_wanted""".split()  # noqa: SIM905
 )
 KEYWORDS = frozenset(
-    ("theorem", "lemma", "def", "example", "structure", "inductive", "axiom", "namespace", "section", "end")
+    """theorem lemma def example structure inductive axiom namespace section end variable universe""".split()  # noqa: SIM905
 )
-"""Words that no term has in it, so that a signature is over there."""
+"""Words that no term has in it, so that a command is over there."""
+ATTACHED = frozenset(("open", "set_option", "variable", "universe", "include", "omit", "attribute"))
+"""Commands that may stand before another one, with `in` between them."""
+BINDS = frozenset(("let", "have", "letI", "haveI"))
+"""Words of a term that are followed by a `:=` of their own."""
+MOST_WORDS = 300
+"""Of what stands before another command, and of what is looked at to see where a proof begins."""
 MOST_ATTRIBUTES = 100
 FIRST_WORDS = CONTEXT | SYNTAX | DECLARATIONS | MODIFIERS
 
@@ -113,8 +120,9 @@ def theorems(text: str, words: Sequence[LeanToken] | None = None) -> list[Declar
 
 
 def _signature(words: Sequence[LeanToken], index: int) -> tuple[LeanToken, ...]:
-    """Words from `index` up to the `:=` or the first `|` that no bracket holds, or to the next command."""
-    depth, begun = 0, False
+    """Words from `index` up to its proof, which begins with a `:=`, a `|` or `where` that no bracket holds, or to the
+    next command."""
+    depth, begun, bound = 0, False, 0
     found: list[LeanToken] = []
     for at in range(index, len(words)):
         word = words[at]
@@ -123,67 +131,159 @@ def _signature(words: Sequence[LeanToken], index: int) -> tuple[LeanToken, ...]:
         if turned := turn(word):
             depth += turned
         elif depth == 0:
-            if begun and (word.text in (":=", "where") or (word.text == "|" and found and found[-1].text != "∣")):
+            if begun and word.text in BINDS:
+                bound += 1
+            elif begun and word.text == ":=" and bound:
+                bound -= 1
+            elif begun and (word.text in (":=", "where") or (word.text == "|" and _matches(words, at))):
                 break
             begun = begun or word.text == ":"
         found.append(word)
     return tuple(found)
 
 
-def commands(text: str) -> list[str]:
-    """The text cut before every word that begins a command at the beginning of a line; the first may be empty."""
-    cuts = [0]
-    for word in code(text):
-        begins = word.start == 0 or text[word.start - 1] == "\n"
-        if (
-            begins
-            and (word.kind in (TokenKind.ATTRIBUTE, TokenKind.COMMAND) or word.text in FIRST_WORDS)
-            and word.start
-        ):
-            cuts.append(word.start)
-    return [text[start:end] for start, end in zip(cuts, [*cuts[1:], len(text)], strict=True)]
+def _matches(words: Sequence[LeanToken], index: int) -> bool:
+    """Whether the `|` there begins an alternative: `=>` comes after it, and no `:=` before that."""
+    depth = 0
+    for word, following in pairwise(words[index : index + MOST_WORDS]):
+        depth += turn(word)
+        if depth == 0 and word.text == ":=":
+            return False
+        if depth == 0 and word.text == "=" and following.text == ">" and following.start == word.end:
+            return True
+    return False
 
 
-def context(header: str) -> tuple[str, bool]:
-    """What of a header has to be said again in every file that goes on with it, and whether there is anything else in
-    it: declarations, which are compiled once and imported."""
-    repeated: list[str] = []
-    declares = attached = False
-    for command in commands(header):
-        words = code(command)
-        if not words:
-            continue
-        goes_on = words[-1].text == "in"
-        if attached or goes_on or not _is_context(words):
-            declares = True
+@dataclass(frozen=True)
+class Command:
+    """One command of a text, without the comments around it."""
+
+    words: tuple[LeanToken, ...]
+    key: int
+    """Which of the words says what it does: what is before that are attributes, modifiers and commands with `in`."""
+    attached: int
+    """How many words there are up to the last such `in`."""
+
+    @property
+    def start(self) -> int:
+        return self.words[0].start
+
+    @property
+    def end(self) -> int:
+        return self.words[-1].end
+
+    @property
+    def keyword(self) -> str:
+        return self.words[self.key].text
+
+    @property
+    def says(self) -> tuple[str, ...]:
+        """What makes two commands the same: their words, whoever may see what they declare."""
+        hidden = any(word.text == "private" for word in self.words[: self.key])
+        return tuple(word.text for word in self.words if not (hidden and word.text == "private"))
+
+    @property
+    def has(self) -> frozenset[str]:
+        """The words before its own."""
+        return frozenset(word.text for word in self.words[: self.key])
+
+
+def commands(text: str, words: Sequence[LeanToken]) -> list[Command]:
+    """All commands that these words of the text are."""
+    found: list[Command] = []
+    at = 0
+    while at < len(words):
+        key, attached = _before(text, words, at)
+        end, depth = min(key + 1, len(words)), 0
+        mutual = words[end - 1].text == "mutual"
+        while end < len(words):
+            if mutual:
+                if words[end].text == "end":
+                    end += 1
+                    break
+            elif (depth == 0 or _is_outermost(text, words, end)) and _begins(text, words, end):
+                break
+            depth = max(0, depth + turn(words[end]))
+            end += 1
+        found.append(Command(tuple(words[at:end]), min(key, end - 1) - at, attached - at))
+        at = end
+    return found
+
+
+def _before(text: str, words: Sequence[LeanToken], at: int) -> tuple[int, int]:
+    """Where the command's own word is that begins at `at`, and where the last `in` before that ends."""
+    attached = at
+    while at < len(words):
+        word = words[at]
+        if word.kind is TokenKind.ATTRIBUTE:
+            at = _after_bracket(words, at)
+        elif word.text in MODIFIERS:
+            at += 1
+        elif word.text in ATTACHED and (found := _in(text, words, at)) is not None:
+            at = attached = found + 1
         else:
-            repeated.append(command)
-        attached = goes_on
-    return "".join(repeated), declares
+            break
+    return at, attached
 
 
-def without_scopes(text: str) -> str:
-    """A context whose names are all at the root."""
-    remaining = []
-    for command in commands(text):
-        words = code(command)
-        if not words or words[0].text not in ("namespace", "section", "end", "noncomputable"):
-            remaining.append(command)
-    return "".join(remaining)
+def _after_bracket(words: Sequence[LeanToken], at: int) -> int:
+    depth = 0
+    for index in range(at, min(at + MOST_WORDS, len(words))):
+        depth += turn(words[index])
+        if depth <= 0:
+            return index + 1
+    return at + 1
+
+
+def _in(text: str, words: Sequence[LeanToken], at: int) -> int | None:
+    """Where the `in` is that joins the command at `at` to the next one; None where it has none."""
+    depth = 0
+    for index in range(at + 1, min(at + MOST_WORDS, len(words) - 1)):
+        word = words[index]
+        depth += turn(word)
+        if depth == 0 and word.kind is TokenKind.NAME:
+            if word.text == "in":
+                following = words[index + 1]
+                return index if following.kind is TokenKind.ATTRIBUTE or following.text in FIRST_WORDS else None
+            if word.text in KEYWORDS or (word.text in FIRST_WORDS and _first_of_line(text, words, index)):
+                return None
+    return None
+
+
+def _begins(text: str, words: Sequence[LeanToken], at: int) -> bool:
+    word = words[at]
+    if word.kind is TokenKind.NAME and word.text in KEYWORDS:
+        return True
+    if not _first_of_line(text, words, at):
+        return False
+    if word.kind is TokenKind.COMMAND:
+        return _column(text, word) == 0
+    if word.kind is TokenKind.NAME and word.text in ("open", "set_option") and _column(text, word):
+        return not _joined_to_a_term(words, at) or _in(text, words, at) is not None
+    return word.kind is TokenKind.ATTRIBUTE or (word.kind is TokenKind.NAME and word.text in FIRST_WORDS)
+
+
+def _joined_to_a_term(words: Sequence[LeanToken], at: int) -> bool:
+    """Whether an indented `open` or `set_option` is a part of a proof: those have their `in` soon."""
+    return any(word.text == "in" for word in words[at + 1 : at + 20])
+
+
+def _first_of_line(text: str, words: Sequence[LeanToken], at: int) -> bool:
+    return at == 0 or text.find("\n", words[at - 1].end, words[at].start) >= 0
+
+
+def _is_outermost(text: str, words: Sequence[LeanToken], at: int) -> bool:
+    """Whether it stands at the very beginning of a line, where nobody goes on with a bracket."""
+    return _first_of_line(text, words, at) and _column(text, words[at]) == 0
+
+
+def _column(text: str, word: LeanToken) -> int:
+    return word.start - text.rfind("\n", 0, word.start) - 1
 
 
 def parts_of(name: str) -> list[str]:
     """A name's parts, with their quotation marks."""
     return re.findall(PART, name)
-
-
-def _is_context(words: Sequence[LeanToken]) -> bool:
-    first = words[0].text
-    if first == "noncomputable":
-        return len(words) > 1 and words[1].text == "section"
-    if first == "local":
-        return len(words) > 1 and words[1].text in SYNTAX
-    return first in CONTEXT and first != "mutual"
 
 
 def _first_modifier(words: Sequence[LeanToken], index: int) -> int:

@@ -35,7 +35,7 @@ from verifiers.lean import judging
 from verifiers.lean.boxes import LeanBox, LeanBoxes, LeanUnavailable, Role
 from verifiers.lean.headers import IDLE_MIB
 from verifiers.lean.kind import LEAN
-from verifiers.lean.lexer import without_room, words
+from verifiers.lean.lexer import normalized, without_comments, without_room, words
 from verifiers.lean.prepared import PreparedStatement, Preparer, trusted_options
 from verifiers.lean.screening import ScreeningFinding, parts, screen
 from verifiers.lean.spec import LeanSpec
@@ -139,7 +139,9 @@ class LeanVerifier:
             submission.encode()
         except UnicodeEncodeError:
             return judging.failed(Ground.UNREADABLE, "it is not Unicode text")
+        submission = normalized(submission)
         every = list(words(submission))
+        submission = without_comments(submission, every)
         found = screen(submission, every, allowed=parts(spec.statement))
         if found:
             return judging.forbidden(found)
@@ -166,19 +168,25 @@ class LeanVerifier:
         if not compiled.compiled or compiled.file is None:
             judged = judging.compile_failure(compiled, source, limit, spec.memory_mib)
             return judged.noting(headers=warm)._replace(isolation=isolation)
-        files = proof.prepared.all | {f"{SUBMISSION}.olean": compiled.file}
-        message = self._limits(spec) | {"files": files, "bare": [f"{SUBMISSION}.olean"]}
-        against = message | {"options": trusted_options(spec), "wanted": proof.prepared.wanted}
+        prepared = proof.prepared
+        submitted = {f"{SUBMISSION}.olean": compiled.file}
+        message = self._limits(spec) | {"bare": list(submitted)}
+        against = message | {
+            "files": prepared.trusted | submitted,
+            "options": trusted_options(spec),
+            "wanted": prepared.wanted,
+        }
         found = self._checked_warmly(proof, against)
         if found is not None:
             return found.noting(headers=warm)
-        asked = step(CHECK, proof.prepared.check_file, **against)
+        files = against["files"] | prepared.shared
+        asked = step(CHECK, prepared.check_file, **(against | {"files": files, "empty": list(prepared.shared)}))
         checked, isolation = self._twice("check", asked, proof.clock)
         if isinstance(checked, Judgement):
             return checked
         judged = judging.outcome_of_check(checked, proof.statement, source, self._mark)
         if judged.outcome is Outcome.PASS:
-            judged = self._replayed(proof, judged, message)
+            judged = self._replayed(proof, judged, message | {"files": prepared.shared | submitted})
         return judged.noting(headers=self._cold)._replace(isolation=isolation)
 
     def _compile(self, proof: SubmittedProof) -> tuple[Ran | Judgement, str, str]:
