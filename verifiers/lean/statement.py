@@ -147,7 +147,7 @@ def read_statement(spec: LeanSpec) -> LeanStatement:
         raise SpecError("a statement cannot have axioms", hint="Make them hypotheses of the theorem.")
     code = [word for word in code if word.start >= imports.end]
     found = commands.theorems(text, code)
-    if not found:
+    if not found or not commands.parts_of(found[-1].full_name):
         raise SpecError("the statement has no theorem", hint=HINT)
     last = found[-1]
     if last.private:

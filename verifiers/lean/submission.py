@@ -95,9 +95,9 @@ def _again(own: Sequence[Command], context: Sequence[Command]) -> list[Command]:
 def _theorem(statement: LeanStatement, submission: str, body: Sequence[LeanToken]) -> Declared | None:
     """The submission's own, by its full name or else by the last part of it."""
     found = commands.theorems(submission, body)
-    last = commands.parts_of(statement.full_name)[-1]
+    last = commands.parts_of(statement.full_name)[-1:]
     full = [one for one in found if one.full_name == statement.full_name]
-    return next(reversed(full or [one for one in found if commands.parts_of(one.full_name)[-1] == last]), None)
+    return next(reversed(full or [one for one in found if commands.parts_of(one.full_name)[-1:] == last]), None)
 
 
 def _in_order(own: Iterable[Command], wanted: Iterable[Command]) -> list[Command]:

@@ -33,6 +33,7 @@ from verifiers.contract.text import escaped
 from verifiers.contract.verdict import Ground, Judgement, Outcome, Verdict
 from verifiers.lean import judging
 from verifiers.lean.boxes import LeanBox, LeanBoxes, LeanUnavailable, Role
+from verifiers.lean.controls import LIMITS, PROBE
 from verifiers.lean.headers import IDLE_MIB
 from verifiers.lean.kind import LEAN
 from verifiers.lean.lexer import normalized, without_comments, without_room, words
@@ -248,7 +249,8 @@ class LeanVerifier:
 
     def _twice(self, role: Role, message: dict[str, Any], clock: ProofClock) -> tuple[Ran | Judgement, str]:
         """A step that may take what is left. One that was lost for no fault of the submission's is run once more, in a
-        fresh box."""
+        fresh box. One where Lean breaks off, too, and what it ends with is the submission's doing only where it does
+        so both times and a small theorem compiles there."""
         late = judging.failed(Ground.TIMEOUT, "Lean did not come to an end with it in time")
         reason = hint = ""
         for _ in range(2):
@@ -269,12 +271,19 @@ class LeanVerifier:
                 continue
             if ran.starved:
                 reason = "Lean could not begin its threads"
+            elif ran.broke_off and not (reason and self._works(role)):
+                reason = f"Lean ended by {ran.ended} {ran.code} and said: {escaped(ran.err.strip() or ran.out.strip())}"
             elif ran.ended == "timeout" and ran.cpu < ALL_BUT * seconds:
                 reason, hint = f"Lean was kept from computing for {ran.seconds:.0f} s", BUSY_HINT
             else:
                 clock.took(ran)
                 return ran, isolation
         return (judging.lost(f"no verdict after two attempts: {reason}", hint) if reason else late), ""
+
+    def _works(self, role: Role) -> bool:
+        """Whether a small theorem compiles in a box of that role. Raises BoxLost, ValidationError."""
+        ran, _ = self._ask(role, step("Probe", PROBE, **LIMITS))
+        return ran.compiled
 
     def _ask(self, role: Role, message: dict[str, Any]) -> tuple[Ran, str]:
         answer, isolation = self._boxes.ask(role, message)
