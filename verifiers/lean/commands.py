@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from verifiers.lean.lexer import PART, LeanToken, TokenKind, code, plain, turn
+from verifiers.lean.lexer import PART, LeanToken, TokenKind, code, edited, plain, turn
 
 MODIFIERS = frozenset(
     ("private", "protected", "noncomputable", "nonrec", "partial", "unsafe", "public", "meta", "scoped", "local")
@@ -67,6 +67,22 @@ class Declared:
     def says(self) -> tuple[str, ...]:
         """The words of its signature."""
         return tuple(word.text for word in self.signature)
+
+
+def as_plain_file(text: str, words: Sequence[LeanToken]) -> str:
+    """A file of the module system as one without: nothing of it is hidden then, and nothing else moves. Any other text
+    stays as it is. `words` are its code."""
+    if not words or words[0].text != "module":
+        return text
+    hiding = [words[0]]
+    for at, word in enumerate(words):
+        following = [one.text for one in words[at + 1 : at + 3]]
+        hides = word.text in ("public", "meta") and following[:1] and following[0] in FIRST_WORDS | {"import"}
+        if hides or (word.text == "all" and words[at - 1].text == "import"):
+            hiding.append(word)
+        elif word.kind is TokenKind.ATTRIBUTE and following == ["expose", "]"]:
+            hiding += words[at : at + 3]
+    return edited(text, 0, len(text), [(word.start, word.end, " " * len(word.text)) for word in hiding])
 
 
 def imports(words: Sequence[LeanToken]) -> Imports:
@@ -194,20 +210,31 @@ def commands(text: str, words: Sequence[LeanToken]) -> list[Command]:
     at = 0
     while at < len(words):
         key, attached = _before(text, words, at)
-        end, depth = min(key + 1, len(words)), 0
-        mutual = words[end - 1].text == "mutual"
-        while end < len(words):
-            if mutual:
-                if words[end].text == "end":
-                    end += 1
-                    break
-            elif (depth == 0 or _is_outermost(text, words, end)) and _begins(text, words, end):
-                break
-            depth = max(0, depth + turn(words[end]))
-            end += 1
+        end = _end(text, words, key)
+        while end < len(words) and words[end - 1].text == "in":
+            key, attached = _before(text, words, end)[0], end  # joined to what follows, whatever it is
+            end = _end(text, words, key)
         found.append(Command(tuple(words[at:end]), min(key, end - 1) - at, attached - at))
         at = end
     return found
+
+
+def _end(text: str, words: Sequence[LeanToken], key: int) -> int:
+    """Where the command ends whose own word is at `key`."""
+    end, depth = min(key + 1, len(words)), 0
+    keyword = words[end - 1].text
+    while end < len(words):
+        outermost = _first_of_line(text, words, end) and _column(text, words[end]) == 0
+        if keyword == "mutual":
+            if words[end].text == "end":
+                return end + 1
+        elif (depth == 0 or outermost) and _begins(text, words, end):
+            break
+        elif outermost and keyword in CONTEXT and words[end].kind is TokenKind.NAME:
+            break  # those go on indented
+        depth = max(0, depth + turn(words[end]))
+        end += 1
+    return end
 
 
 def _before(text: str, words: Sequence[LeanToken], at: int) -> tuple[int, int]:
@@ -245,7 +272,8 @@ def _in(text: str, words: Sequence[LeanToken], at: int) -> int | None:
             if word.text == "in":
                 following = words[index + 1]
                 return index if following.kind is TokenKind.ATTRIBUTE or following.text in FIRST_WORDS else None
-            if word.text in KEYWORDS or (word.text in FIRST_WORDS and _first_of_line(text, words, index)):
+            first = _first_of_line(text, words, index)
+            if word.text in KEYWORDS or (first and (word.text in FIRST_WORDS or not _column(text, word))):
                 return None
     return None
 
@@ -270,11 +298,6 @@ def _joined_to_a_term(words: Sequence[LeanToken], at: int) -> bool:
 
 def _first_of_line(text: str, words: Sequence[LeanToken], at: int) -> bool:
     return at == 0 or text.find("\n", words[at - 1].end, words[at].start) >= 0
-
-
-def _is_outermost(text: str, words: Sequence[LeanToken], at: int) -> bool:
-    """Whether it stands at the very beginning of a line, where nobody goes on with a bracket."""
-    return _first_of_line(text, words, at) and _column(text, words[at]) == 0
 
 
 def _column(text: str, word: LeanToken) -> int:

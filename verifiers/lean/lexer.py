@@ -124,6 +124,19 @@ def without_room(every: Iterable[LeanToken]) -> list[LeanToken]:
     return [word for word in every if word.kind is not TokenKind.SPACE and word.kind is not TokenKind.COMMENT]
 
 
+Edit = tuple[int, int, str]
+"""From where, to where, and what is put there."""
+
+
+def edited(text: str, start: int, end: int, edits: list[Edit]) -> str:
+    """The text from `start` to `end` with these edits, none of which touches another."""
+    pieces: list[str] = []
+    for first, last, new in sorted(edits):
+        pieces += [text[start:first], new]
+        start = last
+    return "".join([*pieces, text[start:end]])
+
+
 def normalized(text: str) -> str:
     """Without a byte order mark, and with lines that end as Lean has them."""
     return text.removeprefix("\ufeff").replace("\r\n", "\n")

@@ -19,7 +19,7 @@ from verifiers.contract.errors import SpecError
 from verifiers.lean import commands
 from verifiers.lean.commands import Command
 from verifiers.lean.context import Header, header_of
-from verifiers.lean.lexer import LeanToken, normalized, without_room, words
+from verifiers.lean.lexer import Edit, LeanToken, TokenKind, edited, normalized, turn, without_room, words
 from verifiers.lean.spec import LeanSpec
 
 DEFINITIONS, STATEMENT, SUBMISSION, CHECK = "AssayDefinitions", "AssayStatement", "AssaySubmission", "AssayCheck"
@@ -69,8 +69,11 @@ class LeanStatement:
         return text.replace(mark, self._last)
 
     def trusted_file(self, mark: str) -> str:
-        """The source of `AssayStatement`, for a secret `mark` that is an identifier."""
-        edits = [*self._visible(), (self.name_at - len(self._last), self.name_at, mark)]
+        """The source of `AssayStatement`, for a secret `mark` that is an identifier.
+
+        The theorem's own attributes are left away: they say nothing of what it states, and some make names of its name.
+        """
+        edits = [*self._visible(), *self._attributes(), (self.name_at - len(self._last), self.name_at, mark)]
         return self._import_lines + edited(self.source, self.imports_end, self.theorem.end, edits) + self.missing + "\n"
 
     def definitions_file(self) -> str:
@@ -85,6 +88,15 @@ class LeanStatement:
     @property
     def _import_lines(self) -> str:
         return "".join(f"import {module}\n" for module in self.imports)
+
+    def _attributes(self) -> list[Edit]:
+        found: list[Edit] = []
+        depth = 0
+        for word in self.theorem.words[self.theorem.attached : self.theorem.key]:
+            if depth or word.kind is TokenKind.ATTRIBUTE:
+                depth += turn(word)
+                found.append((word.start, word.end, ""))
+        return found
 
     def _visible(self) -> list[Edit]:
         """Nothing before the theorem is private, so that a submission can name it."""
@@ -120,26 +132,14 @@ def digest(spec: LeanSpec) -> str:
     return hashlib.sha256(spec.statement.encode()).hexdigest()
 
 
-Edit = tuple[int, int, str]
-"""From where, to where, and what is put there."""
-
-
-def edited(text: str, start: int, end: int, edits: list[Edit]) -> str:
-    """The text from `start` to `end` with these edits, none of which touches another."""
-    pieces: list[str] = []
-    for first, last, new in sorted(edits):
-        pieces += [text[start:first], new]
-        start = last
-    return "".join([*pieces, text[start:end]])
-
-
 def read_statement(spec: LeanSpec) -> LeanStatement:
     """Raises SpecError for a text without a theorem, or with something in it that nothing could be proved from."""
     text = normalized(spec.statement)
     every = list(words(text))
     if any(word.doubtful for word in every):
         raise SpecError("the statement can be read in two ways", hint="Put a space before its comments and quotations.")
-    code = without_room(every)
+    text = commands.as_plain_file(text, without_room(every))
+    code = without_room(words(text))
     imports = commands.imports(code)
     if imports.odd:
         raise SpecError(f"a statement cannot begin with `{imports.odd}`", hint="Only plain imports are possible.")

@@ -15,10 +15,10 @@ from itertools import takewhile
 from verifiers.lean import commands
 from verifiers.lean.commands import Command, Declared
 from verifiers.lean.context import INCLUDES, VARIABLES, is_context, is_scope, text_of
-from verifiers.lean.lexer import LeanToken, TokenKind, plain
+from verifiers.lean.lexer import Edit, LeanToken, TokenKind, edited, plain
 from verifiers.lean.screening import ScreeningFinding
 from verifiers.lean.spec import LeanSpec
-from verifiers.lean.statement import DEFINITIONS, Edit, LeanStatement, edited
+from verifiers.lean.statement import DEFINITIONS, LeanStatement
 
 HEARTBEATS = frozenset(("maxHeartbeats", "synthInstance.maxHeartbeats"))
 DEPTH, MOST_DEPTH = "maxRecDepth", 20_000

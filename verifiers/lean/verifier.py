@@ -33,6 +33,7 @@ from verifiers.contract.text import escaped
 from verifiers.contract.verdict import Ground, Judgement, Outcome, Verdict
 from verifiers.lean import judging
 from verifiers.lean.boxes import LeanBox, LeanBoxes, LeanUnavailable, Role
+from verifiers.lean.commands import as_plain_file
 from verifiers.lean.controls import LIMITS, PROBE
 from verifiers.lean.headers import IDLE_MIB
 from verifiers.lean.kind import LEAN
@@ -146,7 +147,8 @@ class LeanVerifier:
         found = screen(submission, every, allowed=parts(spec.statement))
         if found:
             return judging.forbidden(found)
-        source = assemble(spec, statement, submission, without_room(every))
+        submission = as_plain_file(submission, without_room(every))
+        source = assemble(spec, statement, submission, without_room(words(submission)))
         if isinstance(source, ScreeningFinding):
             return judging.forbidden([source])
         clock.left = max(0.5, limit - (time.thread_time() - began))

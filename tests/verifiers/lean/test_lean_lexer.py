@@ -42,9 +42,9 @@ def test_a_comment_that_does_not_end_is_left_for_lean_to_refuse() -> None:
 
 
 def test_what_is_left_without_comments_has_everything_else_in_its_place() -> None:
-    text = "a--é b\n/- c\n/- d -/ -/ «e--f» \"--\" /-- g -/ h"
+    text = 'a--é b\n/- c\n/- d -/ -/ «e--f» "--" /-- g -/ h'
     left = without_comments(text, words(text))
-    assert left == "a     \n    \n           «e--f» \"--\"          h"
+    assert left == 'a     \n    \n           «e--f» "--"          h'
     assert [(word.text, word.start) for word in code(left)] == [(word.text, word.start) for word in code(text)]
 
 

@@ -77,7 +77,9 @@ def test_a_proof_that_is_missing_is_left_open_and_one_that_is_there_is_left(text
 def test_the_statement_is_compiled_as_it_is_written_up_to_its_end() -> None:
     text = "import A\n\n/-- f -/\nprivate def f := 1\n\nopen A in\n/-- d -/\n@[simp] theorem x : f = 1 := sorry\n"
     found = read("\ufeff" + text.replace("\n", "\r\n") + "\n#check x\n")
-    written = text.replace("private", "").replace("theorem x", "theorem m").replace("import A\n", "import A\n\n")
+    written = (
+        text.replace("private", "").replace("@[simp] theorem x", " theorem m").replace("import A\n", "import A\n\n")
+    )
     assert found.trusted_file("m") == written
 
 
@@ -112,6 +114,11 @@ def said(found: LeanStatement) -> list[str]:
         ("def f (n : Nat) :\n    Nat := (\nopen B\n", ["open B"]),
         ("structure S where\n  a : Nat\n  deriving Repr\nopen B (c)\n  hiding d\n", ["open B (c)\n  hiding d"]),
         ("  open A\n  variable (n : Nat)\n", ["open A", "variable (n : Nat)"]),
+        (
+            "open A\nassert_not_exists B\nvariable (n : Nat)\n  (m : Nat)\n",
+            ["open A", "variable (n : Nat)\n  (m : Nat)"],
+        ),
+        ("open A\nunseal B in\ntheorem y : p := q\nopen C\n", ["open A", "open C"]),
         ("open A -- here\n/-- d -/\n-- more\n", ["open A"]),
     ],
 )
@@ -129,7 +136,6 @@ def test_what_is_in_force_at_the_theorem_is_its_context(header: str, context: li
         ("theorem x := sorry", "no type"),
         ("axiom a : False\ntheorem x : p := sorry", "axioms"),
         ("prelude\ntheorem x : p := sorry", "prelude"),
-        ("module\ntheorem x : p := sorry", "module"),
         ("theorem x : p |--q := sorry", "two ways"),
     ],
 )

@@ -175,11 +175,7 @@ def test_what_breaks_once_is_tried_again_and_what_breaks_twice_is_infra(
 
 @pytest.mark.parametrize(
     ("times", "broken", "outcome"),
-    [
-        (1, (), Outcome.PASS),
-        (99, (), Outcome.FAIL),
-        (99, ("Probe",), Outcome.INFRA_ERROR),
-    ],
+    [(1, (), Outcome.PASS), (99, (), Outcome.FAIL), (99, ("Probe",), Outcome.INFRA_ERROR)],
     ids=["once", "always", "always, as everything does"],
 )
 def test_lean_that_breaks_off_is_the_submissions_doing_where_others_do_not(
