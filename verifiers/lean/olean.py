@@ -17,7 +17,7 @@ MARK = b"olean"
 HEADERS = {1: 56, 2: 88}
 """Format -> bytes before the data; the last eight of them are the address that pointers count from."""
 CONSTRUCTOR_OF_MODULE, FIELDS = 0, 5
-NAMES, CONSTANTS, EXTRA_NAMES, ENTRIES = 1, 2, 3, 4
+NAMES, CONSTANTS, ENTRIES = 1, 2, 4
 AXIOM, QUOTIENT = 0, 4
 """Kinds of declarations that nothing proves."""
 ARRAY, STRING, STR, NUM = 246, 249, 1, 2
@@ -52,16 +52,8 @@ class Olean:
 
     def without_entries(self) -> bytes:
         """The same declarations and nothing else."""
-        return self._without(ENTRIES)
-
-    def emptied(self) -> bytes:
-        """The same imports and nothing else."""
-        return self._without(NAMES, CONSTANTS, EXTRA_NAMES, ENTRIES)
-
-    def _without(self, *lists: int) -> bytes:
         changed = bytearray(self._data)
-        for field in lists:
-            struct.pack_into("<Q", changed, self._field(field) + 8, 0)
+        struct.pack_into("<Q", changed, self._field(ENTRIES) + 8, 0)
         return bytes(changed)
 
     def _find_root(self, header: int) -> int:

@@ -14,7 +14,7 @@ from verifiers.contract.text import escaped
 from verifiers.lean.boxes import LeanUnavailable, Role
 from verifiers.lean.lexer import plain
 from verifiers.lean.spec import LeanSpec
-from verifiers.lean.statement import CHECK, DEFINITIONS, HINT, STATEMENT, LeanStatement
+from verifiers.lean.statement import CHECK, HINT, STATEMENT, LeanStatement
 from verifiers.lean.steps import Ran, header, step, without_imports
 
 ALLOWED_AXIOMS = frozenset(("propext", "Quot.sound", "Classical.choice"))
@@ -26,9 +26,9 @@ MOST_KEPT = 256
 @dataclass(frozen=True)
 class PreparedStatement:
     shared: dict[str, str]
-    """Compiled files, in base64, that a submission's own compilation sees: the definitions."""
+    """The compiled file, in base64, that a submission's own compilation sees: the definitions, where there are any."""
     trusted: dict[str, str]
-    """The statement's."""
+    """That of the whole statement, which the check sees in its place."""
     check_file: str
     wanted: str
     """The theorem's full name as compiled files have it."""
@@ -67,7 +67,7 @@ class Preparer:
     def _prepare(self, spec: LeanSpec, statement: LeanStatement) -> PreparedStatement:
         limits = {"seconds": SECONDS, "memory_mib": spec.memory_mib, "options": trusted_options(spec)}
         hidden = partial(statement.unmarked, mark=self._mark)
-        trusted = self._compiled(statement, STATEMENT, statement.trusted_file(self._mark), limits)
+        trusted = self._compiled(statement, statement.trusted_file(self._mark), limits)
         source = statement.rest_file(self._mark)
         ran = self._warmly(statement, CHECK, without_imports(source, [STATEMENT]), limits | {"files": trusted})
         if ran is None:
@@ -82,7 +82,7 @@ class Preparer:
             )
         shared: dict[str, str] = {}
         if statement.defines:
-            shared = self._compiled(statement, DEFINITIONS, statement.definitions_file(), limits)
+            shared = self._compiled(statement, statement.definitions_file(), limits)
         return PreparedStatement(
             shared=shared,
             trusted=trusted,
@@ -90,14 +90,14 @@ class Preparer:
             wanted=plain(statement.full_name),
         )
 
-    def _compiled(self, statement: LeanStatement, module: str, source: str, limits: dict[str, Any]) -> dict[str, str]:
-        """The compiled file of that module. Raises SpecError, LeanUnavailable, BoxLost."""
-        ran = self._warmly(statement, module, without_imports(source, statement.imports), limits)
+    def _compiled(self, statement: LeanStatement, source: str, limits: dict[str, Any]) -> dict[str, str]:
+        """The module's compiled file. Raises SpecError, LeanUnavailable, BoxLost."""
+        ran = self._warmly(statement, STATEMENT, without_imports(source, statement.imports), limits)
         if ran is None:
-            ran, _ = self._ask("check", step(module, source, **limits, keep=True))
+            ran, _ = self._ask("check", step(STATEMENT, source, **limits, keep=True))
             _must_compile(ran, "the statement does not compile", partial(statement.unmarked, mark=self._mark))
         assert ran.file is not None  # it compiled
-        return {f"{module}.olean": ran.file}
+        return {f"{STATEMENT}.olean": ran.file}
 
     def _warmly(self, statement: LeanStatement, module: str, source: str, limits: dict[str, Any]) -> Ran | None:
         """A step after the statement's imports and its files, if there are any; None for anything but a success, which

@@ -246,8 +246,6 @@ class LeanStep:
                     "alike": [name[:MOST_NAME] for name in names if _last(name) == _last(wanted or "")][:5],
                 }
                 data = olean.without_entries()
-            elif name in self._message.get("empty", ()):
-                data = Olean(data).emptied()
             (self._folder / name).write_bytes(data)
         (self._folder / f"{self._message['module']}.lean").write_text(self._message.get("source", ""), encoding="utf-8")
         return facts

@@ -4,8 +4,8 @@ Started as a script by path, with the standard library and the folders of ours t
 answers frames of JSON on its standard output:
 
     {"do": "describe"}                      -> {"warm": …, "replay": …, "headers": …, "problem": …}
-    {"do": "step", "source": …, "module": …, "files": {name: base64}, "bare": [names], "empty": [names], "keep": …,
-     "options": […], "seconds": …, "memory_mib": …}         -> see `LeanStep`
+    {"do": "step", "source": …, "module": …, "files": {name: base64}, "bare": [names], "keep": …, "options": […],
+     "seconds": …, "memory_mib": …}         -> see `LeanStep`
 
 A step is one run of Lean's command line in a folder of its own, with the given compiled files in it, or, with "replay",
 one of them given to the kernel again. With "header", a list of modules, the source has no imports, and the step is

@@ -1,13 +1,13 @@
 """The trusted side: what a spec's Lean text says, made into files that are compiled without the submission.
 
-`AssayStatement` is the text as it is written, up to the end of its theorem, which has a secret mark in the place of its
+The trusted file is the text as it is written, up to the end of its theorem, which has a secret mark in the place of its
 name's last part: no submission can name it, declare it or make notation of it, and all other names mean what they mean
 under its own, since Lean looks names up in the namespaces of the name that is declared, `A.B` for `A.B.target`. The
 check file imports it beside what the submission declares, and asks for a proof of its type.
 
-`AssayDefinitions` is the same text without the theorem, where that declares anything: what a submission imports. It
-only helps to compile submissions. In the check its place is empty, and the names that a submission has from there are
-those of `AssayStatement`.
+Where the text declares anything before the theorem, a submission imports the same file without the theorem: the file of
+definitions. Both are the module `AssayStatement`, so that every name is the same in both, also those that Lean makes of
+the module's. In the check there is only the trusted one, and the submission's names are its names.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from verifiers.lean.context import Header, header_of
 from verifiers.lean.lexer import Edit, LeanToken, TokenKind, edited, normalized, turn, without_room, words
 from verifiers.lean.spec import LeanSpec
 
-DEFINITIONS, STATEMENT, SUBMISSION, CHECK = "AssayDefinitions", "AssayStatement", "AssaySubmission", "AssayCheck"
+STATEMENT, SUBMISSION, CHECK = "AssayStatement", "AssaySubmission", "AssayCheck"
 HINT = "A statement is a Lean file whose last declaration is `theorem name … : … := sorry`."
 
 
@@ -69,7 +69,7 @@ class LeanStatement:
         return text.replace(mark, self._last)
 
     def trusted_file(self, mark: str) -> str:
-        """The source of `AssayStatement`, for a secret `mark` that is an identifier.
+        """Its source, for a secret `mark` that is an identifier.
 
         The theorem's own attributes are left away: they say nothing of what it states, and some make names of its name.
         """
@@ -77,7 +77,7 @@ class LeanStatement:
         return self._import_lines + edited(self.source, self.imports_end, self.theorem.end, edits) + self.missing + "\n"
 
     def definitions_file(self) -> str:
-        """The source of `AssayDefinitions`."""
+        """The same without the theorem."""
         edits = self._visible()
         for command in self.header.declared():
             if command.keyword == "instance":  # it is local to the statement's file, and this is another one

@@ -18,7 +18,7 @@ from verifiers.lean.context import INCLUDES, VARIABLES, is_context, is_scope, te
 from verifiers.lean.lexer import Edit, LeanToken, TokenKind, edited, plain
 from verifiers.lean.screening import ScreeningFinding
 from verifiers.lean.spec import LeanSpec
-from verifiers.lean.statement import DEFINITIONS, LeanStatement
+from verifiers.lean.statement import STATEMENT, LeanStatement
 
 HEARTBEATS = frozenset(("maxHeartbeats", "synthInstance.maxHeartbeats"))
 DEPTH, MOST_DEPTH = "maxRecDepth", 20_000
@@ -43,7 +43,7 @@ def assemble(
     for module in own.modules:
         if not _allowed(plain(module), (*statement.imports, *spec.imports)):
             return ScreeningFinding(f"import {module}", "an import that the statement does not have", 1, 1, False)
-    modules = dict.fromkeys((*statement.imports, *([DEFINITIONS] if statement.defines else []), *own.modules))
+    modules = dict.fromkeys((*statement.imports, *([STATEMENT] if statement.defines else []), *own.modules))
     body = [word for word in words if word.start >= own.end]
     context, edits = _fitted(spec, statement, submission, body)
     head = "".join(f"import {module}\n" for module in modules)
@@ -61,17 +61,21 @@ def _fitted(
     repeated = _in_order(own, statement.header.declared())
     context: Sequence[Command] = statement.header.context
     alone = theorem is not None and theorem.full_name == statement.full_name
+    scopes = [command for command in context if is_scope(command)]
+    edits: list[Edit] = []
     if alone and len(_in_order(own, context)) == len(context):
         context = ()  # it is a file of its own
-    elif alone:
-        context = [command for command in context if not is_scope(command)]  # it names the theorem in full
+    elif theorem is not None and alone and scopes and plain(theorem.name.text) == plain(statement.full_name):
+        edits.append((theorem.name.start, theorem.name.start, "_root_."))  # it names the theorem in full
+    elif alone and len(_in_order(_leading(own, repeated), scopes)) < len(scopes):
+        context = [command for command in context if not is_scope(command)]  # it has scopes of its own
     restated = theorem is not None and theorem.says != statement.says
     if restated:
         without = INCLUDES | (VARIABLES if theorem is not None and theorem.says[:1] == (".",) else frozenset())
         context = [command for command in context if command.keyword not in without]
     repeated += _again(_leading(own, repeated), context)
     dropped = {word.start for command in repeated for word in command.words}
-    edits = [(command.start, command.end, _lines_of(submission, command)) for command in repeated]
+    edits += [(command.start, command.end, _lines_of(submission, command)) for command in repeated]
     edits += _tamed([word for word in body if word.start not in dropped], spec.heartbeats)
     attached = statement.theorem.words[: statement.theorem.attached]
     if theorem is not None and attached:

@@ -173,23 +173,18 @@ class LeanVerifier:
             return judged.noting(headers=warm)._replace(isolation=isolation)
         prepared = proof.prepared
         submitted = {f"{SUBMISSION}.olean": compiled.file}
-        message = self._limits(spec) | {"bare": list(submitted)}
-        against = message | {
-            "files": prepared.trusted | submitted,
-            "options": trusted_options(spec),
-            "wanted": prepared.wanted,
-        }
+        message = self._limits(spec) | {"bare": list(submitted), "files": prepared.trusted | submitted}
+        against = message | {"options": trusted_options(spec), "wanted": prepared.wanted}
         found = self._checked_warmly(proof, against)
         if found is not None:
             return found.noting(headers=warm)
-        files = against["files"] | prepared.shared
-        asked = step(CHECK, prepared.check_file, **(against | {"files": files, "empty": list(prepared.shared)}))
+        asked = step(CHECK, prepared.check_file, **against)
         checked, isolation = self._twice("check", asked, proof.clock)
         if isinstance(checked, Judgement):
             return checked
         judged = judging.outcome_of_check(checked, proof.statement, source, self._mark)
         if judged.outcome is Outcome.PASS:
-            judged = self._replayed(proof, judged, message | {"files": prepared.shared | submitted})
+            judged = self._replayed(proof, judged, message)
         return judged.noting(headers=self._cold)._replace(isolation=isolation)
 
     def _compile(self, proof: SubmittedProof) -> tuple[Ran | Judgement, str, str]:
