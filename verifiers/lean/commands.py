@@ -7,7 +7,7 @@ wrong, Lean says so when what was made of them is compiled. No verdict rests on 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -33,8 +33,8 @@ ATTACHED = frozenset(("open", "set_option", "variable", "universe", "include", "
 """Commands that may stand before another one, with `in` between them."""
 BINDS = frozenset(("let", "have", "letI", "haveI"))
 """Words of a term that are followed by a `:=` of their own."""
-MOST_WORDS = 300
-"""Of what stands before another command, and of what is looked at to see where a proof begins."""
+MOST_WORDS = 100
+"""Of what stands before another command."""
 MOST_ATTRIBUTES = 100
 FIRST_WORDS = CONTEXT | SYNTAX | DECLARATIONS | MODIFIERS
 
@@ -113,6 +113,7 @@ def theorems(text: str, words: Sequence[LeanToken] | None = None) -> list[Declar
     words = code(text) if words is None else words
     found: list[Declared] = []
     scopes: list[str] = []
+    alternatives = _alternatives(words)
     for index, word in enumerate(words):
         following = words[index + 1] if index + 1 < len(words) else None
         if word.kind is not TokenKind.NAME or word.doubtful:
@@ -120,7 +121,7 @@ def theorems(text: str, words: Sequence[LeanToken] | None = None) -> list[Declar
         if word.text in SCOPES:
             _enter(scopes, word, following, text)
         elif word.text in THEOREMS and following is not None and following.kind is TokenKind.NAME:
-            first, says = _first_modifier(words, index), _signature(words, index + 2)
+            first, says = _first_modifier(words, index), _signature(words, index + 2, alternatives)
             behind = words[index + 2 + len(says) :][:1]
             found.append(
                 Declared(
@@ -135,7 +136,7 @@ def theorems(text: str, words: Sequence[LeanToken] | None = None) -> list[Declar
     return found
 
 
-def _signature(words: Sequence[LeanToken], index: int) -> tuple[LeanToken, ...]:
+def _signature(words: Sequence[LeanToken], index: int, alternatives: Container[int]) -> tuple[LeanToken, ...]:
     """Words from `index` up to its proof, which begins with a `:=`, a `|` or `where` that no bracket holds, or to the
     next command."""
     depth, begun, bound = 0, False, 0
@@ -151,23 +152,31 @@ def _signature(words: Sequence[LeanToken], index: int) -> tuple[LeanToken, ...]:
                 bound += 1
             elif begun and word.text == ":=" and bound:
                 bound -= 1
-            elif begun and (word.text in (":=", "where") or (word.text == "|" and _matches(words, at))):
+            elif begun and (word.text in (":=", "where") or (word.text == "|" and at in alternatives)):
                 break
             begun = begun or word.text == ":"
         found.append(word)
     return tuple(found)
 
 
-def _matches(words: Sequence[LeanToken], index: int) -> bool:
-    """Whether the `|` there begins an alternative: `=>` comes after it, and no `:=` before that."""
-    depth = 0
-    for word, following in pairwise(words[index : index + MOST_WORDS]):
-        depth += turn(word)
-        if depth == 0 and word.text == ":=":
-            return False
-        if depth == 0 and word.text == "=" and following.text == ">" and following.start == word.end:
-            return True
-    return False
+def _alternatives(words: Sequence[LeanToken]) -> set[int]:
+    """Each `|` that an alternative begins with: in the same brackets `=>` comes after it, and no `:=` before that."""
+    found: set[int] = set()
+    pending: list[list[int]] = [[]]
+    for at, (word, following) in enumerate(pairwise(words)):
+        if turned := turn(word):
+            if turned > 0:
+                pending += [[] for _ in range(turned)]
+            else:
+                del pending[max(1, len(pending) + turned) :]
+        elif word.text == "|":
+            pending[-1].append(at)
+        elif word.text == ":=" or word.text in KEYWORDS:
+            pending[-1].clear()
+        elif word.text == "=" and following.text == ">" and following.start == word.end:
+            found.update(pending[-1])
+            pending[-1].clear()
+    return found
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import pairwise, takewhile
 
 from verifiers.lean import commands
 from verifiers.lean.commands import Command, Declared
@@ -62,13 +62,14 @@ def _fitted(
     context: Sequence[Command] = statement.header.context
     alone = theorem is not None and theorem.full_name == statement.full_name
     scopes = [command for command in context if is_scope(command)]
+    own_scopes = [command for command in _leading(own, repeated) if is_scope(command)]
     edits: list[Edit] = []
     if alone and len(_in_order(own, context)) == len(context):
         context = ()  # it is a file of its own
     elif theorem is not None and alone and scopes and plain(theorem.name.text) == plain(statement.full_name):
         edits.append((theorem.name.start, theorem.name.start, "_root_."))  # it names the theorem in full
-    elif alone and len(_in_order(_leading(own, repeated), scopes)) < len(scopes):
-        context = [command for command in context if not is_scope(command)]  # it has scopes of its own
+    elif alone and [command.says for command in own_scopes] != [command.says for command in scopes]:
+        context = [command for command in context if not is_scope(command)]  # it has others around the theorem
     restated = theorem is not None and theorem.says != statement.says
     if restated:
         without = INCLUDES | (VARIABLES if theorem is not None and theorem.says[:1] == (".",) else frozenset())
@@ -76,7 +77,8 @@ def _fitted(
     repeated += _again(_leading(own, repeated), context)
     dropped = {word.start for command in repeated for word in command.words}
     edits += [(command.start, command.end, _lines_of(submission, command)) for command in repeated]
-    edits += _tamed([word for word in body if word.start not in dropped], spec.heartbeats)
+    most = max(spec.heartbeats, *_heartbeats(statement.header.commands), *_heartbeats([statement.theorem]))
+    edits += _tamed([word for word in body if word.start not in dropped], most)
     attached = statement.theorem.words[: statement.theorem.attached]
     if theorem is not None and attached:
         command = next(one for one in own if one.end >= theorem.name.end)
@@ -134,6 +136,16 @@ def _allowed(module: str, known: tuple[str, ...]) -> bool:
     return module == "Init" or any(
         module == plain(name) or module.startswith(f"{plain(name)}.") for name in ("Init", *known)
     )
+
+
+def _heartbeats(trusted: Iterable[Command]) -> list[int]:
+    """What the statement itself sets."""
+    return [
+        _number(value.text)
+        for command in trusted
+        for name, value in pairwise(command.words)
+        if plain(name.text) in HEARTBEATS and value.kind is TokenKind.NUMBER
+    ] or [0]
 
 
 def _tamed(words: Sequence[LeanToken], heartbeats: int) -> list[Edit]:

@@ -9,8 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from verifiers.lean import commands
-from verifiers.lean.lexer import without_room, words
+from verifiers.lean.lexer import without_comments, without_room, words
 from verifiers.lean.screening import MOST_FINDINGS, parts, screen
+from verifiers.lean.spec import LeanSpec
+from verifiers.lean.statement import read_statement
+from verifiers.lean.submission import assemble
 
 
 @pytest.mark.parametrize(
@@ -154,15 +157,22 @@ def test_no_mixture_of_its_own_words_breaks_it(pieces: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", ["@[", "] theorem x ", "lemma x : ", "theorem x (", "«", "attribute [ a ", "/--", '"', "notation ", "#"]
-)
+    "piece",
+    [
+        "@[", "] theorem x ", "lemma x : ", "theorem x (", "«", "attribute [ a ", "/--", '"', "notation ", "#", "| ",
+        "theorem x : | a => ", "open (\n", " open A\n", "open A in\n", "mutual ", "public ", "aesop (add ", "end\n",
+        "theorem x : let ", "variable (a : b) in ", "namespace A ", "universe u\n", "include x in\n", "@[expose] ",
+    ],
+)  # fmt: skip
 def test_reading_a_hostile_text_takes_time_in_proportion_to_its_length(piece: str) -> None:
-    took = []
-    for length in (10_000, 80_000):
+    spec = LeanSpec(statement="universe u\nopen A\ninclude x in\ntheorem x : p := sorry")
+    statement, took = read_statement(spec), []
+    for length in (4_000, 32_000):
         text = (piece * length)[:length]
         began = time.process_time()
         every = list(words(text))
         screen(text, every)
-        commands.theorems(text, without_room(every))
+        left = without_comments(text, every)
+        assemble(spec, statement, commands.as_plain_file(left, without_room(every)), without_room(every))
         took.append(time.process_time() - began)
     assert took[1] < 40 * took[0] + 2.0, took

@@ -156,7 +156,7 @@ def test_a_header_that_is_repeated_is_left_away_whatever_its_spaces() -> None:
         "import A\n\n/- mine -/ open A\ndef  f :=\n 1\n\ntheorem x : p := q",
     )
     text = text_of(source)
-    assert text.startswith("import A\nimport AssayDefinitions\n")
+    assert text.startswith("import A\nimport AssayStatement\n")
     assert text.count("open A") == 1
     assert "def" not in text
     assert text.endswith("theorem x : p := q")
@@ -180,9 +180,23 @@ INCLUDED = "variable (n : Nat)\ninclude n in\n"
         (
             CONTEXT + "theorem x : p := sorry",
             "theorem N.x : p := q",
-            CONTEXT.replace("namespace N\n", "") + "theorem N.x : p := q",
+            CONTEXT + "theorem _root_.N.x : p := q",
         ),
-        (CONTEXT + "theorem x : p := sorry", "theorem N.x.{u} : p := q", "open A\ntheorem N.x.{u} : p := q"),
+        (
+            CONTEXT + "theorem x : p := sorry",
+            "theorem N.x.{u} : p := q",
+            "namespace N\nopen A\ntheorem _root_.N.x.{u} : p := q",
+        ),
+        (
+            CONTEXT + "theorem x : p := sorry",
+            "section\nnamespace N\ntheorem x : p := q\nend N\nend",
+            CONTEXT.replace("namespace N\n", "") + "section\nnamespace N\ntheorem x : p := q\nend N\nend",
+        ),
+        (
+            CONTEXT + "theorem x : p := sorry",
+            "namespace N\ntheorem x : p := q\nend N",
+            CONTEXT + "\ntheorem x : p := q\nend N",
+        ),
         (
             "open A in\ntheorem x : p := sorry",
             "theorem y : q := r\n@[simp] theorem x : p := q",
@@ -233,7 +247,14 @@ def test_heartbeats_are_at_most_what_the_spec_allows(asked: str, given: str) -> 
     assert f"set_option maxHeartbeats {given} in" in text
 
 
+def test_heartbeats_may_be_as_many_as_the_statement_sets() -> None:
+    statement = "set_option maxHeartbeats 400000 in\ntheorem x : p := sorry"
+    for asked, given in (("400000", "400000"), ("900000", "400000"), ("0", "400000")):
+        text = text_of(assembled(statement, f"set_option maxHeartbeats {asked} in theorem x : p := q"))
+        assert f"set_option maxHeartbeats {given} in" in text
+
+
 def test_a_full_name_at_the_root_is_the_same_theorem() -> None:
     statement = "namespace A\ntheorem x : p := sorry\nend A"
-    assert "namespace" not in text_of(assembled(statement, "theorem A.x : p := q"))
+    assert "namespace A\ntheorem _root_.A.x" in text_of(assembled(statement, "theorem A.x : p := q"))
     assert "namespace A" in text_of(assembled(statement, "theorem x : p := q"))
