@@ -14,10 +14,11 @@ REST_SHARE = 0.01
 """Of its time: who computes less does not compute, but was stopped, or waits."""
 
 
-def is_over(computed: float, wall: float, seconds: float) -> bool:
-    """All are in seconds: what it computed, since when, and its clock."""
-    rests = wall >= seconds and computed <= REST_SHARE * wall
-    return computed >= seconds or rests or wall >= PATIENCE * seconds
+def is_over(computed: float, wall: float, seconds: float, least: float = 0.0) -> bool:
+    """All are in seconds: what it computed, since when, its clock, and a wall clock before which only what it computed
+    counts: on a full machine who has only just given way to others looks as if it rested."""
+    rests = wall >= max(seconds, least) and computed <= REST_SHARE * wall
+    return computed >= seconds or rests or wall >= max(PATIENCE * seconds, least)
 
 
 def computed_by(process: int) -> float:

@@ -11,13 +11,13 @@ from collections.abc import Callable
 from typing import Any, Literal, Protocol
 
 from runtime.errors import SandboxError
-from verifiers.boxes.own_time import PATIENCE
+from verifiers.lean.running import wall_limit
 
 Role = Literal["compile", "check"]
 GRACE = 5.0
 """Seconds that a box gets, beyond the longest that its step may take, to say that the time is over."""
-LONGEST = 2 * PATIENCE
-"""Wall clock of a step in its seconds: a header may have to be imported for it first."""
+LONGEST = 2
+"""Times the wall clock of a step: a header may have to be imported for it first."""
 CLOSED = "this Lean verifier is closed"
 CALLS = 2000
 """Steps after which a box is replaced."""
@@ -60,7 +60,7 @@ class LeanBoxes:
         with self._places[role]:
             box, calls = self._take(role)
             try:
-                answer = box.ask(message, LONGEST * float(message["seconds"]) + GRACE)
+                answer = box.ask(message, LONGEST * wall_limit(message) + GRACE)
             except BaseException:
                 with self._lock:
                     self._busy.discard(box)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from verifiers.contract.errors import SpecError
 from verifiers.contract.examples import AskVerifier, CheckedExample, ExampleInput, ExampleReport
-from verifiers.lean.lexer import code, turn
+from verifiers.lean.lexer import turn
 from verifiers.lean.spec import LeanSpec
 from verifiers.lean.statement import read_statement
 
@@ -66,7 +66,12 @@ def examples(spec: LeanSpec, answer: str | None, try_: AskVerifier) -> ExampleRe
     parts = parts_of(spec)
     if isinstance(parts, str):
         return ExampleReport(tuple(try_(given)), (), (f"{NONE}{parts}",))
-    own = ExampleInput("example", "the statement as it stands, by simple tactics", spec, _proof(spec.statement))
+    own = ExampleInput(
+        "example",
+        "the statement as it stands, by simple tactics",
+        spec,
+        _proof(parts.saying(parts.binders, parts.type)),
+    )
     opposite = _opposite(spec, parts)
     begun = try_([*given, own, opposite])
     shown = [one for one in begun if one.given is not opposite and (one.given is not own or one.accepted)]
@@ -111,17 +116,16 @@ def parts_of(spec: LeanSpec) -> StatementPieces | str:
         statement = read_statement(spec)
     except SpecError as error:
         return str(error)
-    begin = len(spec.statement) - len(statement.text)
-    if re.search(r"^\s*(variable|universe|include)\b", spec.statement[:begin], re.MULTILINE):
+    text, depth = statement.source, 0
+    if re.search(r"^\s*(variable|universe|include)\b", text[: statement.theorem.start], re.MULTILINE):
         return "the file has variables of its own"
-    text, depth = statement.text, 0
-    for word in code(text):
+    for word in statement.theorem.words:
         if word.start < statement.name_at or word.end > statement.says_at:
             continue
         depth += turn(word)
         if word.text == ":" and depth == 0:
             return StatementPieces(
-                spec.statement[: begin + statement.name_at],
+                text[: statement.name_at],
                 " ".join(text[statement.name_at : word.start].split()),
                 " ".join(text[word.end : statement.says_at].split()),
             )

@@ -21,8 +21,7 @@ from typing import Any
 
 from runtime.framing import FrameError
 from verifiers.boxes.frames import Frames, encode
-from verifiers.boxes.own_time import PATIENCE
-from verifiers.lean.running import PR_SET_PDEATHSIG, Lean, LeanStep, resident
+from verifiers.lean.running import PR_SET_PDEATHSIG, Lean, LeanStep, resident, wall_limit
 from verifiers.lean.warm import NotWarm, Warm
 
 MOST_HEADERS = 6
@@ -67,7 +66,7 @@ class Header:
 
     def ask(self, message: dict[str, Any]) -> dict[str, Any]:
         """A step's answer. Raises Lost; then the header has to be ended."""
-        deadline = time.monotonic() + PATIENCE * float(message["seconds"]) + GRACE
+        deadline = time.monotonic() + wall_limit(message) + GRACE
         try:
             self._socket.sendall(encode(message))
         except OSError as error:
@@ -132,7 +131,7 @@ class Headers:
         began = time.monotonic()
         modules = tuple(message["header"])
         try:
-            return self._header(modules, began + PATIENCE * float(message["seconds"]), message).ask(message)
+            return self._header(modules, began + wall_limit(message), message).ask(message)
         except HeadersLost as error:
             if modules in self._cache:
                 self._cache.pop(modules).end()

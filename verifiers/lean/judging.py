@@ -19,8 +19,8 @@ from verifiers.lean.submission import LeanSource
 MOST_MESSAGES = 5
 MOST_MESSAGE = 1500
 REFUSED = re.compile(r"\(kernel\)|Invalid (?:constructor|recursor)|No such constructor")
-UNDECIDED = re.compile(r"deep recursion|deterministic timeout|excessive memory|interrupted")
-"""What a kernel says that has not come to an end."""
+UNDECIDED = re.compile(r"deep recursion|deterministic timeout|excessive memory")
+"""What a kernel says that gives up."""
 TIMEOUTS = ("(deterministic) timeout", "maximum number of heartbeats")
 
 
@@ -58,6 +58,8 @@ def compile_failure(ran: Ran, source: LeanSource, seconds: float, memory_mib: in
         return failed(Ground.MEMORY, f"Lean gives up on it: {escaped(ran.err.strip())}")
     if ran.too_deep:
         return failed(Ground.MEMORY, "it is nested too deeply for Lean")
+    if ran.broke_off:
+        return _broke_off(ran)
     if ran.refused:
         errors = [_shown(message, source) for message in ran.errors[:MOST_MESSAGES]]
         late = any(mark in ran.errors[0].text for mark in TIMEOUTS)
@@ -74,7 +76,9 @@ def outcome_of_check(checked: Ran, statement: LeanStatement, source: LeanSource,
     name = escaped(statement.full_name)
     if checked.ended == "timeout":
         return failed(Ground.TIMEOUT, "whether it proves the statement could not be told in time")
-    if checked.ended == "memory" or checked.gave_up:
+    if checked.broke_off and (checked.has or checked.ended == "signal"):
+        return _broke_off(checked)
+    if checked.ended == "memory" or checked.gave_up or checked.too_deep:
         return failed(Ground.MEMORY, "it takes too much memory to tell whether it proves the statement")
     if checked.ended == "unreadable":
         return lost(f"the compiled file cannot be read: {checked.err}", "This Lean's version is not known here.")
@@ -117,11 +121,19 @@ def outcome_of_replay(judged: Judgement, replay: str | None, *, required: bool) 
         return failed(Ground.TIMEOUT, "it takes too long for the kernel to look at it a second time", **evidence)
     if replay == "memory":
         return failed(Ground.MEMORY, "it takes too much memory for the kernel to look at it a second time", **evidence)
-    if REFUSED.search(replay) and not UNDECIDED.search(replay):
+    if replay == "signal" or UNDECIDED.search(replay):
+        return failed(Ground.MEMORY, "it is too much for the kernel to look at it a second time", **evidence)
+    if REFUSED.search(replay):
         return suspected(
             f"the kernel refuses what the submission's compiled file declares: {escaped(replay)}", **evidence
         )
     return lost(f"the kernel's second look ended with: {replay}", "")
+
+
+def _broke_off(ran: Ran) -> Judgement:
+    """Of a run that ends so whenever it is begun, where others do not."""
+    output = escaped(ran.err.strip() or ran.out.strip())
+    return failed(Ground.MEMORY, f"Lean breaks off at it, by {ran.ended} {ran.code}", output=output)
 
 
 def _missing(checked: Ran, statement: LeanStatement, source: LeanSource) -> Judgement:

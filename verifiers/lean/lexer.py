@@ -43,12 +43,16 @@ STRING_END = re.compile(r'(?:[^"\\]|\\.)*"', re.DOTALL)
 ROOM = re.compile(rf"[\s{REST}()\[\]{{}},;.⟨⟩»\"`]")
 """What cannot be the beginning of a symbol that goes on with the start of a comment or a quotation."""
 
+NO_END_OF_LINE = re.compile(r"[^\n]")
+
 NESTED = re.compile(r"/-[-!]\s*(?:--|/-)")
 
 
 class TokenKind(Enum):
     SPACE = auto()
     COMMENT = auto()
+    UNCLOSED = auto()
+    """A comment without an end."""
     STRING = auto()
     NAME = auto()
     NUMBER = auto()
@@ -94,7 +98,9 @@ def words(text: str) -> Iterator[LeanToken]:
         end = found.end()
         if group == "block":
             # Lean does not look at the character after `/-`: in `/-/- -/` one comment begins and ends.
-            end = _block_end(text, end if text[end : end + 1] in ("-", "!") else min(end + 1, len(text)))
+            found_end = _block_end(text, end if text[end : end + 1] in ("-", "!") else min(end + 1, len(text)))
+            end = len(text) if found_end is None else found_end
+            group = "unclosed" if found_end is None else group
         elif group in ("string", "raw"):
             closed = _string_end(text, end) if group == "string" else _raw_end(text, end, found["hashes"])
             end = len(text) if closed is None else closed
@@ -103,7 +109,7 @@ def words(text: str) -> Iterator[LeanToken]:
         )
         if found.group() == "«":
             doubtful = True  # a name that is too long, or goes over lines: Lean reads it up to `»`, whatever is in it
-        if group in ("raw", "string") and closed is None:
+        if group == "unclosed" or (group in ("raw", "string") and closed is None):
             doubtful = True  # Lean gives up on it, and goes on reading somewhere
         yield LeanToken(KINDS[group], text[position:end], position, doubtful)
         position = end
@@ -116,6 +122,36 @@ def code(text: str) -> list[LeanToken]:
 
 def without_room(every: Iterable[LeanToken]) -> list[LeanToken]:
     return [word for word in every if word.kind is not TokenKind.SPACE and word.kind is not TokenKind.COMMENT]
+
+
+Edit = tuple[int, int, str]
+"""From where, to where, and what is put there."""
+
+
+def edited(text: str, start: int, end: int, edits: list[Edit]) -> str:
+    """The text from `start` to `end` with these edits, none of which touches another."""
+    pieces: list[str] = []
+    for first, last, new in sorted(edits):
+        pieces += [text[start:first], new]
+        start = last
+    return "".join([*pieces, text[start:end]])
+
+
+def normalized(text: str) -> str:
+    """Without a byte order mark, and with lines that end as Lean has them."""
+    return text.removeprefix("\ufeff").replace("\r\n", "\n")
+
+
+def without_comments(text: str, every: Iterable[LeanToken]) -> str:
+    """The text with room in the place of its comments: nothing else moves. So what Lean might take for code where it is
+    a comment here is not there at all."""
+    pieces: list[str] = []
+    position = 0
+    for word in every:
+        if word.kind is TokenKind.COMMENT:
+            pieces += [text[position : word.start], NO_END_OF_LINE.sub(" ", word.text)]
+            position = word.end
+    return "".join([*pieces, text[position:]])
 
 
 def plain(name: str) -> str:
@@ -137,12 +173,12 @@ def line_and_column(text: str, position: int) -> tuple[int, int]:
     return line, position - text.rfind("\n", 0, position)
 
 
-def _block_end(text: str, position: int) -> int:
+def _block_end(text: str, position: int) -> int | None:
     depth = 1
     while depth:
         found = BLOCK.search(text, position)
         if found is None:
-            return len(text)
+            return None
         depth += 1 if found.group() == "/-" else -1
         position = found.end()
     return position

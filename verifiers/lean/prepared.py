@@ -26,9 +26,9 @@ MOST_KEPT = 256
 @dataclass(frozen=True)
 class PreparedStatement:
     shared: dict[str, str]
-    """Compiled files, in base64, that a submission's own compilation sees: the definitions."""
-    all: dict[str, str]
-    """Those and the statement's."""
+    """The compiled file, in base64, that a submission's own compilation sees: the definitions, where there are any."""
+    trusted: dict[str, str]
+    """That of the whole statement, which the check sees in its place."""
     check_file: str
     wanted: str
     """The theorem's full name as compiled files have it."""
@@ -67,18 +67,11 @@ class Preparer:
     def _prepare(self, spec: LeanSpec, statement: LeanStatement) -> PreparedStatement:
         limits = {"seconds": SECONDS, "memory_mib": spec.memory_mib, "options": trusted_options(spec)}
         hidden = partial(statement.unmarked, mark=self._mark)
-        files: dict[str, str] = {}
-        for module, source in statement.files(self._mark):
-            ran = None if files else self._warmly(statement, module, without_imports(source, statement.imports), limits)
-            if ran is None:
-                ran, _ = self._ask("check", step(module, source, **limits, files=files, keep=True))
-            _must_compile(ran, "the statement does not compile", hidden)
-            assert ran.file is not None  # it compiled
-            files[f"{module}.olean"] = ran.file
+        trusted = self._compiled(statement, statement.trusted_file(self._mark), limits)
         source = statement.rest_file(self._mark)
-        ran = self._warmly(statement, CHECK, without_imports(source, [STATEMENT]), limits | {"files": files})
+        ran = self._warmly(statement, CHECK, without_imports(source, [STATEMENT]), limits | {"files": trusted})
         if ran is None:
-            ran, _ = self._ask("check", step(CHECK, source, **limits, files=files))
+            ran, _ = self._ask("check", step(CHECK, source, **limits, files=trusted))
             _must_compile(ran, "the statement cannot be stated again", hidden)
         axioms = ran.axioms_of(f"{self._mark}.check")
         if axioms is None or not axioms <= ALLOWED_AXIOMS:
@@ -87,12 +80,24 @@ class Preparer:
                 f"what the theorem says rests on {named or 'what cannot be told'}",
                 hint="Only its proof may be left open.",
             )
+        shared: dict[str, str] = {}
+        if statement.defines:
+            shared = self._compiled(statement, statement.definitions_file(), limits)
         return PreparedStatement(
-            shared={name: text for name, text in files.items() if name != f"{STATEMENT}.olean"},
-            all=files,
+            shared=shared,
+            trusted=trusted,
             check_file=statement.check_file(self._mark),
             wanted=plain(statement.full_name),
         )
+
+    def _compiled(self, statement: LeanStatement, source: str, limits: dict[str, Any]) -> dict[str, str]:
+        """The module's compiled file. Raises SpecError, LeanUnavailable, BoxLost."""
+        ran = self._warmly(statement, STATEMENT, without_imports(source, statement.imports), limits)
+        if ran is None:
+            ran, _ = self._ask("check", step(STATEMENT, source, **limits, keep=True))
+            _must_compile(ran, "the statement does not compile", partial(statement.unmarked, mark=self._mark))
+        assert ran.file is not None  # it compiled
+        return {f"{STATEMENT}.olean": ran.file}
 
     def _warmly(self, statement: LeanStatement, module: str, source: str, limits: dict[str, Any]) -> Ran | None:
         """A step after the statement's imports and its files, if there are any; None for anything but a success, which

@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from verifiers.boxes.own_time import computed_by, is_over
+from verifiers.boxes.own_time import PATIENCE, computed_by, is_over
 from verifiers.lean.native import LeanRefused, replay
 from verifiers.lean.olean import Olean, OleanError
 from verifiers.lean.warm import NotWarm, Warm
@@ -31,6 +31,8 @@ MOST_SENT = 32 << 20
 """Bytes of a compiled file that goes on to the check: it has to fit into a message, beside the statement's."""
 MOST_NAME = 1_000
 """Characters of a declared name that are told."""
+LEAST_WALL = 60.0
+"""Seconds of wall clock that a step has at least, however short its own clock is: boxes give way for the first ten."""
 LOOK_SECONDS = 0.02
 PAGE_MIB = resource.getpagesize() / 2**20
 PR_SET_PDEATHSIG = 1
@@ -164,7 +166,7 @@ class LeanStep:
                 return "exited", peak
             if self._written > MOST_OUTPUT:
                 return "output", peak
-            if is_over(computed_by(child), time.monotonic() - began, seconds):
+            if is_over(computed_by(child), time.monotonic() - began, seconds, LEAST_WALL):
                 return "timeout", peak
             if not some:
                 peak = max(peak, resident(child))
@@ -262,6 +264,11 @@ class LeanStep:
         if path.stat().st_size > MOST_SENT:
             return {"ended": "output"}
         return {"file": base64.b64encode(path.read_bytes()).decode()}
+
+
+def wall_limit(message: dict[str, Any]) -> float:
+    """Seconds of wall clock after which a step is over whatever it computed."""
+    return max(PATIENCE * float(message["seconds"]), LEAST_WALL)
 
 
 def lower_limit(limit: int, value: int) -> None:

@@ -16,7 +16,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from verifiers.lean.lexer import REST, LeanToken, TokenKind, line_and_column, plain, turn, without_room, words
+from verifiers.lean.lexer import (
+    REST,
+    LeanToken,
+    TokenKind,
+    line_and_column,
+    plain,
+    turn,
+    without_comments,
+    without_room,
+    words,
+)
 
 ELABORATES = "code that runs while Lean elaborates"
 
@@ -25,29 +35,35 @@ def _by_word(by_reason: dict[str, str]) -> dict[str, str]:
     return {word: what for what, listed in by_reason.items() for word in listed.split()}
 
 
-CHEATS = _by_word({
+KEYWORDS = _by_word({
     "states an axiom of its own": "axiom",
-    "calls the axiom behind `sorry` by its name": "sorryAx",
-    "unsafe code": "unsafe unsafeCast",
+    "unsafe code": "unsafe",
     "other code in the place of a definition": "implemented_by",
     "a Lean without its own library": "prelude",
     "code that runs when the file is imported": "initialize builtin_initialize",
-    ELABORATES: "run_cmd run_elab run_meta run_tac by_elab unsafeIO",
+    ELABORATES: "run_cmd run_elab run_meta run_tac by_elab",
+})  # fmt: skip
+"""Words of Lean's grammar: as a part of a name, or in quotation marks, they are names like any other."""
+NAMES = _by_word({
+    "calls the axiom behind `sorry` by its name": "sorryAx",
+    "unsafe code": "unsafeCast",
+    ELABORATES: "unsafeIO unsafeEIO unsafeBaseIO",
     "a proof of anything, kept for the compiler": "lcProof lcUnreachable",
     "a proof by running compiled code": "reduceBool reduceNat ofReduceBool ofReduceNat trustCompiler",
     "a declaration added behind the elaborator": "addDecl addDeclCore addDeclWithoutChecking",
     "an option that switches the kernel off": "skipKernelTC",
 })  # fmt: skip
-NEEDLESS = _by_word({
+"""Last parts of names: whatever is open, this is what they are called."""
+CHEATS = KEYWORDS | NAMES
+NEEDLESS_KEYWORDS = _by_word({
     "trusts the compiler beside the kernel": "native_decide bv_decide",
     ELABORATES: "elab elab_rules simproc dsimproc simproc_decl dsimproc_decl builtin_simproc register_option "
     "register_builtin_option declare_config_elab plausible slim_check",
     "syntax made by code": "macro macro_rules",
     "syntax of its own": "syntax declare_syntax_cat",
     "reads files": "include_str",
-    "the module system, which hides what a file holds": "module",
-    "input and output": "IO EIO BaseIO EStateM RealWorld",
-    "Lean's own environment": "Environment",
+})  # fmt: skip
+NEEDLESS_NAMES = _by_word({
     "code for the elaborator": "MetaM CoreM TacticM TermElabM CommandElabM MacroM",
 })  # fmt: skip
 COMMANDS = {
@@ -58,13 +74,15 @@ COMMANDS = {
 }
 """What each does, and whether only somebody who means to cheat writes it."""
 OPTIONS = re.compile(
-    r"(?:maxHeartbeats|maxRecDepth|maxUniverseOffset|autoImplicit|relaxedAutoImplicit|synthInstance\.\w+"
-    r"|pp(?:\.\w+)+|trace(?:\.\w+)+|linter(?:\.\w+)+|tactic(?:\.\w+)+|exponentiation\.threshold|backward(?:\.\w+)+"
-    r"|structureDiamondWarning|diagnostics(?:\.\w+)?|says\.\w+|quotPrecheck|hygiene|push_cast\.\w+|aesop(?:\.\w+)+"
-    r"|simprocs|smartUnfolding|allowUnsafeReducibility|checkBinderAnnotations|eqns\.\w+|match\.\w+|profiler)\Z"
+    r"(?:max\w+|autoImplicit|relaxedAutoImplicit|hygiene|quotPrecheck|simprocs|smartUnfolding|warningAsError|verbose"
+    r"|structureDiamondWarning|allowUnsafeReducibility|checkBinderAnnotations|genSizeOf|genSizeOfSpec|genInjectivity"
+    r"|printMessageEndPos|showInferredTerminationBy|showTacticInstances|statistics|warn\.(?!sorry\Z)\w+"
+    r"|(?:synthInstance|pp|trace|linter|tactic|exponentiation|backward|diagnostics|says|push_cast|aesop|eqns|match|grind"
+    r"|profiler|format|Elab|compiler|simp|ring|ring_nf|linarith|nlinarith|polyrith|norm_num|positivity|omega|cbv|doc"
+    r"|deriving|inductive|rcases|congr|split|decide|gcongr|field_simp|fun_prop|Mathlib)(?:\.\w+)*)\Z"
 )
-"""What a submission may set. None of these reaches the kernel."""
-CHEATING_OPTIONS = re.compile(r"(?:debug|warn|bootstrap|compiler|interpreter|experimental|genCtorIdx)(?:\.|\Z)")
+"""What a submission may set: how Lean searches, prints, warns and compiles. None of these reaches the kernel."""
+CHEATING_OPTIONS = re.compile(r"(?:debug|warn|bootstrap|interpreter|experimental|genCtorIdx)(?:\.|\Z)")
 ATTRIBUTES = frozenset(
     """simp ext refl symm trans congr gcongr inline always_inline noinline specialize nospecialize macro_inline
     reducible irreducible semireducible instance default_instance class elab_as_elim elab_without_expected_type
@@ -72,13 +90,17 @@ ATTRIBUTES = frozenset(
     induction_eliminator local scoped fun_prop continuity measurability bound simp_arith seval deprecated inherit_doc
     nolint stacksProject pp_dot pp_nodot rfl recursor eqns irreducible_def reassoc elementwise higher_order
     notation_class field_simps mfld_simps functor_norm monad_norm parity_simps nontriviality push pull expose
-    wf_preprocess method_specs suggest_for""".split()  # noqa: SIM905
+    wf_preprocess method_specs suggest_for mk_iff zify_simps qify_simps rify_simps ghost_simps stacks kerodon wikidata
+    bool_to_prop implicit_reducible unbox integral_simps""".split()  # noqa: SIM905
 )
 """None of these takes code."""
 CHEATING_ATTRIBUTES = frozenset(
     ("implemented_by", "extern", "csimp", "init", "builtin_init", "export", "computed_fields")
 )
 NOTATIONS = frozenset(("notation", "notation3", "infix", "infixl", "infixr", "prefix", "postfix"))
+AESOP = re.compile(r"aesop\w*[?!]?\Z")
+MOST_OF_AESOP = 300
+"""Words that belong to one call."""
 MOST_FINDINGS = 10
 MOST_ATTRIBUTES = 300
 """Words of one list of attributes."""
@@ -124,16 +146,17 @@ Raw = tuple[int, str, str, bool]
 
 def _findings(text: str, every: Sequence[LeanToken], allowed: frozenset[str]) -> Iterator[Raw]:
     code = without_room(every)
-    if any(word.doubtful or _interpolates(word) for word in every):
-        yield from _anywhere(text)
+    if any(word.kind is not TokenKind.COMMENT and (word.doubtful or _interpolates(word)) for word in every):
+        yield from _anywhere(without_comments(text, every))
     if _swallows(code):
         # A symbol of its own may swallow the first letters of a keyword, so that keywords are looked for inside words.
         yield from (
             (word.start + at, found, what, True) for word in code for at, found, what, _ in _anywhere(word.text)
         )
+    aesop = _of_aesop(code)
     for index, word in enumerate(code):
         match word.kind:
-            case TokenKind.NAME:
+            case TokenKind.NAME if not (word.text == "unsafe" and index in aesop):
                 yield from _name(word, code, index, allowed)
             case TokenKind.COMMAND if word.text in COMMANDS and word.text not in allowed:
                 what, cheat = COMMANDS[word.text]
@@ -149,6 +172,31 @@ def _interpolates(word: LeanToken) -> bool:
     return word.kind is TokenKind.STRING and "{" in word.text
 
 
+def _of_aesop(code: Sequence[LeanToken]) -> set[int]:
+    """Where `unsafe` says how likely a rule of the tactic aesop is to help: in brackets right after its name, and
+    beside it in a list of attributes or rules."""
+    found: set[int] = set()
+    seen = 0
+    for index, word in enumerate(code):
+        if index < seen or word.kind is not TokenKind.NAME:
+            continue
+        listed = word.text == "add_aesop_rules" or (
+            word.text == "aesop" and index > 0 and code[index - 1].text in ("@[", "[", ",", "local", "scoped")
+        )
+        if not listed and AESOP.match(word.text) is None:
+            continue
+        depth = 0
+        for seen in range(index + 1, min(index + MOST_OF_AESOP, len(code))):
+            turned = turn(code[seen])
+            if depth + turned < 0 or (depth == 0 and turned == 0 and not listed) or code[seen].text == "set_option":
+                break
+            depth += turned
+            if code[seen].text == "unsafe" and (depth or code[seen - 1].text != "]"):
+                found.add(seen)
+            listed = listed and not (depth == 0 and code[seen].text == ",")
+    return found
+
+
 def _name(word: LeanToken, code: Sequence[LeanToken], index: int, allowed: frozenset[str]) -> Iterator[Raw]:
     if word.text == "set_option":
         yield from _option(code, index)
@@ -158,16 +206,18 @@ def _name(word: LeanToken, code: Sequence[LeanToken], index: int, allowed: froze
     elif word.text == "deriving" and index + 1 < len(code) and code[index + 1].text == "handler":
         yield word.start, "deriving handler", ELABORATES, False
     elif plain(word.text) == "native" and _is_option(code, index):
-        yield word.start, word.text, NEEDLESS["native_decide"], False
+        yield word.start, word.text, NEEDLESS_KEYWORDS["native_decide"], False
     elif word.text in NOTATIONS:
         yield from _symbols(code, index)
+    if word.text in KEYWORDS:
+        yield word.start, word.text, KEYWORDS[word.text], True
+    elif word.text in NEEDLESS_KEYWORDS and word.text not in allowed:
+        yield word.start, word.text, NEEDLESS_KEYWORDS[word.text], False
     for part in plain(word.text).split("."):
-        if part in CHEATS:
-            yield word.start, word.text, CHEATS[part], True
-        elif part in NEEDLESS and part not in allowed:
-            if part == "module" and index > 0:
-                continue  # only the first word of a file is the keyword
-            yield word.start, word.text, NEEDLESS[part], False
+        if part in NAMES:
+            yield word.start, word.text, NAMES[part], True
+        elif part in NEEDLESS_NAMES and part not in allowed:
+            yield word.start, word.text, NEEDLESS_NAMES[part], False
 
 
 def _is_option(code: Sequence[LeanToken], index: int) -> bool:
@@ -209,12 +259,17 @@ def _attributes(code: Sequence[LeanToken], index: int) -> Iterator[Raw]:
         yield code[index - 1].start, "attribute", "a list of attributes without an end", False
 
 
+BREAKING = re.compile(r"--|/-|-/|[\"«»`]|(?:\A|[\s()\[\]{},;.⟨⟩'])'")
+"""In a symbol: what makes comments, names and quotations begin elsewhere. A `'` behind any other sign makes what begins
+with it doubtful, which is found there."""
+
+
 def _symbols(code: Sequence[LeanToken], index: int) -> Iterator[Raw]:
     """Symbols that a notation declares: they must not change where comments and quotations begin."""
     for word in code[index + 1 : index + 60]:
         if word.text in ("=>", "=") or word.kind in (TokenKind.ATTRIBUTE, TokenKind.COMMAND):
             return
-        if word.kind is TokenKind.STRING and re.search(r"--|/-|-/|['\"«»`]", word.text[1:-1]):
+        if word.kind is TokenKind.STRING and BREAKING.search(word.text[1:-1]):
             yield word.start, word.text, "a symbol that holds the start of a comment or of a quotation", True
 
 
@@ -230,8 +285,10 @@ COMMON = frozenset(
     ("axiom", "extern", "prelude", "initialize", "elab", "macro", "elab_rules", "macro_rules", "sorryAx")
 )
 """Words that are parts of honest words."""
+HARMLESS = "unsafe"
+"""No theorem can use what is unsafe: where it hides, it does nothing."""
 HIDDEN = re.compile(
-    "|".join(sorted(map(re.escape, (CHEATS.keys() - COMMON) | {"native_decide"}), key=len, reverse=True))
+    "|".join(sorted(map(re.escape, (CHEATS.keys() - COMMON - {HARMLESS}) | {"native_decide"}), key=len, reverse=True))
     + rf"|(?<![^\W\d])(?:{'|'.join(sorted(COMMON))})\b|set_option\s+(?:«?debug|«?warn)|#(?:eval|exit)"
 )
 

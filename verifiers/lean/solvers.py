@@ -59,4 +59,4 @@ def solvers(_spec: LeanSpec, _question: str, _files: bool) -> list[Solver]:
 def signature(spec: LeanSpec) -> tuple[str, tuple[str, ...]]:
     """The statement's theorem without its proof, and what the statement imports. Raises SpecError."""
     statement = read_statement(spec)
-    return statement.text[: statement.says_at], statement.imports
+    return statement.signature, statement.imports

@@ -23,8 +23,8 @@ class LeanSpec(SpecModel):
         open Nat
         theorem target (n : ℕ) (h : 0 < n) : n ∣ n ! := sorry
 
-    A submission proves a theorem of that full name. It may repeat the file up to its theorem word by word, or leave
-    that away; definitions of the statement are given to it compiled, and it cannot bring its own in their place.
+    A submission proves a theorem of that full name. It may repeat of the file before the theorem what it likes, or
+    leave that away; definitions of the statement are given to it compiled, and it cannot bring its own in their place.
     """
 
     kind: Literal["lean"] = "lean"
@@ -38,4 +38,5 @@ class LeanSpec(SpecModel):
     """Wall clock for the submission to compile, however much more the caller would give."""
     memory_mib: int = Field(default=4096, ge=256, le=262_144)
     heartbeats: int = Field(default=200_000, ge=1, le=10_000_000)
-    """What `maxHeartbeats` may be at most; a submission that sets more, or none, gets this."""
+    """What `maxHeartbeats` may be at most, unless the statement itself sets more; a submission that sets more than that
+    gets that, and one that sets none this."""

@@ -1,10 +1,13 @@
 """The trusted side: what a spec's Lean text says, made into files that are compiled without the submission.
 
-`AssayDefinitions` holds the statement's own definitions, when it has any; a submission imports it and so shares them.
-`AssayStatement` holds the theorem with a secret mark in the place of its name's last part, so that no submission can
-name it, declare it or make notation of it, and all other names mean what they mean under its own: Lean looks names up
-in the namespaces of the name that is declared, `A.B` for `A.B.target`. The check file imports it beside the submission
-and asks for a proof of its type.
+The trusted file is the text as it is written, up to the end of its theorem, which has a secret mark in the place of its
+name's last part: no submission can name it, declare it or make notation of it, and all other names mean what they mean
+under its own, since Lean looks names up in the namespaces of the name that is declared, `A.B` for `A.B.target`. The
+check file imports it beside what the submission declares, and asks for a proof of its type.
+
+Where the text declares anything before the theorem, a submission imports the same file without the theorem: the file of
+definitions. Both are the module `AssayStatement`, so that every name is the same in both, also those that Lean makes of
+the module's. In the check there is only the trusted one, and the submission's names are its names.
 """
 
 from __future__ import annotations
@@ -14,35 +17,45 @@ from dataclasses import dataclass
 
 from verifiers.contract.errors import SpecError
 from verifiers.lean import commands
-from verifiers.lean.lexer import TokenKind, code, words
+from verifiers.lean.commands import Command
+from verifiers.lean.context import Header, header_of
+from verifiers.lean.lexer import Edit, LeanToken, TokenKind, edited, normalized, turn, without_room, words
 from verifiers.lean.spec import LeanSpec
 
-DEFINITIONS, STATEMENT, SUBMISSION, CHECK = "AssayDefinitions", "AssayStatement", "AssaySubmission", "AssayCheck"
+STATEMENT, SUBMISSION, CHECK = "AssayStatement", "AssaySubmission", "AssayCheck"
 HINT = "A statement is a Lean file whose last declaration is `theorem name … : … := sorry`."
 
 
 @dataclass(frozen=True)
 class LeanStatement:
-    """A spec's text, read. `files` are its modules in the order in which they are compiled."""
+    """A spec's text, read. Places are characters of `source`."""
 
+    source: str
+    """The text, without a byte order mark and with Lean's ends of lines."""
     full_name: str
     """Of the theorem that a submission has to declare."""
     says: tuple[str, ...]
     """The words of its signature."""
     imports: tuple[str, ...]
-    header: str
-    """Its text between the imports and the theorem."""
-    context: str
-    """What of the header a submission's file begins with."""
-    defines: bool
-    text: str
-    """From the theorem on, without the imports."""
+    imports_end: int
+    header: Header
+    """What stands between the imports and the theorem."""
+    theorem: Command
     name_at: int
-    """Where the theorem's name ends in `text`."""
+    """Where the theorem's name ends."""
     says_at: int
-    """Where its signature ends in `text`."""
-    proved: bool
-    """Whether it has a proof, or `sorry`, in `text`."""
+    """Where its signature ends."""
+    missing: str
+    """What its proof lacks: ` := sorry`, ` sorry` or nothing."""
+
+    @property
+    def defines(self) -> bool:
+        return self.header.declares
+
+    @property
+    def signature(self) -> str:
+        """The theorem up to its proof, with what is attached to it."""
+        return self.source[self.theorem.start : self.says_at]
 
     @property
     def _last(self) -> str:
@@ -55,17 +68,44 @@ class LeanStatement:
         """What Lean says, for others' eyes: with the theorem's own name in it."""
         return text.replace(mark, self._last)
 
-    def files(self, mark: str) -> list[tuple[str, str]]:
-        """Module and source, for a secret `mark` that is an identifier."""
-        text = self.text
-        if not self.proved:
-            text = text[: self.says_at] + " := sorry" + text[self.says_at :]
-        text = text[: self.name_at - len(self._last)] + mark + text[self.name_at :]
-        lines = "".join(f"import {module}\n" for module in self.imports)
-        if not self.defines:
-            return [(STATEMENT, lines + self.header + text)]
-        definitions = lines + self.header
-        return [(DEFINITIONS, definitions), (STATEMENT, f"{lines}import {DEFINITIONS}\n{self.context}\n{text}")]
+    def trusted_file(self, mark: str) -> str:
+        """Its source, for a secret `mark` that is an identifier.
+
+        The theorem's own attributes are left away: they say nothing of what it states, and some make names of its name.
+        """
+        edits = [*self._visible(), *self._attributes(), (self.name_at - len(self._last), self.name_at, mark)]
+        return self._import_lines + edited(self.source, self.imports_end, self.theorem.end, edits) + self.missing + "\n"
+
+    def definitions_file(self) -> str:
+        """The same without the theorem."""
+        edits = self._visible()
+        for command in self.header.declared():
+            if command.keyword == "instance":  # it is local to the statement's file, and this is another one
+                edits += [(word.start, word.end, "") for word in command.words[: command.key] if word.text == "local"]
+        end = self.header.commands[-1].end if self.header.commands else self.imports_end
+        return self._import_lines + edited(self.source, self.imports_end, end, edits) + "\n"
+
+    @property
+    def _import_lines(self) -> str:
+        return "".join(f"import {module}\n" for module in self.imports)
+
+    def _attributes(self) -> list[Edit]:
+        found: list[Edit] = []
+        depth = 0
+        for word in self.theorem.words[self.theorem.attached : self.theorem.key]:
+            if depth or word.kind is TokenKind.ATTRIBUTE:
+                depth += turn(word)
+                found.append((word.start, word.end, ""))
+        return found
+
+    def _visible(self) -> list[Edit]:
+        """Nothing before the theorem is private, so that a submission can name it."""
+        return [
+            (word.start, word.end, "")
+            for command in self.header.commands
+            for word in command.words[: command.key]
+            if word.text == "private"
+        ]
 
     def check_file(self, mark: str) -> str:
         """Line 1 to 2 import, line 3 is the theorem, line 4 asks for its axioms."""
@@ -94,32 +134,44 @@ def digest(spec: LeanSpec) -> str:
 
 def read_statement(spec: LeanSpec) -> LeanStatement:
     """Raises SpecError for a text without a theorem, or with something in it that nothing could be proved from."""
-    every = list(words(spec.statement))
+    text = normalized(spec.statement)
+    every = list(words(text))
     if any(word.doubtful for word in every):
         raise SpecError("the statement can be read in two ways", hint="Put a space before its comments and quotations.")
-    header = commands.imports(code(spec.statement))
-    if header.odd:
-        raise SpecError(f"a statement cannot begin with `{header.odd}`", hint="Only plain imports are possible.")
-    if any(word.kind is TokenKind.NAME and word.text == "axiom" for word in every):
+    text = commands.as_plain_file(text, without_room(every))
+    code = without_room(words(text))
+    imports = commands.imports(code)
+    if imports.odd:
+        raise SpecError(f"a statement cannot begin with `{imports.odd}`", hint="Only plain imports are possible.")
+    if any(word.text == "axiom" for word in code):
         raise SpecError("a statement cannot have axioms", hint="Make them hypotheses of the theorem.")
-    found = commands.theorems(spec.statement)
-    if not found:
+    code = [word for word in code if word.start >= imports.end]
+    found = commands.theorems(text, code)
+    if not found or not commands.parts_of(found[-1].full_name):
         raise SpecError("the statement has no theorem", hint=HINT)
     last = found[-1]
     if last.private:
         raise SpecError("the statement's theorem is private", hint="No other file could name it.")
     if ":" not in last.says:
         raise SpecError("the statement's theorem has no type", hint=HINT)
-    context, declares = commands.context(spec.statement[header.end : last.start])
+    every_command = commands.commands(text, code)
+    place = next(at for at, command in enumerate(every_command) if command.end >= last.name.end)
+    theorem = every_command[place]
     return LeanStatement(
+        source=text,
         full_name=last.full_name,
         says=last.says,
-        imports=header.modules,
-        header=spec.statement[header.end : last.start],
-        context=context if declares else spec.statement[header.end : last.start],
-        defines=declares,
-        text=spec.statement[last.start :],
-        name_at=last.name.end - last.start,
-        says_at=last.signature[-1].end - last.start,
-        proved=last.proved,
+        imports=imports.modules,
+        imports_end=imports.end,
+        header=header_of(every_command[:place]),
+        theorem=theorem,
+        name_at=last.name.end,
+        says_at=last.signature[-1].end,
+        missing=_missing(theorem.words, proved=last.proved),
     )
+
+
+def _missing(theorem: tuple[LeanToken, ...], *, proved: bool) -> str:
+    if not proved:
+        return " := sorry"
+    return " sorry" if theorem[-1].text in (":=", "by") else ""

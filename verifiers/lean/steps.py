@@ -103,6 +103,13 @@ class Ran(BaseModel):
     def too_deep(self) -> bool:
         return self.ended in ("signal", "exited") and STACK.search(self.err) is not None
 
+    @property
+    def broke_off(self) -> bool:
+        """Whether it ended as Lean does not end by itself, and says nothing that explains it."""
+        explained = self.starved or self.gave_up or self.too_deep or self.cut or self.errors
+        abnormal = self.ended == "signal" or (self.ended == "exited" and self.code != 0)
+        return abnormal and not explained
+
     def axioms_of(self, name: str) -> frozenset[str] | None:
         """What `#print axioms` said of it, when it said that once and in a form that is known; else None."""
         hits = [match for message in self.messages if message.severity == "information" and (match := _axioms(message))]

@@ -1,19 +1,24 @@
-"""The submission's file: what is compiled is the model's text after the statement's own beginning.
+"""The submission's file: what is compiled is the model's text, without its comments, where the statement's header ends.
 
 What always holds: pure. The imports are the statement's and those that the spec allows; `maxHeartbeats` is at most
-what the spec allows; a repetition of the statement's header, word by word, is left away, because it is there already.
+what the spec allows. Definitions of the statement that the submission repeats word by word are left away, because it
+imports them. A submission that repeats the whole context of the statement is compiled as a file of its own; any other
+goes on after that context. No verdict rests on which of them it is: the theorem is compared by what it came to be.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise, takewhile
 
 from verifiers.lean import commands
-from verifiers.lean.lexer import LeanToken, TokenKind, code, plain
+from verifiers.lean.commands import Command, Declared
+from verifiers.lean.context import INCLUDES, VARIABLES, is_context, is_scope, text_of
+from verifiers.lean.lexer import Edit, LeanToken, TokenKind, edited, plain
 from verifiers.lean.screening import ScreeningFinding
 from verifiers.lean.spec import LeanSpec
-from verifiers.lean.statement import DEFINITIONS, LeanStatement
+from verifiers.lean.statement import STATEMENT, LeanStatement
 
 HEARTBEATS = frozenset(("maxHeartbeats", "synthInstance.maxHeartbeats"))
 DEPTH, MOST_DEPTH = "maxRecDepth", 20_000
@@ -38,15 +43,93 @@ def assemble(
     for module in own.modules:
         if not _allowed(plain(module), (*statement.imports, *spec.imports)):
             return ScreeningFinding(f"import {module}", "an import that the statement does not have", 1, 1, False)
-    modules = dict.fromkeys((*statement.imports, *([DEFINITIONS] if statement.defines else []), *own.modules))
-    begin = _after_header(statement, words, own.end)
-    body = [word for word in words if word.start >= begin]
-    context = statement.context
-    if begin == own.end and any(one.full_name == statement.full_name for one in commands.theorems(submission, body)):
-        context = commands.without_scopes(context)  # it names the theorem in full
-    head = "".join(f"import {module}\n" for module in modules) + context.strip("\n") + "\n"
-    text = _tamed(submission, begin, body, spec.heartbeats)
-    return LeanSource(head + text, submission.count("\n", 0, begin) - head.count("\n"), tuple(modules))
+    modules = dict.fromkeys((*statement.imports, *([STATEMENT] if statement.defines else []), *own.modules))
+    body = [word for word in words if word.start >= own.end]
+    context, edits = _fitted(spec, statement, submission, body)
+    head = "".join(f"import {module}\n" for module in modules)
+    head += "".join(text_of(command, statement.source) for command in context)
+    text = edited(submission, own.end, len(submission), edits)
+    return LeanSource(head + text, submission.count("\n", 0, own.end) - head.count("\n"), tuple(modules))
+
+
+def _fitted(
+    spec: LeanSpec, statement: LeanStatement, submission: str, body: Sequence[LeanToken]
+) -> tuple[Sequence[Command], list[Edit]]:
+    """What of the context comes before the submission, and what is changed in it."""
+    own = commands.commands(submission, body)
+    theorem = _theorem(statement, submission, body)
+    repeated = _in_order(own, statement.header.declared())
+    context: Sequence[Command] = statement.header.context
+    alone = theorem is not None and theorem.full_name == statement.full_name
+    scopes = [command for command in context if is_scope(command)]
+    own_scopes = [command for command in _leading(own, repeated) if is_scope(command)]
+    edits: list[Edit] = []
+    if alone and len(_in_order(own, context)) == len(context):
+        context = ()  # it is a file of its own
+    elif theorem is not None and alone and scopes and plain(theorem.name.text) == plain(statement.full_name):
+        edits.append((theorem.name.start, theorem.name.start, "_root_."))  # it names the theorem in full
+    elif alone and [command.says for command in own_scopes] != [command.says for command in scopes]:
+        context = [command for command in context if not is_scope(command)]  # it has others around the theorem
+    restated = theorem is not None and theorem.says != statement.says
+    if restated:
+        without = INCLUDES | (VARIABLES if theorem is not None and theorem.says[:1] == (".",) else frozenset())
+        context = [command for command in context if command.keyword not in without]
+    repeated += _again(_leading(own, repeated), context)
+    dropped = {word.start for command in repeated for word in command.words}
+    edits += [(command.start, command.end, _lines_of(submission, command)) for command in repeated]
+    most = max(spec.heartbeats, *_heartbeats(statement.header.commands), *_heartbeats([statement.theorem]))
+    edits += _tamed([word for word in body if word.start not in dropped], most)
+    attached = statement.theorem.words[: statement.theorem.attached]
+    if theorem is not None and attached:
+        command = next(one for one in own if one.end >= theorem.name.end)
+        includes = any(word.text in INCLUDES for word in attached)
+        if not command.attached and command.start not in dropped and not (restated and includes):
+            edits.append((command.start, command.start, "".join(f"{word.text} " for word in attached)))
+    return context, edits
+
+
+def _again(own: Sequence[Command], context: Sequence[Command]) -> list[Command]:
+    """Those of one's own first commands that the context has already."""
+    universes = {word.text for command in context if command.keyword == "universe" for word in command.words}
+    found = {command.start: command for command in _in_order(own, context)}
+    for command in own:
+        if command.keyword == "universe" and universes.issuperset(word.text for word in command.words):
+            found[command.start] = command
+    return list(found.values())
+
+
+def _theorem(statement: LeanStatement, submission: str, body: Sequence[LeanToken]) -> Declared | None:
+    """The submission's own, by its full name or else by the last part of it."""
+    found = commands.theorems(submission, body)
+    last = commands.parts_of(statement.full_name)[-1:]
+    full = [one for one in found if one.full_name == statement.full_name]
+    return next(reversed(full or [one for one in found if commands.parts_of(one.full_name)[-1:] == last]), None)
+
+
+def _in_order(own: Iterable[Command], wanted: Iterable[Command]) -> list[Command]:
+    """Those of one's own that are the wanted ones again, in their order; some may be missing."""
+    places: dict[tuple[str, ...], list[int]] = {}
+    for at, command in enumerate(wanted):
+        places.setdefault(command.says, []).append(at)
+    found, after = [], -1
+    for command in own:
+        later = [at for at in places.get(command.says, ()) if at > after]
+        if later:
+            after = later[0]
+            found.append(command)
+    return found
+
+
+def _leading(own: Iterable[Command], repeated: Sequence[Command]) -> list[Command]:
+    """The commands before the first that declares something new."""
+    known = {command.start for command in repeated}
+    found = takewhile(lambda command: command.start in known or is_context(command), own)
+    return [command for command in found if command.start not in known]
+
+
+def _lines_of(text: str, command: Command) -> str:
+    """As many ends of lines as it has, so that what follows stays where it was."""
+    return "\n" * text.count("\n", command.start, command.end)
 
 
 def _allowed(module: str, known: tuple[str, ...]) -> bool:
@@ -55,27 +138,26 @@ def _allowed(module: str, known: tuple[str, ...]) -> bool:
     )
 
 
-def _after_header(statement: LeanStatement, every: Sequence[LeanToken], start: int) -> int:
-    """Where the submission goes on after it has repeated the statement's header; `start` where it has not."""
-    header = [word.text for word in code(statement.header)]
-    words = [word for word in every if word.start >= start][: len(header)]
-    if header and [word.text for word in words] == header:
-        return words[len(header) - 1].end
-    return start
+def _heartbeats(trusted: Iterable[Command]) -> list[int]:
+    """What the statement itself sets."""
+    return [
+        _number(value.text)
+        for command in trusted
+        for name, value in pairwise(command.words)
+        if plain(name.text) in HEARTBEATS and value.kind is TokenKind.NUMBER
+    ] or [0]
 
 
-def _tamed(text: str, begin: int, words: Sequence[LeanToken], heartbeats: int) -> str:
-    """The text from `begin` on, with no more heartbeats and no deeper recursion than may be."""
-    pieces: list[str] = []
-    position = begin
+def _tamed(words: Sequence[LeanToken], heartbeats: int) -> list[Edit]:
+    """No more heartbeats and no deeper recursion than may be."""
+    edits: list[Edit] = []
     for option, name, value in zip(words, words[1:], words[2:], strict=False):
         if option.text != "set_option" or value.kind is not TokenKind.NUMBER:
             continue
         limit = heartbeats if plain(name.text) in HEARTBEATS else MOST_DEPTH if plain(name.text) == DEPTH else None
         if limit is not None and not 0 < _number(value.text) <= limit:
-            pieces += [text[position : value.start], str(limit)]
-            position = value.end
-    return "".join([*pieces, text[position:]])
+            edits.append((value.start, value.end, str(limit)))
+    return edits
 
 
 def _number(text: str) -> int:

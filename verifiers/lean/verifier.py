@@ -33,9 +33,11 @@ from verifiers.contract.text import escaped
 from verifiers.contract.verdict import Ground, Judgement, Outcome, Verdict
 from verifiers.lean import judging
 from verifiers.lean.boxes import LeanBox, LeanBoxes, LeanUnavailable, Role
+from verifiers.lean.commands import as_plain_file
+from verifiers.lean.controls import LIMITS, PROBE
 from verifiers.lean.headers import IDLE_MIB
 from verifiers.lean.kind import LEAN
-from verifiers.lean.lexer import without_room, words
+from verifiers.lean.lexer import normalized, without_comments, without_room, words
 from verifiers.lean.prepared import PreparedStatement, Preparer, trusted_options
 from verifiers.lean.screening import ScreeningFinding, parts, screen
 from verifiers.lean.spec import LeanSpec
@@ -139,11 +141,14 @@ class LeanVerifier:
             submission.encode()
         except UnicodeEncodeError:
             return judging.failed(Ground.UNREADABLE, "it is not Unicode text")
+        submission = normalized(submission)
         every = list(words(submission))
+        submission = without_comments(submission, every)
         found = screen(submission, every, allowed=parts(spec.statement))
         if found:
             return judging.forbidden(found)
-        source = assemble(spec, statement, submission, without_room(every))
+        submission = as_plain_file(submission, without_room(every))
+        source = assemble(spec, statement, submission, without_room(words(submission)))
         if isinstance(source, ScreeningFinding):
             return judging.forbidden([source])
         clock.left = max(0.5, limit - (time.thread_time() - began))
@@ -166,13 +171,14 @@ class LeanVerifier:
         if not compiled.compiled or compiled.file is None:
             judged = judging.compile_failure(compiled, source, limit, spec.memory_mib)
             return judged.noting(headers=warm)._replace(isolation=isolation)
-        files = proof.prepared.all | {f"{SUBMISSION}.olean": compiled.file}
-        message = self._limits(spec) | {"files": files, "bare": [f"{SUBMISSION}.olean"]}
-        against = message | {"options": trusted_options(spec), "wanted": proof.prepared.wanted}
+        prepared = proof.prepared
+        submitted = {f"{SUBMISSION}.olean": compiled.file}
+        message = self._limits(spec) | {"bare": list(submitted), "files": prepared.trusted | submitted}
+        against = message | {"options": trusted_options(spec), "wanted": prepared.wanted}
         found = self._checked_warmly(proof, against)
         if found is not None:
             return found.noting(headers=warm)
-        asked = step(CHECK, proof.prepared.check_file, **against)
+        asked = step(CHECK, prepared.check_file, **against)
         checked, isolation = self._twice("check", asked, proof.clock)
         if isinstance(checked, Judgement):
             return checked
@@ -240,7 +246,8 @@ class LeanVerifier:
 
     def _twice(self, role: Role, message: dict[str, Any], clock: ProofClock) -> tuple[Ran | Judgement, str]:
         """A step that may take what is left. One that was lost for no fault of the submission's is run once more, in a
-        fresh box."""
+        fresh box. One where Lean breaks off, too, and what it ends with is the submission's doing only where it does
+        so both times and a small theorem compiles there."""
         late = judging.failed(Ground.TIMEOUT, "Lean did not come to an end with it in time")
         reason = hint = ""
         for _ in range(2):
@@ -261,12 +268,19 @@ class LeanVerifier:
                 continue
             if ran.starved:
                 reason = "Lean could not begin its threads"
+            elif ran.broke_off and not (reason and self._works(role)):
+                reason = f"Lean ended by {ran.ended} {ran.code} and said: {escaped(ran.err.strip() or ran.out.strip())}"
             elif ran.ended == "timeout" and ran.cpu < ALL_BUT * seconds:
                 reason, hint = f"Lean was kept from computing for {ran.seconds:.0f} s", BUSY_HINT
             else:
                 clock.took(ran)
                 return ran, isolation
         return (judging.lost(f"no verdict after two attempts: {reason}", hint) if reason else late), ""
+
+    def _works(self, role: Role) -> bool:
+        """Whether a small theorem compiles in a box of that role. Raises BoxLost, ValidationError."""
+        ran, _ = self._ask(role, step("Probe", PROBE, **LIMITS))
+        return ran.compiled
 
     def _ask(self, role: Role, message: dict[str, Any]) -> tuple[Ran, str]:
         answer, isolation = self._boxes.ask(role, message)

@@ -55,6 +55,10 @@ def _serves(asked: SmtProblem, text: str, bench: Bench) -> bool:
         assumed, goal = split_goal(claim, asked.spec.goal)
     except ClaimError:
         return False
+    supplied, others = asked.parted(assumed)
+    unsupported = claim.terms.negation(claim.terms.conjunction([each.term for each in supplied]))
+    if supplied and bench.look([*(each.term for each in others), unsupported]).possible is not Possible.NO:
+        return False
     assumptions = [each.term for each in assumed]
     if bench.look([*assumptions, claim.terms.negation(goal.term)]).possible is not Possible.NO:
         return False

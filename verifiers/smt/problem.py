@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -10,10 +10,10 @@ from verifiers.contract.text import escaped
 from verifiers.smt.elaborate import RESERVED, Definition
 from verifiers.smt.errors import ClaimError
 from verifiers.smt.operators import OPERATORS
-from verifiers.smt.reader import CLAIM, Node, head, read
+from verifiers.smt.reader import CLAIM, Form, Node, head, read
 from verifiers.smt.script import DEFINES, Assertion, SmtClaim, definition, read_claim
 from verifiers.smt.spec import SmtSpec
-from verifiers.smt.terms import Function
+from verifiers.smt.terms import Function, functions
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,13 @@ class SmtProblem:
     def as_definition(self, node: Node) -> Definition | None:
         """What this expression defines; None where it is no definition. Raises ClaimError."""
         return definition(node, self.claim.names) if head(node) in DEFINES else None
+
+    def parted(self, assumed: Sequence[Assertion]) -> tuple[list[Assertion], list[Assertion]]:
+        """Of a filled claim's assumptions those that speak of a hole in the claim as it stands, and the others."""
+        holes = set(self.holes())
+        open_ = {id(each.body) for each in self.claim.assertions if not holes.isdisjoint(functions([each.term]))}
+        supplied = [each for each in assumed if id(each.body) in open_]
+        return supplied, [each for each in assumed if id(each.body) not in open_]
 
     def holes(self) -> list[Function]:
         wanted = set(self.spec.holes)
@@ -88,12 +95,27 @@ def split_goal(claim: SmtClaim, name: str) -> tuple[list[Assertion], Assertion]:
     for place, each in enumerate(claim.assertions):
         if each.name == name:
             return [*claim.assertions[:place], *claim.assertions[place + 1 :]], each
-    if not claim.assertions or claim.assertions[-1].term.op != "not":
+    negated = _negated(claim.assertions[-1].body) if claim.assertions else None
+    if negated is None:
         raise ClaimError(
             f"no goal: name an assertion, (assert (! ... :named {escaped(name)})), or negate it and assert it last"
         )
     last = claim.assertions[-1]
-    return claim.assertions[:-1], Assertion(last.name, last.term.args[0])
+    return claim.assertions[:-1], Assertion(last.name, claim.elaborator.term(negated), negated)
+
+
+def _negated(node: Node) -> Node | None:
+    """What this expression is the negation of, as it is written, also under `let`; None where it is no negation."""
+    lets: list[Form] = []
+    while head(node) == "let" and isinstance(node, Form) and len(node.items) == 3:
+        lets.append(node)
+        node = node.items[2]
+    if head(node) != "not" or not isinstance(node, Form) or len(node.items) != 2:
+        return None
+    goal = node.items[1]
+    for let in reversed(lets):
+        goal = Form((*let.items[:2], goal), let.at)
+    return goal
 
 
 def _check_values(claim: SmtClaim) -> None:

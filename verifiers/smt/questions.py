@@ -22,7 +22,7 @@ from verifiers.smt.problem import SmtProblem, split_goal
 from verifiers.smt.reader import SUBMISSION, Node, read
 from verifiers.smt.render import value_text
 from verifiers.smt.ruling import open_question, proved, query, refuted
-from verifiers.smt.script import OptimizationGoal, SmtClaim
+from verifiers.smt.script import Assertion, OptimizationGoal, SmtClaim
 from verifiers.smt.supplied import check_language, read_definitions, read_term, refuse_command
 from verifiers.smt.terms import BOOL, QUANTIFIERS, Term, walk
 from verifiers.smt.values import Value
@@ -51,6 +51,10 @@ def entailment(claim: SmtClaim, problem: SmtProblem, bench: Bench) -> Judgement:
     """Whether the claim's assumptions, which must be possible, imply its goal."""
     terms = claim.terms
     assumed, goal = split_goal(claim, problem.spec.goal)
+    supplied, others = problem.parted(assumed)
+    unsupported = _unsupported(supplied, [each.term for each in others], claim, bench)
+    if unsupported is not None:
+        return unsupported
     assumptions = [each.term for each in assumed]
     against = [*assumptions, terms.negation(goal.term)]
     finding = bench.look(against)
@@ -87,6 +91,25 @@ def entailment(claim: SmtClaim, problem: SmtProblem, bench: Bench) -> Judgement:
         labelled = {**{each.name: each.term for each in assumed}, goal.name: terms.negation(goal.term)}
         evidence["core"] = bench.core(labelled)[:MAX_NAMES]
     return proved("the goal follows from the assumptions", {**evidence, **_proof(problem, bench, against)})
+
+
+def _unsupported(
+    supplied: Sequence[Assertion], others: Sequence[Term], claim: SmtClaim, bench: Bench
+) -> Judgement | None:
+    """What is to be said where an assumption that the submission has a part in does not follow from those that it has
+    none in: it would be assumed only because somebody wants it to be. None where all of them follow."""
+    for each in supplied:
+        against = [*others, claim.terms.negation(each.term)]
+        finding = bench.look(against)
+        name = escaped(each.name)
+        evidence = {"assumption": name, "solvers": finding.answers, "query": query(against)}
+        if finding.possible is Possible.YES:
+            reason = f"{name}, which it fills in, does not follow from the other assumptions"
+            return refuted(reason, {**evidence, **_seen(finding, "counterexample")})
+        if finding.possible is Possible.UNKNOWN:
+            reason = f"not shown that {name}, which it fills in, follows from the other assumptions"
+            return open_question(reason, evidence, exhausted=finding.exhausted)
+    return None
 
 
 def model(problem: SmtProblem, submission: str, bench: Bench) -> Judgement:

@@ -38,6 +38,8 @@ class Assertion:
     name: str
     """As given, or `assertion N`, counted from one."""
     term: Term
+    body: Node
+    """As it is written, without its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +184,7 @@ def _assert(claim: SmtClaim, node: Node) -> None:
     term = claim.elaborator.term(body)
     if term.sort != BOOL:
         raise ClaimError(f"an assertion of sort {term.sort}", node.at)
-    claim.assertions.append(Assertion(name, term))
+    claim.assertions.append(Assertion(name, term, body))
 
 
 def read_text(text: str) -> SmtClaim:

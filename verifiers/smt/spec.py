@@ -36,9 +36,11 @@ class SmtSpec(SpecModel):
     wherever the assertions hold."""
     goal: str = Field(default="goal", max_length=128)
     """`entails`: the name of the assertion that is the goal: `(assert (! ... :named goal))`. Where no assertion has
-    that name, the last one must be `(not G)`, as scripts that wait for `unsat` have it, and `G` is the goal."""
+    that name, the last one must be written `(not G)`, as scripts that wait for `unsat` have it, also under `let`, and
+    `G` is the goal."""
     holes: tuple[str, ...] = Field(default=(), max_length=32)
-    """`entails`: declared functions that the submission defines."""
+    """`entails`: declared functions that the submission defines. An assumption that speaks of one has to follow, with
+    the submission's definition in it, from those that speak of none."""
     reference: str = Field(default="reference", max_length=128)
     """`equivalent`: the claim's definition, without parameters, that the submission must equal."""
     uses: tuple[str, ...] = Field(default=(), max_length=256)

@@ -15,19 +15,26 @@ from verifiers.smt.spec import SmtSpec
 from verifiers.smt.terms import Function
 
 FORM = "not in the form asked for"
+STATUS = frozenset({"success", "sat", "unsat", "unknown"})
+"""What solvers print before they print definitions."""
 SPECIAL = frozenset({"let", "forall", "exists", "as", "_"})
 
 
 def read_definitions(text: str, wanted: Sequence[Function], names: Names) -> dict[str, Definition]:
     """A definition for each of these and for nothing else, each once. Raises ClaimError and CommandError.
 
-    They come as `(define-fun x () Int 5)`, bare or in one bracket, as `((x 5) (y true))`, or as a JSON object of terms.
+    They come as `(define-fun x () Int 5)`, bare or in a bracket, as `((x 5) (y true))`, as a JSON object of terms, or
+    as Z3 and cvc5 print them: after `sat`, with what the claim itself defines, which stays as it is, and objectives.
     """
     by_name = {function.name: function for function in wanted}
     nodes = _from_json(text) if text.lstrip().startswith("{") else read(text, SUBMISSION)
     found: dict[str, Definition] = {}
     for node in _opened(nodes):
+        if head(node) == "objectives":
+            continue
         made = _one(node, by_name, names)
+        if made.name in names.definitions:
+            continue
         if made.name not in by_name:
             raise ClaimError(f"nothing was asked about {escaped(made.name)}", node.at)
         if made.name in found:
@@ -70,17 +77,24 @@ def check_language(spec: SmtSpec, bodies: Sequence[Node]) -> None:
 
 
 def _opened(nodes: Sequence[Node]) -> Sequence[Node]:
-    """The entries, without the bracket or the `(model ...)` around them all."""
-    for node in nodes:
+    """The entries, without a solver's words before them and without the brackets or `(model ...)` around them."""
+    first = next((at for at, node in enumerate(nodes) if not _is_status(node)), len(nodes))
+    entries: list[Node] = []
+    for node in nodes[first:]:
         if head(node) not in DEFINES:
             refuse_command(node)
-    if len(nodes) == 1 and isinstance(nodes[0], Form):
-        items = nodes[0].items
-        if head(nodes[0]) == "model":
-            return items[1:]
-        if all(isinstance(each, Form) for each in items):
-            return items
-    return nodes
+        items = node.items if isinstance(node, Form) else ()
+        if head(node) == "model":
+            entries += items[1:]
+        elif isinstance(node, Form) and all(isinstance(each, Form) for each in items):
+            entries += items
+        else:
+            entries.append(node)
+    return entries
+
+
+def _is_status(node: Node) -> bool:
+    return isinstance(node, Atom) and node.kind == "symbol" and node.text in STATUS
 
 
 def _one(node: Node, wanted: Mapping[str, Function], names: Names) -> Definition:

@@ -29,6 +29,23 @@ def test_it_is_over_when_all_was_computed_or_nothing_is_or_nobody_waits_any_long
     assert is_over(computed, wall, 1.0) is over
 
 
+@pytest.mark.parametrize(
+    ("computed", "wall", "over"),
+    [
+        (0.0, 1.0, False),
+        (0.01, 10.0, False),
+        (0.9, 59.0, False),
+        (1.0, 1.0, True),
+        (0.0, 60.0, True),
+        (0.9, 60.0, True),
+    ],
+)
+def test_whoever_is_kept_waiting_on_a_full_machine_is_not_taken_to_rest(
+    computed: float, wall: float, over: bool
+) -> None:
+    assert is_over(computed, wall, 1.0, least=60.0) is over
+
+
 def test_what_a_process_computes_is_counted_and_what_it_rests_is_not() -> None:
     before = computed_by(os.getpid())
     until = time.process_time() + 0.05

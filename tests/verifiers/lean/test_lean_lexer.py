@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lean_kit import Local
 
-from verifiers.lean.lexer import TokenKind, code, line_and_column, plain, words
+from verifiers.lean.lexer import TokenKind, code, line_and_column, plain, without_comments, words
 
 PIECES = st.lists(
     st.sampled_from(
@@ -34,8 +34,18 @@ def test_the_sign_after_the_start_of_a_comment_begins_nothing() -> None:
     assert [word.text for word in code("/-/ x -/ a")] == ["a"]
 
 
-def test_a_comment_that_does_not_end_hides_the_rest() -> None:
-    assert [word.text for word in code("a /- b")] == ["a"]
+def test_a_comment_that_does_not_end_is_left_for_lean_to_refuse() -> None:
+    found = code("a /- /- b -/")
+    assert [(word.text, word.kind) for word in found[1:]] == [("/- /- b -/", TokenKind.UNCLOSED)]
+    assert found[1].doubtful
+    assert without_comments("a /- b", words("a /- b")) == "a /- b"
+
+
+def test_what_is_left_without_comments_has_everything_else_in_its_place() -> None:
+    text = 'a--é b\n/- c\n/- d -/ -/ «e--f» "--" /-- g -/ h'
+    left = without_comments(text, words(text))
+    assert left == 'a     \n    \n           «e--f» "--"          h'
+    assert [(word.text, word.start) for word in code(left)] == [(word.text, word.start) for word in code(text)]
 
 
 def test_marks_inside_strings_begin_no_comment() -> None:

@@ -9,13 +9,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from verifiers.lean import commands
-from verifiers.lean.lexer import without_room, words
+from verifiers.lean.lexer import without_comments, without_room, words
 from verifiers.lean.screening import MOST_FINDINGS, parts, screen
+from verifiers.lean.spec import LeanSpec
+from verifiers.lean.statement import read_statement
+from verifiers.lean.submission import assemble
 
 
 @pytest.mark.parametrize(
     "text",
     [
+        "theorem x : p := by aesop\nunsafe def y := 1",
+        "theorem x : p := by aesop (add safe foo)\nunsafe def y := 1",
+        "@[aesop safe] unsafe def y := 1",
+        "theorem x : p := by aesop (add unsafe foo)\naxiom y : q",
+        "set_option warn.sorry false",
+        "/-- -- /-\n -/ set_option debug.skipKernelTC true",
+        "theorem x : p := y /- sorryAx",
         "set_option debug.skipKernelTC true",
         "theorem x : p := by set_option «debug».skipKernelTC true in rfl",
         "set_option\n/- -/debug.skipKernelTC true",
@@ -34,7 +44,8 @@ from verifiers.lean.screening import MOST_FINDINGS, parts, screen
         "def x := open Lean in ofReduceBool a b c",
         's!"{sorryAx _}"',
         'notation "a--b" => 1',
-        'notation "x\'" => 1',
+        'notation "\'x" => 1',
+        'notation ")\'" => 1',
         "unsafe def x := 1",
         "warn_me set_option warn.sorry false",
     ],
@@ -55,10 +66,8 @@ def test_a_cheat_is_called_one(text: str) -> None:
         "#eval 1",
         "@[tactic foo] def x := 1",
         "set_option exotic true",
-        "def f : IO Unit := x",
         "def f : MetaM Unit := x",
         "deriving handler x",
-        "module\nimport x",
     ],
 )
 def test_what_is_needless_is_refused_without_accusation(text: str) -> None:
@@ -88,6 +97,29 @@ def test_what_is_needless_is_refused_without_accusation(text: str) -> None:
         "example (s : Finset Nat) : #s = 0 := y",
         "theorem x (h : a ∣ b) : f '' s = t := y",
         "def f := native",
+        'notation "x\'" => 1',
+        "def f : IO Unit := x",
+        "theorem x (IO Environment h_IO : Prop) (h : IO) : IO := h",
+        "theorem x («axiom» : Prop) (h : «axiom») : «axiom» := h",
+        "theorem x (s : S) : s.syntax = s.macro := s.axiom",
+        "theorem x : p := by aesop (add unsafe 50% foo, norm simp bar) (add unsafe [baz (by simp), qux])",
+        "@[aesop unsafe 90% apply, simp] theorem x : p := q",
+        "@[simp, aesop [safe apply, unsafe 10% cases]] theorem x : p := q",
+        "attribute [local aesop unsafe 20% forward] foo",
+        "add_aesop_rules unsafe (by simp)",
+        "theorem x : p := by aesop? (rule_sets := [A]) (add unsafe foo)",
+        "-- it is →--sorryAx is bad\ntheorem x : p →--axiom\n q := y",
+        "theorem x : p := by simp]--unsafe, native_decide",
+        "/--- the axiom of choice -/ theorem x : p := q",
+        "/-- -- unsafe -/ theorem x : p := q",
+        "theorem is_unsafe (h_unsafe : p) : p := h_unsafe",
+        "set_option warningAsError false",
+        "set_option warn.classDefReducibility false",
+        "set_option compiler.extract_closed false",
+        "set_option genSizeOfSpec false in theorem x : p := q",
+        "set_option profiler.threshold 10",
+        "set_option maxSynthPendingDepth 5",
+        "set_option Elab.async false",
         "theorem x (extern csimp : p) : p := extern",
         "sorry",
     ],
@@ -97,9 +129,9 @@ def test_what_honest_proofs_have_is_left_alone(text: str) -> None:
 
 
 def test_words_of_the_statement_are_not_held_against_anybody() -> None:
-    statement = "theorem target (x : IO Unit) : x = x := sorry"
-    assert screen("theorem target (x : IO Unit) : x = x := rfl")
-    assert screen("theorem target (x : IO Unit) : x = x := rfl", allowed=parts(statement)) == []
+    statement = "theorem target (x : MetaM Unit) : x = x := sorry"
+    assert screen("theorem target (x : MetaM Unit) : x = x := rfl")
+    assert screen("theorem target (x : MetaM Unit) : x = x := rfl", allowed=parts(statement)) == []
 
 
 def test_an_outright_cheat_stays_one_whatever_the_statement_says() -> None:
@@ -125,15 +157,22 @@ def test_no_mixture_of_its_own_words_breaks_it(pieces: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", ["@[", "] theorem x ", "lemma x : ", "theorem x (", "«", "attribute [ a ", "/--", '"', "notation ", "#"]
-)
+    "piece",
+    [
+        "@[", "] theorem x ", "lemma x : ", "theorem x (", "«", "attribute [ a ", "/--", '"', "notation ", "#", "| ",
+        "theorem x : | a => ", "open (\n", " open A\n", "open A in\n", "mutual ", "public ", "aesop (add ", "end\n",
+        "theorem x : let ", "variable (a : b) in ", "namespace A ", "universe u\n", "include x in\n", "@[expose] ",
+    ],
+)  # fmt: skip
 def test_reading_a_hostile_text_takes_time_in_proportion_to_its_length(piece: str) -> None:
-    took = []
-    for length in (10_000, 80_000):
+    spec = LeanSpec(statement="universe u\nopen A\ninclude x in\ntheorem x : p := sorry")
+    statement, took = read_statement(spec), []
+    for length in (4_000, 32_000):
         text = (piece * length)[:length]
         began = time.process_time()
         every = list(words(text))
         screen(text, every)
-        commands.theorems(text, without_room(every))
+        left = without_comments(text, every)
+        assemble(spec, statement, commands.as_plain_file(left, without_room(every)), without_room(every))
         took.append(time.process_time() - began)
     assert took[1] < 40 * took[0] + 2.0, took

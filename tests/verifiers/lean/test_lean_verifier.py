@@ -137,11 +137,12 @@ class Faulty:
 
     isolation = "process"
 
-    def __init__(self, inner: Local, fault: str, times: list[int]) -> None:
+    def __init__(self, inner: Local, fault: str, times: list[int], also: tuple[str, ...] = ()) -> None:
         self._inner, self._fault, self._times = inner, fault, times
+        self._modules = ("AssaySubmission", *also)
 
     def ask(self, message: dict[str, Any], seconds: float) -> dict[str, Any]:
-        if message["do"] != "step" or message["module"] != "AssaySubmission" or not self._times[0]:
+        if message["do"] != "step" or message["module"] not in self._modules or not self._times[0]:
             return self._inner.ask(message, seconds)
         self._times[0] -= 1
         answer = self._inner.ask(message, seconds)
@@ -152,7 +153,7 @@ class Faulty:
         if self._fault == "nonsense":
             return {"pass": True}
         if self._fault == "signal":
-            return answer | {"ended": "signal", "code": 11, "err": "", "out": ""}
+            return answer | {"ended": "signal", "code": 11, "err": "", "out": "", "file": None}
         if self._fault == "panic":
             return answer | {"ended": "exited", "code": 1, "err": PANIC, "out": "", "file": None}
         raise BoxLost(self._fault, "as chosen")
@@ -172,9 +173,18 @@ def test_what_breaks_once_is_tried_again_and_what_breaks_twice_is_infra(
         assert verdict.outcome is outcome, verdict
 
 
-def test_lean_that_ends_without_a_word_is_no_refusal(local: Local, toolchain: Toolchain) -> None:
-    verifier = LeanVerifier(lambda: Faulty(local, "signal", [9]), toolchain, most=1)
-    assert verifier.verify(TRUE, GOOD).outcome is Outcome.INFRA_ERROR
+@pytest.mark.parametrize(
+    ("times", "broken", "outcome"),
+    [(1, (), Outcome.PASS), (99, (), Outcome.FAIL), (99, ("Probe",), Outcome.INFRA_ERROR)],
+    ids=["once", "always", "always, as everything does"],
+)
+def test_lean_that_breaks_off_is_the_submissions_doing_where_others_do_not(
+    local: Local, toolchain: Toolchain, times: int, broken: tuple[str, ...], outcome: Outcome
+) -> None:
+    verifier = LeanVerifier(lambda: Faulty(local, "signal", [times], broken), toolchain, most=1)
+    verdict = verifier.verify(TRUE, GOOD)
+    verifier.close()
+    assert verdict.outcome is outcome, verdict
 
 
 def test_a_number_that_lean_gives_up_on_is_the_submissions_doing(local: Local, toolchain: Toolchain) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -59,6 +60,55 @@ def test_a_counterexample_holds_the_assumptions_and_not_the_goal() -> None:
 def test_the_last_assertion_is_the_negated_goal_where_none_is_named() -> None:
     assert judge(SUM + "(assert (not (> (+ x y) 1)))(check-sat)").passed
     assert not judge(SUM + "(assert (not (> (+ x y) 2)))(check-sat)").passed
+
+
+@pytest.mark.parametrize(
+    ("last", "holds"),
+    [
+        ("(assert (not (not (< x 0))))", True),
+        ("(assert (not (not (> x 0))))", False),
+        ("(assert (not (not (not (< x 0)))))", False),
+        ("(assert (not true))", True),
+        ("(assert (not (distinct x 0)))", True),
+        ("(assert (let ((s (+ x y))) (let ((two 2)) (not (>= s two)))))", True),
+        ("(assert (! (let ((s (+ x y))) (not (>= s 3))) :named negated))", False),
+    ],
+)
+def test_a_goal_is_what_the_last_assertion_negates_as_it_is_written(last: str, holds: bool) -> None:
+    assert judge(SUM + last).passed == holds
+
+
+LEMMA = XY + "(declare-fun lemma (Int) Bool)(assert (> x 3))(assert (! (lemma x) :named lemma-of-x))"
+
+
+@pytest.mark.parametrize(
+    ("lemma", "passes"),
+    [
+        ("(> k 2)", True),
+        ("true", True),
+        ("(distinct k 0)", True),
+        ("(> k 5)", False),
+        ("(= k 4)", False),
+        ("false", False),
+        ("(forall ((j Int)) (> j k))", False),
+    ],
+)
+def test_what_a_hole_says_in_an_assumption_has_to_follow_from_the_others(lemma: str, passes: bool) -> None:
+    claim = LEMMA + "(assert (! (=> (lemma x) (> x 1)) :named goal))"
+    verdict = judge(claim, f"(define-fun lemma ((k Int)) Bool {lemma})", holes=("lemma",))
+    assert verdict.passed == passes, verdict
+    assert passes or "lemma-of-x" in verdict.reason
+
+
+def test_two_assumptions_with_a_hole_do_not_support_each_other() -> None:
+    claim = XY + "(declare-fun h (Int) Int)(assert (= x (h 0)))(assert (= (h 0) x))(assert (! (> x 4) :named goal))"
+    assert not judge(claim, "(define-fun h ((k Int)) Int 5)", holes=("h",)).passed
+
+
+def test_a_hole_behind_a_definition_of_the_claim_is_found() -> None:
+    defined = "(declare-fun h () Bool)(define-fun both () Bool (and h (> x 0)))(assert (> x 0))(assert both)"
+    claim = XY + defined + "(assert (! (> x 1) :named goal))"
+    assert not judge(claim, "(define-fun h () Bool (> 0 1))", holes=("h",)).passed
 
 
 @pytest.mark.parametrize("last", ["(assert (> (+ x y) 1))", "", "(assert (= x y))"])
@@ -236,6 +286,70 @@ def test_a_spec_that_accepts_everything_or_nothing_is_refused_by_proof(fields: d
     SmtVerifier().check(SmtSpec(**fields))
     with pytest.raises(SpecError, match=message):
         SmtVerifier().check(SmtSpec(**fields), prove=True)
+
+
+PRINTED = """(declare-const x Int)(declare-const y Real)(declare-const b (_ BitVec 8))(declare-const p Bool)
+(declare-fun f (Int) Int)(declare-const a (Array Int Int))(define-fun d () Int (+ x 1))
+(assert (< d (- 3)))(assert (= (* 3.0 y) (- 1.0)))(assert (= b #xff))(assert p)(assert (= (f 1) 2))(assert (= (f d) 3))
+(assert (= (select a 1) 2))(assert (= (select a d) (- 4)))"""
+PAIR = XY + "(assert (< x y))"
+
+
+BY_CVC5 = """sat
+(
+; as cvc5 1.4.2 prints it
+(define-fun x () Int (- 5))
+(define-fun y () Real (/ (- 1) 3))
+(define-fun b () (_ BitVec 8) #b11111111)
+(define-fun p () Bool true)
+(define-fun f ((_arg_1 Int)) Int (ite (= _arg_1 (- 4)) 3 2))
+(define-fun a () (Array Int Int) (store (store ((as const (Array Int Int)) 0) 1 2) (- 4) (- 4)))
+)
+"""
+
+
+def printed_by_z3() -> str:
+    context = z3.Context()  # it has to outlive the call
+    return str(z3.Z3_eval_smtlib2_string(context.ref(), PRINTED + "(check-sat)(get-model)"))
+
+
+@pytest.mark.parametrize("printed", [printed_by_z3, lambda: BY_CVC5], ids=["z3", "cvc5"])
+def test_what_a_solver_prints_as_its_model_is_read(printed: Callable[[], str]) -> None:
+    text = printed()
+    assert text.startswith("sat\n(")
+    assert judge(PRINTED, text, question="model").passed
+    wrong = text.replace("#xff", "#x00").replace("#b1", "#b0")
+    assert judge(PRINTED, wrong, question="model").ground is Ground.REFUTED
+
+
+@pytest.mark.parametrize(
+    ("text", "passes"),
+    [
+        ("sat\n((x 1)\n (y 2))\n", True),
+        ("success\nsuccess\nsat\n((x 1))\n((y 2))", True),
+        ("sat\n(model\n  ; a comment\n  (define-fun x () Int\n    1)\n  (define-fun y () Int 2)\n)", True),
+        ("unknown\n(\n(define-fun y () Int 2)\n(define-fun x () Int (- 2))\n)", True),
+        ("sat\n((x 1) (y 2))\n(objectives\n (x 1)\n)", True),
+        ("sat\n((x 2) (y 1))", False),
+        ("sat", False),
+        ("sat\n((x 1))", False),
+        ("sat\n((x 1) (y 2))((y 3))", False),
+        ("sat\n((x 1) (y 2)) sat", False),
+        ("sat\n((x 1) (y 2)) (reset)", False),
+        ("sat\n((x 1) (y 2) (z 3))", False),
+        ("sat\n((x 1) (y 2) (assert false))", False),
+        ("sat\n(model (objectives (x 1)) (define-fun x () Int 1))", False),
+    ],
+)
+def test_a_solvers_words_around_its_values_are_no_values(text: str, passes: bool) -> None:
+    assert judge(PAIR, text, question="model").passed == passes
+
+
+def test_a_definition_of_the_claim_that_is_printed_again_changes_nothing() -> None:
+    claim = "(declare-const x Int)(define-fun d () Int (+ x 1))(assert (> d 5))(minimize x)"
+    printed = "sat\n(\n  (define-fun x () Int\n    {})\n  (define-fun d () Int\n    9)\n)\n(objectives\n (x 5)\n)"
+    assert judge(claim, printed.format(5), question="optimum").passed
+    assert judge(claim, printed.format(4), question="optimum").ground is Ground.REFUTED
 
 
 def test_a_model_with_quantifiers_rests_on_both_solvers() -> None:
