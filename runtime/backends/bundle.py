@@ -14,6 +14,7 @@ from runtime.programs import Program
 
 UID = 1000
 FILE_MIB = 32
+SHARED_MIB = 16
 WORKER_FILES = 256
 """Descriptors that the worker itself may need; it gives what runs user code no more than the profile says."""
 COMMAND = ("/usr/bin/python3", "-P", "-s", "-S", "-B", "-u", "-W", "ignore", "/opt/runtime/guest/worker.py")
@@ -69,7 +70,7 @@ def _bind(path: Path) -> dict[str, Any]:
 
 
 def config(profile: Profile, root: Path, program: Program | None = None) -> dict[str, Any]:
-    """Gives a guest a read-only root, two small tmpfs, no network, no capability, an ordinary user; the folders of a
+    """Gives a guest a read-only root, three small tmpfs, no network, no capability, an ordinary user; the folders of a
     program."""
     proc = {"destination": "/proc", "type": "tmpfs", "source": "tmpfs", "options": ["ro", "size=4k", "mode=555"]}
     if program is not None and program.proc:
@@ -91,6 +92,7 @@ def config(profile: Profile, root: Path, program: Program | None = None) -> dict
         "mounts": [
             proc,  # empty for guests: through a real one gVisor lets a process open the pipes of its supervisor
             {"destination": "/dev", "type": "tmpfs", "source": "tmpfs"},
+            _tmpfs("/dev/shm", SHARED_MIB),  # noqa: S108 - semaphores and shared memory, as of `multiprocessing`
             {"destination": "/sys", "type": "sysfs", "source": "sysfs", "options": ["ro"]},
             _tmpfs("/tmp", profile.tmp_mib),  # noqa: S108
             *([_tmpfs("/work", profile.work_mib)] if program is None else map(_bind, program.mounts)),

@@ -9,7 +9,8 @@ from runtime.guest.frames import fields_of
 
 
 def answer(op: int, body: bytes) -> tuple[int, bytes, bytes]:
-    """Gives kind, content and report for one EXEC, READ, WRITE or LIST."""
+    """Gives kind, content and report for one EXEC, READ, WRITE or LIST. Raises HinderedError, which is not to be
+    caught: who cannot watch a program any more ends, and the sandbox with it."""
     fields, content = fields_of(body)
     try:
         if op == ops.READ:
