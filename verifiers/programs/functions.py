@@ -22,8 +22,8 @@ from verifiers.programs.replies import ProgramReply, shown
 from verifiers.programs.spec import ProgramSpec
 from verifiers.programs.values import Arguments, literal
 
-SHRINKS, SHRINK_SECONDS = 200, 2.0
-"""Calls, and seconds in them, that may go into making a failing input smaller."""
+SHRINKS, SHRINK_SECONDS, SPEC_SHRINK_SECONDS = 200, 2.0, 5.0
+"""Calls, seconds in them, and seconds of the spec's own code, that may go into making a failing input smaller."""
 
 
 class Candidate:
@@ -140,10 +140,11 @@ class Candidate:
             return trial, finding
         best, found = trial, finding
         simpler = self._simpler(best)
-        least = [max(LEAST_SECONDS, clock.left - SHRINK_SECONDS) for clock in (self._clock, self._spec_clock)]
+        least = max(LEAST_SECONDS, self._clock.left - SHRINK_SECONDS)
+        least_of_spec = max(LEAST_SECONDS, self._spec_clock.left - SPEC_SHRINK_SECONDS)
         for _ in range(SHRINKS):
             asked = next(simpler, None)
-            if asked is None or self._clock.left < least[0] or self._spec_clock.left < least[1]:
+            if asked is None or self._clock.left < least or self._spec_clock.left < least_of_spec:
                 break
             if (asked := self._asked(asked)) is None:
                 continue
