@@ -37,7 +37,7 @@ class Raised:
     """Of the exception and its bases."""
 
 
-class Idle(NamedTuple):
+class IdleProgram(NamedTuple):
     """A program, by what it does."""
 
     what: str
@@ -63,7 +63,7 @@ def refuse_idle(spec: ProgramSpec, tests: Sequence[PlannedTest], ask: AsksProper
         raise SpecError(f"{passing} passes every test", hint=HINT)
 
 
-def _functions(spec: ProgramSpec, told: Sequence[PlannedTest]) -> Iterator[Idle]:
+def _functions(spec: ProgramSpec, told: Sequence[PlannedTest]) -> Iterator[IdleProgram]:
     """Those that may pass `told`, the tests that say what is right."""
     results = [trial.expected for trial in told if not trial.raises]
     constants = [read(text) for text in CONSTANTS]
@@ -72,17 +72,17 @@ def _functions(spec: ProgramSpec, told: Sequence[PlannedTest]) -> Iterator[Idle]
         constants += _between([(trial.expected, trial.compare) for trial in told if not trial.raises])
     else:  # a constant may be what is asked
         constants = [one for one in constants if one is None or any(not agree(v, one, EXACT) for v in results)]
-    yield from (Idle(f"a function that returns {clip(literal(one), 60)}", _always(one)) for one in constants)
+    yield from (IdleProgram(f"a function that returns {clip(literal(one), 60)}", _always(one)) for one in constants)
     for name in {"ValueError", *(trial.raises for trial in told if trial.raises)}:
-        yield Idle(f"a function that raises {name}", _always(_raised(name)))
+        yield IdleProgram(f"a function that raises {name}", _always(_raised(name)))
     if not results:
-        yield from (Idle(f"a function that returns argument {n + 1}", _nth(n)) for n in range(len(spec.inputs)))
+        yield from (IdleProgram(f"a function that returns argument {n + 1}", _nth(n)) for n in range(len(spec.inputs)))
     table = {_key(one.arguments): _raised(one.raises) if one.raises else one.expected for one in told if one.visible}
     if table:
-        yield Idle("a table of the visible examples", lambda given: table.get(_key(given)))
+        yield IdleProgram("a table of the visible examples", lambda given: table.get(_key(given)))
 
 
-def _passes(idle: Idle, trial: PlannedTest, spec: ProgramSpec, ask: AsksProperty | None) -> bool:
+def _passes(idle: IdleProgram, trial: PlannedTest, spec: ProgramSpec, ask: AsksProperty | None) -> bool:
     given = idle.gives(trial.arguments)
     if isinstance(given, Raised) or trial.raises:
         return isinstance(given, Raised) and trial.raises in given.names
