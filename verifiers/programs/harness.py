@@ -260,7 +260,7 @@ GIVEN = "*_assay_given[0], **_assay_given[1]"
 
 def give(arguments: str) -> str:
     """Has the arguments of the next call read, before its time begins; as `replies.tagged` writes them, for to compile
-    a long literal takes a hundred times its length in memory."""
+    a long literal takes two hundred times its length in memory."""
     return f"_assay_given = _assay_read({arguments!a})"
 
 
