@@ -19,6 +19,7 @@ CAPABILITIES = ("CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_KILL", "CAP_
 """Of a guest with users, in gVisor's own kernel: what it takes to have users, and nothing beyond. They mean nothing to
 the host's kernel, which gVisor itself meets without any."""
 ETC_MIB, HOME_MIB = 1, 16
+SHARED_MIB = 16
 WORKER_FILES = 256
 """Descriptors that the worker itself may need; it gives what runs user code no more than the profile says."""
 COMMAND = ("/usr/bin/python3", "-P", "-s", "-S", "-B", "-u", "-W", "ignore", "/opt/runtime/guest/worker.py")
@@ -74,7 +75,7 @@ def _bind(path: Path) -> dict[str, Any]:
 
 
 def config(profile: Profile, root: Path, program: Program | None = None) -> dict[str, Any]:
-    """Gives a guest a read-only root, two small tmpfs, no network, no capability, an ordinary user; the folders of a
+    """Gives a guest a read-only root, three small tmpfs, no network, no capability, an ordinary user; the folders of a
     program. One with users begins as its root, and has an /etc and homes that can be changed."""
     held = list(CAPABILITIES) if profile.users else []
     kept = {"bounding": held, "effective": held, "permitted": held, "inheritable": [], "ambient": []}
@@ -100,6 +101,7 @@ def config(profile: Profile, root: Path, program: Program | None = None) -> dict
         "mounts": [
             proc,  # empty for guests: through a real one gVisor lets a process open the pipes of its supervisor
             {"destination": "/dev", "type": "tmpfs", "source": "tmpfs"},
+            _tmpfs("/dev/shm", SHARED_MIB),  # noqa: S108 - semaphores and shared memory, as of `multiprocessing`
             {"destination": "/sys", "type": "sysfs", "source": "sysfs", "options": ["ro"]},
             _tmpfs("/tmp", profile.tmp_mib),  # noqa: S108
             *(homes if profile.users else []),

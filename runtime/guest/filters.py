@@ -149,8 +149,10 @@ def reading_only(machine: str) -> bytes:
 
 
 def one_world(machine: str, *, filters: bool) -> bytes:
-    """Refuses what is listed, and new filters too unless `filters`. Raises KeyError for a machine without a table."""
+    """Refuses what is listed, to limit another process, and new filters too unless `filters`. Raises KeyError for a
+    machine without a table."""
     cases = dict.fromkeys(REFUSED[machine].values(), "refused") | {CLONE3: "absent", CLONE[machine]: "clone"}
+    cases[READING[machine]["prlimit64"]] = "limits"
     if not filters:
         cases[PRCTL[machine]] = "prctl"
     lines, labels = _begin(machine)
@@ -163,6 +165,7 @@ def one_world(machine: str, *, filters: bool) -> bytes:
         {
             "clone": [first_argument, (JUMP_IF_ANY_BIT, NEW_NAMESPACES, "refused", "other")],
             "prctl": [first_argument, (JUMP_IF_EQUAL, PR_SET_SECCOMP, "refused", "other")],
+            "limits": [first_argument, (JUMP_IF_EQUAL, 0, "other", "refused")],
             "absent": [_return(NOT_THERE)],
             "refused": [_return(PERMISSION)],
             "other": [_return(ALLOW)],

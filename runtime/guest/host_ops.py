@@ -36,7 +36,8 @@ STAGED = Staged()
 
 
 def answer(op: int, body: bytes) -> tuple[int, bytes, bytes]:
-    """Gives kind, content and report for one EXEC, READ, WRITE, LIST or STAGE."""
+    """Gives kind, content and report for one EXEC, READ, WRITE, LIST or STAGE. Raises HinderedError, which is not to be
+    caught: who cannot watch a program any more ends, and the sandbox with it."""
     fields, content = fields_of(body)
     try:
         if op == ops.READ:

@@ -16,10 +16,21 @@ import time
 from runtime.guest import kinds, users
 from runtime.guest.process import SIGKILL
 
-ENVIRONMENT = {"PATH": "/usr/bin:/bin", "HOME": "/work", "LANG": "C.UTF-8", "TMPDIR": "/tmp"}  # noqa: S108
+ENVIRONMENT = {
+    "PATH": "/usr/bin:/bin",
+    "HOME": "/work",
+    "LANG": "C.UTF-8",
+    "TMPDIR": "/tmp",  # noqa: S108
+    "PYTHONHASHSEED": "0",
+}
+"""The seed as of the guest's own Python: sets of text have the same order in every run."""
 PATH_FOLDERS = 64
 FIRST_PAUSE, LAST_PAUSE = 0.001, 0.05
 """Seconds between looks at whether the program has ended, at first and at most; a guest has no descriptor for that."""
+
+
+class HinderedError(Exception):
+    """A program keeps its supervisor from watching it; the sandbox has to end."""
 
 
 class Ended:
@@ -75,9 +86,14 @@ class Start:
 def execute(start: Start, stdin: list[bytes], seconds: float, output_bytes: int) -> Ended:
     """Runs one program to its end. OUTPUT: more than `output_bytes` of either; TIMEOUT: more than `seconds`.
 
-    Raises OSError when it cannot be started.
+    Raises OSError when it cannot be started, HinderedError when it was started and cannot be watched: then it ran, and
+    only it can have taken what is needed for that.
     """
-    return _Run(start, stdin, output_bytes).finish(time.monotonic() + seconds)
+    run = _Run(start, stdin, output_bytes)
+    try:
+        return run.finish(time.monotonic() + seconds)
+    except OSError as error:
+        raise HinderedError(str(error)) from error
 
 
 class _Run:

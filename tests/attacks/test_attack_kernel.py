@@ -136,7 +136,7 @@ INTERFACES = (
     "/sys/kernel/uevent_helper", "/sys/fs/cgroup/release_agent", "/sys/fs/cgroup/cgroup.procs", "/sys/kernel/debug",
     "/sys/kernel/security/apparmor/profiles", "/sys/class/net", "/sys/block", "/sys/firmware", "/sys/module",
     "/dev/mem", "/dev/kmsg", "/dev/kvm", "/dev/fuse", "/dev/net/tun", "/dev/nvidia0", "/dev/nvidiactl", "/dev/sda",
-    "/dev/vda", "/dev/loop-control", "/dev/mapper/control", "/dev/userfaultfd", "/dev/vsock", "/dev/shm/x",
+    "/dev/vda", "/dev/loop-control", "/dev/mapper/control", "/dev/userfaultfd", "/dev/vsock",
     "/run/docker.sock", "/run/containerd/containerd.sock", "/etc/shadow", "/root/.ssh", "/var/lib/assay",
 )  # fmt: skip
 

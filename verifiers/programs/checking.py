@@ -1,4 +1,5 @@
-"""Which specs cannot decide anything, or would accept a program that does nothing. Cheap: nothing is run."""
+"""Which specs cannot decide anything, or would accept a program that does nothing. Cheap: nothing is run, so what only
+generated tests or properties would tell is found out by the verifier, before it looks at a submission."""
 
 from __future__ import annotations
 
@@ -9,7 +10,10 @@ from keyword import iskeyword
 from verifiers.contract.errors import SpecError
 from verifiers.programs.generators import problem
 from verifiers.programs.languages import KNOWN
+from verifiers.programs.names import names_of
+from verifiers.programs.plan import plan
 from verifiers.programs.spec import ProgramSpec
+from verifiers.programs.trivial import refuse_idle
 from verifiers.programs.values import NotPlainError, literal, parsed, read, read_arguments
 
 
@@ -26,30 +30,47 @@ def check(spec: ProgramSpec) -> None:
         *((f"property {place + 1}", source, "holds") for place, source in enumerate(spec.properties)),
     ]:
         if source:
-            _check_source(name, source, wanted)
+            _check_source(name, source, wanted, len(spec.inputs))
+    if not (spec.generate or spec.relations):
+        refuse_idle(spec, plan(spec))
 
 
 def _is_name(text: str) -> bool:
     return text.isidentifier() and text.isascii() and not iskeyword(text)
 
 
-def _check_source(name: str, source: str, wanted: str) -> None:
+def _check_source(name: str, source: str, wanted: str, inputs: int) -> None:
     try:
         tree = parsed(source, "exec")
     except SyntaxError as error:
         raise SpecError(f"the {name} is not Python: {error}") from error
     assert isinstance(tree, ast.Module)
-    defined = {""}
-    for node in tree.body:
-        match node:
-            case ast.ImportFrom():
-                return
-            case ast.FunctionDef(name=found) | ast.ClassDef(name=found):
-                defined.add(found)
-            case ast.Assign(targets=targets):
-                defined |= {target.id for target in targets if isinstance(target, ast.Name)}
-    if wanted not in defined:
+    names = names_of(tree)
+    if names.anything:
+        return
+    if wanted and wanted not in names.outermost:
         raise SpecError(f"the {name} defines no function {wanted}", hint=f"It needs `def {wanted}(...)`.")
+    if names.unknown:
+        raise SpecError(f"the {name} uses {names.unknown[0]}, which is nowhere defined", hint="Define or import it.")
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and node.name == wanted and wanted in ("drive", "holds"):
+            _check_judging(name, node, inputs)
+
+
+def _check_judging(name: str, function: ast.FunctionDef, inputs: int) -> None:
+    """For a property and a driver: both are about what comes first."""
+    takes = function.args
+    plain = [*takes.posonlyargs, *takes.args]
+    about = "solution" if function.name == "drive" else "result"
+    needed = len(plain) - len(takes.defaults)
+    if not takes.vararg and (not plain or len(plain) <= inputs or needed > inputs + 1) and inputs:
+        raise SpecError(
+            f"the {name} takes {len(plain)} arguments, not {inputs + 1}",
+            hint=f"It is `def {function.name}({about}, *arguments)`, with one argument for each of `inputs`.",
+        )
+    used = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
+    if plain and not used & {plain[0].arg, *(["solution"] if function.name == "drive" else [])}:
+        raise SpecError(f"the {name} does not look at its {about}, so everything passes", hint="Ask something of it.")
 
 
 def _check_function(spec: ProgramSpec) -> None:

@@ -1,4 +1,4 @@
-"""What a submission may take: one call of it, and all of them together. Pure.
+"""What a submission may take, and the spec's own code for it: one call, and all of them together. Pure.
 
 What always holds: the limits of a test and of all tests are of the submission's own time, in which it computed or
 rested; what others took from it counts for the wall clock only, which is bounded, too. A submission that hardly came to
@@ -17,6 +17,8 @@ from verifiers.boxes.own_time import PATIENCE
 SHARED_SECONDS = 0.5
 """Of one call where programs share a sandbox; what takes longer is done in one of its own, which gives way."""
 LEAST_SECONDS = 0.05
+LEAST_SPEC_SECONDS = 5.0
+"""Of a spec's own code, however little a submission may take: what it imports takes time, too."""
 COMPUTES_SHARE = 0.8
 """Of its own time; who computed for less rested, too."""
 BUSY_SHARE = 0.05
@@ -39,12 +41,16 @@ class Limit(NamedTuple):
         return self.wall / self.own
 
 
-class SubmissionClock:
-    """Of all calls of one submission."""
+class SpecTimeError(Exception):
+    """The spec's own code came to no end in its time; the message says what took how long."""
 
-    def __init__(self, own: float = math.inf, wall: float = math.inf) -> None:
+
+class SubmissionClock:
+    """Of all calls of one submission, or of what else `name` says."""
+
+    def __init__(self, own: float = math.inf, wall: float = math.inf, name: str = "all tests together") -> None:
         """In seconds."""
-        self._own, self._wall = own, wall
+        self._own, self._wall, self._name = own, wall, name
         self._spent = self._passed = 0.0
 
     @property
@@ -65,16 +71,22 @@ class SubmissionClock:
     def over(self) -> str:
         """Why nothing is left."""
         if self._own - self._spent <= self._wall - self._passed:
-            return f"all tests together took more than {self._own:g} s"
-        return f"all tests together did not end within {self._wall:g} s on a busy machine"
+            return f"{self._name} took more than {self._own:g} s"
+        return f"{self._name} did not end within {self._wall:g} s on a busy machine"
+
+
+def spec_clock(own: float) -> SubmissionClock:
+    """For the spec's own code, where a submission may take so many seconds of its own."""
+    seconds = max(own, LEAST_SPEC_SECONDS)
+    return SubmissionClock(seconds, PATIENCE * seconds, "the spec's own code")
 
 
 def late(result: CallResult | ExecResult, limit: Limit) -> str:
     """How a call that was stopped went past its limit. Raises InfrastructureError for one kept from computing."""
     if result.computed is not None and result.computed >= COMPUTES_SHARE * limit.own:
-        return f"computed for more than {limit.own:g} s"
+        return f"computed for more than {limit.own:.3g} s"
     if result.computed is None or result.seconds - result.waited >= limit.own:
-        return f"took more than {limit.own:g} s{'' if result.computed is None else ', some of it at rest'}"
+        return f"took more than {limit.own:.3g} s{'' if result.computed is None else ', some of it at rest'}"
     if result.computed < BUSY_SHARE * limit.own:
         raise InfrastructureError(f"the program was kept from computing for {result.seconds:.0f} s", hint=HINT)
-    return f"did not end within {limit.wall:g} s on a busy machine"
+    return f"did not end within {limit.wall:.3g} s on a busy machine"

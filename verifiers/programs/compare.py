@@ -6,6 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable
+from decimal import Decimal
 from itertools import repeat
 from typing import Literal, NamedTuple, TypeGuard
 
@@ -27,8 +28,8 @@ class CompareRule(SpecData):
     rule: Rule = "exact"
     """`exact`: of the same types all through, so `2.0` is not `2`, `True` not `1` and a tuple no list; a nan is a nan.
     `equal`: `2.0` is `2`, a tuple with the same items is the list; a bool is still no number. `close`: as `equal`, and
-    numbers may differ by the tolerances, unless both are whole. `any_order`: as `exact`, the items of the outermost
-    list in any order."""
+    numbers may differ by the tolerances, but not an integer from another whole number. `any_order`: as `exact`, the
+    items of the outermost list in any order."""
     absolute: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     relative: float = Field(default=0.0, ge=0, lt=1, allow_inf_nan=False)
     """As a share of the expected number."""
@@ -96,16 +97,15 @@ def _family(value: Value) -> str:
 
 
 def near(expected: int | float | complex, got: int | float | complex, absolute: float, relative: float) -> bool:
-    """For numbers. Infinity is near itself only, and so is what is not a number; of two whole numbers, one is near the
-    other when it is the same."""
+    """For numbers. Infinity is near itself only, and so is what is not a number. A whole number that is expected says
+    exactly which: another whole one is not near it, however it is written (`5`, `5.0`, `5+0j`)."""
+    if isinstance(expected, complex) or isinstance(got, complex):
+        return near(expected.real, got.real, absolute, relative) and near(expected.imag, got.imag, absolute, relative)
     if expected == got:
         return True
-    if isinstance(expected, int) and isinstance(got, int):
+    if isinstance(expected, int) and (isinstance(got, int) or got.is_integer()):
         return False
     try:
-        if isinstance(expected, complex) or isinstance(got, complex):
-            one, other = complex(expected), complex(got)
-            return near(one.real, other.real, absolute, relative) and near(one.imag, other.imag, absolute, relative)
         ours, theirs = float(expected), float(got)
     except OverflowError:
         return False
@@ -118,7 +118,7 @@ def near(expected: int | float | complex, got: int | float | complex, absolute: 
 
 def printed(expected: str, got: str, rule: OutputRule, *, absolute: float = 0.0, relative: float = 0.0) -> bool:
     """`lines`: apart from blanks at the ends of lines and empty lines at the end. `tokens`: the same words. `numbers`:
-    the same words, decimal numbers within the tolerances, unless both are written as whole ones."""
+    the same words, decimal numbers within the tolerances, but not a whole one from another whole one."""
     match rule:
         case "exact":
             return expected == got
@@ -142,9 +142,9 @@ def _lines(text: str) -> list[str]:
 
 
 def _near_words(expected: str, got: str, absolute: float, relative: float) -> bool:
-    if len(got) > NUMBER_CHARS or not NUMBER.fullmatch(expected) or not NUMBER.fullmatch(got):
+    if max(len(expected), len(got)) > NUMBER_CHARS or not NUMBER.fullmatch(expected) or not NUMBER.fullmatch(got):
         return False
-    if WHOLE.fullmatch(expected) and WHOLE.fullmatch(got):
-        return int(expected) == int(got)
-    one, other = float(expected), float(got)
-    return math.isfinite(other) and near(one, other, absolute, relative)
+    exactly = Decimal(got)
+    if WHOLE.fullmatch(expected) and exactly == exactly.to_integral_value():
+        return exactly == Decimal(expected)
+    return math.isfinite(float(got)) and near(float(expected), float(got), absolute, relative)

@@ -26,7 +26,7 @@ OUTPUTS = {
     "numbers": "word by word, numbers within the tolerances",
 }
 AGAIN = {
-    "if_chancy": "Where the source uses chance, clocks or threads, what passed has to pass once more.",
+    "if_chancy": "What passed has to pass once more, in another order.",
     "always": "What passed has to pass once more, in another order.",
     "never": "Nothing is repeated.",
 }

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from runtime.sandbox import CallStatus
 from verifiers.contract.text import clip
 from verifiers.contract.verdict import Ground
 from verifiers.programs.compare import agree
+from verifiers.programs.guests import PlaceBrokenError
 from verifiers.programs.plan import PlannedTest
 from verifiers.programs.replies import ProgramReply, shown
 from verifiers.programs.values import Value, arguments_text, kind_of, literal
@@ -36,6 +38,20 @@ class TestFinding(NamedTuple):
 
 
 PASSED = TestFinding(None)
+
+
+def once_more(ask: Callable[[], TestFinding], close: Callable[[], None]) -> TestFinding:
+    """Asks again in a fresh place where the first one broke after the program had run in it. What breaks the fresh one,
+    too, which was opened and worked, is the program. Raises SandboxError where no place can be had."""
+    try:
+        return ask()
+    except PlaceBrokenError:
+        close()
+    try:
+        return ask()
+    except PlaceBrokenError as error:
+        close()
+        return TestFinding(Ground.REFUTED, f"it broke its sandbox, twice: {clip(ascii(str(error))[1:-1], 200)}")
 
 
 def called(name: str, trial: PlannedTest) -> str:

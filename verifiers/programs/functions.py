@@ -11,29 +11,38 @@ from collections.abc import Iterator
 from runtime.sandbox import CallStatus
 from verifiers.contract.text import clip
 from verifiers.contract.verdict import Ground
-from verifiers.programs.clocks import LEAST_SECONDS, Limit, SubmissionClock
-from verifiers.programs.findings import PASSED, TestFinding, broken_off, called, compared
+from verifiers.programs.clocks import LEAST_SECONDS, Limit, SpecTimeError, SubmissionClock
+from verifiers.programs.findings import PASSED, TestFinding, broken_off, called, compared, once_more
 from verifiers.programs.generators import smaller
 from verifiers.programs.guests import LOAD_SECONDS, Guest, Opening
-from verifiers.programs.judges import Judges, patient
+from verifiers.programs.judges import Judges, patient, seconds
 from verifiers.programs.plan import PlannedTest
-from verifiers.programs.relations import CHAINED, holds
+from verifiers.programs.relations import chained, holds
 from verifiers.programs.replies import ProgramReply, shown
 from verifiers.programs.spec import ProgramSpec
 from verifiers.programs.values import Arguments, literal
 
-SHRINKS, SHRINK_SECONDS = 200, 2.0
-"""Calls, and seconds in them, that may go into making a failing input smaller."""
+SHRINKS, SHRINK_SECONDS, SPEC_SHRINK_SECONDS = 200, 2.0, 5.0
+"""Calls, seconds in them, and seconds of the spec's own code, that may go into making a failing input smaller."""
 
 
 class Candidate:
     """The submission, in one place after another. A context manager by way of `close`."""
 
     def __init__(
-        self, spec: ProgramSpec, source: str, opening: Opening, judges: Judges, *, clock: SubmissionClock, seed: int = 0
+        self,
+        spec: ProgramSpec,
+        source: str,
+        opening: Opening,
+        judges: Judges,
+        *,
+        clock: SubmissionClock,
+        spec_clock: SubmissionClock,
+        seed: int = 0,
     ) -> None:
-        """`clock` is of all its calls together."""
-        self._spec, self._opening, self._judges, self._clock = spec, opening, judges, clock
+        """`clock` is of all its calls together, `spec_clock` of all of the spec's own code about it."""
+        self._spec, self._opening, self._judges = spec, opening, judges
+        self._clock, self._spec_clock = clock, spec_clock
         others = [relation.other for relation in spec.relations if relation.other]
         wanted = " ".join(dict.fromkeys([spec.function, *others]))
         self.guest, self._other = (
@@ -56,6 +65,9 @@ class Candidate:
 
     def begin(self) -> TestFinding:
         """Loads the source. Raises SandboxError."""
+        return once_more(self._begin, self.close)
+
+    def _begin(self) -> TestFinding:
         least = Limit(LEAST_SECONDS, LEAST_SECONDS)
         reply = self.guest.load(self._clock.limit(max(self._spec.seconds, LOAD_SECONDS)) or least)
         lost = broken_off("the program", reply)
@@ -70,6 +82,9 @@ class Candidate:
 
     def test(self, trial: PlannedTest) -> TestFinding:
         """Raises SandboxError, or SpecError for spec's code that is broken."""
+        return once_more(lambda: self._test(trial), self.close)
+
+    def _test(self, trial: PlannedTest) -> TestFinding:
         if self._spec.fresh:
             self.guest.close()
         if trial.relation is not None:
@@ -89,11 +104,11 @@ class Candidate:
 
     def _properties(self, name: str, trial: PlannedTest, reply: ProgramReply) -> TestFinding:
         for number in range(len(self._spec.properties)):
-            held, why = self._judges.holds(
-                self._spec, number, reply.value, trial.arguments, self._opening, self._spec.seconds
+            ground, why = self._judges.holds(
+                self._spec, number, reply.value, trial.arguments, self._opening, self._spec_clock
             )
-            if not held:
-                return TestFinding(Ground.REFUTED, f"{name} gave {shown(reply)}: {why}", shown(reply))
+            if ground is not None:
+                return TestFinding(ground, f"{name} gave {shown(reply)}: {why}", shown(reply))
         return PASSED
 
     def _relation(self, trial: PlannedTest) -> TestFinding:
@@ -105,13 +120,7 @@ class Candidate:
         lost = broken_off(called(function, trial), first)
         if lost is not None:
             return lost
-        if relation.kind in CHAINED:
-            place = relation.argument
-            chained = (*pair.first[:place], first.value, *pair.first[place + 1 :])
-            arguments = Arguments((first.value,) if relation.kind == "inverse" else chained)
-        else:
-            assert pair.second is not None
-            arguments = Arguments(pair.second)
+        arguments = Arguments(pair.second or chained(relation, pair, first.value))
         if self._spec.fresh:
             self._other.close()
         second = self._call(relation.other or function, arguments, self._other)
@@ -132,9 +141,10 @@ class Candidate:
         best, found = trial, finding
         simpler = self._simpler(best)
         least = max(LEAST_SECONDS, self._clock.left - SHRINK_SECONDS)
+        least_of_spec = max(LEAST_SECONDS, self._spec_clock.left - SPEC_SHRINK_SECONDS)
         for _ in range(SHRINKS):
             asked = next(simpler, None)
-            if asked is None or self._clock.left < least:
+            if asked is None or self._clock.left < least or self._spec_clock.left < least_of_spec:
                 break
             if (asked := self._asked(asked)) is None:
                 continue
@@ -155,6 +165,9 @@ class Candidate:
         """With what the reference says of the new input; None where it does not take it."""
         if trial.origin == "property":
             return trial
-        with self._judges.reference(self._spec, self._opening) as reference:
-            reply = patient(reference, self._spec.function, trial.arguments, self._spec.seconds)
+        try:
+            with self._judges.reference(self._spec, self._opening, self._spec_clock) as reference:
+                reply = patient(reference, self._spec.function, trial.arguments, seconds(self._spec))
+        except SpecTimeError:
+            return None
         return trial._replace(expected=reply.value) if reply.kind == "value" else None

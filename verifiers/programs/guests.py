@@ -1,18 +1,21 @@
 """A program in a place of its own that is asked one thing at a time.
 
 What always holds: a call's mark is new and random; a place in which a call was lost is closed and never asked again;
-two guests never share a process. What broke on our side raises `SandboxError`, and says nothing of the program.
+two guests never share a process. What broke on our side raises `SandboxError`, and says nothing of the program. A place
+in which its code had run may have been broken by it (`PlaceBrokenError`): a fresh one tells, and what breaks that, too,
+after it was opened and had worked, is the program.
 """
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
-from runtime.errors import InfrastructureError
+from runtime.errors import BrokerLostError, BusyError, InfrastructureError, RefusedError, SandboxError
 from runtime.sandbox import CallResult, CallStatus, ClosesOnExit, Limits, Priority, Sandbox, Session, SessionPool, Tier
 from verifiers.programs import harness, replies
 from verifiers.programs.clocks import LEAST_SECONDS, SHARED_SECONDS, Limit, SubmissionClock, late
@@ -26,13 +29,29 @@ MOST_CALLS = 800
 LOAD_SECONDS = 2.0
 """The least that running a source may take, whatever one test may."""
 SPEC_SECONDS = 30.0
-"""The least that one call of a spec's own code may take: a machine that is busy is not its fault."""
+"""The least that one call of a spec's own code may take, as far as its clock goes."""
 LARGE_CHARS = 20_000
 """Arguments beyond are handed over first, so that reading them is not counted as the program's time."""
 OWN_TMP_MIB, OWN_WORK_MIB = 64, 32
 CAPACITIES = (64, 128, 256, 512, 1_024, 2_048, 4_096, 8_192, 16_384)
 OUTPUTS = (16_384, 65_536, 1 << 20, 4 << 20, 8 << 20)
 """Each size of sandbox has an image, so there are few."""
+
+
+class PlaceBrokenError(InfrastructureError):
+    """A place broke after the program's code had run in it: by its doing, or on our side."""
+
+
+@contextmanager
+def its_own_doing() -> Iterator[None]:
+    """Around all that is asked of a place in which the program's code has run. Raises PlaceBrokenError, and what it
+    cannot have caused."""
+    try:
+        yield
+    except (BrokerLostError, BusyError, RefusedError):
+        raise
+    except SandboxError as error:
+        raise PlaceBrokenError(str(error), hint=error.hint) from error
 
 
 class Opening(NamedTuple):
@@ -162,7 +181,8 @@ class Guest(ClosesOnExit):
         nonce = secrets.token_hex(8)
         if len(text) <= LARGE_CHARS:
             return self._ask(nonce, harness.call(nonce, function, text), limit)
-        given = self._place.run(harness.give(text), seconds=SPEC_SECONDS)
+        with its_own_doing():
+            given = self._place.run(harness.give(replies.tagged(arguments)), seconds=SPEC_SECONDS)
         if given.status is not CallStatus.OK:
             self.close()
             return ProgramReply("lost", status=given.status, text=f"it could not be given its arguments: {given.error}")
@@ -171,10 +191,11 @@ class Guest(ClosesOnExit):
     def _ask(self, nonce: str, code: str, limit: Limit) -> ProgramReply:
         assert self._place is not None
         self._calls += 1
-        if self._sandbox is not None:
-            result = self._sandbox.run(code, seconds=limit.own, patience=limit.patience)
-        else:
-            result = self._place.run(code, seconds=min(limit.own, SHARED_SECONDS))
+        with its_own_doing():
+            if self._sandbox is not None:
+                result = self._sandbox.run(code, seconds=limit.own, patience=limit.patience)
+            else:
+                result = self._place.run(code, seconds=min(limit.own, SHARED_SECONDS))
         self.clock.took(result)
         reply = self._read(result, nonce, limit)
         if reply.kind == "lost":

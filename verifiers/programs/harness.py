@@ -4,8 +4,9 @@ It is a courtesy, no guard. Everything in it can be read, replaced and forged by
 on it: it holds no expected value and no input but the one of the call in progress; what it tells is read as data for
 that one call, and compared elsewhere. The mark of a call keeps what a program prints apart from what it returns.
 
-A subclass of a plain type (a named tuple, a Counter, an IntEnum) is told as what it derives from, a scalar of numpy as
-the number it is, an array as lists.
+An exception that has the name of a built-in one, and is another, is told as the candidate's own. A subclass of a plain
+type (a named tuple, a Counter, an IntEnum) is told as what it derives from, a scalar of numpy as the number it is, an
+array as lists.
 
 What it notices (names of Python that were replaced, audit events that the source caused, values that claim to equal
 anything) it tells as signals. They say that a failure looks like an attempt; they are no verdict.
@@ -152,12 +153,16 @@ def _assay_begin(seed):
         while data:
             data = data[write(1, data):]
 
+    built_in = {name: kind for name, kind in builtins.__dict__.items() if is_a(kind, kind_of)}
+    bases_of, name_of = (kind_of.__dict__[name].__get__ for name in ("__mro__", "__name__"))
+
     def raised(error):
         names = []
         try:
-            for kind in kind_of(error).__mro__:
+            for kind in bases_of(kind_of(error)):
+                name = name_of(kind)[:100]
                 if kind is not object:
-                    names.append(text_of(kind.__name__)[:100])
+                    names.append(name if built_in.get(name, kind) is kind else "its own " + name)
         except everything:
             pass
         try:
@@ -165,6 +170,27 @@ def _assay_begin(seed):
         except everything:
             message = ""
         return '"r": [' + ", ".join([text(name) for name in names[:16]]) + '], "m": ' + text(message)
+
+    def given(text):
+        import json
+
+        def value(found, kept=False):
+            if kind_of(found) is list:
+                return [value(item) for item in found]
+            if kind_of(found) is not dict:
+                return found
+            [(tag, inside)] = found.items()
+            if tag == "t":
+                return tuple([value(item, kept) for item in inside])
+            if tag == "d":
+                return {value(key, true): value(item) for key, item in inside}
+            if tag == "s":
+                return (frozenset if kept else set)([value(item, true) for item in inside])
+            if tag == "c":
+                return complex(*map(float, inside))
+            return bytes.fromhex(inside) if tag == "b" else float(inside) if tag == "f" else int(inside, 16)
+
+        return value(json.loads(text))
 
     module = kind_of(sys)("solution")
     sys.modules["solution"] = module
@@ -211,15 +237,16 @@ def _assay_begin(seed):
         import random
         random.seed(seed)
     sys.addaudithook(watch)
-    return load, call
+    return load, call, given
 """
-"""Defines `_assay_begin`; its two functions become the names of the judge's calls in the candidate's main module."""
+"""Defines `_assay_begin`; its three functions become the names of the judge's calls in the candidate's main module."""
 
 
 def begin(seed: int) -> str:
     """The first call of a session; nothing of a candidate has run in it yet. A seed other than 0 makes `random` draw
     other numbers than in a fresh session."""
-    return f"{SOURCE}\n_assay_load, _assay_call = _assay_begin({seed})\nnan, inf = float('nan'), float('inf')\n"
+    names = "_assay_load, _assay_call, _assay_read"
+    return f"{SOURCE}\n{names} = _assay_begin({seed})\nnan, inf = float('nan'), float('inf')\n"
 
 
 def load(nonce: str, source: str, wanted: str, driver: str) -> str:
@@ -232,8 +259,9 @@ GIVEN = "*_assay_given[0], **_assay_given[1]"
 
 
 def give(arguments: str) -> str:
-    """Has the arguments of the next call read, before its time begins."""
-    return f"_assay_given = (lambda *given, **named: (given, named))({arguments})"
+    """Has the arguments of the next call read, before its time begins; as `replies.tagged` writes them, for to compile
+    a long literal takes two hundred times its length in memory."""
+    return f"_assay_given = _assay_read({arguments!a})"
 
 
 def call(nonce: str, function: str, arguments: str) -> str:

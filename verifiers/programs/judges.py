@@ -1,37 +1,60 @@
 """What the spec's own code says: the reference's results or output, and whether a property holds.
 
 What always holds: it runs in sandboxes that no candidate is ever in, and no candidate's code is ever there; what a
-candidate returned comes in as a literal that the judge wrote. A reference's results are made once for a spec and kept.
-Spec's code that breaks is the spec's fault (`SpecError`), not the candidate's.
+candidate returned comes in as data that the judge wrote. A reference's results are made once for a spec and kept. All
+that is asked for one submission has one clock. Spec's code that breaks is the spec's fault (`SpecError`), not the
+candidate's; of what a property comes to no end with, nothing is known (`Ground.UNKNOWN`).
 """
 
 from __future__ import annotations
 
+import math
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
+from hashlib import sha256
+from typing import NamedTuple
 
 from runtime.sandbox import CallStatus
 from verifiers.contract.errors import SpecError
 from verifiers.contract.text import clip
+from verifiers.contract.verdict import Ground
 from verifiers.programs import values as v
-from verifiers.programs.clocks import Limit, SubmissionClock
+from verifiers.programs.clocks import Limit, SpecTimeError, SubmissionClock
 from verifiers.programs.compare import agree, printed
 from verifiers.programs.findings import TestFinding, compared
-from verifiers.programs.guests import SPEC_SECONDS, Guest, Opening
-from verifiers.programs.plan import digest, generated, planned, stdin_of
-from verifiers.programs.replies import ProgramReply, shown
-from verifiers.programs.signals import scan
+from verifiers.programs.guests import SPEC_SECONDS, Guest, Opening, PlaceBrokenError
+from verifiers.programs.plan import PlannedTest, digest, generated, planned, stdin_of
+from verifiers.programs.replies import ProgramReply, shown, tagged
 from verifiers.programs.spec import ProgramSpec, Run
 from verifiers.programs.streams import StreamProgram
 
 KEPT_RESULTS = 64
 """Specs whose reference's results are kept."""
+KEPT_CHARS, MOST_CHARS = 64 << 20, 32 << 20
+"""Of the results that are kept, as they came, and of those of one spec."""
+MOST_HELD = 100_000
+"""Calls of properties that are known to hold: what is repeated need not be asked again."""
+MOST_KNOWN = 20
+"""Examples for which a property is tried."""
+NOTHING: tuple[v.Value, ...] = (False, None, 0, "", b"", [], (), v.DictPairs(()), v.Elements(()))
+EXHAUSTED = frozenset(["MemoryError", "RecursionError"])
+CHANCE = "Leave chance and clocks out of it, or ask for properties instead."
+FASTER = "Make it faster, generate fewer inputs, or give more seconds."
 KEPT_GUESTS = 4
 """Sandboxes of the spec's own code that are kept warm."""
 LEAST_USED = 0.5
 """A reference may refuse inputs; it has to take at least this share of them."""
+
+
+class Proved(NamedTuple):
+    """What is known of a spec that has been looked through."""
+
+    found: dict[int, v.Value]
+    """What the reference gives for the generated inputs, by their place."""
+    chars: int = 0
+    """Of all of these, as they came."""
 
 
 class Judges:
@@ -39,7 +62,8 @@ class Judges:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._results: OrderedDict[str, dict[int, v.Value]] = OrderedDict()
+        self._results: OrderedDict[str, Proved] = OrderedDict()
+        self._held: set[bytes] = set()
         self._making: dict[str, threading.Lock] = {}
         self._free: list[tuple[str, Guest]] = []
         self._closed = False
@@ -51,7 +75,7 @@ class Judges:
         for _, guest in free:
             guest.close()
 
-    def cached(self, spec: ProgramSpec, make: Callable[[], dict[int, v.Value]]) -> dict[int, v.Value]:
+    def cached(self, spec: ProgramSpec, make: Callable[[], Proved]) -> Proved:
         """What was made for this spec before, or is made now, once however many ask."""
         key = digest(spec)
         with self._lock:
@@ -65,36 +89,41 @@ class Judges:
             with self._lock:
                 self._results[key] = found
                 self._making.pop(key, None)
-                while len(self._results) > KEPT_RESULTS:
+                while len(self._results) > KEPT_RESULTS or (
+                    len(self._results) > 1 and sum(one.chars for one in self._results.values()) > KEPT_CHARS
+                ):
                     self._results.popitem(last=False)
             return found
 
-    def results(self, spec: ProgramSpec, opening: Opening) -> dict[int, v.Value]:
+    def results(self, spec: ProgramSpec, opening: Opening, clock: Callable[[], SubmissionClock]) -> Proved:
         """What the reference gives for each generated input, by its place; inputs for which it raises are left out.
 
-        Raises SpecError for a reference that is wrong about an example, or gives what is no plain data or too little.
+        `clock` is asked for each of the two times that it is run. Raises SpecError for a reference that is wrong about
+        an example, gives what is no plain data or too little, or says something else the next time; SpecTimeError.
         """
-        with self.reference(spec, opening) as guest:
-            for place, example in enumerate(spec.examples):
+        with self.reference(spec, opening, clock()) as guest:
+            for number, example in enumerate(spec.examples):
                 trial = planned(spec, example)
-                reply = patient(guest, spec.function, trial.arguments, spec.seconds)
+                reply = patient(guest, spec.function, trial.arguments, seconds(spec))
                 if not compared(spec.function, trial, reply).passed:
                     raise SpecError(
-                        f"the reference disagrees with example {place + 1}: {shown(reply)}",
+                        f"the reference disagrees with example {number + 1}: {shown(reply)}",
                         hint="One of the two is wrong.",
                     )
             found: dict[int, v.Value] = {}
+            chars = 0
             inputs = generated(spec)
             for place, arguments in enumerate(inputs):
-                reply = patient(guest, spec.function, arguments, spec.seconds)
+                reply = patient(guest, spec.function, arguments, seconds(spec))
+                chars += reply.chars
                 if reply.kind == "value":
                     found[place] = reply.value
                 elif reply.kind != "raised":
                     text = clip(v.arguments_text(arguments))
                     raise SpecError(f"the reference gives no result for ({text}): {shown(reply)}")
+                bounded(chars)
         enough(len(found), len(inputs))
-        if scan(spec.reference).chancy:
-            self._settled(spec, opening, inputs, found)
+        self._settled(spec, opening, inputs, found, clock())
         results = {v.literal(value) for value in found.values()}
         results |= {example.raises or v.literal(v.read(example.expected)) for example in spec.examples}
         if found and len(results) == 1 and not spec.properties:
@@ -102,53 +131,103 @@ class Judges:
                 "the reference gives the same result for every input, so a constant passes",
                 hint="Declare `inputs` for which results differ.",
             )
-        return found
+        return Proved(found, chars)
 
     def _settled(
-        self, spec: ProgramSpec, opening: Opening, inputs: list[v.Arguments], found: dict[int, v.Value]
+        self,
+        spec: ProgramSpec,
+        opening: Opening,
+        inputs: list[v.Arguments],
+        found: dict[int, v.Value],
+        clock: SubmissionClock,
     ) -> None:
         """Raises SpecError where the reference says something else the next time, elsewhere and by other chances."""
-        again = Guest(opening, spec.reference, wanted=spec.function, driver=spec.driver, own=True, seed=1)
+        again = Guest(opening, spec.reference, wanted=spec.function, driver=spec.driver, own=True, seed=1, clock=clock)
         with again:
             for place, value in reversed(found.items()):
-                reply = patient(again, spec.function, inputs[place], spec.seconds)
+                reply = patient(again, spec.function, inputs[place], seconds(spec))
                 if reply.kind != "value" or not agree(value, reply.value, spec.compare):
                     text = clip(v.arguments_text(inputs[place]))
                     raise SpecError(
-                        f"the reference gives another result for ({text}) the next time: {shown(reply)}",
-                        hint="Leave chance and clocks out of it, or ask for properties instead.",
+                        f"the reference gives another result for ({text}) the next time: {shown(reply)}", hint=CHANCE
                     )
 
-    def reference(self, spec: ProgramSpec, opening: Opening) -> AbstractContextManager[Guest]:
-        return self._guest(f"reference {digest(spec)}", spec.reference, spec.function, spec.driver, opening)
+    def reference(self, spec: ProgramSpec, opening: Opening, clock: SubmissionClock) -> AbstractContextManager[Guest]:
+        return self._guest(f"reference {digest(spec)}", spec.reference, spec.function, spec.driver, opening, clock)
 
     def holds(
-        self, spec: ProgramSpec, number: int, result: v.Value, arguments: v.Arguments, opening: Opening, seconds: float
-    ) -> tuple[bool, str]:
-        """Whether the property holds, and why not: what is nothing (`result and ...` of an empty result) is no True.
-        Raises SpecError where it says something else than True or False."""
-        source = spec.properties[number]
+        self,
+        spec: ProgramSpec,
+        number: int,
+        result: v.Value,
+        arguments: v.Arguments,
+        opening: Opening,
+        clock: SubmissionClock,
+        most: float = math.inf,
+    ) -> tuple[Ground | None, str]:
+        """None where the property holds, within `most` seconds; else why it does not, or why that is not known. What is
+        nothing (`result and ...` of an empty result) is no True. Raises SpecError where it says something else than
+        True or False, or imports what is not there."""
+        source, name = spec.properties[number], f"property {number + 1}"
         asked = v.Arguments((result, *arguments.positional), arguments.named)
-        with self._guest(f"property {number} {digest(spec)}", source, "holds", "", opening) as guest:
-            reply = patient(guest, "holds", asked, seconds)
-        if reply.kind == "value":
-            if reply.value is True or reply.value is False:
-                return reply.value, "" if reply.value else f"property {number + 1} does not hold"
-            if reply.value in (None, 0, "", b"", [], (), v.DictPairs(()), v.Elements(())):
-                return False, f"property {number + 1} does not hold: {shown(reply)}"
-            raise SpecError(f"property {number + 1} returned {shown(reply)}", hint="It says True or False.")
-        return False, f"property {number + 1} does not hold: {shown(reply)}"
+        key = sha256(f"{digest(spec)} {number} {tagged(asked)}".encode()).digest()
+        with self._lock:
+            if key in self._held:
+                return None, ""
+        try:
+            with self._guest(f"{name} {digest(spec)}", source, "holds", "", opening, clock) as guest:
+                reply = patient(guest, "holds", asked, min(most, seconds(spec)))
+        except SpecTimeError as error:
+            return Ground.UNKNOWN, f"whether {name} holds is not known: {error}"
+        if reply.kind == "value" and reply.value is True:
+            with self._lock:
+                if len(self._held) >= MOST_HELD:
+                    self._held.clear()
+                self._held.add(key)
+            return None, ""
+        if reply.kind == "value" and reply.value in NOTHING:
+            return Ground.REFUTED, f"{name} does not hold" + (f": {shown(reply)}" if reply.value is not False else "")
+        if reply.kind in ("value", "odd"):
+            raise SpecError(f"{name} returned {shown(reply)}", hint="It says True or False.")
+        if reply.kind == "lost" or EXHAUSTED.intersection(reply.names):
+            return Ground.UNKNOWN, f"whether {name} holds is not known: {shown(reply)}"
+        if "ImportError" in reply.names:
+            raise SpecError(f"{name} is broken: it {shown(reply)}", hint="A sandbox has the standard library.")
+        return Ground.REFUTED, f"{name} does not hold: {shown(reply)}"
+
+    def sound(self, spec: ProgramSpec, tests: list[PlannedTest], opening: Opening, clock: SubmissionClock) -> None:
+        """Raises SpecError for a property that does not hold for what the reference gives, or, where there is none,
+        raises for every example."""
+        for number in range(len(spec.properties)):
+            for trial in tests:
+                if trial.origin != "reference":
+                    continue
+                ground, why = self.holds(spec, number, trial.expected, trial.arguments, opening, clock)
+                if ground is not None:
+                    raise SpecError(
+                        f"{why}: for what the reference gives for ({clip(v.arguments_text(trial.arguments))})",
+                        hint="One of the two is wrong." if ground is Ground.REFUTED else FASTER,
+                    )
+            known = [trial for trial in tests if trial.origin == "example" and not trial.raises][:MOST_KNOWN]
+            said = [self.holds(spec, number, one.expected, one.arguments, opening, clock) for one in known]
+            if said and all("raised" in why for _, why in said) and not spec.reference:
+                raise SpecError(f"{said[0][1]}, for every example", hint="The property is broken, or the examples are.")
 
     @contextmanager
-    def _guest(self, key: str, source: str, wanted: str, driver: str, opening: Opening) -> Iterator[Guest]:
+    def _guest(
+        self, key: str, source: str, wanted: str, driver: str, opening: Opening, clock: SubmissionClock
+    ) -> Iterator[Guest]:
         """A warm one or a new one; back among the warm ones when nothing was lost in it. Raises SpecError when the
-        source cannot be loaded."""
+        source cannot be loaded, SpecTimeError."""
         with self._lock:
             warm = next((place for place, (name, _) in enumerate(self._free) if name == key), None)
             guest = self._free.pop(warm)[1] if warm is not None else None
         guest = guest or Guest(opening, source, wanted=wanted, driver=driver, own=True)
+        guest.clock = clock
         try:
-            reply = guest.load(Limit.of(SPEC_SECONDS))
+            reply = guest.load(limit_of(clock, SPEC_SECONDS))
+            if reply.status is CallStatus.TIMEOUT:
+                raise SpecTimeError(f"to load it {shown(reply)}")
             if reply.kind != "loaded":
                 raise SpecError(f"the spec's own code cannot be used: {shown(reply)}")
             yield guest
@@ -163,41 +242,65 @@ class Judges:
             one.close()
 
 
-def outputs(spec: ProgramSpec, opening: Opening) -> dict[int, v.Value]:
+def outputs(spec: ProgramSpec, opening: Opening, clock: Callable[[], SubmissionClock]) -> Proved:
     """Standard output for each generated input, by its place; input for which the reference does not end with 0 is left
-    out. Raises SpecError for a reference that is wrong about a run, or ends in no way at all, and SandboxError."""
+    out. Raises as `Judges.results`, and SandboxError."""
     found: dict[int, v.Value] = {}
-    with closing(StreamProgram(spec, spec.reference, opening, clock=SubmissionClock())) as program:
+    inputs = generated(spec)
+    with closing(StreamProgram(spec, spec.reference, opening, clock=clock())) as program:
         for place, run in enumerate(spec.runs):
             code, text = _ran(program, run, spec)
-            if (run.exit_code is not None and code != run.exit_code) or not printed(
-                run.expected, text, spec.output, absolute=spec.compare.absolute, relative=spec.compare.relative
-            ):
+            if (run.exit_code is not None and code != run.exit_code) or not _alike(spec, run.expected, text):
                 raise SpecError(
                     f"the reference disagrees with run {place + 1}: it prints {clip(ascii(text))} and ends with {code}",
                     hint="One of the two is wrong.",
                 )
-        inputs = generated(spec)
+        chars = 0
         for place, arguments in enumerate(inputs):
             code, text = _ran(program, Run(stdin=stdin_of(arguments)), spec)
             if code == 0:
                 found[place] = text
+                bounded(chars := chars + len(text))
     enough(len(found), len(inputs))
+    with closing(StreamProgram(spec, spec.reference, opening, clock=clock())) as program:
+        for place, value in reversed(found.items()):
+            stdin = stdin_of(inputs[place])
+            code, text = _ran(program, Run(stdin=stdin), spec)
+            if code != 0 or not _alike(spec, str(value), text):
+                raise SpecError(
+                    f"the reference prints something else for {clip(ascii(stdin))} the next time", hint=CHANCE
+                )
     if len({run.expected.strip() for run in spec.runs} | {str(text).strip() for text in found.values()}) == 1:
         raise SpecError(
             "the reference prints the same for every input, so a constant passes",
             hint="Declare `inputs` for which it prints something else.",
         )
-    return found
+    return Proved(found, chars)
+
+
+def _alike(spec: ProgramSpec, expected: str, got: str) -> bool:
+    how = spec.compare
+    return printed(expected, got, spec.output, absolute=how.absolute, relative=how.relative)
 
 
 def _ran(program: StreamProgram, run: Run, spec: ProgramSpec) -> tuple[int, str]:
-    result = program.run(run, Limit.of(max(SPEC_SECONDS, spec.seconds)))
+    try:
+        result = program.run(run, limit_of(program.clock, seconds(spec)))
+    except PlaceBrokenError as error:
+        raise SpecError(f"the reference breaks its sandbox: {error}") from error
     if isinstance(result, TestFinding):
         raise SpecError(f"the reference cannot be used: {result.reason}")
     if result.status is not CallStatus.OK or result.exit_code is None:
         raise SpecError(f"the reference does not end on {clip(ascii(run.stdin), 80)}: {result.status}")
     return result.exit_code, result.stdout.decode("utf-8", "surrogateescape")
+
+
+def bounded(chars: int) -> None:
+    """Raises SpecError where a reference's results would fill the judge's memory."""
+    if chars > MOST_CHARS:
+        raise SpecError(
+            f"the reference's results are more than {MOST_CHARS >> 20} MiB", hint="Generate fewer or smaller inputs."
+        )
 
 
 def enough(taken: int, made: int) -> None:
@@ -206,8 +309,32 @@ def enough(taken: int, made: int) -> None:
         raise SpecError(f"the reference takes {taken} of {made} generated inputs", hint="Declare `inputs` closer.")
 
 
-def patient(guest: Guest, function: str, arguments: v.Arguments, seconds: float) -> ProgramReply:
-    """Asks the spec's own code, once more where the first call was lost. Raises SandboxError."""
-    limit = Limit.of(max(seconds, SPEC_SECONDS))
-    reply = guest.call(function, arguments, limit)
-    return guest.call(function, arguments, limit) if reply.kind == "lost" else reply
+def seconds(spec: ProgramSpec) -> float:
+    """Of one call of its own code, as far as its clock goes."""
+    return max(SPEC_SECONDS, spec.seconds)
+
+
+def limit_of(clock: SubmissionClock, most: float) -> Limit:
+    """Raises SpecTimeError when nothing is left."""
+    limit = clock.limit(most)
+    if limit is None:
+        raise SpecTimeError(clock.over())
+    return limit
+
+
+def patient(guest: Guest, function: str, arguments: v.Arguments, most: float) -> ProgramReply:
+    """Asks the spec's own code, once more where the first call was lost. Raises SandboxError; SpecTimeError where it
+    came to no end, which is so the next time, too."""
+    reply = ProgramReply("lost")
+    for _ in range(2):
+        limit = limit_of(guest.clock, most)
+        try:
+            reply = guest.call(function, arguments, limit)
+        except PlaceBrokenError as error:
+            guest.close()
+            reply = ProgramReply("lost", text=f"it broke its sandbox: {error}")
+        if reply.status is CallStatus.TIMEOUT:
+            raise SpecTimeError(f"it {reply.text}")
+        if reply.kind != "lost":
+            break
+    return reply

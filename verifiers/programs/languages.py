@@ -8,9 +8,10 @@ import re
 from verifiers.programs.spec import ProgramSpec, Tool
 
 FILE = "{file}"
-PYTHON = "/usr/bin/python3"
+PYTHON = ("/usr/bin/python3", "-P", "-s")
+"""Not -I, which ignores the seed of the hashes, too; the environment is the sandbox's own."""
 KNOWN = {
-    "python": Tool(file="program.py", run=(PYTHON, "-I", FILE)),
+    "python": Tool(file="program.py", run=(*PYTHON, FILE)),
     "sh": Tool(file="program.sh", run=("/bin/sh", FILE)),
     "bash": Tool(file="program.sh", run=("/bin/bash", FILE)),
     "perl": Tool(file="program.pl", run=("/usr/bin/perl", FILE)),
@@ -39,5 +40,5 @@ def tool_of(spec: ProgramSpec, source: str) -> Tool:
     if spec.tool is not None:
         return spec.tool
     if spec.language == "python" and MENTIONED.search(source):
-        return Tool(file="program.py", run=(PYTHON, "-I", "-c", WITH_PACKAGES, FILE))
+        return Tool(file="program.py", run=(*PYTHON, "-c", WITH_PACKAGES, FILE))
     return KNOWN[spec.language]

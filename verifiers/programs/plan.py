@@ -6,6 +6,7 @@ visible. Seeds come from the spec's digest.
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from hashlib import sha256
@@ -28,6 +29,7 @@ class PlannedTest(NamedTuple):
     arguments: Arguments = Arguments(())
     expected: Value = None
     raises: str = ""
+    """Of a built-in exception with several names, the one that it has itself."""
     visible: bool = False
     compare: CompareRule = CompareRule()
     properties: bool = False
@@ -72,7 +74,9 @@ def planned(spec: ProgramSpec, example: Example) -> PlannedTest:
     expected = None if example.raises else read(example.expected)
     how = example.compare or spec.compare
     arguments = read_arguments(example.arguments)
-    return PlannedTest("example", arguments, expected, example.raises, example.visible, how)
+    kind = getattr(builtins, example.raises, None)
+    raises = kind.__name__ if isinstance(kind, type) else example.raises  # IOError is OSError
+    return PlannedTest("example", arguments, expected, raises, example.visible, how)
 
 
 def plan(spec: ProgramSpec, expected: Mapping[int, Value] = NO_RESULTS) -> list[PlannedTest]:

@@ -86,6 +86,13 @@ def _times(value: Value, factor: int) -> Value:
             return value
 
 
+def chained(relation: MetamorphicRelation, pair: Pair, first: Value) -> tuple[Value, ...]:
+    """The second input of a chain, from the first result."""
+    if relation.kind == "inverse":
+        return (first,)
+    return (*pair.first[: relation.argument], first, *pair.first[relation.argument + 1 :])
+
+
 def holds(relation: MetamorphicRelation, pair: Pair, first: Value, second: Value, how: CompareRule) -> bool:
     """`second` is the result for the second input; for a chain, for the first result."""
     match relation.kind:

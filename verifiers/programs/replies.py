@@ -18,7 +18,17 @@ from typing import Any, Literal, NamedTuple
 
 from runtime.sandbox import CallStatus
 from verifiers.contract.text import clip
-from verifiers.programs.values import MOST_DEPTH, MOST_ITEMS, DictPairs, Elements, NotPlainError, Value, literal
+from verifiers.programs.values import (
+    LONG_BITS,
+    MOST_DEPTH,
+    MOST_ITEMS,
+    Arguments,
+    DictPairs,
+    Elements,
+    NotPlainError,
+    Value,
+    literal,
+)
 
 MOST_CHARS = 8 << 20
 SIGNALS, SIGNAL_CHARS, MESSAGE_CHARS = 40, 120, 300
@@ -43,6 +53,8 @@ class ProgramReply(NamedTuple):
     status: CallStatus = CallStatus.OK
     forged: bool = False
     """Its mark was printed more than once."""
+    chars: int = 0
+    """Of the reply, as it came."""
 
 
 def mark(nonce: str) -> str:
@@ -53,6 +65,7 @@ def find(output: str, nonce: str) -> ProgramReply:
     """The reply to the call with this nonce; `lost` where there is none, and where its mark was printed twice."""
     pieces = output.split(mark(nonce))
     found = parse(pieces[1].partition("\x1e")[0]) if len(pieces) == 2 else None
+    found = found and found._replace(chars=len(output))
     why = "it ended without a reply" if len(pieces) == 1 else "its reply cannot be read"
     return found or ProgramReply("lost", text=why, forged=len(pieces) > 2)
 
@@ -108,6 +121,33 @@ def _decoded(found: Any) -> str:
     if type(found) is not str:
         raise NotPlainError("text was expected")
     return bytes.fromhex(found).decode("utf-8", "surrogatepass")
+
+
+def tagged(arguments: Arguments) -> str:
+    """Positional and named arguments as one text, which the harness reads."""
+    return json.dumps([{"t": [_tagged(value) for value in arguments.positional]}, _tagged(DictPairs(arguments.named))])
+
+
+def _tagged(value: Value) -> Any:
+    match value:
+        case list():
+            return [*map(_tagged, value)]
+        case tuple():
+            return {"t": [*map(_tagged, value)]}
+        case DictPairs(pairs):
+            return {"d": [[_tagged(key), _tagged(item)] for key, item in pairs]}
+        case Elements(items):
+            return {"s": [*map(_tagged, items)]}
+        case bytes():
+            return {"b": value.hex()}
+        case complex():
+            return {"c": [repr(value.real), repr(value.imag)]}
+        case float() if not math.isfinite(value):
+            return {"f": repr(value)}
+        case int() if value.bit_length() > LONG_BITS:
+            return {"i": hex(value)}
+        case _:
+            return value
 
 
 PLAIN = frozenset([type(None), bool, int, float, str])

@@ -25,7 +25,8 @@ class Example(SpecData):
     """As between the brackets of a call."""
     expected: str = Field(default="", max_length=LITERAL_CHARS)
     raises: str = Field(default="", max_length=100)
-    """The name of an exception, or of one of its bases."""
+    """The name of an exception, or of one of its bases. A name that Python has built in means that class, and none of
+    the candidate's that is called the same."""
     visible: bool = False
     """Whether the candidate was shown it: a program that passes only these is no solution."""
     compare: CompareRule | None = None
@@ -101,9 +102,11 @@ class ProgramSpec(SpecModel):
     """How many inputs are generated for the reference and the properties."""
     reference: str = Field(default="", max_length=SOURCE_CHARS)
     """A solution that is right, in the same language and with the same function; it runs in a sandbox that no candidate
-    gets. An input for which it raises, or ends with another code than 0, is none."""
+    gets. An input for which it raises, or ends with another code than 0, is none. It is asked twice, in another order,
+    and has to say the same; all of it has the time that a submission has."""
     properties: tuple[str, ...] = Field(default=(), max_length=20)
-    """Each Python with `holds(result, *arguments)`, which must be True. They run like the reference, apart from it."""
+    """Each Python with `holds(result, *arguments)`, which must be True. They run like the reference, apart from it. All
+    calls for one submission together have the time that it has; when that is over, nothing is known."""
     relations: tuple[MetamorphicRelation, ...] = Field(default=(), max_length=20)
     seed: int = Field(default=0, ge=0, le=1 << 62)
     """Other inputs for another seed."""
@@ -111,7 +114,7 @@ class ProgramSpec(SpecModel):
     output: OutputRule = "lines"
     """How standard output is compared; `numbers` takes the tolerances of `compare`."""
     seconds: float = Field(default=2.0, gt=0, le=120)
-    """Wall clock of one test."""
+    """Of one test, of its own time."""
     total_seconds: float = Field(default=60.0, gt=0, le=3_600)
     """Of all tests together."""
     memory_mib: int = Field(default=256, ge=64, le=16_384)
@@ -119,9 +122,9 @@ class ProgramSpec(SpecModel):
     """Of one test: what it prints and, in the judge's notation, what it returns."""
     fresh: bool = False
     """A new process for each test, so that nothing is remembered from one to the next."""
-    twice: Literal["if_chancy", "always", "never"] = "if_chancy"
-    """Whether tests that passed are all repeated, in another order, and have to pass again: where the source uses
-    chance, clocks or threads; always; or never."""
+    twice: Literal["always", "if_chancy", "never"] = "always"
+    """Whether tests that passed are all repeated, in another order, and have to pass again. `if_chancy` is an older
+    name of `always`: a source does not have to say that it draws."""
     suspicion: Literal["explains", "refuses"] = "explains"
     """What a strong signal does (`verifiers.programs.signals`): it names a failure, or refuses what passed as well."""
     partial: bool = False

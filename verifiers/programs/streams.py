@@ -2,24 +2,27 @@
 
 What always holds: the sandbox holds the source, the tool and the standard input of the run in progress. The output
 comes through the sandbox's supervisor, in which no code of the candidate runs; how the program ended is said by it,
-too. The source is written anew before each run.
+too. The source is written anew before each run; a sandbox in which that cannot be done any more, or no program be
+started, is exchanged for a fresh one, once.
 """
 
 from __future__ import annotations
 
-from runtime.errors import BadRequestError, InfrastructureError, RefusedError
+from runtime.errors import BadRequestError, RefusedError
 from runtime.sandbox import CallStatus, ExecResult, Sandbox
 from verifiers.contract.text import clip
 from verifiers.contract.verdict import Ground
 from verifiers.programs.clocks import Limit, SubmissionClock, late
 from verifiers.programs.compare import printed
-from verifiers.programs.findings import GROUNDS, PASSED, TestFinding
-from verifiers.programs.guests import Opening
+from verifiers.programs.findings import GROUNDS, PASSED, TestFinding, once_more
+from verifiers.programs.guests import Opening, PlaceBrokenError, its_own_doing
 from verifiers.programs.languages import FILE, tool_of
 from verifiers.programs.plan import PlannedTest
 from verifiers.programs.spec import ProgramSpec, Run
 
 BUILD_SECONDS = 30.0
+LOOK_SECONDS = 1.0
+"""In which a tool is started with nothing to do, to see whether it is there."""
 SENTENCES = {CallStatus.OUTPUT: "printed more than {output} bytes", CallStatus.MEMORY: "took more than {memory} MiB"}
 
 
@@ -27,11 +30,13 @@ class StreamProgram:
     """The submission, in one sandbox after another."""
 
     def __init__(self, spec: ProgramSpec, source: str, opening: Opening, *, clock: SubmissionClock) -> None:
-        self._spec, self._opening, self._clock = spec, opening, clock
+        self._spec, self._opening, self.clock = spec, opening, clock
         self._tool = tool_of(spec, source)
         self._path = f"/work/{self._tool.file}"
         self._source = source.encode("utf-8", "surrogatepass")
         self._box: Sandbox | None = None
+        self._ran = False
+        """Whether anything of the program has run in it."""
         self.signals: tuple[str, ...] = ()
 
     def close(self) -> None:
@@ -47,13 +52,18 @@ class StreamProgram:
     def begin(self) -> TestFinding:
         """Opens a sandbox and builds what has to be built. Raises SandboxError; RefusedError where the image has no
         such tool."""
-        self._box = self._opening.sandbox()
+        return once_more(self._begin, self.close)
+
+    def _begin(self) -> TestFinding:
+        self._box, self._ran = self._opening.sandbox(), False
         self._box.write(self._path, self._source)
         if not self._tool.build:
             return PASSED
-        limit = self._clock.limit(BUILD_SECONDS)
+        if not self._tool.run[0].startswith("/work/"):
+            self._look_for(self._tool.run[0])
+        limit = self.clock.limit(BUILD_SECONDS)
         if limit is None:
-            return TestFinding(Ground.TIMEOUT, self._clock.over())
+            return TestFinding(Ground.TIMEOUT, self.clock.over())
         built = self._exec(self._tool.build, b"", limit)
         if built.status is CallStatus.OK and built.exit_code == 0:
             return PASSED
@@ -66,9 +76,12 @@ class StreamProgram:
         """Raises as `begin`."""
         run = trial.run
         assert run is not None
-        limit = self._clock.limit(self._spec.seconds)
+        return once_more(lambda: self._test(run), self.close)
+
+    def _test(self, run: Run) -> TestFinding:
+        limit = self.clock.limit(self._spec.seconds)
         if limit is None:
-            return TestFinding(Ground.TIMEOUT, self._clock.over())
+            return TestFinding(Ground.TIMEOUT, self.clock.over())
         result = self.run(run, limit)
         if isinstance(result, TestFinding):
             return result
@@ -77,16 +90,17 @@ class StreamProgram:
         return self._compared(run, result)
 
     def run(self, run: Run, limit: Limit) -> ExecResult | TestFinding:
-        """One run; a finding where the program could not be built. Raises as `begin`."""
+        """One run; a finding where the program could not be built. Raises as `begin`, and PlaceBrokenError."""
         if self._spec.fresh:
             self.close()
         if self._box is None:
-            found = self.begin()
+            found = self._begin()
             if not found.passed:
                 return found
         assert self._box is not None
-        if not self._tool.build:
-            self._box.write(self._path, self._source)
+        if not self._tool.build and self._ran:
+            with its_own_doing():
+                self._box.write(self._path, self._source)
         result = self._exec((*self._tool.run, *run.arguments), run.stdin.encode("utf-8", "surrogatepass"), limit)
         if result.status is not CallStatus.OK:
             self.close()
@@ -95,17 +109,30 @@ class StreamProgram:
     def _exec(self, command: tuple[str, ...], stdin: bytes, limit: Limit) -> ExecResult:
         assert self._box is not None
         argv = [argument.replace(FILE, self._path) for argument in command]
+        ran, self._ran = self._ran, True
         try:
-            result = self._box.exec(argv, stdin=stdin, seconds=limit.own, patience=limit.patience)
-        except BadRequestError as error:
-            if command[0].startswith("/work/"):
-                raise InfrastructureError(f"what was built cannot be run: {error}") from error
-            raise RefusedError(
-                f"sandboxes here have no {command[0]}, which {self._spec.language} needs: {error}",
-                hint="Use a guest's root that has it, or name what is there in `tool`.",
-            ) from error
-        self._clock.took(result)
+            with its_own_doing():
+                result = self._box.exec(argv, stdin=stdin, seconds=limit.own, patience=limit.patience)
+        except PlaceBrokenError as error:
+            if not ran and isinstance(error.__cause__, BadRequestError):
+                raise self._absent(command[0], error) from error
+            raise
+        self.clock.took(result)
         return result
+
+    def _look_for(self, tool: str) -> None:
+        """Before anything of the program has run. Raises RefusedError."""
+        assert self._box is not None
+        try:
+            self._box.exec([tool], seconds=LOOK_SECONDS)
+        except BadRequestError as error:
+            raise self._absent(tool, error) from error
+
+    def _absent(self, tool: str, error: Exception) -> RefusedError:
+        return RefusedError(
+            f"sandboxes here have no {tool}, which {self._spec.language} needs: {error}",
+            hint="Use a guest's root that has it, or name what is there in `tool`.",
+        )
 
     def _broken_off(self, what: str, result: ExecResult, limit: Limit) -> TestFinding:
         if result.status is CallStatus.TIMEOUT:

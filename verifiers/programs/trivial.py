@@ -1,11 +1,193 @@
-"""Programs that do nothing of what is asked: tests that one of them passes are no tests."""
+"""Programs that do nothing of what is asked: tests that one of them passes are no tests.
+
+`refuse_idle` finds out without running any: what such a program gives is known here, and compared as a candidate's
+result is. Only a property is asked elsewhere, and a driver has to be run (`driven`). What gives back its argument is
+idle only where no test says what is right: to give it back may be what is asked.
+"""
 
 from __future__ import annotations
 
-from verifiers.programs.spec import ProgramSpec
-from verifiers.programs.values import NotPlainError, arguments_text, read_arguments
+import builtins
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
 
-CONSTANTS = ("None", "0", "1", "True", "False", "''", "[]", "()", "{}", "-1")
+from verifiers.contract.errors import SpecError
+from verifiers.contract.text import clip
+from verifiers.contract.verdict import Ground
+from verifiers.programs.compare import NUMBER, CompareRule, agree, printed
+from verifiers.programs.plan import PlannedTest
+from verifiers.programs.relations import chained, holds
+from verifiers.programs.spec import ProgramSpec, Run
+from verifiers.programs.values import Arguments, NotPlainError, Value, arguments_text, literal, read, read_arguments
+
+CONSTANTS = ("None", "0", "1", "True", "False", "''", "[]", "()", "{}", "-1", "nan", "inf")
+MOST_EXPECTED = 200
+"""Expected values that are tried as the one result of everything."""
+EXACT = CompareRule()
+SHARES = (0.5, 0.377, 0.613)
+"""Places between two bounds: of a half a whole number may come."""
+HINT = "Add tests that it fails: with other results, hidden, or a reference with generated inputs; or compare closer."
+
+
+@dataclass(frozen=True)
+class Raised:
+    names: frozenset[str]
+    """Of the exception and its bases."""
+
+
+class IdleProgram(NamedTuple):
+    """A program, by what it does."""
+
+    what: str
+    gives: Callable[[Arguments], Value | Raised]
+
+
+class AsksProperty(Protocol):
+    def __call__(self, number: int, result: Value, arguments: Arguments) -> tuple[Ground | None, str]:
+        """None where the property of this number holds."""
+
+
+def refuse_idle(spec: ProgramSpec, tests: Sequence[PlannedTest], ask: AsksProperty | None = None) -> None:
+    """Raises SpecError. `ask` is needed where there are properties."""
+    if spec.driver:
+        return
+    if not spec.function:
+        passing = _idle_output(spec, [trial.run for trial in tests if trial.run is not None])
+    else:
+        told = [trial for trial in tests if trial.origin in ("example", "reference")]
+        passes = (one.what for one in _functions(spec, told) if all(_passes(one, trial, spec, ask) for trial in tests))
+        passing = next(passes, "")
+    if passing:
+        raise SpecError(f"{passing} passes every test", hint=HINT)
+
+
+def _functions(spec: ProgramSpec, told: Sequence[PlannedTest]) -> Iterator[IdleProgram]:
+    """Those that may pass `told`, the tests that say what is right."""
+    results = [trial.expected for trial in told if not trial.raises]
+    constants = [read(text) for text in CONSTANTS]
+    if spec.inputs or any(any(trial.arguments) for trial in told):
+        constants += {literal(value): value for value in results[:MOST_EXPECTED]}.values()
+        constants += _between([(trial.expected, trial.compare) for trial in told if not trial.raises])
+    else:  # a constant may be what is asked
+        constants = [one for one in constants if one is None or any(not agree(v, one, EXACT) for v in results)]
+    yield from (IdleProgram(f"a function that returns {clip(literal(one), 60)}", _always(one)) for one in constants)
+    for name in {"ValueError", *(trial.raises for trial in told if trial.raises)}:
+        yield IdleProgram(f"a function that raises {name}", _always(_raised(name)))
+    if not results:
+        yield from (IdleProgram(f"a function that returns argument {n + 1}", _nth(n)) for n in range(len(spec.inputs)))
+    table = {_key(one.arguments): _raised(one.raises) if one.raises else one.expected for one in told if one.visible}
+    if table:
+        yield IdleProgram("a table of the visible examples", lambda given: table.get(_key(given)))
+
+
+def _passes(idle: IdleProgram, trial: PlannedTest, spec: ProgramSpec, ask: AsksProperty | None) -> bool:
+    given = idle.gives(trial.arguments)
+    if isinstance(given, Raised) or trial.raises:
+        return isinstance(given, Raised) and trial.raises in given.names
+    if trial.relation is not None and trial.pair is not None:
+        second = trial.pair.second or chained(trial.relation, trial.pair, given)
+        then = idle.gives(Arguments(second))
+        return not isinstance(then, Raised) and holds(trial.relation, trial.pair, given, then, trial.compare)
+    if trial.origin != "property" and not agree(trial.expected, given, trial.compare):
+        return False
+    numbers = range(len(spec.properties) if trial.properties else 0)
+    return all(ask is not None and ask(number, given, trial.arguments)[0] is None for number in numbers)
+
+
+def _always(outcome: Value | Raised) -> Callable[[Arguments], Value | Raised]:
+    return lambda _given: outcome
+
+
+def _nth(place: int) -> Callable[[Arguments], Value | Raised]:
+    return lambda given: given.positional[place] if place < len(given.positional) else None
+
+
+def _raised(name: str) -> Raised:
+    kind = getattr(builtins, name, None)
+    return Raised(frozenset([name, *(base.__name__ for base in kind.__mro__)] if isinstance(kind, type) else [name]))
+
+
+def _key(given: Arguments) -> str:
+    """What a table looks up: the same for what is equal in Python, and however an argument is passed."""
+    named = sorted(given.named, key=lambda pair: pair[0])
+    return literal(_plainly([*given.positional, *(value for _, value in named)]))
+
+
+def _plainly(value: Value) -> Value:
+    match value:
+        case list():
+            return [*map(_plainly, value)]
+        case tuple():
+            return tuple(map(_plainly, value))
+        case bool():
+            return int(value)
+        case float() if value.is_integer():
+            return int(value)
+        case _:
+            return value
+
+
+def _between(expected: Sequence[tuple[Value, CompareRule]]) -> list[Value]:
+    """Numbers that lie within the tolerances of all of these, where there are any."""
+    low, high = -math.inf, math.inf
+    for value, how in expected:
+        if how.rule != "close" or isinstance(value, bool) or not isinstance(value, int | float):
+            return []
+        try:
+            within = max(how.absolute, how.relative * abs(value))
+            low, high = max(low, value - within), min(high, value + within)
+        except OverflowError:
+            return []
+    return [low + (high - low) * share for share in SHARES] if -math.inf < low <= high < math.inf else []
+
+
+def _idle_output(spec: ProgramSpec, runs: Sequence[Run]) -> str:
+    def alike(run: Run, got: str) -> bool:
+        how = spec.compare
+        return printed(run.expected, got, spec.output, absolute=how.absolute, relative=how.relative)
+
+    asks = any(run.stdin or run.arguments for run in runs)
+    codes = {run.exit_code for run in runs} - {None}
+    texts = [""] if asks or codes <= {0} else []
+    if asks:
+        texts += dict.fromkeys(run.expected for run in runs[:MOST_EXPECTED])
+        numbers = [run.expected.strip() for run in runs] if spec.output == "numbers" else []
+        if numbers and all(map(NUMBER.fullmatch, numbers)):
+            close = spec.compare.model_copy(update={"rule": "close"})
+            texts += map(str, _between([(float(one), close) for one in numbers]))
+    for text in texts if len(codes) < 2 else ():
+        if all(alike(run, text) for run in runs):
+            return f"a program that prints {clip(ascii(text), 60)}"
+    table = {_asked(run): run for run in runs if run.visible}
+    known = [table.get(_asked(run)) for run in runs]
+    same = [
+        one is not None and alike(run, one.expected) and one.exit_code == run.exit_code
+        for run, one in zip(runs, known, strict=True)
+    ]
+    return "a table of the visible runs" if asks and all(same) else ""
+
+
+def _asked(run: Run) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    return tuple(run.stdin.split()), run.arguments
+
+
+def driven(spec: ProgramSpec) -> dict[str, str]:
+    """Sources by what they are, of those that can only be tried: what a driver does with them is its own."""
+    name = spec.function
+    methods = (
+        "def __init__(*_, **__):\n        pass\n    def __getattr__(self, _):\n        return lambda *_, **__: None"
+    )
+    return (
+        {
+            "an empty program": "pass\n",
+            "a function that returns None": f"def {name}(*_, **__):\n    return None\n",
+            "a class whose methods return None": f"class {name}:\n    {methods}\n",
+        }
+        if spec.driver
+        else {}
+    )
 
 
 def trivial(spec: ProgramSpec) -> dict[str, str]:
@@ -26,7 +208,9 @@ def trivial(spec: ProgramSpec) -> dict[str, str]:
     )
     if spec.driver:  # what is asked for may be anything
         return {"a class without methods": f"class {name}:\n    pass\n"}
-    bodies = {f"a function that returns {value}": f"return {value}" for value in CONSTANTS}
+    bodies = {
+        f"a function that returns {value}": f"return {value}" for value in CONSTANTS if value not in ("nan", "inf")
+    }
     bodies["a function that returns its argument"] = "return given[0] if given else None"
     bodies["a function that raises"] = "raise ValueError"
     found = {what: f"def {name}(*given, **named):\n    {body}\n{others}" for what, body in bodies.items()}

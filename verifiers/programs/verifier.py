@@ -1,10 +1,10 @@
 """The verdict about a program, from tests that ran in sandboxes.
 
 A pass is `tested`: evidence, no proof. What always holds: a pass needs every test of the plan answered and compared on
-this side; a test that did not run, was skipped or lost is not passed. Where the source mentions chance, clocks or
-threads, everything that passed has to pass once more, in another process, another order and with other random numbers.
-What broke on our side is `infra_error`, after one more attempt with everything new. A spec that cannot decide raises
-`SpecError`.
+this side; a test that did not run, was skipped or lost is not passed. Everything that passed has to pass once more, in
+another process, another order and with other random numbers. What broke on our side is `infra_error`, after one more
+attempt with everything new; what breaks wherever the program runs is the program's failure. A spec that cannot decide,
+or that a program passes which does nothing of what is asked, raises `SpecError` before the submission is looked at.
 """
 
 from __future__ import annotations
@@ -19,18 +19,20 @@ from runtime.errors import BadRequestError, RefusedError, SandboxError
 from runtime.sandbox import Priority, SessionPool
 from verifiers.boxes.conductor import ConductorParts
 from verifiers.boxes.own_time import PATIENCE
+from verifiers.contract.errors import SpecError
 from verifiers.contract.text import clip
 from verifiers.contract.verdict import Ground, Outcome, Verdict
 from verifiers.programs import checking, signals
-from verifiers.programs.clocks import SubmissionClock
+from verifiers.programs.clocks import SpecTimeError, SubmissionClock, spec_clock
 from verifiers.programs.findings import TestFinding, evidence
 from verifiers.programs.functions import Candidate
 from verifiers.programs.guests import Opening, opening
-from verifiers.programs.judges import Judges, outputs
+from verifiers.programs.judges import FASTER, Judges, Proved, outputs
 from verifiers.programs.kind import PROGRAM
 from verifiers.programs.plan import PlannedTest, plan, seed_of, shuffled
 from verifiers.programs.spec import SOURCE_CHARS, ProgramSpec
 from verifiers.programs.streams import StreamProgram
+from verifiers.programs.trivial import HINT, driven, refuse_idle
 from verifiers.programs.values import Value
 
 ATTEMPTS = 2
@@ -38,6 +40,8 @@ SHOWN_ANYHOW = 20
 """After a failure among hidden tests: so many visible ones are still run, to tell whether only those are passed."""
 MOST_LOST = 100
 """Places that one submission may bring to an end: each takes time to open that no limit of its calls counts."""
+IDLE_SECONDS = 1.0
+"""In which a property has to say that it holds for what an idle program gives: for some of it, it may never end."""
 FLAKY = "gives another result for the same input the next time"
 
 
@@ -70,17 +74,17 @@ class ProgramVerifier:
         """Raises SpecError. To `prove` also runs the reference, in a sandbox, against the examples."""
         checking.check(spec)
         if prove:
-            self._results(spec, self.opening(spec))
+            self._proved(spec, self.opening(spec), spec.total_seconds)
 
     def verify(
         self, spec: ProgramSpec, submission: str, seconds: float | None = None, *, thorough: bool = True
     ) -> Verdict:
-        """`seconds` is the wall clock of all tests together, and the most of their own time. Who asks about the tests
+        """`seconds` is the most of the own time of all tests together. Who asks about the tests
         need not be `thorough`: nothing is repeated then, and no failing input made smaller. Raises SpecError for the
         spec's sake only."""
         checking.check(spec)
         started = time.monotonic()
-        own, wall = min(spec.total_seconds, seconds or spec.total_seconds), seconds or PATIENCE * spec.total_seconds
+        own = min(spec.total_seconds, seconds or spec.total_seconds)
         verdict = self._verdict(Outcome.INFRA_ERROR, Ground.BROKEN, "it was not tried")
         if len(submission) > SOURCE_CHARS or "\0" in submission:
             why = "it has a NUL" if "\0" in submission else f"longer than {SOURCE_CHARS} characters"
@@ -90,7 +94,7 @@ class ProgramVerifier:
         else:
             for _ in range(ATTEMPTS):
                 try:
-                    verdict = self._judge(spec, submission, partial(SubmissionClock, own, wall), thorough)
+                    verdict = self._judge(spec, submission, own, thorough)
                     break
                 except SandboxError as error:
                     hint = f" {error.hint}" if error.hint else ""
@@ -103,32 +107,62 @@ class ProgramVerifier:
         """How its programs get their places."""
         return opening(self._sessions, spec, self._priority)
 
-    def _results(self, spec: ProgramSpec, place: Opening) -> dict[int, Value]:
-        if not spec.reference:
+    def _proved(self, spec: ProgramSpec, place: Opening, own: float) -> dict[int, Value]:
+        """What the reference gives, once nothing speaks against the spec. Raises SpecError, SandboxError."""
+        if not (spec.reference or spec.properties or spec.driver or spec.relations):
             return {}
-        make = self._judges.results if spec.function else outputs
-        return self._judges.cached(spec, lambda: make(spec, place))
 
-    def _judge(self, spec: ProgramSpec, source: str, clock: Callable[[], SubmissionClock], thorough: bool) -> Verdict:
+        def prove() -> Proved:
+            clock = partial(spec_clock, own)
+            proved = Proved({})
+            try:
+                if spec.reference:
+                    make = self._judges.results if spec.function else outputs
+                    proved = make(spec, place, clock)
+                tests = plan(spec, proved.found)
+                about = clock()
+                self._judges.sound(spec, tests, place, about)
+                refuse_idle(
+                    spec, tests, partial(self._judges.holds, spec, opening=place, clock=about, most=IDLE_SECONDS)
+                )
+            except SpecTimeError as error:
+                raise SpecError(f"the spec's own code takes too long: {error}", hint=FASTER) from error
+            for what, source in driven(spec).items():
+                findings = self._round(spec, self._makes(spec, source, place, own, about), tests, {}, thorough=False)
+                if _first_failed(findings) is None:
+                    raise SpecError(f"{what} passes every test", hint=HINT)
+            return proved
+
+        return self._judges.cached(spec, prove).found
+
+    def _makes(
+        self, spec: ProgramSpec, source: str, place: Opening, own: float, spec_clock: SubmissionClock, seed: int = 0
+    ) -> Callable[[], Candidate | StreamProgram]:
+        """How this source is put up, each time with a clock of its own."""
+
+        def candidate() -> Candidate | StreamProgram:
+            clock = SubmissionClock(own, PATIENCE * own)
+            if not spec.function:
+                return StreamProgram(spec, source, place, clock=clock)
+            return Candidate(spec, source, place, self._judges, clock=clock, spec_clock=spec_clock, seed=seed)
+
+        return candidate
+
+    def _judge(self, spec: ProgramSpec, source: str, own: float, thorough: bool) -> Verdict:
         place = self.opening(spec)
-        tests = plan(spec, self._results(spec, place))
+        tests = plan(spec, self._proved(spec, place, own))
         source = source.removeprefix("\ufeff")
         scan = signals.scan(source)
-
-        def candidate(seed: int = 0) -> Candidate | StreamProgram:
-            if spec.function:
-                return Candidate(spec, source, place, self._judges, clock=clock(), seed=seed)
-            return StreamProgram(spec, source, place, clock=clock())
-
+        about = spec_clock(own)
         seen: dict[str, None] = {}
-        findings = self._round(spec, candidate, shuffled(spec, tests), seen, thorough)
+        findings = self._round(
+            spec, self._makes(spec, source, place, own, about), shuffled(spec, tests), seen, thorough=thorough
+        )
         failed = _first_failed(findings)
-        repeated = spec.twice == "always" or (spec.twice == "if_chancy" and scan.chancy)
-        if failed is None and repeated and thorough:
-            seed = seed_of(spec, "again")
-            again = self._round(spec, lambda: candidate(seed), shuffled(spec, tests, 1), seen, thorough)
-            # Out of time says nothing of another result: it was in time before, and the machine may be busy now.
-            if (differs := _first_failed(again)) is not None and differs[1].ground is not Ground.TIMEOUT:
+        if failed is None and spec.twice != "never" and thorough:
+            candidate = self._makes(spec, source, place, own, about, seed_of(spec, "again"))
+            again = self._round(spec, candidate, shuffled(spec, tests, 1), seen, thorough=thorough)
+            if (differs := _first_failed(again)) is not None:
                 trial, found = differs
                 failed = trial, found._replace(reason=f"it {FLAKY}: {found.reason}")
                 findings = again
@@ -140,6 +174,7 @@ class ProgramVerifier:
         candidate: Callable[[], Candidate | StreamProgram],
         tests: list[PlannedTest],
         seen: dict[str, None],
+        *,
         thorough: bool,
     ) -> Findings:
         """All tests up to the first failure; all of them where a share is asked for."""

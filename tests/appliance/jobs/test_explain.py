@@ -91,7 +91,7 @@ CHANGES: list[tuple[str, dict[str, Any]]] = [
     ("program", {"memory_mib": 64}),
     ("program", {"output_bytes": 1_000}),
     ("program", {"fresh": True}),
-    ("program", {"twice": "always"}),
+    ("program", {"twice": "never"}),
     ("program", {"suspicion": "refuses"}),
     ("program", {"partial": True}),
     ("checklist", {"question": "Write."}),

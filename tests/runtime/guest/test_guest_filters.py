@@ -168,4 +168,4 @@ def test_a_machine_without_a_table_has_no_filter() -> None:
 @pytest.mark.parametrize("machine", MACHINES)
 def test_no_number_is_looked_for_longer_than_by_halves(machine: str) -> None:
     assert len(filters.compute_only(machine)) // 8 < 2 * len(filters.COMPUTE[machine]) + 8
-    assert len(filters.one_world(machine, filters=False)) // 8 < 2 * (len(filters.REFUSED[machine]) + 3) + 12
+    assert len(filters.one_world(machine, filters=False)) // 8 < 2 * (len(filters.REFUSED[machine]) + 4) + 14

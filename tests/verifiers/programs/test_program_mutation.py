@@ -86,16 +86,15 @@ def test_weak_tests_are_shown_a_wrong_program_that_passes(verifier: ProgramVerif
     assert "instead of" in found.survivors[0].why
 
 
-def test_tests_that_accept_a_program_that_does_nothing_are_not_sound(verifier: ProgramVerifier) -> None:
+def test_tests_that_accept_a_program_that_does_nothing_are_refused(verifier: ProgramVerifier) -> None:
     lax = ProgramSpec(
         function="order",
         inputs=(NUMBERS,),
         generate=10,
         properties=("def holds(result, xs):\n    return all(a <= b for a, b in zip(result, result[1:]))\n",),
     )
-    found = assess(verifier, lax, "def order(xs):\n    return sorted(xs)\n")
-    assert not found.sound
-    assert "a function that returns []" in found.trivial
+    with pytest.raises(SpecError, match="a function that returns '' passes every test"):
+        assess(verifier, lax, "def order(xs):\n    return sorted(xs)\n")
 
 
 def test_whole_programs_are_assessed_too(verifier: ProgramVerifier) -> None:

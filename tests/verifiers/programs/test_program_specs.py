@@ -241,8 +241,6 @@ def test_signals_are_seen_in_names_texts_and_assignments() -> None:
     assert scan("class A:\n    def __eq__(self, o):\n        return True").strong
     assert scan("class A:\n    def __eq__(self, o):\n        return self.x == o.x").strong == ()
     assert scan("import gc").weak == ("the name gc",)
-    assert scan("import random").chancy
-    assert not scan("'random'").chancy
     assert noticed(("sys._getframe", "hello", "builtins.len was replaced", "x" * 500)) == (
         "sys._getframe",
         "builtins.len was replaced",

@@ -111,10 +111,18 @@ def test_no_tolerance_makes_two_whole_numbers_one() -> None:
     assert agree(4, 4.5, loose)
     assert agree([4.0], [4], loose)
     assert not agree([4], [5], loose)
+    for whole in (5.0, 5 + 0j, float(factorial + 10**8)):
+        assert not agree(4 if whole == 5 else factorial, whole, loose)
+    assert agree(4, 4.5 + 0j, loose)
+    assert agree(4.0, 5, loose)
     tolerance = {"absolute": 5.0, "relative": 0.5}
     assert not printed(f"{factorial}", f"{factorial + 10**8}", "numbers", **tolerance)
     assert printed("+4 x", "4 x", "numbers", **tolerance)
     assert printed("4", "4.5", "numbers", **tolerance)
+    assert printed("4", "4.0", "numbers", **tolerance)
+    for whole in ("5.0", "5e0", "50e-1", "1e9999"):
+        assert not printed("4", whole, "numbers", **tolerance)
+    assert not printed("1" * 5_000, "1.5", "numbers", **tolerance)
 
 
 def test_integers_beyond_floats_are_compared_exactly() -> None:

@@ -1,0 +1,119 @@
+"""A spec that a program passes which does nothing of what is asked is refused before any submission is looked at."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from program_kit import NUMBERS
+
+from verifiers.contract.errors import SpecError
+from verifiers.programs import checking
+from verifiers.programs.compare import CompareRule
+from verifiers.programs.generators import Floats, Integers
+from verifiers.programs.spec import Example, MetamorphicRelation, ProgramSpec, Run
+from verifiers.programs.verifier import ProgramVerifier
+
+
+def examples(*pairs: tuple[str, str], visible: bool = False) -> tuple[Example, ...]:
+    return tuple(Example(arguments=given, expected=gives, visible=visible) for given, gives in pairs)
+
+
+def near(absolute: float = 0.0, relative: float = 0.0) -> CompareRule:
+    return CompareRule(rule="close", absolute=absolute, relative=relative)
+
+
+def function(**fields: Any) -> ProgramSpec:
+    return ProgramSpec(function="f", **fields)
+
+
+def prints(*runs: tuple[str, str, bool], **fields: Any) -> ProgramSpec:
+    return ProgramSpec(runs=tuple(Run(stdin=i, expected=o, visible=v) for i, o, v in runs), **fields)
+
+
+def holds(body: str, **fields: Any) -> ProgramSpec:
+    source = f"def holds(result, x):\n    return {body}\n"
+    return function(inputs=fields.pop("inputs", (Integers(),)), generate=6, properties=(source,), **fields)
+
+
+SQUARES = (("1", "1.0"), ("2", "4.0"), ("3", "9.0"))
+SHOWN = examples(("1", "1"), ("2", "4"), visible=True)
+
+
+@pytest.mark.parametrize(
+    ("spec", "what"),
+    [
+        (function(examples=examples(*SQUARES), compare=near(1e9)), "returns 0 passes"),
+        (function(examples=examples(("1", "10.5"), ("2", "12.5")), compare=near(1.0)), r"returns 11\.5 passes"),
+        (function(examples=examples(("1", "1.0"), ("2", "60.0")), compare=near(0, 0.99)), "returns .* passes"),
+        (function(examples=examples(("1", "[1.0, 2.0]"), ("2", "[3.0, 4.0]")), compare=near(9)), "returns .* passes"),
+        (function(examples=examples(("", "None"))), "returns None passes"),
+        (function(examples=SHOWN + examples(("1", "1"))), "table of the visible examples"),
+        (function(examples=SHOWN + examples(("2.0", "4"), ("x=1", "1"))), "table of the visible examples"),
+        (function(examples=SHOWN + examples(("3", "None"))), "table of the visible examples"),
+        (function(examples=(*SHOWN, *(Example(arguments="0", raises="OSError", visible=v) for v in (True, False)))),
+         "table of the visible examples"),
+        (function(examples=(Example(arguments="0", raises="KeyError"), Example(arguments="1", raises="LookupError"))),
+         "raises KeyError"),
+        (prints(("1", "1.0", False), ("2", "4.0", False), output="numbers", compare=near(100)), "program that prints"),
+        (prints(("1", "10.5", False), ("2", "12.5", False), output="numbers", compare=near(1)), r"prints '11\.5"),
+        (prints(("1", "1", True), ("2", "4", True), ("2\n", "4", False)), "table of the visible runs"),
+        (holds("True"), "does not look at its result"),
+        (holds("x + 1 == y"), "uses y, which is nowhere defined"),
+        (holds("result == x", inputs=(Integers(), Integers())), "takes 2 arguments, not 3"),
+        (function(examples=SHOWN + examples(("3", "9")), driver="def drive(solution, x):\n    return x * x\n"),
+         "does not look at its solution"),
+    ],
+)  # fmt: skip
+def test_what_needs_no_sandbox_is_refused_where_a_spec_is_read(spec: ProgramSpec, what: str) -> None:
+    with pytest.raises(SpecError, match=what) as refused:
+        checking.check(spec)
+    assert refused.value.hint
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        function(examples=examples(("", "42"))),
+        function(examples=examples(("1", "1"), ("2", "2"))),
+        function(examples=SHOWN + examples(("3", "9"))),
+        function(examples=(Example(arguments="-1", raises="ValueError"), *examples(("1", "1"), ("4", "2")))),
+        function(examples=examples(*SQUARES), compare=near(1e-9, 1e-9)),
+        prints(("", "hello\n", False)),
+        prints(("a", "a", False), ("b", "b", False)),
+        prints(("1", "1", True), ("2", "4", False)),
+        holds("__import__('math').isclose(result, x)"),
+        holds("[y for y in [result] if y == x] and _same(result, x)\n_same = lambda a, b: a == b"),
+    ],
+)
+def test_a_short_spec_that_tells_right_from_wrong_is_none(spec: ProgramSpec) -> None:
+    checking.check(spec)
+
+
+RIGHT = {
+    "nan": (holds("not (result < x)", inputs=(Floats(),)), "returns nan passes"),
+    "nothing": (holds("not result"), "returns None passes"),
+    "the argument": (holds("len(result) == len(x)", inputs=(NUMBERS,)), "returns argument 1 passes"),
+    "a reference and a tolerance": (
+        function(inputs=(Floats(low=0.0, high=9.0),), generate=9, reference="def f(x):\n    return x / 2\n",
+                 compare=near(99)),
+        "returns 0 passes",
+    ),
+    "relations": (
+        function(examples=examples(*SQUARES), compare=near(1e9), inputs=(Integers(),),
+                 relations=(MetamorphicRelation(kind="monotone"),)),
+        "returns 0 passes",
+    ),
+    "a driver": (
+        function(examples=examples(("1", "2"), ("2", "4")),
+                 driver="def drive(solution, x):\n    return x + (x if solution else 0)\n"),
+        "an empty program passes",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_what_a_sandbox_has_to_tell_is_refused_before_the_submission_runs(verifier: ProgramVerifier, name: str) -> None:
+    spec, what = RIGHT[name]
+    with pytest.raises(SpecError, match=what):
+        verifier.verify(spec, "this is not even Python")
