@@ -80,6 +80,7 @@ def config(profile: Profile, root: Path, program: Program | None = None) -> dict
     held = list(CAPABILITIES) if profile.users else []
     kept = {"bounding": held, "effective": held, "permitted": held, "inheritable": [], "ambient": []}
     homes = [_tmpfs("/etc", ETC_MIB, "755"), _tmpfs("/home", HOME_MIB, "755"), _tmpfs("/root", HOME_MIB, "700")]
+    homes.append(_tmpfs("/dev/shm", HOME_MIB))  # noqa: S108 - semaphores of Python's multiprocessing
     uid = 0 if profile.users else UID
     proc = {"destination": "/proc", "type": "tmpfs", "source": "tmpfs", "options": ["ro", "size=4k", "mode=555"]}
     if program is not None and program.proc:

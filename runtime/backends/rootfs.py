@@ -22,7 +22,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from runtime.backends import userland
-from runtime.backends.packages import Packages, find_packages, link_into
+from runtime.backends.packages import INSIDE, Packages, find_packages, link_into
 from runtime.errors import InfrastructureError, RefusedError
 
 FORMAT = "2"
@@ -180,6 +180,9 @@ def _build(root: Path, python: Python, packages: Packages | None, programs: Mapp
     (root / "etc/group").write_text("guest:x:1000:\n")
     if programs:
         userland.write_accounts(root)
+        for link in (inside / "site-packages", root / "usr/lib/python3/dist-packages"):  # where Python may look
+            link.parent.mkdir(parents=True, exist_ok=True)
+            link.symlink_to(f"/{INSIDE}")
     compile_all = [str(python.executable), "-I", "-S", "-m", "compileall", "-q"]
     subprocess.run([*compile_all, str(inside)], stdout=subprocess.DEVNULL, timeout=300, check=False)
     subprocess.run(

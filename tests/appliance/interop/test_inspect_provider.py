@@ -138,3 +138,32 @@ async def test_a_sample_gets_the_limits_that_it_asks_for_and_none_beyond_the_pol
     assert not closed
     await Environment.task_cleanup("other", None, False)
     assert closed
+
+
+EVERYDAY = {
+    "for i in {1..3}; do echo $i; done": "1\n2\n3\n",
+    "echo a b | awk '{print $2}'; seq 5 | tail -1 | tr 5 6": "b\n6\n",
+    "mkdir -p t/a; echo x > t/a/f; tar czf t.tgz t; rm -r t; tar xzf t.tgz; cat t/a/f": "x\n",
+    "printf 'a\\nb\\n' > f1; printf 'a\\nc\\n' > f2; diff f1 f2 > p; patch -s f1 < p; cmp f1 f2 && echo ok": "ok\n",
+    "sed -i s/a/z/ f1; head -1 f1; find . -name 'f?' | sort": "z\n./f1\n./f2\n",
+    "cat <<X\nhi $((1 + 2))\nX\nread x <<< 5; echo $x": "hi 3\n5\n",
+    "sleep 0.1 & wait; echo done; (exit 4); echo $?": "done\n4\n",
+    "nohup sh -c 'echo bg > bg' > /dev/null 2>&1 & wait; cat bg": "bg\n",
+    "printf '#!/usr/bin/env python3\nprint(7)' > s; chmod +x s; ./s; stat -c %a s": "7\n755\n",
+    "echo $HOME $PWD; cd /tmp && pwd; whoami; groups; hostname": "/work /work\n/tmp\nguest\nguest\nsandbox\n",
+    "f=$(mktemp); echo 1 > $f; cat $f; seq 20 | xargs -P4 -n1 echo | wc -l": "1\n20\n",
+    'python3 -c \'import subprocess; print(subprocess.check_output(["echo", "in"]))\'': "b'in\\n'\n",
+    "python3 -m json.tool <<< '{\"a\": 1}' | head -1; echo é | wc -c": "{\n3\n",
+    "python3 -c 'import threading as t; a = t.Thread(target=print, args=(5,)); a.start(); a.join()'": "5\n",
+    'python3 -c \'import sqlite3; sqlite3.connect("d").execute("create table t(a)"); print(1)\'': "1\n",
+    "ln -s f1 l; readlink l; head -1 l; rm l f?; ls f? 2>/dev/null || echo none": "f1\nz\nnone\n",
+    "head -c 4 /dev/urandom | wc -c; cat < /dev/null; echo x | tee y; cat y": "4\nx\nx\n",
+    "getent passwd guest | cut -d: -f1; which python3; test -d t && echo ok": "guest\n/usr/bin/python3\nok\n",
+}
+
+
+async def test_what_an_agents_shell_does_every_day_is_as_everywhere(pool: Sessions) -> None:
+    with pool.sandbox(SMALL, userland=True) as fresh:
+        for line, said in EVERYDAY.items():
+            ran = await Environment(fresh).exec(["bash", "--login", "-c", line])
+            assert (ran.stdout, ran.stderr) == (said, ""), line
