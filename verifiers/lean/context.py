@@ -21,7 +21,7 @@ VARIABLES = frozenset(("universe", "variable"))
 
 
 @dataclass(frozen=True)
-class Header:
+class StatementContext:
     commands: tuple[Command, ...]
     context: tuple[Command, ...]
     """Those of them that are in force at the theorem."""
@@ -31,9 +31,9 @@ class Header:
         return [command for command in self.commands if not is_context(command)]
 
 
-def header_of(commands: Sequence[Command]) -> Header:
+def header_of(commands: Sequence[Command]) -> StatementContext:
     declares = any(not is_context(command) for command in commands)
-    return Header(tuple(commands), tuple(_in_force(commands)), declares)
+    return StatementContext(tuple(commands), tuple(_in_force(commands)), declares)
 
 
 def is_context(command: Command) -> bool:

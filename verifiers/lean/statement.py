@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from verifiers.contract.errors import SpecError
 from verifiers.lean import commands
 from verifiers.lean.commands import Command
-from verifiers.lean.context import Header, header_of
+from verifiers.lean.context import StatementContext, header_of
 from verifiers.lean.lexer import Edit, LeanToken, TokenKind, edited, normalized, turn, without_room, words
 from verifiers.lean.spec import LeanSpec
 
@@ -38,7 +38,7 @@ class LeanStatement:
     """The words of its signature."""
     imports: tuple[str, ...]
     imports_end: int
-    header: Header
+    header: StatementContext
     """What stands between the imports and the theorem."""
     theorem: Command
     name_at: int
