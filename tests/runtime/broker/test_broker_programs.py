@@ -119,7 +119,9 @@ def test_it_sees_nothing_else_of_the_host_and_is_nobody_there(echo: Handle, priv
 
 def test_it_leaves_no_trace_in_the_root_of_guests(echo: Handle, root_dir: Path) -> None:
     assert ask(echo, "1 + 1") == "2"
-    for root in root_dir.glob("root-*"):
+    found = [root for root in root_dir.glob("root-*") if not (root / "usr/bin/sh").exists()]  # a userland has both
+    assert found
+    for root in found:
         assert not {"root", "home"} & {entry.name for entry in root.iterdir()}
 
 
