@@ -46,7 +46,7 @@ def open_model(files: ModelFiles, name: str = "the model") -> Any:
                 output_loading_info=True,
                 ignore_mismatched_sizes=True,
             )
-    except MemoryError:
+    except (MemoryError, ModelError):
         raise
     except Exception as error:
         raise ModelError(f"{name} cannot be loaded: {_first_line(error)}", hint=COMPLETE) from error
