@@ -197,10 +197,10 @@ def test_a_night_with_nothing_left_to_ask_is_refused_with_the_reasons(
     with pytest.raises(Exception, match="nothing to ask: theorems: no Lean"):
         run_night(night(), "n", recipe=RECIPE.model_copy(update={"tasksets": ("theorems",)}))
     assert ledger.evaluations() == []
-    alone = RECIPE.model_copy(update={"tasksets": ("programs",)})
+    alone = RECIPE.model_copy(update={"tasksets": ("programs",), "agent": SHORT.agent})
     ledger.put_cycle(cycle_of("m", 0, alone))
     with pytest.raises(Exception, match="only 60 % of a step: programs 60 %"):
-        run_night(night(), "m", recipe=alone)
+        run_night(night(budget=SHORT.agent), "m", recipe=alone)
 
 
 def test_a_lean_that_is_lost_on_the_way_is_no_reward_and_no_evaluation_is_made_without_it(
