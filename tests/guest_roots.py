@@ -24,6 +24,11 @@ def built(tmp_path_factory: pytest.TempPathFactory, *, programs: bool = False) -
     return folder
 
 
+def without_userland(folder: Path) -> list[Path]:
+    """Those with Python alone, which may be linked: some tests ask that the files of a userland have one name."""
+    return [root for root in folder.glob("root-*") if not (root / "usr/bin/sh").exists()]
+
+
 def lend(roots: Path, folder: Path) -> None:
     """Puts what is built in `roots` where a broker with that folder looks for its own; golden images are not shared.
     A folder that has something there already is left alone."""

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from broker_kit import JAIL, BrokerProbe, Settings, call, child_broker, opened, profile, python, result
+from guest_roots import without_userland
 from sandbox_groups import groups
 
 from runtime.backends.lease import state_mark, working_folder
@@ -175,7 +176,7 @@ def test_one_backend_that_does_not_work_does_not_stop_the_other(make_settings: S
 
 def test_a_broken_golden_image_is_made_again(make_settings: Settings, root_dir: Path, tmp_path: Path) -> None:
     (tmp_path / "roots").mkdir()
-    for root in root_dir.glob("root-*"):
+    for root in without_userland(root_dir):
         subprocess.run(["cp", "-al", root, tmp_path / "roots"], check=True)
     settings = make_settings(root_dir=tmp_path / "roots")
     wanted = profile("shared")

@@ -128,7 +128,8 @@ def test_workers_cost_little_beside_what_they_decide() -> None:
     before = time.process_time()
     for _ in range(20):
         assert all(decide(spec, answer).passed for spec, answer in pairs)
-    assert served < 12 * (time.process_time() - before)  # 5 to 7 times: an item is packed, sent, read, answered
+    # 5 to 7 times on a quiet machine, 13 seen on a full one: an item is packed, sent, read, answered.
+    assert served < 25 * (time.process_time() - before)
 
 
 def test_what_never_ends_is_killed_in_time_and_fails_while_its_neighbours_are_judged(service: VerifierService) -> None:
@@ -248,6 +249,7 @@ def test_the_worker_has_limits_no_environment_and_no_files_of_ours(monkeypatch: 
     monkeypatch.setenv("ASSAY_SECRET", "do not leak")
     with VerifierService(memory_mib=512) as fresh:
         assert fresh.verify(INTEGER, "42", 60).passed
+        eventually(lambda: bool(workers_of(fresh)))  # one that has decided may make room for another
         zygote, worker = psutil.Process(fresh.zygote_pid), psutil.Process(min(workers_of(fresh)))
         assert worker.rlimit(psutil.RLIMIT_DATA) == (512 << 20, 512 << 20)
         for process in (zygote, worker):
