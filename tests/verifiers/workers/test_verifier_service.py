@@ -248,8 +248,8 @@ def test_a_text_that_no_answer_is_as_long_as_is_not_even_sent(service: VerifierS
 def test_the_worker_has_limits_no_environment_and_no_files_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ASSAY_SECRET", "do not leak")
     with VerifierService(memory_mib=512) as fresh:
-        assert fresh.verify(INTEGER, "42", 60).passed
-        eventually(lambda: bool(workers_of(fresh)))  # one that has decided may make room for another
+        # On a full machine one that was slow to begin is replaced, and nobody is there before the next question.
+        eventually(lambda: fresh.verify(INTEGER, "42", 60).passed and bool(workers_of(fresh)))
         zygote, worker = psutil.Process(fresh.zygote_pid), psutil.Process(min(workers_of(fresh)))
         assert worker.rlimit(psutil.RLIMIT_DATA) == (512 << 20, 512 << 20)
         for process in (zygote, worker):
