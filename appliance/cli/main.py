@@ -123,14 +123,20 @@ def main() -> None:
         command(prog_name="assay")
     except KeyboardInterrupt:
         sys.exit(130)
+    except BrokenPipeError as broken:
+        sys.exit(_unread(broken))
     except SystemExit as left:
         # The parser of the command line makes 1 of a broken pipe, which is the code of a verdict.
-        broken = left.__context__
-        if not isinstance(broken, BrokenPipeError):
+        broken_below = left.__context__
+        if not isinstance(broken_below, BrokenPipeError):
             raise
-        sys.exit(NO_READER if _nobody_reads() else complain(broken))
+        sys.exit(_unread(broken_below))
     except Exception as error:  # noqa: BLE001 - the outermost frame: shown to the person, never swallowed
         sys.exit(complain(error))
+
+
+def _unread(broken: BrokenPipeError) -> int:
+    return NO_READER if _nobody_reads() else complain(broken)
 
 
 def _nobody_reads() -> bool:

@@ -28,12 +28,20 @@ from policies.envelopes import PublicKey
 from verifiers.checker import Checker
 
 OK, FAILED, USAGE, INFRASTRUCTURE = 0, 1, 2, 5
+
 DIGEST = re.compile(r"[0-9a-fA-F]{64}", re.ASCII)
 SHOWN = 400
 """Characters of a question or an answer."""
 MOST_KEY = 1 << 16
 IN_A_PROCESS = "process"
 """The isolation of a verdict where there was no broker."""
+
+
+class _PipeConsole(Console):
+    """Leaves it to the command line what is said when nobody reads on."""
+
+    def on_broken_pipe(self) -> None:
+        raise  # noqa: PLE0704 - it is called where the error is handled
 
 
 def verify(
@@ -82,7 +90,7 @@ def verify(
     if json_out:
         show_json(report)
     else:
-        show(report, Console())
+        show(report, _PipeConsole())
     if report.ok:
         return OK
     return INFRASTRUCTURE if report.undecided else FAILED

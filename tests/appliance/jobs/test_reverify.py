@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -343,3 +346,12 @@ def test_the_verdict_comes_first_and_says_whose_seal_there_is_if_any(
     out = capsys.readouterr().out
     assert out.startswith("verified, and not sealed: ")
     assert "sealed: no: whoever had it" in out
+
+
+def test_a_reader_that_has_seen_enough_is_no_fault(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "appliance.cli.main", "verify", str(made(tmp_path / "job-1"))]
+    ended = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, check=False)
+    os.close(writing)
+    assert (ended.returncode, ended.stderr) == (141, b"")
