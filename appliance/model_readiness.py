@@ -25,6 +25,7 @@ from appliance.inference.engine import ModelError
 from appliance.inference.engines import ENGINES
 from appliance.inference.headers import read_shapes
 from appliance.learning.checkpoints import WEIGHT_FILE
+from appliance.rendering.renderer import NO_TOKENIZER
 from appliance.seedling import POSITIONS
 
 BYTES_A_PARAMETER = 16
@@ -183,11 +184,7 @@ def _read(folder: Path) -> tuple[dict[str, Any], dict[str, tuple[int, ...]]]:
     files = {entry.name: entry for entry in folder.iterdir() if entry.is_file()}
     config = _table(files, "config.json")
     if "tokenizer.json" not in files:
-        raise ModelError(
-            "it has no tokenizer.json",
-            hint="copy it from where the model comes from; for an older model AutoTokenizer of transformers writes it, "
-            "with save_pretrained",
-        )
+        raise ModelError("it has no tokenizer.json", hint=NO_TOKENIZER)
     shards = sorted(name for name in files if WEIGHT_FILE.fullmatch(name) and name != _INDEX)
     if not shards:
         raise ModelError("it has no safetensors file of a model, such as model.safetensors", hint=COMPLETE)

@@ -15,7 +15,7 @@ from typing import Any
 from tokenizers import Tokenizer
 
 from appliance.rendering.markers import CHATML, MarkerRenderer, Markers
-from appliance.rendering.renderer import SAY_IT, Renderer, RenderingError
+from appliance.rendering.renderer import NO_TOKENIZER, SAY_IT, Renderer, RenderingError
 
 FILE = "rendering.json"
 OLD_FILE = "dialect.json"
@@ -47,11 +47,7 @@ def load_renderer(files: Mapping[str, bytes]) -> Renderer:
 def load_tokenizer(files: Mapping[str, bytes]) -> Tokenizer:
     """Makes the tokenizer of a model's files. Raises RenderingError where there is none, or none that can be read."""
     if TOKENIZER not in files:
-        raise RenderingError(
-            f"the model has no {TOKENIZER}",
-            hint="copy it from where the model comes from; for an older model AutoTokenizer of transformers writes it, "
-            "with save_pretrained",
-        )
+        raise RenderingError(f"the model has no {TOKENIZER}", hint=NO_TOKENIZER)
     try:
         return Tokenizer.from_buffer(files[TOKENIZER])
     except Exception as error:

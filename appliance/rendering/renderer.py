@@ -14,6 +14,11 @@ from typing import Protocol
 from runtime.errors import HintedError
 
 Ids = tuple[int, ...]
+NO_TOKENIZER = (
+    "copy it from where the model comes from; for an older model AutoTokenizer of transformers writes it, with "
+    "save_pretrained"
+)
+"""What to do where a model has no tokenizer.json."""
 SAY_IT = "say how the model writes a conversation in rendering.json of its folder; docs/running.md has an example"
 
 

@@ -7,12 +7,15 @@ import stat
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from forked_commands import run_forked
 
 from appliance.client.messages import SubmitJob
 from appliance.daemon.core import Core
+from appliance.daemon.dispatcher import Dispatcher
 from appliance.records.jobs import Job
 from verifiers.registry.spec import Spec
 
@@ -62,3 +65,21 @@ def until(condition, seconds: float = 60.0) -> None:
 def submit(core: Core, question: str, spec: Spec, **fields: object) -> Job:
     """Queues a plain question."""
     return core.jobs.submit(SubmitJob(question=question, spec=spec, **fields))
+
+
+@contextmanager
+def dispatched(running: Core) -> Iterator[Dispatcher]:
+    """Has it work on what the ledger says is unfinished, as `assay serve` does."""
+    failed: list[Exception] = []
+    thread = Dispatcher(running, failed.append)
+    thread.start()
+    try:
+        yield thread
+    finally:
+        thread.close()
+    assert not failed
+
+
+def attempts(data: Path) -> int:
+    """How often `child_worker.py` was started there."""
+    return len(list(data.glob("attempt-*")))

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 from broken_models import HARMS, edit, sound
-from daemon_kit import until
+from daemon_kit import attempts, dispatched, until
 
 from appliance import sandbox_readiness
 from appliance.cli.service import _show_status
@@ -21,7 +21,6 @@ from appliance.config import Settings
 from appliance.config_layers import ConfigError
 from appliance.daemon import dispatcher
 from appliance.daemon.core import Core
-from appliance.daemon.dispatcher import Dispatcher
 from appliance.daemon.errors import BrokenError
 from appliance.daemon.status import jobs_of, status_of
 from appliance.daemon.supervisor import RetryPolicy
@@ -54,22 +53,6 @@ def core(data: Path, mode: str = "finish", **flags: object) -> Iterator[Core]:
     retry = RetryPolicy(attempts=2, first_seconds=0.01, factor=1.0)
     with Core(settings, worker=[sys.executable, str(CHILD), mode], retry=retry) as opened:
         yield opened
-
-
-@contextmanager
-def dispatched(running: Core) -> Iterator[Dispatcher]:
-    failed: list[Exception] = []
-    thread = Dispatcher(running, failed.append)
-    thread.start()
-    try:
-        yield thread
-    finally:
-        thread.close()
-    assert not failed
-
-
-def attempts(data: Path) -> int:
-    return len(list(data.glob("attempt-*")))
 
 
 def said(running: Core, words: str) -> list[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from daemon_kit import until
+from daemon_kit import attempts, dispatched, until
 
 from appliance import sandbox_readiness
 from appliance.cli.service import _show_status
@@ -18,7 +18,6 @@ from appliance.client.messages import SubmitJob
 from appliance.config import Settings
 from appliance.daemon import dispatcher
 from appliance.daemon.core import Core
-from appliance.daemon.dispatcher import Dispatcher
 from appliance.daemon.status import job_detail, jobs_of, status_of
 from appliance.daemon.supervisor import RetryPolicy
 from appliance.records.cycles import CycleState
@@ -61,22 +60,6 @@ def core(data: Path, mode: str = "finish", *, own: bool = True) -> Iterator[Core
     worker = [sys.executable, str(CHILD), mode]
     with Core(settings, worker=worker, retry=retry, own_broker=own) as opened:
         yield opened
-
-
-@contextmanager
-def dispatched(running: Core) -> Iterator[Dispatcher]:
-    failed: list[Exception] = []
-    thread = Dispatcher(running, failed.append)
-    thread.start()
-    try:
-        yield thread
-    finally:
-        thread.close()
-    assert not failed
-
-
-def attempts(data: Path) -> int:
-    return len(list(data.glob("attempt-*")))
 
 
 def test_jobs_stay_queued_while_our_own_broker_is_away_and_are_worked_on_when_it_is_back(data, broker, capsys) -> None:

@@ -10,7 +10,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from daemon_kit import submit, until
+from daemon_kit import attempts, submit, until
 
 from appliance.client.messages import LogPart
 from appliance.config import Settings
@@ -29,10 +29,6 @@ SPEC = AnswerSpec(notation="digits", expected="6")
 def core(data: Path, mode: str) -> Core:
     retry = RetryPolicy(attempts=3, first_seconds=0.01, factor=1.0)
     return Core(Settings(data=data), worker=[sys.executable, str(CHILD), mode], retry=retry)
-
-
-def attempts(data: Path) -> int:
-    return len(list(data.glob("attempt-*")))
 
 
 def alive(pid: int) -> bool:
