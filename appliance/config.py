@@ -123,6 +123,11 @@ class AuditSettings(FrozenModel, use_attribute_docstrings=True):
     """Another file for that head, such as one on a second machine's disk."""
 
 
+class TelemetrySettings(FrozenModel, use_attribute_docstrings=True):
+    tensorboard: AbsolutePath | None = None
+    """A folder in which each cycle gets one with its curves for TensorBoard; otherwise none are written."""
+
+
 class JobSettings(FrozenModel, use_attribute_docstrings=True):
     attempts: Annotated[int, UnitName("attempts")] = Field(16, ge=1, le=1024)
     """Independent tries of the champion before a job is unsolved."""
@@ -141,6 +146,7 @@ class Settings(ClientSettings, use_attribute_docstrings=True):
     service: ServiceSettings = ServiceSettings()
     cluster: ClusterSection = ClusterSection()
     audit: AuditSettings = AuditSettings()
+    telemetry: TelemetrySettings = TelemetrySettings()
     threads: Annotated[int | None, UnitName("processors")] = Field(None, ge=1)
     """Cores for the model; otherwise all that the process may use."""
 

@@ -1,12 +1,14 @@
 """The control API: what clients may ask of the core, as JSON over HTTP on a Unix socket.
 
-What always holds: every answer is JSON, every error is a `Failure` with a message, a hint and an exit code; a request
-is validated whole before anything happens; handlers run outside the event loop, so a slow one delays nobody.
+What always holds: every answer is JSON but that to `/metrics`, every error is a `Failure` with a message, a hint and an
+exit code; a request is validated whole before anything happens; handlers run outside the event loop, so a slow one
+delays nobody.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
@@ -31,6 +33,7 @@ from appliance.daemon import backtest, status, views
 from appliance.daemon.child_log import log_part
 from appliance.daemon.core import Core
 from appliance.daemon.errors import NotThereError, RequestError
+from appliance.daemon.metrics import CONTENT_TYPE, exposition
 from appliance.errors import exit_code
 from appliance.places import parse_policy
 from appliance.records.jobs import MAX_JOB_FILE_BYTES
@@ -47,7 +50,14 @@ HTTP_STATUS = {2: 400, 4: 409, 5: 500}
 
 M = TypeVar("M", bound=BaseModel)
 Aliases = TypeAdapter(dict[str, str | None])
-Answer = BaseModel | Sequence[BaseModel] | Mapping[str, str | None]
+
+
+@dataclass(frozen=True)
+class PlainText:
+    text: str
+
+
+Answer = BaseModel | Sequence[BaseModel] | Mapping[str, str | None] | PlainText
 
 
 class ApiRequest:
@@ -133,6 +143,7 @@ def reading(core: Core, next_cycle: Callable[[], str | None]) -> dict[str, Handl
         return found
 
     return {
+        "/metrics": lambda asked: PlainText(exposition(status.status_of(core, next_cycle()))),
         "/v1/status": lambda asked: status.status_of(core, next_cycle()),
         "/v1/cycles": lambda asked: ledger.cycles(asked.limit(20)),
         "/v1/cycles/{id}": lambda asked: core.cycles.detail(asked.path["id"]),
@@ -251,7 +262,10 @@ def _too_large(most: int) -> Failure:
 
 def _answer(handler: Handler, asked: ApiRequest) -> Response:
     try:
-        return _json(handler(asked), 200)
+        answer = handler(asked)
+        if isinstance(answer, PlainText):
+            return Response(answer.text, media_type=CONTENT_TYPE)
+        return _json(answer, 200)
     except Exception as error:
         hint = getattr(error, "hint", None)
         if not isinstance(hint, str):
@@ -287,7 +301,7 @@ def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _json(answer: Answer, status: int) -> Response:
+def _json(answer: BaseModel | Sequence[BaseModel] | Mapping[str, str | None], status: int) -> Response:
     if isinstance(answer, BaseModel):
         content = answer.model_dump_json()
     elif isinstance(answer, Mapping):

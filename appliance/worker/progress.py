@@ -6,7 +6,7 @@ Nothing is ever decided on an event.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -23,9 +23,16 @@ class CycleProgress:
     """Keeps the cycle's record current: phase, state and wall seconds by phase, summed over restarts."""
 
     def __init__(
-        self, cycle: Cycle, ledger: Ledger, clock: Callable[[], float], now: Callable[[], str] = utc_now
+        self,
+        cycle: Cycle,
+        ledger: Ledger,
+        clock: Callable[[], float],
+        now: Callable[[], str] = utc_now,
+        curves: Callable[[str, Mapping[str, float]], None] | None = None,
     ) -> None:
+        """`curves` gets the figures of each event, by its kind."""
         self.cycle = cycle
+        self._curves = curves
         self._ledger = ledger
         self._clock = clock
         self._now = now
@@ -33,6 +40,8 @@ class CycleProgress:
 
     def say(self, kind: str, text: str, **figures: float) -> None:
         self._ledger.put_event(Event(kind=kind, text=text, figures=figures, created=self._now()))
+        if self._curves is not None:
+            self._curves(kind, figures)
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import time
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
+from appliance.clock import utc_now
 from appliance.config import Settings
 from appliance.learning.recipe import Recipe
 from appliance.ledger.ledger import Ledger
 from appliance.places import cluster_settings, runtime_settings
+from appliance.records.events import Event
 from appliance.worker.context import WorkContext
 from appliance.worker.progress import CycleProgress
+from appliance.worker.tensorboard import TensorBoard
 from appliance.worker.work_on_jobs import work_on_jobs
 from policies.policy import Policy
 
@@ -26,10 +31,20 @@ def run_cycle(
     if cycle is None:
         raise LookupError(f"there is no cycle {name}")
     recipe = Recipe.model_validate(cycle.plan["recipe"])
-    progress = CycleProgress(cycle, ledger, time.monotonic)
-    with _context(data, settings, ledger, recipe, policy) as context:
+    with ExitStack() as held:
+        curves = None
+        if settings.telemetry.tensorboard is not None:
+            board = TensorBoard(settings.telemetry.tensorboard / name, partial(_warn, ledger))
+            held.callback(board.close)
+            curves = board.add
+        progress = CycleProgress(cycle, ledger, time.monotonic, curves=curves)
+        context = held.enter_context(_context(data, settings, ledger, recipe, policy))
         run = CycleRun(cycle, context, progress, settings.model.path)
         run.train() if phase == "train" else run.evaluate()
+
+
+def _warn(ledger: Ledger, text: str) -> None:
+    ledger.put_event(Event(kind="warning", text=text, created=utc_now()))
 
 
 def run_jobs(data: Path, settings: Settings, ledger: Ledger, policy: Policy) -> None:

@@ -1,0 +1,74 @@
+"""What a Prometheus server reads of a core: pure reading, in the text format of version 0.0.4.
+
+    curl --unix-socket DATA/run/assay.sock http://localhost/metrics
+
+Names follow prometheus.io/docs/practices/naming: base units, a word for what is measured, `_total` for what only grows.
+A step's figures are those that `assay cycle show` has, each as a metric of its own name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from appliance.client.status import Status
+from appliance.records.cycles import CycleState
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+UNFIT = re.compile(r"[^a-zA-Z0-9_]")
+
+
+class StatusCollector(Collector):
+    def __init__(self, status: Status) -> None:
+        self._status = status
+
+    def collect(self) -> Iterator[Metric]:
+        status = self._status
+        yield _gauge("assay_info", "The version that runs.", 1, version=status.version)
+        yield _gauge("assay_uptime_seconds", "Since the daemon started.", status.uptime_seconds)
+        yield _gauge(
+            "assay_ledger_sound", "1: the ledger is what the signed log says; 0: it is not.", not status.tampered
+        )
+        yield _by("assay_jobs", "Jobs by state.", "state", status.jobs)
+        yield _gauge("assay_worker_running", "1: a worker is at work.", status.worker.state == "running")
+        yield _gauge("assay_worker_failures", "Crashes in a row without progress.", status.worker.failures)
+        yield CounterMetricFamily("assay_events", "Events on record.", status.last_event)
+        models = {name: digest for name, digest in status.aliases.items() if digest is not None}
+        for name, digest in models.items():
+            yield _gauge(f"assay_{name}_info", f"The model that is {name}.", 1, model=digest[:12])
+        if status.canary is not None:
+            yield _gauge("assay_canary_odds", "To 1, that the canary is worse than the champion.", status.canary.odds)
+        if status.cycle is not None:
+            running = status.cycle.state is CycleState.RUNNING
+            yield _gauge(
+                "assay_cycle_running", "1: the newest cycle is not at its end.", running, cycle=status.cycle.id
+            )
+            yield _by("assay_cycle_seconds", "Of the newest cycle, by phase.", "phase", status.cycle.seconds)
+        for name, value in status.step_metrics.items():
+            fit = UNFIT.sub("_", name)
+            yield _gauge(f"assay_training_{fit}", f"`{fit}` of the newest training step.", value)
+
+
+def exposition(status: Status) -> str:
+    """Writes all of them, this process's own included."""
+    registry = CollectorRegistry()
+    registry.register(StatusCollector(status))
+    ProcessCollector(registry=registry)
+    return generate_latest(registry).decode()
+
+
+def _gauge(name: str, text: str, value: float, **labels: str) -> Metric:
+    made = GaugeMetricFamily(name, text, labels=list(labels))
+    made.add_metric(list(labels.values()), float(value))
+    return made
+
+
+def _by(name: str, text: str, label: str, values: Mapping[str, float]) -> Metric:
+    made = GaugeMetricFamily(name, text, labels=[label])
+    for one, value in values.items():
+        made.add_metric([one], float(value))
+    return made
