@@ -25,7 +25,7 @@ def run_cycle(
     cycle = ledger.cycle(name)
     if cycle is None:
         raise LookupError(f"there is no cycle {name}")
-    recipe = Recipe.model_validate(cycle.plan["recipe"])
+    recipe = Recipe.recorded(cycle.plan["recipe"])
     progress = CycleProgress(cycle, ledger, time.monotonic)
     with _context(data, settings, ledger, recipe, policy) as context:
         run = CycleRun(cycle, context, progress, settings.model.path)
