@@ -1,9 +1,10 @@
 """Corrects for a sampler that gave a token another probability than the trainer: two engines differ by rounding.
 
 What always holds. A correction weighs the losses of tokens by a number without gradient; the objective's denominator
-stays. `truncate` weighs by p_trainer / p_sampler, up to 2 (truncated importance sampling); `mask` takes out the tokens
-whose ratio lies outside of [.5, 5]. An objective whose own ratio is taken over the sampler's log-probabilities has the
-correction in it already, and the recipe refuses to count it twice; `mask` weighs nothing and goes with all of them.
+stays. The number is p_trainer / p_sampler, unless the objective's own ratio is taken over the log-probabilities of the
+sampler and has it already: it is counted once. `truncate` cuts it off at 2 (truncated importance sampling, which the
+recipe refuses where there is nothing to weigh); `mask` takes out the tokens whose ratio lies outside of [.5, 5]
+(IcePop, 2510.18855). Without a rule nothing is weighed.
 
 With the anchor `trainer` the objective's ratio is taken over the trainer's own log-probabilities of before the step.
 With one update a step, which the recipe asks for then, these are the ones at hand, and the ratio is 1.
@@ -53,21 +54,25 @@ def corrected_losses(
     """Computes an objective's losses as the recipe anchors and corrects them; shapes are those of `Objective`."""
     anchor = logprobs.detach() if recipe.anchor == "trainer" else sampled
     made = objective.losses(logprobs, anchor, advantages, mask, clip)
-    correction = correct(logprobs, sampled, mask, recipe)
+    counted = recipe.anchor == "sampler" and objective.anchor != "none"
+    correction = correct(logprobs, sampled, mask, recipe, counted)
     ratios = token_ratios(logprobs.detach(), sampled, mask).masked_fill(~mask, 0.0)
     tokens = TokenLosses(made.losses * correction.weights, made.ratios, made.clipped)
     return CorrectedLosses(tokens, correction, ratios)
 
 
-def correct(logprobs: Tensor, sampled: Tensor, mask: Tensor, recipe: MismatchRecipe) -> Correction:
-    """Weighs tokens by what trainer and sampler think of them: log-probabilities [B, T-1], mask bool [B, T-1]."""
+def correct(logprobs: Tensor, sampled: Tensor, mask: Tensor, recipe: MismatchRecipe, counted: bool) -> Correction:
+    """Weighs tokens by what trainer and sampler think of them: log-probabilities [B, T-1], mask bool [B, T-1].
+
+    Where their ratio is `counted` by the objective already, it weighs nothing here.
+    """
     ratios = token_ratios(logprobs.detach(), sampled, mask)
     ones, none = ratios.new_ones(ratios.shape), mask & False
     if recipe.rule == "truncate":
         return Correction(ratios.clamp(max=recipe.most), (ratios > recipe.most) & mask, none)
     if recipe.rule == "mask":
         out = ((ratios < recipe.low) | (ratios > recipe.high)) & mask
-        return Correction(ones.masked_fill(out, 0.0), none, out)
+        return Correction((ones if counted else ratios).masked_fill(out, 0.0), none, out)
     return Correction(ones, none, none)
 
 

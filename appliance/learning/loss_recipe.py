@@ -17,7 +17,8 @@ from runtime.model import UnitName
 class MismatchRecipe(Record, use_attribute_docstrings=True):
     rule: Literal["none", "truncate", "mask"] = "none"
     """What is done about tokens to which sampler and trainer give different probabilities. `truncate` weighs them by
-    their ratio, up to `most`; `mask` leaves out those whose ratio is outside of `low` to `high`."""
+    their ratio, up to `most`; `mask` leaves out those whose ratio is outside of `low` to `high`. No ratio is counted
+    twice."""
     anchor: Literal["sampler", "trainer"] = "sampler"
     """Over whose log-probabilities the objective's own ratio is taken. `trainer` needs one update a step."""
     most: Annotated[float, UnitName("ratio")] = Field(2.0, ge=1)

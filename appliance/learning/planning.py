@@ -78,7 +78,7 @@ def semantic_entropy(solutions: Sequence[Sequence[Gram]], grams: Collection[Gram
     """Returns the Shannon entropy, in nats, of how often each of `grams` occurs in `solutions`."""
     counts = Counter(g for solution in solutions for message in solution for g in _grams(message) if g in grams)
     whole = counts.total()
-    return -math.fsum(count / whole * math.log(count / whole) for count in counts.values()) + 0.0
+    return math.fsum(count / whole * math.log(whole / count) for count in counts.values())
 
 
 def credited(sample: Sample, grams: Collection[Gram], alpha: float) -> Sample:
@@ -94,7 +94,7 @@ def planning_tokens(sample: Sample, grams: Collection[Gram]) -> tuple[bool, ...]
     for own, run in groupby(range(len(sample.ids)), key=sample.mask.__getitem__):
         places = list(run) if own else []
         for size in SIZES:
-            for start in places[: len(places) - size + 1]:
+            for start in places[: max(0, len(places) - size + 1)]:
                 if sample.ids[start : start + size] in grams:
                     planned[start : start + size] = [True] * size
     return tuple(planned)

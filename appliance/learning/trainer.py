@@ -137,8 +137,8 @@ class Trainer(Learner):
         return {"planning_fraction": planned / max(1, sum(one.trained_tokens for one in chosen))}
 
     def _update(self, minibatch: Sequence[Sample], sums: dict[str, float]) -> tuple[float, dict[str, float]]:
-        """Takes one optimizer step, adds to `sums` over its tokens, and returns the gradient's norm and what lay between
-        sampler and trainer before it."""
+        """Takes one optimizer step, adds to `sums` over its tokens, and returns the gradient's norm and what lay
+        between sampler and trainer before it."""
         tokens = [one.trained_tokens for one in minibatch]
         denominator = self._objective.denominator(tokens, self._max_tokens)
         clip = (self.recipe.clip_low, self.recipe.clip_high)
