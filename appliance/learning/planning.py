@@ -35,10 +35,10 @@ SHARE = 0.2
 NEAR = 0.85
 """Cosine from which two grams are one move: two of 3 and 4 tokens of which 3 are shared, not two that are shifted."""
 
-MOST_TOKENS = 50_000
+MOST_TOKENS = 200_000
 """Are read in one step, of correct and of wrong rollouts each."""
 
-MOST_GRAMS = 1024
+MOST_GRAMS = 256
 """Are compared with each other: those that occur in most solutions."""
 
 Gram = tuple[int, ...]

@@ -100,11 +100,11 @@ class TrainingRecipe(Record, use_attribute_docstrings=True):
 
     reward: Literal["passed", "score"] = "passed"
     """`passed` is 1 or 0; `score` gives a checklist that pays for single items its share."""
-    top_p: float = 1.0
+    top_p: Annotated[float, UnitName("share")] = 1.0
     """Stays at 1: what is trained on is sampled from the whole distribution."""
-    top_k: int = 0
+    top_k: Annotated[int, UnitName("tokens")] = 0
     """Stays at 0, for the same reason."""
-    min_p: float = 0.0
+    min_p: Annotated[float, UnitName("share")] = 0.0
     """Stays at 0, for the same reason."""
     mismatch: MismatchRecipe = MismatchRecipe()
     planning: PlanningRecipe = PlanningRecipe()
