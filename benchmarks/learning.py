@@ -51,7 +51,7 @@ ARMS: dict[str, dict[str, Any]] = {
 
 SMALL: dict[str, Any] = {
     "training": {"tasks_per_step": 12, "watch_items": 16},
-    "evaluation": {"sealed_items": 256, "unsolvable_items": 8},
+    "evaluation": {"sealed_items": 192, "unsolvable_items": 8},
 }
 MOST_STEPS = 400
 """Of an arm with a budget of tokens; beyond it there would be no budget left to keep."""

@@ -1,4 +1,4 @@
-"""CISPO (MiniMax-M1, 2506.13585, equation 4) bounds the weight of a token and never takes its gradient away.
+"""CISPO (MiniMax-M1, 2506.13585) bounds the weight of a token and never takes its gradient away.
 
 The loss is -w * A * log p with w the ratio to the sampler, without gradient: 5 at the most (2510.13786), and no bound
 below. The ratio has to be the one to the sampler: over the trainer's own log-probabilities it is about 1, and the bound

@@ -1,8 +1,8 @@
 """DAPO (2503.14476, equation 8) is GRPO whose tokens weigh the same, with a clip that is wider above.
 
 This is what 2508.20722, section 2.2, puts behind RoC. The paper takes the mean over the tokens of a question's answers;
-here it is taken over the minibatch, as its release and TRL do. Dynamic sampling is `refills` of the recipe. No KL term,
-no entropy term, and no penalty on overlong answers: 2508.20722 reports that they do harm.
+here it is taken over the minibatch, as TRL does. Dynamic sampling is `refills` of the recipe. No KL term, no entropy
+term, and no soft penalty on overlong answers: one that is cut off is a failure like any other.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 The advantage (r - mean) / std is divided by the number of steps of its rollout, the same for each of them: a long
 failure pushes as hard as a short one, not once for every step. The loss is -A * log p, without a ratio, so nothing is
-clipped; the recipe's `mismatch` can weigh tokens by the ratio to the sampler. Every token of a minibatch weighs the
-same before that.
+clipped; the recipe's `mismatch` can weigh tokens by the ratio to the sampler. Ours: every token of a minibatch weighs
+the same before that.
 """
 
 from __future__ import annotations
