@@ -1,14 +1,21 @@
-"""What a night of the embedded policy model learns, and what RoC changes about it: three seeds, everything real.
+"""What a night of the embedded policy model learns, and what selector, objective and credit change about it.
 
-    python benchmarks/learning.py [--seeds 0,1,2] [--parallel 2] [--json FILE]
+    python -m benchmarks.learning [--seeds 0,1,2] [--parallel 2] [--json FILE]
+    python -m benchmarks.learning --arms all --tokens 600000 [--seeds 0,1,2] [--parallel 2] [--json FILE]
 
-For each seed: one warm start, then from the same weights one night with GRPO-RoC and one with plain GRPO on the same
-compute (as many rollouts sampled, as many trained on, chosen uniformly). Both are examined on the same sealed questions
-against the same warm start. Success is sampled at temperature 1; greedy stands beside it. Tools run in gVisor.
+For each seed: one warm start, then from the same weights one night for each arm, everything real. All arms answer the
+same sealed questions, and are compared with the warm start and, question by question, with plain GRPO. Success is
+sampled at temperature 1; greedy stands beside it. Tools run in gVisor.
 
-Bars: at least +25 points in every seed with the interval above 0; tool errors inside the correct rollouts trained on at
-most a fifth of GRPO's, inside held-out correct ones at most 0.6 (means over seeds); accuracy not lower than GRPO's by
-more than its interval. Each seed runs in a process of its own with one thread; `--parallel` at once.
+Without options: GRPO-RoC beside plain GRPO on the same compute (as many rollouts sampled, as many trained on, chosen
+uniformly). Bars: at least +25 points in every seed with the interval above 0; tool errors inside the correct rollouts
+trained on at most a fifth of GRPO's, inside held-out correct ones at most 0.6 (means over seeds); accuracy not lower
+than GRPO's by more than its interval.
+
+With `--tokens`: each arm samples as many tokens as that and takes no further step; a step is not cut, so an arm may
+have up to a step's more. A table follows, an arm a row. Each seed runs in a process of its own with one thread;
+`--parallel` at once. `--small` has smaller steps and evaluations, and `--model` begins with a model folder instead of a
+warm start, so that seeds differ in what is asked and drawn alone: what they show is coarse.
 """
 
 from __future__ import annotations
@@ -22,38 +29,88 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from statistics import mean
+from statistics import mean, stdev
 from typing import Any
 
-ARMS = {"roc": "roc", "grpo": "uniform"}
+ROOT = Path(__file__).resolve().parents[1]
+PLAIN = "plain"
+ARMS: dict[str, dict[str, Any]] = {
+    PLAIN: {"selector": "uniform"},
+    "roc": {"selector": "roc"},
+    "roc_sorted": {"selector": "roc_sorted"},
+    "hicra": {"selector": "uniform", "planning": {"credit": True}},
+    "length": {"selector": "uniform", "objective": "reinforce"},
+    "grpo": {"selector": "uniform", "objective": "grpo"},
+    "dr_grpo": {"selector": "uniform", "objective": "dr_grpo"},
+    "gspo": {"selector": "uniform", "objective": "gspo"},
+    "cispo": {"selector": "uniform", "objective": "cispo"},
+    "dppo": {"selector": "uniform", "objective": "dppo"},
+    "max_rl": {"selector": "uniform", "objective": "max_rl"},
+}
+"""The training recipe of each; what is not named is as usual (the objective is `dapo`). Plain GRPO is the first."""
+
+SMALL: dict[str, Any] = {
+    "training": {"tasks_per_step": 12, "watch_items": 16},
+    "evaluation": {"sealed_items": 192, "unsolvable_items": 8},
+}
+MOST_STEPS = 400
+"""Of an arm with a budget of tokens; beyond it there would be no budget left to keep."""
+T_975 = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262}
+"""Student's t, by degrees of freedom: intervals over seeds."""
 
 
-def one_seed(seed: int, data: Path) -> dict[str, Any]:
-    """Both arms of one seed; figures as shares of 1, gains in points."""
+def one_seed(
+    seed: int, data: Path, arms: list[str], tokens: int | None, small: bool, model: Path | None
+) -> dict[str, Any]:
+    """All arms of one seed; figures as shares of 1, gains in points."""
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     import torch
 
     from appliance.clock import utc_now
     from appliance.config import Settings
-    from appliance.learning.comparison import compare
-    from appliance.learning.recipe import Recipe, TrainingRecipe
+    from appliance.learning.comparison import PairedComparison, compare
+    from appliance.learning.recipe import Recipe
     from appliance.ledger.sqlite import SqliteLedger
     from appliance.places import runtime_settings
     from appliance.records.cycles import Cycle, CycleState
+    from appliance.records.evaluations import Evaluation
     from appliance.records.training import Group, Judged
+    from appliance.worker import cycle as cycles
     from appliance.worker.context import WorkContext
-    from appliance.worker.cycle import CycleRun
     from appliance.worker.progress import CycleProgress
-    from appliance.worker.rl_loop import trained_on
+    from appliance.worker.rl_loop import RlLoop, trained_on
     from policies.policy import load
 
+    class Budgeted(RlLoop):
+        """A night that goes on without sampling and learning, once it has had its tokens."""
+
+        sampled = 0
+
+        def _step(self, step: int) -> None:
+            if tokens is not None and self.sampled >= tokens:
+                self._trainer.train_step(step, (), ())
+                return
+            super()._step(step)
+            record = self._context.ledger.step(self._cycle, step)
+            assert record is not None
+            self.sampled += sum(one.rollout.sampled_tokens for one in record.judged)
+
+        def _validate(self, step: int) -> Any:
+            if tokens is not None and self.sampled >= tokens and step < self._training.steps:
+                return self._stopping.advice("the tokens are spent")
+            return super()._validate(step)
+
+    cycles.RlLoop = Budgeted  # type: ignore[misc]
     torch.set_num_threads(1)
     settings = Settings.load({"data": str(data)})
     figures: dict[str, Any] = {"seed": seed}
     start: str | None = None
+    plain: Evaluation | None = None
     with SqliteLedger(data / "ledger.sqlite3") as ledger:
-        for arm, selector in ARMS.items():
-            recipe = Recipe(training=TrainingRecipe(selector=selector))
+        for arm in arms:
+            shape = {name: dict(part) for name, part in (SMALL if small else {}).items()}
+            budget = {} if tokens is None else {"steps": MOST_STEPS, "watch_drop": 1.0, "checkpoint_every": MOST_STEPS}
+            recipe = Recipe.model_validate({**shape, "training": {**shape.get("training", {}), **budget, **ARMS[arm]}})
             plan: dict[str, Any] = {"recipe": recipe.model_dump(mode="json")}
             if start is not None:
                 plan["start"] = start
@@ -71,20 +128,25 @@ def one_seed(seed: int, data: Path) -> dict[str, Any]:
             ledger.put_cycle(cycle)
             with WorkContext(data, ledger, runtime_settings(settings, data), recipe.agent, load(None)) as context:
                 progress = CycleProgress(cycle, ledger, time.monotonic)
-                CycleRun(cycle, context, progress, None).train()
+                cycles.CycleRun(cycle, context, progress, model).train()
                 progress = CycleProgress(progress.cycle, ledger, time.monotonic)
-                CycleRun(progress.cycle, context, progress, None).evaluate()
+                cycles.CycleRun(progress.cycle, context, progress, model).evaluate()
             start = progress.cycle.plan["start"]
             evaluation = ledger.evaluation(f"{cycle.id}.evaluation")
             assert evaluation is not None
+            plain = plain or evaluation
             sampled = compare(evaluation.candidate, evaluation.champion)
             greedy = compare(evaluation.candidate_greedy, evaluation.champion_greedy)
+            beside: PairedComparison = compare(evaluation.candidate, plain.candidate)
             trained: list[Judged] = []
+            spent = steps = 0
             for step in ledger.recorded_steps(cycle.id):
                 record = ledger.step(cycle.id, step)
                 assert record is not None
                 groups: tuple[Group, ...] = record.groups
                 trained += [one for one in trained_on(record.judged, groups) if one.verdict.passed]
+                spent += sum(one.rollout.sampled_tokens for one in record.judged)
+                steps += 1
             calls = sum(len(one.rollout.calls) for one in trained)
             figures[arm] = {
                 "before": sampled.champion.value,
@@ -99,21 +161,36 @@ def one_seed(seed: int, data: Path) -> dict[str, Any]:
                 "errors_before": sampled.champion_errors,
                 "errors_held_out": sampled.candidate_errors,
                 "errors_trained_on": sum(one.rollout.failed_calls for one in trained) / calls if calls else 0.0,
+                "tokens": spent,
+                "steps": steps,
+                "won": beside.gained,
+                "lost": beside.lost,
+                "items": beside.items,
                 "seconds": progress.cycle.seconds,
             }
+            print(f"seed {seed}: {arm} {figures[arm]}", file=sys.stderr, flush=True)
     return figures
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", default="0,1,2")
+    parser.add_argument("--arms", default=f"{PLAIN},roc", help=f"of {', '.join(ARMS)}; or all")
+    parser.add_argument("--tokens", type=int, help="sampled tokens of each arm")
+    parser.add_argument("--small", action="store_true")
+    parser.add_argument("--model", type=Path, help="a model folder to begin with")
     parser.add_argument("--parallel", type=int, default=2)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
+    arms = list(ARMS) if arguments.arms == "all" else arguments.arms.split(",")
+    if unknown := set(arms) - ARMS.keys():
+        parser.error(f"there is no arm {', '.join(sorted(unknown))}; there are {', '.join(ARMS)}")
+    arms = [PLAIN, *(arm for arm in arms if arm != PLAIN)]
     if arguments.one is not None:
         with tempfile.TemporaryDirectory(prefix="assay-learning-") as folder:
-            print(json.dumps(one_seed(arguments.one, Path(folder))))
+            model = arguments.model and arguments.model.resolve()
+            print(json.dumps(one_seed(arguments.one, Path(folder), arms, arguments.tokens, arguments.small, model)))
         return
     waiting = [int(seed) for seed in arguments.seeds.split(",")]
     running: dict[int, subprocess.Popen[str]] = {}
@@ -121,8 +198,11 @@ def main() -> None:
     while waiting or running:
         while waiting and len(running) < arguments.parallel:
             seed = waiting.pop(0)
-            command = [sys.executable, __file__, "--one", str(seed)]
-            running[seed] = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+            command = [sys.executable, "-m", "benchmarks.learning", "--one", str(seed), "--arms", ",".join(arms)]
+            command += ["--tokens", str(arguments.tokens)] * (arguments.tokens is not None)
+            command += ["--small"] * arguments.small
+            command += ["--model", str(arguments.model.resolve())] * (arguments.model is not None)
+            running[seed] = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
         for seed, process in list(running.items()):
             if process.poll() is not None:
                 output = process.communicate()[0]
@@ -130,17 +210,19 @@ def main() -> None:
                 if process.returncode != 0:
                     sys.exit(f"seed {seed} failed")
                 found.append(json.loads(output.splitlines()[-1]))
-                print(row(found[-1]), flush=True)
+                print(row(found[-1], arms), flush=True)
         time.sleep(0.5)
-    summary = summarise(sorted(found, key=lambda one: one["seed"]))
+    found.sort(key=lambda one: one["seed"])
+    print(table(found, arms))
+    summary = {"arms": arms, "tokens": arguments.tokens, "small": arguments.small, **summarise(found, arms)}
     print(json.dumps({name: value for name, value in summary.items() if name != "seeds"}, indent=1))
     if arguments.json:
         arguments.json.write_text(json.dumps(summary, indent=1) + "\n")
 
 
-def row(one: dict[str, Any]) -> str:
+def row(one: dict[str, Any], arms: list[str]) -> str:
     parts = [f"seed {one['seed']}"]
-    for arm in ARMS:
+    for arm in arms:
         part = one[arm]
         parts.append(
             f"{arm} {part['before']:.3f} -> {part['after']:.3f} "
@@ -152,25 +234,68 @@ def row(one: dict[str, Any]) -> str:
     return " | ".join(parts)
 
 
-def summarise(found: list[dict[str, Any]]) -> dict[str, Any]:
+def table(found: list[dict[str, Any]], arms: list[str]) -> str:
+    """An arm a row, in Markdown. Against plain GRPO: over questions (pairs of all seeds together), and over seeds."""
+    columns = (
+        "arm",
+        "sampled tokens, thousands",
+        "steps",
+        "success",
+        "greedy",
+        "over plain GRPO, points, 95 % over questions",
+        "95 % over seeds",
+        "tool errors in held-out right answers",
+    )
+    rows = [columns, ("---",) * len(columns)]
+    for arm in arms:
+        parts = [one[arm] for one in found]
+        tokens, steps, after, greedy, errors = (
+            mean(part[name] for part in parts)
+            for name in ("tokens", "steps", "after", "greedy_after", "errors_held_out")
+        )
+        beside = ("", "") if arm == PLAIN else (_over_questions(parts), _over_seeds(parts))
+        rows.append(
+            (arm, f"{tokens / 1000:.0f}", f"{steps:.0f}", f"{after:.3f}", f"{greedy:.3f}", *beside, f"{errors:.3f}")
+        )
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
+
+
+def _over_questions(parts: list[dict[str, Any]]) -> str:
+    from policies.statistics.intervals import paired_difference
+
+    won, lost, items = (sum(part[name] for part in parts) for name in ("won", "lost", "items"))
+    low, high = paired_difference(won, lost, items, alpha=0.05)
+    return f"{100 * (won - lost) / items:+.1f} [{100 * low:+.1f}, {100 * high:+.1f}]"
+
+
+def _over_seeds(parts: list[dict[str, Any]]) -> str:
+    gains = [100 * (part["won"] - part["lost"]) / part["items"] for part in parts]
+    if len(gains) < 2:
+        return "one seed"
+    half = T_975[len(gains) - 1] * stdev(gains) / len(gains) ** 0.5
+    return f"[{mean(gains) - half:+.1f}, {mean(gains) + half:+.1f}]"
+
+
+def summarise(found: list[dict[str, Any]], arms: list[str]) -> dict[str, Any]:
     def average(arm: str, name: str) -> float:
         return mean(one[arm][name] for one in found)
 
-    trained = average("roc", "errors_trained_on") / max(average("grpo", "errors_trained_on"), 1e-9)
-    held_out = average("roc", "errors_held_out") / max(average("grpo", "errors_held_out"), 1e-9)
-    lower = [one["grpo"]["after"] - one["roc"]["after"] for one in found]
-    widths = [(one["roc"]["after_high"] - one["roc"]["after_low"]) for one in found]
-    return {
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}",
-        "smallest_gain": min(one["roc"]["gain"] for one in found),
-        "smallest_gain_low": min(one["roc"]["gain_low"] for one in found),
-        "trained_on_ratio": trained,
-        "held_out_ratio": held_out,
-        "accuracy_roc": average("roc", "after"),
-        "accuracy_grpo": average("grpo", "after"),
-        "accuracy_lower_by_at_most_the_interval": all(a <= b for a, b in zip(lower, widths, strict=True)),
-        "seeds": found,
+    summary: dict[str, Any] = {
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
     }
+    if "roc" in arms:
+        lower = [one[PLAIN]["after"] - one["roc"]["after"] for one in found]
+        widths = [(one["roc"]["after_high"] - one["roc"]["after_low"]) for one in found]
+        summary |= {
+            "smallest_gain": min(one["roc"]["gain"] for one in found),
+            "smallest_gain_low": min(one["roc"]["gain_low"] for one in found),
+            "trained_on_ratio": average("roc", "errors_trained_on") / max(average(PLAIN, "errors_trained_on"), 1e-9),
+            "held_out_ratio": average("roc", "errors_held_out") / max(average(PLAIN, "errors_held_out"), 1e-9),
+            "accuracy_roc": average("roc", "after"),
+            "accuracy_grpo": average(PLAIN, "after"),
+            "accuracy_lower_by_at_most_the_interval": all(a <= b for a, b in zip(lower, widths, strict=True)),
+        }
+    return {**summary, "seeds": found}
 
 
 if __name__ == "__main__":

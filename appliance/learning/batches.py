@@ -22,7 +22,7 @@ from appliance.records.training import Group, Judged
 
 @dataclass(frozen=True)
 class Sample:
-    """Is one conversation to train on; the three tuples are of equal length."""
+    """Is one conversation to train on; the four tuples are of equal length."""
 
     rollout: str
     ids: tuple[int, ...]
@@ -30,7 +30,8 @@ class Sample:
     """True for the policy model's own tokens, but for those that a branch has from the rollout that it left."""
     logprobs: tuple[float, ...]
     """As sampled; 0 where the mask is off."""
-    advantage: float
+    advantages: tuple[float, ...]
+    """Of each token; 0 where the mask is off."""
 
     @property
     def trained_tokens(self) -> int:
@@ -46,7 +47,7 @@ class Batch:
     logprobs: Tensor
     """[B, T], float32, as sampled."""
     advantages: Tensor
-    """[B], float32."""
+    """[B, T], float32."""
 
     def to(self, device: torch.device) -> Batch:
         return Batch(*(tensor.to(device) for tensor in (self.ids, self.mask, self.logprobs, self.advantages)))
@@ -67,7 +68,8 @@ def sample(rollout: Rollout, advantage: float) -> Sample:
         mask += [own] * len(node.ids)
         logprobs += node.logprobs if own else [0.0] * len(node.ids)
     end = max((i + 1 for i, own in enumerate(mask) if own), default=0)
-    return Sample(rollout.id, tuple(ids[:end]), tuple(mask[:end]), tuple(logprobs[:end]), advantage)
+    advantages = tuple(advantage if own else 0.0 for own in mask[:end])
+    return Sample(rollout.id, tuple(ids[:end]), tuple(mask[:end]), tuple(logprobs[:end]), advantages)
 
 
 def samples(judged: Sequence[Judged], groups: Sequence[Group]) -> list[Sample]:
@@ -101,5 +103,5 @@ def collate(chosen: Sequence[Sample]) -> Batch:
         ids=padded([one.ids for one in chosen]),
         mask=padded([one.mask for one in chosen], False),
         logprobs=padded([one.logprobs for one in chosen], 0.0),
-        advantages=torch.tensor([one.advantage for one in chosen]),
+        advantages=padded([one.advantages for one in chosen], 0.0),
     )

@@ -13,7 +13,7 @@ import torch
 
 from appliance.inference.engine import Engine
 from appliance.learning.batches import Sample, sample
-from appliance.learning.trainer import mismatch_kl
+from appliance.learning.corrections import mismatch_kl
 from appliance.records.rollouts import Rollout, RolloutEnd
 from appliance.records.training import Judged
 from policies.contract.evidence import DriftReport

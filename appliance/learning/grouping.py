@@ -2,9 +2,10 @@
 
 Pure and deterministic: the choice is a function of (seed, step, task) and of the rollouts, not of the order in which
 they arrived. A rollout that met an infrastructure failure is masked before anything is chosen: it is neither a success
-nor a failure. What is left of its group keeps the recipe's share (half, by default), so that selection stays as strict
-as in a whole group; a group that lost more than half of its rollouts is dropped, because what is left was chosen by
-what broke. Every group says in `reason` what became of it.
+nor a failure, and no part of the mean that the others are compared with. What is left of its group keeps the recipe's
+share (half, by default), so that selection stays as strict as in a whole group. A group that lost more than half of its
+rollouts is dropped, because what is left was chosen by what broke. So is one whose rewards are exactly equal, which
+carries no signal. Every group says in `reason` what became of it.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ import math
 from collections.abc import Sequence
 from random import Random
 
+from appliance.learning.objectives.objective import Graded
 from appliance.learning.objectives.registry import OBJECTIVES
 from appliance.learning.recipe import TrainingRecipe
-from appliance.learning.roc import SELECTORS, RolloutOutcome
+from appliance.learning.roc import SELECTORS, RolloutOutcome, above_mean, carry_signal
 from appliance.records.rollouts import RolloutEnd
 from appliance.records.training import Group, Judged
 from verifiers.contract.verdict import Outcome as VerdictOutcome
@@ -36,8 +38,9 @@ def make_group(judged: Sequence[Judged], recipe: TrainingRecipe, seed: int) -> G
         raise ValueError(f"a group is made of one task at one step, not of {len(origins)}")
     ((cycle, step, task),) = origins
     alive = sorted((one for one in judged if not is_masked(one)), key=lambda one: one.rollout.sample)
-    selected, reason = _choose(alive, len(judged), recipe, Random(f"{seed}/{step}/{task}"))
-    rewards = tuple(float(one.verdict.passed) for one in alive)
+    rewards = tuple(reward_of(one, recipe) for one in alive)
+    selected, reason = _choose(alive, rewards, len(judged), recipe, Random(f"{seed}/{step}/{task}"))
+    kept = [Graded(rewards[i], alive[i].rollout.turns) for i in selected]
     return Group(
         id=f"{cycle}/{step}/{task}",
         cycle=cycle,
@@ -46,7 +49,7 @@ def make_group(judged: Sequence[Judged], recipe: TrainingRecipe, seed: int) -> G
         rollouts=tuple(one.rollout.id for one in alive),
         rewards=rewards,
         kept=tuple(selected),
-        advantages=OBJECTIVES[recipe.objective].advantages([rewards[i] for i in selected]),
+        advantages=OBJECTIVES[recipe.objective].advantages(kept),
         selector=recipe.selector,
         reason=reason,
     )
@@ -57,11 +60,16 @@ def is_masked(judged: Judged) -> bool:
     return judged.rollout.ended is RolloutEnd.INFRA_ERROR or judged.verdict.outcome is VerdictOutcome.INFRA_ERROR
 
 
-def outcome(judged: Judged) -> RolloutOutcome:
+def reward_of(judged: Judged, recipe: TrainingRecipe) -> float:
+    """Returns what a judged rollout has earned, from 0 to 1."""
+    return float(judged.verdict.passed) if recipe.reward == "passed" else judged.verdict.score
+
+
+def outcome(judged: Judged, reward: float) -> RolloutOutcome:
     """Extracts what a selector needs to know of a judged rollout."""
     rollout = judged.rollout
     return RolloutOutcome(
-        correct=judged.verdict.passed,
+        reward=reward,
         calls=len(rollout.calls),
         failed_calls=rollout.failed_calls,
         answers=rollout.answers,
@@ -69,20 +77,23 @@ def outcome(judged: Judged) -> RolloutOutcome:
     )
 
 
-def _choose(alive: Sequence[Judged], sampled: int, recipe: TrainingRecipe, rng: Random) -> tuple[list[int], str]:
+def _choose(
+    alive: Sequence[Judged], rewards: Sequence[float], sampled: int, recipe: TrainingRecipe, rng: Random
+) -> tuple[list[int], str]:
     """Chooses indices into `alive`, and says in a sentence why."""
     lost = sampled - len(alive)
     note = f"; {lost} of {sampled} masked after infrastructure failures" if lost else ""
     if len(alive) < max(2, math.ceil(sampled / 2)):
         return [], f"dropped: {len(alive)} of {sampled} rollouts left, too few to compare{note}"
-    outcomes = [outcome(one) for one in alive]
-    right = sum(one.correct for one in outcomes)
-    if right in (0, len(alive)):
-        return [], f"dropped: all {len(alive)} are {'right' if right else 'wrong'}, nothing to compare{note}"
+    if not carry_signal(rewards):
+        worth = {1.0: "right", 0.0: "wrong"}.get(rewards[0], f"worth {rewards[0]:g}")
+        return [], f"dropped: all {len(alive)} are {worth}, nothing to compare{note}"
     keep = max(2, min(len(alive), len(alive) * recipe.keep // recipe.rollouts_per_task))
+    outcomes = [outcome(one, reward) for one, reward in zip(alive, rewards, strict=True)]
     selected = SELECTORS[recipe.selector](outcomes, keep, rng)
     if not selected:
         return [], f"dropped: the {keep} drawn of {len(alive)} are all alike, nothing to compare{note}"
-    good = sum(outcomes[i].correct for i in selected)
+    successes = above_mean(rewards)
+    right, good = sum(successes), sum(successes[i] for i in selected)
     wrong = len(alive) - right
     return selected, f"kept {keep} of {len(alive)}: {good} of {right} right, {keep - good} of {wrong} wrong{note}"

@@ -6,11 +6,14 @@ configuration. Sources: GRPO-RoC 2508.20722, clip-higher and token-level loss DA
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import hashlib
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from appliance.agent.budget import AgentBudget
+from appliance.learning.loss_recipe import MismatchRecipe, PlanningRecipe, mismatch_refusal, whole_distribution
 from appliance.learning.objectives.registry import OBJECTIVES
 from appliance.records.record import Record
 from curriculum.names import CALCULATORS
@@ -64,16 +67,16 @@ class TrainingRecipe(Record, use_attribute_docstrings=True):
     selector: Literal["roc", "roc_sorted", "uniform"] = "roc"
     """`roc` samples by inverse penalty as in the paper, `roc_sorted` truncates as in its release, `uniform` is GRPO
     with the same compute."""
-    objective: Annotated[str, AfterValidator(_known_objective)] = "grpo"
-    """What is minimised: a row of `appliance.learning.objectives.registry`."""
+    objective: Annotated[str, AfterValidator(_known_objective)] = "dapo"
+    """What is minimised: grpo, dapo, dr_grpo, gspo, cispo, dppo, max_rl or reinforce."""
     learning_rate: Annotated[float, UnitName("per step")] = Field(3e-4, gt=0)
     """Learning rate of the training, at its highest."""
     warmup_steps: Annotated[int, UnitName("steps")] = Field(5, ge=0)
     """Steps in which the learning rate rises from nothing."""
     clip_low: Annotated[float, UnitName("ratio")] = Field(
-        default_factory=lambda data: OBJECTIVES[data["objective"]].clip[0], gt=0, lt=1
+        default_factory=lambda data: OBJECTIVES[data["objective"]].clip[0], gt=0, le=1
     )
-    """How far the ratio may fall below 1 before it is clipped; otherwise as the objective has it."""
+    """How far the ratio may fall below 1 before it is clipped; otherwise as the objective has it. 1 is no bound."""
     clip_high: Annotated[float, UnitName("ratio")] = Field(
         default_factory=lambda data: OBJECTIVES[data["objective"]].clip[1], gt=0
     )
@@ -95,6 +98,47 @@ class TrainingRecipe(Record, use_attribute_docstrings=True):
     checkpoint_every: Annotated[int, UnitName("steps")] = Field(10, ge=1)
     """Steps between two checkpoints, from which a night that was stopped goes on."""
 
+    reward: Literal["passed", "score"] = "passed"
+    """`passed` is 1 or 0; `score` gives a checklist that pays for single items its share."""
+    top_p: Annotated[float, UnitName("share")] = 1.0
+    """Stays at 1: what is trained on is sampled from the whole distribution."""
+    top_k: Annotated[int, UnitName("tokens")] = 0
+    """Stays at 0, for the same reason."""
+    min_p: Annotated[float, UnitName("share")] = 0.0
+    """Stays at 0, for the same reason."""
+    mismatch: MismatchRecipe = MismatchRecipe()
+    planning: PlanningRecipe = PlanningRecipe()
+
+    _LATER: ClassVar = ("reward", "top_p", "top_k", "min_p", "mismatch", "planning")
+    """Fields that the first version did not have, whose checkpoints name the digest without them."""
+
+    @field_validator("top_p", "top_k", "min_p")
+    @classmethod
+    def _whole_distribution(cls, value: float, info: ValidationInfo) -> float:
+        whole_distribution(str(info.field_name), value, 1.0 if info.field_name == "top_p" else 0.0)
+        return value
+
+    @field_validator("mismatch")
+    @classmethod
+    def _counted_once(cls, value: MismatchRecipe, info: ValidationInfo) -> MismatchRecipe:
+        name = info.data.get("objective")
+        why = name and mismatch_refusal(value, name, OBJECTIVES[name], info.data.get("minibatches", 1))
+        if why:
+            raise ValueError(why)
+        return value
+
+    def digest(self) -> str:
+        """Computes the digest that the first version gave this recipe where that version had it, so that a night which
+        it began goes on: without later fields that are at their defaults, and under the objective's name of then."""
+        usual = TrainingRecipe.model_construct()
+        same = {name for name in self._LATER if getattr(self, name) == getattr(usual, name)}
+        named = self.model_copy(update={"objective": _NAMED_THEN.get(self.objective, self.objective)})
+        return hashlib.sha256(named.model_dump_json(exclude=same).encode()).hexdigest()
+
+
+_NAMED_THEN = {"dapo": "grpo", "grpo": "grpo, each answer the same"}
+"""The first version called the token-level form grpo."""
+
 
 class EvaluationRecipe(Record, use_attribute_docstrings=True):
     sealed_items: Annotated[int, UnitName("questions")] = Field(512, ge=1)
@@ -112,3 +156,12 @@ class Recipe(Record, use_attribute_docstrings=True):
     training: TrainingRecipe = TrainingRecipe()
     agent: AgentBudget = AgentBudget()
     evaluation: EvaluationRecipe = EvaluationRecipe()
+
+    @classmethod
+    def recorded(cls, data: Mapping[str, Any]) -> Recipe:
+        """Reads a recipe from a cycle's record, which has all of its fields: in one of the first version, `grpo` is
+        what is called `dapo` now. Raises ValidationError."""
+        training = data.get("training")
+        if isinstance(training, Mapping) and training.get("objective") == "grpo" and "mismatch" not in training:
+            data = {**data, "training": {**training, "objective": "dapo"}}
+        return cls.model_validate(data)

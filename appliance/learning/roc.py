@@ -2,11 +2,12 @@
 
 A reward for the outcome praises a right answer however it was reached. RoC leaves the reward alone and chooses instead:
 of an oversampled group it keeps a uniform share of the failures, for variety, and fills up with successes, preferring
-those whose tool calls worked and whose form is clean.
+those whose tool calls worked and whose form is clean. Where rewards are fractions, a success is what lies above the
+mean of its group.
 
 Pure: outcomes in, indices out; the caller brings the random generator. Every selector returns ascending, distinct
-indices, exactly `keep` of them with both kinds among them, or none at all when the rewards would be equal: such a group
-carries no signal for a group-relative objective. Rollouts with `infra_error` never come here (`grouping`).
+indices, exactly `keep` of them with different rewards among them, or none at all when the rewards would be exactly
+equal: such a group carries no signal for a group-relative objective. Rollouts with `infra_error` never come here.
 
 Deviations from the paper: it weights by the inverse of the penalty, which a flawless rollout does not have, so
 `CLEAN_OFFSET` is added first; and where its floor would leave no failure, one is kept.
@@ -14,6 +15,7 @@ Deviations from the paper: it weights by the inverse of the penalty, which a fla
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
@@ -32,7 +34,7 @@ RELEASE_FLOOR = 2
 class RolloutOutcome:
     """Says what a selector needs to know of one rollout."""
 
-    correct: bool
+    reward: float
     calls: int
     failed_calls: int
     """By structured status, never by what the output says."""
@@ -88,7 +90,7 @@ def uniform(outcomes: Sequence[RolloutOutcome], keep: int, rng: Random) -> list[
     """
     _kinds(outcomes, keep)
     selected = sorted(rng.sample(range(len(outcomes)), keep))
-    return selected if len({outcomes[i].correct for i in selected}) == 2 else []
+    return selected if carry_signal([outcomes[i].reward for i in selected]) else []
 
 
 Selector = Callable[[Sequence[RolloutOutcome], int, Random], list[int]]
@@ -107,9 +109,23 @@ def draw(items: Sequence[int], weights: Sequence[float], count: int, rng: Random
     return sorted(arrival, key=arrival.__getitem__)[:count]
 
 
+def carry_signal(rewards: Sequence[float]) -> bool:
+    """Says whether a group can be learned from: not where all rewards are exactly equal, however they were rounded."""
+    return len(set(rewards)) > 1
+
+
+def above_mean(rewards: Sequence[float]) -> list[bool]:
+    """Says of each reward whether it is a success in its group; none is where all are equal."""
+    if not carry_signal(rewards):
+        return [False] * len(rewards)
+    mean, best = math.fsum(rewards) / len(rewards), max(rewards)
+    return [reward > mean or reward == best for reward in rewards]  # the mean may be rounded up to the best
+
+
 def _kinds(outcomes: Sequence[RolloutOutcome], keep: int) -> tuple[list[int], list[int]]:
     if not 2 <= keep <= len(outcomes):
         raise ValueError(f"cannot keep {keep} of {len(outcomes)} rollouts: at least 2, at most all")
-    right = [i for i, outcome in enumerate(outcomes) if outcome.correct]
-    wrong = [i for i, outcome in enumerate(outcomes) if not outcome.correct]
+    successes = above_mean([outcome.reward for outcome in outcomes])
+    right = [i for i, success in enumerate(successes) if success]
+    wrong = [i for i, success in enumerate(successes) if not success]
     return right, wrong

@@ -17,19 +17,24 @@ from collections.abc import Mapping, Sequence
 from random import Random
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from appliance.learning.batches import Sample, collate, micro_batches, samples
+from appliance.learning.corrections import corrected_losses, mismatch_kl
 from appliance.learning.errors import LearningError
+from appliance.learning.grouping import is_masked
 from appliance.learning.objectives.registry import OBJECTIVES
+from appliance.learning.planning import Plans, credited, find_plans, planning_tokens
 from appliance.learning.recipe import TrainingRecipe
 from appliance.learning.scoring import score
 from appliance.learning.state import Learner
 from appliance.records.training import Group, Judged
 
 BETAS = (0.9, 0.95)
-MEANS = ("loss", "entropy", "ratio", "clip_fraction")
+MEANS = ("loss", "entropy", "ratio", "clip_fraction", "corrected_fraction", "masked_fraction")
 """Figures of a step that are means over the tokens that it trained on."""
+MISMATCH = ("mismatch_kl", "ratio_low", "ratio_high")
+"""Figures of a step about what sampler and trainer thought of the same tokens before the first update."""
 
 
 class Trainer(Learner):
@@ -55,8 +60,11 @@ class Trainer(Learner):
         """Trains on what `groups` kept of `judged` and returns figures about it:
 
         `loss`, `entropy` (nats a token), `ratio` (mean), `clip_fraction`, `gradient_norm` (before clipping, mean of the
-        minibatches), `mismatch_kl` (nats a token, between sampler and trainer before the first update), `tokens`
-        (trained on), `rollouts` (trained on), `groups` (kept), `learning_rate`, `seconds`.
+        minibatches), `mismatch_kl` (nats a token, between sampler and trainer before the first update), `ratio_low` and
+        `ratio_high` (the ends of p_trainer / p_sampler there), `corrected_fraction` and `masked_fraction` (of the
+        tokens, by the recipe's `mismatch`), `semantic_entropy` (nats, of the step's plans), `planning_fraction` (of the
+        tokens, where they get more credit), `tokens` (trained on), `rollouts` (trained on), `groups` (kept),
+        `learning_rate`, `seconds`.
 
         Raises LearningError when the step is out of order, the rollouts were not sampled at the recipe's temperature,
         or the gradient is not finite; the weights are then as they were before the minibatch.
@@ -67,23 +75,27 @@ class Trainer(Learner):
                 f"step {step} does not follow {self.step - 1}", hint="replay the recorded steps in order"
             )
         self._refuse_other_temperatures(judged)
+        plans = self._plans(step, judged)
         chosen = samples(judged, groups)
+        if self.recipe.planning.credit:
+            chosen = [credited(one, plans.grams, self.recipe.planning.alpha) for one in chosen]
         rate = self._set_learning_rate(step)
         norms: list[float] = []
-        sums, mismatch = dict.fromkeys((*MEANS, "tokens"), 0.0), 0.0
+        sums, mismatch = dict.fromkeys((*MEANS, "tokens"), 0.0), dict.fromkeys(MISMATCH, 0.0)
         self.model.train()
         with self._seeded("training"):
             for minibatch in self._minibatches(chosen, step):
-                first = not norms
-                norm, kl = self._update(minibatch, sums)
-                mismatch = kl if first else mismatch
+                norm, found = self._update(minibatch, sums)
+                mismatch = mismatch if norms else found
                 norms.append(norm)
         self.model.eval()
         self.step += 1
         return {
             **{name: sums[name] / max(1.0, sums["tokens"]) for name in MEANS},
             "gradient_norm": math.fsum(norms) / max(1, len(norms)),
-            "mismatch_kl": mismatch,
+            **mismatch,
+            "semantic_entropy": plans.entropy,
+            **self._planned(chosen, plans),
             "tokens": sums["tokens"],
             "rollouts": float(len(chosen)),
             "groups": float(sum(bool(group.kept) for group in groups)),
@@ -111,26 +123,43 @@ class Trainer(Learner):
         size = math.ceil(len(shuffled) / self.recipe.minibatches)
         return [shuffled[start : start + size] for start in range(0, len(shuffled), size or 1)]
 
-    def _update(self, minibatch: Sequence[Sample], sums: dict[str, float]) -> tuple[float, float]:
-        """Takes one optimizer step, adds to `sums` over its tokens, and returns the gradient's norm and the mismatch in
-        nats a token."""
+    def _plans(self, step: int, judged: Sequence[Judged]) -> Plans:
+        sound = [one for one in sorted(judged, key=lambda each: each.rollout.id) if not is_masked(one)]
+        right, wrong = ([one.rollout for one in sound if one.verdict.passed is passed] for passed in (True, False))
+        embeddings = self.model.get_input_embeddings()  # type: ignore[operator]
+        rng = Random(f"{self._seed}/{step}/plans")
+        return find_plans(right, wrong, lambda ids: embeddings.weight[ids.to(self._device)], rng)
+
+    def _planned(self, chosen: Sequence[Sample], plans: Plans) -> dict[str, float]:
+        if not self.recipe.planning.credit:
+            return {}
+        planned = sum(sum(planning_tokens(one, plans.grams)) for one in chosen)
+        return {"planning_fraction": planned / max(1, sum(one.trained_tokens for one in chosen))}
+
+    def _update(self, minibatch: Sequence[Sample], sums: dict[str, float]) -> tuple[float, dict[str, float]]:
+        """Takes one optimizer step, adds to `sums` over its tokens, and returns the gradient's norm and what lay
+        between sampler and trainer before it."""
         tokens = [one.trained_tokens for one in minibatch]
         denominator = self._objective.denominator(tokens, self._max_tokens)
         clip = (self.recipe.clip_low, self.recipe.clip_high)
-        mismatch = 0.0
+        kl, lowest, highest = 0.0, math.inf, -math.inf
         self._optimizer.zero_grad(set_to_none=True)
         for micro in micro_batches(minibatch, self.recipe.micro_batch):
             batch = collate(micro).to(self._device)
-            mask, sampled = batch.mask[:, 1:], batch.logprobs[:, 1:]
+            mask, sampled, advantages = batch.mask[:, 1:], batch.logprobs[:, 1:], batch.advantages[:, 1:]
             scores = score(self.model, batch.ids, batch.mask, self.recipe.temperature)
-            advantages = batch.advantages[:, None].expand_as(mask)
-            found = self._objective.losses(scores.logprobs, sampled, advantages, mask, clip)
-            loss = found.losses.sum() / denominator
+            made = corrected_losses(
+                self._objective, scores.logprobs, sampled, advantages, mask, clip, self.recipe.mismatch
+            )
+            loss = made.tokens.losses.sum() / denominator
             loss.backward()  # type: ignore[no-untyped-call]
-            mismatch += mismatch_kl(scores.logprobs.detach()[mask], sampled[mask]).item()
+            kl += mismatch_kl(scores.logprobs.detach()[mask], sampled[mask]).item()
+            lowest, highest = min(lowest, made.ratios[mask].min().item()), max(highest, made.ratios.max().item())
             sums["loss"] += loss.item() * sum(tokens)
-            sums["ratio"] += found.ratios.sum().item()
-            sums["clip_fraction"] += found.clipped.sum().item()
+            sums["ratio"] += made.tokens.ratios.sum().item()
+            sums["clip_fraction"] += made.tokens.clipped.sum().item()
+            sums["corrected_fraction"] += made.correction.corrected.sum().item()
+            sums["masked_fraction"] += made.correction.masked.sum().item()
             sums["entropy"] += scores.entropy.item()
         sums["tokens"] += sum(tokens)
         norm = float(nn.utils.clip_grad_norm_(self.model.parameters(), self.recipe.gradient_norm))
@@ -141,13 +170,4 @@ class Trainer(Learner):
                 hint="go back to the last checkpoint and lower training.learning_rate",
             )
         self._optimizer.step()
-        return norm, mismatch / sum(tokens)
-
-
-def mismatch_kl(trainer: Tensor, sampler: Tensor) -> Tensor:
-    """Sums over tokens an estimate of KL(sampler || trainer), from the log-probabilities of sampled tokens [N].
-
-    r - 1 - log r with r = p_trainer / p_sampler: without bias and never negative (Schulman 2020, "k3").
-    """
-    difference = trainer - sampler
-    return (torch.expm1(difference) - difference).sum()
+        return norm, dict(zip(MISMATCH, (kl / sum(tokens), lowest, highest), strict=True))

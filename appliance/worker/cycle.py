@@ -52,7 +52,7 @@ class CycleRun:
         self._ledger = context.ledger
         self._progress = progress
         self._model_path = model_path
-        self._recipe = Recipe.model_validate(cycle.plan["recipe"])
+        self._recipe = Recipe.recorded(cycle.plan["recipe"])
         self._models = context.data / "models"
 
     def train(self) -> None:

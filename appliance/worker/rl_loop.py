@@ -18,7 +18,9 @@ from appliance.inference.weights import push_model
 from appliance.learning.checkpoints import prune, step_folder
 from appliance.learning.comparison import errors_in_correct
 from appliance.learning.early_stopping import Advice, EarlyStopping
-from appliance.learning.grouping import is_masked, make_groups
+from appliance.learning.grouping import is_masked, make_groups, reward_of
+from appliance.learning.recipe import TrainingRecipe
+from appliance.learning.roc import carry_signal
 from appliance.learning.trainer import Trainer
 from appliance.records.rollouts import Purpose
 from appliance.records.training import Group, Judged, StepRecord
@@ -142,7 +144,7 @@ class RlLoop:
             require_sound(some, self._agent.last_failure)
             tasks += fresh
             judged += some
-            missing = len(fresh) - tasks_with_signal(some)
+            missing = len(fresh) - tasks_with_signal(some, training)
             if missing == 0:
                 break
         return tasks, judged, verifying
@@ -188,13 +190,13 @@ class RlLoop:
         )
 
 
-def tasks_with_signal(judged: Sequence[Judged]) -> int:
-    """Tasks that some rollouts passed and others failed; infrastructure failures count for neither."""
-    outcomes: dict[str, set[bool]] = {}
+def tasks_with_signal(judged: Sequence[Judged], recipe: TrainingRecipe) -> int:
+    """Counts the tasks whose rollouts earned different rewards; infrastructure failures earn none."""
+    rewards: dict[str, list[float]] = {}
     for one in judged:
         if not is_masked(one):
-            outcomes.setdefault(one.rollout.task, set()).add(one.verdict.passed)
-    return sum(len(found) == 2 for found in outcomes.values())
+            rewards.setdefault(one.rollout.task, []).append(reward_of(one, recipe))
+    return sum(carry_signal(found) for found in rewards.values())
 
 
 def trained_on(judged: Sequence[Judged], groups: Sequence[Group]) -> list[Judged]:

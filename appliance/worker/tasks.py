@@ -30,7 +30,7 @@ def run_cycle(
     cycle = ledger.cycle(name)
     if cycle is None:
         raise LookupError(f"there is no cycle {name}")
-    recipe = Recipe.model_validate(cycle.plan["recipe"])
+    recipe = Recipe.recorded(cycle.plan["recipe"])
     with ExitStack() as held:
         curves = None
         if settings.telemetry.tensorboard is not None:

@@ -7,7 +7,7 @@ conversation may have.
 
 from __future__ import annotations
 
-from appliance.learning.objectives.grpo import losses
+from appliance.learning.objectives.dapo import losses
 from appliance.learning.objectives.objective import Objective, centred
 
 DR_GRPO = Objective(

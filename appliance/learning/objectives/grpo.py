@@ -1,13 +1,22 @@
-"""GRPO is taken with a token-level loss, as in 2508.20722, section 2.2.
+"""GRPO (2402.03300, equation 3): each answer weighs the same, however long it is.
 
-Clip-higher, and every token of the minibatch weighs the same (both from DAPO, 2503.14476). No KL term, no entropy term.
+A token's loss is divided by the length of its answer, and their sum by the number of answers. The clip is as wide below
+as above. No KL term. The token-level form, which most trainers call GRPO by now, is `dapo`.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from appliance.learning.objectives.objective import Objective, TokenLosses, clipped_losses, standardised
+from appliance.learning.objectives.objective import (
+    Objective,
+    TokenLosses,
+    all_answers,
+    clipped_losses,
+    standardised,
+    token_ratios,
+    trained_lengths,
+)
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -16,10 +25,8 @@ if TYPE_CHECKING:
 def losses(
     logprobs: Tensor, sampled: Tensor, advantages: Tensor, mask: Tensor, clip: tuple[float, float]
 ) -> TokenLosses:
-    # Masked before exp: a recorded 0 against a real log-probability could overflow, and inf * 0 is NaN.
-    return clipped_losses((logprobs - sampled).masked_fill(~mask, 0.0).exp(), advantages, mask, clip)
+    made = clipped_losses(token_ratios(logprobs, sampled, mask), advantages, mask, clip)
+    return TokenLosses(made.losses / trained_lengths(mask), made.ratios, made.clipped)
 
 
-GRPO = Objective(
-    clip=(0.20, 0.28), advantages=standardised, losses=losses, denominator=lambda trained, most: sum(trained)
-)
+GRPO = Objective(clip=(0.20, 0.20), advantages=standardised, losses=losses, denominator=all_answers)

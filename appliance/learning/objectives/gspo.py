@@ -9,7 +9,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from appliance.learning.objectives.objective import Objective, TokenLosses, clipped_losses, standardised
+from appliance.learning.objectives.objective import (
+    Objective,
+    TokenLosses,
+    all_answers,
+    clipped_losses,
+    standardised,
+    token_ratios,
+    trained_lengths,
+)
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -18,13 +26,10 @@ if TYPE_CHECKING:
 def losses(
     logprobs: Tensor, sampled: Tensor, advantages: Tensor, mask: Tensor, clip: tuple[float, float]
 ) -> TokenLosses:
-    lengths = mask.sum(1, keepdim=True).clamp(min=1)
+    lengths = trained_lengths(mask)
     mean = (logprobs.detach() - sampled).masked_fill(~mask, 0.0).sum(1, keepdim=True) / lengths
-    own = (logprobs - logprobs.detach()).masked_fill(~mask, 0.0).exp()
-    made = clipped_losses(mean.exp() * own, advantages, mask, clip)
+    made = clipped_losses(mean.exp() * token_ratios(logprobs, logprobs.detach(), mask), advantages, mask, clip)
     return TokenLosses(made.losses / lengths, made.ratios, made.clipped)
 
 
-GSPO = Objective(
-    clip=(3e-4, 4e-4), advantages=standardised, losses=losses, denominator=lambda trained, most: len(trained)
-)
+GSPO = Objective(clip=(3e-4, 4e-4), advantages=standardised, losses=losses, denominator=all_answers)

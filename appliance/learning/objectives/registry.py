@@ -4,9 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from appliance.learning.objectives.cispo import CISPO
+from appliance.learning.objectives.dapo import DAPO
+from appliance.learning.objectives.dppo import DPPO
 from appliance.learning.objectives.dr_grpo import DR_GRPO
 from appliance.learning.objectives.grpo import GRPO
 from appliance.learning.objectives.gspo import GSPO
+from appliance.learning.objectives.max_rl import MAX_RL
 from appliance.learning.objectives.objective import Objective
+from appliance.learning.objectives.reinforce import REINFORCE
 
-OBJECTIVES: Mapping[str, Objective] = {"grpo": GRPO, "dr_grpo": DR_GRPO, "gspo": GSPO}
+OBJECTIVES: Mapping[str, Objective] = {
+    "grpo": GRPO,
+    "dapo": DAPO,
+    "dr_grpo": DR_GRPO,
+    "gspo": GSPO,
+    "cispo": CISPO,
+    "dppo": DPPO,
+    "max_rl": MAX_RL,
+    "reinforce": REINFORCE,
+}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from random import Random
 
 import torch
 from transformers import Qwen2Config, Qwen2ForCausalLM
 
+from appliance.inference.engine import Engine, GenerationRequest
 from appliance.learning.scoring import score
 from appliance.records.rollouts import Message, Purpose, Role, Rollout, RolloutEnd, ToolCall, ToolStatus, WeightSpan
 from appliance.records.training import Judged
@@ -114,3 +116,65 @@ def with_model_logprobs(one: Judged, model: Qwen2ForCausalLM, temperature: float
         nodes.append(node.model_copy(update={"logprobs": part}))
         at += len(node.ids)
     return one.model_copy(update={"rollout": one.rollout.model_copy(update={"nodes": tuple(nodes)})})
+
+
+def drawn(one: Judged, engine: Engine, temperature: float) -> Judged:
+    """The same rollout with its own tokens drawn by the engine, turn after turn, and what the engine said of each."""
+
+    def turn(before: tuple[int, ...], count: int) -> tuple[tuple[int, ...], tuple[float, ...]]:
+        seed = hash((one.rollout.sample, *before))
+        engine.submit(GenerationRequest(0, before, 5, len(before) + count, temperature, seed))
+        ended = [made for _ in range(count) for made in engine.step()]
+        engine.finish(0)
+        return ended[0].ids, ended[0].logprobs
+
+    return _with_turns(one, turn, temperature)
+
+
+def only_likeliest(one: Judged, model: Qwen2ForCausalLM, kept: int, temperature: float) -> Judged:
+    """The same rollout with its own tokens drawn from the `kept` likeliest alone, with their probabilities among these:
+    what an engine with top-k would have recorded."""
+    rng = Random(one.rollout.id)
+
+    def turn(before: tuple[int, ...], count: int) -> tuple[tuple[int, ...], tuple[float, ...]]:
+        ids: tuple[int, ...] = ()
+        logprobs: tuple[float, ...] = ()
+        for _ in range(count):
+            with torch.no_grad():
+                logits = model(input_ids=torch.tensor([[*before, *ids]])).logits[0, -1] / temperature
+            best = logits.topk(kept)
+            found = best.values.log_softmax(0).tolist()
+            place = rng.choices(range(kept), [2.718281828**value for value in found])[0]
+            ids, logprobs = (*ids, int(best.indices[place])), (*logprobs, found[place])
+        return ids, logprobs
+
+    return _with_turns(one, turn, temperature)
+
+
+def ending_in(one: Judged, ids: tuple[int, ...]) -> Judged:
+    """The same rollout with other tokens in its last turn, each recorded with the same log-probability."""
+    last = one.rollout.nodes[-1]
+    told = last.model_copy(
+        update={
+            "ids": ids,
+            "logprobs": (-3.0,) * len(ids),
+            "weights": (WeightSpan(version="w", start=0, end=len(ids)),),
+        }
+    )
+    return one.model_copy(update={"rollout": one.rollout.model_copy(update={"nodes": (*one.rollout.nodes[:-1], told)})})
+
+
+def _with_turns(
+    one: Judged, turn: Callable[[tuple[int, ...], int], tuple[tuple[int, ...], tuple[float, ...]]], temperature: float
+) -> Judged:
+    nodes: list[Message] = []
+    for node in one.rollout.nodes:
+        made = node
+        if node.sampled:
+            before = tuple(token for earlier in nodes for token in earlier.ids)
+            ids, logprobs = turn(before, len(node.ids))
+            spans = (WeightSpan(version="w", start=0, end=len(ids)),)
+            made = node.model_copy(update={"ids": ids, "logprobs": logprobs, "weights": spans})
+        nodes.append(made)
+    told = one.rollout.model_copy(update={"nodes": tuple(nodes), "temperature": temperature})
+    return one.model_copy(update={"rollout": told})

@@ -23,6 +23,7 @@ def test_ids_and_log_probabilities_are_those_of_the_graph_and_only_own_tokens_ar
         assert made.ids[piece] == node.ids
         assert set(made.mask[piece]) == {node.sampled}
         assert made.logprobs[piece] == (node.logprobs if node.sampled else (0.0,) * len(node.ids))
+        assert made.advantages[piece] == (0.5 if node.sampled else 0.0,) * len(node.ids)
         at += len(node.ids)
     assert at == len(made.ids)
     assert made.trained_tokens == sum(len(node.ids) for node in rollout.nodes if node.role is Role.ASSISTANT)
@@ -77,9 +78,9 @@ def test_rows_are_padded_on_the_right_and_padding_is_never_trained_on() -> None:
     chosen = [sample(judged(sample=i, calls=(True,) * i).rollout, float(i)) for i in range(3)]
     batch = collate(chosen)
     width = max(len(one.ids) for one in chosen)
-    assert batch.ids.shape == batch.mask.shape == batch.logprobs.shape == (3, width)
-    assert batch.advantages.tolist() == [0.0, 1.0, 2.0]
+    assert batch.ids.shape == batch.mask.shape == batch.logprobs.shape == batch.advantages.shape == (3, width)
     for row, one in enumerate(chosen):
         assert batch.ids[row, : len(one.ids)].tolist() == list(one.ids)
         assert batch.mask[row].tolist() == [*one.mask, *[False] * (width - len(one.ids))]
+        assert batch.advantages[row].tolist() == [*one.advantages, *[0.0] * (width - len(one.ids))]
         assert not batch.logprobs[row, len(one.ids) :].any()

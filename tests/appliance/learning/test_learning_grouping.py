@@ -73,6 +73,41 @@ def test_equal_rewards_carry_no_signal(right: int, reason: str) -> None:
     assert group.reason == f"dropped: all 16 are {reason}, nothing to compare"
 
 
+def test_a_broken_rollout_is_no_part_of_what_the_others_are_compared_with() -> None:
+    """Of what is kept, the mean and the spread are those of a group in which the broken ones never were."""
+    recipe = TrainingRecipe(rollouts_per_task=4, keep=4, objective="dr_grpo")
+    group = make_group(members(1, 2, broken=1), recipe, seed=0)
+    assert group.kept == (0, 1, 2)
+    assert group.advantages == pytest.approx((2 / 3, -1 / 3, -1 / 3))
+
+
+def scored(*scores: float) -> list[Judged]:
+    rollouts = [judged("t", i, correct=score == 1) for i, score in enumerate(scores)]
+    return [
+        one.model_copy(update={"verdict": one.verdict.model_copy(update={"score": score})})
+        for one, score in zip(rollouts, scores, strict=True)
+    ]
+
+
+def test_fractions_of_a_reward_are_compared_where_the_recipe_pays_for_them() -> None:
+    recipe = TrainingRecipe(rollouts_per_task=4, keep=4, objective="dr_grpo", reward="score")
+    group = make_group(scored(0.75, 0.25, 0.5, 0.5), recipe, seed=0)
+    assert group.rewards == (0.75, 0.25, 0.5, 0.5)
+    assert group.advantages == pytest.approx((0.25, -0.25, 0.0, 0.0))
+    assert group.reason == "kept 4 of 4: 1 of 1 right, 3 of 3 wrong"
+    alike = make_group(scored(0.1, 0.1, 0.1, 0.1), recipe, seed=0)
+    assert alike.reason == "dropped: all 4 are worth 0.1, nothing to compare"
+    passed = make_group(scored(0.75, 0.25, 0.5, 0.5), recipe.model_copy(update={"reward": "passed"}), seed=0)
+    assert passed.reason == "dropped: all 4 are wrong, nothing to compare"
+
+
+def test_the_length_of_a_rollout_comes_to_the_objective() -> None:
+    recipe = TrainingRecipe(rollouts_per_task=4, keep=4, objective="reinforce")
+    rollouts = [judged("t", i, correct=i == 0, calls=(True,) * i) for i in range(4)]
+    group = make_group(rollouts, recipe, seed=0)
+    assert group.advantages == pytest.approx((3**0.5, *(-(3**-0.5) / turns for turns in (2, 3, 4))))
+
+
 def test_a_suspected_hack_earns_nothing() -> None:
     group = make_group([*members(8, 7), judged("t", 15, outcome=Outcome.HACK_SUSPECTED)], RECIPE, seed=0)
     assert group.rewards[15] == 0.0

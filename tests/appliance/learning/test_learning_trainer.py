@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
 import pytest
 import torch
-from learning_builders import judged, tiny_model, with_model_logprobs
+from learning_builders import drawn, ending_in, judged, only_likeliest, tiny_model, with_model_logprobs
 from torch import nn
 
+from appliance.inference.engines import make_engine
+from appliance.learning.corrections import mismatch_kl
 from appliance.learning.errors import CheckpointError, LearningError
 from appliance.learning.grouping import make_groups
+from appliance.learning.loss_recipe import MismatchRecipe, PlanningRecipe
 from appliance.learning.objectives.registry import OBJECTIVES
 from appliance.learning.recipe import TrainingRecipe
-from appliance.learning.trainer import Trainer, mismatch_kl
+from appliance.learning.trainer import Trainer
 from appliance.records.training import Group, Judged
 
 RECIPE = TrainingRecipe(rollouts_per_task=4, keep=2, learning_rate=3e-3, warmup_steps=2, micro_batch=3, minibatches=2)
@@ -60,10 +64,68 @@ def test_on_the_first_pass_the_ratio_is_1_nothing_is_clipped_and_the_mismatch_is
     assert 0 < metrics["entropy"] < 4
 
 
-def test_a_sampler_that_drifted_shows_in_the_mismatch() -> None:
+@pytest.mark.parametrize("temperature", [0.6, 1.0])
+def test_what_the_engine_sampled_has_ratio_1_at_the_first_step(temperature: float) -> None:
+    """Of every trained token, over several turns, in padded batches; sampled by the real engine, at its temperature.
+
+    What was sampled from the 10 likeliest tokens alone has the kept mass as its ratio: that is what the bound finds."""
+    recipe = TrainingRecipe(rollouts_per_task=4, keep=4, temperature=temperature, micro_batch=3)
+    model = tiny_model(layers=2)
+    engine = make_engine("torch", rows=4, slots=64)
+    engine.push(model, "w")
+    rollouts = [drawn(one, engine, temperature) for one in records(0, recipe, tasks=2)[0]]
+    groups = make_groups(rollouts, recipe, 0)
+    metrics = Trainer(model, recipe, 1, max_tokens=64).train_step(0, rollouts, groups)
+    assert metrics["ratio_low"] == pytest.approx(1.0, abs=1e-4)
+    assert metrics["ratio_high"] == pytest.approx(1.0, abs=1e-4)
+    assert metrics["tokens"] == sum(one.rollout.sampled_tokens for one in rollouts)
+    assert metrics["corrected_fraction"] == metrics["masked_fraction"] == 0.0
+    model = tiny_model(layers=2)
+    cut = [only_likeliest(one, model, 10, temperature) for one in rollouts]
+    assert Trainer(model, recipe, 1, max_tokens=64).train_step(0, cut, groups)["ratio_high"] < 0.9
+
+
+def test_a_sampler_that_drifted_shows_in_the_mismatch_and_is_corrected_by_the_recipe() -> None:
     model = tiny_model()
-    trainer = Trainer(tiny_model(seed=1), RECIPE, seed=1, max_tokens=64)
-    assert trainer.train_step(0, *on_policy(records(0), model, RECIPE))["mismatch_kl"] > 1e-4
+    step = on_policy(records(0), model, RECIPE)
+    metrics = Trainer(tiny_model(seed=1), RECIPE, seed=1, max_tokens=64).train_step(0, *step)
+    assert metrics["mismatch_kl"] > 1e-4
+    assert metrics["ratio_low"] < 1 < metrics["ratio_high"]
+    middle = (metrics["ratio_low"] * metrics["ratio_high"]) ** 0.5
+    found = {}
+    for rule, settings in {
+        "mask": {"low": middle * 0.9, "high": middle * 1.1},
+        "truncate": {"most": 1.0, "anchor": "trainer"},
+    }.items():
+        mismatch = MismatchRecipe.model_validate({"rule": rule, **settings})
+        recipe = RECIPE.model_copy(update={"mismatch": mismatch, "minibatches": 1})
+        found[rule] = Trainer(tiny_model(seed=1), recipe, seed=1, max_tokens=64).train_step(0, *step)
+    assert 0 < found["mask"]["masked_fraction"] < 1
+    assert found["mask"]["corrected_fraction"] == 0
+    assert 0 < found["truncate"]["corrected_fraction"] < 1
+    assert found["truncate"]["ratio"] == pytest.approx(1.0)
+    assert found["truncate"]["clip_fraction"] == 0
+
+
+def test_planning_tokens_are_trained_on_with_more_credit_and_their_entropy_is_always_there() -> None:
+    """Every right answer ends on one token four times: a gram of three twice, and one of four once. With alpha
+    0 nothing changes but the share that is told."""
+    plain = RECIPE.model_copy(update={"minibatches": 1, "keep": 4})
+    rollouts, groups = records(0, plain)
+    rollouts = [ending_in(one, (7, 7, 7, 7)) if one.verdict.passed else one for one in rollouts]
+    found = {}
+    for name, planning in {"off": {}, "none": {"credit": True, "alpha": 0.0}, "on": {"credit": True}}.items():
+        recipe = plain.model_copy(update={"planning": PlanningRecipe.model_validate(planning)})
+        model = tiny_model()
+        found[name] = (Trainer(model, recipe, seed=0, max_tokens=64).train_step(0, rollouts, groups), weights(model))
+    off, none, on = (found[name][0] for name in ("off", "none", "on"))
+    assert off["semantic_entropy"] == none["semantic_entropy"] == on["semantic_entropy"]
+    assert on["semantic_entropy"] == pytest.approx(math.log(3) - math.log(4) / 3)
+    assert "planning_fraction" not in off
+    assert 0 < none["planning_fraction"] == on["planning_fraction"] < 1
+    assert same_bits(found["off"][1], found["none"][1])
+    assert not same_bits(found["off"][1], found["on"][1])
+    assert on["loss"] < off["loss"]
 
 
 def test_the_mismatch_is_an_estimate_of_the_divergence() -> None:

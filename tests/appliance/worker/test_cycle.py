@@ -308,7 +308,7 @@ def test_groups_without_signal_are_made_up_for_with_fresh_tasks(context: WorkCon
     for step in range(2):
         record = _step(ledger, step)
         first = {task["id"] for task in record.tasks[:4]}
-        dull = 4 - tasks_with_signal([one for one in record.judged if one.rollout.task in first])
+        dull = 4 - tasks_with_signal([one for one in record.judged if one.rollout.task in first], SHORT.training)
         assert len(record.tasks) == len({task["id"] for task in record.tasks}) == 4 + dull
         assert len(record.judged) == 8 * len(record.tasks)
         assert len(record.groups) == len(record.tasks)
