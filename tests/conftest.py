@@ -13,8 +13,8 @@ import guest_roots as building
 import hypothesis
 import pytest
 
-# What collecting the tests imports and makes stays to the end: nothing of it is looked through for garbage, neither while
-# it is made nor in every test that follows (`pytest_collection_finish`).
+# What collecting the tests imports and makes stays to the end: none of it is looked through for garbage, neither while
+# it is made nor in the tests that follow (`pytest_collection_finish`).
 gc.disable()
 
 # A shell starts background jobs with SIGINT ignored, and programs inherit that: tests that send it would wait for ever.

@@ -49,8 +49,7 @@ def test_every_module_says_in_its_first_lines_what_it_is() -> None:
     silent = [
         str(path.relative_to(ROOT))
         for path in product()
-        if path.read_text(encoding="utf-8").strip()
-        and not ast.get_docstring(import_graph.parsed(path))
+        if path.read_text(encoding="utf-8").strip() and not ast.get_docstring(import_graph.parsed(path))
     ]
     assert silent == []
 

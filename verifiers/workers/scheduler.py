@@ -46,8 +46,9 @@ SLOW_OF_A_BATCH = 6
 MAX_REQUEUES = 4
 GRACE_SECONDS = 2.0
 """After the zygote should have ended a worker."""
-LOAD_SECONDS = 60.0
-"""For the zygote to import what decides, which no item's clock counts."""
+LOAD_SECONDS = 600.0
+"""For the zygote to import what decides, which no item's clock counts: some two of a processor, which a full machine may
+give it late. One that died says so at once."""
 READ = 1 << 20
 
 

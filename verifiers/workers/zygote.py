@@ -248,7 +248,10 @@ class WorkerZygote:
 
 def _is_stopped(child: int) -> bool:
     """Whether a signal stopped it: the kernel says so, however little of a processor it got."""
-    return os.waitid(os.P_PID, child, os.WSTOPPED | os.WNOHANG | os.WNOWAIT) is not None
+    try:
+        return os.waitid(os.P_PID, child, os.WSTOPPED | os.WNOHANG | os.WNOWAIT) is not None
+    except ChildProcessError:  # it has ended, which its pipe will say
+        return False
 
 
 def load(package: str) -> None:

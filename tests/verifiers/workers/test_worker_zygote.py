@@ -29,6 +29,12 @@ def test_whoever_gets_no_processor_is_not_taken_to_rest_and_whoever_is_stopped_i
         zygote._watch(worker, progress.since + 9.0)
         assert zygote._workers == {1: worker}
         assert running.poll() is None
+        with subprocess.Popen(["/usr/bin/true"]) as ended:
+            os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
+            worker.pid = ended.pid
+            zygote._watch(worker, progress.since + 9.0)
+            assert zygote._workers == {1: worker}, "what has ended is reported when its pipe ends"
+            worker.pid = running.pid
         running.send_signal(signal.SIGSTOP)
         os.waitid(os.P_PID, running.pid, os.WSTOPPED | os.WNOWAIT)
         zygote._watch(worker, progress.since + 9.0)
