@@ -2,7 +2,8 @@
 
 What always holds: an envelope is read only in the one form in which it is written, so that changing any byte of it is
 seen; a signature is over the payload together with its type, so that a statement of one kind never passes as another
-(DSSE v1.0, `PAE`). The envelope is securesystemslib's, the arithmetic is OpenSSL's.
+(DSSE v1.0, `PAE`). The envelope is securesystemslib's, the arithmetic is OpenSSL's. That library is imported with the
+first envelope: it tries what each provider of keys in a cloud offers, and most programs here read no envelope.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import base64
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes
@@ -22,11 +23,11 @@ from cryptography.hazmat.primitives.serialization import (
     load_ssh_public_key,
     ssh_key_fingerprint,
 )
-from securesystemslib.dsse import Envelope
-from securesystemslib.exceptions import VerificationError
-from securesystemslib.signer import Signature, SSlibKey  # type: ignore[attr-defined]
 
 from policies.refusals import Refusal, StatementRefused
+
+if TYPE_CHECKING:
+    from securesystemslib.dsse import Envelope
 
 MAX_BYTES = 1 << 20
 """Of an envelope."""
@@ -90,6 +91,9 @@ class OpenEnvelope:
 
     def signed_by(self, key: PublicKey) -> bool:
         """Whether it holds a signature of that key over this payload."""
+        from securesystemslib.exceptions import VerificationError
+        from securesystemslib.signer import SSlibKey  # type: ignore[attr-defined]
+
         named = SSlibKey.from_crypto(key.key(), keyid=key.fingerprint)
         try:
             _parse(self.raw).verify([named], 1)
@@ -105,6 +109,8 @@ def canonical(value: Any) -> bytes:
 
 def sign_envelope(payload: bytes, kind: str, signer: Signer) -> bytes:
     """The envelope of this payload, signed once. `kind` is a media type."""
+    from securesystemslib.dsse import Envelope
+
     return _signed(Envelope(payload, kind, {}), signer)
 
 
@@ -154,6 +160,8 @@ def require_signatures(read: OpenEnvelope, keys: Sequence[PublicKey]) -> None:
 
 
 def _signed(envelope: Envelope, signer: Signer) -> bytes:
+    from securesystemslib.signer import Signature  # type: ignore[attr-defined]
+
     name = signer.public.fingerprint
     envelope.signatures[name] = Signature(name, signer.sign(envelope.pae()).hex())
     return _written(envelope)
@@ -164,6 +172,8 @@ def _written(envelope: Envelope) -> bytes:
 
 
 def _parse(envelope: bytes) -> Envelope:
+    from securesystemslib.dsse import Envelope
+
     return Envelope.from_dict(json.loads(envelope))
 
 

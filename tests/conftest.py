@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -11,6 +12,10 @@ from pathlib import Path
 import guest_roots as building
 import hypothesis
 import pytest
+
+# What collecting the tests imports and makes stays to the end: none of it is looked through for garbage, neither while
+# it is made nor in the tests that follow (`pytest_collection_finish`).
+gc.disable()
 
 # A shell starts background jobs with SIGINT ignored, and programs inherit that: tests that send it would wait for ever.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -29,6 +34,13 @@ os.environ.setdefault("XDG_STATE_HOME", tempfile.mkdtemp(prefix="assay-state-"))
 # What takes long on a busy machine is no fault of what is tested.
 hypothesis.settings.register_profile("busy", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
 hypothesis.settings.load_profile("busy")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session")

@@ -4,10 +4,23 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("appliance", "curriculum", "policies", "runtime", "tui", "verifiers")
+
+
+@cache
+def parsed(path: Path) -> ast.Module:
+    """Its syntax tree, for all tests that look at the product's files."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
+def import_statements(path: Path) -> tuple[ast.Import | ast.ImportFrom, ...]:
+    """Those in its functions too."""
+    return tuple(node for node in ast.walk(parsed(path)) if isinstance(node, ast.Import | ast.ImportFrom))
 
 
 def modules() -> dict[str, Path]:
@@ -66,7 +79,7 @@ def circles(graph: Mapping[str, frozenset[str]]) -> list[list[str]]:
 
 
 def _imported(path: Path, known: Mapping[str, Path]) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in import_statements(path):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:

@@ -40,7 +40,7 @@ def sources(*folders: str) -> list[Path]:
 def imported(path: Path) -> set[str]:
     """The first names of everything that a module imports, also inside its functions."""
     names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in import_graph.import_statements(path):
         if isinstance(node, ast.Import):
             names |= {alias.name.split(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:

@@ -38,9 +38,10 @@ def commands() -> Iterator[tuple[str, list[str]]]:
     """Every command of the product that begins with this interpreter, as its words are written."""
     for package in PACKAGES:
         for path in sorted((ROOT / package).rglob("*.py")):
-            if "canaries" in path.parts:
+            written = path.read_text()
+            if "canaries" in path.parts or "sys.executable" not in written:
                 continue
-            for node in ast.walk(ast.parse(path.read_text())):
+            for node in ast.walk(ast.parse(written)):
                 words = [ast.unparse(word).strip("'") for word in getattr(node, "elts", ())]
                 if words[:1] == ["sys.executable"]:
                     yield f"{path.relative_to(ROOT)}:{node.lineno}", words

@@ -18,7 +18,7 @@ import sys
 from multiprocessing.connection import Connection
 from pathlib import Path
 from types import FrameType
-from typing import Literal
+from typing import Literal, NoReturn
 
 from appliance import logs
 from appliance.config import Settings
@@ -79,9 +79,18 @@ def work(
         run_cycle(kind, name, data, settings, ledger, in_force)
 
 
+def run(argv: list[str]) -> NoReturn:
+    """Does the work and ends the process, which nothing asks to end any more once it is ending."""
+    try:
+        status = main(argv)
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    sys.exit(status)
+
+
 def _stop(number: int, frame: FrameType | None) -> None:
     raise SystemExit(128 + number)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    run(sys.argv[1:])

@@ -154,7 +154,7 @@ class Supervisor:
         process.nonce = nonce
         process.unsent += process.order(body)
         self._feed(session, process)
-        if process.stopped:
+        if process.stopped and self._sessions.get(session) is process:  # else it was ended, and may be reaped by now
             process.stopped = False
             os.kill(process.pid, SIGCONT)
 

@@ -46,8 +46,11 @@ SLOW_OF_A_BATCH = 6
 MAX_REQUEUES = 4
 GRACE_SECONDS = 2.0
 """After the zygote should have ended a worker."""
-LOAD_SECONDS = 60.0
-"""For the zygote to import what decides, which no item's clock counts."""
+END_SECONDS = 60.0
+"""For the zygote to end one when it is told to: on a full machine it gets its turn late."""
+LOAD_SECONDS = 600.0
+"""For the zygote to import what decides, which no item's clock counts. It takes two seconds of a processor, and a full
+machine is slow to give them. One that died says so at once."""
 READ = 1 << 20
 
 
@@ -73,7 +76,7 @@ class WorkerSlot:
     @property
     def deadline(self) -> float:
         """The moment at which it should long have replied."""
-        return self.last_reply + PATIENCE * self.seconds + GRACE_SECONDS
+        return self.last_reply + (END_SECONDS if self.killed else PATIENCE * self.seconds + GRACE_SECONDS)
 
 
 class WorkerScheduler:
@@ -198,7 +201,7 @@ class WorkerScheduler:
                 if worker.killed:
                     raise WorkersLost("it does not end what it should")
                 self._end(worker)
-                worker.last_reply, worker.seconds = now, 0.0
+                worker.last_reply = now
 
     def abandon(self, why: str) -> None:
         """The zygote is gone: what workers were at is decided once more, alone, by the next; the rest by any worker."""

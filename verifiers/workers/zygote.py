@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from runtime import confinement
 from runtime.programs import READY
 from verifiers.boxes.frames import HEADER as FRAME
-from verifiers.boxes.own_time import computed_by, is_over
+from verifiers.boxes.own_time import PATIENCE, computed_by, is_over
 from verifiers.registry import DECIDE, preload
 from verifiers.workers import worker_process
 from verifiers.workers.messages import CLOCK, INDEX, PACKAGE, MessageKind, message_reader, pack
@@ -192,7 +192,9 @@ class WorkerZygote:
         if age < SLOW_SECONDS:
             return
         worker.cpu = max(0.0, computed_by(worker.pid) - before)
-        if is_over(worker.cpu, age, worker.seconds):
+        # Who computes little has perhaps given way to a full machine: only of one that is stopped it is known.
+        over = is_over(worker.cpu, age, worker.seconds, least=PATIENCE * worker.seconds)
+        if over or (age >= worker.seconds and _is_stopped(worker.pid)):
             self._time_out(worker)
             return
         if worker.slow != item:
@@ -242,6 +244,14 @@ class WorkerZygote:
         data = memoryview(pack(number, kind, body))
         while data:
             data = data[os.write(self._sink, data) :]
+
+
+def _is_stopped(child: int) -> bool:
+    """Whether a signal stopped it: the kernel says so, however little of a processor it got."""
+    try:
+        return os.waitid(os.P_PID, child, os.WSTOPPED | os.WNOHANG | os.WNOWAIT) is not None
+    except ChildProcessError:  # it has ended, which its pipe will say
+        return False
 
 
 def load(package: str) -> None:

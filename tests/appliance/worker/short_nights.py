@@ -48,13 +48,26 @@ def run_night(
     context: WorkContext, name: str, *, model: Path | None = FIXTURE, recipe: Recipe = SHORT, seed: int = 0
 ) -> Decision:
     """Runs the cycle of that name from wherever the ledger says it is."""
-    known = context.ledger.cycle(name)
-    if known is None:
-        known = cycle_of(name, seed, recipe)
-        context.ledger.put_cycle(known)
+    known = _known(context, name, recipe, seed)
     while (phase := next_phase(known, context.ledger)) != "decide":
         run = CycleRun(known, context, CycleProgress(known, context.ledger, time.monotonic), model)
         run.train() if phase == "train" else run.evaluate()
         known = context.ledger.cycle(name)
         assert known is not None
     return decide_cycle(known, context.ledger, context.policy, context.data)
+
+
+def train_night(
+    context: WorkContext, name: str, *, model: Path | None = FIXTURE, recipe: Recipe = SHORT, seed: int = 0
+) -> None:
+    """Runs the first half of the cycle of that name, as the first of its two processes does: no evaluation."""
+    known = _known(context, name, recipe, seed)
+    CycleRun(known, context, CycleProgress(known, context.ledger, time.monotonic), model).train()
+
+
+def _known(context: WorkContext, name: str, recipe: Recipe, seed: int) -> Cycle:
+    known = context.ledger.cycle(name)
+    if known is None:
+        known = cycle_of(name, seed, recipe)
+        context.ledger.put_cycle(known)
+    return known

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from short_nights import SHORT, cycle_of, run_night
+from short_nights import SHORT, cycle_of, run_night, train_night
 
 from appliance.clock import utc_now
 from appliance.daemon.errors import NotThereError
@@ -59,6 +62,9 @@ WHOLE = {
 }
 
 
+WHOLE_TRAINING = {name: n for name, n in WHOLE.items() if name != "evaluation"} | {"evaluations": 0, "decisions": 0}
+
+
 @dataclass(frozen=True)
 class FinishedNight:
     context: WorkContext
@@ -76,6 +82,21 @@ def night(runtime: RuntimeSettings, tmp_path_factory: pytest.TempPathFactory) ->
         WorkContext(folder, ledger, runtime, SHORT.agent, load_policy(folder)) as context,
     ):
         yield FinishedNight(context, ledger, run_night(context, "n"))
+
+
+@pytest.fixture
+def later(night: FinishedNight, runtime: RuntimeSettings, tmp_path: Path) -> Iterator[FinishedNight]:
+    """That night in a folder of the test's own, where others may follow it."""
+    folder = tmp_path / "later"
+    shutil.copytree(night.context.data, folder, ignore=shutil.ignore_patterns("ledger.*"))
+    before, copied = (closing(sqlite3.connect(place / "ledger.sqlite3")) for place in (night.context.data, folder))
+    with before as source, copied as target:
+        source.backup(target)
+    with (
+        SqliteLedger(folder / "ledger.sqlite3") as ledger,
+        WorkContext(folder, ledger, runtime, SHORT.agent, load_policy(folder)) as context,
+    ):
+        yield FinishedNight(context, ledger, night.decision)
 
 
 def test_a_night_leaves_every_record_and_waits_for_a_person(night: FinishedNight) -> None:
@@ -115,9 +136,9 @@ def test_a_night_measures_what_the_gates_ask_for(night: FinishedNight) -> None:
 
 
 def test_a_candidate_held_for_want_of_evidence_is_asked_fresh_questions_and_none_is_trained(
-    context: WorkContext, ledger: SqliteLedger
+    later: FinishedNight,
 ) -> None:
-    first = run_night(context, "n")
+    context, ledger, first = later.context, later.ledger, later.decision
     (evaluation,) = ledger.evaluations()
     better = tuple(item.model_copy(update={"passed": True}) for item in evaluation.candidate.items)
     wish = evaluation.model_copy(
@@ -141,10 +162,8 @@ def test_a_candidate_held_for_want_of_evidence_is_asked_fresh_questions_and_none
     assert "after 3 nights" in next(one.reason for one in second.findings if one.gate == "evidence")
 
 
-def test_a_model_is_evaluated_once_more_on_fresh_questions_and_nothing_is_trained(
-    context: WorkContext, ledger: SqliteLedger
-) -> None:
-    first = run_night(context, "n")
+def test_a_model_is_evaluated_once_more_on_fresh_questions_and_nothing_is_trained(later: FinishedNight) -> None:
+    context, ledger, first = later.context, later.ledger, later.decision
     champion, candidate = ledger.alias("champion"), first.candidate
     plan = {"start": champion, "candidate": candidate, "again": candidate}
     cycle = cycle_of("e", 1)
@@ -301,7 +320,7 @@ def test_groups_without_signal_are_made_up_for_with_fresh_tasks(context: WorkCon
     would = TaskStream(Split.TRAIN, 0, sealed, shares).tasks(0, 4)
     put_night(ledger, "earlier", would)
     training = SHORT.training.model_copy(update={"refills": 1, "steps": 2})
-    run_night(context, "n", recipe=SHORT.model_copy(update={"training": training}))
+    train_night(context, "n", recipe=SHORT.model_copy(update={"training": training}))
     asked = ledger.step_tasks("n")
     assert {task["taskset"] for task in asked} == {"digits", "linear"}
     assert {task["key"] for task in asked}.isdisjoint(key_of(task) for task in would)
@@ -318,11 +337,11 @@ def test_groups_without_signal_are_made_up_for_with_fresh_tasks(context: WorkCon
 def test_a_recorded_step_is_learned_again_and_not_sampled_again(context: WorkContext, ledger: SqliteLedger) -> None:
     context.ledger = Cutting(ledger, "commit_step", 2, after=True)  # type: ignore[assignment]
     with pytest.raises(Cut):
-        run_night(context, "n")
+        train_night(context, "n")
     before = [judged.rollout.id for judged in _step(ledger, 1).judged]
     record = _step(ledger, 1)
     context.ledger = ledger
-    run_night(context, "n")
+    train_night(context, "n")
     assert [judged.rollout.id for judged in _step(ledger, 1).judged] == before
     assert _step(ledger, 1) == record
 
@@ -330,13 +349,13 @@ def test_a_recorded_step_is_learned_again_and_not_sampled_again(context: WorkCon
 def test_a_broken_checkpoint_is_passed_over_and_said(context: WorkContext, ledger: SqliteLedger) -> None:
     context.ledger = Cutting(ledger, "commit_step", 3, after=True)  # type: ignore[assignment]
     with pytest.raises(Cut):
-        run_night(context, "n")
+        train_night(context, "n")
     newest = sorted((context.data / "cycles" / "n" / "checkpoints").iterdir())[-1]
     weights = newest / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-100])
     context.ledger = ledger
-    run_night(context, "n")
-    assert counts(ledger, "n") == WHOLE
+    train_night(context, "n")
+    assert counts(ledger, "n") == WHOLE_TRAINING
     warnings = [event.text for _, event in ledger.events(limit=1000) if event.kind == "warning"]
     assert any(newest.name in text and "bytes" in text for text in warnings)
 
@@ -344,10 +363,12 @@ def test_a_broken_checkpoint_is_passed_over_and_said(context: WorkContext, ledge
 def test_a_night_without_a_model_warm_starts_one(context: WorkContext, ledger: SqliteLedger) -> None:
     context.ledger = Cutting(ledger, "set_aliases", 1, after=False)  # type: ignore[assignment]
     with pytest.raises(Cut):
-        run_night(context, "n", model=None)
+        train_night(context, "n", model=None)
     context.ledger = ledger
-    run_night(context, "n", model=None)
-    champion = ledger.checkpoint(ledger.alias("champion") or "")
+    train_night(context, "n", model=None)
+    cycle = ledger.cycle("n")
+    assert cycle is not None
+    champion = ledger.checkpoint(cycle.plan["start"])
     assert champion is not None
     assert (champion.stage, champion.step) == ("warm_start", 4)
     assert ledger.rollout_counts("n")["validation"] == 2 * 4 + 3 * 4

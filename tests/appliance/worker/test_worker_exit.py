@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import signal
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -44,3 +46,27 @@ def test_what_cannot_be_done_as_asked_ends_with_2_and_a_configuration_with_4(
         arguments = ["--ledger-fd", str(ours.detach()), "--data", str(tmp_path), "--settings", str(settings)]
         assert worker.main(["jobs", *arguments]) == status
     assert str(error) in capsys.readouterr().err
+
+
+STOPPED_LATE = """
+import atexit, os, signal
+from appliance.worker import __main__ as worker
+
+def work(*_given):
+    signal.signal(signal.SIGTERM, worker._stop)
+    atexit.register(lambda: (os.kill(os.getpid(), signal.SIGTERM), print("tidied up", flush=True)))
+    {ends}
+
+worker.main = work
+worker.run([])
+"""
+
+
+@pytest.mark.parametrize(
+    ("ends", "status"), [("return 5", 5), ("os.kill(os.getpid(), signal.SIGTERM)", 128 + signal.SIGTERM)]
+)
+def test_one_that_is_asked_to_end_while_it_ends_tidies_up_and_says_nothing(ends: str, status: int) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", STOPPED_LATE.format(ends=ends)], capture_output=True, text=True, timeout=240
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (status, "tidied up\n", "")

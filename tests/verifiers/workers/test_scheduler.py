@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,9 +13,10 @@ from verifiers.answers.spec import AnswerSpec
 from verifiers.boxes.frames import HEADER, encode
 from verifiers.contract.verdict import Outcome
 from verifiers.registry import DECIDE, decide
+from verifiers.workers import scheduler as scheduler_module
 from verifiers.workers.batches import WaitingBatches, WorkBatch, WorkItem
 from verifiers.workers.messages import CLOCK, MessageKind, message_reader, pack
-from verifiers.workers.scheduler import MAX_REQUEUES, WorkerScheduler, WorkersLost
+from verifiers.workers.scheduler import END_SECONDS, MAX_REQUEUES, WorkerScheduler, WorkersLost
 from verifiers.workers.worker_process import OUT_OF_MEMORY
 
 SPEC = AnswerSpec(notation="digits", expected="1")
@@ -195,3 +197,34 @@ def test_a_verdict_on_what_took_too_much_says_how_long_it_took(pipes: Pipes) -> 
         assert batch.results[0].outcome is Outcome.FAIL
         took[what] = batch.results[0].seconds
     assert took == {"out of time": 5.125, "killed for its memory": 0.25, "out of memory": 0.5, "too deep": 0.75}
+
+
+def test_a_zygote_that_gets_its_turn_late_is_not_lost_with_all_that_its_workers_were_given(
+    pipes: Pipes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr(scheduler_module, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    scheduler, batch = scheduler_with(pipes, "1")
+    pipes.given()
+    now[0] = scheduler.deadline + 0.1
+    scheduler.watch()
+    scheduler.flush()
+    assert pipes.given() == [(1, -MessageKind.KILL, [])]
+    now[0] += END_SECONDS - 1
+    scheduler.watch()
+    receive(scheduler, pipes, pack(1, MessageKind.ENDED, ended("asked", -9, 0)))
+    receive(scheduler, pipes, pack(2, MessageKind.REPLIES, right(0, "1")))
+    assert batch.results[0].passed
+    now[0] += 10 * END_SECONDS
+    scheduler.watch()
+
+
+def test_a_zygote_that_ends_nothing_is_lost(pipes: Pipes, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr(scheduler_module, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    scheduler, _ = scheduler_with(pipes, "1")
+    now[0] = scheduler.deadline + 0.1
+    scheduler.watch()
+    now[0] += END_SECONDS + 0.1
+    with pytest.raises(WorkersLost, match="does not end what it should"):
+        scheduler.watch()
