@@ -3,8 +3,10 @@
     <cycle>/checkpoints/step-000010/    the model's files, training.safetensors, state.json, manifest.json
     <data>/models/<digest>/             a published model: the model's files and their manifest
 
-Every checkpoint folder is a complete model folder as well, so an engine can load it where it lies. Nothing is ever
-pickled: tensors are safetensors, the rest is JSON. Folders are atomic (`folders`). No tensor library is imported here.
+A checkpoint folder of full training is a complete model folder as well, so an engine can load it where it lies; one of
+an adapter has `adapter_model.safetensors` in the place of the weights, and is merged when it is published (`merging`).
+Nothing is ever pickled: tensors are safetensors, the rest is JSON. Folders are atomic (`folders`). No tensor library is
+imported here.
 """
 
 from __future__ import annotations
@@ -34,6 +36,10 @@ _COMPANIONS = (
     "chat_template.jinja",
     "rendering.json",
     "dialect.json",
+    "LICENSE",
+    "LICENSE.md",
+    "LICENSE.txt",
+    "NOTICE",
 )
 """What a model folder may hold beside weights. Code and pickles are not taken along."""
 
@@ -57,12 +63,17 @@ def step_folder(parent: Path, step: int) -> Path:
 
 
 def save(folder: Path, files: Mapping[str, bytes | Path], companions: Mapping[str, bytes] | None = None) -> str:
-    """Writes a checkpoint and returns its digest; of a model's `companions`, what is no weight is taken along.
+    """Writes a checkpoint and returns its digest; of a model's `companions`, what is no weight is taken along
+    (`without_weights`).
 
     Raises CheckpointError when the disk is full or the folder cannot be written; older checkpoints are untouched.
     """
-    beside = {name: companions[name] for name in _COMPANIONS if name in companions} if companions else {}
-    return write_folder(folder, {**beside, **files})
+    return write_folder(folder, {**without_weights(companions or {}), **files})
+
+
+def without_weights(files: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Picks what goes from model to model with the weights: configuration, tokenizer, licence."""
+    return {name: files[name] for name in _COMPANIONS if name in files}
 
 
 def newest_valid(parent: Path) -> Newest:
