@@ -37,7 +37,7 @@ class Head:
         """Scores `targets` [N] after `hidden` [N, H]: log-probabilities [N] with gradient, and the entropies' sum in
         nats, without."""
         weight, bias = self.linear.weight, getattr(self.linear, "bias", None)
-        found: tuple[Tensor, Tensor] = _LogProbs.apply(
+        found: tuple[Tensor, Tensor] = _LogProbs.apply(  # type: ignore[no-untyped-call]
             hidden.float(), weight, bias, targets, (self.scale, self.softcap, temperature)
         )
         return found

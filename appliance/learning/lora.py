@@ -35,7 +35,12 @@ def add_adapter(model: Any, rank: int, alpha: float, seed: int) -> None:
     from peft import LoraConfig, inject_adapter_in_model
 
     config = LoraConfig(
-        r=rank, lora_alpha=alpha, lora_dropout=0.0, bias="none", target_modules="all-linear", task_type="CAUSAL_LM"
+        r=rank,
+        lora_alpha=alpha,  # type: ignore[arg-type]
+        lora_dropout=0.0,
+        bias="none",
+        target_modules="all-linear",
+        task_type="CAUSAL_LM",
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(derive("lora", seed))

@@ -69,7 +69,7 @@ def enable_packing(model: Any) -> None:
 
 
 def hidden_states(model: Any, ids: Tensor, lengths: Sequence[int]) -> Tensor:
-    """Returns the last hidden states [S, H] of samples of these `lengths`, which lie one behind another in `ids` [S]."""
+    """Returns the last hidden states [S, H] of samples of these `lengths`, one behind another in `ids` [S]."""
     positions = torch.cat([torch.arange(length) for length in lengths]).to(ids.device)
     out = model.base_model(
         input_ids=ids[None], position_ids=positions[None], use_cache=False, sample_lengths=tuple(lengths)

@@ -2,8 +2,8 @@
 
 Weights and optimizer moments are kept by parameter name as safetensors; step, seed, recipe digest and whatever the
 caller adds are JSON. A tied weight is stored once. Of a model with an adapter, the adapter is kept and the digest of
-the frozen weights, which is compared at each save and restore. Learners draw their own randomness from (seed, step), so a replayed
-step is the same step; the generators of Python and torch are kept for whatever else draws from them.
+the frozen weights, which is compared at each save and restore. Learners draw their own randomness from (seed, step),
+so a replayed step is the same step; the generators of Python and torch are kept for whatever else draws from them.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def _load_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, training
     for name, parameter in model.named_parameters():
         slots = {key.partition("/")[0]: value for key, value in training.items() if key.partition("/")[2] == name}
         if slots:
-            # Moments lie where their parameter lies; AdamW's own step count stays on the CPU, that of others is a number.
+            # Moments lie where their parameter lies; AdamW's own step count stays on the CPU, others' is a number.
             plain = isinstance(optimizer, torch.optim.AdamW)
             optimizer.state[parameter] = {
                 slot: (value if plain else int(value)) if slot == "step" else value.to(parameter.device)

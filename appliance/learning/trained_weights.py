@@ -72,7 +72,7 @@ class AdapterWeights:
             raise CheckpointError(
                 f"{folder} holds an adapter for the base model {base[:12] or '(unknown)'}, and this one is "
                 f"{self.base[:12]}",
-                hint="an adapter belongs to the weights that it was trained beside: load that model folder, in the same "
+                hint="an adapter belongs to the weights that it was trained beside: load that folder, with the same "
                 "training.precision, or start anew",
             )
         self._require_frozen()
@@ -102,9 +102,10 @@ def _named(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
 
 def _read(folder: Path, files: Mapping[str, bytes], name: str) -> dict[str, Tensor]:
     try:
-        return safetensors.torch.load(files[name])
+        found: dict[str, Tensor] = safetensors.torch.load(files[name])
     except (KeyError, ValueError, safetensors.SafetensorError) as error:
         raise CheckpointError(
             f"{folder} is not a checkpoint of this learner: it has no sound {name}",
             hint="go on with the training.method that it was made with, or start anew",
         ) from error
+    return found

@@ -48,8 +48,8 @@ class Trainer(Learner):
         max_tokens: int,
         companions: Mapping[str, bytes] | None = None,
     ) -> None:
-        """`max_tokens` is the most that a conversation may have; the rest is as in `Learner`. With `lora` the model gets
-        its adapter here. Raises LearningError for a model that cannot be trained as the recipe says."""
+        """`max_tokens` is the most that a conversation may have; the rest is as in `Learner`. With `lora` the model
+        gets its adapter here. Raises LearningError for a model that cannot be trained as the recipe says."""
         prepare(model, recipe, seed)
         super().__init__(model, recipe, seed, make_optimizer(model, recipe), companions)
         self.recipe = recipe
@@ -148,7 +148,7 @@ class Trainer(Learner):
         return LearningError(
             f"the memory is too small for a pass of {self._pass_size()} {unit}, which is half of "
             f"training.{key}: {reason}",
-            hint=f"set training.{key} below {self._pass_size()}, or {', or '.join(others)}; `assay plan` says what fits",
+            hint=f"set training.{key} lower still, or {', or '.join(others)}; `assay plan` says what fits",
         )
 
     def _passes(self, minibatch: Sequence[Sample]) -> list[list[Sample]]:
