@@ -20,8 +20,8 @@ from appliance.inference.engine import ModelError, ModelFiles
 COMPLETE = "point the configuration at a complete Hugging Face model folder (config.json, tokenizer.json, safetensors)"
 
 
-def open_model(files: ModelFiles, name: str = "the model") -> Any:
-    """Loads the causal language model that these files are with transformers, in float32, in evaluation mode.
+def open_model(files: ModelFiles, name: str = "the model", *, dtype: torch.dtype = torch.float32) -> Any:
+    """Loads the causal language model that these files are with transformers, in that type, in evaluation mode.
 
     Raises ModelError, which speaks of it as `name`: no config.json, no or broken safetensors, an unknown architecture,
     weights that do not fit the configuration.
@@ -42,7 +42,7 @@ def open_model(files: ModelFiles, name: str = "the model") -> Any:
                 None,
                 config=config,
                 state_dict=_weights(files, name),
-                dtype=torch.float32,
+                dtype=dtype,
                 output_loading_info=True,
                 ignore_mismatched_sizes=True,
             )

@@ -1,8 +1,8 @@
 """Trains an adapter of low rank beside the frozen weights of a model (LoRA, 2106.09685), by the package peft.
 
 What always holds: the adapter is float32 and lies on every linear layer but the head; a new one changes nothing (B is
-0); the base's weights take no gradient, and their digest tells them from any other's. Nothing is merged while training:
-`merged_tensors` adds in float32 to copies, for a model that is published.
+0); the base's weights take no gradient, and their digest tells them from any other's. Nothing is merged here
+(`merging`).
 """
 
 from __future__ import annotations
@@ -96,30 +96,30 @@ def load_adapter(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
             parameter.copy_(tensors[name])
 
 
-def base_digest(model: nn.Module) -> str:
+def base_digest(model: nn.Module, dtype: torch.dtype | None = None) -> str:
     """Computes SHA-256 over names, types, shapes and bytes of a model's weights without its adapter, in the order of
-    names: that of the bare model, too."""
+    names: that of the bare model, too. With `dtype`, that which it would have with its weights in it."""
     found = hashlib.sha256()
     for name, tensor in sorted(_base_tensors(model)):
-        plain = tensor.detach().cpu().contiguous()
+        cast = dtype is not None and tensor.is_floating_point() and isinstance(tensor, nn.Parameter)
+        plain = tensor.detach().to(dtype=dtype if cast else None).cpu().contiguous()
         found.update(f"{name}\0{plain.dtype}\0{tuple(plain.shape)}\0".encode())
         found.update(plain.flatten().view(torch.uint8).numpy().data)
     return found.hexdigest()
 
 
-def merged_tensors(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
-    """Gives the weights of the plain model that computes the same, each once, in float32 and one at a time."""
-    layers = {_plain_name(name): layer for name, layer in model.named_modules() if hasattr(layer, "lora_A")}
+def plain_tensors(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
+    """Gives the weights without the adapter by the names that the bare model has, each once: tied ones are one."""
     seen: set[int] = set()
     for name, tensor in _base_tensors(model):
-        if id(tensor) in seen:
-            continue
-        seen.add(id(tensor))
-        layer = layers.get(name.removesuffix(".weight")) if name.endswith(".weight") else None
-        made = tensor.detach().float()
-        if layer is not None:
-            made = made + delta(layer)
-        yield name, made.cpu().contiguous()
+        if id(tensor) not in seen:
+            seen.add(id(tensor))
+            yield name, tensor.detach().cpu().contiguous()
+
+
+def adapter_layers(model: nn.Module) -> list[Any]:
+    """Lists the layers that have an adapter beside their weight."""
+    return [layer for layer in model.modules() if hasattr(layer, "lora_A")]
 
 
 def delta(layer: Any) -> Tensor:
