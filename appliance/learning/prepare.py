@@ -17,8 +17,10 @@ def prepare(model: Any, recipe: TrainingRecipe, seed: int) -> None:
     if recipe.method == "lora":
         add_adapter(model, recipe.lora_rank, recipe.lora_alpha, seed)
     if recipe.gradient_checkpointing:
+        # transformers 5.23 has it under a new name, and the old one warns.
+        enable = getattr(model, "activation_checkpointing_enable", None) or model.gradient_checkpointing_enable
         try:
-            model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+            enable({"use_reentrant": False})
         except ValueError as error:
             raise LearningError(
                 f"{type(model).__name__} cannot compute its activations again: {error}",

@@ -266,7 +266,9 @@ def test_when_half_a_pass_is_too_much_it_says_what_to_change() -> None:
 
 
 def test_moments_of_8_bits_are_refused_where_they_do_not_run() -> None:
-    with pytest.raises(LearningError, match=r"adamw_8bit, and moments of 8 bits cannot be had here: .*on cpu") as caught:
+    with pytest.raises(
+        LearningError, match=r"adamw_8bit, and moments of 8 bits cannot be had here: .*on cpu"
+    ) as caught:
         trainer_of(LORA.model_copy(update={"optimizer": "adamw_8bit"}))
     assert "training.optimizer" in caught.value.hint
 
