@@ -99,7 +99,7 @@ def _settings(files: ModelFiles, name: str) -> dict[str, Any]:
 
 
 def _weights(files: ModelFiles, name: str) -> Mapping[str, torch.Tensor]:
-    """Copies them out of the files: what is trained later is not the files."""
+    """Copies them out of the files, once: what is trained later is not the files."""
     shards = sorted(file for file in files if file.endswith(".safetensors") and file != "training.safetensors")
     if not shards:
         raise ModelError(
@@ -109,7 +109,7 @@ def _weights(files: ModelFiles, name: str) -> Mapping[str, torch.Tensor]:
     found: dict[str, torch.Tensor] = {}
     for shard in shards:
         try:
-            found |= {key: tensor.clone() for key, tensor in safetensors.torch.load(files[shard]).items()}
+            found |= safetensors.torch.load(files[shard])
         except (SafetensorError, ValueError, KeyError) as error:
             raise ModelError(
                 f"{shard} of {name} is broken: {_first_line(error)}",

@@ -17,12 +17,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from appliance.learning.errors import CheckpointError
-from appliance.learning.folders import MANIFEST, remove_folder, verify, write_by_digest, write_folder
+from appliance.learning.folders import MANIFEST, Content, remove_folder, verify, write_by_digest, write_folder
 
 TRAINING = "training.safetensors"
 """Optimizer moments and random state; not part of a model."""
 STATE = "state.json"
 WEIGHTS = "model.safetensors"
+ADAPTER = "adapter_model.safetensors"
+ADAPTER_CONFIG = "adapter_config.json"
+"""In the place of weights where an adapter is trained, by the names of peft, so that other programs read them too."""
+
+LICENSES = ("LICENSE", "LICENSE.txt", "LICENSE.md")
+"""Where a model's licence text lies; it goes wherever the model goes."""
 
 _COMPANIONS = (
     "config.json",
@@ -36,9 +42,7 @@ _COMPANIONS = (
     "chat_template.jinja",
     "rendering.json",
     "dialect.json",
-    "LICENSE",
-    "LICENSE.md",
-    "LICENSE.txt",
+    *LICENSES,
     "NOTICE",
 )
 """What a model folder may hold beside weights. Code and pickles are not taken along."""
@@ -62,7 +66,7 @@ def step_folder(parent: Path, step: int) -> Path:
     return parent / f"step-{step:06d}"
 
 
-def save(folder: Path, files: Mapping[str, bytes | Path], companions: Mapping[str, bytes] | None = None) -> str:
+def save(folder: Path, files: Mapping[str, Content], companions: Mapping[str, bytes] | None = None) -> str:
     """Writes a checkpoint and returns its digest; of a model's `companions`, what is no weight is taken along
     (`without_weights`).
 
@@ -107,6 +111,11 @@ def prune(parent: Path, keep: int, spare: Collection[Path] = ()) -> list[Path]:
     return gone
 
 
+def is_model_file(name: str) -> bool:
+    """Says whether a model folder's file of this name is taken along."""
+    return name in _COMPANIONS or WEIGHT_FILE.fullmatch(name) is not None
+
+
 def model_files(source: Path) -> dict[str, Path]:
     """Lists the files of a model folder that are taken into service, by name.
 
@@ -116,7 +125,7 @@ def model_files(source: Path) -> dict[str, Path]:
     if not source.is_dir():
         raise CheckpointError(f"{source} is not a model folder", hint="name a folder with config.json and safetensors")
     names = {entry.name for entry in source.iterdir() if entry.is_file()}
-    taken = {name: source / name for name in sorted(names) if name in _COMPANIONS or WEIGHT_FILE.fullmatch(name)}
+    taken = {name: source / name for name in sorted(names) if is_model_file(name)}
     missing = [name for name in _REQUIRED if name not in taken]
     if not any(name.endswith(".safetensors") for name in taken):
         missing.append(WEIGHTS)

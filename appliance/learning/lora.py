@@ -16,12 +16,10 @@ import safetensors.torch
 import torch
 from torch import Tensor, nn
 
+from appliance.learning.checkpoints import ADAPTER, ADAPTER_CONFIG
 from appliance.learning.errors import LearningError
 from curriculum.seeds import derive
 
-ADAPTER = "adapter_model.safetensors"
-ADAPTER_CONFIG = "adapter_config.json"
-"""The names of peft, so that other programs read the folder too."""
 _NAME = "default"
 _PREFIX = "base_model.model."
 """What peft puts before the name of each tensor in a file."""

@@ -18,19 +18,11 @@ from torch import Tensor
 
 from appliance.inference.engine import ModelFiles
 from appliance.inference.folder import open_model
-from appliance.learning.checkpoints import STATE, WEIGHTS, without_weights
+from appliance.learning.checkpoints import ADAPTER, ADAPTER_CONFIG, STATE, WEIGHTS, without_weights
 from appliance.learning.errors import CheckpointError
-from appliance.learning.folders import read_verified, write_by_digest, write_folder
-from appliance.learning.lora import (
-    ADAPTER,
-    ADAPTER_CONFIG,
-    adapter_layers,
-    add_adapter,
-    base_digest,
-    delta,
-    load_adapter,
-    plain_tensors,
-)
+from appliance.learning.folders import Content, read_verified, write_by_digest, write_folder
+from appliance.learning.lora import adapter_layers, add_adapter, base_digest, delta, load_adapter, plain_tensors
+from appliance.learning.tensor_file import TensorFile
 
 MERGE_ERROR = 1e-3
 """Largest difference of log-probabilities, in nats, that merging in float32 may make."""
@@ -56,18 +48,13 @@ def export_merged(checkpoint: Path, base: ModelFiles, target: Path) -> float:
     return worst
 
 
-def is_adapter(files: Mapping[str, Any]) -> bool:
-    """Says whether these are the files of a checkpoint that holds an adapter in the place of weights."""
-    return ADAPTER in files
-
-
 def adds_nothing(files: Mapping[str, bytes]) -> bool:
     """Says whether an adapter is as it was made: nothing was learned."""
     tensors = _tensors(files, "the checkpoint")
     return not any(bool(tensor.any()) for name, tensor in tensors.items() if ".lora_B." in name)
 
 
-def merged_files(adapter: Mapping[str, bytes], base: ModelFiles, name: str) -> tuple[dict[str, bytes], float]:
+def merged_files(adapter: Mapping[str, bytes], base: ModelFiles, name: str) -> tuple[dict[str, Content], float]:
     """Makes the files of the plain model, and the largest difference of log-probabilities, in nats, from the model with
     its adapter beside it. `name` is the checkpoint's in messages. Raises CheckpointError and ModelError."""
     tensors = _tensors(adapter, name)
@@ -97,7 +84,7 @@ def merged_files(adapter: Mapping[str, bytes], base: ModelFiles, name: str) -> t
             f"{name} merged into its base gives other log-probabilities, by {worst:.2g} nats",
             hint="nothing was written; the adapter may have diverged: take an earlier checkpoint",
         )
-    weights = safetensors.torch.save(dict(plain_tensors(model)), metadata={"format": "pt"})
+    weights = TensorFile(dict(plain_tensors(model)), {"format": "pt"})
     return {**without_weights(base), WEIGHTS: weights}, worst
 
 

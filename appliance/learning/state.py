@@ -23,7 +23,8 @@ from torch import Tensor, nn
 
 from appliance.learning.checkpoints import STATE, TRAINING, save, without_weights
 from appliance.learning.errors import CheckpointError
-from appliance.learning.folders import read_verified
+from appliance.learning.folders import Content, read_verified
+from appliance.learning.tensor_file import TensorFile
 from appliance.learning.trained_weights import weights_of
 from appliance.records.record import Record
 from curriculum.seeds import derive
@@ -83,9 +84,9 @@ class Learner:
             for slot, value in self._optimizer.state.get(parameter, {}).items():
                 training[f"{slot}/{name}"] = torch.as_tensor(value)
         state = {"progress": self._progress(notes or {}).model_dump(mode="json"), "random": _python_random()}
-        files: dict[str, bytes | Path] = {
+        files: dict[str, Content] = {
             **self._trained.files(),
-            TRAINING: safetensors.torch.save({name: _plain(tensor) for name, tensor in training.items()}),
+            TRAINING: TensorFile(training),
             STATE: (json.dumps(state, sort_keys=True) + "\n").encode(),
         }
         return save(folder, files, self._companions)
@@ -134,10 +135,6 @@ class Learner:
         with torch.random.fork_rng(devices=[self._device] if self._device.type == "cuda" else []):
             torch.manual_seed(derive(what, self._seed, self.step))
             yield
-
-
-def _plain(tensor: Tensor) -> Tensor:
-    return tensor.detach().cpu().contiguous()
 
 
 def _load_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, training: Mapping[str, Tensor]) -> None:

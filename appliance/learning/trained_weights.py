@@ -14,16 +14,18 @@ import safetensors.torch
 import torch
 from torch import Tensor, nn
 
-from appliance.learning.checkpoints import WEIGHTS
+from appliance.learning.checkpoints import ADAPTER, WEIGHTS
 from appliance.learning.errors import CheckpointError, LearningError
-from appliance.learning.lora import ADAPTER, adapter_files, base_digest, has_adapter, load_adapter
+from appliance.learning.folders import Content
+from appliance.learning.lora import adapter_files, base_digest, has_adapter, load_adapter
+from appliance.learning.tensor_file import TensorFile
 
 
 class TrainedWeights(Protocol):
     base: str
     """Digest of the frozen weights; empty where there are none."""
 
-    def files(self) -> dict[str, bytes]:
+    def files(self) -> Mapping[str, Content]:
         """What a checkpoint has of the model. Raises CheckpointError when frozen weights have changed."""
 
     def load(self, folder: Path, files: Mapping[str, bytes], base: str) -> None:
@@ -41,9 +43,8 @@ class FullWeights:
         self.base = ""
         self._model = model
 
-    def files(self) -> dict[str, bytes]:
-        tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in _named(self._model)}
-        return {WEIGHTS: safetensors.torch.save(tensors, metadata={"format": "pt"})}
+    def files(self) -> Mapping[str, Content]:
+        return {WEIGHTS: TensorFile(dict(_named(self._model)), {"format": "pt"})}
 
     def load(self, folder: Path, files: Mapping[str, bytes], base: str) -> None:
         weights = _read(folder, files, WEIGHTS)
@@ -63,7 +64,7 @@ class AdapterWeights:
         self.base = base_digest(model)
         self._model = model
 
-    def files(self) -> dict[str, bytes]:
+    def files(self) -> Mapping[str, Content]:
         self._require_frozen()
         return adapter_files(self._model)
 
