@@ -44,7 +44,8 @@ class ImportedBase:
 
 
 def split_source(source: str) -> tuple[str, Path]:
-    """Splits `NAME@PATH`, or a path alone, whose own name is the model's. Raises UnusableModelError for a name that is none."""
+    """Splits `NAME@PATH`, or a path alone, whose own name is the model's. Raises UnusableModelError for a name
+    that is none."""
     path = Path(source).expanduser()
     name, at, rest = source.partition("@")
     if at and not path.exists():
@@ -62,8 +63,8 @@ def split_source(source: str) -> tuple[str, Path]:
 def import_base(source: str, data: Path, license_file: Path | None = None) -> ImportedBase:
     """Checks and registers the model of `[NAME@]PATH`, where PATH is a folder or a tar archive of one.
 
-    Raises UnusableModelError when it is no sound model, has no licence text, or the name is another model's; CheckpointError
-    when it cannot be written, and OSError when it cannot be read.
+    Raises UnusableModelError when it is no sound model, has no licence text, or the name is another model's;
+    CheckpointError when it cannot be written, and OSError when it cannot be read.
     """
     name, path = split_source(source)
     with _as_folder(path, data) as folder:
