@@ -8,7 +8,6 @@ weights shows is found by the worker, before anything is trained, and remembered
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
 import subprocess
@@ -25,11 +24,12 @@ from appliance.inference.engine import ModelError
 from appliance.inference.engines import ENGINES
 from appliance.inference.headers import read_shapes
 from appliance.learning.checkpoints import WEIGHT_FILE
+from appliance.learning.recipe import TrainingRecipe
+from appliance.model_shape import shape_of
+from appliance.planning import Shape, learner_parts
 from appliance.rendering.renderer import NO_TOKENIZER
 from appliance.seedling import POSITIONS
 
-BYTES_A_PARAMETER = 16
-"""That training holds at least: weight, gradient and two moments, each in float32."""
 COMPLETE = (
     "copy the folder again, or set model.path to a complete Hugging Face folder (config.json, tokenizer.json, "
     "*.safetensors); pickled weights (.bin, .pt) are refused, for they can run code"
@@ -42,6 +42,12 @@ _HUB_NAME = re.compile(r"(https?://huggingface\.co/|hf://)?([A-Za-z0-9][\w.-]*/)
 _PROBE = (sys.executable, "-I", "-m", "appliance.rendering.probe")
 
 
+class UnusableModelError(ModelError):
+    """What somebody named at the command line is no model that can be used."""
+
+    exit_code = 2
+
+
 @dataclass(frozen=True)
 class ModelFacts:
     """What a look at a folder shows of its model."""
@@ -50,13 +56,18 @@ class ModelFacts:
     entries: int
     """Of the tokenizer."""
     training_bytes: int
-    """The least that training needs."""
+    """The least that training needs: weights, gradients and moments."""
+    shape: Shape
 
 
 class ConfiguredModel:
     """The model of the configuration; it may be asked from any thread. `memory` is what this machine has, in bytes."""
 
-    def __init__(self, settings: ModelSettings, memory: int | None = None) -> None:
+    def __init__(
+        self, settings: ModelSettings, memory: int | None = None, training: TrainingRecipe | None = None
+    ) -> None:
+        """`training` is how it would be trained; otherwise as the recipe's defaults say."""
+        self._training = training or TrainingRecipe()
         self._path = settings.path
         self._engine = settings.engine
         self._written = settings.written
@@ -106,7 +117,7 @@ class ConfiguredModel:
                     hint="nothing is downloaded here: fetch the model with `hf download NAME --local-dir FOLDER`, and "
                     "set model.path to that folder",
                 )
-            return look(folder, tokens, self._memory)
+            return look(folder, tokens, self._memory, self._training)
         except ModelError as error:
             return error
         except OSError as error:
@@ -124,19 +135,28 @@ def fault_of(folder: Path) -> str:
     return ""
 
 
-def look(folder: Path, tokens: int, memory: int) -> ModelFacts:
+def look(folder: Path, tokens: int, memory: int, training: TrainingRecipe) -> ModelFacts:
     """Looks at everything that can be seen without loading the weights. Raises ModelError and OSError."""
+    facts = examine(folder, training, tokens)
+    if facts.training_bytes > memory:
+        smaller = "" if training.method == "lora" else "set recipe.training.method to lora, or "
+        raise ModelError(
+            f"training its {facts.parameters / 1e9:.2f} billion parameters takes at least "
+            f"{facts.training_bytes / GIB:.1f} GiB of memory, and this machine has {memory / GIB:.1f}",
+            hint=f"{smaller}take a smaller model, or a machine with more memory; `assay plan` says what fits",
+        )
+    return facts
+
+
+def examine(folder: Path, training: TrainingRecipe, tokens: int = 1) -> ModelFacts:
+    """Looks at a folder as at a model for conversations of so many tokens, on any machine. Raises ModelError and
+    OSError."""
     config, shapes = _read(folder)
     require_positions(config, tokens)
-    tied = config.get("tie_word_embeddings") is True
-    parameters = sum(math.prod(shape) for name, shape in shapes.items() if not (tied and name == "lm_head.weight"))
-    needed = parameters * BYTES_A_PARAMETER
-    if needed > memory:
-        raise ModelError(
-            f"training its {parameters / 1e9:.2f} billion parameters takes at least {needed / GIB:.1f} GiB of memory, "
-            f"and this machine has {memory / GIB:.1f}",
-            hint="take a smaller model, or a machine with more memory",
-        )
+    files = sum(entry.stat().st_size for entry in folder.iterdir() if WEIGHT_FILE.fullmatch(entry.name))
+    shape = shape_of(config, shapes, files)
+    parts = learner_parts(shape, training, 1)
+    needed = parts["weights"] + parts["gradients"] + parts["moments"]
     entries = _entries(folder)
     rows = next((shape[0] for name, shape in shapes.items() if shape and _EMBEDDING.search(name)), None)
     for count, what in ((config.get("vocab_size"), "config.json"), (rows, "the embedding")):
@@ -145,7 +165,20 @@ def look(folder: Path, tokens: int, memory: int) -> ModelFacts:
                 f"its tokenizer has {entries} entries, and {what} has {count}",
                 hint="tokenizer.json and the weights come from two different models: copy both from one",
             )
-    return ModelFacts(parameters, entries, needed)
+    return ModelFacts(shape.parameters, entries, needed, shape)
+
+
+def shape_in(folder: Path) -> Shape:
+    """Reads off a folder what a plan needs to know of its model. Raises UnusableModelError, which names the
+    folder."""
+    try:
+        config, shapes = _read(folder)
+        files = sum(entry.stat().st_size for entry in folder.iterdir() if WEIGHT_FILE.fullmatch(entry.name))
+    except OSError as error:
+        raise UnusableModelError(f"{folder}: {error.strerror}", hint="make the folder readable") from error
+    except ModelError as error:
+        raise UnusableModelError(f"{folder}: {error}", hint=error.hint) from error
+    return shape_of(config, shapes, files)
 
 
 def require_positions(config: Mapping[str, Any], tokens: int) -> None:

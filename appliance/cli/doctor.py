@@ -14,7 +14,6 @@ import shutil
 import sqlite3
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +25,7 @@ from appliance.cli.doctor_isolation import isolation
 from appliance.cli.show import show_json, show_line
 from appliance.config_layers import ConfigError
 from appliance.daemon.listening import MAX_PATH_BYTES
+from appliance.model_export import alias
 from appliance.model_readiness import ConfiguredModel
 from policies.errors import PolicyError
 from verifiers.lean import toolchain
@@ -127,7 +127,9 @@ def model(settings: Settings, memory: int | None = None) -> DoctorCheck:
     if champion := in_service(settings.data / "ledger.sqlite3"):
         return ok("model", f"{champion[:12]} is in service", "nights begin from it; model.path is not read again")
     try:
-        found = ConfiguredModel(settings.model, memory).require(settings.recipe.agent.max_tokens)
+        found = ConfiguredModel(settings.model, memory, settings.recipe.training).require(
+            settings.recipe.agent.max_tokens
+        )
     except ConfigError as error:
         return failed("model", str(error), error.hint)
     if found is None:
@@ -138,12 +140,7 @@ def model(settings: Settings, memory: int | None = None) -> DoctorCheck:
 
 def in_service(ledger: Path) -> str:
     """The digest of the champion; empty where there is none that can be seen."""
-    try:
-        with closing(sqlite3.connect(f"{ledger.as_uri()}?mode=ro", uri=True)) as sql:
-            found = sql.execute("SELECT manifest FROM aliases WHERE name = 'champion'").fetchone()
-    except sqlite3.Error:
-        return ""
-    return str(found[0] or "") if found else ""
+    return alias(ledger, "champion") or ""
 
 
 def policy(data: Path) -> DoctorCheck:

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from appliance.cli.base_models import export_model, import_model
 from appliance.cli.model_options import parameters_of, read_options, with_options
 from appliance.cli.options import Data, Json, Limit, Person, client_of
 from appliance.cli.person import SigningOptions, confirm
@@ -15,8 +16,10 @@ from appliance.client import ApiClient, ApiError, Decision
 from appliance.client.login import login_name
 from appliance.client.signing import signed_approval
 
-app = typer.Typer(help="List, compare, approve, reject and roll back models.", no_args_is_help=True)
+app = typer.Typer(help="Import, list, compare, approve, reject, roll back and export models.", no_args_is_help=True)
 app.command("provenance")(provenance)
+app.command("import")(import_model)
+app.command("export")(export_model)
 
 Model = Annotated[
     str, typer.Argument(help="champion, candidate, previous, canary, or the first digits of a digest (6 or more).")

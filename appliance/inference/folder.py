@@ -20,8 +20,8 @@ from appliance.inference.engine import ModelError, ModelFiles
 COMPLETE = "point the configuration at a complete Hugging Face model folder (config.json, tokenizer.json, safetensors)"
 
 
-def open_model(files: ModelFiles, name: str = "the model") -> Any:
-    """Loads the causal language model that these files are with transformers, in float32, in evaluation mode.
+def open_model(files: ModelFiles, name: str = "the model", *, dtype: torch.dtype = torch.float32) -> Any:
+    """Loads the causal language model that these files are with transformers, in that type, in evaluation mode.
 
     Raises ModelError, which speaks of it as `name`: no config.json, no or broken safetensors, an unknown architecture,
     weights that do not fit the configuration.
@@ -42,7 +42,7 @@ def open_model(files: ModelFiles, name: str = "the model") -> Any:
                 None,
                 config=config,
                 state_dict=_weights(files, name),
-                dtype=torch.float32,
+                dtype=dtype,
                 output_loading_info=True,
                 ignore_mismatched_sizes=True,
             )
@@ -99,7 +99,7 @@ def _settings(files: ModelFiles, name: str) -> dict[str, Any]:
 
 
 def _weights(files: ModelFiles, name: str) -> Mapping[str, torch.Tensor]:
-    """Copies them out of the files: what is trained later is not the files."""
+    """Copies them out of the files, once: what is trained later is not the files."""
     shards = sorted(file for file in files if file.endswith(".safetensors") and file != "training.safetensors")
     if not shards:
         raise ModelError(
@@ -109,7 +109,7 @@ def _weights(files: ModelFiles, name: str) -> Mapping[str, torch.Tensor]:
     found: dict[str, torch.Tensor] = {}
     for shard in shards:
         try:
-            found |= {key: tensor.clone() for key, tensor in safetensors.torch.load(files[shard]).items()}
+            found |= safetensors.torch.load(files[shard])
         except (SafetensorError, ValueError, KeyError) as error:
             raise ModelError(
                 f"{shard} of {name} is broken: {_first_line(error)}",

@@ -3,8 +3,10 @@
     <cycle>/checkpoints/step-000010/    the model's files, training.safetensors, state.json, manifest.json
     <data>/models/<digest>/             a published model: the model's files and their manifest
 
-Every checkpoint folder is a complete model folder as well, so an engine can load it where it lies. Nothing is ever
-pickled: tensors are safetensors, the rest is JSON. Folders are atomic (`folders`). No tensor library is imported here.
+A checkpoint folder of full training is a complete model folder as well, so an engine can load it where it lies; one of
+an adapter has `adapter_model.safetensors` in the place of the weights, and is merged when it is published (`merging`).
+Nothing is ever pickled: tensors are safetensors, the rest is JSON. Folders are atomic (`folders`). No tensor library is
+imported here.
 """
 
 from __future__ import annotations
@@ -15,12 +17,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from appliance.learning.errors import CheckpointError
-from appliance.learning.folders import MANIFEST, remove_folder, verify, write_by_digest, write_folder
+from appliance.learning.folders import MANIFEST, Content, remove_folder, verify, write_by_digest, write_folder
 
 TRAINING = "training.safetensors"
 """Optimizer moments and random state; not part of a model."""
 STATE = "state.json"
 WEIGHTS = "model.safetensors"
+ADAPTER = "adapter_model.safetensors"
+ADAPTER_CONFIG = "adapter_config.json"
+"""In the place of weights where an adapter is trained, by the names of peft, so that other programs read them too."""
+
+LICENSES = ("LICENSE", "LICENSE.txt", "LICENSE.md")
+"""Where a model's licence text lies; it goes wherever the model goes."""
 
 _COMPANIONS = (
     "config.json",
@@ -34,6 +42,8 @@ _COMPANIONS = (
     "chat_template.jinja",
     "rendering.json",
     "dialect.json",
+    *LICENSES,
+    "NOTICE",
 )
 """What a model folder may hold beside weights. Code and pickles are not taken along."""
 
@@ -56,13 +66,18 @@ def step_folder(parent: Path, step: int) -> Path:
     return parent / f"step-{step:06d}"
 
 
-def save(folder: Path, files: Mapping[str, bytes | Path], companions: Mapping[str, bytes] | None = None) -> str:
-    """Writes a checkpoint and returns its digest; of a model's `companions`, what is no weight is taken along.
+def save(folder: Path, files: Mapping[str, Content], companions: Mapping[str, bytes] | None = None) -> str:
+    """Writes a checkpoint and returns its digest; of a model's `companions`, what is no weight is taken along
+    (`without_weights`).
 
     Raises CheckpointError when the disk is full or the folder cannot be written; older checkpoints are untouched.
     """
-    beside = {name: companions[name] for name in _COMPANIONS if name in companions} if companions else {}
-    return write_folder(folder, {**beside, **files})
+    return write_folder(folder, {**without_weights(companions or {}), **files})
+
+
+def without_weights(files: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Picks what goes from model to model with the weights: configuration, tokenizer, licence."""
+    return {name: files[name] for name in _COMPANIONS if name in files}
 
 
 def newest_valid(parent: Path) -> Newest:
@@ -96,6 +111,11 @@ def prune(parent: Path, keep: int, spare: Collection[Path] = ()) -> list[Path]:
     return gone
 
 
+def is_model_file(name: str) -> bool:
+    """Says whether a model folder's file of this name is taken along."""
+    return name in _COMPANIONS or WEIGHT_FILE.fullmatch(name) is not None
+
+
 def model_files(source: Path) -> dict[str, Path]:
     """Lists the files of a model folder that are taken into service, by name.
 
@@ -105,7 +125,7 @@ def model_files(source: Path) -> dict[str, Path]:
     if not source.is_dir():
         raise CheckpointError(f"{source} is not a model folder", hint="name a folder with config.json and safetensors")
     names = {entry.name for entry in source.iterdir() if entry.is_file()}
-    taken = {name: source / name for name in sorted(names) if name in _COMPANIONS or WEIGHT_FILE.fullmatch(name)}
+    taken = {name: source / name for name in sorted(names) if is_model_file(name)}
     missing = [name for name in _REQUIRED if name not in taken]
     if not any(name.endswith(".safetensors") for name in taken):
         missing.append(WEIGHTS)

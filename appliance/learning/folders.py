@@ -17,7 +17,7 @@ import json
 import os
 import shutil
 import stat
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from io import BufferedReader
 from pathlib import Path
 from typing import Any
@@ -33,8 +33,12 @@ _RESTORE = "use an older checkpoint, or make it again; the folder can be removed
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
-def write_folder(target: Path, files: Mapping[str, bytes | Path]) -> str:
-    """Writes `files` (name: content, or the file to copy) as the folder `target` and returns its digest.
+Content = bytes | Path | Iterable[bytes | memoryview]
+"""What a file is to hold: its bytes, the file to copy, or its bytes in pieces, which are asked for one at a time."""
+
+
+def write_folder(target: Path, files: Mapping[str, Content]) -> str:
+    """Writes `files` (by their names) as the folder `target` and returns its digest.
 
     A folder that is already there with the same digest is left alone; any other is replaced. Raises CheckpointError
     when something cannot be read or written; what was there before is then untouched.
@@ -42,7 +46,7 @@ def write_folder(target: Path, files: Mapping[str, bytes | Path]) -> str:
     return _write(target.parent, files, lambda digest: target)
 
 
-def write_by_digest(parent: Path, files: Mapping[str, bytes | Path]) -> str:
+def write_by_digest(parent: Path, files: Mapping[str, Content]) -> str:
     """Writes a folder that is named by its own digest; else as `write_folder`."""
     return _write(parent, files, lambda digest: parent / digest)
 
@@ -90,7 +94,7 @@ def remove_folder(folder: Path) -> None:
     shutil.rmtree(aside)
 
 
-def _write(parent: Path, files: Mapping[str, bytes | Path], name: Callable[[str], Path]) -> str:
+def _write(parent: Path, files: Mapping[str, Content], name: Callable[[str], Path]) -> str:
     if not files or any(not _is_plain(file) or file == MANIFEST for file in files):
         raise ValueError(f"a folder holds plainly named files beside its manifest, not {sorted(files)}")
     # A name of fixed length: what it is for is not known before the digest is. Only one process writes here.
@@ -133,7 +137,13 @@ def _put_in_place(temporary: Path, target: Path, digest: str) -> None:
     _sync_folder(target.parent)
 
 
-def _put(path: Path, content: bytes | Path) -> dict[str, Any]:
+def _chunks(source: Path) -> Iterator[bytes]:
+    with source.open("rb") as stream:
+        while chunk := stream.read(_CHUNK):
+            yield chunk
+
+
+def _put(path: Path, content: Content) -> dict[str, Any]:
     """Writes one file, syncs it, and returns its line of the manifest."""
     digest, size = hashlib.sha256(), 0
     with path.open("xb") as out:
@@ -142,11 +152,10 @@ def _put(path: Path, content: bytes | Path) -> dict[str, Any]:
             digest.update(content)
             size = len(content)
         else:
-            with content.open("rb") as source:
-                while chunk := source.read(_CHUNK):
-                    out.write(chunk)
-                    digest.update(chunk)
-                    size += len(chunk)
+            for chunk in _chunks(content) if isinstance(content, Path) else content:
+                out.write(chunk)
+                digest.update(chunk)
+                size += len(chunk)
         out.flush()
         os.fsync(out.fileno())
     return {"bytes": size, "sha256": digest.hexdigest()}

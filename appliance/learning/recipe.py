@@ -67,6 +67,25 @@ class TrainingRecipe(Record, use_attribute_docstrings=True):
     selector: Literal["roc", "roc_sorted", "uniform"] = "roc"
     """`roc` samples by inverse penalty as in the paper, `roc_sorted` truncates as in its release, `uniform` is GRPO
     with the same compute."""
+    method: Literal["full", "lora"] = "full"
+    """`full` trains every weight, `lora` an adapter beside the frozen ones (2106.09685), on all linear layers but the
+    head."""
+    lora_rank: Annotated[int, UnitName("rank")] = Field(16, ge=1, le=512)
+    """Rank of the adapter's matrices; with `lora` only."""
+    lora_alpha: Annotated[float, UnitName("factor")] = Field(32.0, gt=0)
+    """The adapter counts alpha / rank; with `lora` only."""
+    precision: Literal["float32", "bfloat16"] = "float32"
+    """What the layers compute in. Trained weights, optimizer and log-probabilities are float32 in either; the frozen
+    weights of `lora` are kept in it."""
+    gradient_checkpointing: bool = False
+    """Computes each layer's activations again for its gradient instead of keeping them: less memory, a third more
+    computing."""
+    packing: bool = False
+    """Rollouts lie one behind another without padding, and see nothing of each other; otherwise they are padded."""
+    micro_batch_tokens: Annotated[int, UnitName("tokens")] = Field(4096, ge=16)
+    """Tokens in one pass through the model where rollouts are packed; a longer rollout has a pass of its own."""
+    optimizer: Literal["adamw", "adamw_8bit"] = "adamw"
+    """`adamw_8bit` keeps the moments in 8 bits (bitsandbytes, 2110.02861), on an NVIDIA GPU only."""
     objective: Annotated[str, AfterValidator(_known_objective)] = "dapo"
     """What is minimised: grpo, dapo, dr_grpo, gspo, cispo, dppo, max_rl or reinforce."""
     learning_rate: Annotated[float, UnitName("per step")] = Field(3e-4, gt=0)
@@ -84,7 +103,7 @@ class TrainingRecipe(Record, use_attribute_docstrings=True):
     minibatches: Annotated[int, UnitName("updates")] = Field(1, ge=1)
     """Updates of the weights in one step, each on its part of the step's rollouts."""
     micro_batch: Annotated[int, UnitName("rollouts")] = Field(128, ge=1)
-    """Rollouts in one pass through the model; fewer take less memory."""
+    """Rollouts in one pass through the model where they are padded; fewer take less memory."""
     gradient_norm: Annotated[float, UnitName("norm")] = Field(1.0, gt=0)
     """A longer gradient is shortened to this."""
     temperature: Annotated[float, UnitName("temperature")] = Field(1.0, gt=0)
@@ -109,7 +128,10 @@ class TrainingRecipe(Record, use_attribute_docstrings=True):
     mismatch: MismatchRecipe = MismatchRecipe()
     planning: PlanningRecipe = PlanningRecipe()
 
-    _LATER: ClassVar = ("reward", "top_p", "top_k", "min_p", "mismatch", "planning")
+    _LATER: ClassVar = (
+        "reward", "top_p", "top_k", "min_p", "mismatch", "planning", "method", "lora_rank", "lora_alpha", "precision",
+        "gradient_checkpointing", "packing", "micro_batch_tokens", "optimizer",
+    )  # fmt: skip
     """Fields that the first version did not have, whose checkpoints name the digest without them."""
 
     @field_validator("top_p", "top_k", "min_p")

@@ -1,15 +1,24 @@
 """Scores given tokens under a causal language model: the one place where the model runs for training.
 
 Sequences are padded on the right and attention is causal, so no real token ever sees padding and no attention mask is
-needed. Logits are taken to float32 before the softmax (the mismatch with the sampler grows otherwise).
+needed; or they lie one behind another (`packing`). Logits and softmax are float32 (the mismatch with the sampler grows
+otherwise). Where they would be many they are never held together (`log_prob_head`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+
+from appliance.learning.errors import LearningError
+from appliance.learning.log_prob_head import Head, head_of
+from appliance.learning.packing import enable_packing, hidden_states
+
+MOST_LOGITS = 1 << 26
+"""Logits of one pass that are computed at once: 256 MiB. More are computed tile by tile."""
 
 
 @dataclass(frozen=True)
@@ -32,5 +41,66 @@ def score(model: nn.Module, ids: Tensor, mask: Tensor, temperature: float = 1.0)
     chosen = all_logprobs.gather(1, ids[:, 1:][wanted][:, None]).squeeze(1)
     with torch.no_grad():
         entropy = -(all_logprobs.exp() * all_logprobs).sum()
+    return _scattered(chosen, entropy, wanted)
+
+
+class Scorer:
+    """Scores as `score` does, with the memory and the arithmetic that were asked for: `packing` leaves the padding out,
+    `precision` is what the layers compute in, and `most_logits` is how many logits there may be at once."""
+
+    def __init__(
+        self, model: Any, *, packing: bool = False, precision: str = "float32", most_logits: int = MOST_LOGITS
+    ) -> None:
+        """Raises LearningError for a model that cannot be scored that way."""
+        self._model = model
+        self._packing = packing
+        self._most_logits = most_logits
+        self._half = precision == "bfloat16"
+        self._head: Head | None = None
+        self._looked = False
+        if packing:
+            enable_packing(model)
+        if packing or self._half:
+            self._required()
+
+    def __call__(self, ids: Tensor, mask: Tensor, temperature: float = 1.0) -> Scores:
+        """Scores as `score` does."""
+        vocabulary = int(self._model.get_input_embeddings().weight.shape[0])
+        if not (self._packing or self._half or ids.numel() * vocabulary > self._most_logits):
+            return score(self._model, ids, mask, temperature)
+        if (head := self._found()) is None:
+            return score(self._model, ids, mask, temperature)
+        wanted = mask[:, 1:]
+        with torch.autocast(ids.device.type, torch.bfloat16, enabled=self._half):
+            hidden = self._packed(ids, wanted) if self._packing else self._padded(ids, wanted)
+        chosen, entropy = head.logprobs(hidden, ids[:, 1:][wanted], temperature)
+        return _scattered(chosen, entropy, wanted)
+
+    def _padded(self, ids: Tensor, wanted: Tensor) -> Tensor:
+        hidden: Tensor = self._model.base_model(input_ids=ids[:, :-1], use_cache=False).last_hidden_state
+        return hidden[wanted]
+
+    def _packed(self, ids: Tensor, wanted: Tensor) -> Tensor:
+        """Leaves out what comes after each row's last wanted token, for nothing that is trained on depends on it."""
+        places = torch.arange(1, wanted.shape[1] + 1, device=wanted.device)
+        lengths = (wanted * places).amax(1)
+        real = places <= lengths[:, None]
+        hidden = hidden_states(self._model, ids[:, :-1][real], [length for length in lengths.tolist() if length])
+        return hidden[wanted[real]]
+
+    def _found(self) -> Head | None:
+        if not self._looked:
+            self._head, self._looked = head_of(self._model), True
+        return self._head
+
+    def _required(self) -> None:
+        if self._found() is None:
+            raise LearningError(
+                f"{type(self._model).__name__} makes its logits in a way that is not known here",
+                hint="set training.packing to false and training.precision to float32",
+            )
+
+
+def _scattered(chosen: Tensor, entropy: Tensor, wanted: Tensor) -> Scores:
     scattered = torch.zeros(wanted.shape, dtype=chosen.dtype, device=chosen.device)
     return Scores(scattered.masked_scatter(wanted, chosen), entropy)

@@ -1,8 +1,9 @@
 """Keeps what a learner needs to go on after a restart: weights, optimizer, random state, and what it was doing.
 
 Weights and optimizer moments are kept by parameter name as safetensors; step, seed, recipe digest and whatever the
-caller adds are JSON. A tied weight is stored once. Learners draw their own randomness from (seed, step), so a replayed
-step is the same step; the generators of Python and torch are kept for whatever else draws from them.
+caller adds are JSON. A tied weight is stored once. Of a model with an adapter, the adapter is kept and the digest of
+the frozen weights, which is compared at each save and restore. Learners draw their own randomness from (seed, step),
+so a replayed step is the same step; the generators of Python and torch are kept for whatever else draws from them.
 """
 
 from __future__ import annotations
@@ -20,9 +21,11 @@ import torch
 from pydantic import Field, ValidationError
 from torch import Tensor, nn
 
-from appliance.learning.checkpoints import STATE, TRAINING, WEIGHTS, save
+from appliance.learning.checkpoints import STATE, TRAINING, save, without_weights
 from appliance.learning.errors import CheckpointError
-from appliance.learning.folders import read_verified
+from appliance.learning.folders import Content, read_verified
+from appliance.learning.tensor_file import TensorFile
+from appliance.learning.trained_weights import weights_of
 from appliance.records.record import Record
 from curriculum.seeds import derive
 from runtime.model import FrozenModel
@@ -40,6 +43,10 @@ class LearnerProgress(FrozenModel):
     seed: int
     recipe: str
     """Digest of the recipe."""
+    base: str = ""
+    """Digest of the frozen weights beside an adapter; empty where every weight is trained."""
+    halved: bool = False
+    """Whether the memory was too small for a pass of the recipe's size once."""
     notes: dict[str, Any] = Field(default_factory=dict)
     """The caller's own, JSON only: the state of early stopping, for example."""
 
@@ -64,7 +71,9 @@ class Learner:
         self._seed = seed
         self._digest = recipe.digest()
         self._optimizer = optimizer
-        self._companions = companions
+        self._companions = without_weights(companions or {})
+        self._trained = weights_of(model)
+        self._halved = False
         self._device = next(model.parameters()).device
 
     def save(self, folder: Path, notes: Mapping[str, Any] | None = None) -> str:
@@ -75,9 +84,9 @@ class Learner:
             for slot, value in self._optimizer.state.get(parameter, {}).items():
                 training[f"{slot}/{name}"] = torch.as_tensor(value)
         state = {"progress": self._progress(notes or {}).model_dump(mode="json"), "random": _python_random()}
-        files: dict[str, bytes | Path] = {
-            WEIGHTS: safetensors.torch.save(dict(_weights(self.model)), metadata={"format": "pt"}),
-            TRAINING: safetensors.torch.save({name: _plain(tensor) for name, tensor in training.items()}),
+        files: dict[str, Content] = {
+            **self._trained.files(),
+            TRAINING: TensorFile(training),
             STATE: (json.dumps(state, sort_keys=True) + "\n").encode(),
         }
         return save(folder, files, self._companions)
@@ -92,7 +101,7 @@ class Learner:
             state = json.loads(files[STATE])
             progress = LearnerProgress.model_validate(state["progress"])
             python = state["random"]
-            weights, training = (safetensors.torch.load(files[name]) for name in (WEIGHTS, TRAINING))
+            training = safetensors.torch.load(files[TRAINING])
             generator = training.pop(_RANDOM)
         except (KeyError, TypeError, ValueError, ValidationError, safetensors.SafetensorError) as error:
             raise CheckpointError(f"{folder} is not a learner's checkpoint: {error}", hint=_START_AGAIN) from error
@@ -101,15 +110,23 @@ class Learner:
             found, expected = getattr(progress, what), getattr(own, what)
             if found != expected:
                 raise CheckpointError(f"{folder} has {what} {found}, not {expected}", hint=_START_AGAIN)
-        _load_weights(folder, self.model, weights)
+        self._trained.load(folder, files, progress.base)
         _load_optimizer(self.model, self._optimizer, training)
         torch.set_rng_state(generator)
         random.setstate((python["version"], tuple(python["words"]), python["gauss"]))
-        self.step = progress.step
+        self.step, self._halved = progress.step, progress.halved
         return progress.notes
 
     def _progress(self, notes: Mapping[str, Any]) -> LearnerProgress:
-        return LearnerProgress(kind=self.kind, step=self.step, seed=self._seed, recipe=self._digest, notes=dict(notes))
+        return LearnerProgress(
+            kind=self.kind,
+            step=self.step,
+            seed=self._seed,
+            recipe=self._digest,
+            base=self._trained.base,
+            halved=self._halved,
+            notes=dict(notes),
+        )
 
     @contextmanager
     def _seeded(self, what: str) -> Iterator[None]:
@@ -120,39 +137,16 @@ class Learner:
             yield
 
 
-def _weights(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
-    """Gives each tensor once, under the first of its names: tied weights are one object."""
-    seen: set[int] = set()
-    for name, tensor in model.state_dict(keep_vars=True).items():
-        if id(tensor) not in seen:
-            seen.add(id(tensor))
-            yield name, _plain(tensor)
-
-
-def _plain(tensor: Tensor) -> Tensor:
-    return tensor.detach().cpu().contiguous()
-
-
-def _load_weights(folder: Path, model: nn.Module, weights: Mapping[str, Tensor]) -> None:
-    own = dict(_weights(model))
-    if {name: tensor.shape for name, tensor in own.items()} != {name: tensor.shape for name, tensor in weights.items()}:
-        raise CheckpointError(
-            f"{folder} holds the weights of another architecture", hint="load the model folder that it was made from"
-        )
-    target = model.state_dict(keep_vars=True)
-    with torch.no_grad():
-        for name, tensor in weights.items():
-            target[name].copy_(tensor)
-
-
 def _load_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, training: Mapping[str, Tensor]) -> None:
     optimizer.state.clear()
     for name, parameter in model.named_parameters():
         slots = {key.partition("/")[0]: value for key, value in training.items() if key.partition("/")[2] == name}
         if slots:
-            # Moments lie where their parameter lies; AdamW's own step count stays on the CPU.
+            # Moments lie where their parameter lies; AdamW's own step count stays on the CPU, others' is a number.
+            plain = isinstance(optimizer, torch.optim.AdamW)
             optimizer.state[parameter] = {
-                slot: value if slot == "step" else value.to(parameter.device) for slot, value in slots.items()
+                slot: (value if plain else int(value)) if slot == "step" else value.to(parameter.device)
+                for slot, value in slots.items()
             }
 
 

@@ -3,7 +3,9 @@
 What always holds. A step is a pure function of (weights, optimizer state, records of the step, seed, step): on one
 machine's CPU with one number of threads, replaying the recorded steps from a checkpoint gives the same bits as training
 that was never interrupted. Steps are taken in order, each once. Rollouts are trained on as they were sampled. A step
-whose groups carry no signal changes nothing but the step count.
+whose groups carry no signal changes nothing but the step count. A pass that runs out of memory is tried once more at
+half its size, with the gradient of the minibatch from its beginning; from then on all passes have that size, and the
+checkpoint says so.
 
 Settings beside the recipe are those of 2508.20722 where it gives them; AdamW's betas (.9, .95) and no weight decay are
 those that were measured on the embedded policy model.
@@ -24,13 +26,15 @@ from appliance.learning.corrections import corrected_losses, mismatch_kl
 from appliance.learning.errors import LearningError
 from appliance.learning.grouping import is_masked
 from appliance.learning.objectives.registry import OBJECTIVES
+from appliance.learning.optimizers import make_optimizer
+from appliance.learning.packing import token_batches
 from appliance.learning.planning import Plans, credited, find_plans, planning_tokens
+from appliance.learning.prepare import prepare
 from appliance.learning.recipe import TrainingRecipe
-from appliance.learning.scoring import score
+from appliance.learning.scoring import Scorer
 from appliance.learning.state import Learner
 from appliance.records.training import Group, Judged
 
-BETAS = (0.9, 0.95)
 MEANS = ("loss", "entropy", "ratio", "clip_fraction", "corrected_fraction", "masked_fraction")
 """Figures of a step that are means over the tokens that it trained on."""
 MISMATCH = ("mismatch_kl", "ratio_low", "ratio_high")
@@ -49,10 +53,12 @@ class Trainer(Learner):
         max_tokens: int,
         companions: Mapping[str, bytes] | None = None,
     ) -> None:
-        """`max_tokens` is the most that a conversation may have; the rest is as in `Learner`."""
-        optimizer = torch.optim.AdamW(model.parameters(), lr=recipe.learning_rate, betas=BETAS, weight_decay=0.0)
-        super().__init__(model, recipe, seed, optimizer, companions)
+        """`max_tokens` is the most that a conversation may have; the rest is as in `Learner`. With `lora` the model
+        gets its adapter here. Raises LearningError for a model that cannot be trained as the recipe says."""
+        prepare(model, recipe, seed)
+        super().__init__(model, recipe, seed, make_optimizer(model, recipe), companions)
         self.recipe = recipe
+        self._score = Scorer(model, packing=recipe.packing, precision=recipe.precision)
         self._max_tokens = max_tokens
         self._objective = OBJECTIVES[recipe.objective]
 
@@ -85,7 +91,7 @@ class Trainer(Learner):
         self.model.train()
         with self._seeded("training"):
             for minibatch in self._minibatches(chosen, step):
-                norm, found = self._update(minibatch, sums)
+                norm, found = self._update_in_memory(minibatch, sums)
                 mismatch = mismatch if norms else found
                 norms.append(norm)
         self.model.eval()
@@ -136,6 +142,44 @@ class Trainer(Learner):
         planned = sum(sum(planning_tokens(one, plans.grams)) for one in chosen)
         return {"planning_fraction": planned / max(1, sum(one.trained_tokens for one in chosen))}
 
+    def _update_in_memory(self, minibatch: Sequence[Sample], sums: dict[str, float]) -> tuple[float, dict[str, float]]:
+        """Takes one optimizer step as `_update` does, with passes of half the size when the memory runs out first."""
+        before = dict(sums)
+        try:
+            return self._update(minibatch, sums)
+        except (MemoryError, RuntimeError) as error:
+            if not is_out_of_memory(error):
+                raise
+            self._optimizer.zero_grad(set_to_none=True)
+            if self._halved or self._pass_size() < 2:
+                raise self._too_small(error) from error
+        self._halved = True
+        sums |= before
+        return self._update_in_memory(minibatch, sums)
+
+    def _pass_size(self) -> int:
+        """Rollouts of one pass, or tokens where they are packed."""
+        size = self.recipe.micro_batch_tokens if self.recipe.packing else self.recipe.micro_batch
+        return max(1, size // 2) if self._halved else size
+
+    def _too_small(self, error: BaseException) -> LearningError:
+        key, unit = ("micro_batch_tokens", "tokens") if self.recipe.packing else ("micro_batch", "rollouts")
+        reason = (str(error).strip().splitlines() or ["no reason given"])[0][:200]
+        others = [
+            *(() if self.recipe.gradient_checkpointing else ("set training.gradient_checkpointing to true",)),
+            *(() if self.recipe.method == "lora" else ("set training.method to lora",)),
+            "lower recipe.agent.max_tokens",
+        ]
+        return LearningError(
+            f"the memory is too small for a pass of {self._pass_size()} {unit}, which is half of "
+            f"training.{key}: {reason}",
+            hint=f"set training.{key} lower still, or {', or '.join(others)}; `assay plan` says what fits",
+        )
+
+    def _passes(self, minibatch: Sequence[Sample]) -> list[list[Sample]]:
+        size = self._pass_size()
+        return token_batches(minibatch, size) if self.recipe.packing else micro_batches(minibatch, size)
+
     def _update(self, minibatch: Sequence[Sample], sums: dict[str, float]) -> tuple[float, dict[str, float]]:
         """Takes one optimizer step, adds to `sums` over its tokens, and returns the gradient's norm and what lay
         between sampler and trainer before it."""
@@ -144,10 +188,10 @@ class Trainer(Learner):
         clip = (self.recipe.clip_low, self.recipe.clip_high)
         kl, lowest, highest = 0.0, math.inf, -math.inf
         self._optimizer.zero_grad(set_to_none=True)
-        for micro in micro_batches(minibatch, self.recipe.micro_batch):
+        for micro in self._passes(minibatch):
             batch = collate(micro).to(self._device)
             mask, sampled, advantages = batch.mask[:, 1:], batch.logprobs[:, 1:], batch.advantages[:, 1:]
-            scores = score(self.model, batch.ids, batch.mask, self.recipe.temperature)
+            scores = self._score(batch.ids, batch.mask, self.recipe.temperature)
             made = corrected_losses(
                 self._objective, scores.logprobs, sampled, advantages, mask, clip, self.recipe.mismatch
             )
@@ -171,3 +215,10 @@ class Trainer(Learner):
             )
         self._optimizer.step()
         return norm, dict(zip(MISMATCH, (kl / sum(tokens), lowest, highest), strict=True))
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Says whether an allocator refused, of the GPU or of the processor (which has no class of its own for it)."""
+    if isinstance(error, MemoryError | torch.OutOfMemoryError):
+        return True
+    return isinstance(error, RuntimeError) and "DefaultCPUAllocator" in str(error)

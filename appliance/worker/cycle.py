@@ -16,10 +16,11 @@ from typing import Literal
 
 from appliance.clock import utc_now
 from appliance.config_layers import ConfigError
-from appliance.inference.engine import ModelError
+from appliance.inference.engine import ModelError, ModelFiles
 from appliance.learning.checkpoints import model_files, publish
 from appliance.learning.errors import CheckpointError
 from appliance.learning.folders import read_verified
+from appliance.learning.merging import publish_merged
 from appliance.learning.recipe import Recipe
 from appliance.promotion import CANDIDATE, CHAMPION, meetings
 from appliance.records.checkpoints import Checkpoint
@@ -160,9 +161,11 @@ class CycleRun:
         if trained:
             self._present(trained[0])
             return trained[0]
-        files = read_verified(self._context.data / champion.folder, expect=champion.manifest)
-        made = RlLoop(setup, files, self._context, self._progress).run()
-        digest = publish(made.folder, self._models)
+        made = RlLoop(setup, self._files(champion), self._context, self._progress).run()
+        if self._recipe.training.method == "lora":
+            digest = publish_merged(made.folder, self._files(champion), self._models) or champion.manifest
+        else:
+            digest = publish(made.folder, self._models)
         if digest == champion.manifest:
             # Not one group had a right and a wrong rollout: the weights are the champion's, to the bit.
             self._progress.say("warning", "nothing was learned: no group had both right and wrong rollouts")
@@ -170,6 +173,10 @@ class CycleRun:
         candidate = self._recorded(digest, champion.manifest, "training", setup.sealed, made.step, made.metrics)
         self._present(candidate)
         return candidate
+
+    def _files(self, model: Checkpoint) -> ModelFiles:
+        """Reads a published model; nobody holds its bytes longer than they are needed, for they are as large as it."""
+        return read_verified(self._context.data / model.folder, expect=model.manifest)
 
     def _present(self, candidate: Checkpoint) -> None:
         if self._ledger.alias(CANDIDATE) != candidate.manifest:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import torch
+
 from appliance.agent.judging import judge, require_sound
 from appliance.agent.loop import Agent, calls_outside_sandbox
 from appliance.agent.usage import figures
@@ -45,7 +47,8 @@ class RlLoop:
         self._cycle = setup.cycle
         self._seed = setup.seed
         self._training = training = setup.recipe.training
-        self._model = model = open_model(files)
+        frozen_half = training.method == "lora" and training.precision == "bfloat16"
+        self._model = model = open_model(files, dtype=torch.bfloat16 if frozen_half else torch.float32)
         self._context = context
         self._progress = progress
         self._agent: Agent = context.agent(load_renderer(files))

@@ -17,6 +17,15 @@ from verifiers.contract.verdict import Outcome, Verdict
 VOCABULARY = 40
 
 
+def varied(seed: int = 0, layers: int = 2) -> Qwen2ForCausalLM:
+    """A model whose distributions are far from uniform, so that a token of another conversation would show."""
+    model = tiny_model(seed, layers)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(torch.randn(parameter.shape) * 0.2)
+    return model
+
+
 def tiny_model(seed: int = 0, layers: int = 1) -> Qwen2ForCausalLM:
     torch.manual_seed(seed)
     config = Qwen2Config(

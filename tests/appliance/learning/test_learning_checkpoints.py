@@ -347,3 +347,15 @@ def test_an_incomplete_or_missing_model_folder_says_what_it_lacks(tmp_path: Path
     with pytest.raises(CheckpointError, match="not a model folder") as caught:
         publish(tmp_path / "nowhere", tmp_path / "models")
     assert caught.value.hint
+
+
+def test_a_file_written_in_pieces_is_the_one_that_safetensors_writes() -> None:
+    import safetensors.torch
+    import torch
+
+    from appliance.learning.tensor_file import TensorFile
+
+    tensors = {"b": torch.arange(6.0).view(2, 3), "a": torch.arange(3), "half": torch.ones(5, dtype=torch.bfloat16)}
+    tensors |= {"none": torch.zeros(0, 4), "bytes": torch.arange(7, dtype=torch.uint8), "one": torch.tensor(2.5)}
+    for some, metadata in ((tensors, {"format": "pt"}), (tensors, None), ({"x": torch.ones(3)}, {"format": "pt"})):
+        assert b"".join(map(bytes, TensorFile(some, metadata))) == safetensors.torch.save(some, metadata=metadata)

@@ -1,0 +1,189 @@
+"""`assay plan`: what of training a model fits into this machine, and why the rest does not."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from appliance.cli.options import Data, Json, settings_of
+from appliance.cli.show import show_fields, show_json, show_line, show_table
+from appliance.errors import ExitCode
+
+if TYPE_CHECKING:
+    from appliance.config import Settings
+    from appliance.planning import Machine, Plan, Shape
+
+GIB = 1 << 30
+
+
+def plan(
+    context: typer.Context,
+    model: Annotated[
+        str,
+        typer.Argument(
+            help="A registered base model, a model folder, champion or a digest; otherwise the configured one."
+        ),
+    ] = "",
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Work out what of training a model fits into this machine: arithmetic, nothing is loaded.
+
+    Memory, context, passes and rollouts at once for full training and LoRA, as configured and otherwise, and hours of a
+    night. 0: it fits as configured; 1: it does not; 2: there is no such model.
+
+    Example: assay plan qwen3-0.6b
+    """
+    from appliance.hardware import find_machine
+
+    settings = settings_of(context, data)
+    name, shape = _shape(settings, model)
+    machine = find_machine()
+    report = _report(settings, shape, machine)
+    if as_json:
+        show_json({"model": name, "shape": _shape_json(shape), "machine": asdict(machine), **report.as_json()})
+    else:
+        _show(name, shape, machine, report)
+    raise typer.Exit(ExitCode.OK if report.configured.fits else ExitCode.FAILED_VERDICT)
+
+
+class _Report:
+    """The configured way, and the others beside it."""
+
+    def __init__(self, configured: Plan, rows: list[dict[str, Any]]) -> None:
+        self.configured = configured
+        self.rows = rows
+
+    def as_json(self) -> dict[str, object]:
+        one = self.configured
+        return {
+            "configured": {
+                "method": one.recipe.method,
+                "fits": one.fits,
+                "needed": one.needed,
+                "available": one.available,
+                "phases": dict(one.phases),
+                "parts": dict(one.parts),
+                "hours": one.hours,
+                "engine_share": one.engine_share,
+            },
+            "ways": self.rows,
+        }
+
+
+def _report(settings: Settings, shape: Shape, machine: Machine) -> _Report:
+    from appliance import planning
+
+    recipe, agent = settings.recipe.training, settings.recipe.agent
+    evaluation = settings.recipe.evaluation
+    items = 4 * evaluation.sealed_items + evaluation.unsolvable_items
+    items += recipe.watch_items * (2 + recipe.steps // recipe.watch_every)
+    sizes = {"max_tokens": agent.max_tokens, "rows": agent.concurrent}
+    configured = planning.plan(shape, machine, recipe, **sizes, extra_tokens=items * agent.max_tokens)
+    rows = []
+    for way in planning.ways(recipe, gpu=bool(machine.gpus)):
+        # The smallest pass that can be: one conversation.
+        least = planning.with_pass(way, agent.max_tokens)
+        best = planning.largest_pass(shape, machine, least, agent.max_tokens, agent.concurrent)
+        taken = planning.with_pass(way, min(best or agent.max_tokens, 1 << 14))
+        found = planning.plan(shape, machine, taken, **sizes, extra_tokens=items * agent.max_tokens)
+        rows.append(
+            {
+                "method": way.method,
+                "precision": way.precision,
+                "gradient_checkpointing": way.gradient_checkpointing,
+                "fits": found.fits,
+                "needed": found.needed,
+                "phase": found.largest,
+                "pass_tokens": best,
+                "context": planning.largest_context(shape, machine, least, agent.concurrent),
+                "rollouts_at_once": planning.largest_group(shape, machine, least, agent.max_tokens),
+                "engine_share": found.engine_share,
+                "hours": found.hours,
+            }
+        )
+    return _Report(configured, rows)
+
+
+def _shape(settings: Settings, model: str) -> tuple[str, Shape]:
+    """The model that is meant, by name, and its shape. Raises UsageError and ModelError."""
+    from appliance.base_models import find_base
+    from appliance.cli.doctor import in_service
+    from appliance.model_export import published
+    from appliance.model_readiness import shape_in
+    from appliance.model_shape import EMBEDDED
+
+    if not model:
+        if champion := in_service(settings.data / "ledger.sqlite3"):
+            return f"{champion[:12]} (in service)", shape_in(settings.data / "models" / champion)
+        if settings.model.path is None:
+            return "the embedded one", EMBEDDED
+        return str(settings.model.path), shape_in(settings.model.path)
+    folder: Path = find_base(model, settings.data) or published(model, settings.data)
+    return model, shape_in(folder)
+
+
+def _show(name: str, shape: Shape, machine: Machine, report: _Report) -> None:
+    gpus = ", ".join(f"{one.name} {one.total / GIB:.0f} GiB ({one.free / GIB:.0f} free)" for one in machine.gpus)
+    one = report.configured
+    show_fields(
+        [
+            ("model", f"{name}: {shape.parameters / 1e6:,.1f} million parameters, {shape.layers} layers"),
+            ("machine", f"{machine.memory / GIB:.1f} GiB of memory, {machine.cores} cores, {gpus or 'no NVIDIA GPU'}"),
+            ("configured", _sentence(one)),
+            ("largest parts", _parts(one)),
+        ]
+    )
+    show_line("")
+    show_table(
+        ("way", "fits", "needs", "in", "longest context", "tokens a pass", "rollouts at once", "hours a night"),
+        [
+            (
+                f"{row['method']} {row['precision']}{' +checkpointing' if row['gradient_checkpointing'] else ''}",
+                "yes" if row["fits"] else "no",
+                f"{row['needed'] / GIB:.1f} GiB",
+                row["phase"],
+                row["context"] or "none",
+                row["pass_tokens"] or "none",
+                row["rollouts_at_once"] or "none",
+                f"{row['hours']:.1f}",
+            )
+            for row in report.rows
+        ],
+        empty="no way of training is known",
+    )
+    if not one.fits:
+        show_line(_advice(report))
+
+
+def _sentence(one: Plan) -> str:
+    verdict = "fits" if one.fits else "does not fit"
+    return (
+        f"{one.recipe.method} on the {one.device} {verdict}: {one.needed / GIB:.1f} of {one.available / GIB:.1f} GiB "
+        f"while {one.largest}, {one.hours:.1f} hours a night at the most"
+    )
+
+
+def _parts(one: Plan) -> str:
+    largest = sorted(one.parts.items(), key=lambda item: -item[1])[:4]
+    return ", ".join(f"{name} {size / GIB:.1f} GiB" for name, size in largest)
+
+
+def _advice(report: _Report) -> str:
+    """What to change so that it fits, from what is known to fit."""
+    fitting = [row for row in report.rows if row["fits"]]
+    if not fitting:
+        return "no way of training fits: take a smaller model, shorter conversations, or a machine with more memory"
+    row = fitting[0]
+    again = "true" if row["gradient_checkpointing"] else "false"
+    return (
+        f'this fits: [recipe.training] method = "{row["method"]}", precision = "{row["precision"]}", packing = true, '
+        f"micro_batch_tokens = {min(row['pass_tokens'], 1 << 14)}, gradient_checkpointing = {again}"
+    )
+
+
+def _shape_json(shape: Shape) -> dict[str, object]:
+    return {name: value for name, value in asdict(shape).items() if name != "linear"}

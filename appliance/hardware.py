@@ -1,0 +1,66 @@
+"""Finds what a plan needs to know of this machine: memory, cores, and NVIDIA GPUs by their own tool.
+
+What always holds: nothing is loaded onto a GPU and none is changed; `nvidia-smi` is asked with a deadline, and a
+machine without it has no GPU that could be used.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+
+from appliance.model_readiness import memory_limit
+from appliance.planning import Gpu, Machine
+
+MIB = 1 << 20
+SECONDS = 20.0
+SPEEDS = (
+    ("B200", 2250e12, 8000e9),
+    ("H200", 989e12, 4800e9),
+    ("H100", 989e12, 3350e9),
+    ("A100", 312e12, 1555e9),
+    ("L40", 181e12, 864e9),
+    ("A6000", 155e12, 768e9),
+    ("RTX 5090", 209e12, 1792e9),
+    ("RTX 4090", 165e12, 1008e9),
+    ("RTX 3090", 71e12, 936e9),
+    ("L4", 121e12, 300e9),
+    ("A10", 125e12, 600e9),
+    ("T4", 65e12, 320e9),
+)
+"""Part of a GPU's name, bfloat16 (T4: float16) operations a second, bytes a second: their data sheets."""
+UNKNOWN = (60e12, 400e9)
+"""What a GPU of another name is taken for."""
+
+
+def find_machine() -> Machine:
+    """Looks at this machine."""
+    return Machine(memory=memory_limit(), cores=len(os.sched_getaffinity(0)), gpus=find_gpus())
+
+
+def find_gpus(program: str = "nvidia-smi") -> tuple[Gpu, ...]:
+    """Asks the driver's tool which GPUs there are; none when it is not there, fails, or does not answer in time."""
+    found = shutil.which(program)
+    if found is None:
+        return ()
+    command = [found, "--query-gpu=name,memory.total,memory.free", "--format=csv,noheader,nounits"]
+    try:
+        asked = subprocess.run(
+            command, capture_output=True, text=True, timeout=SECONDS, check=True, stdin=subprocess.DEVNULL
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ()
+    return read_gpus(asked.stdout)
+
+
+def read_gpus(table: str) -> tuple[Gpu, ...]:
+    """Reads lines of `name, MiB, MiB free`; what is no such line is passed over."""
+    gpus = []
+    for line in table.splitlines():
+        name, *numbers = (part.strip() for part in line.rsplit(",", 2))
+        if len(numbers) == 2 and all(number.isdigit() for number in numbers):
+            total, free = (int(number) * MIB for number in numbers)
+            flops, bandwidth = next((speed for part, *speed in SPEEDS if part in name), UNKNOWN)
+            gpus.append(Gpu(name=name, total=total, free=free, flops=flops, bandwidth=bandwidth))
+    return tuple(gpus)

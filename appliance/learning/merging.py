@@ -1,0 +1,111 @@
+"""Makes the plain model of a base and its adapter: merged once, in float32, and compared with what it was made from.
+
+What always holds: an adapter is merged only into the weights that it was trained beside, as they are in the base's own
+files; what comes out is written only when it gives the same log-probabilities as base and adapter side by side.
+Nothing is ever merged back out of a model.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+import torch
+from torch import Tensor
+
+from appliance.inference.engine import ModelFiles
+from appliance.inference.folder import open_model
+from appliance.learning.checkpoints import ADAPTER, ADAPTER_CONFIG, STATE, WEIGHTS, without_weights
+from appliance.learning.errors import CheckpointError
+from appliance.learning.folders import Content, read_verified, write_by_digest, write_folder
+from appliance.learning.lora import adapter_layers, add_adapter, base_digest, delta, load_adapter, plain_tensors
+from appliance.learning.tensor_file import TensorFile
+
+MERGE_ERROR = 1e-3
+"""Largest difference of log-probabilities, in nats, that merging in float32 may make."""
+_PROBE = (4, 32)
+"""Conversations and tokens of each that are compared."""
+_OTHER = "name the folder of the model that the adapter was trained beside"
+
+
+def publish_merged(checkpoint: Path, base: ModelFiles, models: Path) -> str | None:
+    """Puts base and adapter as one plain model into `models/<digest>/` and returns the digest; None for an adapter
+    that adds nothing. Raises CheckpointError, and ModelError for a base that cannot be opened."""
+    files = read_verified(checkpoint)
+    if adds_nothing(files):
+        return None
+    return write_by_digest(models, merged_files(files, base, str(checkpoint))[0])
+
+
+def export_merged(checkpoint: Path, base: ModelFiles, target: Path) -> float:
+    """Writes base and adapter as the plain model folder `target`, and returns the largest difference of
+    log-probabilities that was seen. Raises as `publish_merged`."""
+    files, worst = merged_files(read_verified(checkpoint), base, str(checkpoint))
+    write_folder(target, files)
+    return worst
+
+
+def adds_nothing(files: Mapping[str, bytes]) -> bool:
+    """Says whether an adapter is as it was made: nothing was learned."""
+    tensors = _tensors(files, "the checkpoint")
+    return not any(bool(tensor.any()) for name, tensor in tensors.items() if ".lora_B." in name)
+
+
+def merged_files(adapter: Mapping[str, bytes], base: ModelFiles, name: str) -> tuple[dict[str, Content], float]:
+    """Makes the files of the plain model, and the largest difference of log-probabilities, in nats, from the model with
+    its adapter beside it. `name` is the checkpoint's in messages. Raises CheckpointError and ModelError."""
+    tensors = _tensors(adapter, name)
+    try:
+        settings = json.loads(adapter[ADAPTER_CONFIG])
+        rank, alpha = int(settings["r"]), float(settings["lora_alpha"])
+        trained_beside = str(json.loads(adapter[STATE])["progress"]["base"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise CheckpointError(f"{name} does not say which adapter it holds: {error}", hint=_OTHER) from error
+    model = open_model(base, "the base model")
+    found = base_digest(model)
+    if trained_beside not in (found, base_digest(model, torch.bfloat16)):
+        raise CheckpointError(
+            f"{name} holds an adapter for the base model {trained_beside[:12]}, and this one is {found[:12]}",
+            hint=_OTHER,
+        )
+    add_adapter(model, rank, alpha, seed=0)
+    load_adapter(model, tensors)
+    before = _logprobs(model)
+    with torch.no_grad():
+        for layer in adapter_layers(model):
+            layer.get_base_layer().weight += delta(layer)
+            layer.lora_B["default"].weight.zero_()
+    worst = float((_logprobs(model) - before).abs().max())
+    if not worst <= MERGE_ERROR:
+        raise CheckpointError(
+            f"{name} merged into its base gives other log-probabilities, by {worst:.2g} nats",
+            hint="nothing was written; the adapter may have diverged: take an earlier checkpoint",
+        )
+    weights = TensorFile(dict(plain_tensors(model)), {"format": "pt"})
+    return {**without_weights(base), WEIGHTS: weights}, worst
+
+
+def _logprobs(model: Any) -> Tensor:
+    rows, length = _PROBE
+    vocabulary = int(model.get_input_embeddings().weight.shape[0])
+    positions = getattr(model.config, "max_position_embeddings", None) or length
+    ids = torch.randint(0, vocabulary, (rows, min(length, positions)), generator=torch.Generator().manual_seed(1))
+    with torch.no_grad():
+        logits = model(input_ids=ids, use_cache=False).logits.log_softmax(-1)
+    found: Tensor = logits[:, :-1].gather(2, ids[:, 1:, None]).squeeze(2)
+    return found
+
+
+def _tensors(files: Mapping[str, bytes], name: str) -> dict[str, Tensor]:
+    if ADAPTER not in files:
+        raise CheckpointError(
+            f"{name} holds no {ADAPTER}", hint="name the checkpoint of a night that trained an adapter"
+        )
+    try:
+        found: dict[str, Tensor] = safetensors.torch.load(files[ADAPTER])
+    except (ValueError, safetensors.SafetensorError) as error:
+        raise CheckpointError(f"{ADAPTER} of {name} is broken: {error}", hint="use another checkpoint") from error
+    return found

@@ -1,0 +1,119 @@
+"""Puts samples one behind another into one row, in which each sees itself alone.
+
+What always holds: a sample's tokens have the positions that they have alone, and attention is computed sample by
+sample, so that there is no mask of row times row and nothing to be masked wrongly. A model whose attention cannot be
+had that way (a state that runs through, sinks, biases by distance) is found by a trial when it is taken and refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from appliance.learning.batches import Sample
+from appliance.learning.errors import LearningError
+
+ATTENTION = "assay_packed"
+"""Under this name transformers finds our attention."""
+PROBE_ERROR = 1e-4
+"""Largest difference of hidden states, as a share of the largest of them, that rounding explains."""
+UNPACKED = "set training.packing to false: rollouts are then padded"
+
+
+def token_batches(chosen: Sequence[Sample], most: int) -> list[list[Sample]]:
+    """Cuts into passes of at most `most` tokens, by length; a longer sample has a pass of its own."""
+    passes: list[list[Sample]] = []
+    room = 0
+    for one in sorted(chosen, key=lambda one: (len(one.ids), one.rollout)):
+        if not passes or len(one.ids) > room:
+            passes.append([])
+            room = most
+        passes[-1].append(one)
+        room -= len(one.ids)
+    return passes
+
+
+def enable_packing(model: Any) -> None:
+    """Gives a transformers model the attention that packed rows need, and tries it. Raises LearningError for a model
+    that mixes samples under it; that one is left as it was."""
+    from transformers import AttentionInterface
+
+    AttentionInterface.register(ATTENTION, _attention)
+    before = model.config._attn_implementation
+    training = model.training
+    vocabulary = model.get_input_embeddings().weight.shape[0]
+    first, second = (torch.arange(length) * step % vocabulary for length, step in ((5, 7), (9, 11)))
+    first, second = (ids.to(next(model.parameters()).device) for ids in (first, second))
+    model.eval()
+    try:
+        with torch.no_grad():
+            alone = [
+                model.base_model(input_ids=ids[None], use_cache=False).last_hidden_state[0] for ids in (first, second)
+            ]
+            model.config._attn_implementation = ATTENTION
+            together = hidden_states(model, torch.cat([first, second]), [5, 9])
+        expected = torch.cat(alone).float()
+        worst = float((together.float() - expected).abs().max() / expected.abs().max())
+        rough = next(model.parameters()).dtype is not torch.float32
+        fault = "" if worst <= (0.05 if rough else PROBE_ERROR) else f"its hidden states are off by {worst:.2g} then"
+    except (AttributeError, TypeError, ValueError, RuntimeError) as error:
+        fault = f"{type(error).__name__}: {error}"
+    finally:
+        model.train(training)
+    if fault:
+        model.config._attn_implementation = before
+        raise LearningError(f"{type(model).__name__} cannot be trained on packed rollouts: {fault}", hint=UNPACKED)
+
+
+def hidden_states(model: Any, ids: Tensor, lengths: Sequence[int]) -> Tensor:
+    """Returns the last hidden states [S, H] of samples of these `lengths`, one behind another in `ids` [S]."""
+    positions = torch.cat([torch.arange(length) for length in lengths]).to(ids.device)
+    out = model.base_model(
+        input_ids=ids[None], position_ids=positions[None], use_cache=False, sample_lengths=tuple(lengths)
+    )
+    hidden: Tensor = out.last_hidden_state[0]
+    return hidden
+
+
+def _attention(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    *,
+    sample_lengths: Sequence[int] | None = None,
+    sliding_window: int | None = None,
+    **settings: Any,
+) -> tuple[Tensor, None]:
+    """Computes attention as transformers does by torch's, for each sample by itself where `sample_lengths` says which
+    there are."""
+    from transformers.integrations.sdpa_attention import sdpa_attention_forward
+
+    unknown = sorted(name for name in ("softcap", "s_aux", "position_bias") if settings.get(name) is not None)
+    if unknown:
+        raise ValueError(f"attention with {', '.join(unknown)} is not known here")
+    if sample_lengths is None:
+        if attention_mask is None and sliding_window is not None and sliding_window < query.shape[2]:
+            attention_mask = _window(query, query.shape[2], sliding_window)
+        made: tuple[Tensor, None] = sdpa_attention_forward(module, query, key, value, attention_mask, **settings)
+        return made
+    parts, start = [], 0
+    for length in sample_lengths:
+        own = slice(start, start + length)
+        narrow = sliding_window is not None and sliding_window < length
+        mask = _window(query, length, sliding_window) if narrow and sliding_window is not None else None
+        part, _ = sdpa_attention_forward(module, query[:, :, own], key[:, :, own], value[:, :, own], mask, **settings)
+        parts.append(part)
+        start += length
+    return torch.cat(parts, dim=1), None
+
+
+def _window(like: Tensor, length: int, window: int) -> Tensor:
+    """Makes the mask [1, 1, length, length] of causal attention to the last `window` tokens; true: seen."""
+    distance = torch.arange(length, device=like.device)
+    distance = distance[:, None] - distance[None, :]
+    return ((distance >= 0) & (distance < window))[None, None]

@@ -1,0 +1,28 @@
+"""Makes a model ready to be trained as a recipe says: with an adapter, with activations that are computed again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from appliance.learning.errors import LearningError
+from appliance.learning.lora import add_adapter
+from appliance.learning.recipe import TrainingRecipe
+
+
+def prepare(model: Any, recipe: TrainingRecipe, seed: int) -> None:
+    """Changes a transformers model in place; with the defaults, nothing. Equal seeds give equal adapters.
+
+    Raises LearningError for a model that cannot be trained so.
+    """
+    if recipe.method == "lora":
+        add_adapter(model, recipe.lora_rank, recipe.lora_alpha, seed)
+    if recipe.gradient_checkpointing:
+        # transformers 5.23 has it under a new name, and the old one warns.
+        enable = getattr(model, "activation_checkpointing_enable", None) or model.gradient_checkpointing_enable
+        try:
+            enable({"use_reentrant": False})
+        except ValueError as error:
+            raise LearningError(
+                f"{type(model).__name__} cannot compute its activations again: {error}",
+                hint="set training.gradient_checkpointing to false",
+            ) from error

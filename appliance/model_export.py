@@ -1,0 +1,85 @@
+"""Writes a published model, or a checkpoint with an adapter and its base, as a plain Hugging Face folder.
+
+What always holds: what is written was read and compared with its manifest; a target that exists is left alone.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from appliance.errors import UsageError
+from appliance.learning.checkpoints import ADAPTER, model_files
+from appliance.learning.folders import MANIFEST, verify, write_folder
+
+_DIGITS = re.compile(r"[0-9a-f]{6,64}")
+_ALIASES = ("champion", "candidate", "previous", "canary")
+
+
+@dataclass(frozen=True)
+class Exported:
+    digest: str
+    merged: bool
+    difference: float
+    """Largest difference of log-probabilities between merged and unmerged, in nats."""
+
+
+def export(model: str, target: Path, data: Path, base: Path | None) -> Exported:
+    """Writes the model as the folder `target`. Raises UsageError, CheckpointError and ModelError."""
+    if target.exists():
+        raise UsageError(f"{target} exists", "name a folder that does not: nothing is written over")
+    source = published(model, data)
+    if (source / ADAPTER).is_file():
+        if base is None:
+            raise UsageError(
+                f"{source} holds an adapter and no model", "name the model that it was trained beside with --base DIR"
+            )
+        from appliance.learning.merging import export_merged
+
+        difference = export_merged(source, _model_bytes(base), target)
+        return Exported(verify(target), True, difference)
+    if base is not None:
+        raise UsageError(f"{source} holds no adapter", "leave --base out")
+    if (source / MANIFEST).exists():
+        verify(source)
+    return Exported(write_folder(target, model_files(source)), False, 0.0)
+
+
+def published(model: str, data: Path) -> Path:
+    """The folder that a name, the first digits of a digest, or a path stands for. Raises UsageError."""
+    if model in _ALIASES:
+        digest = alias(data / "ledger.sqlite3", model)
+        if digest is None:
+            raise UsageError(f"no model is {model}", "`assay model ls` lists what there is")
+        return data / "models" / digest
+    models = data / "models"
+    if _DIGITS.fullmatch(model) and models.is_dir():
+        found = sorted(one for one in models.iterdir() if one.name.startswith(model))
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise UsageError(f"{len(found)} models begin with {model}", "give more digits")
+    if (path := Path(model).expanduser()).is_dir():
+        return path
+    raise UsageError(
+        f"there is no model {model}", "name champion, the first digits of a digest (`assay model ls`), or a folder"
+    )
+
+
+def alias(ledger: Path, name: str) -> str | None:
+    """Reads what an alias stands for; None where nothing does."""
+    if not ledger.exists():
+        return None
+    try:
+        with closing(sqlite3.connect(f"{ledger.as_uri()}?mode=ro", uri=True)) as sql:
+            row = sql.execute("SELECT manifest FROM aliases WHERE name = ?", (name,)).fetchone()
+    except sqlite3.Error:
+        return None
+    return row[0] if row and row[0] else None
+
+
+def _model_bytes(folder: Path) -> dict[str, bytes]:
+    return {name: path.read_bytes() for name, path in model_files(folder).items()}

@@ -1,0 +1,70 @@
+"""Reads off config.json and the headers of the weights what a plan needs to know of a model; nothing is loaded."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from appliance.planning import Shape
+from appliance.seedling import POSITIONS
+
+EMBEDDED = Shape(
+    parameters=657_024,
+    linear=((128, 128), (64, 128), (64, 128), (128, 128), (384, 128), (384, 128), (128, 384)) * 3,
+    layers=3,
+    hidden=128,
+    intermediate=384,
+    attention=128,
+    key_value=64,
+    vocabulary=512,
+    tied=True,
+    positions=POSITIONS,
+    file_bytes=2_632_080,
+)
+"""The embedded model, which is made here and has no folder at first."""
+_EMBEDDING = re.compile(
+    r"(^|\.)(embed_tokens|wte|wpe|embed_in|word_embeddings|tok_embeddings|lm_head|embed_out)\.weight$"
+)
+_LAYER = re.compile(r"(^|\.)(layers|h|blocks)\.\d+\.")
+
+
+def shape_of(config: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]], file_bytes: int = 0) -> Shape:
+    """Makes the shape of the model that this config.json and these tensors are. What config.json does not say is taken
+    from the tensors, or as the Llama family has it."""
+    inner = config.get("text_config")
+    text: Mapping[str, Any] = inner if isinstance(inner, dict) else config
+    tied = text.get("tie_word_embeddings", config.get("tie_word_embeddings")) is True
+    linear = tuple(
+        (shape[0], shape[1])
+        for name, shape in shapes.items()
+        if len(shape) == 2 and _LAYER.search(name) and not _EMBEDDING.search(name)
+    )
+    embedding = next((shape for name, shape in shapes.items() if len(shape) == 2 and _EMBEDDING.search(name)), (0, 0))
+    hidden = _number(text, "hidden_size", "n_embd", "d_model") or embedding[1]
+    layers = _number(text, "num_hidden_layers", "n_layer", "num_layers") or 1
+    heads = _number(text, "num_attention_heads", "n_head") or 1
+    size = _number(text, "head_dim") or hidden // heads
+    parameters = sum(
+        math.prod(shape) for name, shape in shapes.items() if not (tied and name.endswith("lm_head.weight"))
+    )
+    return Shape(
+        parameters=parameters,
+        linear=linear,
+        layers=layers,
+        hidden=hidden,
+        intermediate=_number(text, "intermediate_size", "n_inner", "ffn_dim") or 4 * hidden,
+        attention=heads * size,
+        key_value=(_number(text, "num_key_value_heads") or heads) * size,
+        vocabulary=embedding[0] or _number(text, "vocab_size"),
+        tied=tied,
+        positions=_number(text, "max_position_embeddings", "n_positions"),
+        file_bytes=file_bytes,
+    )
+
+
+def _number(table: Mapping[str, Any], *names: str) -> int:
+    """The first of these that is a whole number above 0; 0 when none is."""
+    found = (table.get(name) for name in names)
+    return next((value for value in found if isinstance(value, int) and value > 0), 0)

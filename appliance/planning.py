@@ -1,0 +1,289 @@
+"""Works out what of training a model fits into a machine: arithmetic, and nothing else.
+
+What always holds: nothing is looked up here (`hardware` finds the machine, `model_shape` the model) and nothing is
+measured: every figure follows from the arguments and the constants below, which are the assumptions. Memory is the
+most that is held at once in each phase of a night; the largest phase is what has to fit. A layer is that of the Llama
+family: four matrices of attention, three of a gated multilayer perceptron, two norms; other families are near it. Hours
+are an upper bound for the lengths (every conversation as long as it may be) and a guess for the speed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from appliance.learning.recipe import TrainingRecipe
+
+GIB = 1 << 30
+PROCESS = int(0.55 * GIB)
+"""Interpreter, torch, transformers and peft, before a model is opened."""
+GPU_CONTEXT = int(0.75 * GIB)
+"""What CUDA, its kernels and its allocator's gaps take of a GPU."""
+GPU_USABLE = 0.95
+"""Share of a GPU that is planned with: allocators do not fill the last pages."""
+SLACK = 1.05
+"""Everything that is counted, times this: fragments, small tensors, buffers of matrix products."""
+TILE = 3 * (1 << 25)
+"""Logits and what is made of them in the log-prob head, which works tile by tile."""
+MOST_LOGITS = 1 << 26
+"""Up to so many logits a padded pass computes at once (`learning.scoring`)."""
+CONTEXTS = tuple(1 << power for power in range(8, 18))
+"""Lengths of a conversation that are tried: 256 to 131,072 tokens."""
+CORE_FLOPS = 25e9
+"""Of one processor core, in float32, as matrix products of this size reach them."""
+CPU_BANDWIDTH = 12e9
+"""Bytes a second that a processor reads weights with."""
+GPU_SHARE = (0.3, 0.5)
+"""Of a GPU's arithmetic in training, and of its bandwidth in sampling, that is reached."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What of a model decides what it takes."""
+
+    parameters: int
+    """Tied weights counted once."""
+    linear: tuple[tuple[int, int], ...]
+    """Outputs and inputs of every linear layer that takes an adapter."""
+    layers: int
+    hidden: int
+    intermediate: int
+    attention: int
+    """Query heads times the size of one."""
+    key_value: int
+    """Key/value heads times the size of one."""
+    vocabulary: int
+    tied: bool
+    positions: int
+    """The most tokens that it reads; 0: not known."""
+    file_bytes: int
+    """Of its weights on disk."""
+
+
+@dataclass(frozen=True)
+class Gpu:
+    name: str
+    total: int
+    free: int
+    flops: float
+    """Of bfloat16, a second."""
+    bandwidth: float
+    """Bytes a second."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    memory: int
+    """Bytes that this process may ever have."""
+    cores: int
+    gpus: tuple[Gpu, ...] = ()
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One way of training, and what it takes."""
+
+    recipe: TrainingRecipe
+    max_tokens: int
+    rows: int
+    device: str
+    """`cpu` or `gpu`: where the learner's weights lie."""
+    parts: Mapping[str, int]
+    """Bytes of each thing that is held while a step is learned."""
+    phases: Mapping[str, int]
+    """Bytes that each phase of a night holds at its highest."""
+    available: int
+    hours: float
+    """Of a night's sampling and learning."""
+    engine_share: float
+    """Of the memory, for what the engine holds."""
+
+    @property
+    def needed(self) -> int:
+        return max(self.phases.values())
+
+    @property
+    def largest(self) -> str:
+        """The phase that takes most."""
+        return max(self.phases, key=lambda name: self.phases[name])
+
+    @property
+    def fits(self) -> bool:
+        return self.needed <= self.available
+
+
+def plan(
+    shape: Shape, machine: Machine, recipe: TrainingRecipe, *, max_tokens: int, rows: int, extra_tokens: int = 0
+) -> Plan:
+    """Works out one way of training. `max_tokens` are those of a conversation, `rows` the conversations that the engine
+    decodes at once, `extra_tokens` what a night samples beside training (evaluation, validation)."""
+    gpu = machine.gpus[0] if machine.gpus else None
+    parts = {
+        "process": PROCESS if gpu is None else GPU_CONTEXT,
+        **learner_parts(shape, recipe, max_tokens),
+        "engine": engine_bytes(shape, max_tokens, rows, gpu=gpu is not None),
+    }
+    if gpu is not None and len(machine.gpus) > 1:
+        parts["engine"] = 0  # it has a GPU of its own
+    return Plan(
+        recipe=recipe,
+        max_tokens=max_tokens,
+        rows=rows,
+        device="cpu" if gpu is None else "gpu",
+        parts=parts,
+        phases=_phases(shape, recipe, parts),
+        available=machine.memory if gpu is None else int(gpu.free * GPU_USABLE),
+        hours=_hours(shape, machine, recipe, max_tokens, rows, extra_tokens),
+        engine_share=parts["engine"] / (machine.memory if gpu is None else gpu.total),
+    )
+
+
+def ways(recipe: TrainingRecipe, *, gpu: bool) -> Iterator[TrainingRecipe]:
+    """Gives the ways of training that are worth comparing, from the one that learns most to the one that takes least;
+    on a processor in float32 only, where bfloat16 is slower."""
+    for method in ("full", "lora"):
+        for precision in ("bfloat16",) if gpu else ("float32",):
+            for again in (False, True):
+                changed = {"method": method, "precision": precision, "gradient_checkpointing": again, "packing": True}
+                yield recipe.model_copy(update=changed)
+
+
+def largest_context(shape: Shape, machine: Machine, recipe: TrainingRecipe, rows: int) -> int:
+    """The most tokens of a conversation that fit, of `CONTEXTS`; 0 when none does."""
+    found = 0
+    for tokens in CONTEXTS:
+        if shape.positions and tokens > shape.positions:
+            break
+        if not plan(shape, machine, recipe, max_tokens=tokens, rows=rows).fits:
+            break
+        found = tokens
+    return found
+
+
+def largest_pass(shape: Shape, machine: Machine, recipe: TrainingRecipe, max_tokens: int, rows: int) -> int:
+    """The most tokens of one packed pass that fit, a power of two times 16; 0 when not even one conversation does."""
+    found, tokens = 0, 16
+    while tokens <= 1 << 17:
+        tried = recipe.model_copy(update={"packing": True, "micro_batch_tokens": tokens})
+        if tokens >= max_tokens and not plan(shape, machine, tried, max_tokens=max_tokens, rows=rows).fits:
+            break
+        found = tokens if tokens >= max_tokens else found
+        tokens *= 2
+    return found
+
+
+def largest_group(shape: Shape, machine: Machine, recipe: TrainingRecipe, max_tokens: int) -> int:
+    """The most conversations that the engine can decode at once in what is left; 0 when none can."""
+    found, rows = 0, 1
+    while rows <= 4096 and plan(shape, machine, recipe, max_tokens=max_tokens, rows=rows).fits:
+        found, rows = rows, rows * 2
+    return found
+
+
+def adapter_parameters(shape: Shape, rank: int) -> int:
+    return sum(rank * (outputs + inputs) for outputs, inputs in shape.linear)
+
+
+def trained_parameters(shape: Shape, recipe: TrainingRecipe) -> int:
+    return adapter_parameters(shape, recipe.lora_rank) if recipe.method == "lora" else shape.parameters
+
+
+def learner_parts(shape: Shape, recipe: TrainingRecipe, max_tokens: int) -> dict[str, int]:
+    """Bytes that a step holds: weights, gradients and moments in float32 (frozen weights in the recipe's precision),
+    activations of the largest pass, and the log-prob head."""
+    lora, half = recipe.method == "lora", recipe.precision == "bfloat16"
+    trained = trained_parameters(shape, recipe)
+    weights = shape.parameters * (2 if lora and half else 4)
+    if lora:
+        weights += trained * 4
+    elif half:
+        weights += shape.parameters * 2  # the copies that autocast keeps through a pass
+    tokens = pass_tokens(recipe, max_tokens)
+    head = TILE + 2 * tokens * shape.hidden * 4
+    if not recipe.packing and not half and tokens * shape.vocabulary <= MOST_LOGITS:
+        head = 3 * tokens * shape.vocabulary * 4
+    if not lora:
+        head += shape.vocabulary * shape.hidden * 4  # its own gradient, beside the embedding's
+    return {
+        "weights": weights,
+        "gradients": trained * 4,
+        "moments": trained * (2 if recipe.optimizer == "adamw_8bit" else 8),
+        "activations": activation_bytes(shape, recipe, tokens),
+        "head": head,
+    }
+
+
+def pass_tokens(recipe: TrainingRecipe, max_tokens: int) -> int:
+    """Tokens of the largest pass, padding included."""
+    return max(recipe.micro_batch_tokens, max_tokens) if recipe.packing else recipe.micro_batch * max_tokens
+
+
+def activation_bytes(shape: Shape, recipe: TrainingRecipe, tokens: int) -> int:
+    """Bytes that the gradient needs of a pass.
+
+    A layer keeps, for each token: the residual stream and what comes out of both norms (4 hidden; 2 more where norms
+    are trained), queries, keys, values and the output of attention twice (3 attention, 2 key/value), and four rows of
+    the multilayer perceptron. With checkpointing each layer keeps its input, and one of them all the rest.
+    """
+    width = 3 * shape.attention + 2 * shape.key_value + 4 * shape.intermediate
+    width += (4 if recipe.method == "lora" else 6) * shape.hidden
+    size = 2.5 if recipe.precision == "bfloat16" else 4
+    layer = tokens * width * size
+    passing = tokens * 2 * shape.intermediate * size
+    if recipe.gradient_checkpointing:
+        return int(shape.layers * tokens * shape.hidden * 4 + layer + passing)
+    return int(shape.layers * layer + passing)
+
+
+def engine_bytes(shape: Shape, max_tokens: int, rows: int, *, gpu: bool) -> int:
+    """Bytes of the engine beside the learner: its own copy of the weights, and keys and values of its rows.
+
+    On a processor the copy is float32 with a head of its own, twice while new weights replace old ones, and a row has
+    slots for two conversations; on a GPU it is bfloat16, once.
+    """
+    size = 2 if gpu else 4
+    weights = shape.parameters + (shape.vocabulary * shape.hidden if shape.tied and not gpu else 0)
+    cache = rows * max_tokens * (1 if gpu else 2) * shape.layers * 2 * shape.key_value * size
+    return weights * size * (1 if gpu else 2) + cache
+
+
+def _phases(shape: Shape, recipe: TrainingRecipe, parts: Mapping[str, int]) -> dict[str, int]:
+    """Opening a model holds its files beside the weights; going on from a checkpoint what was kept, twice; publishing
+    an adapter the base's files and a model in float32 beside the engine's copy."""
+    files, held = shape.file_bytes, parts["process"] + parts["weights"]
+    kept = parts["moments"] + (
+        adapter_parameters(shape, recipe.lora_rank) * 4 if recipe.method == "lora" else shape.parameters * 4
+    )
+    found = {
+        "loading": held + 2 * files,
+        "training": sum(parts.values()),
+        "resuming": held + 2 * kept + parts["engine"],
+    }
+    if recipe.method == "lora":
+        found["publishing"] = parts["process"] + parts["engine"] + 2 * files + shape.parameters * 4
+    return {name: int(value * SLACK) for name, value in found.items()}
+
+
+def _hours(
+    shape: Shape, machine: Machine, recipe: TrainingRecipe, max_tokens: int, rows: int, extra_tokens: int
+) -> float:
+    gpu = machine.gpus[0] if machine.gpus else None
+    flops = gpu.flops * GPU_SHARE[0] if gpu else machine.cores * CORE_FLOPS
+    bandwidth = gpu.bandwidth * GPU_SHARE[1] if gpu else CPU_BANDWIDTH
+    sampled = recipe.steps * recipe.tasks_per_step * recipe.rollouts_per_task * max_tokens + extra_tokens
+    trained = recipe.steps * recipe.tasks_per_step * recipe.keep * max_tokens
+    # Operations for each weight and token: 2 forward, 2 for the inputs' gradients, 2 for the weights'.
+    each = (4 if recipe.method == "lora" else 6) + (2 if recipe.gradient_checkpointing else 0)
+    learning = each * shape.parameters * trained / flops
+    read = shape.parameters * (2 if gpu else 4) / bandwidth / max(1, rows)
+    sampling = sampled * max(read, 2 * shape.parameters / flops)
+    return (learning + sampling) / 3600
+
+
+def with_pass(recipe: TrainingRecipe, tokens: int) -> TrainingRecipe:
+    """The same way of training with packed passes of so many tokens."""
+    return recipe.model_copy(update={"packing": True, "micro_batch_tokens": max(16, tokens)})
+
+
+def without_gpus(machine: Machine) -> Machine:
+    return replace(machine, gpus=())

@@ -1,0 +1,232 @@
+"""A model of half a billion parameters, from import to resume, and whether it needs the memory that `assay plan` says.
+
+    python benchmarks/half_billion.py [--json FILE] [--keep FOLDER]
+
+Makes a model of the shape of Qwen2.5-0.5B with random weights (bf16, 1 GB on disk) and does with it, each in a process
+of its own: `assay model import`, `assay plan`, one step of GRPO with LoRA on 8 rollouts of 512 tokens that the torch
+engine sampled after a push with its proof, a checkpoint; then a resume from that, with another push and proof. Rewards
+are drawn: what is measured is memory, the peak of the resident set as the kernel has it (VmHWM), beside the plan's.
+
+Bar: the peak of each process is within 15 % of what the plan said.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+# A script's own folder comes first on the path, and there is a `runtime` in it.
+sys.path[0] = str(Path(__file__).resolve().parents[1])
+
+FIXTURE = Path(__file__).resolve().parents[1] / "tests" / "fixtures" / "seedling"
+RECIPE = {
+    "method": "lora",
+    "lora_rank": 16,
+    "packing": True,
+    "micro_batch_tokens": 1024,
+    "rollouts_per_task": 4,
+    "keep": 4,
+    "tasks_per_step": 2,
+    "selector": "uniform",
+}
+TOKENS, SAMPLED = 512, 64
+GIB = 1 << 30
+
+
+def peak() -> int:
+    """Bytes of this process's resident set at its highest."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return int(next(line.split()[1] for line in lines if line.startswith("VmHWM"))) * 1024
+
+
+def make_model(folder: Path) -> None:
+    import shutil
+
+    import torch
+    from transformers import Qwen2Config, Qwen2ForCausalLM
+
+    config = Qwen2Config(
+        vocab_size=151936,
+        hidden_size=896,
+        intermediate_size=4864,
+        num_hidden_layers=24,
+        num_attention_heads=14,
+        num_key_value_heads=2,
+        max_position_embeddings=32768,
+        tie_word_embeddings=True,
+        bos_token_id=None,
+        eos_token_id=5,
+    )
+    torch.manual_seed(0)
+    torch.set_default_dtype(torch.bfloat16)
+    Qwen2ForCausalLM(config).save_pretrained(folder)
+    for name in ("tokenizer.json", "tokenizer_config.json", "dialect.json"):
+        shutil.copy(FIXTURE / name, folder / name)
+    (folder / "LICENSE").write_text("Random numbers. Anybody may use them.\n")
+
+
+def learn(folder: Path, checkpoints: Path, *, resume: bool) -> dict[str, float]:
+    """Opens the model and takes a step, or goes on from the checkpoint; ends with a push and its proof."""
+    from random import Random
+
+    from appliance.inference.engine import GenerationRequest
+    from appliance.inference.folder import open_model
+    from appliance.inference.torch_engine import TorchEngine
+    from appliance.inference.weights import push_model
+    from appliance.learning.checkpoints import step_folder
+    from appliance.learning.folders import read_verified
+    from appliance.learning.grouping import make_groups
+    from appliance.learning.recipe import TrainingRecipe
+    from appliance.learning.trainer import Trainer
+    from appliance.records.rollouts import Message, Purpose, Role, Rollout, RolloutEnd, WeightSpan
+    from appliance.records.training import Judged
+    from verifiers.contract.verdict import Outcome, Verdict
+
+    recipe = TrainingRecipe.model_validate(RECIPE)
+    files = read_verified(folder)
+    model = open_model(files)
+    trainer = Trainer(model, recipe, 1, max_tokens=TOKENS, companions=files)
+    del files
+    engine = TorchEngine(8, TOKENS)
+    found = {"opened": peak() / GIB}
+    if resume:
+        trainer.restore(step_folder(checkpoints, 1))
+    push_model(engine, model, "w")
+    found["pushed"] = peak() / GIB
+    if resume:
+        return {**found, "step": float(trainer.step), "peak": float(peak())}
+    rng = Random(0)
+    prompts = {number: tuple(rng.randrange(600, 150_000) for _ in range(TOKENS - SAMPLED)) for number in range(8)}
+    for number, prompt in prompts.items():
+        engine.submit(GenerationRequest(number, prompt, 5, TOKENS, 1.0, number))
+    judged = []
+    started = time.process_time()
+    while engine.unfinished:
+        for turn in engine.step():
+            made = (
+                Message(parent=None, role=Role.USER, ids=prompts[turn.request], sampled=False),
+                Message(
+                    parent=0,
+                    role=Role.ASSISTANT,
+                    ids=turn.ids,
+                    sampled=True,
+                    logprobs=turn.logprobs,
+                    weights=(WeightSpan(version="w", start=0, end=len(turn.ids)),),
+                ),
+            )
+            right = turn.request % 2 == 0
+            judged.append(
+                Judged(
+                    rollout=Rollout(
+                        id=f"c/train/0/t{turn.request // 4}/{turn.request % 4}",
+                        cycle="c",
+                        step=0,
+                        task=f"t{turn.request // 4}",
+                        sample=turn.request % 4,
+                        purpose=Purpose.TRAIN,
+                        temperature=1.0,
+                        nodes=made,
+                        ended=RolloutEnd.ANSWERED,
+                        answer="6",
+                        answers=1,
+                        seconds=0.0,
+                    ),
+                    verdict=Verdict(
+                        outcome=Outcome.PASS if right else Outcome.FAIL,
+                        score=float(right),
+                        reason="drawn",
+                        verifier="none",
+                        version="1",
+                        seconds=0.0,
+                    ),
+                    family="none",
+                )
+            )
+            engine.finish(turn.request)
+    found["sampling_cpu_s"] = time.process_time() - started
+    found["sampled"] = peak() / GIB
+    started = time.process_time()
+    figures = trainer.train_step(0, judged, make_groups(judged, recipe, 0))
+    found["learning_cpu_s"] = time.process_time() - started
+    found["learned"] = peak() / GIB
+    trainer.save(step_folder(checkpoints, 1))
+    wanted = ("loss", "ratio", "mismatch_kl", "tokens", "rollouts", "gradient_norm")
+    return {**found, **{name: figures[name] for name in wanted}, "peak": float(peak())}
+
+
+def assay(*arguments: str) -> str:
+    program = Path(sys.executable).with_name("assay")
+    done = subprocess.run([str(program), *arguments], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(f"assay {' '.join(arguments)} ended with {done.returncode}: {done.stderr}")
+    return done.stdout
+
+
+def in_a_process(*arguments: str) -> Any:
+    done = subprocess.run([sys.executable, __file__, *arguments], stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(done.stdout.splitlines()[-1]) if done.stdout.strip() else None
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--keep", type=Path, help="work there, and leave everything")
+    parser.add_argument("--do", choices=("make", "learn", "resume"), help=argparse.SUPPRESS)
+    parser.add_argument("paths", nargs="*", type=Path, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.do == "make":
+        make_model(given.paths[0])
+        return
+    if given.do:
+        print(json.dumps(learn(*given.paths, resume=given.do == "resume")))
+        return
+    with tempfile.TemporaryDirectory(prefix="assay-half-billion-") as temporary:
+        figures = measure(given.keep or Path(temporary))
+    print(json.dumps(figures, indent=1))
+    if given.json:
+        given.json.write_text(json.dumps(figures, indent=1) + "\n")
+    sys.exit(0 if all(abs(one["off"]) <= 0.15 for one in figures["memory"].values()) else 1)
+
+
+def measure(folder: Path) -> dict[str, Any]:
+    model, data = folder / "model", folder / "data"
+    if not model.exists():
+        in_a_process("--do", "make", str(model))
+    imported = json.loads(assay("model", "import", str(model), "--data", str(data), "--json"))
+    settings = [
+        f"ASSAY_RECIPE__TRAINING__{name.upper()}={json.dumps(value).strip(chr(34))}" for name, value in RECIPE.items()
+    ]
+    settings += [f"ASSAY_RECIPE__AGENT__MAX_TOKENS={TOKENS}", "ASSAY_RECIPE__AGENT__CONCURRENT=8"]
+    os.environ.update(line.split("=", 1) for line in settings)
+    plan = json.loads(assay("plan", imported["name"], "--data", str(data), "--json"))
+    said = plan["configured"]["phases"]
+    base = Path(imported["folder"])
+    learned = in_a_process("--do", "learn", str(base), str(folder / "checkpoints"))
+    resumed = in_a_process("--do", "resume", str(base), str(folder / "checkpoints"))
+    memory = {
+        name: {"said_gib": expected / GIB, "peak_gib": seen["peak"] / GIB, "off": seen["peak"] / expected - 1}
+        for name, expected, seen in (
+            ("step", max(said["loading"], said["training"], said["saving"]), learned),
+            ("resume", max(said["loading"], said["resuming"]), resumed),
+        )
+    }
+    return {
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}",
+        "memory": memory,
+        "phases": {name: value / GIB for name, value in said.items()},
+        "parts": plan["configured"]["parts"],
+        "step": learned,
+        "resume": resumed,
+    }
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+"""`assay model import`, `assay model export` and `assay plan`, as a person types them."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import subprocess
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from broken_models import headed, sound, without
+from forked_commands import run_forked
+
+from appliance.learning.folders import verify
+
+
+def assay(folder: Path, *arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    home = {"HOME": str(folder), "XDG_CONFIG_HOME": str(folder), "PATH": "/usr/bin:/bin"}
+    home["ASSAY_DATA"] = str(folder / "data")
+    result = run_forked(arguments, home | environ)
+    return subprocess.CompletedProcess(result.args, result.returncode, result.stdout.decode(), result.stderr.decode())
+
+
+def licensed(folder: Path) -> Path:
+    sound(folder)
+    (folder / "LICENSE").write_text("as is")
+    (folder / "modeling.py").write_text("raise SystemExit")
+    return folder
+
+
+def test_a_model_is_imported_with_its_licence_planned_for_and_exported(tmp_path: Path) -> None:
+    source = licensed(tmp_path / "seedling")
+    made = assay(tmp_path, "model", "import", f"small@{source}", "--json")
+    assert made.returncode == 0, made.stderr
+    found = json.loads(made.stdout)
+    folder = Path(found["folder"])
+    assert verify(folder) == found["digest"]
+    assert (folder / found["license"]).read_text() == "as is"
+    assert not (folder / "modeling.py").exists()
+    assert json.loads(assay(tmp_path, "model", "import", f"small@{source}", "--json").stdout) == {
+        **found,
+        "known": True,
+    }
+
+    planned = assay(tmp_path, "plan", "small", "--json")
+    assert planned.returncode == 0, planned.stderr
+    report = json.loads(planned.stdout)
+    assert report["shape"]["parameters"] == 657_024
+    assert report["configured"]["fits"]
+    assert report["configured"]["needed"] == max(report["configured"]["phases"].values())
+    assert "longest context" in assay(tmp_path, "plan").stdout, "without a name it is the embedded model"
+
+    out = tmp_path / "out"
+    exported = assay(tmp_path, "model", "export", str(folder), str(out))
+    assert exported.returncode == 0, exported.stderr
+    assert (out / "model.safetensors").read_bytes() == (source / "model.safetensors").read_bytes()
+    assert (out / "LICENSE").read_text() == "as is"
+    again = assay(tmp_path, "model", "export", str(folder), str(out))
+    assert (again.returncode, "nothing is written over" in again.stderr) == (2, True)
+
+
+def packed(folder: Path, name: str, change: Callable[[tarfile.TarFile], object] = lambda opened: None) -> Path:
+    archive = folder / name
+    source = licensed(folder / "packed")
+    with tarfile.open(archive, "w:gz") as opened:
+        opened.add(source, "packed")
+        change(opened)
+    shutil.rmtree(source)
+    return archive
+
+
+def test_an_archive_is_unpacked_and_only_what_a_model_has(tmp_path: Path) -> None:
+    def add_more(opened: tarfile.TarFile) -> None:
+        for name in ("../config.json", "packed/deep/er/config.json", "packed/run.sh"):
+            opened.addfile(tarfile.TarInfo(name), io.BytesIO())
+
+    made = assay(tmp_path, "model", "import", f"small@{packed(tmp_path, 'model.tar.gz')}", "--json")
+    assert made.returncode == 0, made.stderr
+    assert not list((tmp_path / "data" / "bases").glob(".unfinished*"))
+    strange = assay(tmp_path, "model", "import", f"other@{packed(tmp_path, 'strange.tar.gz', add_more)}")
+    assert (strange.returncode, "is there twice" in strange.stderr) == (2, True)
+    assert not (tmp_path / "data" / "bases" / "other").exists()
+
+
+def link(opened: tarfile.TarFile) -> None:
+    member = tarfile.TarInfo("packed/LICENSE.md")
+    member.type, member.linkname = tarfile.SYMTYPE, "/etc/shadow"
+    opened.addfile(member)
+
+
+def test_bad_input_is_a_message_a_hint_and_a_documented_code(tmp_path: Path) -> None:
+    source = licensed(tmp_path / "seedling")
+    assay(tmp_path, "model", "import", str(source))
+    other = licensed(tmp_path / "elsewhere" / "seedling")
+    (other / "LICENSE").write_text("another")
+    unlicensed, cut = sound(tmp_path / "unlicensed"), licensed(tmp_path / "cut")
+    without("tokenizer.json")(cut)
+    huge = licensed(tmp_path / "huge")
+    headed("model.safetensors", model__embed_tokens__weight=(600, 1_000_000_000))(huge)
+    (tmp_path / "empty").write_text("")
+    for arguments, code, message in (
+        (("model", "import", str(other)), 2, "a base model seedling already, with other files"),
+        (("model", "import", str(unlicensed)), 2, "no licence text"),
+        (("model", "import", str(unlicensed), "--license", str(tmp_path / "empty")), 2, "holds no licence text"),
+        (("model", "import", str(unlicensed), "--license", str(tmp_path / "none")), 2, "No such file"),
+        (("model", "import", str(cut)), 2, "no tokenizer.json"),
+        (("model", "import", "Qwen/Qwen3-0.6B"), 2, "nothing is downloaded"),
+        (("model", "import", f"..@{source}"), 2, "is no name of a model"),
+        (("model", "import", str(tmp_path / "empty")), 2, "neither a model folder nor a tar archive"),
+        (("model", "import", f"l@{packed(tmp_path, 'link.tgz', link)}"), 2, "is no regular file"),
+        (("model", "export", "champion", str(tmp_path / "out")), 2, "no model is champion"),
+        (("model", "export", str(source), str(tmp_path / "out"), "--base", str(source)), 2, "holds no adapter"),
+        (("plan", "nothing-of-this-name"), 2, "there is no model nothing-of-this-name"),
+        (("plan", str(cut)), 2, "no tokenizer.json"),
+        (("plan", str(huge)), 1, ""),
+    ):
+        done = assay(tmp_path, *arguments)
+        assert done.returncode == code, (arguments, done.stderr)
+        assert message in done.stderr, arguments
+        assert "Traceback" not in done.stderr
+        assert code == 1 or len(done.stderr.splitlines()) == 2, "a message and a hint"
+    assert "no way of training fits" in done.stdout
+    assert sorted(one.name for one in (tmp_path / "data" / "bases").iterdir()) == ["seedling"]
+
+
+@pytest.mark.parametrize("command", [("model", "import"), ("model", "export"), ("plan",)])
+def test_the_help_has_an_example(tmp_path: Path, command: tuple[str, ...]) -> None:
+    assert "Example: assay" in assay(tmp_path, *command, "--help").stdout

@@ -1,0 +1,286 @@
+"""An adapter is trained beside weights that stay, is kept without them, and becomes a plain model once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import safetensors.torch
+import torch
+from learning_builders import VOCABULARY, judged, tiny_model, varied, with_model_logprobs
+from peft import PeftModel
+from transformers import AutoModelForCausalLM
+
+from appliance.inference.folder import open_model, read_model
+from appliance.inference.torch_engine import TorchEngine
+from appliance.inference.weights import push_model, weights_digest
+from appliance.learning.errors import CheckpointError, LearningError
+from appliance.learning.folders import read_verified, write_folder
+from appliance.learning.grouping import make_groups
+from appliance.learning.lora import adapter_parameters, base_digest, load_adapter
+from appliance.learning.merging import export_merged, publish_merged
+from appliance.learning.recipe import TrainingRecipe
+from appliance.learning.state import Learner
+from appliance.learning.trainer import Trainer
+
+LORA = TrainingRecipe(
+    rollouts_per_task=4, keep=2, learning_rate=3e-2, warmup_steps=1, method="lora", lora_rank=4, micro_batch=3
+)
+PACKED = LORA.model_copy(update={"packing": True, "micro_batch_tokens": 40, "gradient_checkpointing": True})
+
+
+def learn(trainer: Trainer, steps: int) -> list[dict[str, float]]:
+    figures = []
+    for step in range(trainer.step, trainer.step + steps):
+        rollouts = [judged(f"t{task}", i, correct=i % 2 == 0, step=step) for task in range(3) for i in range(4)]
+        rollouts = [with_model_logprobs(one, varied()) for one in rollouts]
+        figures.append(trainer.train_step(step, rollouts, make_groups(rollouts, trainer.recipe, seed=9)))
+    return figures
+
+
+def trainer_of(recipe: TrainingRecipe = LORA, model: Any = None, **beside: Any) -> Trainer:
+    return Trainer(varied() if model is None else model, recipe, seed=4, max_tokens=64, **beside)
+
+
+def base_folder(folder: Path) -> Path:
+    varied().save_pretrained(folder)
+    (folder / "tokenizer.json").write_text("{}")
+    (folder / "LICENSE").write_text("as is")
+    return folder
+
+
+def test_only_the_adapter_moves_and_it_is_on_every_linear_layer_but_the_head() -> None:
+    trainer = trainer_of()
+    before = base_digest(trainer.model)
+    assert before == weights_digest(varied()), "the digest is that of the bare model"
+    names = {name.split(".lora_")[0].split("layers.0.")[-1] for name in adapter_parameters(trainer.model)}
+    layer = {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.o_proj"}
+    layer |= {"mlp.gate_proj", "mlp.up_proj", "mlp.down_proj"}
+    assert {name for name in names if "layers.1" not in name} == layer
+    first = {name: one.detach().clone() for name, one in adapter_parameters(trainer.model).items()}
+    figures = learn(trainer, 2)
+    assert figures[0]["mismatch_kl"] == pytest.approx(0.0, abs=1e-8), "a new adapter changes nothing"
+    assert all(not torch.equal(one, first[name]) for name, one in adapter_parameters(trainer.model).items())
+    assert base_digest(trainer.model) == before
+    assert all(one.dtype is torch.float32 for one in adapter_parameters(trainer.model).values())
+
+
+def test_packing_and_computing_activations_again_change_nothing_but_rounding() -> None:
+    plain, packed = learn(trainer_of(), 2), learn(trainer_of(PACKED), 2)
+    for mine, theirs in zip(plain, packed, strict=True):
+        for name in ("loss", "gradient_norm", "entropy", "tokens", "ratio"):
+            assert mine[name] == pytest.approx(theirs[name], rel=1e-3, abs=1e-6), name
+
+
+@pytest.mark.parametrize("recipe", [LORA, PACKED, PACKED.model_copy(update={"method": "full"})])
+def test_a_run_that_was_interrupted_ends_in_the_same_bits(tmp_path: Path, recipe: TrainingRecipe) -> None:
+    recipe = recipe.model_copy(update={"learning_rate": 1e-3})
+    whole = trainer_of(recipe)
+    learn(whole, 1)
+    whole.save(tmp_path / "step", {"watch": 1})
+    learn(whole, 2)
+    again = trainer_of(recipe)
+    assert again.restore(tmp_path / "step") == {"watch": 1}
+    learn(again, 2)
+    assert weights_digest(again.model) == weights_digest(whole.model)
+    names = {path.name for path in (tmp_path / "step").iterdir()}
+    assert ("adapter_model.safetensors" in names) is ("model.safetensors" not in names) is (recipe.method == "lora")
+
+
+def test_an_adapter_for_another_base_is_refused_and_nothing_is_changed(tmp_path: Path) -> None:
+    trained = trainer_of()
+    learn(trained, 1)
+    trained.save(tmp_path / "step")
+    other = trainer_of(model=varied(seed=1))
+    before = weights_digest(other.model)
+    with pytest.raises(CheckpointError, match=r"an adapter for the base model [0-9a-f]{12}, and this one is") as caught:
+        other.restore(tmp_path / "step")
+    assert "trained beside" in caught.value.hint
+    assert weights_digest(other.model) == before
+    with pytest.raises(CheckpointError, match="an adapter for the base model"):
+        export_merged(tmp_path / "step", read_model(base_of_seed(tmp_path / "other", 1)), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def base_of_seed(folder: Path, seed: int) -> Path:
+    varied(seed).save_pretrained(folder)
+    return folder
+
+
+def test_frozen_weights_that_moved_are_not_saved_with_the_adapter(tmp_path: Path) -> None:
+    trainer = trainer_of()
+    with torch.no_grad():
+        trainer.model.get_input_embeddings().weight[0, 0] += 1e-3
+    with pytest.raises(CheckpointError, match="the frozen weights have changed"):
+        trainer.save(tmp_path / "step")
+    assert not (tmp_path / "step").exists()
+
+
+def test_the_engine_samples_from_base_and_adapter_and_other_programs_read_the_adapter(tmp_path: Path) -> None:
+    base = base_folder(tmp_path / "base")
+    trainer = trainer_of(companions=read_model(base))
+    learn(trainer, 2)
+    engine, conversation = TorchEngine(2, 32), list(range(6, 26))
+    push_model(engine, trainer.model, "w1")
+    ids = torch.tensor([conversation])
+    with torch.no_grad():
+        logprobs = trainer.model(input_ids=ids).logits.log_softmax(-1)[0, :-1].gather(1, ids[0, 1:, None]).squeeze(1)
+        bare = varied()(input_ids=ids).logits.log_softmax(-1)[0, :-1].gather(1, ids[0, 1:, None]).squeeze(1)
+    torch.testing.assert_close(torch.tensor(engine.score([conversation])[0]), logprobs, atol=1e-4, rtol=1e-4)
+    assert (bare - logprobs).abs().max() > 0.01, "the adapter says nothing: the test has shown nothing"
+    trainer.save(tmp_path / "step")
+    theirs = PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained(base), tmp_path / "step")
+    with torch.no_grad():
+        found = theirs(input_ids=ids).logits.log_softmax(-1)[0, :-1].gather(1, ids[0, 1:, None]).squeeze(1)
+    torch.testing.assert_close(found, logprobs, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_what_is_published_is_a_plain_model_that_says_the_same(tmp_path: Path, precision: str) -> None:
+    base = read_model(base_folder(tmp_path / "base")) | {"LICENSE": b"as is"}
+    recipe = LORA.model_copy(update={"precision": precision})
+    dtype = torch.bfloat16 if precision == "bfloat16" else torch.float32
+    trainer = trainer_of(recipe, open_model(base, dtype=dtype), companions=base)
+    trainer.save(tmp_path / "step-0")
+    assert publish_merged(tmp_path / "step-0", base, tmp_path / "models") is None, "nothing was learned"
+    learn(trainer, 2)
+    trainer.save(tmp_path / "step-2")
+    digest = publish_merged(tmp_path / "step-2", base, tmp_path / "models")
+    assert digest is not None
+    files = read_verified(tmp_path / "models" / digest, expect=digest)
+    assert files["LICENSE"] == b"as is"
+    beside = trainer_of(model=open_model(base)).model
+    load_adapter(beside, safetensors.torch.load((tmp_path / "step-2" / "adapter_model.safetensors").read_bytes()))
+    ids = torch.arange(40)[None] * 3 % VOCABULARY
+    with torch.no_grad():
+        merged = open_model(files)(input_ids=ids).logits.log_softmax(-1)
+        assert (merged - beside(input_ids=ids).logits.log_softmax(-1)).abs().max() < 1e-4
+        assert (merged - varied()(input_ids=ids).logits.log_softmax(-1)).abs().max() > 0.01
+    assert publish_merged(tmp_path / "step-2", base, tmp_path / "models") == digest
+
+
+def test_an_adapter_that_diverged_is_not_published(tmp_path: Path) -> None:
+    trainer = trainer_of()
+    with torch.no_grad():
+        for parameter in adapter_parameters(trainer.model).values():
+            parameter.fill_(float("nan"))
+    trainer.save(tmp_path / "step")
+    with pytest.raises(CheckpointError, match="gives other log-probabilities"):
+        publish_merged(tmp_path / "step", read_model(base_folder(tmp_path / "base")), tmp_path / "models")
+    assert not (tmp_path / "models").exists()
+
+
+def harm_config(files: dict[str, bytes]) -> None:
+    files["adapter_config.json"] = b"{}"
+
+
+def harm_tensors(files: dict[str, bytes]) -> None:
+    files["adapter_model.safetensors"] = files["adapter_model.safetensors"][:50]
+
+
+def harm_rank(files: dict[str, bytes]) -> None:
+    files["adapter_config.json"] = json.dumps({"r": 3, "lora_alpha": 1}).encode()
+
+
+def drop(files: dict[str, bytes]) -> None:
+    del files["adapter_model.safetensors"]
+
+
+@pytest.mark.parametrize(
+    ("harm", "message"),
+    [
+        (harm_config, "does not say which adapter"),
+        (harm_tensors, "is broken"),
+        (harm_rank, "of another rank"),
+        (drop, "holds no adapter_model"),
+    ],
+)
+def test_a_broken_adapter_is_an_error_with_a_hint(
+    tmp_path: Path, harm: Callable[[dict[str, bytes]], None], message: str
+) -> None:
+    trainer = trainer_of()
+    learn(trainer, 1)
+    trainer.save(tmp_path / "step")
+    files = read_verified(tmp_path / "step")
+    harm(files)
+    write_folder(tmp_path / "harmed", files)
+    with pytest.raises(LearningError, match=message) as caught:
+        export_merged(tmp_path / "harmed", read_model(base_folder(tmp_path / "base")), tmp_path / "out")
+    assert caught.value.hint
+
+
+def test_bf16_keeps_the_weights_that_are_trained_in_float32_and_learns_the_same() -> None:
+    full = LORA.model_copy(update={"method": "full", "learning_rate": 1e-3})
+    exact, rough = trainer_of(full), trainer_of(full.model_copy(update={"precision": "bfloat16"}))
+    (mine,), (theirs,) = learn(exact, 1), learn(rough, 1)
+    assert {one.dtype for one in rough.model.parameters()} == {torch.float32}
+    assert {one.dtype for state in rough._optimizer.state.values() for one in state.values()} == {torch.float32}
+    assert theirs["gradient_norm"] == pytest.approx(mine["gradient_norm"], rel=0.1)
+    assert 0 < abs(theirs["entropy"] - mine["entropy"]) < 0.05 * mine["entropy"]
+
+
+def short_of_memory(trainer: Trainer, rows: int) -> list[int]:
+    """From now on the allocator refuses passes of more rows; the list fills with those that were asked for."""
+    asked: list[int] = []
+
+    def take(_module: Any, _given: Any, named: dict[str, Any]) -> None:
+        asked.append(len(named["input_ids"]))
+        if asked[-1] > rows:
+            torch.empty(1 << 55)
+
+    trainer.model.register_forward_pre_hook(take, with_kwargs=True)
+    return asked
+
+
+@pytest.mark.parametrize("recipe", [LORA, LORA.model_copy(update={"method": "full"})])
+def test_a_pass_without_memory_is_halved_once_and_the_step_is_what_it_would_have_been(
+    tmp_path: Path, recipe: TrainingRecipe
+) -> None:
+    recipe = recipe.model_copy(update={"micro_batch": 4, "learning_rate": 1e-3})
+    plain, short = trainer_of(recipe), trainer_of(recipe)
+    asked = short_of_memory(short, rows=2)
+    (expected,), (found,) = learn(plain, 1), learn(short, 1)
+    assert asked == [4, 2, 2, 2]
+    for name in ("loss", "gradient_norm", "entropy", "tokens"):
+        assert found[name] == pytest.approx(expected[name], rel=1e-4)
+    short.save(tmp_path / "step")
+    again = trainer_of(recipe)
+    asked = short_of_memory(again, rows=2)
+    again.restore(tmp_path / "step")
+    learn(again, 1)
+    assert asked == [2, 2, 2], "what goes on from there does not try the larger pass again"
+
+
+def test_when_half_a_pass_is_too_much_it_says_what_to_change() -> None:
+    trainer = trainer_of(LORA.model_copy(update={"method": "full", "micro_batch": 4}))
+    before = weights_digest(trainer.model)
+    short_of_memory(trainer, rows=1)
+    with pytest.raises(LearningError, match="too small for a pass of 2 rollouts, which is half of") as caught:
+        learn(trainer, 1)
+    assert weights_digest(trainer.model) == before
+    for named in ("training.micro_batch", "gradient_checkpointing", "method to lora", "assay plan"):
+        assert named in caught.value.hint
+
+
+def test_moments_of_8_bits_are_refused_where_they_do_not_run() -> None:
+    with pytest.raises(
+        LearningError, match=r"adamw_8bit, and moments of 8 bits cannot be had here: .*on cpu"
+    ) as caught:
+        trainer_of(LORA.model_copy(update={"optimizer": "adamw_8bit"}))
+    assert "training.optimizer" in caught.value.hint
+
+
+def test_a_recipe_with_an_adapter_is_another_recipe_and_the_defaults_are_not() -> None:
+    assert TrainingRecipe(method="full", packing=False).digest() == TrainingRecipe().digest()
+    assert TrainingRecipe(method="lora").digest() != TrainingRecipe().digest()
+
+
+def test_a_checkpoint_of_full_training_is_not_taken_up_with_an_adapter(tmp_path: Path) -> None:
+    full = LORA.model_copy(update={"method": "full"})
+    Trainer(tiny_model(), full, seed=4, max_tokens=64).save(tmp_path / "step")
+    learner: Learner = Trainer(tiny_model(), LORA, seed=4, max_tokens=64)
+    with pytest.raises(CheckpointError, match="has recipe"):
+        learner.restore(tmp_path / "step")

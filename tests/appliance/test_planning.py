@@ -1,0 +1,152 @@
+"""What a plan says follows from the shape of the model and the machine, and is what `look` refuses by."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from appliance.hardware import MIB, read_gpus
+from appliance.learning.recipe import TrainingRecipe
+from appliance.model_shape import EMBEDDED, shape_of
+from appliance.planning import (
+    GIB,
+    Gpu,
+    Machine,
+    Shape,
+    adapter_parameters,
+    largest_context,
+    largest_group,
+    largest_pass,
+    plan,
+    with_pass,
+)
+
+WORKSTATION = Machine(
+    memory=128 * GIB, cores=16, gpus=(Gpu("NVIDIA GeForce RTX 4090", 24 * GIB, 23 * GIB, 165e12, 1e12),)
+)
+LAPTOP = Machine(memory=16 * GIB, cores=8)
+LORA = TrainingRecipe(method="lora", packing=True, precision="bfloat16", gradient_checkpointing=True)
+
+
+def llama(billions: float, layers: int = 32, hidden: int = 4096, intermediate: int = 14336) -> Shape:
+    one = ((hidden, hidden), (hidden // 4, hidden), (hidden // 4, hidden), (hidden, hidden))
+    one += ((intermediate, hidden), (intermediate, hidden), (hidden, intermediate))
+    return Shape(
+        parameters=int(billions * 1e9),
+        linear=one * layers,
+        layers=layers,
+        hidden=hidden,
+        intermediate=intermediate,
+        attention=hidden,
+        key_value=hidden // 4,
+        vocabulary=128_256,
+        tied=False,
+        positions=131_072,
+        file_bytes=int(billions * 2e9),
+    )
+
+
+def test_an_eight_billion_model_does_not_fit_a_desktop_card_whole_and_a_small_one_does_with_an_adapter() -> None:
+    big, small = llama(8.0), llama(1.2, layers=16, hidden=2048, intermediate=8192)
+    full = plan(big, WORKSTATION, TrainingRecipe(precision="bfloat16"), max_tokens=2048, rows=8)
+    assert not full.fits
+    assert full.parts["moments"] == 8 * big.parameters
+    assert full.needed > 18 * big.parameters
+    assert plan(small, WORKSTATION, LORA, max_tokens=2048, rows=8).fits
+    assert not plan(small, LAPTOP, TrainingRecipe(), max_tokens=2048, rows=8).fits
+
+
+def test_the_adapter_is_counted_layer_by_layer() -> None:
+    assert adapter_parameters(EMBEDDED, 4) == 4 * sum(a + b for a, b in EMBEDDED.linear)
+    found = plan(EMBEDDED, LAPTOP, LORA.model_copy(update={"lora_rank": 4}), max_tokens=120, rows=8)
+    assert found.parts["moments"] == 8 * adapter_parameters(EMBEDDED, 4)
+    eight_bit = TrainingRecipe(method="lora", lora_rank=4, optimizer="adamw_8bit")
+    assert plan(EMBEDDED, LAPTOP, eight_bit, max_tokens=120, rows=8).parts["moments"] == 2 * adapter_parameters(
+        EMBEDDED, 4
+    )
+
+
+def test_a_second_gpu_takes_the_engine() -> None:
+    two = replace(WORKSTATION, gpus=WORKSTATION.gpus * 2)
+    one = plan(llama(1.0), WORKSTATION, LORA, max_tokens=2048, rows=8)
+    assert one.parts["engine"] > 0 == plan(llama(1.0), two, LORA, max_tokens=2048, rows=8).parts["engine"]
+
+
+@given(
+    billions=st.floats(0.05, 70),
+    tokens=st.sampled_from([256, 1024, 8192]),
+    memory=st.integers(1, 512),
+    method=st.sampled_from(["full", "lora"]),
+    again=st.booleans(),
+)
+def test_more_of_anything_never_takes_less_and_what_is_said_to_fit_does(
+    billions: float, tokens: int, memory: int, method: str, again: bool
+) -> None:
+    shape, machine = llama(billions), Machine(memory=memory * GIB, cores=4)
+    recipe = TrainingRecipe.model_validate({"method": method, "packing": True, "gradient_checkpointing": again})
+    least = with_pass(recipe, tokens)
+    found = plan(shape, machine, least, max_tokens=tokens, rows=4)
+    assert found.needed <= plan(shape, machine, least, max_tokens=2 * tokens, rows=4).needed
+    assert found.needed <= plan(shape, machine, least, max_tokens=tokens, rows=8).needed
+    assert found.needed <= plan(llama(billions * 2), machine, least, max_tokens=tokens, rows=4).needed
+    assert found.hours <= plan(shape, machine, least, max_tokens=2 * tokens, rows=4).hours
+    for size, way in (
+        (largest_context(shape, machine, least, 4), lambda n: plan(shape, machine, least, max_tokens=n, rows=4)),
+        (
+            largest_group(shape, machine, least, tokens),
+            lambda n: plan(shape, machine, least, max_tokens=tokens, rows=n),
+        ),
+        (
+            largest_pass(shape, machine, least, tokens, 4),
+            lambda n: plan(shape, machine, with_pass(recipe, n), max_tokens=tokens, rows=4),
+        ),
+    ):
+        assert size == 0 or way(size).fits
+        assert size > 0 or not way(256).fits or tokens > 256
+
+
+def test_checkpointing_and_an_adapter_take_less() -> None:
+    def needed(**changed: object) -> int:
+        recipe = TrainingRecipe.model_validate({"packing": True, **changed})
+        return plan(llama(1.0), LAPTOP, recipe, max_tokens=2048, rows=4).needed
+
+    assert needed(method="lora", gradient_checkpointing=True) < needed(method="lora") < needed()
+    assert needed(gradient_checkpointing=True) < needed()
+
+
+def test_the_drivers_tool_is_read_and_nonsense_is_passed_over() -> None:
+    table = "NVIDIA H200, 143771, 143000\nNVIDIA Thing 9000, Ti, 1000, 900\nfailed\nx, [N/A], 3\n\n"
+    first, second = read_gpus(table)
+    assert (first.total, first.free, first.flops) == (143771 * MIB, 143000 * MIB, 989e12)
+    assert second.name == "NVIDIA Thing 9000, Ti"
+    assert second.flops < first.flops
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"hidden_size": 128, "num_hidden_layers": 3, "num_attention_heads": 4, "num_key_value_heads": 2},
+        {
+            "text_config": {
+                "hidden_size": 128,
+                "num_hidden_layers": 3,
+                "num_attention_heads": 4,
+                "num_key_value_heads": 2,
+            }
+        },
+        {"n_embd": 128, "n_layer": 3, "n_head": 4, "num_key_value_heads": 2},
+    ],
+)
+def test_a_shape_is_read_off_whatever_the_family_calls_it(config: dict[str, object]) -> None:
+    shapes: dict[str, tuple[int, ...]] = {"model.embed_tokens.weight": (512, 128), "model.norm.weight": (128,)}
+    for layer in range(3):
+        at = f"model.layers.{layer}."
+        for name, size in zip(("q", "k", "v", "o", "gate", "up", "down"), EMBEDDED.linear, strict=False):
+            shapes[f"{at}{name}_proj.weight"] = size
+    found = shape_of({**config, "tie_word_embeddings": True, "intermediate_size": 384}, shapes)
+    assert sorted(found.linear) == sorted(EMBEDDED.linear)
+    assert (found.layers, found.hidden, found.attention, found.key_value) == (3, 128, 128, 64)
+    assert (found.vocabulary, found.tied) == (512, True)
