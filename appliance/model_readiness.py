@@ -51,6 +51,8 @@ class ModelFacts:
     """Of the tokenizer."""
     training_bytes: int
     """The least that training needs."""
+    format: str
+    """How conversations are written for it, and how that was found."""
 
 
 class ConfiguredModel:
@@ -137,7 +139,7 @@ def look(folder: Path, tokens: int, memory: int) -> ModelFacts:
             f"and this machine has {memory / GIB:.1f}",
             hint="take a smaller model, or a machine with more memory",
         )
-    entries = _entries(folder)
+    entries, written = _try_text(folder)
     rows = next((shape[0] for name, shape in shapes.items() if shape and _EMBEDDING.search(name)), None)
     for count, what in ((config.get("vocab_size"), "config.json"), (rows, "the embedding")):
         if isinstance(count, int) and count < entries:
@@ -145,7 +147,7 @@ def look(folder: Path, tokens: int, memory: int) -> ModelFacts:
                 f"its tokenizer has {entries} entries, and {what} has {count}",
                 hint="tokenizer.json and the weights come from two different models: copy both from one",
             )
-    return ModelFacts(parameters, entries, needed)
+    return ModelFacts(parameters, entries, needed, written)
 
 
 def require_positions(config: Mapping[str, Any], tokens: int) -> None:
@@ -218,8 +220,8 @@ def _table(files: Mapping[str, Path], name: str) -> dict[str, Any]:
     return table
 
 
-def _entries(folder: Path) -> int:
-    """One more than the highest token of its tokenizer. Raises ModelError."""
+def _try_text(folder: Path) -> tuple[int, str]:
+    """One more than the highest token of its tokenizer, and the name of its format. Raises ModelError."""
     command = [*_PROBE, str(folder)]
     tried = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if tried.returncode != 0:
@@ -228,7 +230,7 @@ def _entries(folder: Path) -> int:
     answer = json.loads(tried.stdout)
     if "fault" in answer:
         raise ModelError(answer["fault"], hint=answer["hint"])
-    return int(answer["entries"])
+    return int(answer["entries"]), str(answer["format"])
 
 
 def _state(folder: Path) -> object:
