@@ -98,7 +98,9 @@ def _found(files: Mapping[str, bytes]) -> Renderer:
     source = chat_template(files)
     if not source:
         if _has_chatml(plain):
-            return MarkerRenderer(plain, CHATML, "ChatML (found: its tokenizer has those tokens, and no template)")
+            return MarkerRenderer(
+                plain, CHATML, "ChatML (found: its tokenizer has ChatML's end of a turn, and it has no chat template)"
+            )
         raise RenderingError(f"it has no chat template and no {FORMAT}", hint=SAY_IT)
 
     from appliance.rendering.families import find_family
@@ -112,11 +114,10 @@ def _found(files: Mapping[str, bytes]) -> Renderer:
     made = TemplateRenderer(tokenizer, template, "found: turns extend their prefix")
     if not made.calls_tools and _has_chatml(plain):
         chatml = MarkerRenderer(plain, CHATML, "ChatML (found: its template writes it, and declares no tools)")
-        asked = chatml.question("1 + 1?")
-        if made.question("1 + 1?")[-len(asked) :] == asked:
+        if made.text(made.question("1 + 1?")).endswith(chatml.text(chatml.question("1 + 1?"))):
             return chatml
     return made
 
 
 def _has_chatml(tokenizer: Tokenizer) -> bool:
-    return all(tokenizer.token_to_id(mark) is not None for mark in ("<|im_start|>", CHATML.end))
+    return tokenizer.token_to_id(CHATML.end) is not None

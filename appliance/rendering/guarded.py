@@ -117,7 +117,7 @@ class GuardedTokenizer:
         if self.marks.keys().isdisjoint(ids):
             return ids
         # The vocabulary itself can spell a mark: the text is cut in the middle of each, else character by character.
-        cuts = sorted({found.start() + 1 for one in self._ids for found in re.finditer(re.escape(one), text)})
+        cuts = sorted({at + 1 for one in self._ids for at in _places(one, text)})
         pieces = [text[start:end] for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
         for chosen in (pieces, list(text)):
             ids = [token for piece in chosen for token in self._plain.encode(piece, add_special_tokens=False).ids]
@@ -171,6 +171,16 @@ def load_tokenizer(files: Mapping[str, bytes]) -> Tokenizer:
         raise RenderingError(
             f"{TOKENIZER} cannot be read: {str(error)[:200]}", hint="copy the folder again: the file was changed or cut"
         ) from error
+
+
+def _places(part: str, text: str) -> list[int]:
+    """Where the part stands in the text."""
+    found = []
+    at = text.find(part)
+    while at >= 0:
+        found.append(at)
+        at = text.find(part, at + 1)
+    return found
 
 
 def _begins_guarded(parts: Sequence[str]) -> bool:

@@ -32,11 +32,11 @@ def main(folder: Path) -> None:
     files = {name: (folder / name).read_bytes() for name in formats.FILES if (folder / name).is_file()}
     try:
         renderer = formats.load_renderer(files)
+        if _letters(renderer.text(renderer.plain(TEXT))) != _letters(TEXT):
+            raise RenderingError("its tokenizer does not give a text back as it was written", hint=ANOTHER)
         renderer.prompt((TextMessage(TEXT),))
         if renderer.read(renderer.call(CODE), renderer.prompt((TextMessage(TEXT),))) != ToolRequest(CODE):
             raise RenderingError("a call that is written in its format is not read back", hint=SAY_IT)
-        if _letters(renderer.text(renderer.plain(TEXT))) != _letters(TEXT):
-            raise RenderingError("its tokenizer does not give a text back as it was written", hint=ANOTHER)
         entries = 1 + max(formats.load_tokenizer(files).get_vocab(with_added_tokens=True).values(), default=-1)
         answer: dict[str, object] = {"entries": entries, "format": renderer.name}
     except RenderingError as error:
