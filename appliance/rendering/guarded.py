@@ -25,6 +25,8 @@ _OPEN, _CLOSE = "guard5c1be8f07d93open", "guard5c1be8f07d93close"
 that spells them itself is cut by `guard` in the middle of the word, and `encode` joins it again."""
 _INNER = "guard5c1be8f07d93"
 _CUT = "guard5c1be8f07d93cut"
+_SPACE = "▁"
+"""How SentencePiece's vocabularies write a space."""
 _MARKS = re.compile(f"({_OPEN}|{_CLOSE}|{_CUT})")
 
 
@@ -54,7 +56,9 @@ class GuardedTokenizer:
         vocabulary = self.whole.get_vocab(with_added_tokens=False)
         added = self.whole.get_added_tokens_decoder()
         self.marks: dict[int, str] = {
-            token: one.content for token, one in added.items() if one.content.strip() and len(one.content) > 1
+            token: one.content
+            for token, one in added.items()
+            if one.content.replace(_SPACE, " ").strip() and len(one.content) > 1
         }
         """The tokens that guarded text never becomes, by id: all that were added beside the vocabulary, but for white
         space."""
