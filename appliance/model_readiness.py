@@ -58,6 +58,8 @@ class ModelFacts:
     training_bytes: int
     """The least that training needs: weights, gradients and moments."""
     shape: Shape
+    format: str
+    """How conversations are written for it, and how that was found."""
 
 
 class ConfiguredModel:
@@ -157,7 +159,7 @@ def examine(folder: Path, training: TrainingRecipe, tokens: int = 1) -> ModelFac
     shape = shape_of(config, shapes, files)
     parts = learner_parts(shape, training, 1)
     needed = parts["weights"] + parts["gradients"] + parts["moments"]
-    entries = _entries(folder)
+    entries, written = _try_text(folder)
     rows = next((shape[0] for name, shape in shapes.items() if shape and _EMBEDDING.search(name)), None)
     for count, what in ((config.get("vocab_size"), "config.json"), (rows, "the embedding")):
         if isinstance(count, int) and count < entries:
@@ -165,7 +167,7 @@ def examine(folder: Path, training: TrainingRecipe, tokens: int = 1) -> ModelFac
                 f"its tokenizer has {entries} entries, and {what} has {count}",
                 hint="tokenizer.json and the weights come from two different models: copy both from one",
             )
-    return ModelFacts(shape.parameters, entries, needed, shape)
+    return ModelFacts(shape.parameters, entries, needed, shape, written)
 
 
 def shape_in(folder: Path) -> Shape:
@@ -251,8 +253,8 @@ def _table(files: Mapping[str, Path], name: str) -> dict[str, Any]:
     return table
 
 
-def _entries(folder: Path) -> int:
-    """One more than the highest token of its tokenizer. Raises ModelError."""
+def _try_text(folder: Path) -> tuple[int, str]:
+    """One more than the highest token of its tokenizer, and the name of its format. Raises ModelError."""
     command = [*_PROBE, str(folder)]
     tried = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if tried.returncode != 0:
@@ -261,7 +263,7 @@ def _entries(folder: Path) -> int:
     answer = json.loads(tried.stdout)
     if "fault" in answer:
         raise ModelError(answer["fault"], hint=answer["hint"])
-    return int(answer["entries"])
+    return int(answer["entries"]), str(answer["format"])
 
 
 def _state(folder: Path) -> object:

@@ -1,11 +1,11 @@
 """Makes many rollouts at once over one engine, each with a sandbox session of its own.
 
 What always holds. The policy model's tokens are kept as sampled, with their log-probabilities, and are never tokenised
-again. The only way to run code is the session pool that is handed in. A tool call never blocks the batch: its row waits
-while the others go on. A rollout that meets an infrastructure failure, or finds no place, ends as `infra_error` and
-earns nothing, good or bad. A rollout that ends or is dropped frees its session at once. Without isolation
-(`RefusedError`) nothing runs at all. An attempt may branch (`branching`): the branch begins with the tokens of its
-attempt before the failed call, unchanged, and with a session that is as it was then.
+again (`conversation`). The only way to run code is the session pool that is handed in. A tool call never blocks the
+batch: its row waits while the others go on. A rollout that meets an infrastructure failure, or finds no place, ends as
+`infra_error` and earns nothing, good or bad. A rollout that ends or is dropped frees its session at once. Without
+isolation (`RefusedError`) nothing runs at all. An attempt may branch (`branching`): the branch begins with the tokens
+of its attempt before the failed call, unchanged, and with a session that is as it was then.
 """
 
 from __future__ import annotations
@@ -19,12 +19,14 @@ from queue import Empty, SimpleQueue
 from appliance.agent.answers import final_answer
 from appliance.agent.branching import Branching, branch_id, branch_seed, has_come_some_way
 from appliance.agent.budget import AgentBudget
+from appliance.agent.conversation import Conversation
 from appliance.agent.isolation import priority_of
 from appliance.agent.parsing import shown
 from appliance.inference.engine import Engine, GenerationRequest, Turn
-from appliance.records.rollouts import Message, Purpose, Role, Rollout, RolloutEnd, ToolCall, ToolStatus
+from appliance.records.rollouts import Purpose, Rollout, RolloutEnd, ToolCall, ToolStatus
 from appliance.rendering.renderer import Malformed, Renderer, ToolRequest
 from curriculum.contract.task import Task
+from curriculum.seeds import derive
 from runtime.errors import BusyError, InfrastructureError, LimitError, SandboxError
 from runtime.sandbox import CallResult, Session, SessionPool, Tier, Usage
 
@@ -67,10 +69,9 @@ class _Live:
     max_tokens: int
     max_calls: int
     started: float
-    nodes: list[Message] = field(default_factory=list)
+    said: Conversation
     session: Session | None = None
     calls: int = 0
-    tokens: int = 0
     running: ToolRequest | None = None
     """The call that has not come back yet."""
     branch_of: str | None = None
@@ -148,14 +149,12 @@ class Agent:
     def _live_of(self, assignment: Assignment) -> _Live:
         """A rollout at its beginning. A task's budget is its own, and never more than the agent's."""
         task, budget = assignment.task, self._budget
-        prompt = self.renderer.prompt(task.messages, task.tools)
         return _Live(
             assignment,
             min(budget.max_tokens, task.tokens or budget.max_tokens),
             budget.max_calls if task.turns is None else min(budget.max_calls, task.turns),
             self._clock(),
-            nodes=[Message(parent=None, role=Role.USER, ids=prompt, sampled=False)],
-            tokens=len(prompt),
+            Conversation.begin(self.renderer, task),
         )
 
     def _has_to_stop(self) -> bool:
@@ -166,21 +165,32 @@ class Agent:
         return bool(self.stopped)
 
     def _begin(self, live: _Live) -> bool:
-        """Has the engine go on from its nodes; True asks the loop to stop."""
-        number = self._next
-        self._next += 1
-        self._live[number] = live
+        """Has the engine go on from what was said; True asks the loop to stop."""
+        number = self._number(live)
         self._order.append(number)
-        if live.tokens >= live.max_tokens:
+        return self._submit(number)
+
+    def _number(self, live: _Live) -> int:
+        self._next += 1
+        self._live[self._next - 1] = live
+        return self._next - 1
+
+    def _submit(self, number: int) -> bool:
+        """Has the engine read what its model is to read; True asks the loop to stop."""
+        live = self._live[number]
+        said, seed = live.said, live.assignment.seed
+        if len(said.ids) >= live.max_tokens:
             return self._finish(number, RolloutEnd.TOKENS)
         self._engine.submit(
             GenerationRequest(
                 id=number,
-                prompt=tuple(token for node in live.nodes for token in node.ids),
+                prompt=said.ids,
                 stop=self.renderer.stop,
                 max_tokens=live.max_tokens,
                 temperature=live.assignment.temperature,
-                seed=live.assignment.seed,
+                # A sample that began anew draws other numbers than the one before it.
+                seed=seed if said.samples == 1 else derive(seed, "sample", said.samples),
+                other_stops=self.renderer.other_stops,
             )
         )
         return False
@@ -188,20 +198,9 @@ class Agent:
     def _take(self, turn: Turn) -> bool:
         """Acts on a turn that ended; True asks the loop to stop."""
         number, live = turn.request, self._live[turn.request]
-        live.tokens += len(turn.ids)
-        live.nodes.append(
-            Message(
-                parent=len(live.nodes) - 1,
-                role=Role.ASSISTANT,
-                ids=turn.ids,
-                sampled=True,
-                logprobs=turn.logprobs,
-                weights=turn.weights,
-            )
-        )
+        read = live.said.take(turn)
         if turn.ended == "length":
             return self._finish(number, RolloutEnd.TOKENS)
-        read = self.renderer.read(turn.ids)
         if isinstance(read, str):
             self._engine.finish(number)
             final = final_answer(read, live.assignment.task.form)
@@ -266,14 +265,18 @@ class Agent:
         return stopped
 
     def _return(self, number: int, call: ToolCall, text: str) -> bool:
-        """Forces a tool result on the row, so that it goes on with its next turn."""
+        """Forces a tool result on the row, so that it goes on with its next turn; where the model's format writes the
+        conversation anew, the row is given up for a new one."""
         live = self._live[number]
         stopped = call.status.failed and self._branch(live, undo=live.running is not None)
         live.running = None
-        forced = self.renderer.result(text)
-        live.nodes.append(Message(parent=len(live.nodes) - 1, role=Role.TOOL, ids=forced, sampled=False, call=call))
-        live.tokens += len(forced)
-        if live.tokens >= live.max_tokens:
+        forced = live.said.give_back(call, text)
+        if forced is None:
+            self._engine.finish(number)
+            again = self._number(self._live.pop(number))
+            self._order[self._order.index(number)] = again
+            return self._submit(again) or stopped
+        if len(live.said.ids) >= live.max_tokens:
             self._engine.finish(number)
             return self._finish(number, RolloutEnd.TOKENS) or stopped
         self._engine.resume(number, forced)
@@ -283,7 +286,7 @@ class Agent:
         """Counts the branches that leave it if its next call fails."""
         if self._branching is None or live.branch_of is not None or live.branches or not live.assignment.temperature:
             return 0
-        return self._branching.left(self._branches) if has_come_some_way(live.nodes) else 0
+        return self._branching.left(self._branches) if has_come_some_way(live.said.nodes) else 0
 
     def _branch(self, live: _Live, *, undo: bool) -> bool:
         """Begins the branches of a call that failed, whose turn is the last node; True asks the loop to stop.
@@ -305,7 +308,7 @@ class Agent:
         """One more rollout that goes on in this session, as if the last turn had not been."""
         live.branches += 1
         self._samples += 1
-        plain, nodes = live.assignment, live.nodes[:-1]
+        plain, said = live.assignment, live.said.before_last_turn()
         own = replace(
             plain,
             id=branch_id(plain.id, live.branches),
@@ -317,12 +320,11 @@ class Agent:
             live.max_tokens,
             live.max_calls,
             self._clock(),
-            nodes=nodes,
+            said,
             session=session,
             calls=live.calls - 1,
-            tokens=sum(len(node.ids) for node in nodes),
             branch_of=plain.id,
-            branch_at=len(nodes),
+            branch_at=len(said.nodes),
         )
 
     def _lose(self, number: int, error: Exception) -> bool:
@@ -346,7 +348,7 @@ class Agent:
             sample=made.sample,
             purpose=made.purpose,
             temperature=made.temperature,
-            nodes=tuple(live.nodes),
+            nodes=tuple(live.said.nodes),
             ended=ended,
             answer=answer,
             answers=answers,

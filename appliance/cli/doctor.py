@@ -135,7 +135,8 @@ def model(settings: Settings, memory: int | None = None) -> DoctorCheck:
     if found is None:
         return ok("model", "the embedded one: no model.path is set")
     figure = f"{found.parameters / 1e6:.1f} million parameters, {found.entries} tokens, in {settings.model.path}"
-    return ok("model", figure, f"training it takes at least {found.training_bytes / GIB:.1f} GiB of memory")
+    needs = f"training it takes at least {found.training_bytes / GIB:.1f} GiB of memory"
+    return ok("model", figure, f"written to as {found.format}; {needs}")
 
 
 def in_service(ledger: Path) -> str:

@@ -44,6 +44,13 @@ class GenerationRequest:
     seed: int
     """What is drawn depends on the weights, the tokens so far and this seed, not on the other rows of the batch
     (up to the rounding of a batched matrix product)."""
+    other_stops: tuple[int, ...] = ()
+    """Further tokens that end a turn as `stop` does; chat models have several."""
+
+    @property
+    def stops(self) -> tuple[int, ...]:
+        """Lists every token that ends a turn."""
+        return (self.stop, *self.other_stops)
 
 
 @dataclass(frozen=True)

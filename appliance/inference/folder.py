@@ -59,11 +59,14 @@ def open_model(files: ModelFiles, name: str = "the model", *, dtype: torch.dtype
     return model.eval()
 
 
+SUFFIXES = (".json", ".jinja", ".safetensors")
+
+
 def read_model(folder: Path) -> ModelFiles:
     """Reads what a folder has of a model into memory. Raises ModelError."""
     if not folder.is_dir():
         raise ModelError(f"there is no model folder {folder}", hint=COMPLETE)
-    wanted = [path for path in folder.iterdir() if path.suffix in (".json", ".safetensors") and path.is_file()]
+    wanted = [path for path in folder.iterdir() if path.suffix in SUFFIXES and path.is_file()]
     try:
         return {path.name: path.read_bytes() for path in wanted}
     except OSError as error:

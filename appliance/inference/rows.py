@@ -29,7 +29,8 @@ class RowTable:
         self._logprobs = torch.zeros(rows, slots)
         self._uniforms = torch.zeros(rows, slots)
         self._limit = torch.zeros(rows, dtype=torch.long)
-        self._stop = torch.zeros(rows, dtype=torch.long)
+        self._stops = torch.full((rows, 1), -1)
+        """What ends a turn `[rows, most]`; -1 where a request has fewer."""
         self._turn = torch.zeros(rows, dtype=torch.long)
         """Where the current turn begins."""
 
@@ -46,7 +47,11 @@ class RowTable:
         self._uniforms[row] = uniforms(request.seed, self._slots)
         self.used[row] = self._turn[row] = length
         self._limit[row] = request.max_tokens
-        self._stop[row] = request.stop
+        more = len(request.stops) - self._stops.shape[1]
+        if more > 0:
+            self._stops = torch.nn.functional.pad(self._stops, (0, more), value=-1)
+        self._stops[row] = -1
+        self._stops[row, : len(request.stops)] = torch.tensor(request.stops)
         self.temperature[row] = request.temperature
         self.running[row] = True
 
@@ -80,7 +85,7 @@ class RowTable:
         self._ids[rows, at] = ids
         self._logprobs[rows, at] = logprobs[rows]
         self.used[:n] += sampling
-        return rows[(ids == self._stop[rows]) | (at + 1 == self._limit[rows])]
+        return rows[(ids[:, None] == self._stops[rows]).any(1) | (at + 1 == self._limit[rows])]
 
     def take_turn(self, row: int, version: str) -> Turn:
         """Returns the turn that ended on this row, drawn by these weights; a row that stopped waits from now on."""
@@ -90,7 +95,7 @@ class RowTable:
         ids = tuple(self._ids[row, start:end].tolist())
         logprobs = tuple(self._logprobs[row, start:end].tolist())
         self.running[row] = False
-        ended: Literal["stop", "length"] = "stop" if ids[-1] == request.stop else "length"
+        ended: Literal["stop", "length"] = "stop" if ids[-1] in request.stops else "length"
         return Turn(request.id, ids, logprobs, ended, (WeightSpan(version=version, start=0, end=len(ids)),))
 
     def room(self, row: int) -> int:
@@ -100,9 +105,9 @@ class RowTable:
     def keep(self, rows: list[int]) -> None:
         """Keeps only these rows, in this order."""
         index, n = torch.tensor(rows, dtype=torch.long), len(rows)
-        for table in (self.used, self.temperature, self._limit, self._stop, self._turn):
+        for table in (self.used, self.temperature, self._limit, self._turn):
             table[:n] = table[index]
-        for wide in (self._ids, self._logprobs, self._uniforms):
+        for wide in (self._ids, self._logprobs, self._uniforms, self._stops):
             wide[:n] = wide[index]
         self.running[:n] = self.running[index]
         self.running[n:] = False

@@ -16,13 +16,13 @@ from torch import Tensor
 
 from appliance.inference.decoder import padded
 from appliance.learning.errors import LearningError
-from appliance.records.rollouts import Rollout
+from appliance.records.rollouts import Message, Rollout
 from appliance.records.training import Group, Judged
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Is one conversation to train on; the four tuples are of equal length."""
+    """Is one sequence of tokens to train on. Raises LearningError unless its four tuples are of equal length."""
 
     rollout: str
     ids: tuple[int, ...]
@@ -32,6 +32,13 @@ class Sample:
     """As sampled; 0 where the mask is off."""
     advantages: tuple[float, ...]
     """Of each token; 0 where the mask is off."""
+
+    def __post_init__(self) -> None:
+        lengths = (len(self.ids), len(self.mask), len(self.logprobs), len(self.advantages))
+        if len(set(lengths)) > 1:
+            raise LearningError(
+                f"a sample of {self.rollout} has {lengths} tokens, marks, log-probabilities and advantages"
+            )
 
     @property
     def trained_tokens(self) -> int:
@@ -53,13 +60,25 @@ class Batch:
         return Batch(*(tensor.to(device) for tensor in (self.ids, self.mask, self.logprobs, self.advantages)))
 
 
-def sample(rollout: Rollout, advantage: float) -> Sample:
-    """Makes a sample. Raises LearningError when messages branch or a sampled token has no log-probability."""
+def sample_each(rollout: Rollout, advantage: float) -> list[Sample]:
+    """Makes the samples of a rollout: one, and one more for each time that its conversation was written anew.
+
+    Raises LearningError when messages branch or a sampled token has no log-probability.
+    """
+    made, first = [], 0
+    for nodes in rollout.samples:
+        made.append(_sample(rollout, nodes, first, advantage))
+        first += len(nodes)
+    return made
+
+
+def _sample(rollout: Rollout, nodes: Sequence[Message], first: int, advantage: float) -> Sample:
+    """Makes the sample of these nodes, the first of which has that index; none of another sample is before one."""
     ids: list[int] = []
     mask: list[bool] = []
     logprobs: list[float] = []
-    for index, node in enumerate(rollout.nodes):
-        if node.parent != (index - 1 if index else None):
+    for index, node in enumerate(nodes, start=first):
+        if node.parent != (index - 1 if index > first else None):
             raise LearningError(f"rollout {rollout.id} branches at node {index}; one conversation was expected")
         if node.sampled and len(node.logprobs) != len(node.ids):
             raise LearningError(f"rollout {rollout.id}: {len(node.ids)} tokens, {len(node.logprobs)} log-probabilities")
@@ -75,7 +94,8 @@ def sample(rollout: Rollout, advantage: float) -> Sample:
 def samples(judged: Sequence[Judged], groups: Sequence[Group]) -> list[Sample]:
     """Makes samples of what the groups kept, in the order of rollout ids: equal records give equal batches.
 
-    Rollouts without a sampled token are left out. Raises LearningError when a kept rollout is not among `judged`.
+    Samples without a token of the rollout's own are left out. Raises LearningError when a kept rollout is not among
+    `judged`.
     """
     rollouts = {one.rollout.id: one.rollout for one in judged}
     advantages = {
@@ -86,8 +106,12 @@ def samples(judged: Sequence[Judged], groups: Sequence[Group]) -> list[Sample]:
     missing = sorted(advantages.keys() - rollouts.keys())
     if missing:
         raise LearningError(f"{len(missing)} kept rollouts have no record, the first is {missing[0]}")
-    made = (sample(rollouts[name], advantages[name]) for name in sorted(advantages))
-    return [one for one in made if one.ids]
+    return [
+        one
+        for name in sorted(advantages)
+        for one in sample_each(rollouts[name], advantages[name])
+        if one.trained_tokens
+    ]
 
 
 def micro_batches(chosen: Sequence[Sample], size: int) -> list[list[Sample]]:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import torch
 
 from appliance.inference.engine import Engine
-from appliance.learning.batches import Sample, sample
+from appliance.learning.batches import Sample, sample_each
 from appliance.learning.corrections import mismatch_kl
 from appliance.records.rollouts import Rollout, RolloutEnd
 from appliance.records.training import Judged
@@ -52,7 +52,7 @@ def divergence(judged: Sequence[Judged], engine: Engine, temperature: float) -> 
 
 
 def _written(judged: Sequence[Judged]) -> list[Sample]:
-    made = (sample(rollout, 0.0) for rollout in _whole(judged))
+    made = (one for rollout in _whole(judged) for one in sample_each(rollout, 0.0))
     return [one for one in made if one.trained_tokens]
 
 

@@ -45,14 +45,22 @@ class Encoded:
 
 
 def encode(renderer: Renderer, prompt: Ids, calls: Sequence[tuple[str, str]], last: str) -> Encoded:
-    """Writes a conversation in which each call (code, output as shown) is made; `last` is the last turn's text."""
-    parts = [(prompt, False)]
+    """Writes a conversation in which each call (code, output as shown) is made; `last` is the last turn's text.
+
+    Raises LearningError where the format cannot write it as one sequence that only grows."""
+    ids, mask = prompt, [False] * len(prompt)
     for code, shown in calls:
-        parts += [(renderer.call(code), True), (renderer.result(shown), False)]
-    parts.append((renderer.answer(last), True))
-    return Encoded(
-        ids=tuple(token for ids, _ in parts for token in ids), mask=tuple(own for ids, own in parts for _ in ids)
-    )
+        turn = renderer.call(code)
+        forced = renderer.follow(ids, turn, shown)
+        if forced is None:
+            raise LearningError(
+                "the model's format writes earlier turns anew, and a demonstration is one sequence of tokens",
+                hint="take a model whose format keeps what was said",
+            )
+        ids += turn + forced
+        mask += [True] * len(turn) + [False] * len(forced)
+    turn = renderer.answer(last)
+    return Encoded(ids + turn, (*mask, *[True] * len(turn)))
 
 
 class SftTrainer(Learner):

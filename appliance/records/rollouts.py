@@ -7,6 +7,7 @@ to be escaped wherever it is shown.
 from __future__ import annotations
 
 from enum import StrEnum
+from itertools import pairwise
 from typing import Any
 
 from pydantic import model_validator
@@ -75,7 +76,8 @@ class Message(Record):
     """Is a node of the message graph: a run of tokens that the policy model sampled or that was forced on it."""
 
     parent: int | None
-    """Index of the node before it; None for the first. A path from the root is one conversation."""
+    """Index of the node before it. None for the first, and for one that begins a new training sample: its tokens are
+    the conversation so far, written anew for the model. A path from such a node is what the model read."""
     role: Role
     ids: tuple[int, ...]
     sampled: bool
@@ -161,6 +163,12 @@ class Rollout(Record):
     @property
     def turns(self) -> int:
         return sum(node.role is Role.ASSISTANT for node in self.nodes)
+
+    @property
+    def samples(self) -> tuple[tuple[Message, ...], ...]:
+        """Splits the nodes into training samples: each is a sequence of tokens that the model read as it stands."""
+        starts = [place for place, node in enumerate(self.nodes) if node.parent is None]
+        return tuple(self.nodes[start:end] for start, end in pairwise([*starts, len(self.nodes)]))
 
     @property
     def tokens(self) -> int:

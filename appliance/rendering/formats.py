@@ -1,7 +1,9 @@
 """Lists the formats by name, and finds the one that a model has.
 
-A model names its format in `rendering.json`. One of an earlier version has its markers in `dialect.json`; one with
-neither is taken to have ChatML's.
+In this order: `rendering.json` of the model's folder names it; `dialect.json` of an earlier version holds markers; a
+family of chat models writes exactly what the model's chat template writes; the template itself can be proved. A model
+with ChatML's tokens and no tools in its template, or without one, is written to in ChatML with our way to call. What
+is none of these is refused: nothing is guessed, and the renderer's `name` says how it was found.
 """
 
 from __future__ import annotations
@@ -14,78 +16,108 @@ from typing import Any
 
 from tokenizers import Tokenizer
 
+from appliance.rendering.guarded import GuardedTokenizer, load_tokenizer
 from appliance.rendering.markers import CHATML, MarkerRenderer, Markers
-from appliance.rendering.renderer import NO_TOKENIZER, SAY_IT, Renderer, RenderingError
+from appliance.rendering.model_files import FILES, FORMAT, OLD_FORMAT, chat_template, json_table
+from appliance.rendering.renderer import SAY_IT, Renderer, RenderingError
 
-FILE = "rendering.json"
-OLD_FILE = "dialect.json"
-TOKENIZER = "tokenizer.json"
-FILES = (TOKENIZER, FILE, OLD_FILE)
-"""What of a model's files a renderer is made of."""
+__all__ = ["FAMILY_NAMES", "FILES", "FORMATS", "load_renderer", "load_tokenizer", "write_markers"]
 
-FORMATS: dict[str, Callable[[Tokenizer, Mapping[str, Any]], Renderer]] = {
-    "markers": lambda tokenizer, settings: MarkerRenderer(tokenizer, Markers(**settings))
+FAMILY_NAMES = (
+    *("qwen3", "qwen3.5", "qwen3.6", "qwen3.8", "llama-3", "gpt-oss", "glm-4.5", "glm-5", "glm-5.1", "glm-5.3"),
+    *("kimi-k2", "kimi-k2.5", "gemma4", "deepseek-v3", "deepseek-r1", "deepseek-v4", "minimax-m2", "nemotron-3"),
+    *("nemotron-3.5", "hy3"),
+)
+"""Families of chat models that the library `renderers` writes."""
+
+MakeRenderer = Callable[[Mapping[str, bytes], dict[str, Any]], Renderer]
+
+
+def _markers(files: Mapping[str, bytes], settings: dict[str, Any]) -> Renderer:
+    return MarkerRenderer(load_tokenizer(files), Markers(**settings))
+
+
+def _chatml(files: Mapping[str, bytes], settings: dict[str, Any]) -> Renderer:
+    return MarkerRenderer(load_tokenizer(files), CHATML, "chatml (named)", **settings)
+
+
+def _template(files: Mapping[str, bytes], settings: dict[str, Any]) -> Renderer:
+    from appliance.rendering.jinja import ChatTemplate
+    from appliance.rendering.template import TemplateRenderer
+
+    source = chat_template(files)
+    if not source:
+        raise RenderingError("its rendering.json names its chat template, and it has none", hint=SAY_IT)
+    tokenizer = GuardedTokenizer(files)
+    return TemplateRenderer(tokenizer, ChatTemplate(source, tokenizer.special, settings))
+
+
+def _family(name: str) -> MakeRenderer:
+    def make(files: Mapping[str, bytes], settings: dict[str, Any]) -> Renderer:
+        from appliance.rendering.chat import ChatRenderer
+
+        return ChatRenderer(GuardedTokenizer(files), name, settings)
+
+    return make
+
+
+FORMATS: dict[str, MakeRenderer] = {
+    "markers": _markers,
+    "chatml": _chatml,
+    "template": _template,
+    **{name: _family(name) for name in FAMILY_NAMES},
 }
-"""What makes a renderer of a folder's tokenizer and the settings beside the name."""
+"""What makes a renderer of a model's files and the settings beside the name."""
 
 
 def load_renderer(files: Mapping[str, bytes]) -> Renderer:
     """Makes the renderer of a model's files. Raises RenderingError for an unknown format or a broken file."""
-    settings = read_format(files)
-    name = settings.pop("format", "markers")
-    make = FORMATS.get(name) if isinstance(name, str) else None
+    if FORMAT not in files and OLD_FORMAT not in files:
+        return _found(files)
+    name = FORMAT if FORMAT in files else OLD_FORMAT
+    settings = json_table(files, name)
+    chosen = settings.pop("format", "markers")
+    make = FORMATS.get(chosen) if isinstance(chosen, str) else None
     if make is None:
-        raise RenderingError(
-            f"the model has the format {name!r}, which is none of {', '.join(sorted(FORMATS))}", hint=SAY_IT
-        )
+        raise RenderingError(f"the model has the format {chosen!r}, which is none of {', '.join(FORMATS)}", hint=SAY_IT)
     try:
-        return make(load_tokenizer(files), settings)
+        return make(files, settings)
     except TypeError as error:
-        raise RenderingError(f"{FILE} does not fit the format {name!r}: {error}", hint=SAY_IT) from error
-
-
-def load_tokenizer(files: Mapping[str, bytes]) -> Tokenizer:
-    """Makes the tokenizer of a model's files. Raises RenderingError where there is none, or none that can be read."""
-    if TOKENIZER not in files:
-        raise RenderingError(f"the model has no {TOKENIZER}", hint=NO_TOKENIZER)
-    try:
-        return Tokenizer.from_buffer(files[TOKENIZER])
-    except Exception as error:
-        raise RenderingError(
-            f"{TOKENIZER} cannot be read: {str(error)[:200]}", hint="copy the folder again: the file was changed or cut"
-        ) from error
-
-
-def read_format(files: Mapping[str, bytes]) -> dict[str, Any]:
-    """Reads the name of the model's format and its settings. Raises RenderingError."""
-    for name in (FILE, OLD_FILE):
-        if name in files:
-            return _table(name, files[name])
-    return asdict(CHATML)
-
-
-def require_known_template(files: Mapping[str, bytes]) -> None:
-    """Raises RenderingError for a model that names no format and whose chat template is not ChatML's: it would be
-    written to in a way that it has never seen."""
-    if FILE in files or OLD_FILE in files:
-        return
-    template = files.get("chat_template.jinja", b"").decode(errors="replace")
-    if not template and "tokenizer_config.json" in files:
-        template = str(_table("tokenizer_config.json", files["tokenizer_config.json"]).get("chat_template") or "")
-    if template and CHATML.end not in template:
-        raise RenderingError(f"its chat template is not ChatML's, and it has no {FILE}", hint=SAY_IT)
+        raise RenderingError(f"{name} does not fit the format {chosen!r}: {error}", hint=SAY_IT) from error
 
 
 def write_markers(folder: Path, markers: Markers) -> None:
     """Says in the folder that it has the format `markers`, with these."""
-    (folder / FILE).write_text(json.dumps({"format": "markers", **asdict(markers)}, indent=1) + "\n")
+    (folder / FORMAT).write_text(json.dumps({"format": "markers", **asdict(markers)}, indent=1) + "\n")
 
 
-def _table(name: str, content: bytes) -> dict[str, Any]:
-    try:
-        table = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise RenderingError(f"{name} is not JSON: {error}", hint="copy or write that file again") from error
-    if not isinstance(table, dict):
-        raise RenderingError(f"{name} holds no table", hint="copy or write that file again")
-    return table
+def _found(files: Mapping[str, bytes]) -> Renderer:
+    """The renderer of a model that names no format."""
+    tokenizer = GuardedTokenizer(files)
+    plain = tokenizer.whole
+    source = chat_template(files)
+    if not source:
+        if _has_chatml(plain):
+            return MarkerRenderer(
+                plain, CHATML, "ChatML (found: its tokenizer has ChatML's end of a turn, and it has no chat template)"
+            )
+        raise RenderingError(f"it has no chat template and no {FORMAT}", hint=SAY_IT)
+
+    from appliance.rendering.families import find_family
+    from appliance.rendering.jinja import ChatTemplate
+    from appliance.rendering.template import TemplateRenderer
+
+    template = ChatTemplate(source, tokenizer.special, {})
+    family = find_family(tokenizer, template, files)
+    if family is not None:
+        return family
+    made = TemplateRenderer(tokenizer, template, "found: turns extend their prefix")
+    if not made.calls_tools and _has_chatml(plain):
+        chatml = MarkerRenderer(plain, CHATML, "ChatML (found: its template writes it, and declares no tools)")
+        if made.text(made.question("1 + 1?")).endswith(chatml.text(chatml.question("1 + 1?"))):
+            return chatml
+    return made
+
+
+def _has_chatml(tokenizer: Tokenizer) -> bool:
+    return tokenizer.token_to_id(CHATML.end) is not None

@@ -16,9 +16,16 @@ from typing import NamedTuple
 
 from tokenizers import Tokenizer
 
-from appliance.rendering.renderer import SAY_IT, ChatMessage, Ids, Malformed, RenderingError, ToolRequest
-
-TOOLS = ("python",)
+from appliance.rendering.renderer import (
+    SAY_IT,
+    TOOLS,
+    ChatMessage,
+    Ids,
+    Malformed,
+    OwnTurn,
+    RenderingError,
+    ToolRequest,
+)
 
 
 @dataclass(frozen=True)
@@ -55,9 +62,12 @@ class TextMessage(NamedTuple):
 class MarkerRenderer:
     """Renders with a tokenizer and its markers; see `Renderer`."""
 
-    def __init__(self, tokenizer: Tokenizer, markers: Markers) -> None:
+    other_stops: Ids = ()
+
+    def __init__(self, tokenizer: Tokenizer, markers: Markers, name: str = "markers") -> None:
         """Raises RenderingError when the tokenizer has no token that ends a turn."""
         self.markers = markers
+        self.name = name
         self._tokenizer = tokenizer
         stop = tokenizer.token_to_id(markers.end)
         if stop is None:
@@ -91,6 +101,8 @@ class MarkerRenderer:
                 before = ""
             elif message.role == "tool" and ids:
                 ids += self.result(message.text)
+            elif isinstance(message, OwnTurn) and ids:
+                ids += message.ids
             elif message.role == "assistant" and ids:
                 ids += self._turn(message.text)
             else:
@@ -100,7 +112,11 @@ class MarkerRenderer:
     def question(self, text: str) -> Ids:
         return self.prompt((TextMessage(text),))
 
+    def follow(self, before: Ids, turn: Ids, result: str, tools: Sequence[str] = TOOLS) -> Ids | None:
+        return self.result(result)
+
     def result(self, text: str) -> Ids:
+        """Writes what stands behind any turn that called the tool."""
         return self._result + self.plain(text) + self._end + self._assistant
 
     def call(self, code: str) -> Ids:
@@ -120,8 +136,8 @@ class MarkerRenderer:
     def text(self, ids: Sequence[int]) -> str:
         return str(self._tokenizer.decode(list(ids), skip_special_tokens=False))
 
-    def read(self, ids: Sequence[int]) -> ToolRequest | Malformed | str:
-        text, markers = self.text(ids[:-1]), self.markers
+    def read(self, turn: Ids, before: Ids = (), tools: Sequence[str] = TOOLS) -> ToolRequest | Malformed | str:
+        text, markers = self.text(turn[:-1]), self.markers
         body = text.lstrip()
         if body.startswith(markers.tool):
             code = body[len(markers.tool) :]

@@ -2,8 +2,10 @@
 
     python -I -m appliance.rendering.probe FOLDER
 
-It prints {"entries": 512}, one more than the highest token, or {"fault": "...", "hint": "..."}. A tokenizer's library
-may end the process that reads a broken file; this one is there for that.
+It prints {"entries": 512, "format": "..."}, one more than the highest token and how the model is written to, or
+{"fault": "...", "hint": "..."}. A tokenizer's library may end the process that reads a broken file, and a chat template
+may never end; this process is there for that. A model that no tool can be called with is a fault here: its nights would
+find that out later.
 """
 
 from __future__ import annotations
@@ -14,26 +16,29 @@ import sys
 from pathlib import Path
 
 from appliance.rendering import formats
-from appliance.rendering.renderer import RenderingError
+from appliance.rendering.markers import TextMessage
+from appliance.rendering.renderer import SAY_IT, RenderingError, ToolRequest
 
 SECONDS = 120
 """Of processor time: a tokenizer of a million entries takes some seconds."""
+CODE = "print(12 + 30)"
 TEXT = "what is 12 plus 30? print(12 + 30)"
 ANOTHER = "copy tokenizer.json again from where the model comes from, or take another model"
-READ = (formats.FILE, formats.OLD_FILE, formats.TOKENIZER, "tokenizer_config.json", "chat_template.jinja")
 
 
 def main(folder: Path) -> None:
     """Raises OSError for a file that is there and cannot be read."""
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
-    files = {name: (folder / name).read_bytes() for name in READ if (folder / name).is_file()}
+    files = {name: (folder / name).read_bytes() for name in formats.FILES if (folder / name).is_file()}
     try:
-        formats.require_known_template(files)
         renderer = formats.load_renderer(files)
         if _letters(renderer.text(renderer.plain(TEXT))) != _letters(TEXT):
             raise RenderingError("its tokenizer does not give a text back as it was written", hint=ANOTHER)
+        renderer.prompt((TextMessage(TEXT),))
+        if renderer.read(renderer.call(CODE), renderer.prompt((TextMessage(TEXT),))) != ToolRequest(CODE):
+            raise RenderingError("a call that is written in its format is not read back", hint=SAY_IT)
         entries = 1 + max(formats.load_tokenizer(files).get_vocab(with_added_tokens=True).values(), default=-1)
-        answer: dict[str, object] = {"entries": entries}
+        answer: dict[str, object] = {"entries": entries, "format": renderer.name}
     except RenderingError as error:
         answer = {"fault": str(error), "hint": error.hint}
     sys.stdout.write(json.dumps(answer) + "\n")

@@ -1,8 +1,10 @@
 """A renderer is the seam between text and tokens: it writes a conversation for a model and reads its turns.
 
-A conversation only grows at its end: `prompt`, then a sampled turn, then `result`, and so on. Tokens that are there
-stay as they are, so each next input extends the one before exactly. Text from outside (questions, tool output) has no
-power: a program that prints a marker gets ordinary characters.
+A conversation grows at its end: `prompt`, then a sampled turn, then what `follow` writes behind it, and so on. Tokens
+that are there stay as they are, so each next input extends the one before exactly. Where a format cannot do that (it
+would write an earlier turn anew), `follow` says so, and the caller begins a new training sample with `prompt`. Text
+from outside (questions, tool output, an earlier turn that is written anew) has no power: a program that prints a marker
+gets ordinary characters.
 """
 
 from __future__ import annotations
@@ -14,6 +16,8 @@ from typing import Protocol
 from runtime.errors import HintedError
 
 Ids = tuple[int, ...]
+TOOLS = ("python",)
+"""What a model may call unless a task says otherwise."""
 NO_TOKENIZER = (
     "copy it from where the model comes from; for an older model AutoTokenizer of transformers writes it, with "
     "save_pretrained"
@@ -34,10 +38,22 @@ class ChatMessage(Protocol):
 
 
 @dataclass(frozen=True)
+class OwnTurn:
+    """Is a turn that the model sampled, where a conversation is written anew: its text is read of its tokens."""
+
+    ids: Ids
+    before: Ids
+    """What stood before it when it was sampled."""
+    role: str = "assistant"
+    text: str = ""
+
+
+@dataclass(frozen=True)
 class ToolRequest:
     """Is a turn that asks for code to be run."""
 
     code: str
+    tool: str = "python"
 
 
 @dataclass(frozen=True)
@@ -59,14 +75,26 @@ class Renderer(Protocol):
     def stop(self) -> int:
         """Is the token that ends a turn of the model; it is part of the turn."""
 
-    def prompt(self, messages: Sequence[ChatMessage], tools: Sequence[str] = ("python",)) -> Ids:
-        """Writes a conversation up to where the model goes on. Raises RenderingError for one that it cannot write."""
+    @property
+    def other_stops(self) -> Ids:
+        """Lists further tokens that end a turn."""
+
+    @property
+    def name(self) -> str:
+        """Names the format for people, and says how it was found."""
+
+    def prompt(self, messages: Sequence[ChatMessage], tools: Sequence[str] = TOOLS) -> Ids:
+        """Writes a conversation up to where the model goes on; a message may be an `OwnTurn`.
+
+        Raises RenderingError for one that it cannot write."""
 
     def question(self, text: str) -> Ids:
         """Writes the prompt of a conversation that is one question of a person."""
 
-    def result(self, text: str) -> Ids:
-        """Writes what is forced behind a turn that called a tool: its result, up to where the model goes on."""
+    def follow(self, before: Ids, turn: Ids, result: str, tools: Sequence[str] = TOOLS) -> Ids | None:
+        """Writes what is forced behind a finished turn that called a tool: its result, up to where the model goes on.
+
+        None where the next input is no exact extension of `before` and `turn`."""
 
     def call(self, code: str) -> Ids:
         """Writes a turn that calls the tool, as the model should write it."""
@@ -80,5 +108,8 @@ class Renderer(Protocol):
     def text(self, ids: Sequence[int]) -> str:
         """Reads what stands there, markers included."""
 
-    def read(self, ids: Sequence[int]) -> ToolRequest | Malformed | str:
-        """Reads a finished turn, its stop token included: a call, one that cannot be run, or a last turn's text."""
+    def read(self, turn: Ids, before: Ids = (), tools: Sequence[str] = TOOLS) -> ToolRequest | Malformed | str:
+        """Reads a finished turn, its stop token included: a call, one that cannot be run, or a last turn's text.
+
+        `before` is what stood before it, which may have begun the model's thoughts. The text of a last turn is without
+        thoughts where the format tells them apart, and without control tokens."""

@@ -46,7 +46,7 @@ GOOD = {
     "the seedling": lambda folder: None,
     "one that says its format": lambda folder: write_markers(folder, SEEDLING),
     "ChatML without a template": chatml,
-    "ChatML with its template": both(chatml, edit("tokenizer_config.json", chat_template="{{ '<|im_end|>' }}")),
+    "ChatML with its template": both(chatml, edit("tokenizer_config.json", chat_template=broken_models.CHATML)),
     "a template of another kind beside a format": both(
         edit("tokenizer_config.json", chat_template=broken_models.LLAMA), lambda folder: write_markers(folder, SEEDLING)
     ),

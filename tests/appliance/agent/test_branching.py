@@ -12,7 +12,7 @@ from scripted_engine import ScriptedEngine
 from appliance.agent.branching import Branching, branch_seed
 from appliance.agent.budget import AgentBudget
 from appliance.agent.loop import Agent, Assignment
-from appliance.learning.batches import sample
+from appliance.learning.batches import sample_each
 from appliance.records.rollouts import Purpose, Role, Rollout, RolloutEnd, ToolStatus
 from appliance.rendering.renderer import Renderer
 from runtime.errors import LimitError
@@ -92,7 +92,7 @@ def test_what_a_branch_has_from_its_attempt_is_neither_counted_nor_trained_on_ag
     branch = roll(engine, sessions, renderer, asked(0), each=1)["job-1.0+1"]
     assert branch.sampled_tokens == len(final)
     assert engine.requests[1].prompt == tuple(token for node in branch.nodes[:3] for token in node.ids)
-    assert sample(branch, 1.0).trained_tokens == len(final)
+    assert sample_each(branch, 1.0)[0].trained_tokens == len(final)
 
 
 @pytest.mark.parametrize(

@@ -7,16 +7,21 @@ import time
 from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from agent_tasks import task_of
 from scripted_engine import ScriptedEngine
+from tokenizers import Tokenizer
 
 import appliance.agent
 from appliance.agent.budget import AgentBudget
 from appliance.agent.loop import Agent, Assignment, calls_outside_sandbox
+from appliance.learning.batches import sample_each
 from appliance.records.rollouts import Purpose, Role, Rollout, RolloutEnd, ToolStatus
+from appliance.rendering.markers import SEEDLING, MarkerRenderer
 from appliance.rendering.renderer import Renderer
+from appliance.seedling.tokenizer import train_tokenizer
 from curriculum.contract.task import TaskMessage
 from runtime.errors import BusyError, InfrastructureError, LimitError, RefusedError, SandboxError
 from runtime.sandbox import CallResult, CallStatus, Priority, Session, SessionPool, Tier, Usage
@@ -373,3 +378,31 @@ def test_all_messages_of_a_task_are_there_before_the_first_turn(renderer: Render
     messages = (TaskMessage(role="system", text="Be short."), TaskMessage(text="1+1?"))
     rollout = rolled(renderer, sessions, [renderer.answer("\\boxed{2}")], {"messages": messages})
     assert rollout.nodes[0].ids == renderer.prompt(messages)
+
+
+class Forgetful(MarkerRenderer):
+    """A format that writes the conversation anew behind every second call, with a question at its head that says so."""
+
+    def follow(self, before: tuple[int, ...], turn: tuple[int, ...], result: str, tools: object = ()) -> Any:
+        return None if before.count(self.stop) % 4 == 3 else super().follow(before, turn, result)
+
+
+def test_where_the_format_writes_the_conversation_anew_a_new_sample_begins(sessions: SessionPool) -> None:
+    tokenizer = train_tokenizer(["print(1+2) gcd of 12 and 18? \\boxed{6} NameError: name"] * 50)
+    renderer = Forgetful(Tokenizer.from_str(tokenizer.to_str()), SEEDLING)
+    see, final = renderer.call("x = globals().get('x', 40) + 1\nprint(x)"), renderer.answer("\\boxed{42}")
+    left = [see, see, final]
+    engine = ScriptedEngine(lambda request, known: left.pop(0))
+    agent = Agent(engine, sessions, renderer, AgentBudget(max_tokens=400), time.monotonic)
+    (rollout,) = agent.roll([assignment(0)])
+    assert engine.unfinished == 0
+    assert (rollout.answer, [call.output.strip() for call in rollout.calls]) == ("42", ["41", "42"])
+    assert [node.parent for node in rollout.nodes] == [None, 0, 1, 2, None, 4]
+    old, new = (tuple(token for node in part for token in node.ids) for part in rollout.samples)
+    assert engine.requests[0].prompt == rollout.nodes[0].ids
+    assert engine.requests[1].prompt == rollout.nodes[4].ids == new[: -len(final)]
+    assert new[: len(old)] == old, "the markers write it as it was; nothing of it is sampled here"
+    assert engine.requests[0].seed != engine.requests[1].seed
+    first, second = sample_each(rollout, 1.0)
+    assert (first.trained_tokens, second.trained_tokens) == (2 * len(see), len(final))
+    assert {first.rollout, second.rollout} == {rollout.id}

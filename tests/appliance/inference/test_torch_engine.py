@@ -86,6 +86,16 @@ def test_a_row_that_waits_while_the_loop_goes_round_many_times_has_forgotten_not
     assert_faithful("qwen2", Played(patient, ids, {start + i: value for i, value in enumerate(last.logprobs)}))
 
 
+def test_any_of_its_stop_tokens_ends_a_turn_of_a_row_and_of_no_other() -> None:
+    engine = engine_for("qwen2", 2, SLOTS)
+    engine.submit(GenerationRequest(0, (9,), -1, SLOTS, 1.0, 5))
+    engine.submit(GenerationRequest(1, (9,), 0, SLOTS, 1.0, 5, other_stops=tuple(range(1, VOCABULARY))))
+    (first,) = engine.step()
+    assert (first.request, len(first.ids), first.ended) == (1, 1, "stop")
+    (last,) = [turn for _ in range(SLOTS) for turn in engine.step()]
+    assert (last.request, last.ended, last.ids[:1]) == (0, "length", first.ids)
+
+
 def test_forced_tokens_ride_in_the_running_loop_and_hold_nobody_up() -> None:
     engine = engine_for("qwen2", 2, SLOTS)
     stop = next(

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from learning_builders import judged
 
-from appliance.learning.batches import collate, micro_batches, sample, samples
+from appliance.learning.batches import Sample, collate, micro_batches, sample_each, samples
 from appliance.learning.errors import LearningError
 from appliance.learning.grouping import make_groups
 from appliance.learning.recipe import TrainingRecipe
@@ -16,7 +16,7 @@ from appliance.records.rollouts import Message, Role
 
 def test_ids_and_log_probabilities_are_those_of_the_graph_and_only_own_tokens_are_on() -> None:
     rollout = judged(calls=(True, False)).rollout
-    made = sample(rollout, 0.5)
+    (made,) = sample_each(rollout, 0.5)
     at = 0
     for node in rollout.nodes:
         piece = slice(at, at + len(node.ids))
@@ -33,21 +33,41 @@ def test_a_result_that_nobody_read_is_cut() -> None:
     rollout = judged(calls=()).rollout
     unread = Message(parent=len(rollout.nodes) - 1, role=Role.TOOL, ids=(7, 8), sampled=False)
     longer = rollout.model_copy(update={"nodes": (*rollout.nodes, unread)})
-    assert sample(longer, 1.0) == sample(rollout, 1.0)
+    assert sample_each(longer, 1.0) == sample_each(rollout, 1.0)
 
 
 def test_a_sampled_node_without_its_log_probabilities_is_refused() -> None:
     rollout = judged(calls=()).rollout
     bare = rollout.nodes[-1].model_copy(update={"logprobs": ()})
     with pytest.raises(LearningError, match="0 log-probabilities"):
-        sample(rollout.model_copy(update={"nodes": (*rollout.nodes[:-1], bare)}), 1.0)
+        sample_each(rollout.model_copy(update={"nodes": (*rollout.nodes[:-1], bare)}), 1.0)
 
 
 def test_a_graph_that_branches_is_refused() -> None:
     rollout = judged().rollout
     branch = rollout.nodes[-1].model_copy(update={"parent": 0})
     with pytest.raises(LearningError, match="branches at node"):
-        sample(rollout.model_copy(update={"nodes": (*rollout.nodes, branch)}), 1.0)
+        sample_each(rollout.model_copy(update={"nodes": (*rollout.nodes, branch)}), 1.0)
+
+
+def test_a_conversation_that_was_written_anew_begins_a_sample_of_its_own() -> None:
+    first, second = (judged(calls=(True,)).rollout for _ in range(2))
+    at = len(first.nodes)
+    anew = [
+        node.model_copy(update={"parent": None if place == 0 else at + place - 1, "ids": (9, *node.ids[1:])})
+        for place, node in enumerate(second.nodes)
+    ]
+    rollout = first.model_copy(update={"nodes": (*first.nodes, *anew)})
+    one, other = sample_each(rollout, 0.5)
+    assert [one] == sample_each(first, 0.5)
+    assert other.ids == tuple(token for node in anew for token in node.ids)
+    assert other.trained_tokens == one.trained_tokens
+    assert rollout.turns == first.turns + second.turns
+
+
+def test_a_sample_has_a_mark_and_a_log_probability_for_each_token() -> None:
+    with pytest.raises(LearningError, match=r"\(2, 2, 1\)"):
+        Sample("r", (1, 2), (False, True), (0.0,), 1.0)
 
 
 def test_a_kept_rollout_without_a_record_is_named() -> None:
@@ -66,7 +86,7 @@ def test_how_the_records_are_listed_does_not_matter(order: list[int]) -> None:
 
 @given(st.integers(1, 20), st.integers(1, 25))
 def test_micro_batches_hold_everything_once_sorted_by_length(count: int, size: int) -> None:
-    chosen = [sample(judged(sample=i, calls=(True,) * (i % 4)).rollout, 1.0) for i in range(count)]
+    chosen = [sample_each(judged(sample=i, calls=(True,) * (i % 4)).rollout, 1.0)[0] for i in range(count)]
     parts = micro_batches(chosen, size)
     flat = [one for part in parts for one in part]
     assert sorted(one.rollout for one in flat) == sorted(one.rollout for one in chosen)
@@ -75,7 +95,7 @@ def test_micro_batches_hold_everything_once_sorted_by_length(count: int, size: i
 
 
 def test_rows_are_padded_on_the_right_and_padding_is_never_trained_on() -> None:
-    chosen = [sample(judged(sample=i, calls=(True,) * i).rollout, float(i)) for i in range(3)]
+    chosen = [sample_each(judged(sample=i, calls=(True,) * i).rollout, float(i))[0] for i in range(3)]
     batch = collate(chosen)
     width = max(len(one.ids) for one in chosen)
     assert batch.ids.shape == batch.mask.shape == batch.logprobs.shape == batch.advantages.shape == (3, width)

@@ -8,7 +8,7 @@ from transformers import Qwen2ForCausalLM
 
 from appliance.inference.engine import Engine
 from appliance.inference.engines import make_engine
-from appliance.learning.batches import sample
+from appliance.learning.batches import sample_each
 from appliance.learning.drift import divergence, drift_of
 from appliance.records.training import Judged
 from policies.contract.evidence import DriftReport
@@ -40,7 +40,7 @@ def test_a_model_does_not_diverge_from_itself() -> None:
     )
     assert found.entropy > 0
     assert found.calls == 1.0
-    assert found.tokens == sum(one.trained_tokens for one in (sample(each.rollout, 0.0) for each in WRITTEN))
+    assert found.tokens == sum(one.trained_tokens for one in (sample_each(each.rollout, 0.0)[0] for each in WRITTEN))
 
 
 def test_another_model_is_further_away_and_the_figure_is_never_negative() -> None:

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
 from appliance.inference.folder import read_model
-from appliance.rendering.formats import load_renderer, read_format, write_markers
-from appliance.rendering.markers import CHATML, SEEDLING, MarkerRenderer, Markers, TextMessage
+from appliance.rendering.formats import load_renderer, write_markers
+from appliance.rendering.markers import CHATML, SEEDLING, MarkerRenderer, TextMessage
 from appliance.rendering.renderer import Malformed, Renderer, RenderingError, ToolRequest
 from appliance.seedling.tokenizer import train_tokenizer
 
@@ -96,7 +96,7 @@ def test_a_tokenizer_without_a_token_that_ends_a_turn_is_refused() -> None:
         MarkerRenderer(train_tokenizer(TEXTS, SEEDLING), CHATML)
 
 
-def test_a_folder_says_its_format_and_one_that_says_nothing_has_chatml(tmp_path: Path) -> None:
+def test_a_folder_says_its_format_and_for_one_that_says_nothing_nothing_is_guessed(tmp_path: Path) -> None:
     shutil.copytree(FOLDER, tmp_path / "model")
     (tmp_path / "model" / "dialect.json").unlink(missing_ok=True)
     write_markers(tmp_path / "model", SEEDLING)
@@ -104,7 +104,9 @@ def test_a_folder_says_its_format_and_one_that_says_nothing_has_chatml(tmp_path:
         "1?"
     )
     (tmp_path / "model" / "rendering.json").unlink()
-    assert Markers(**read_format(read_model(tmp_path / "model"))) == CHATML
+    with pytest.raises(RenderingError, match="no chat template") as met:
+        load_renderer(read_model(tmp_path / "model"))
+    assert "rendering.json" in met.value.hint
 
 
 def test_a_folder_of_an_earlier_version_is_read(tmp_path: Path) -> None:

@@ -1,0 +1,257 @@
+"""Writes conversations as families of chat models do, with the library `renderers` (Prime Intellect, Apache-2.0).
+
+What always holds. Text from outside is guarded (`guarded`) before the library sees it; the family `gpt-oss` writes with
+OpenAI's own encoder, which takes every message as ordinary text. What the library gives back is never trusted to extend
+what was there: it is compared, and else a new training sample begins. A turn that was sampled is read, and is written
+again only at the head of such a sample. Settings may name options of the family's template, nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from typing import Any
+
+from appliance.rendering.guarded import GuardedTokenizer, guard, unguarded
+from appliance.rendering.harmony import FIXED_DATE, harmony_vocabulary
+from appliance.rendering.renderer import (
+    SAY_IT,
+    TOOLS,
+    ChatMessage,
+    Ids,
+    Malformed,
+    OwnTurn,
+    RenderingError,
+    ToolRequest,
+)
+from appliance.rendering.tools import declared, read_call
+
+log = logging.getLogger(__name__)
+
+FAMILIES: dict[str, dict[str, Any]] = {
+    "qwen3": {},
+    "qwen3.5": {},
+    "qwen3.6": {},
+    "qwen3.8": {},
+    "llama-3": {},
+    "gpt-oss": {"conversation_start_date": FIXED_DATE, "auto_drop_analysis": False},
+    "glm-4.5": {},
+    "glm-5": {},
+    "glm-5.1": {},
+    "glm-5.3": {},
+    "kimi-k2": {},
+    "kimi-k2.5": {},
+    "gemma4": {},
+    "deepseek-v3": {},
+    "deepseek-r1": {},
+    "deepseek-v4": {},
+    "minimax-m2": {},
+    "nemotron-3": {},
+    "nemotron-3.5": {},
+    "hy3": {},
+}
+"""The families by the library's names, with the options that are ours unless a model's settings say otherwise."""
+HARMONY = "gpt-oss"
+_ASKED = "1 + 1?"
+_THOUGHTS = ("", "I work it out.")
+"""What stands before a turn that is written for a model; some formats begin each turn inside of its thoughts."""
+_TELL = "You can call these tools. Each is described in JSON."
+_BROKEN = {
+    "invalid_json": "the call is not JSON",
+    "unclosed_block": "the call does not end",
+    "missing_name": "the call names no tool",
+    "unknown_tool": "there is no such tool",
+}
+
+
+class ChatRenderer:
+    """Renders with a family of the library; see `Renderer`."""
+
+    def __init__(
+        self, tokenizer: GuardedTokenizer, family: str, settings: Mapping[str, Any], found: str = "named"
+    ) -> None:
+        """Raises RenderingError when the tokenizer has not the family's tokens, or a setting is unknown."""
+        import renderers  # its families are loaded one by one, as they are named
+
+        self.family = family
+        self.name = f"{family} ({found})"
+        self._tokenizer = tokenizer
+        self._guard = str if family == HARMONY else guard
+        try:
+            options = type(renderers.config_from_name(family))
+            config = options.model_validate({**FAMILIES[family], **settings, "name": family})
+            make = getattr(renderers, options.__name__.removesuffix("Config"))
+            with harmony_vocabulary(tokenizer) if family == HARMONY else nullcontext():
+                self._family: Any = make(tokenizer, config)
+        except AssertionError as error:
+            raise RenderingError(
+                f"its tokenizer has not the tokens of the format {family!r}: {_first(error)}", hint=SAY_IT
+            ) from error
+        except Exception as error:  # the library's own, of many kinds
+            raise RenderingError(f"the format {family!r} cannot be used: {_first(error)}", hint=SAY_IT) from error
+        stops = tuple(dict.fromkeys(one for one in self._family.get_stop_token_ids() if one is not None))
+        self.stop: int = stops[0]
+        asked = [{"role": "user", "content": _ASKED}]
+        self._tells = self._render(asked, TOOLS, open_turn=True) != self._render(asked, (), open_turn=True)
+        self.other_stops: Ids = stops[1:]
+
+    def prompt(self, messages: Sequence[ChatMessage], tools: Sequence[str] = TOOLS) -> Ids:
+        if not messages or messages[-1].role not in ("user", "tool"):
+            raise RenderingError("a conversation for the model ends with a message to it, not with one of its own")
+        written = [self._message(one, tools) for one in messages]
+        if tools and not self._tells:
+            written = _told(written, declared(tools))
+        return self._render(written, tools, open_turn=True)
+
+    def question(self, text: str) -> Ids:
+        return self._render([{"role": "user", "content": self._guard(text)}], (), open_turn=True)
+
+    def follow(self, before: Ids, turn: Ids, result: str, tools: Sequence[str] = TOOLS) -> Ids | None:
+        message = self._result(result, self._calls(turn, before, tools))
+        told = declared(tools) or None
+        try:
+            made = self._family.bridge_to_next_turn(list(before), list(turn), [message], tools=told)
+        except RenderingError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a turn is whatever the model made of it: it is written anew
+            log.warning("the format %s could not write behind a turn: %s", self.family, _first(error))
+            return None
+        known = before + turn
+        if made is None or tuple(made.token_ids[: len(known)]) != known:
+            return None
+        return tuple(made.token_ids[len(known) :])
+
+    def call(self, code: str) -> Ids:
+        function = {"name": "python", "arguments": {"code": self._guard(code)}}
+        called = [{"type": "function", "id": _call_id(0), "function": function}]
+        return self._turn({"content": "", "tool_calls": called}, TOOLS)
+
+    def answer(self, text: str) -> Ids:
+        return self._turn({"content": self._guard(text)}, ())
+
+    def plain(self, text: str) -> Ids:
+        return tuple(self._tokenizer.plain(text))
+
+    def text(self, ids: Sequence[int]) -> str:
+        return self._tokenizer.decode(ids)
+
+    def read(self, turn: Ids, before: Ids = (), tools: Sequence[str] = TOOLS) -> ToolRequest | Malformed | str:
+        parsed = self._parse(turn, before, tools)
+        if parsed is None:
+            return Malformed(self._tokenizer.decode(turn), "the turn cannot be read")
+        if not parsed.tool_calls:
+            return without_marks(self._tokenizer, turn, parsed.content)
+        first = parsed.tool_calls[0]
+        if len(parsed.tool_calls) > 1:
+            return Malformed(self._tokenizer.decode(turn), "one call at a time")
+        if first.status.value != "ok":
+            return Malformed(
+                first.raw, _BROKEN.get(first.status.value, "the call is not written in the model's format")
+            )
+        return read_call(first.name, first.arguments, first.raw, tools)
+
+    def written(self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]) -> list[int]:
+        """Writes messages as chat templates take them, up to where the model goes on, without guarding any text."""
+        return list(self._family.render_ids(list(messages), tools=list(tools) or None, add_generation_prompt=True))
+
+    def _parse(self, turn: Ids, before: Ids, tools: Sequence[str]) -> Any:
+        """The turn as the library reads it; None where it cannot, for a turn is whatever the model made of it."""
+        told = declared(tools) or None
+        try:
+            return self._family.parse_response(list(turn), tools=told, prompt_ids=list(before) or None)
+        except Exception as error:  # noqa: BLE001 - the library's own, of many kinds
+            log.warning("the format %s could not read a turn: %s", self.family, _first(error))
+            return None
+
+    def _calls(self, turn: Ids, before: Ids, tools: Sequence[str]) -> list[dict[str, Any]]:
+        """The calls of a turn as a message has them, whether they can be run or not."""
+        parsed = self._parse(turn, before, tools)
+        return [
+            {
+                "type": "function",
+                "id": one.id or _call_id(place),
+                "function": {"name": one.name or "python", "arguments": self._arguments(one)},
+            }
+            for place, one in enumerate(parsed.tool_calls if parsed is not None else ())
+        ]
+
+    def _arguments(self, call: Any) -> dict[str, Any]:
+        given = call.arguments if isinstance(call.arguments, dict) else {"code": call.raw}
+        return {key: self._guard(value) if isinstance(value, str) else value for key, value in given.items()}
+
+    def _message(self, message: ChatMessage, tools: Sequence[str]) -> dict[str, Any]:
+        if isinstance(message, OwnTurn):
+            parsed = self._parse(message.ids, message.before, tools)
+            said = self._tokenizer.decode(message.ids) if parsed is None else parsed.content
+            made: dict[str, Any] = {
+                "role": "assistant",
+                "content": self._guard(without_marks(self._tokenizer, message.ids, said)),
+            }
+            if parsed is not None and parsed.reasoning_content:
+                made["reasoning_content"] = self._guard(parsed.reasoning_content)
+            calls = self._calls(message.ids, message.before, tools)
+            return {**made, "tool_calls": calls} if calls else made
+        if message.role == "tool":
+            return self._result(message.text, [])
+        if message.role not in ("system", "user", "assistant"):
+            raise RenderingError(f"a message of the role {message.role!r} cannot be written")
+        return {"role": message.role, "content": self._guard(message.text)}
+
+    def _result(self, text: str, calls: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        called: Mapping[str, Any] = calls[0] if calls else {"id": _call_id(0), "function": {"name": "python"}}
+        return {
+            "role": "tool",
+            "content": self._guard(text),
+            "tool_call_id": called["id"],
+            "name": called["function"]["name"],
+        }
+
+    def _render(self, messages: list[dict[str, Any]], tools: Sequence[str], *, open_turn: bool) -> Ids:
+        try:
+            made = self._family.render_ids(messages, tools=declared(tools) or None, add_generation_prompt=open_turn)
+        except RenderingError:
+            raise
+        except Exception as error:  # the library's own, of many kinds
+            raise RenderingError(f"a conversation cannot be written: {_first(error)}", hint=SAY_IT) from error
+        return tuple(made)
+
+    def _turn(self, message: dict[str, Any], tools: Sequence[str]) -> Ids:
+        """A turn as the model should write it, up to and with the token that ends it."""
+        asked: dict[str, Any] = {"role": "user", "content": _ASKED}
+        open_turn = self._render([asked], tools, open_turn=True)
+        called: Any = message.get("tool_calls")
+        back = [self._result("2", called)] if called else []
+        for thought in _THOUGHTS:
+            own = {"role": "assistant", **message, **({"reasoning_content": thought} if thought else {})}
+            whole = self._render([asked, own, *back], tools, open_turn=False)
+            if whole[: len(open_turn)] == open_turn:
+                turn = whole[len(open_turn) :]
+                ends = [at for at, token in enumerate(turn) if token in (self.stop, *self.other_stops)]
+                return turn[: ends[0] + 1] if ends else (*turn, self.stop)
+        raise RenderingError("this format writes a turn otherwise than the model is asked for it", hint=SAY_IT)
+
+
+def _told(messages: list[dict[str, Any]], tools: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Declares tools in the system's message, for a format that has no place for them."""
+    text = "\n".join([_TELL, *(json.dumps(one["function"]) for one in tools)])
+    if messages[0]["role"] == "system":
+        return [{"role": "system", "content": f"{text}\n\n{messages[0]['content']}"}, *messages[1:]]
+    return [{"role": "system", "content": text}, *messages]
+
+
+def without_marks(tokenizer: GuardedTokenizer, turn: Ids, text: str) -> str:
+    """Removes the marks that stand in a sampled turn as tokens from its text; spelled ones are text and stay."""
+    for mark in {tokenizer.marks[token] for token in turn if token in tokenizer.marks}:
+        text = text.replace(mark, "")
+    return unguarded(text)
+
+
+def _call_id(place: int) -> str:
+    """Names a call that the model gave no name, as Kimi's format does; others do not show it."""
+    return f"functions.python:{place}"
+
+
+def _first(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]

@@ -1,0 +1,198 @@
+r"""Tokenises text in which some parts come from outside, so that those parts have no power.
+
+A chat format is written as one text: marks of the format (`<|im_end|>`), and between them what people, tools and models
+wrote. Whoever writes the format calls `guard` on each such part, and hands the whole to `encode`.
+
+What always holds: no token that stands for a mark comes of guarded text, whatever it spells and however its pieces are
+joined. Where nothing is guarded, the tokens are those of the model's own tokenizer; where something is, they are those
+too unless the guarded text spells a mark, which is then written in ordinary tokens. Decoding gives the text back as the
+model's own tokenizer does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tokenizers import Tokenizer
+
+from appliance.rendering.model_files import CONFIG, SPECIAL_MAP, TOKENIZER, json_table
+from appliance.rendering.renderer import NO_TOKENIZER, RenderingError
+
+_OPEN, _CLOSE = "guard5c1be8f07d93open", "guard5c1be8f07d93close"
+"""Around guarded text on its way to `encode`. Letters and digits, so that templates and JSON leave them alone; text
+that spells them itself is cut by `guard` in the middle of the word, and `encode` joins it again."""
+_INNER = "guard5c1be8f07d93"
+_CUT = "guard5c1be8f07d93cut"
+_SPACE = "▁"
+"""How SentencePiece's vocabularies write a space."""
+_MARKS = re.compile(f"({_OPEN}|{_CLOSE}|{_CUT})")
+
+
+def guard(text: str) -> str:
+    """Marks text from outside. White space around it is left outside of the marks, for templates that strip it."""
+    core = text.strip()
+    if not core:
+        return text
+    start = text.index(core)
+    inner = core.replace(_INNER, f"guard5c1{_CUT}be8f07d93")
+    return f"{text[:start]}{_OPEN}{inner}{_CLOSE}{text[start + len(core) :]}"
+
+
+def unguarded(text: str) -> str:
+    """Returns the text without any marks of `guard`."""
+    return _MARKS.sub("", text)
+
+
+class GuardedTokenizer:
+    """Encodes and decodes with a model's tokenizer; has what the library `renderers` asks of a tokenizer."""
+
+    name_or_path = ""
+
+    def __init__(self, files: Mapping[str, bytes]) -> None:
+        """Raises RenderingError where tokenizer.json is missing or cannot be read."""
+        self.whole = load_tokenizer(files)
+        vocabulary = self.whole.get_vocab(with_added_tokens=False)
+        added = self.whole.get_added_tokens_decoder()
+        self.marks: dict[int, str] = {
+            token: one.content
+            for token, one in added.items()
+            if one.content.replace(_SPACE, " ").strip() and len(one.content) > 1
+        }
+        """The tokens that guarded text never becomes, by id: all that were added beside the vocabulary, but for white
+        space."""
+        self._plain = Tokenizer(self.whole.model)
+        if self.whole.normalizer is not None:
+            self._plain.normalizer = self.whole.normalizer
+        if self.whole.pre_tokenizer is not None:
+            self._plain.pre_tokenizer = self.whole.pre_tokenizer
+        self._plain.add_tokens(
+            [one for token, one in added.items() if token not in self.marks and one.content in vocabulary]
+        )
+        sides = {
+            one.content: (r"\s*" if one.lstrip else "", r"\s*" if one.rstrip else "")
+            for token, one in added.items()
+            if token in self.marks
+        }
+        self._ids = {text: token for token, text in self.marks.items()}
+        texts = sorted(self._ids, key=len, reverse=True)
+        self._mark = re.compile("|".join(f"{sides[t][0]}(?:{re.escape(t)}){sides[t][1]}" for t in texts) or r"(?!)")
+        special = {**json_table(files, CONFIG), **json_table(files, SPECIAL_MAP)}
+        self.special: dict[str, str] = {
+            name: text
+            for name in ("bos_token", "eos_token", "pad_token", "unk_token")
+            if (text := _content(special.get(name)))
+        }
+        """The tokens that the model's files name, by `bos_token` and so on."""
+        self.unk_token_id: int | None = self._named("unk_token")
+        self.eos_token_id: int | None = self._named("eos_token")
+        self.bos_token_id: int | None = self._named("bos_token")
+
+    def encode(self, text: str, *_arguments: Any, **_options: Any) -> list[int]:
+        """Returns the tokens of a text, guarded in parts; nothing is added in front or behind."""
+        parts = _MARKS.split(text)
+        if len(parts) == 1:
+            return list(self.whole.encode(text, add_special_tokens=False).ids)
+        ids: list[int] = []
+        run = ""
+        guarded = _begins_guarded(parts)
+        for part in parts:
+            if part in (_OPEN, _CLOSE):
+                guarded = part == _OPEN
+            elif part == _CUT:
+                continue
+            elif guarded:
+                run += part
+            else:
+                at = 0
+                for found in self._mark.finditer(part):
+                    ids += self.plain(run + part[at : found.start()])
+                    ids.append(self._ids[self._spelled(found[0])])
+                    run, at = "", found.end()
+                run += part[at:]
+        return ids + self.plain(run)
+
+    def plain(self, text: str) -> list[int]:
+        """Returns the tokens of a text of which no part has any power."""
+        if not text:
+            return []
+        ids = list(self._plain.encode(text, add_special_tokens=False).ids)
+        if self.marks.keys().isdisjoint(ids):
+            return ids
+        # The vocabulary itself can spell a mark: the text is cut in the middle of each, else character by character.
+        cuts = sorted({at + 1 for one in self._ids for at in _places(one, text)})
+        pieces = [text[start:end] for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
+        for chosen in (pieces, list(text)):
+            ids = [token for piece in chosen for token in self._plain.encode(piece, add_special_tokens=False).ids]
+            if self.marks.keys().isdisjoint(ids):
+                return ids
+        raise RenderingError(
+            "its tokenizer writes one of its marks for a single character", hint="take a model with another tokenizer"
+        )
+
+    def decode(self, ids: Any, *_arguments: Any, skip_special_tokens: bool = False, **_options: Any) -> str:
+        """Reads what stands there; marks are read too unless they are to be skipped."""
+        listed = [ids] if isinstance(ids, int) else list(ids)
+        return str(self.whole.decode(listed, skip_special_tokens=skip_special_tokens))
+
+    def convert_tokens_to_ids(self, tokens: Any) -> Any:
+        """Returns the id of a token, or of each; the unknown token's for one that is not there."""
+        if not isinstance(tokens, str):
+            return [self.convert_tokens_to_ids(one) for one in tokens]
+        found = self.whole.token_to_id(tokens)
+        return self.unk_token_id if found is None else found
+
+    def count_marks(self, ids: Sequence[int]) -> int:
+        """Counts the tokens that stand for marks."""
+        return sum(token in self.marks for token in ids)
+
+    @property
+    def vocabulary(self) -> dict[str, int]:
+        """Returns every token with its id."""
+        return dict(self.whole.get_vocab(with_added_tokens=True))
+
+    @property
+    def ordinary(self) -> dict[str, int]:
+        """Returns the tokens of the model of the tokenizer, without those that were added to it."""
+        return dict(self.whole.get_vocab(with_added_tokens=False))
+
+    def _spelled(self, found: str) -> str:
+        return found if found in self._ids else found.strip()
+
+    def _named(self, name: str) -> int | None:
+        text = self.special.get(name)
+        return None if text is None else self.whole.token_to_id(text)
+
+
+def load_tokenizer(files: Mapping[str, bytes]) -> Tokenizer:
+    """Makes the tokenizer of a model's files. Raises RenderingError where there is none, or none that can be read."""
+    if TOKENIZER not in files:
+        raise RenderingError(f"the model has no {TOKENIZER}", hint=NO_TOKENIZER)
+    try:
+        return Tokenizer.from_buffer(files[TOKENIZER])
+    except Exception as error:
+        raise RenderingError(
+            f"{TOKENIZER} cannot be read: {str(error)[:200]}", hint="copy the folder again: the file was changed or cut"
+        ) from error
+
+
+def _places(part: str, text: str) -> list[int]:
+    """Where the part stands in the text."""
+    found = []
+    at = text.find(part)
+    while at >= 0:
+        found.append(at)
+        at = text.find(part, at + 1)
+    return found
+
+
+def _begins_guarded(parts: Sequence[str]) -> bool:
+    """Says whether the text begins inside of a guarded part, whose opening mark a format has cut away."""
+    return next((part == _CLOSE for part in parts if part in (_OPEN, _CLOSE)), False)
+
+
+def _content(token: object) -> str:
+    """A token as configuration files write it: its text, or a table with it."""
+    text = token.get("content") if isinstance(token, Mapping) else token
+    return text if isinstance(text, str) else ""

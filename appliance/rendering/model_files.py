@@ -1,0 +1,47 @@
+"""Names the files of a model that say how it writes a conversation, and reads them. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from appliance.rendering.renderer import RenderingError
+
+FORMAT = "rendering.json"
+OLD_FORMAT = "dialect.json"
+TOKENIZER = "tokenizer.json"
+CONFIG = "tokenizer_config.json"
+SPECIAL_MAP = "special_tokens_map.json"
+TEMPLATE = "chat_template.jinja"
+MODEL = "config.json"
+GENERATION = "generation_config.json"
+FILES = (TOKENIZER, FORMAT, OLD_FORMAT, CONFIG, SPECIAL_MAP, TEMPLATE, MODEL, GENERATION)
+"""What of a model's files a renderer is made of."""
+
+
+def json_table(files: Mapping[str, bytes], name: str) -> dict[str, Any]:
+    """Reads a file that holds a table; an empty one where it is missing. Raises RenderingError."""
+    if name not in files:
+        return {}
+    try:
+        table = json.loads(files[name])
+    except (ValueError, RecursionError) as error:
+        raise RenderingError(f"{name} is not JSON: {error}", hint="copy or write that file again") from error
+    if not isinstance(table, dict):
+        raise RenderingError(f"{name} holds no table", hint="copy or write that file again")
+    return table
+
+
+def chat_template(files: Mapping[str, bytes]) -> str:
+    """Returns the model's chat template, from a file of its own or from tokenizer_config.json; empty for none.
+
+    Where there are several, it is the one named `tool_use`, else the one named `default`. Raises RenderingError.
+    """
+    if TEMPLATE in files:
+        return files[TEMPLATE].decode(errors="replace")
+    found = json_table(files, CONFIG).get("chat_template")
+    if isinstance(found, list):
+        named = {one.get("name"): one.get("template") for one in found if isinstance(one, dict)}
+        found = named.get("tool_use") or named.get("default")
+    return found if isinstance(found, str) else ""

@@ -1,0 +1,229 @@
+"""Writes conversations as a model's own chat template does, and reads calls in the form in which it writes them.
+
+How a call looks is found by having the template write one, and so is what ends a turn: nothing is assumed of either but
+that a call holds its arguments in JSON. What is forced behind a turn is what the template writes between that turn and
+the next one. At load time the whole is proved on a conversation of two calls: each step extends the one before exactly,
+as the template itself writes it. A template for which that fails is refused with the reason.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from appliance.rendering.chat import without_marks
+from appliance.rendering.guarded import GuardedTokenizer, guard, unguarded
+from appliance.rendering.jinja import ChatTemplate
+from appliance.rendering.renderer import (
+    SAY_IT,
+    TOOLS,
+    ChatMessage,
+    Ids,
+    Malformed,
+    OwnTurn,
+    RenderingError,
+    ToolRequest,
+)
+from appliance.rendering.tools import declared, read_call
+
+_NONCE = "nonce7f20d4"
+_ASKED = {"role": "user", "content": "1 + 1?"}
+_ID = "call00001"
+"""Of a call, where a template asks for one: nine letters, as Mistral's does."""
+_SECOND_ID = "call00002"
+
+
+@dataclass(frozen=True)
+class CallSyntax:
+    """Says how the template writes a call: JSON between two texts."""
+
+    begin: str
+    """Without white space around it; empty where a call is JSON and nothing else."""
+    end: str
+    arguments: str
+    """The key of the arguments beside `name`; empty where the JSON is the arguments, and the name stands in `begin`."""
+
+    def read(self, text: str, tools: Sequence[str]) -> ToolRequest | Malformed | None:
+        """Reads a turn's text; None where it calls nothing."""
+        start = text.find(self.begin) if self.begin else 0
+        body = text[start + len(self.begin) :].lstrip()
+        if start < 0 or (not self.begin and not body.startswith("{")):
+            return None
+        try:
+            value, length = json.JSONDecoder().raw_decode(body)
+        except (ValueError, RecursionError):
+            return Malformed(text, "the call is not JSON") if self.begin else None
+        if not self.begin and not (isinstance(value, dict) and value.keys() >= {"name", self.arguments}):
+            return None
+        if self.begin and self.begin in body[length:]:
+            return Malformed(text, "one call at a time")
+        if body[length:].strip() != self.end:
+            return Malformed(text, "the call does not end as the model's format ends it")
+        if not self.arguments:
+            return read_call("python", value, text, tools)
+        if not isinstance(value, dict):
+            return Malformed(text, "the call is no table")
+        return read_call(value.get("name"), value.get(self.arguments), text, tools)
+
+
+class TemplateRenderer:
+    """Renders with a chat template; see `Renderer`."""
+
+    def __init__(self, tokenizer: GuardedTokenizer, template: ChatTemplate, found: str = "named") -> None:
+        """Raises RenderingError for a template that no conversation can be written with token-exactly."""
+        self.name = f"its own chat template ({found})"
+        self._tokenizer = tokenizer
+        self._template = template
+        end = self._end_mark()
+        self.stop: int = tokenizer.convert_tokens_to_ids(end)
+        self._end = end
+        eos = tokenizer.eos_token_id
+        self.other_stops: Ids = () if eos is None or eos == self.stop else (eos,)
+        self._why_no_tools = ""
+        try:
+            self._syntax: CallSyntax | None = self._call_syntax()
+        except RenderingError as error:
+            self._syntax, self._why_no_tools = None, str(error)
+        self._prove()
+
+    @property
+    def calls_tools(self) -> bool:
+        """Says whether the template declares tools and writes calls that can be read."""
+        return self._syntax is not None
+
+    def prompt(self, messages: Sequence[ChatMessage], tools: Sequence[str] = TOOLS) -> Ids:
+        if not messages or messages[-1].role not in ("user", "tool"):
+            raise RenderingError("a conversation for the model ends with a message to it, not with one of its own")
+        self._require_tools(tools)
+        return self._ids([self._message(one) for one in messages], tools, open_turn=True)
+
+    def question(self, text: str) -> Ids:
+        return self._ids([{"role": "user", "content": guard(text)}], (), open_turn=True)
+
+    def follow(self, before: Ids, turn: Ids, result: str, tools: Sequence[str] = TOOLS) -> Ids | None:
+        return tuple(self._tokenizer.encode(self._behind(result, tools)))
+
+    def call(self, code: str) -> Ids:
+        self._require_tools(TOOLS)
+        return self._turn(_called(guard(code)), TOOLS)
+
+    def answer(self, text: str) -> Ids:
+        return self._turn({"role": "assistant", "content": guard(text)}, ())
+
+    def plain(self, text: str) -> Ids:
+        return tuple(self._tokenizer.plain(text))
+
+    def text(self, ids: Sequence[int]) -> str:
+        return self._tokenizer.decode(ids)
+
+    def read(self, turn: Ids, before: Ids = (), tools: Sequence[str] = TOOLS) -> ToolRequest | Malformed | str:
+        said = self._tokenizer.decode(turn[:-1])
+        thinks = "<think>" in said or self._tokenizer.decode(before[-8:]).rstrip().endswith("<think>")
+        _, closed, text = said.rpartition("</think>")
+        if thinks and not closed:
+            return ""
+        asked = self._syntax.read(text, tools) if self._syntax is not None else None
+        return without_marks(self._tokenizer, turn, text) if asked is None else asked
+
+    def _require_tools(self, tools: Sequence[str]) -> None:
+        if tools and self._syntax is None:
+            raise RenderingError(
+                f"its chat template cannot call tools: {self._why_no_tools}",
+                hint="take a model that was made to call tools, or name the format that it calls them in. " + SAY_IT,
+            )
+
+    def _message(self, message: ChatMessage) -> dict[str, Any]:
+        if isinstance(message, OwnTurn):
+            asked = self.read(message.ids, message.before)
+            if isinstance(asked, ToolRequest):
+                return _called(guard(asked.code))
+            text = asked if isinstance(asked, str) else without_marks(self._tokenizer, message.ids, asked.code)
+            return {"role": "assistant", "content": guard(text)}
+        if message.role == "tool":
+            return _result(guard(message.text))
+        if message.role not in ("system", "user", "assistant"):
+            raise RenderingError(f"a message of the role {message.role!r} cannot be written")
+        return {"role": message.role, "content": guard(message.text)}
+
+    def _ids(self, messages: Sequence[Mapping[str, Any]], tools: Sequence[str], *, open_turn: bool) -> Ids:
+        return tuple(self._tokenizer.encode(self._template.render(messages, declared(tools), open_turn=open_turn)))
+
+    def _own(self, message: Mapping[str, Any], tools: Sequence[str]) -> str:
+        """What the template writes of a turn of the model behind where the model is asked for it."""
+        asked = self._template.render([_ASKED], declared(tools), open_turn=True)
+        whole = self._template.render([_ASKED, message], declared(tools), open_turn=False)
+        if not whole.startswith(asked):
+            raise RenderingError("its chat template writes a turn otherwise than it asks the model for it", hint=SAY_IT)
+        return whole[len(asked) :]
+
+    def _turn(self, message: Mapping[str, Any], tools: Sequence[str]) -> Ids:
+        ids = self._tokenizer.encode(self._own(message, tools))
+        return tuple(ids[: ids.index(self.stop) + 1])
+
+    def _end_mark(self) -> str:
+        """Finds the mark that ends a turn: what the template writes behind an answer."""
+        behind = self._own({"role": "assistant", "content": _NONCE}, ()).partition(_NONCE)[2]
+        marks = [text for text in self._tokenizer.marks.values() if behind.lstrip().startswith(text)]
+        if not marks:
+            raise RenderingError(
+                "its chat template ends a turn of the model with no token of its own, so nobody could know its end",
+                hint=SAY_IT,
+            )
+        return max(marks, key=len)
+
+    def _behind(self, result: str, tools: Sequence[str]) -> str:
+        """What the template writes between a turn that calls and the next one."""
+        call = _called(_NONCE) if self._syntax is not None else {"role": "assistant", "content": _NONCE}
+        whole = self._template.render([_ASKED, call, _result(guard(result))], declared(tools), open_turn=True)
+        return whole.partition(_NONCE)[2].partition(self._end)[2]
+
+    def _call_syntax(self) -> CallSyntax:
+        asked = [self._template.render([_ASKED], declared(tools), open_turn=True) for tools in (TOOLS, ())]
+        if asked[0] == asked[1]:
+            raise RenderingError("it tells the model of no tools")
+        body = self._own(_called(_NONCE), TOOLS).partition(self._end)[0]
+        for at in (at for at, letter in enumerate(body) if letter == "{"):
+            try:
+                value, stop = json.JSONDecoder().raw_decode(body, at)
+            except ValueError:
+                continue
+            arguments = {"code": _NONCE}
+            for key in ("arguments", "parameters") if isinstance(value, dict) else ():
+                if value.get("name") == "python" and value.get(key) in (arguments, json.dumps(arguments)):
+                    return CallSyntax(body[:at].strip(), body[stop:].strip(), key)
+            if value == arguments and "python" in body[:at]:
+                return CallSyntax(body[:at].strip(), body[stop:].strip(), "")
+        raise RenderingError("it writes calls in a form that is not known here: their arguments are not in JSON")
+
+    def _prove(self) -> None:
+        """Raises RenderingError unless a conversation of two calls is written piece by piece as it is as a whole."""
+        tools = TOOLS if self._syntax is not None else ()
+        asked: list[dict[str, Any]] = [_ASKED]
+        ids = self._ids(asked, tools, open_turn=True)
+        for code, name in (("1 + 1", _ID), ("2 + 2", _SECOND_ID)) if tools else ():
+            message = _called(code, name)
+            turn = self._turn(message, tools)
+            if self.read(turn, ids) != ToolRequest(code):
+                raise RenderingError("a call that its chat template writes is not read back", hint=SAY_IT)
+            asked += [message, _result("2", name)]
+            ids += turn + (self.follow(ids, turn, "2", tools) or ())
+            if ids != self._ids(asked, tools, open_turn=True):
+                raise RenderingError(
+                    "its chat template writes earlier turns anew when a result is added, so what was sampled would not "
+                    "be what is trained on",
+                    hint=SAY_IT,
+                )
+        turn = self.answer("4")
+        if unguarded(str(self.read(turn, ids))).strip() != "4":
+            raise RenderingError("an answer that its chat template writes is not read back", hint=SAY_IT)
+
+
+def _called(code: str, name: str = _ID) -> dict[str, Any]:
+    function = {"name": "python", "arguments": {"code": code}}
+    return {"role": "assistant", "content": "", "tool_calls": [{"type": "function", "id": name, "function": function}]}
+
+
+def _result(text: str, name: str = _ID) -> dict[str, Any]:
+    return {"role": "tool", "content": text, "name": "python", "tool_call_id": name}

@@ -1,0 +1,164 @@
+"""Every family of chat models: what is written is read again, conversations only grow, and no text has power."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+from chat_models import MARKS, files_of, qwen3_template, tokenizer_of
+from hypothesis import given
+from hypothesis import strategies as st
+
+from appliance.rendering.chat import FAMILIES, ChatRenderer
+from appliance.rendering.formats import FAMILY_NAMES, load_renderer
+from appliance.rendering.guarded import GuardedTokenizer, guard
+from appliance.rendering.markers import TextMessage
+from appliance.rendering.renderer import Malformed, OwnTurn, RenderingError, ToolRequest
+
+CODE = 'import math\nprint(math.gcd(12, 18), "<|x|>", {"a": 1})'
+ASKED = (TextMessage("Be short.", "system"), TextMessage("gcd of 12 and 18?"))
+
+
+@cache
+def made(family: str) -> tuple[GuardedTokenizer, ChatRenderer]:
+    renderer = load_renderer(files_of(family))
+    assert isinstance(renderer, ChatRenderer)
+    return GuardedTokenizer(files_of(family)), renderer
+
+
+@pytest.fixture(params=MARKS)
+def family(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+def test_the_families_are_those_of_the_table() -> None:
+    assert set(FAMILY_NAMES) == FAMILIES.keys()
+
+
+def test_a_call_and_an_answer_are_read_back_and_the_conversation_only_grows(family: str) -> None:
+    _, renderer = made(family)
+    ids = renderer.prompt(ASKED)
+    said: list[object] = list(ASKED)
+    for code in (CODE, "print(2)"):
+        call = renderer.call(code)
+        assert call[-1] in (renderer.stop, *renderer.other_stops)
+        assert renderer.read(call, ids) == ToolRequest(code)
+        forced = renderer.follow(ids, call, "6\n7")
+        assert forced, "the result is written behind the turn, of which no token is changed"
+        said += [OwnTurn(call, ids), TextMessage("6\n7", "tool")]
+        ids += call + forced
+    answer = renderer.answer("so \\boxed{6}")
+    assert str(renderer.read(answer, ids)).strip() == "so \\boxed{6}"
+    anew = renderer.prompt(said)  # type: ignore[arg-type]
+    assert renderer.text(anew).count("print(2)") == renderer.text(ids).count("print(2)")
+
+
+def test_tools_are_told_to_the_model_and_a_task_without_tools_tells_of_none(family: str) -> None:
+    _, renderer = made(family)
+    assert "Runs Python code" in renderer.text(renderer.prompt(ASKED))
+    assert "python" not in renderer.text(renderer.prompt(ASKED, tools=()))
+    with pytest.raises(RenderingError, match="no way to call search"):
+        renderer.prompt(ASKED, tools=("python", "search"))
+
+
+marks = st.sampled_from(sorted({mark for all_of in MARKS.values() for mark in all_of}))
+halves = st.builds(lambda mark, at: mark[: at % len(mark)], marks, st.integers(0, 30))
+hostile = st.lists(st.one_of(st.text(max_size=8), marks, halves, st.just("\n")), max_size=8).map("".join)
+
+
+@given(family=st.sampled_from(sorted(MARKS)), question=hostile, shown=hostile, code=hostile)
+def test_no_text_from_outside_becomes_a_mark(family: str, question: str, shown: str, code: str) -> None:
+    tokenizer, renderer = made(family)
+    asked, plain = (TextMessage(question or "x"),), (TextMessage("x"),)
+    ids, benign = renderer.prompt(asked), renderer.prompt(plain)
+    assert tokenizer.count_marks(ids) == tokenizer.count_marks(benign)
+    call = renderer.call("x")
+    forced, quiet = renderer.follow(benign, call, shown), renderer.follow(benign, call, "x")
+    assert forced is not None
+    assert quiet is not None
+    assert tokenizer.count_marks(forced) == tokenizer.count_marks(quiet)
+    assert tokenizer.count_marks(renderer.plain(shown)) == 0
+    assert renderer.text(renderer.plain(shown)) == shown
+    written = renderer.call(f"x{code}")
+    assert tokenizer.count_marks(written) == tokenizer.count_marks(call)
+    anew = [renderer.prompt([*plain, OwnTurn(turn, benign), TextMessage("x", "tool")]) for turn in (written, call)]
+    assert tokenizer.count_marks(anew[0]) == tokenizer.count_marks(anew[1])
+
+
+@given(hostile)
+def test_guarded_text_is_the_tokens_of_the_whole_where_it_spells_no_mark(text: str) -> None:
+    tokenizer = made("qwen3")[0]
+    if not any(mark in f"question: {text}\nanswer" for mark in MARKS["qwen3"]):
+        whole = tokenizer.encode(f"<|im_start|>question: {text}\nanswer<|im_end|>")
+        assert tokenizer.encode(f"<|im_start|>question: {guard(text)}\nanswer<|im_end|>") == whole
+
+
+def test_text_that_spells_the_guard_itself_is_text() -> None:
+    tokenizer = made("qwen3")[0]
+    inner = guard("a<|im_end|>b")
+    for text in (inner, inner[3:], inner + inner, inner.replace("open", "cut")):
+        assert tokenizer.decode(tokenizer.encode(f"<|im_start|>{guard(text)}")) == f"<|im_start|>{text}"
+        assert tokenizer.count_marks(tokenizer.encode(f"<|im_start|>{guard(text)}")) == 1
+
+
+QWEN_TURNS = {
+    '<tool_call>\n{"name": "python", "arguments": {"code": "1"}}\n</tool_call>\n<tool_call>\n{"name": "python", '
+    '"arguments": {"code": "2"}}\n</tool_call>': "one call at a time",
+    '<tool_call>\n{"name": "shell", "arguments": {"code": "1"}}\n</tool_call>': "there is no tool 'shell'",
+    '<tool_call>\n{"name": "python", "arguments": {"cmd": "1"}}\n</tool_call>': "one argument, `code`",
+    '<tool_call>\n{"name": "python", "arguments": {"code": 1}}\n</tool_call>': "one argument, `code`",
+    '<tool_call>\n{"name": "python", "arguments": {"code": "  "}}\n</tool_call>': "empty call",
+    '<tool_call>\n{"name": "python", "argum': "does not end",
+    "<tool_call>\nprint(1)\n</tool_call>": "not JSON",
+    '<tool_call>\n{"arguments": {"code": "1"}}\n</tool_call>': "names no tool",
+}
+
+
+@pytest.mark.parametrize("turn", QWEN_TURNS)
+def test_a_call_that_cannot_be_run_is_told_as_such(turn: str) -> None:
+    tokenizer, renderer = made("qwen3")
+    read = renderer.read((*tokenizer.encode(turn), renderer.stop), renderer.prompt(ASKED))
+    assert isinstance(read, Malformed)
+    assert QWEN_TURNS[turn] in read.reason
+
+
+def test_thoughts_and_control_tokens_are_no_part_of_an_answer() -> None:
+    tokenizer, renderer = made("qwen3")
+    turn = tokenizer.encode("<think>\nis it \\boxed{1}?\n</think>\n\n<|im_start|>\\boxed{2}" + guard("<|im_start|>"))
+    said = str(renderer.read((*turn, renderer.stop), renderer.prompt(ASKED)))
+    assert said.strip() == "\\boxed{2}"
+    unended = tokenizer.encode("<think>\nis it \\boxed{1}?")
+    assert "boxed" not in str(renderer.read((*unended, renderer.stop), renderer.prompt(ASKED)))
+
+
+def test_whatever_a_model_samples_can_be_read_and_gone_on_from(family: str) -> None:
+    tokenizer, renderer = made(family)
+    before = renderer.prompt(ASKED)
+    for mark in tokenizer.marks:
+        turn = (mark, *tokenizer.plain("x"), mark, renderer.stop)
+        read = renderer.read(turn, before)
+        assert isinstance(read, str | Malformed | ToolRequest)
+        forced = renderer.follow(before, turn, "error")
+        assert forced is None or len(forced) > 0
+        if forced is None:
+            assert renderer.prompt((*ASKED, OwnTurn(turn, before), TextMessage("error", "tool")))
+
+
+def test_a_family_is_found_only_where_it_writes_what_the_model_s_own_template_does() -> None:
+    files = {"tokenizer.json": tokenizer_of("qwen3").encode(), "chat_template.jinja": qwen3_template().encode()}
+    assert load_renderer(files).name == "qwen3 (found: it writes as the model's chat template does)"
+    other = files["chat_template.jinja"].replace(
+        b"<|im_start|>user\\n<tool_response>", b"<|im_start|>tool\\n<tool_response>"
+    )
+    assert load_renderer({**files, "chat_template.jinja": other}).name.startswith("its own chat template")
+
+
+def test_a_format_that_does_not_fit_the_tokenizer_or_an_unknown_setting_is_refused() -> None:
+    with pytest.raises(RenderingError, match="has not the tokens of the format 'llama-3'") as met:
+        load_renderer({**files_of("qwen3"), "rendering.json": b'{"format": "llama-3"}'})
+    assert met.value.hint
+    with pytest.raises(RenderingError, match="cannot be used"):
+        load_renderer(files_of("qwen3", temperature=2))
+    thinks, does_not = (load_renderer(files_of("qwen3", enable_thinking=choice)) for choice in (True, False))
+    assert does_not.text(does_not.question("1?")).endswith("</think>\n\n")
+    assert "</think>" not in thinks.text(thinks.question("1?"))
