@@ -5,7 +5,6 @@ What always holds: nothing is imported from there; versions are read from what p
 
 from __future__ import annotations
 
-import os
 import sys
 from dataclasses import dataclass
 from importlib.metadata import distributions
@@ -15,8 +14,6 @@ from appliance.inference.engine import ModelError
 
 INSTALL = "./install.sh --with vllm"
 """What builds it."""
-FOLDER = "ASSAY_VLLM_ENV"
-"""The environment variable that names the folder of another one."""
 
 
 @dataclass(frozen=True)
@@ -28,18 +25,16 @@ class VllmEnvironment:
 
 
 def environment_folder() -> Path:
-    """Names where it is looked for: beside the environment that this interpreter runs in, unless told otherwise."""
-    if told := os.environ.get(FOLDER):
-        return Path(told)
+    """Names where it is looked for: beside the environment that this interpreter runs in."""
     own = Path(sys.prefix)
     return own.with_name(f"{own.name}-vllm")
 
 
 def find_environment(folder: Path | None = None) -> VllmEnvironment | None:
-    """Looks for a whole one; None where there is none."""
+    """Looks for one; None where there is none, or where the installer did not finish it."""
     folder = environment_folder() if folder is None else folder
     python = folder / "bin" / "python"
-    if not python.exists():
+    if not python.exists() or ((folder / ".assay" / "made").exists() and not (folder / ".assay" / "finished").exists()):
         return None
     for site in sorted(folder.glob("lib/python3.*/site-packages")):
         found = {one.metadata["Name"]: one.version for one in distributions(path=[str(site)])}

@@ -3,8 +3,8 @@
 What always holds: this process listens nowhere, ends when the one that started it ends or hangs up, and answers each
 message once and in order. After an error inside vLLM it answers and ends: such an engine may hold anything.
 
-It is started by `vllm_process` with `-I`, our folder last on its path, and two numbers: the socket's descriptor, and the
-process that it works for.
+It is started by `vllm_process` with `-I`, our folder last on its path, and two numbers: the socket's descriptor, and
+the process that it works for.
 """
 
 from __future__ import annotations
