@@ -608,7 +608,8 @@ vllm_pins() { sed -n "s/^$1 //p" "$VLLM_PINS"; }
 # Its pins are not ours, so it lies beside the product's environment, and the product talks to a process in it.
 vllm_environment() {
     local kind=cpu digest started
-    if [ "$WITH_VLLM" = no ] || { [ -z "$WITH_VLLM" ] && [ "$MODE" != test ] && [ ! -e "$VENV-vllm" ]; }; then return 0; fi
+    if [ "$WITH_VLLM" = no ]; then return 0; fi
+    if [ -z "$WITH_VLLM" ] && [ "$MODE" != test ] && [ ! -e "$VENV-vllm" ]; then return 0; fi
     if [ "$(torch_wanted)" = cuda ]; then kind=gpu; fi
     if [ -e "$VENV-vllm" ] && [ ! -e "$VENV-vllm/.assay/made" ]; then
         say "vllm: $VENV-vllm was made by someone else: it is used as it is"

@@ -24,7 +24,7 @@ from appliance.inference.vllm_weights import WeightFile, write_weights
 from appliance.inference.weights import weights_digest
 from runtime.errors import InfrastructureError
 
-pytestmark = needs_vllm
+pytestmark = [needs_vllm, pytest.mark.timeout(900)]
 VOCABULARY, SLOTS, ROWS, STOP = 96, 96, 32, 5
 CLOSE = 1e-4
 
