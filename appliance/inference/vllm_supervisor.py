@@ -362,6 +362,12 @@ def _room() -> Iterator[None]:
 
 def _rank_of(files: ModelFiles) -> int:
     """What vLLM has to be told of the adapter's largest rank. Raises ModelError."""
+    header = files.get("adapter_model.safetensors", b"")[: 1 << 20]
+    if b"lm_head" in header or b"embed_tokens" in header:
+        raise ModelError(
+            "the adapter changes the embedding or the head, which vLLM cannot score with",
+            hint="train an adapter of the linear layers alone",
+        )
     try:
         known = json.loads(files["adapter_config.json"])
         rank = max([int(known["r"]), *(known.get("rank_pattern") or {}).values()])

@@ -108,7 +108,6 @@ class Core:
                 "max_cpu_loras": adapters,
                 "max_lora_rank": adapter_rank,
             }
-            lora["lora_dtype"] = dtype
         try:
             self._engine = LLMEngine.from_engine_args(
                 EngineArgs(
@@ -135,8 +134,13 @@ class Core:
             )
             # What a model cannot do here shows at its first token at the latest.
             self.score([[0, 0]], 1.0)
+        except (MemoryError, OSError):
+            raise
         except Exception as error:
-            raise UnfitError(_last_line(error)) from error
+            said = in_one_line(error)
+            if "memory" in said.lower():  # which another time may have more of
+                raise RuntimeError(said) from error
+            raise UnfitError(said) from error
 
     def load(self, path: str, aliases: dict[str, str], version: str) -> dict[str, Any]:
         """Replaces the weights, forgets what was computed under others, and only then sets the version."""
@@ -294,6 +298,6 @@ class Core:
         return str(self._engine.engine_core.get_weight_version())
 
 
-def _last_line(error: BaseException) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return f"{type(error).__name__}: {lines[-1] if lines else ''}"[:500]
+def in_one_line(error: BaseException) -> str:
+    """Says what an error says, in one line of bounded length."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:400]

@@ -21,7 +21,7 @@ import traceback
 from contextlib import suppress
 from typing import Any
 
-from appliance.inference.vllm_server.core import Core, Diverged, UnfitError
+from appliance.inference.vllm_server.core import Core, Diverged, UnfitError, in_one_line
 from appliance.inference.vllm_server.wire import Frames, WireError, packed
 
 PR_SET_PDEATHSIG = 1
@@ -101,8 +101,7 @@ def main(core: type[Core] = Core) -> None:
     except Exception as error:  # noqa: BLE001 - the outermost frame: said to the other side, and the end
         traceback.print_exc()
         kind = {UnfitError: "unfit", Diverged: "diverged"}.get(type(error), "broken")
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        said = {"error": f"{lines[-1] if lines else type(error).__name__}"[:500], "kind": kind}
+        said = {"error": str(error) if kind == "unfit" else in_one_line(error), "kind": kind}
         with suppress(OSError):
             connection.sendall(packed(said))
     # What vLLM leaves running (threads, workers) must not keep this process: the group ends with it.

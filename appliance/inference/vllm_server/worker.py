@@ -53,12 +53,33 @@ class WeightsExtension:
             sampler = runner.sampler
             compute = sampler.compute_logprobs
             sampler.compute_logprobs = lambda logits: compute(logits.float() / temperature)
+            heads = [
+                head for head in runner.get_model().modules() if hasattr(head, "punica_wrapper") and _is_head(head)
+            ]
+            kept = [head.punica_wrapper for head in heads]
+            for head in heads:
+                head.punica_wrapper = _NoHeadAdapter()
             try:
                 return plain(runner, *args, **named)
             finally:
                 del sampler.compute_logprobs
+                for head, wrapper in zip(heads, kept, strict=True):
+                    head.punica_wrapper = wrapper
 
         runner._get_prompt_logprobs_dict = scored
+
+
+class _NoHeadAdapter:
+    """Stands for vLLM's LoRA kernels in the head, which would take the rows of a prompt for those that sample.
+
+    Adapters of heads are refused before they come here, so there is nothing to add."""
+
+    def add_lora_logits(self, logits: torch.Tensor, *_others: Any, **_named: Any) -> torch.Tensor:
+        return logits
+
+
+def _is_head(module: nn.Module) -> bool:
+    return hasattr(module, "sharded_to_full_mapping")
 
 
 def mend_tied(model: nn.Module) -> list[str]:
