@@ -17,6 +17,7 @@ readonly PINNED_RUNSC=0.0~20240729.0-4+b7
 readonly PINNED_SHA256=3c25a5130dfac2f71237d5baad56ac86a255de87a0400f11b36a555156dc325a
 readonly OLDEST_RUNSC=20230501 # before that date runsc does not know the platform systrap
 readonly DISK_MIB=3000
+readonly VLLM_DISK_MIB=5000 # while it is built; about 2500 stay
 
 ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)"
 readonly ROOT
@@ -25,6 +26,7 @@ MODE=install
 DRY=0
 PURGE=0
 WITH_CUDA=0
+WITH_VLLM="" # yes, no, or nothing: only if the tests are to run
 GUEST_PACKAGES=1
 EXTRA=()
 SCRATCH=""
@@ -45,6 +47,8 @@ Installs what is missing and ends with `assay doctor`.
   --purge         with --uninstall: remove the data folder as well (models, ledger, artifacts)
   --prefix DIR    the folder of the environment (default: .venv beside this file)
   --with-cuda     take the ordinary build of torch although no NVIDIA GPU was found (several GB)
+  --with vllm     build the environment of the engine vllm as well, beside the other one: 2.5 GB, some minutes
+                  (--test does this without being asked; --without vllm leaves its tests out)
   --without-guest-packages
                   code in sandboxes gets the standard library only: no numpy, scipy, sympy
   --help          this text
@@ -97,6 +101,11 @@ parse() {
         --purge) PURGE=1 ;;
         --with-cuda) WITH_CUDA=1 ;;
         --without-guest-packages) GUEST_PACKAGES=0 ;;
+        --with | --without)
+            [ "${2:-}" = vllm ] || fail 2 "$1 needs the name of a part" "./install.sh $1 vllm"
+            if [ "$1" = --with ]; then WITH_VLLM=yes; else WITH_VLLM=no; fi
+            shift
+            ;;
         --prefix)
             [ $# -ge 2 ] && [ -n "$2" ] || fail 2 "--prefix needs a folder" "./install.sh --prefix /opt/assay"
             case "$2" in
@@ -299,9 +308,9 @@ for item in json.loads(text)["install"] if text.strip() else []:
     print("cuda" if heavy else "cpu", item["metadata"]["version"])'
 }
 
-install_torch() {
-    local want offer
-    want="$("$VENV/bin/python" -I -c '
+install_torch() { # install_torch [REQUIREMENT]
+    local want="${1:-}" offer
+    [ -n "$want" ] || want="$("$VENV/bin/python" -I -c '
 import sys, tomllib
 with open(sys.argv[1], "rb") as file:
     print(next(d for d in tomllib.load(file)["project"]["dependencies"] if d.startswith("torch")))' "$ROOT/pyproject.toml")"
@@ -590,6 +599,64 @@ guest_packages() {
     detail "$(du -sm "$folder" | cut -f1) MiB, $(($(date +%s) - started)) s"
 }
 
+# --- 5. vLLM's environment --------------------------------------------------------------------------------------------
+
+readonly VLLM_PINS="$ROOT/appliance/inference/vllm_pins.txt"
+
+vllm_pins() { sed -n "s/^$1 //p" "$VLLM_PINS"; }
+
+# Its pins are not ours, so it lies beside the product's environment, and the product talks to a process in it.
+vllm_environment() {
+    local kind=cpu digest started
+    if [ "$WITH_VLLM" = no ]; then return 0; fi
+    if [ -z "$WITH_VLLM" ] && [ "$MODE" != test ] && [ ! -e "$VENV-vllm" ]; then return 0; fi
+    if [ "$(torch_wanted)" = cuda ]; then kind=gpu; fi
+    if [ -e "$VENV-vllm" ] && [ ! -e "$VENV-vllm/.assay/made" ]; then
+        say "vllm: $VENV-vllm was made by someone else: it is used as it is"
+        return 0
+    fi
+    digest="$({ vllm_pins "$kind" && "$PY" -I -c 'import sys; print(sys.version)'; } | sha256sum | cut -d' ' -f1)"
+    if [ "$(cat "$VENV-vllm/.assay/finished" 2>/dev/null || true)" = "$digest" ]; then
+        say "vllm: $VENV-vllm is up to date"
+        return 0
+    fi
+    plan "vllm: build $VENV-vllm with $(vllm_pins "$kind" | tr '\n' ' ')(an environment of its own; about 2.5 GB)" || return 0
+    started="$(date +%s)"
+    if (build_vllm "$kind" && printf '%s\n' "$digest" >"$VENV-vllm/.assay/finished"); then
+        detail "$(du -sm "$VENV-vllm" | cut -f1) MiB, $(($(date +%s) - started)) s"
+        return 0
+    fi
+    rm -rf "$VENV-vllm"
+    [ "$WITH_VLLM" != yes ] || fail 5 "vLLM's environment could not be built" "read the message above; the product works without it"
+    say "vllm: its environment could not be built (see above), so its tests will be skipped: ./install.sh --with vllm"
+}
+
+build_vllm() { # build_vllm KIND, in a shell of its own: VENV names another environment in it
+    local free pin
+    free="$(df -Pm "$(dirname "$VENV")" | awk 'NR == 2 { print $4 }')"
+    if [ "$free" -lt "$VLLM_DISK_MIB" ]; then
+        detail "$free MiB are free at $VENV, and $VLLM_DISK_MIB are needed for vLLM"
+        return 1
+    fi
+    VENV="$VENV-vllm"
+    rm -rf "$VENV"
+    mkdir -p "$VENV/.assay" && record made "install.sh" && "$PY" -I -m venv "$VENV" || return 1
+    while read -r pin; do
+        case "$pin" in
+        torch==*) install_torch "$pin" || return 1 ;;
+        *) pip install -qq "$pin" || return 1 ;;
+        esac
+    done < <(vllm_pins "$1")
+    if [ "$1" = cpu ]; then
+        # Builds for another torch, which it then cannot be imported with; and a compiler for GPUs of 1 GB.
+        pip uninstall -qq --yes torchvision torchaudio torchcodec triton || return 1
+    fi
+    "$VENV/bin/python" -I -c 'import vllm' >/dev/null 2>"$VENV/.assay/errors" || {
+        tail -n 3 "$VENV/.assay/errors" >&2
+        return 1
+    }
+}
+
 # --- uninstall --------------------------------------------------------------------------------------------------------
 
 uninstall() {
@@ -617,6 +684,7 @@ settings = Settings.load(); print(head_files(settings, settings.data)[0])' 2>/de
         if [ -n "$(recorded runsc)" ]; then rm -f "$VENV/bin/runsc"; fi
         rm -rf "$VENV/.assay"
     fi
+    if [ -e "$VENV-vllm/.assay/made" ] && plan "remove $VENV-vllm (vLLM's environment)"; then rm -rf "$VENV-vllm"; fi
     if [ -d "$ROOT/assay.egg-info" ] && plan "remove $ROOT/assay.egg-info (pip wrote it)"; then
         rm -rf "$ROOT/assay.egg-info"
     fi
@@ -680,6 +748,7 @@ main() {
     environment
     runsc
     guest_packages
+    vllm_environment
     exec 9<&- # the installation is done: what follows may take long, and needs no lock
     doctor
     case "$MODE" in

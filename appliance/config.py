@@ -25,7 +25,7 @@ class ModelSettings(FrozenModel, use_attribute_docstrings=True):
     path: AbsolutePath | None = None
     """A local Hugging Face model folder, which the first night begins from; otherwise the embedded model."""
     engine: str = "torch"
-    """What samples from a model, by name; `torch` runs in the worker."""
+    """What samples from a model, by name: `torch` runs in the worker, `vllm` in a process of its own."""
 
     _written: str = PrivateAttr("")
 

@@ -23,6 +23,7 @@ from appliance.config_layers import ConfigError
 from appliance.inference.engine import ModelError
 from appliance.inference.engines import ENGINES
 from appliance.inference.headers import read_shapes
+from appliance.inference.vllm_environment import require_environment
 from appliance.learning.checkpoints import WEIGHT_FILE
 from appliance.learning.recipe import TrainingRecipe
 from appliance.model_shape import shape_of
@@ -85,6 +86,11 @@ class ConfiguredModel:
             raise ConfigError(
                 f"there is no engine {self._engine!r}", hint=f"set model.engine to one of: {', '.join(sorted(ENGINES))}"
             )
+        if self._engine == "vllm":
+            try:
+                require_environment()
+            except ModelError as error:
+                raise ConfigError(f"model.engine is vllm: {error}", hint=error.hint) from error
         if self._path is None:
             if tokens > POSITIONS:
                 raise ConfigError(

@@ -25,6 +25,7 @@ from appliance.cli.doctor_isolation import isolation
 from appliance.cli.show import show_json, show_line
 from appliance.config_layers import ConfigError
 from appliance.daemon.listening import MAX_PATH_BYTES
+from appliance.inference.vllm_environment import INSTALL, find_environment
 from appliance.model_export import alias
 from appliance.model_readiness import ConfiguredModel
 from policies.errors import PolicyError
@@ -74,6 +75,7 @@ def examine(settings: Settings, *, selftest: bool) -> Iterator[DoctorCheck]:
     yield python(sys.version_info[:3])
     yield sqlite(sqlite3.sqlite_version_info)
     yield torch()
+    yield vllm(settings.model.engine)
     yield ok("config", f"valid; data in {settings.data}")
     yield model(settings)
     rules = policy(settings.data)
@@ -116,6 +118,17 @@ def torch_build(version: str, *, cores: int, gpus: int) -> DoctorCheck:
     if gpus and version.endswith("+cpu"):
         return warning("torch", figure, "a build for CPU only: run install.sh again")
     return ok("torch", figure)
+
+
+def vllm(engine: str, folder: Path | None = None) -> DoctorCheck:
+    """Whether the engine vllm could be used; it is missed only where the configuration asks for it."""
+    found = find_environment(folder)
+    if found is not None:
+        note = "" if engine == "vllm" else "model.engine = vllm uses it"
+        return ok("vllm", f"{found.package} {found.version} at {found.python}", note)
+    if engine == "vllm":
+        return failed("vllm", "model.engine is vllm, and it has no environment here", f"build it: {INSTALL}")
+    return ok("vllm", "no environment", f"{INSTALL} builds one; the engine is {engine}")
 
 
 def _gpus(folder: Path) -> int:

@@ -23,7 +23,17 @@ def _torch(rows: int, slots: int, threads: int | None) -> Engine:
     return TorchEngine(rows, slots)
 
 
-ENGINES: dict[str, EngineFactory] = {"torch": _torch}
+def _vllm(rows: int, slots: int, threads: int | None) -> Engine:
+    import torch
+
+    from appliance.inference.vllm_engine import VllmEngine
+
+    if threads is not None:  # those of the forward passes that a proof compares with
+        torch.set_num_threads(threads)
+    return VllmEngine(rows, slots, threads)
+
+
+ENGINES: dict[str, EngineFactory] = {"torch": _torch, "vllm": _vllm}
 
 
 def make_engine(name: str, *, rows: int, slots: int, threads: int | None = None) -> Engine:

@@ -29,6 +29,9 @@ def checkout(tmp_path: Path) -> Path:
     for name in ("install.sh", "pyproject.toml"):
         shutil.copy2(ROOT / name, folder / name)
     (folder / "appliance" / "__init__.py").write_text("")
+    pins = Path("appliance", "inference", "vllm_pins.txt")
+    (folder / pins).parent.mkdir()
+    shutil.copy2(ROOT / pins, folder / pins)
     return folder
 
 
@@ -107,8 +110,51 @@ def test_a_dry_run_names_what_would_follow_with_its_arguments(checkout: Path) ->
 
 
 @pytest.mark.parametrize(
+    ("flags", "built"),
+    [(["--with", "vllm"], True), (["--test"], True), (["--test", "--without", "vllm"], False), ([], False)],
+)
+def test_a_dry_run_says_whether_the_environment_of_vllm_would_be_built(
+    checkout: Path, flags: list[str], built: bool
+) -> None:
+    said = install(checkout, "--dry-run", *flags).stdout
+    assert (f"would: vllm: build {checkout}/.venv-vllm with " in said) is built
+    assert ("vllm" in said) is built
+
+
+def test_an_environment_of_vllm_that_is_finished_is_not_built_again_and_goes_with_the_other(checkout: Path) -> None:
+    made = checkout / ".venv-vllm" / ".assay"
+    made.mkdir(parents=True)
+    (made / "made").write_text("install.sh\n")
+    assert "would: vllm: build" in install(checkout, "--dry-run").stdout, "begun, and never finished"
+    found = install(checkout, "--dry-run").stdout.split("would: system packages")[-1]
+    python = subprocess.run(
+        ["python3", "-I", "-c", "import sys; print(sys.version)"],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    ).stdout
+    kind = "gpu" if "install the cuda build" in found else "cpu"
+    pins = (ROOT / "appliance" / "inference" / "vllm_pins.txt").read_text().splitlines()
+    wanted = "".join(f"{line.partition(' ')[2]}\n" for line in pins if line.startswith(f"{kind} "))
+    (made / "finished").write_text(hashlib.sha256((wanted + python).encode()).hexdigest())
+    assert f"vllm: {checkout}/.venv-vllm is up to date" in install(checkout, "--dry-run").stdout
+    assert f"would: remove {checkout}/.venv-vllm" in install(checkout, "--dry-run", "--uninstall").stdout
+
+
+@pytest.mark.parametrize(
     "flags",
-    [["--frobnicate"], ["demo"], ["--purge"], ["--demo", "--test"], ["--prefix"], ["--prefix", "/"], ["--", "x"]],
+    [
+        ["--frobnicate"],
+        ["demo"],
+        ["--with"],
+        ["--with", "lean"],
+        ["--purge"],
+        ["--demo", "--test"],
+        ["--prefix"],
+        ["--prefix", "/"],
+        ["--", "x"],
+    ],
 )
 def test_a_mistake_in_the_arguments_is_usage_and_says_what_to_do(checkout: Path, flags: list[str]) -> None:
     before = tree(checkout)

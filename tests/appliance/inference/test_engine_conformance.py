@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
-from inference_models import VOCABULARY, tiny
+from inference_models import VOCABULARY
+from inference_models import tiny as sized
 from scripted_engine import ScriptedEngine
+from vllm_engines import KeptProcesses, needs_vllm
 
 from appliance.inference.engine import Engine, GenerationRequest, ModelError, PushProof, Turn
 from appliance.inference.engines import ENGINES, make_engine
 from appliance.inference.folder import read_model
+from appliance.inference.vllm_engine import VllmEngine
 from appliance.inference.weights import push_model, weights_digest
 
 SLOTS = 48
 STOP = 5
+HEAD = 32
 MODELS = ("qwen2", "llama", "qwen3")
 
 
@@ -29,10 +35,27 @@ def scripted(rows: int, slots: int, threads: int | None) -> ScriptedEngine:
     return ScriptedEngine(script, version="", slots=slots, vocabulary=VOCABULARY)
 
 
-@pytest.fixture(params=["torch", "scripted"])
-def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Engine:
+def tiny(name: str) -> Any:
+    return sized(name, HEAD)
+
+
+@pytest.fixture(scope="module")
+def processes() -> Iterator[KeptProcesses]:
+    """Processes of vLLM that a closed engine leaves to the next one: each takes 10 s of a processor to start."""
+    kept = KeptProcesses()
+    yield kept
+    kept.end()
+
+
+@pytest.fixture(params=["torch", "scripted", pytest.param("vllm", marks=needs_vllm)])
+def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
     monkeypatch.setitem(ENGINES, "scripted", scripted)
-    return make_engine(request.param, rows=2, slots=SLOTS)
+    if request.param == "vllm":
+        kept = request.getfixturevalue("processes")
+        monkeypatch.setitem(ENGINES, "vllm", lambda rows, slots, threads: VllmEngine(rows, slots, start=kept.start))
+    made = make_engine(request.param, rows=2, slots=SLOTS)
+    yield made
+    made.close()
 
 
 def asked(number: int = 0, **changes: object) -> GenerationRequest:

@@ -1,0 +1,322 @@
+"""The vLLM engine: vLLM samples in a process of its own, and what it gives counts only after a proof.
+
+What always holds. Token ids go in and come out; nothing is tokenised. No token is taken from an engine that was not
+proved to hold the weights whose version it gets (`vllm_supervisor`), and none that contradicts itself. When an engine
+is replaced, each conversation goes on from its tokens, as a new request; a failure of an engine is no answer of the
+model.
+
+A conversation is sampled by one request at a time, which has one version of the weights. New weights may come in the
+middle of it (`push_in_flight`): what was sampled is kept, and a new request reads it anew under the new weights.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import nn
+
+from appliance.inference.engine import GenerationRequest, ModelFiles, PushProof, Turn
+from appliance.inference.folder import open_model
+from appliance.inference.vllm_environment import require_environment
+from appliance.inference.vllm_process import EngineFault, Patience, VllmProcess
+from appliance.inference.vllm_supervisor import ADAPTERS, Start, VllmSupervisor
+from appliance.records.rollouts import WeightSpan
+
+SCORE_TOKENS = 1 << 16
+"""Most tokens of one question for scores."""
+
+
+@dataclass
+class _Row:
+    """A conversation."""
+
+    request: GenerationRequest
+    known: list[int]
+    ids: list[int] = field(default_factory=list)
+    """Of the turn under way; `logprobs` and `spans` are of it, too."""
+    logprobs: list[float] = field(default_factory=list)
+    spans: list[WeightSpan] = field(default_factory=list)
+    dispatch: int | None = None
+    """The request that samples it; None while it waits for the caller."""
+    version: str = ""
+    """Of the weights that this request is answered with."""
+    sampled: int = 0
+    """By this request, so far."""
+
+
+class VllmEngine:
+    """Is an `Engine` in which vLLM samples up to `rows` conversations at once, each of at most `slots` tokens."""
+
+    def __init__(
+        self,
+        rows: int,
+        slots: int,
+        threads: int | None = None,
+        *,
+        dtype: str = "",
+        patience: Patience | None = None,
+        start: Start | None = None,
+    ) -> None:
+        """`dtype` is what is computed in: float32 without a GPU, bfloat16 on one. Raises ModelError where vLLM has no
+        environment."""
+        if rows < 1 or slots < 2:
+            raise ValueError(f"an engine needs at least 1 row and 2 slots, not {rows} and {slots}")
+        gpu = False
+        if start is None:
+            environment = require_environment()
+            gpu = environment.package == "vllm" and torch.cuda.is_available()
+            waits = patience or Patience()
+            start = lambda settings: VllmProcess(environment, settings, threads=threads, patience=waits)  # noqa: E731
+        dtype = dtype or ("bfloat16" if gpu else "float32")
+        self._slots = slots
+        self.supervisor = VllmSupervisor(rows, slots, start, dtype=dtype, gpu=gpu)
+        """Keeps the process, and says what was put aside and why."""
+        self._rows: dict[int, _Row] = {}
+        self._by_dispatch: dict[int, int] = {}
+        self._ready: list[Turn] = []
+        """Turns that ended while new weights were handed over."""
+        self._submit: list[dict[str, Any]] = []
+        self._abort: list[int] = []
+        self.tokens_sampled = 0
+
+    @property
+    def version(self) -> str:
+        return self.supervisor.version
+
+    @property
+    def unfinished(self) -> int:
+        return len(self._rows)
+
+    @property
+    def runnable(self) -> int:
+        return len(self._by_dispatch) + len(self._ready)
+
+    def push(self, weights: ModelFiles | nn.Module, version: str) -> PushProof:
+        """See `Engine`. Raises ModelError also for a model that vLLM cannot run, InfrastructureError when no engine
+        could be proved to hold it."""
+        if self._rows:
+            raise RuntimeError(f"{len(self._rows)} requests are unfinished: new weights would answer half of each")
+        return self.supervisor.push(_opened(weights, version), version)
+
+    def push_in_flight(self, weights: ModelFiles | nn.Module, version: str) -> PushProof:
+        """As `push`, in the middle of conversations: each goes on from its tokens, and its turns say which weights drew
+        which of them."""
+        model = _opened(weights, version)
+        self._withdraw()
+        proof = self.supervisor.push(model, version)
+        self._dispatch_again()
+        return proof
+
+    def push_adapter(self, files: ModelFiles, model: nn.Module, version: str) -> PushProof:
+        """Adds a LoRA adapter for the weights at hand, as peft writes it; `model` computes what both compute together.
+
+        New requests are answered with it. What is under way keeps the version that it began with, and says so."""
+        in_use = {self._rows[number].version for number in self._by_dispatch.values()}
+        crowded = len(in_use) >= ADAPTERS
+        if crowded:
+            self._withdraw()
+            in_use = set()
+        pid = self.supervisor.pid
+        proof = self.supervisor.push_adapter(files, model, version, sorted(in_use))
+        if crowded or self.supervisor.pid != pid:
+            self._dispatch_again()
+        return proof
+
+    def submit(self, request: GenerationRequest) -> None:
+        """Raises ValueError for a request that cannot be served, RuntimeError before the first push."""
+        if not self.version:
+            raise RuntimeError("no weights are loaded")
+        if request.id in self._rows:
+            raise ValueError(f"request {request.id} is unfinished already")
+        if not 0 < len(request.prompt) < request.max_tokens <= self._slots:
+            raise ValueError(
+                f"a prompt of {len(request.prompt)} tokens with a budget of {request.max_tokens} does not fit: "
+                f"both must be positive, the budget larger than the prompt and at most {self._slots}"
+            )
+        if not (math.isfinite(request.temperature) and request.temperature >= 0):
+            raise ValueError(f"the temperature must be 0 or more, not {request.temperature}")
+        self._check(request.prompt)
+        row = self._rows[request.id] = _Row(request, list(request.prompt))
+        self._dispatch(row)
+
+    def resume(self, request: int, forced: Sequence[int]) -> None:
+        """Raises ValueError when the request does not wait, or the tokens leave no room for another."""
+        row = self._rows.get(request)
+        if row is None or row.dispatch is not None:
+            raise ValueError(f"request {request} does not wait")
+        if len(row.known) + len(forced) >= row.request.max_tokens:
+            raise ValueError(f"{len(forced)} tokens leave no room in the budget of request {request}")
+        self._check(forced)
+        row.known += forced
+        self._dispatch(row)
+
+    def finish(self, request: int) -> None:
+        """Also ends a request that runs or is queued; one that is not there needs no ending."""
+        row = self._rows.pop(request, None)
+        self._ready = [turn for turn in self._ready if turn.request != request]
+        if row is not None and row.dispatch is not None:
+            del self._by_dispatch[row.dispatch]
+            self._abort.append(row.dispatch)
+
+    def step(self) -> list[Turn]:
+        """Takes at least one decoding step. Raises ModelError when the weights give no finite probabilities,
+        InfrastructureError when no engine can be kept alive."""
+        turns, self._ready = self._ready, []
+        if turns or not self._by_dispatch:
+            return turns
+        submit, abort = self._submit, self._abort
+        self._submit, self._abort = [], []
+        try:
+            for report in self.supervisor.ask("step", submit=submit, abort=abort)["reports"]:
+                turns += self._take(report)
+        except EngineFault as fault:
+            self.supervisor.replace(fault)
+            self._dispatch_again()
+        if turns:
+            self.supervisor.succeeded()
+        return turns
+
+    def score(self, conversations: Sequence[Sequence[int]], temperature: float = 1.0) -> list[tuple[float, ...]]:
+        """See `Engine`. Raises InfrastructureError when no engine can be kept alive."""
+        if not self.version:
+            raise RuntimeError("no weights are loaded")
+        for ids in conversations:
+            if not 0 < len(ids) <= self._slots:
+                raise ValueError(f"a conversation of {len(ids)} tokens does not fit: 1 to {self._slots} do")
+            self._check(ids)
+        scores: list[tuple[float, ...]] = []
+        for some in _portions([list(ids) for ids in conversations]):
+            asked = [ids for ids in some if len(ids) > 1]
+            given = iter(self._scored(asked, temperature) if asked else ())
+            scores += [tuple(next(given)) if len(ids) > 1 else () for ids in some]
+        return scores
+
+    def close(self) -> None:
+        """Ends the process and removes its files. Closing again does nothing."""
+        self.supervisor.close()
+        self._rows, self._by_dispatch = {}, {}
+        self._ready, self._submit, self._abort = [], [], []
+
+    def _scored(self, conversations: list[list[int]], temperature: float) -> list[list[float]]:
+        while True:
+            adapter = self.supervisor.request((), (), 1, 0.0, 0)["adapter"]
+            try:
+                given = self.supervisor.ask(
+                    "score", conversations=conversations, temperature=temperature, adapter=adapter
+                )["scores"]
+                if [len(row) + 1 for row in given] != [len(ids) for ids in conversations]:
+                    raise EngineFault("the engine scored other tokens than it was asked for")
+                return list(given)
+            except EngineFault as fault:
+                self.supervisor.replace(fault)
+                self._dispatch_again()
+
+    def _withdraw(self) -> None:
+        """Ends what samples now, and keeps what it has sampled."""
+        self._submit, self._abort = [], []
+        if not self._by_dispatch:
+            return
+        try:
+            for report in self.supervisor.ask("drain")["reports"]:
+                self._ready += self._take(report)
+        except EngineFault as fault:
+            self.supervisor.replace(fault)
+
+    def _dispatch_again(self) -> None:
+        rows = [self._rows[number] for number in self._by_dispatch.values()]
+        self._by_dispatch, self._submit, self._abort = {}, [], []
+        for row in rows:
+            self._dispatch(row)
+
+    def _dispatch(self, row: _Row) -> None:
+        """Asks for what the row's conversation lacks, with its tokens so far as the prompt."""
+        request, known = row.request, row.known
+        seed = continued_seed(request.seed, len(known))
+        left = request.max_tokens - len(known)
+        asked = self.supervisor.request(known, stops_of(request), left, request.temperature, seed)
+        row.dispatch, row.version, row.sampled = asked["number"], self.version, 0
+        self._by_dispatch[asked["number"]] = request.id
+        self._submit.append(asked)
+
+    def _take(self, report: dict[str, Any]) -> list[Turn]:
+        """Books what a request sampled; returns its turn when that ended. Raises EngineFault for what cannot be."""
+        number = report["number"]
+        if number not in self._by_dispatch:
+            return []
+        row = self._rows[self._by_dispatch[number]]
+        self._book(row, report["ids"], report["logprobs"])
+        if not report["ended"]:
+            return []
+        self.supervisor.check_version(report, row.sampled)
+        stopped = bool(row.ids) and row.ids[-1] in stops_of(row.request)
+        if not (stopped or len(row.known) >= row.request.max_tokens):
+            raise EngineFault(f"the engine ended a turn ({report['ended']}) that neither stopped nor filled its budget")
+        return [self._end(row, stopped=stopped)]
+
+    def _book(self, row: _Row, ids: list[int], logprobs: list[float]) -> None:
+        if not ids:
+            return
+        if len(ids) != len(logprobs) or len(row.known) + len(ids) > row.request.max_tokens:
+            raise EngineFault("the engine gave more tokens than it may, or other log-probabilities than tokens")
+        if not all(type(token) is int and 0 <= token < self.supervisor.vocabulary for token in ids):
+            raise EngineFault("the engine gave a token outside of the vocabulary")
+        if not all(math.isfinite(value) and value < 1e-3 for value in logprobs):
+            raise EngineFault("the engine gave a log-probability that is none")
+        start = len(row.ids)
+        row.ids += ids
+        row.logprobs += logprobs
+        row.known += ids
+        row.sampled += len(ids)
+        self.tokens_sampled += len(ids)
+        if row.spans and row.spans[-1].version == row.version:
+            start = row.spans.pop().start
+        row.spans.append(WeightSpan(version=row.version, start=start, end=len(row.ids)))
+
+    def _end(self, row: _Row, *, stopped: bool) -> Turn:
+        request = row.request
+        assert row.dispatch is not None
+        del self._by_dispatch[row.dispatch]
+        ended = "stop" if stopped else "length"
+        turn = Turn(request.id, tuple(row.ids), tuple(row.logprobs), ended, tuple(row.spans))  # type: ignore[arg-type]
+        row.ids, row.logprobs, row.spans, row.dispatch = [], [], [], None
+        if not stopped:
+            del self._rows[request.id]
+        return turn
+
+    def _check(self, ids: Sequence[int]) -> None:
+        vocabulary = self.supervisor.vocabulary
+        if ids and not 0 <= min(ids) <= max(ids) < vocabulary:
+            raise ValueError(f"a token is outside the vocabulary of {vocabulary}")
+
+
+def stops_of(request: GenerationRequest) -> tuple[int, ...]:
+    """Lists the tokens that end a turn."""
+    return (request.stop,)
+
+
+def continued_seed(seed: int, known: int) -> int:
+    """Derives the seed of a request that goes on behind so many tokens: no two parts of a conversation share one."""
+    digest = hashlib.sha256(f"{seed} {known}".encode()).digest()
+    return int.from_bytes(digest[:8], "big") >> 2
+
+
+def _opened(weights: ModelFiles | nn.Module, version: str) -> Any:
+    return open_model(weights, version[:12]) if isinstance(weights, Mapping) else weights
+
+
+def _portions(conversations: list[list[int]]) -> list[list[list[int]]]:
+    """Cuts a list so that no part has many more tokens than one question may."""
+    parts: list[list[list[int]]] = [[]]
+    tokens = 0
+    for ids in conversations:
+        if tokens + len(ids) > SCORE_TOKENS and parts[-1]:
+            parts.append([])
+            tokens = 0
+        parts[-1].append(ids)
+        tokens += len(ids)
+    return parts

@@ -1,0 +1,216 @@
+"""Starts the process that holds vLLM, talks to it, and ends it.
+
+What always holds: the process is reached over one socket that it inherited, which has no name and nobody else can open.
+It leads a process group of its own, the kernel ends it with the thread that started it, and what is killed is that
+group and nothing else. Nobody waits for it without end: a process that neither answers nor works, or works far longer
+on one answer than any answer takes, is given up, and the error says what was waited for.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import appliance
+from appliance.inference.engine import ModelError
+from appliance.inference.vllm_environment import INSTALL, VllmEnvironment
+from appliance.inference.vllm_server.wire import Frames, WireError, packed
+
+ROOT = Path(appliance.__file__).parent.parent
+START = "import sys; sys.path += {paths!r}; from {module} import main; main()"
+PASSED_ON = (
+    "PATH",
+    "LD_LIBRARY_PATH",
+    "LD_PRELOAD",
+    "TMPDIR",
+    "LANG",
+    "CUDA_VISIBLE_DEVICES",
+    "NVIDIA_VISIBLE_DEVICES",
+)
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+class EngineFault(Exception):
+    """An engine that died, hangs, or failed a proof: it is replaced, and nothing of it is used."""
+
+
+class DivergedError(Exception):
+    """The weights give no finite probabilities: no other engine would do better."""
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long an engine may give no answer."""
+
+    idle_seconds: float = 180.0
+    """Without using any processor time: a loaded machine still gives a process that has work some of it."""
+    busy_seconds: float = 1800.0
+    """Of processor time, for one answer."""
+
+
+class VllmProcess:
+    """Is a process with one engine. Not thread-safe."""
+
+    def __init__(
+        self,
+        environment: VllmEnvironment,
+        settings: dict[str, Any],
+        *,
+        threads: int | None,
+        patience: Patience,
+        module: str = "appliance.inference.vllm_server.serve",
+        paths: tuple[Path, ...] = (ROOT,),
+    ) -> None:
+        """`settings` are those of `vllm_server.core.Core`. Raises ModelError for what can never work, EngineFault."""
+        self.patience = patience
+        self.folder = Path(tempfile.mkdtemp(prefix="assay-vllm-"))
+        """Holds its log and caches; mode 0700."""
+        self._frames = Frames()
+        ours, theirs = socket.socketpair()
+        self._socket = ours
+        program = START.format(paths=[str(path) for path in paths], module=module)
+        with theirs, (self.folder / "log").open("wb") as log:
+            self._process = subprocess.Popen(
+                [str(environment.python), "-I", "-c", program, str(theirs.fileno()), str(os.getpid())],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=_variables(self.folder, environment.python.parent.parent, threads),
+                pass_fds=(theirs.fileno(),),
+                start_new_session=True,
+                cwd=self.folder,
+            )
+        self.pid = self._process.pid
+        try:
+            opened = self.ask("open", **settings)
+            self.version = str(opened["version"])
+            self.own_network = opened["network"] == "own"
+            """Whether it sees no network but a loopback of its own; else it listens on this machine's."""
+        except BaseException:
+            self.kill()
+            raise
+
+    def ask(self, kind: str, **message: Any) -> dict[str, Any]:
+        """Sends a message and returns its answer. Raises EngineFault, ModelError for what can never work, and
+        DivergedError."""
+        try:
+            self._socket.sendall(packed({"ask": kind, **message}))
+            answer = self._receive(kind)
+        except (WireError, OSError) as error:
+            raise EngineFault(f"the engine ended while it was asked to {kind}: {error}{self._last_words()}") from error
+        if "error" not in answer:
+            return answer
+        said = str(answer["error"])
+        if answer.get("kind") == "unfit":
+            raise ModelError(
+                f"vLLM cannot be used here: {said}",
+                hint=f"{INSTALL} builds the version that was tested; or set model.engine to torch",
+            )
+        if answer.get("kind") == "diverged":
+            raise DivergedError(said)
+        raise EngineFault(f"the engine failed when it was asked to {kind}: {said}")
+
+    def _receive(self, kind: str) -> dict[str, Any]:
+        wait = _Wait(self._effort, self.patience)
+        while True:
+            if (message := self._frames.next()) is not None:
+                return message
+            if select.select([self._socket], [], [], 0.5)[0]:
+                self._frames.read(self._socket)
+            elif self._process.poll() is not None:
+                raise WireError("its process is gone")
+            elif reason := wait.over():
+                raise EngineFault(f"the engine (process {self.pid}) gives no answer to {kind}: {reason}")
+
+    def _effort(self) -> tuple[float, int]:
+        """Processor seconds, and bytes read, of the whole group so far."""
+        seconds, read = 0.0, 0
+        for stat in Path("/proc").glob("[0-9]*/stat"):
+            with suppress(OSError, ValueError, IndexError):
+                fields = stat.read_text().rpartition(")")[2].split()
+                if int(fields[2]) == self.pid:
+                    seconds += (int(fields[11]) + int(fields[12])) / TICKS
+                    read += int(stat.with_name("io").read_text().split()[1])
+        return seconds, read
+
+    def _last_words(self) -> str:
+        with suppress(OSError):
+            lines = (self.folder / "log").read_text(errors="replace").strip().splitlines()
+            if lines:
+                return f" ({lines[-1].strip()[:300]})"
+        return ""
+
+    def kill(self) -> None:
+        """Ends the group, waits for its end, and removes what it left. Ending it again does nothing."""
+        self._socket.close()
+        if self._process.returncode is None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, signal.SIGKILL)
+            self._process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class _Wait:
+    """Says when a wait is over: by what the other side does meanwhile, not by how long it lasts."""
+
+    def __init__(
+        self, effort: Callable[[], tuple[float, int]], patience: Patience, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._effort = effort
+        self._patience = patience
+        self._clock = clock
+        self._began = self._last = effort()
+        self._moved = clock()
+
+    def over(self) -> str:
+        """Why nobody should wait longer; empty while somebody should."""
+        now, effort = self._clock(), self._effort()
+        if effort != self._last:
+            self._last, self._moved = effort, now
+        if now - self._moved > self._patience.idle_seconds:
+            return f"it has used no processor time for {self._patience.idle_seconds:.0f} s"
+        used = effort[0] - self._began[0]
+        if used > self._patience.busy_seconds:
+            return (
+                f"it has used {used:.0f} s of processor time on it, and {self._patience.busy_seconds:.0f} are allowed"
+            )
+        return ""
+
+
+def _variables(folder: Path, home: Path, threads: int | None) -> dict[str, str]:
+    """The environment variables of the process: nothing of ours but what a library has to find."""
+    kept = home / "cache"  # what vLLM knows of its own classes: to find it out takes another process and 10 s
+    known = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+    return known | {
+        "HOME": str(folder),
+        "VLLM_CACHE_ROOT": str(kept if os.access(home, os.W_OK) else folder / "cache"),
+        "VLLM_CONFIG_ROOT": str(folder / "config"),
+        "HF_HOME": str(folder / "hub"),
+        "HF_HUB_OFFLINE": "1",
+        "TRANSFORMERS_OFFLINE": "1",
+        "VLLM_NO_USAGE_STATS": "1",
+        "DO_NOT_TRACK": "1",
+        "VLLM_PLUGINS": "",
+        "VLLM_LOGGING_LEVEL": "WARNING",
+        "VLLM_LOGGING_COLOR": "0",
+        # The engine's core runs in the process that is spoken to; what it opens of itself stays on this machine.
+        "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
+        "VLLM_HOST_IP": "127.0.0.1",
+        "GLOO_SOCKET_IFNAME": "lo",
+        # A conversation may fill the model's positions, and a score samples a token behind it.
+        "VLLM_ALLOW_LONG_MAX_MODEL_LEN": "1",
+        "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+        "OMP_WAIT_POLICY": "PASSIVE",
+        **({"OMP_NUM_THREADS": str(threads)} if threads is not None else {}),
+    }

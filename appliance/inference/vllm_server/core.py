@@ -1,0 +1,303 @@
+"""Drives one vLLM engine in this process: opens it, loads weights, samples, scores.
+
+What always holds: each call returns plain values (numbers, strings, lists) that a message can carry. Weights change
+only while no request is under way. A request's `salt` keeps what it may find in the prefix cache apart.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+EXTENSION = "appliance.inference.vllm_server.worker.WeightsExtension"
+BLOCK = 32
+"""Tokens of a block of the key-value cache: vLLM's processor build wants multiples of it."""
+
+NEEDED = {
+    "vllm": ("EngineArgs", "SamplingParams", "LLMEngine"),
+    "vllm.lora.request": ("LoRARequest",),
+    "vllm.sampling_params": ("RequestOutputKind",),
+}
+"""What this program uses of vLLM, by module."""
+NEEDED_OF_ARGUMENTS = (
+    "logprobs_mode",
+    "worker_extension_cls",
+    "kv_cache_memory_bytes",
+    "async_scheduling",
+    "hf_overrides",
+)
+NEEDED_OF_ENGINE = (
+    "add_request",
+    "abort_request",
+    "step",
+    "has_unfinished_requests",
+    "collective_rpc",
+    "reset_prefix_cache",
+)
+NEEDED_OF_CORE = ("set_weight_version", "get_weight_version")
+
+
+class UnfitError(Exception):
+    """This vLLM, or this model in it, cannot be used; trying again is useless."""
+
+
+class Diverged(Exception):
+    """The weights give no finite probabilities."""
+
+
+def missing_features() -> list[str]:
+    """Lists what this program needs and the installed vLLM does not have."""
+    import importlib
+
+    lacks = []
+    for module, names in NEEDED.items():
+        try:
+            found = importlib.import_module(module)
+        except ImportError as error:
+            lacks.append(f"{module} ({error})")
+            continue
+        lacks += [f"{module}.{name}" for name in names if not hasattr(found, name)]
+    if lacks:
+        return lacks
+    import vllm
+    from vllm.v1.engine.core_client import EngineCoreClient
+    from vllm.v1.engine.llm_engine import LLMEngine
+
+    known = getattr(vllm.EngineArgs, "__dataclass_fields__", {})
+    lacks += [f"EngineArgs.{name}" for name in NEEDED_OF_ARGUMENTS if name not in known]
+    lacks += [f"LLMEngine.{name}" for name in NEEDED_OF_ENGINE if not hasattr(LLMEngine, name)]
+    return lacks + [f"EngineCoreClient.{name}" for name in NEEDED_OF_CORE if not hasattr(EngineCoreClient, name)]
+
+
+class Core:
+    """Is one engine with one model; `model` is a folder with a config.json, and weights come by `load`."""
+
+    extension = EXTENSION
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        rows: int,
+        slots: int,
+        dtype: str,
+        cache_bytes: int | None,
+        adapters: int = 0,
+        adapter_rank: int = 16,
+        parallel: int = 1,
+    ) -> None:
+        """Raises UnfitError."""
+        lacks = missing_features()
+        if lacks:
+            raise UnfitError(f"this vLLM has no {', '.join(lacks)}")
+        from vllm import EngineArgs
+        from vllm.v1.engine.llm_engine import LLMEngine
+
+        self._adapters: dict[str, Any] = {}
+        self._reports: dict[int, dict[str, Any]] = {}
+        self._running: set[int] = set()
+        self._made = 0
+        lora: dict[str, Any] = {}
+        if adapters:
+            lora = {
+                "enable_lora": True,
+                "max_loras": adapters,
+                "max_cpu_loras": adapters,
+                "max_lora_rank": adapter_rank,
+            }
+        try:
+            self._engine = LLMEngine.from_engine_args(
+                EngineArgs(
+                    model=model,
+                    skip_tokenizer_init=True,
+                    load_format="dummy",
+                    dtype=dtype,
+                    enforce_eager=True,
+                    # One more than a conversation has: a whole one can be scored, which samples a token behind it.
+                    max_model_len=slots + 1,
+                    max_num_seqs=rows,
+                    block_size=BLOCK,
+                    kv_cache_memory_bytes=cache_bytes,
+                    tensor_parallel_size=parallel,
+                    logprobs_mode="processed_logprobs",
+                    async_scheduling=False,
+                    enable_prefix_caching=True,
+                    disable_log_stats=True,
+                    generation_config="vllm",
+                    hf_overrides={"head_dtype": "float32"},
+                    worker_extension_cls=self.extension,
+                    **lora,
+                )
+            )
+            # What a model cannot do here shows at its first token at the latest.
+            self.score([[0, 0]], 1.0)
+        except (MemoryError, OSError):
+            raise
+        except Exception as error:
+            said = in_one_line(error)
+            if "memory" in said.lower():  # which another time may have more of
+                raise RuntimeError(said) from error
+            raise UnfitError(said) from error
+
+    def load(self, path: str, aliases: dict[str, str], version: str) -> dict[str, Any]:
+        """Replaces the weights, forgets what was computed under others, and only then sets the version."""
+        self.drain()
+        found = self._engine.collective_rpc("assay_load", kwargs={"path": path, "aliases": aliases})
+        self.forget()
+        if len({one["digest"] for one in found}) != 1:
+            raise RuntimeError("the workers read different files")
+        self._label(version)
+        return {**found[0], "version": self._version()}
+
+    def forget(self) -> None:
+        """Empties the prefix cache."""
+        self._engine.reset_prefix_cache()
+
+    def adapt(self, name: str, path: str, drop: Sequence[str]) -> dict[str, Any]:
+        """Adds a LoRA adapter under a new name, and drops those that no request will ask for again."""
+        from vllm.lora.request import LoRARequest
+
+        if name in self._adapters:
+            raise RuntimeError(f"the adapter {name} is there already")
+        digest = hashlib.sha256((Path(path) / "adapter_model.safetensors").read_bytes()).hexdigest()
+        self._made += 1
+        request = LoRARequest(lora_name=name, lora_int_id=self._made, lora_path=path)
+        for old in drop:
+            self._engine.remove_lora(self._adapters.pop(old).lora_int_id)
+        if not self._engine.add_lora(request):
+            raise RuntimeError(f"the adapter {name} was not taken")
+        self._adapters[name] = request
+        if self._engine.list_loras() != {one.lora_int_id for one in self._adapters.values()}:
+            raise RuntimeError(f"with {name}, vLLM keeps other adapters than it was given")
+        return {"digest": digest}
+
+    def submit(
+        self,
+        number: int,
+        ids: list[int],
+        stops: list[int],
+        tokens: int,
+        temperature: float,
+        seed: int,
+        salt: str,
+        adapter: str,
+    ) -> None:
+        """Begins to sample at most `tokens` behind `ids`."""
+        from vllm import SamplingParams
+        from vllm.sampling_params import RequestOutputKind
+
+        params = SamplingParams(
+            temperature=temperature,
+            seed=seed,
+            max_tokens=tokens,
+            stop_token_ids=stops,
+            ignore_eos=True,
+            logprobs=0,
+            detokenize=False,
+            output_kind=RequestOutputKind.DELTA,
+        )
+        self._add(f"s{number}", ids, params, salt, adapter)
+
+    def probe(self, requests: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Samples these requests to their end and returns their reports; those of others stay."""
+        numbers = {request["number"] for request in requests}
+        for request in requests:
+            self.submit(**request)
+        while numbers & self._running:
+            self.step()
+        return [self._reports.pop(number) for number in numbers]
+
+    def abort(self, numbers: Sequence[int]) -> None:
+        self._engine.abort_request([f"s{number}" for number in numbers])
+        self._running -= set(numbers)
+
+    def drain(self) -> None:
+        """Ends every request; what it sampled stays in the reports."""
+        self._engine.abort_request([f"s{number}" for number in self._running])
+        self._running.clear()
+
+    def step(self) -> bool:
+        """Takes one step with all requests; says whether there was any. Raises Diverged."""
+        if not self._running:
+            return False
+        for output in self._engine.step():
+            self._take(output)
+        return True
+
+    def reports(self) -> list[dict[str, Any]]:
+        """Takes out what was sampled since the last time: by request its new tokens, and how it ended."""
+        found = list(self._reports.values())
+        self._reports = {}
+        return found
+
+    @property
+    def working(self) -> bool:
+        """Whether a request is under way."""
+        return bool(self._running)
+
+    @property
+    def ended(self) -> bool:
+        """Whether some request in the reports has ended."""
+        return any(report["ended"] for report in self._reports.values())
+
+    def score(self, conversations: Sequence[Sequence[int]], temperature: float, adapter: str = "") -> list[list[float]]:
+        """Returns the log-probability of each token but the first; reads nothing from the prefix cache."""
+        from vllm import SamplingParams
+
+        self._engine.collective_rpc("assay_score_at", args=(temperature,))
+        params = SamplingParams(temperature=0, max_tokens=1, prompt_logprobs=0, ignore_eos=True, detokenize=False)
+        for place, ids in enumerate(conversations):
+            self._made += 1
+            self._add(f"p{place}", list(ids), params.clone(), f"score {self._made}", adapter)
+        found: dict[int, list[float]] = {}
+        while len(found) < len(conversations):
+            for output in self._engine.step():
+                if output.request_id[0] == "s":
+                    self._take(output)
+                elif output.finished:
+                    place = int(output.request_id[1:])
+                    ids = conversations[place]
+                    rows = output.prompt_logprobs[1:]
+                    found[place] = [row[token].logprob for row, token in zip(rows, ids[1:], strict=True)]
+        scores = [found[place] for place in range(len(conversations))]
+        if not all(math.isfinite(value) for row in scores for value in row):
+            raise Diverged
+        return scores
+
+    def _add(self, name: str, ids: list[int], params: Any, salt: str, adapter: str) -> None:
+        prompt = {"prompt_token_ids": ids, "cache_salt": salt}
+        lora = self._adapters[adapter] if adapter else None
+        self._engine.add_request(name, prompt, params, lora_request=lora)
+        if name[0] == "s":
+            self._running.add(int(name[1:]))
+
+    def _take(self, output: Any) -> None:
+        number, made = int(output.request_id[1:]), output.outputs[0]
+        report = self._reports.setdefault(
+            number, {"number": number, "ids": [], "logprobs": [], "ended": "", "cached": 0, "versions": []}
+        )
+        for token, row in zip(made.token_ids, made.logprobs or (), strict=True):
+            value = row[token].logprob
+            if not math.isfinite(value):
+                raise Diverged
+            report["ids"].append(token)
+            report["logprobs"].append(value)
+        report["cached"] = output.num_cached_tokens or 0
+        if output.finished:
+            self._running.discard(number)
+            report["ended"] = made.finish_reason or "abort"
+            report["versions"] = [[span.version, span.start, span.end] for span in made.weight_versions or ()]
+
+    def _label(self, version: str) -> None:
+        self._engine.engine_core.set_weight_version(version)
+
+    def _version(self) -> str:
+        return str(self._engine.engine_core.get_weight_version())
+
+
+def in_one_line(error: BaseException) -> str:
+    """Says what an error says, in one line of bounded length."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:400]

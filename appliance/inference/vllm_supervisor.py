@@ -1,0 +1,386 @@
+"""Keeps one vLLM process that is proved to hold the trainer's weights, and replaces it when it is not to be trusted.
+
+What always holds. After each push the digest is read back, the version is compared, and log-probabilities are compared
+with the trainer's own, also behind a prompt that lies in the cache; until then nobody gets at the engine. An engine
+that fails a proof, dies, hangs or contradicts itself is put aside: its process group is killed, and another one is
+started, given the same weights and proved. After `REPLACEMENTS` in a row without a success the infrastructure has
+failed (InfrastructureError). A LoRA adapter comes under a new name for each version; the base below it never changes.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from appliance.inference import vllm_proof
+from appliance.inference.engine import ModelError, ModelFiles, PushProof
+from appliance.inference.vllm_process import DivergedError, EngineFault, VllmProcess
+from appliance.inference.vllm_weights import (
+    WeightFile,
+    adapter_digest,
+    private_folder,
+    write_files,
+    write_weights,
+    written_config,
+)
+from runtime.errors import InfrastructureError
+
+log = logging.getLogger(__name__)
+
+REPLACEMENTS = 3
+"""Engines that are started in a row, without one turn in between, before the infrastructure has failed."""
+CACHE_BYTES = 1 << 28
+"""Of the key-value cache on a machine without a GPU, at most; less where all rows need less."""
+ADAPTERS = 4
+"""Versions of an adapter that are kept at once: the newest, and those that requests under way still need."""
+RANKS = (8, 16, 32, 64, 128, 256, 320, 512)
+"""What vLLM can be told of an adapter's largest rank."""
+
+Start = Callable[[dict[str, Any]], VllmProcess]
+"""Starts a process with one engine of these settings."""
+
+
+@dataclass(frozen=True)
+class _Base:
+    """A whole model."""
+
+    version: str
+    file: WeightFile
+    config: str
+    reference: vllm_proof.Reference
+
+
+@dataclass(frozen=True)
+class _Adapter:
+    """A LoRA adapter for it."""
+
+    version: str
+    folder: Path
+    digest: str
+    reference: vllm_proof.Reference
+
+
+class VllmSupervisor:
+    """Owns the process. Not thread-safe."""
+
+    def __init__(self, rows: int, slots: int, start: Start, *, dtype: str, gpu: bool) -> None:
+        self._rows, self._slots, self._start = rows, slots, start
+        self._dtype, self._gpu = dtype, gpu
+        self._process: VllmProcess | None = None
+        self._shape: tuple[str, int] = ("", 0)
+        self._folder: Path | None = None
+        self._base: _Base | None = None
+        self._adapters: dict[str, _Adapter] = {}
+        self._rank = 0
+        self._seen: torch.Tensor | None = None
+        self._pushes = self._numbers = self._failures = 0
+        self._salt = ""
+        self.vocabulary = 0
+        self.quarantined: list[str] = []
+        """Why engines were put aside, in order."""
+        self.worst_difference = math.nan
+        """Of a log-probability from the trainer's, in the last proof."""
+
+    @property
+    def version(self) -> str:
+        """What new requests are answered with; empty before the first push."""
+        if self._adapters:
+            return next(reversed(self._adapters))
+        return self._base.version if self._base else ""
+
+    @property
+    def pid(self) -> int | None:
+        """Of the process at hand, which leads its group."""
+        return self._process.pid if self._process else None
+
+    def push(self, model: Any, version: str) -> PushProof:
+        """Has an engine hold a transformers model's weights, and proves it. Raises ModelError, InfrastructureError."""
+        if not version:
+            raise ValueError("weights need a version")
+        expected = self._expected(model, version)
+        with _room():
+            file = write_weights(model)
+        before = self._current
+        new = _Base(version, file, written_config(model), expected)
+        old, self._base = self._base, new
+        self._forget_adapters()
+        try:
+            self._failures = 0
+            self._prove_some_engine(before)
+        except BaseException:
+            self.close()
+            raise
+        finally:
+            if old is not None:
+                old.file.remove()
+        self.vocabulary = model.get_input_embeddings().weight.shape[0]
+        return PushProof(version, file.digest)
+
+    def push_adapter(self, files: ModelFiles, model: Any, version: str, in_use: Sequence[str]) -> PushProof:
+        """Adds an adapter, as peft writes it (adapter_config.json, adapter_model.safetensors), for the base at hand.
+
+        `model` computes what base and adapter compute together; versions `in_use` stay beside it."""
+        if self._base is None:
+            raise RuntimeError("no weights are loaded")
+        if not version or version in self._adapters or version == self._base.version:
+            raise ValueError(f"an adapter needs a version of its own, not {version!r}")
+        expected = self._expected(model, version)
+        rank = _rank_of(files)
+        with _room():
+            folder = write_files(files)
+        before = self._current
+        drop = [name for name in self._adapters if name not in in_use]
+        self._adapters[version] = new = _Adapter(version, folder, adapter_digest(files), expected)
+        try:
+            self._failures = 0
+            if self._process is None or rank > self._rank:
+                self._rank = max(rank, self._rank)
+                self._prove_some_engine(None)
+            else:
+                self._adapt(new, drop, before)
+        except EngineFault as fault:
+            self.replace(fault)
+        except BaseException:
+            self.close()
+            raise
+        for name in drop:
+            shutil.rmtree(self._adapters.pop(name).folder, ignore_errors=True)
+        return PushProof(version, new.digest)
+
+    def ask(self, kind: str, **message: Any) -> dict[str, Any]:
+        """Asks the proved engine. Raises EngineFault, which is an order to `replace` it, and ModelError."""
+        if self._process is None:
+            raise EngineFault("there is no engine")
+        try:
+            return self._process.ask(kind, **message)
+        except DivergedError as error:
+            version = self.version
+            self.close()
+            raise _diverged(version) from error
+
+    def replace(self, fault: EngineFault) -> None:
+        """Puts the engine aside, and has another one hold the weights in use. Raises InfrastructureError."""
+        try:
+            self._quarantine(fault)
+            self._prove_some_engine(None)
+        except BaseException:
+            self.close()
+            raise
+
+    def succeeded(self) -> None:
+        """Says that the engine is of use: failures are counted anew."""
+        self._failures = 0
+
+    def request(
+        self, ids: Sequence[int], stops: Sequence[int], tokens: int, temperature: float, seed: int
+    ) -> dict[str, Any]:
+        """A new request, with a number of its own, for the newest version; its salt keeps other versions' keys away."""
+        self._numbers += 1
+        return {
+            "number": self._numbers,
+            "ids": list(ids),
+            "stops": list(stops),
+            "tokens": tokens,
+            "temperature": temperature,
+            "seed": seed,
+            "salt": self._salt,
+            "adapter": self.version if self._adapters else "",
+        }
+
+    def check_version(self, report: dict[str, Any], tokens: int) -> None:
+        """Raises EngineFault unless vLLM itself says that the base at hand drew all of a request's tokens."""
+        wanted = self._base.version if self._base else ""
+        if report["versions"] != [[wanted, 0, tokens]]:
+            raise EngineFault(
+                f"the engine says {report['versions']} of {tokens} tokens that {wanted!r} should have drawn"
+            )
+
+    def close(self) -> None:
+        """Ends the process and removes all files. Closing again does nothing."""
+        self._stop()
+        self._forget_adapters()
+        if self._base is not None:
+            self._base.file.remove()
+        self._base = None
+
+    @property
+    def _current(self) -> vllm_proof.Reference | None:
+        if self._adapters:
+            return self._adapters[self.version].reference
+        return self._base.reference if self._base else None
+
+    def _expected(self, model: Any, version: str) -> vllm_proof.Reference:
+        positions = getattr(model.config, "max_position_embeddings", None)
+        if positions is not None and positions < self._slots:
+            raise ModelError(
+                f"{type(model).__name__} has {positions} positions, and a conversation may have {self._slots} tokens",
+                hint=f"set the budget of a conversation to at most {positions} tokens",
+            )
+        expected = vllm_proof.reference(model, self._slots)
+        if not expected.finite:
+            raise _diverged(version)
+        return expected
+
+    def _prove_some_engine(self, before: vllm_proof.Reference | None) -> None:
+        """Has the engine at hand, or else a fresh one, take the weights in use and prove it."""
+        while True:
+            base = self._base
+            assert base is not None
+            try:
+                self._ready_process((base.config, self._rank))
+                self._load(base, before if not self._adapters else None)
+                if self._adapters:
+                    self._adapt(self._adapters[self.version], (), before)
+                return
+            except EngineFault as fault:
+                self._quarantine(fault)
+
+    def _load(self, base: _Base, before: vllm_proof.Reference | None) -> None:
+        """Hands over a whole model and proves it. Raises EngineFault."""
+        self._new_salt(base.version)
+        found = self.ask("load", path=str(base.file.path), aliases=base.file.aliases, version=base.version)
+        if found.get("digest") != base.file.digest:
+            raise EngineFault(f"the engine read other weights than it was given as {base.version}")
+        if found.get("version") != base.version:
+            raise EngineFault(f"the engine claims to hold {found.get('version')!r}, and was given {base.version!r}")
+        self._prove(base.reference, before, "")
+
+    def _adapt(self, new: _Adapter, drop: Sequence[str], before: vllm_proof.Reference | None) -> None:
+        """Hands over an adapter and proves it. Raises EngineFault."""
+        self._new_salt(new.version)
+        found = self.ask("adapt", name=new.version, path=str(new.folder), drop=list(drop))
+        if found.get("digest") != new.digest:
+            raise EngineFault(f"the engine read another adapter than it was given as {new.version}")
+        self._prove(new.reference, before, new.version)
+
+    def _prove(self, wanted: vllm_proof.Reference, before: vllm_proof.Reference | None, adapter: str) -> None:
+        tolerance = vllm_proof.TOLERANCE[self._dtype]
+        given = self.ask("score", conversations=wanted.prompts, temperature=1.0, adapter=adapter)["scores"]
+        worst, seen = vllm_proof.compare_scores(wanted, given, before, self._seen, tolerance)
+        for lap in range(2):  # the second finds the first one's prompts in the cache
+            drawn = self._sample_behind(wanted.prompts, adapter)
+            worst = max(worst, vllm_proof.compare_sampled(wanted, [value for value, _ in drawn], tolerance))
+            if lap == 0 and any(cached for _, cached in drawn):
+                raise EngineFault("new weights found a prompt in the cache: it was computed under others")
+        self._seen, self.worst_difference = seen, worst
+
+    def _sample_behind(self, prompts: Sequence[tuple[int, ...]], adapter: str) -> list[tuple[float, int]]:
+        """The likeliest token's log-probability behind each prompt, and how many tokens came from the cache."""
+        asked = [self.request(prompt, (), 1, 0.0, 0) | {"adapter": adapter} for prompt in prompts]
+        reports = {report["number"]: report for report in self.ask("probe", submit=asked)["reports"]}
+        found = []
+        for one in asked:
+            report = reports.get(one["number"])
+            if report is None or len(report["logprobs"]) != 1:
+                raise EngineFault("the engine sampled something else than it was asked for")
+            self.check_version(report, 1)
+            found.append((report["logprobs"][0], report["cached"]))
+        return found
+
+    def _new_salt(self, version: str) -> None:
+        """The same weights pushed again are another version to the cache."""
+        self._pushes += 1
+        self._salt = f"{version} {self._pushes}"
+
+    def _ready_process(self, shape: tuple[str, int]) -> None:
+        """Starts a process whose engine has this shape (config.json, rank of adapters) unless it is there."""
+        if self._process is not None and self._shape == shape:
+            return
+        self._stop()
+        config, rank = shape
+        self._folder = private_folder(len(config))
+        (self._folder / "config.json").write_text(config)
+        cache = None if self._gpu else cache_bytes(config, self._rows, self._slots)
+        settings: dict[str, Any] = {"model": str(self._folder), "rows": self._rows, "slots": self._slots}
+        settings |= {"dtype": self._dtype, "cache_bytes": cache}
+        if rank:
+            settings |= {"adapters": ADAPTERS, "adapter_rank": rank}
+        try:
+            self._process = self._start(settings)
+        except BaseException:
+            self._stop()
+            raise
+        self._shape = shape
+
+    def _quarantine(self, fault: EngineFault) -> None:
+        """Puts the engine aside for good. Raises InfrastructureError when it was one too many."""
+        self.quarantined.append(str(fault))
+        log.warning("engine %s is put aside: %s", self.pid, fault)
+        self._stop()
+        self._failures += 1
+        if self._failures > REPLACEMENTS:
+            raise InfrastructureError(
+                f"{self._failures} engines in a row failed, the last one so: {fault}",
+                hint="look at the machine's memory and load; model.engine = torch works without vLLM",
+            ) from fault
+
+    def _stop(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+        self._process, self._folder, self._seen = None, None, None
+
+    def _forget_adapters(self) -> None:
+        for adapter in self._adapters.values():
+            shutil.rmtree(adapter.folder, ignore_errors=True)
+        if self._adapters and self._process is not None:
+            self._stop()  # with its adapters; a new base rarely comes below them
+        self._adapters, self._rank = {}, 0
+
+
+def cache_bytes(config: str, rows: int, slots: int) -> int:
+    """Computes what the key-value cache takes when all rows are full, in float32, and at most `CACHE_BYTES`, unless
+    two conversations need more."""
+    known = json.loads(config)
+    heads = known.get("num_key_value_heads") or known.get("num_attention_heads") or 1
+    width = known.get("head_dim") or known.get("hidden_size", 1) // (known.get("num_attention_heads") or 1)
+    token = 2 * 4 * heads * width * (known.get("num_hidden_layers") or 1)
+    conversation = token * (slots + 128)
+    return int(max(1 << 22, 2 * conversation, min(conversation * (rows + 1), CACHE_BYTES)))
+
+
+@contextmanager
+def _room() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise InfrastructureError(
+            f"the weights cannot be handed to the engine: {error.strerror or error}",
+            hint="make room in /dev/shm or in the folder for temporary files",
+        ) from error
+
+
+def _rank_of(files: ModelFiles) -> int:
+    """What vLLM has to be told of the adapter's largest rank. Raises ModelError."""
+    header = files.get("adapter_model.safetensors", b"")[: 1 << 20]
+    if b"lm_head" in header or b"embed_tokens" in header:
+        raise ModelError(
+            "the adapter changes the embedding or the head, which vLLM cannot score with",
+            hint="train an adapter of the linear layers alone",
+        )
+    try:
+        known = json.loads(files["adapter_config.json"])
+        rank = max([int(known["r"]), *(known.get("rank_pattern") or {}).values()])
+        return next(step for step in RANKS if step >= rank)
+    except (KeyError, ValueError, TypeError, StopIteration) as error:
+        raise ModelError(
+            "the adapter's adapter_config.json is missing, or names no rank up to 512",
+            hint="hand over what peft saves: adapter_config.json and adapter_model.safetensors",
+        ) from error
+
+
+def _diverged(version: str) -> ModelError:
+    return ModelError(
+        f"the weights {version} give no finite probabilities",
+        hint="training has diverged or the file is damaged: go back to an earlier checkpoint",
+    )

@@ -1,0 +1,88 @@
+"""Writes a model's weights into a file that a vLLM process reads, in memory where there is room.
+
+What always holds: the file lies in a folder of mode 0700, it has each tensor once, in the order of the layers, and its
+digest is `weights_digest` of the model, which the reader computes anew from what it reads.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import save_file
+from torch import nn
+
+from appliance.inference.engine import ModelFiles
+from appliance.inference.weights import weights_digest
+
+SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of our own is made in it
+SPARE = 2
+"""Times its size that must be free in shared memory: the last proven file stays until the next one is proved."""
+
+
+@dataclass(frozen=True)
+class WeightFile:
+    path: Path
+    digest: str
+    aliases: dict[str, str] = field(default_factory=dict)
+    """Names of tensors that are another's twin (a tied head), and that one's name."""
+
+    def remove(self) -> None:
+        """Removes it with its folder."""
+        shutil.rmtree(self.path.parent, ignore_errors=True)
+
+
+def write_weights(model: nn.Module, shared: Path = SHARED_MEMORY) -> WeightFile:
+    """Writes all of them. Raises OSError when there is no room."""
+    tensors: dict[str, torch.Tensor] = {}
+    aliases: dict[str, str] = {}
+    seen: dict[tuple[object, ...], str] = {}
+    for name, weight in model.state_dict().items():
+        where = (weight.data_ptr(), weight.dtype, tuple(weight.shape), weight.stride())
+        if weight.numel() and where in seen:
+            aliases[name] = seen[where]
+        else:
+            seen[where] = name
+            tensors[name] = weight.detach().cpu().contiguous()
+    folder = private_folder(sum(tensor.nbytes for tensor in tensors.values()), shared)
+    path = folder / "model.safetensors"
+    try:
+        save_file(tensors, path)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return WeightFile(path, weights_digest(model), aliases)
+
+
+def write_files(files: ModelFiles, shared: Path = SHARED_MEMORY) -> Path:
+    """Writes small files, such as an adapter's, into a folder of their own, and returns it."""
+    folder = private_folder(sum(map(len, files.values())), shared)
+    for name, content in files.items():
+        (folder / Path(name).name).write_bytes(content)
+    return folder
+
+
+def adapter_digest(files: ModelFiles) -> str:
+    """Computes what the reader of an adapter reports: SHA-256 of its weights' bytes."""
+    return hashlib.sha256(files.get("adapter_model.safetensors", b"")).hexdigest()
+
+
+def private_folder(size: int, shared: Path = SHARED_MEMORY) -> Path:
+    """Makes a folder of mode 0700 in shared memory, or among temporary files where that has no room for `size`."""
+    roomy = shared.is_dir() and shutil.disk_usage(shared).free > SPARE * size
+    return Path(tempfile.mkdtemp(prefix="assay-weights-", dir=shared if roomy else None))
+
+
+def written_config(model: Any) -> str:
+    """Returns config.json of a live model, as another transformers reads it."""
+    settings = {**model.config.to_dict(), "architectures": [type(model).__name__]}
+    settings.pop("_name_or_path", None)
+    settings.pop("transformers_version", None)
+    settings["dtype"] = "float32"
+    return json.dumps(settings, sort_keys=True)

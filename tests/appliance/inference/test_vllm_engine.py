@@ -1,0 +1,328 @@
+"""The real vLLM behind the seam: what is pushed is what samples, and an engine that holds anything else goes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file, save, save_file
+from transformers import Qwen3Config, Qwen3ForCausalLM
+from vllm_engines import Faults, needs_vllm
+
+from appliance.inference import vllm_supervisor
+from appliance.inference.engine import GenerationRequest, ModelError, Turn
+from appliance.inference.vllm_engine import VllmEngine
+from appliance.inference.vllm_process import EngineFault, Patience
+from appliance.inference.vllm_weights import WeightFile, write_weights
+from appliance.inference.weights import weights_digest
+from runtime.errors import InfrastructureError
+
+pytestmark = [needs_vllm, pytest.mark.timeout(900)]
+VOCABULARY, SLOTS, ROWS, STOP = 96, 96, 32, 5
+CLOSE = 1e-4
+
+
+def model(seed: int, *, tied: bool = True) -> Any:
+    torch.manual_seed(seed)
+    return Qwen3ForCausalLM(
+        Qwen3Config(
+            vocab_size=VOCABULARY,
+            hidden_size=64,
+            intermediate_size=64,
+            num_hidden_layers=2,
+            num_attention_heads=2,
+            num_key_value_heads=1,
+            head_dim=32,
+            max_position_embeddings=SLOTS,
+            bos_token_id=None,
+            eos_token_id=None,
+            initializer_range=0.2,
+            tie_word_embeddings=tied,
+        )
+    ).eval()
+
+
+def requests(count: int, seed: int = 0) -> list[GenerationRequest]:
+    random = Random(seed)
+    prefix = tuple(random.randrange(VOCABULARY) for _ in range(40))
+    return [
+        GenerationRequest(
+            id=number,
+            prompt=(*prefix, random.randrange(VOCABULARY)),
+            stop=STOP,
+            max_tokens=random.randrange(50, SLOTS),
+            temperature=random.choice((1.0, 0.7)),
+            seed=random.getrandbits(63),
+        )
+        for number in range(count)
+    ]
+
+
+@torch.no_grad()
+def furthest(turns: list[tuple[GenerationRequest, Turn]], models: dict[str, Any]) -> float:
+    """The largest difference of a sampled token's log-probability from that under the weights that its span names."""
+    worst = 0.0
+    for request, turn in turns:
+        ids = torch.tensor([[*request.prompt, *turn.ids]])
+        drawn = torch.tensor(turn.ids)
+        for span in turn.weights:
+            logits = models[span.version](input_ids=ids).logits[0, len(request.prompt) - 1 : -1]
+            own = (logits / request.temperature).log_softmax(-1).gather(1, drawn[:, None]).squeeze(1)
+            part = slice(span.start, span.end)
+            worst = max(worst, (own[part] - torch.tensor(turn.logprobs)[part]).abs().max().item())
+    return worst
+
+
+def played(
+    engine: VllmEngine, asked: list[GenerationRequest], at: dict[int, Any]
+) -> list[tuple[GenerationRequest, Turn]]:
+    """Plays one turn of each request; after as many tokens as `at` names, it does what stands there."""
+    known = {request.id: request for request in asked}
+    for request in asked:
+        engine.submit(request)
+    turns: list[tuple[GenerationRequest, Turn]] = []
+    before, left = engine.tokens_sampled, dict(sorted(at.items()))
+    while engine.runnable:
+        if left and engine.tokens_sampled - before >= next(iter(left)):
+            left.pop(next(iter(left)))()
+        for turn in engine.step():
+            turns.append((known[turn.request], turn))
+            engine.finish(turn.request)
+    assert not left
+    assert sorted(turn.request for _, turn in turns) == sorted(known)
+    for _, turn in turns:
+        assert [span.start for span in turn.weights] == [0, *(span.end for span in turn.weights[:-1])]
+        assert turn.weights[-1].end == len(turn.ids) == len(turn.logprobs)
+    return turns
+
+
+@pytest.fixture(scope="module")
+def faults(tmp_path_factory: pytest.TempPathFactory) -> Faults:
+    return Faults(tmp_path_factory.mktemp("faults"))
+
+
+@pytest.fixture(scope="module")
+def shared(faults: Faults) -> Iterator[VllmEngine]:
+    engine = VllmEngine(ROWS, SLOTS, start=faults.start)
+    yield engine
+    engine.close()
+
+
+@pytest.fixture
+def engine(shared: VllmEngine, faults: Faults) -> VllmEngine:
+    """The one engine of these tests, which nobody put aside yet and which has work of nobody."""
+    faults.always()
+    shared.supervisor.quarantined.clear()
+    assert shared.unfinished == 0
+    return shared
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_c1_what_is_pushed_is_what_samples(engine: VllmEngine, tied: bool) -> None:
+    for seed in range(20):
+        pushed = model(seed, tied=tied)
+        assert engine.push(pushed, f"v{seed}").digest == weights_digest(pushed)
+        assert engine.supervisor.worst_difference < CLOSE
+    turns = played(engine, requests(ROWS), {})
+    assert {span.version for _, turn in turns for span in turn.weights} == {"v19"}
+    assert furthest(turns, {"v19": pushed}) < CLOSE
+    assert engine.supervisor.quarantined == []
+
+
+def test_c3_spans_say_which_weights_drew_which_token(engine: VllmEngine) -> None:
+    models = {f"v{number}": model(number) for number in range(6)}
+    engine.push(models["v0"], "v0")
+    random = Random(3)
+    pushes = {random.randrange(500 * number, 500 * number + 400): f"v{number}" for number in range(1, 6)}
+    at = {tokens: lambda name=name: engine.push_in_flight(models[name], name) for tokens, name in pushes.items()}
+    turns = played(engine, requests(200), at)
+    assert {span.version for _, turn in turns for span in turn.weights} == set(models)
+    assert sum(len(turn.weights) > 1 for _, turn in turns) > 10
+    assert furthest(turns, models) < CLOSE
+    assert engine.supervisor.quarantined == []
+
+
+def test_c4_keys_of_other_weights_are_never_found_and_without_the_salt_the_proof_fails(
+    engine: VllmEngine, faults: Faults
+) -> None:
+    faults.always("keep_cache")
+    models = {"a": model(30), "b": model(31), "c": model(32)}
+    for name in ("a", "b"):
+        engine.push(models[name], name)
+        assert furthest(played(engine, requests(8), {}), models) < CLOSE
+    assert engine.supervisor.quarantined == []
+    faults.always("keep_cache", "no_salt")
+    engine.push(models["a"], "a")
+    faults.always("keep_cache", "no_salt")
+    engine.push(models["c"], "c")
+    assert any("behind a cached prompt" in reason for reason in engine.supervisor.quarantined)
+
+
+def truncated(file: WeightFile) -> None:
+    content = file.path.read_bytes()
+    file.path.write_bytes(content[: len(content) * 2 // 3])
+
+
+def swapped(file: WeightFile) -> None:
+    tensors = load_file(file.path)
+    one, two = (f"model.layers.{layer}.mlp.up_proj.weight" for layer in (0, 1))
+    tensors[one], tensors[two] = tensors[two], tensors[one]
+    save_file(tensors, file.path)
+
+
+CASES = {
+    "truncated": "asked to load",
+    "swapped": "other weights than it was given",
+    "skipped": "away from the trainer's",
+    "killed": "ended while it was asked to load",
+    "another version": "claims to hold 'another'",
+    "deaf": "the engine answers as before",
+}
+
+
+@pytest.mark.parametrize("fault", CASES)
+def test_c2_a_push_that_went_wrong_is_found_and_nothing_of_that_engine_is_used(
+    engine: VllmEngine, faults: Faults, fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine.push(model(40), "before")
+    pid = engine.supervisor.pid
+    assert pid
+    damage = {"truncated": truncated, "swapped": swapped}.get(fault)
+    if damage is None:
+        faults.once(fault)
+    else:
+
+        def written(pushed: Any) -> WeightFile:
+            file = write_weights(pushed)
+            whole = file.path.read_bytes()
+            damage(file)
+            mend = vllm_supervisor.VllmSupervisor._quarantine
+
+            def quarantine(self: Any, found: EngineFault) -> None:
+                file.path.write_bytes(whole)
+                mend(self, found)
+
+            monkeypatch.setattr(vllm_supervisor.VllmSupervisor, "_quarantine", quarantine)
+            return file
+
+        monkeypatch.setattr(vllm_supervisor, "write_weights", written)
+    engine.push(model(41), "after")
+    assert len(engine.supervisor.quarantined) == 1
+    assert CASES[fault] in engine.supervisor.quarantined[0]
+    assert not Path(f"/proc/{pid}").exists()
+    turns = played(engine, requests(4), {})
+    assert {span.version for _, turn in turns for span in turn.weights} == {"after"}
+    assert furthest(turns, {"after": model(41)}) < CLOSE
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+def test_conversations_go_on_from_their_tokens_when_an_engine_dies_or_hangs(
+    engine: VllmEngine, number: signal.Signals
+) -> None:
+    pushed = model(50)
+    engine.push(pushed, "a")
+    process = engine.supervisor._process
+    assert process is not None
+
+    def strike() -> None:
+        process.patience = Patience(idle_seconds=2)
+        os.kill(process.pid, number)
+
+    sampled = engine.tokens_sampled
+    turns = played(engine, requests(ROWS), {200: strike})
+    assert len(engine.supervisor.quarantined) == 1
+    said = "used no processor time for 2 s" if number == signal.SIGSTOP else "asked to step"
+    assert said in engine.supervisor.quarantined[0]
+    assert engine.tokens_sampled - sampled == sum(len(turn.ids) for _, turn in turns)
+    assert furthest(turns, {"a": pushed}) < CLOSE
+
+
+def adapter(seed: int, base: Any) -> tuple[dict[str, bytes], Any]:
+    """A LoRA adapter of rank 8 in peft's files, and a model that computes what the base computes with it."""
+    random = torch.Generator().manual_seed(seed)
+    merged = model(0)
+    merged.load_state_dict(base.state_dict())
+    tensors = {}
+    with torch.no_grad():
+        for name, layer in merged.named_modules():
+            if name.endswith(("q_proj", "v_proj", "o_proj", "down_proj", "gate_proj")):
+                wide, narrow = layer.weight.shape
+                down = torch.randn(8, narrow, generator=random) * 0.1
+                up = torch.randn(wide, 8, generator=random) * 0.1
+                tensors[f"base_model.model.{name}.lora_A.weight"] = down
+                tensors[f"base_model.model.{name}.lora_B.weight"] = up
+                layer.weight += 2.0 * up @ down
+    names = ["q_proj", "v_proj", "o_proj", "down_proj", "gate_proj"]
+    settings = {"peft_type": "LORA", "task_type": "CAUSAL_LM", "r": 8, "lora_alpha": 16, "target_modules": names}
+    files = {"adapter_config.json": json.dumps(settings).encode(), "adapter_model.safetensors": save(tensors)}
+    return files, merged
+
+
+def test_c5_each_version_of_an_adapter_has_a_name_of_its_own(engine: VllmEngine) -> None:
+    base = model(60)
+    proof = engine.push(base, "base")
+    models: dict[str, Any] = {"base": base}
+    asked = {request.id: request for request in requests(100)}
+    turns: list[tuple[GenerationRequest, Turn]] = []
+    waiting = list(asked.values())
+    for version in range(50):
+        files, together = adapter(version, base)
+        models[f"v{version}"] = together
+        engine.push_adapter(files, together, f"v{version}")
+        assert engine.supervisor.worst_difference < CLOSE
+        for _ in range(2):
+            engine.submit(waiting.pop())
+        for _ in range(3):
+            turns += [(asked[turn.request], turn) for turn in engine.step()]
+    while engine.runnable:
+        turns += [(asked[turn.request], turn) for turn in engine.step()]
+    for number in asked:
+        engine.finish(number)
+    assert len(turns) == len(asked)
+    assert {span.version for _, turn in turns for span in turn.weights} >= {f"v{version}" for version in range(40)}
+    assert furthest(turns, models) < CLOSE
+    assert engine.supervisor.quarantined == []
+    assert engine.push(base, "base again").digest == proof.digest
+
+
+def test_an_adapter_that_is_none_is_refused(engine: VllmEngine) -> None:
+    base = model(60)
+    engine.push(base, "base")
+    with pytest.raises(ModelError, match=r"adapter_config\.json"):
+        engine.push_adapter({"adapter_config.json": b"{}"}, base, "v")
+
+
+def test_a_model_that_vllm_cannot_run_is_refused_with_its_reason(engine: VllmEngine) -> None:
+    odd = model(1).config.to_dict() | {"head_dim": 24}
+    with pytest.raises(ModelError, match=r"vLLM cannot be used here: .*head"):
+        engine.push(Qwen3ForCausalLM(Qwen3Config(**odd)).eval(), "odd")
+    assert (engine.version, engine.supervisor.pid) == ("", None)
+
+
+def test_engines_that_fail_one_after_the_other_are_a_failure_of_the_infrastructure() -> None:
+    starts: list[int] = []
+
+    def start(settings: dict[str, Any]) -> Any:
+        starts.append(1)
+        raise EngineFault("it died at once")
+
+    engine = VllmEngine(ROWS, SLOTS, start=start)
+    with pytest.raises(InfrastructureError, match="it died at once"):
+        engine.push(model(1), "a")
+    assert len(starts) == vllm_supervisor.REPLACEMENTS + 1
+    assert engine.version == ""
+
+
+def test_weights_that_have_diverged_are_refused_before_anybody_starts(engine: VllmEngine) -> None:
+    broken = model(1)
+    with torch.no_grad():
+        broken.model.norm.weight[0] = float("nan")
+    with pytest.raises(ModelError, match="no finite probabilities"):
+        engine.push(broken, "nan")

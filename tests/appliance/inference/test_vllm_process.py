@@ -1,0 +1,123 @@
+"""What holds of the vLLM engine where there is no vLLM: its messages, its patience, and what its other half imports."""
+
+from __future__ import annotations
+
+import ast
+import socket
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from inference_models import tiny
+
+from appliance.config import ModelSettings
+from appliance.config_layers import ConfigError
+from appliance.inference import vllm_environment
+from appliance.inference.engine import ModelError
+from appliance.inference.engines import make_engine
+from appliance.inference.vllm_process import Patience, _Wait
+from appliance.inference.vllm_server import wire
+from appliance.inference.vllm_server.worker import file_digest, mend_tied
+from appliance.inference.vllm_supervisor import cache_bytes
+from appliance.inference.vllm_weights import write_weights
+from appliance.inference.weights import weights_digest
+from appliance.model_readiness import ConfiguredModel
+
+SERVER = Path(wire.__file__).parent
+
+
+def test_the_half_in_vllms_environment_imports_nothing_that_is_not_there() -> None:
+    theirs = {"torch", "safetensors", "vllm", *sys.stdlib_module_names}
+    for path in SERVER.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            for name in names:
+                assert name.split(".")[0] in theirs or name.startswith("appliance.inference.vllm_server"), (path, name)
+
+
+def test_messages_come_whole_and_what_is_none_is_refused() -> None:
+    one, two = socket.socketpair()
+    with one, two:
+        frames = wire.Frames()
+        sent = wire.packed({"ids": [1, 2], "value": -0.1}) + wire.packed({"next": True})
+        one.sendall(sent[:3])
+        frames.read(two)
+        assert frames.next() is None
+        one.sendall(sent[3:])
+        frames.read(two)
+        assert [frames.next(), frames.next(), frames.next()] == [{"ids": [1, 2], "value": -0.1}, {"next": True}, None]
+    for wrong in (b"\xff\xff\xff\xff", b"\0\0\0\2[]", b"\0\0\0\1{"):
+        frames = wire.Frames()
+        frames._buffer += wrong
+        with pytest.raises(wire.WireError):
+            frames.next()
+    with pytest.raises(wire.WireError, match="cannot be sent"):
+        wire.packed({"value": float("nan")})
+
+
+def test_an_engine_is_waited_for_by_what_it_does_and_not_by_the_clock() -> None:
+    now, effort = [0.0], [(0.0, 0)]
+    wait = _Wait(lambda: effort[0], Patience(idle_seconds=60, busy_seconds=1000), lambda: now[0])
+    for _ in range(100):  # hours on a machine that gives it a hundredth of a second a minute
+        now[0] += 59
+        effort[0] = (effort[0][0] + 0.01, 0)
+        assert wait.over() == ""
+    now[0] += 59
+    effort[0] = (effort[0][0], 4096)  # it reads
+    assert wait.over() == ""
+    now[0] += 61
+    assert wait.over() == "it has used no processor time for 60 s"
+    effort[0] = (2000.0, 4096)
+    assert "2000 s of processor time on it, and 1000 are allowed" in wait.over()
+
+
+@pytest.mark.parametrize("name", ["qwen2", "llama"])
+def test_the_reader_of_a_weight_file_finds_the_writers_digest_and_a_twin_lies_in_it_once(name: str) -> None:
+    from safetensors.torch import load_file
+
+    model = tiny(name)
+    file = write_weights(model)
+    try:
+        tensors = load_file(file.path)
+        assert file.path.parent.stat().st_mode & 0o777 == 0o700
+        assert file.aliases == ({"lm_head.weight": "model.embed_tokens.weight"} if name == "qwen2" else {})
+        assert file_digest(tensors, file.aliases) == file.digest == weights_digest(model)
+        tensors["model.norm.weight"][0] += 1e-6
+        assert file_digest(tensors, file.aliases) != file.digest
+    finally:
+        file.remove()
+    assert not file.path.parent.exists()
+
+
+def test_only_layers_that_share_their_weight_and_keep_a_packed_copy_are_packed_anew() -> None:
+    class Packs:
+        def process_weights_after_loading(self, layer: torch.nn.Module) -> None:
+            layer.cpu_linear = "anew"
+
+    embedding, head, other = (torch.nn.Linear(2, 2, bias=False) for _ in range(3))
+    head.weight = embedding.weight
+    for layer in (head, other):
+        layer.cpu_linear, layer.quant_method = "old", Packs()
+    model = torch.nn.ModuleDict({"embedding": embedding, "head": head, "other": other})
+    assert mend_tied(model) == ["head"]
+    assert (head.cpu_linear, other.cpu_linear) == ("anew", "old")
+
+
+def test_the_cache_holds_two_conversations_at_the_least() -> None:
+    config = '{"num_attention_heads": 4, "hidden_size": 128, "num_hidden_layers": 3}'
+    token = 2 * 4 * 128 * 3
+    assert cache_bytes(config, rows=7, slots=2048) == token * 2176 * 8
+    assert cache_bytes(config, rows=7, slots=1 << 20) == 2 * token * ((1 << 20) + 128)
+
+
+def test_without_its_environment_the_engine_says_what_builds_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vllm_environment, "environment_folder", lambda: tmp_path)
+    with pytest.raises(ModelError, match="an environment of its own, and there is none") as missed:
+        make_engine("vllm", rows=1, slots=8)
+    assert "./install.sh --with vllm" in missed.value.hint
+    with pytest.raises(ConfigError, match=r"model\.engine is vllm: .* there is none"):
+        ConfiguredModel(ModelSettings(engine="vllm"), 1 << 30).require(64)
