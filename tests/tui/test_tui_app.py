@@ -38,7 +38,7 @@ Screen = Pilot[None]
 
 
 def open_app(appliance: Appliance) -> AssayApp:
-    return AssayApp(appliance.socket, seconds=0.2)
+    return AssayApp(appliance.socket, seconds=0.05)
 
 
 async def until(pilot: Screen, holds: Callable[[], bool], seconds: float = 20.0) -> None:
