@@ -7,15 +7,12 @@ import os
 import signal
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import guest_roots as building
 import hypothesis
 import pytest
-
-# What collecting the tests imports and makes stays to the end: none of it is looked through for garbage, neither while
-# it is made nor in the tests that follow (`pytest_collection_finish`).
-gc.disable()
 
 # A shell starts background jobs with SIGINT ignored, and programs inherit that: tests that send it would wait for ever.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -36,11 +33,16 @@ hypothesis.settings.register_profile("busy", deadline=None, suppress_health_chec
 hypothesis.settings.load_profile("busy")
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_collection_finish() -> None:
-    gc.collect()
-    gc.freeze()
-    gc.enable()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """What it imports and makes stays to the end: none of it is looked through for garbage, while it is made or in the
+    tests that follow."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(scope="session")
