@@ -11,7 +11,7 @@ import shutil
 import subprocess
 
 from appliance.model_readiness import memory_limit
-from appliance.planning import Gpu, Machine
+from appliance.planning import Gpu, Hardware
 
 MIB = 1 << 20
 SECONDS = 20.0
@@ -34,9 +34,9 @@ UNKNOWN = (60e12, 400e9)
 """What a GPU of another name is taken for."""
 
 
-def find_machine() -> Machine:
+def find_machine() -> Hardware:
     """Looks at this machine."""
-    return Machine(memory=memory_limit(), cores=len(os.sched_getaffinity(0)), gpus=find_gpus())
+    return Hardware(memory=memory_limit(), cores=len(os.sched_getaffinity(0)), gpus=find_gpus())
 
 
 def find_gpus(program: str = "nvidia-smi") -> tuple[Gpu, ...]:

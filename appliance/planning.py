@@ -72,7 +72,7 @@ class Gpu:
 
 
 @dataclass(frozen=True)
-class Machine:
+class Hardware:
     memory: int
     """Bytes that this process may ever have."""
     cores: int
@@ -113,7 +113,7 @@ class Plan:
 
 
 def plan(
-    shape: Shape, machine: Machine, recipe: TrainingRecipe, *, max_tokens: int, rows: int, extra_tokens: int = 0
+    shape: Shape, machine: Hardware, recipe: TrainingRecipe, *, max_tokens: int, rows: int, extra_tokens: int = 0
 ) -> Plan:
     """Works out one way of training. `max_tokens` are those of a conversation, `rows` the conversations that the engine
     decodes at once, `extra_tokens` what a night samples beside training (evaluation, validation)."""
@@ -148,7 +148,7 @@ def ways(recipe: TrainingRecipe, *, gpu: bool) -> Iterator[TrainingRecipe]:
                 yield recipe.model_copy(update=changed)
 
 
-def largest_context(shape: Shape, machine: Machine, recipe: TrainingRecipe, rows: int) -> int:
+def largest_context(shape: Shape, machine: Hardware, recipe: TrainingRecipe, rows: int) -> int:
     """The most tokens of a conversation that fit, of `CONTEXTS`; 0 when none does."""
     found = 0
     for tokens in CONTEXTS:
@@ -160,7 +160,7 @@ def largest_context(shape: Shape, machine: Machine, recipe: TrainingRecipe, rows
     return found
 
 
-def largest_pass(shape: Shape, machine: Machine, recipe: TrainingRecipe, max_tokens: int, rows: int) -> int:
+def largest_pass(shape: Shape, machine: Hardware, recipe: TrainingRecipe, max_tokens: int, rows: int) -> int:
     """The most tokens of one packed pass that fit, a power of two times 16; 0 when not even one conversation does."""
     found, tokens = 0, 16
     while tokens <= 1 << 17:
@@ -172,7 +172,7 @@ def largest_pass(shape: Shape, machine: Machine, recipe: TrainingRecipe, max_tok
     return found
 
 
-def largest_group(shape: Shape, machine: Machine, recipe: TrainingRecipe, max_tokens: int) -> int:
+def largest_group(shape: Shape, machine: Hardware, recipe: TrainingRecipe, max_tokens: int) -> int:
     """The most conversations that the engine can decode at once in what is left; 0 when none can."""
     found, rows = 0, 1
     while rows <= 4096 and plan(shape, machine, recipe, max_tokens=max_tokens, rows=rows).fits:
@@ -265,7 +265,7 @@ def _phases(shape: Shape, recipe: TrainingRecipe, parts: Mapping[str, int]) -> d
 
 
 def _hours(
-    shape: Shape, machine: Machine, recipe: TrainingRecipe, max_tokens: int, rows: int, extra_tokens: int
+    shape: Shape, machine: Hardware, recipe: TrainingRecipe, max_tokens: int, rows: int, extra_tokens: int
 ) -> float:
     gpu = machine.gpus[0] if machine.gpus else None
     flops = gpu.flops * GPU_SHARE[0] if gpu else machine.cores * CORE_FLOPS
@@ -285,5 +285,5 @@ def with_pass(recipe: TrainingRecipe, tokens: int) -> TrainingRecipe:
     return recipe.model_copy(update={"packing": True, "micro_batch_tokens": max(16, tokens)})
 
 
-def without_gpus(machine: Machine) -> Machine:
+def without_gpus(machine: Hardware) -> Hardware:
     return replace(machine, gpus=())

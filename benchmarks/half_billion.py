@@ -214,7 +214,7 @@ def measure(folder: Path) -> dict[str, Any]:
     memory = {
         name: {"said_gib": expected / GIB, "peak_gib": seen["peak"] / GIB, "off": seen["peak"] / expected - 1}
         for name, expected, seen in (
-            ("step", max(said["loading"], said["training"], said["saving"]), learned),
+            ("step", max(said["loading"], said["training"]), learned),
             ("resume", max(said["loading"], said["resuming"]), resumed),
         )
     }

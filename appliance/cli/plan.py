@@ -14,7 +14,7 @@ from appliance.errors import ExitCode
 
 if TYPE_CHECKING:
     from appliance.config import Settings
-    from appliance.planning import Machine, Plan, Shape
+    from appliance.planning import Hardware, Plan, Shape
 
 GIB = 1 << 30
 
@@ -74,7 +74,7 @@ class _Report:
         }
 
 
-def _report(settings: Settings, shape: Shape, machine: Machine) -> _Report:
+def _report(settings: Settings, shape: Shape, machine: Hardware) -> _Report:
     from appliance import planning
 
     recipe, agent = settings.recipe.training, settings.recipe.agent
@@ -126,7 +126,7 @@ def _shape(settings: Settings, model: str) -> tuple[str, Shape]:
     return model, shape_in(folder)
 
 
-def _show(name: str, shape: Shape, machine: Machine, report: _Report) -> None:
+def _show(name: str, shape: Shape, machine: Hardware, report: _Report) -> None:
     gpus = ", ".join(f"{one.name} {one.total / GIB:.0f} GiB ({one.free / GIB:.0f} free)" for one in machine.gpus)
     one = report.configured
     show_fields(

@@ -24,7 +24,7 @@ PROBE_ERROR = 1e-4
 
 
 @dataclass(frozen=True)
-class Head:
+class LogitHead:
     """Is what stands between the last hidden state and the logits: a matrix, and what a family does to its product."""
 
     linear: nn.Module
@@ -43,7 +43,7 @@ class Head:
         return found
 
 
-def head_of(model: Any) -> Head | None:
+def head_of(model: Any) -> LogitHead | None:
     """Finds the head of a transformers model, and tries it against the model's own logits; None where it has another
     kind of head."""
     config, linear = model.config, model.get_output_embeddings()
@@ -51,7 +51,7 @@ def head_of(model: Any) -> Head | None:
         return None
     scaling = getattr(config, "logits_scaling", None)
     scale = 1.0 / float(scaling) if scaling else float(getattr(config, "logit_scale", None) or 1.0)
-    head = Head(linear, scale, float(getattr(config, "final_logit_softcapping", None) or 0.0))
+    head = LogitHead(linear, scale, float(getattr(config, "final_logit_softcapping", None) or 0.0))
     device, dtype = linear.weight.device, linear.weight.dtype
     ids = torch.arange(6, device=device)[None] * 7 % linear.weight.shape[0]
     training = model.training

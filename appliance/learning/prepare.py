@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from appliance.learning.errors import LearningError
+from appliance.learning.freed_memory import return_freed_memory
 from appliance.learning.lora import add_adapter
 from appliance.learning.recipe import TrainingRecipe
 
@@ -14,6 +15,7 @@ def prepare(model: Any, recipe: TrainingRecipe, seed: int) -> None:
 
     Raises LearningError for a model that cannot be trained so.
     """
+    return_freed_memory(model)
     if recipe.method == "lora":
         add_adapter(model, recipe.lora_rank, recipe.lora_alpha, seed)
     if recipe.gradient_checkpointing:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from appliance.learning.errors import LearningError
-from appliance.learning.log_prob_head import Head, head_of
+from appliance.learning.log_prob_head import LogitHead, head_of
 from appliance.learning.packing import enable_packing, hidden_states
 
 MOST_LOGITS = 1 << 26
@@ -56,7 +56,7 @@ class Scorer:
         self._packing = packing
         self._most_logits = most_logits
         self._half = precision == "bfloat16"
-        self._head: Head | None = None
+        self._head: LogitHead | None = None
         self._looked = False
         if packing:
             enable_packing(model)
@@ -88,7 +88,7 @@ class Scorer:
         hidden = hidden_states(self._model, ids[:, :-1][real], [length for length in lengths.tolist() if length])
         return hidden[wanted[real]]
 
-    def _found(self) -> Head | None:
+    def _found(self) -> LogitHead | None:
         if not self._looked:
             self._head, self._looked = head_of(self._model), True
         return self._head

@@ -14,7 +14,7 @@ from appliance.model_shape import EMBEDDED, shape_of
 from appliance.planning import (
     GIB,
     Gpu,
-    Machine,
+    Hardware,
     Shape,
     adapter_parameters,
     largest_context,
@@ -24,10 +24,10 @@ from appliance.planning import (
     with_pass,
 )
 
-WORKSTATION = Machine(
+WORKSTATION = Hardware(
     memory=128 * GIB, cores=16, gpus=(Gpu("NVIDIA GeForce RTX 4090", 24 * GIB, 23 * GIB, 165e12, 1e12),)
 )
-LAPTOP = Machine(memory=16 * GIB, cores=8)
+LAPTOP = Hardware(memory=16 * GIB, cores=8)
 LORA = TrainingRecipe(method="lora", packing=True, precision="bfloat16", gradient_checkpointing=True)
 
 
@@ -85,7 +85,7 @@ def test_a_second_gpu_takes_the_engine() -> None:
 def test_more_of_anything_never_takes_less_and_what_is_said_to_fit_does(
     billions: float, tokens: int, memory: int, method: str, again: bool
 ) -> None:
-    shape, machine = llama(billions), Machine(memory=memory * GIB, cores=4)
+    shape, machine = llama(billions), Hardware(memory=memory * GIB, cores=4)
     recipe = TrainingRecipe.model_validate({"method": method, "packing": True, "gradient_checkpointing": again})
     least = with_pass(recipe, tokens)
     found = plan(shape, machine, least, max_tokens=tokens, rows=4)

@@ -131,7 +131,7 @@ def test_a_head_with_scale_cap_and_bias_has_the_gradients_of_the_whole_softmax(m
     monkeypatch.setattr(log_prob_head, "TILE", 12)
     torch.manual_seed(2)
     linear = torch.nn.Linear(4, 11)
-    head = log_prob_head.Head(linear, scale=0.5, softcap=3.0)
+    head = log_prob_head.LogitHead(linear, scale=0.5, softcap=3.0)
     hidden, weights = torch.randn(6, 4, requires_grad=True), torch.randn(6)
     targets = torch.tensor([0, 10, 3, 5, 5, 1])
     logits = (linear(hidden) * 0.5 / 3.0).tanh() * 3.0 / 0.6
@@ -167,7 +167,7 @@ def test_tokens_times_vocabulary_are_never_held(monkeypatch: pytest.MonkeyPatch)
     for tiles in (True, False):
         with Largest() as seen:
             if tiles:
-                log_prob_head.Head(linear).logprobs(hidden, targets, 1.0)[0].sum().backward()
+                log_prob_head.LogitHead(linear).logprobs(hidden, targets, 1.0)[0].sum().backward()
             else:
                 linear(hidden).log_softmax(-1).gather(1, targets[:, None]).sum().backward()
         sizes.append(seen.elements)
