@@ -2,12 +2,12 @@
 
 `python benchmarks/reentrancy.py [--snippets N] [--first BATCH] [--progress FILE] [--reopen accumulate] [--json FILE]`.
 Draws snippets by `reentrancy_grammar.py` and has each decided as a session's would be (`classify`). What is decided
-shared runs by the guest's own evaluator of the shared tier, in turn in two sessions of one plain interpreter with limits
-and no sandbox. What is decided otherwise counts as drawn and does not run. After each history of 16 snippets:
+shared runs by the guest's own evaluator of the shared tier, in turn in two sessions of one plain interpreter with
+limits and no sandbox. What is decided otherwise counts as drawn and does not run. After each history of 16 snippets:
 
-    - objects in both sessions' namespaces that no snippet can name, and fresh ones made between any two snippets, are as
-      they were: identity, type, size, number of references, value;
-    - nothing of them is in an output or can be reached from a name; no list or dictionary is reached from both sessions;
+    - objects in both sessions' namespaces that no snippet can name, and fresh ones made between any two snippets, are
+      as they were: identity, type, size, number of references, value;
+    - nothing of them is in an output or can be reached from a name; no list or dictionary is reached from both;
     - both sessions printed the same, raised the same, and are left with the same values in the same shape.
 
 After each batch the interpreter's own modules are as they were. A batch is a process: a crash names the batch, the
@@ -40,9 +40,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final
 
-ROOT: Final = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
-warnings.simplefilter("ignore")  # what the snippets deserve
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.reentrancy_grammar import BEGINNING, Writer
 from runtime.guest import kinds, ops, shared
@@ -69,7 +67,13 @@ class Canaries:
     def __init__(self, token: str) -> None:
         self._token = token
         lists: list[Any] = [[token, n] * n for n in (1, 2, 3, 5, 9)]
-        self.objects: list[Any] = [*lists, {token: lists[0], 1: 2}, (token, lists[1]), [[lists[2]], token], float("1.5")]
+        self.objects: list[Any] = [
+            *lists,
+            {token: lists[0], 1: 2},
+            (token, lists[1]),
+            [[lists[2]], token],
+            float("1.5"),
+        ]
         self.probes: list[Any] = []
         self._before: list[tuple[object, ...]] = []
 
@@ -142,9 +146,7 @@ class Batch:
     def __init__(self, number: int, size: int, where: mmap.mmap) -> None:
         self._number, self._size, self._where = number, size, where
         self._writer = Writer(f"reentrancy {number}")
-        self._worker = shared.SharedWorker(
-            slice_seconds=SLICE_SECONDS, output_bytes=1 << 14, memory_bytes=MEMORY_BYTES
-        )
+        self._worker = shared.SharedWorker(slice_seconds=SLICE_SECONDS, output_bytes=1 << 14, memory_bytes=MEMORY_BYTES)
         signal.signal(signal.SIGPROF, self._worker._interrupt)
         self.drawn = self.ran = self.raised = self.ended = 0
         self.findings: list[dict[str, Any]] = []
@@ -218,8 +220,8 @@ class Batch:
 
 
 def reopen_accumulate() -> None:
-    """Lets the decision take what an early version took: `itertools.accumulate`, generators and iterators as values, methods of
-    `list` as functions."""
+    """Lets the decision take what an early version took: `itertools.accumulate`, generators and iterators as values,
+    methods of `list` as functions."""
     names = frozenset(["accumulate"])
     purity.MODULES["itertools"] = names
     purity.METHODS = purity.METHODS | names  # type: ignore[misc]
@@ -227,14 +229,15 @@ def reopen_accumulate() -> None:
     purity.KEYWORDS = purity.KEYWORDS | {"initial"}  # type: ignore[misc]
     purity.CHECKS[purity.ast.GeneratorExp] = lambda _node, _at: True
     checked = purity.CHECKS[purity.ast.Name]
-    purity.CHECKS[purity.ast.Name] = lambda node, at: checked(node, at) or (
-        node.id == "list" and id(node) in at.read_from
+    purity.CHECKS[purity.ast.Name] = lambda node, at: (
+        checked(node, at) or (node.id == "list" and id(node) in at.read_from)
     )
     shared.PURE_MODULES["itertools"] = itertools
 
 
 def one_batch(number: int, size: int, door: str, where: str) -> dict[str, Any]:
     """Runs in a process of its own."""
+    warnings.simplefilter("ignore")  # what the snippets deserve
     resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     own_time: Any = SimpleNamespace(**vars(signal) | {"ITIMER_REAL": signal.ITIMER_PROF})
@@ -256,7 +259,19 @@ def one_batch(number: int, size: int, door: str, where: str) -> dict[str, Any]:
 def in_a_process(number: int, size: int, door: str, where: Path) -> dict[str, Any]:
     """Has a batch run, and says where it crashed if it did."""
     where.write_bytes(bytes(POSITION.size))
-    command = [sys.executable, "-P", "-s", "-B", __file__, "--batch", str(number), "--size", str(size), "--where", str(where)]
+    command = [
+        sys.executable,
+        "-P",
+        "-s",
+        "-B",
+        __file__,
+        "--batch",
+        str(number),
+        "--size",
+        str(size),
+        "--where",
+        str(where),
+    ]
     if door:
         command += ["--reopen", door]
     environment = {"PYTHONHASHSEED": "0"}
@@ -274,9 +289,7 @@ def in_a_process(number: int, size: int, door: str, where: Path) -> dict[str, An
         told = {"batch": number, "drawn": history * HISTORY, "ran": 0, "raised": 0, "ended": 0}
         told["findings"] = [crash(number, history, step, ended.returncode, ended.stderr)]
     told["seconds"] = round(time.monotonic() - begun, 3)
-    told["cpu_seconds"] = round(
-        now.children_user + now.children_system - used.children_user - used.children_system, 3
-    )
+    told["cpu_seconds"] = round(now.children_user + now.children_system - used.children_user - used.children_system, 3)
     return told
 
 
@@ -332,11 +345,12 @@ def report(batches: list[dict[str, Any]], args: argparse.Namespace) -> int:
     total: dict[str, Any] = {key: round(sum(told[key] for told in batches), 1) for key in keys}
     total["findings"] = sum(len(told["findings"]) for told in batches)
     total["batches"] = [batches[0]["batch"], batches[-1]["batch"]] if batches else []
+    drawn, used = max(total["drawn"], 1), max(total["cpu_seconds"], 0.001)
     print(
-        f"{total['drawn']:,} snippets drawn (batches {args.first} to {args.first + len(batches) - 1}), {total['ran']:,} "
-        f"decided shared ({total['ran'] / max(total['drawn'], 1):.0%}), run twice each; {total['raised']:,} of them raised,"
-        f" {total['ended']:,} ended by a limit; {total['seconds']:,.0f} s, {total['cpu_seconds']:,.0f} s of processor, "
-        f"{total['drawn'] / max(total['cpu_seconds'], 0.001):,.0f} a processor second; {total['findings']} findings"
+        f"{total['drawn']:,} snippets drawn (batches {args.first} to {args.first + len(batches) - 1}); "
+        f"{total['ran']:,} decided shared ({total['ran'] / drawn:.0%}) and run twice each; "
+        f"{total['raised']:,} of them raised, {total['ended']:,} ended by a limit; {total['seconds']:,.0f} s, "
+        f"{used:,.0f} s of processor, {drawn / used:,.0f} a processor second; {total['findings']} findings"
     )
     if args.json:
         args.json.write_text(json.dumps(total))

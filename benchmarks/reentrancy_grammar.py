@@ -5,16 +5,39 @@ allows. A third of the shapes are the hostile ones (generators, callbacks, itera
 others mutate lists and dictionaries within comprehensions, loops, calls and formats.
 """
 
+# ruff: noqa: E501 - tables of shapes
+
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable
 from typing import Final
 
 BEGINNING: Final = "a = [1, 2]\nb = {1: 2, 3: 4}\nc = 'cd'\nx = 5\ng = [[3], a]\nt = [4, [5]]\nimport math, cmath"
 """What each history begins with: names of the kinds that the shapes below expect of them."""
 
-NUMBERS: Final = "0 1 2 3 -1 7 x True 1.5 2j len(a) len(b) len(c) 2**70 -(3**50) 10**400 math.pi math.inf x%3".split()
+NUMBERS: Final = [
+    "0",
+    "1",
+    "2",
+    "3",
+    "-1",
+    "7",
+    "x",
+    "True",
+    "1.5",
+    "2j",
+    "len(a)",
+    "len(b)",
+    "len(c)",
+    "2**70",
+    "-(3**50)",
+    "10**400",
+    "math.pi",
+    "math.inf",
+    "x%3",
+]
 TEXTS: Final = ["c", "'ab'", "''", "'é'", "str(x)", "c[::-1]", "(c*3)", "f'{x!r:>{x%9}}'", "f'{a}{c!s}'", "c.upper()"]
 LISTS: Final = ["a", "a", "g", "t", "[x]", "[]", "[3, 1, 2]", "a[:]", "g[0]", "[a, a]", "list(b)", "[*a, *t]", "a[1:]"]
 MAPS: Final = ["b", "b", "{}", "{x: a}", "{**b}", "b.copy()", "{'k': g}"]
@@ -22,11 +45,12 @@ NAMES: Final = ["a", "t", "g"]
 GROWTH: Final = """L.append(V);L.insert(N, L);L.insert(0, V);L.extend(L);L.extend(V for _ in L);L.extend(S);L.append(L)
 L.extend([V, V, V]);L.extend(b);L.extend(map(str, L));L.extend(zip(L, L));L.extend(b.values());L.append(n)
 L.extend(n for n in L);L.extend([L, [L]])""".replace("\n", ";").split(";")
-CHANGES: Final = """L.clear();L.pop();L.pop(0);L.pop(N);L.reverse();L.sort();L.remove(n);L.clear();b.clear();b.pop(n, 0)
+CHANGES: Final = (
+    """L.clear();L.pop();L.pop(0);L.pop(N);L.reverse();L.sort();L.remove(n);L.clear();b.clear();b.pop(n, 0)
 b.popitem();b.update(M);b.setdefault(n, L);b.update({n: V});L.copy().clear();b.setdefault(V, [n]).append(n);b.update(b)
-L.sort(reverse=True);b.pop(V, L);b.setdefault(str(n), []).extend(L[:9])""".replace("\n", ";").split(";") + [
-    f"len({name}) < 25 and {shape.replace('L', name, 1)}" for shape in GROWTH for name in NAMES
-]
+L.sort(reverse=True);b.pop(V, L);b.setdefault(str(n), []).extend(L[:9])""".replace("\n", ";").split(";")
+    + [f"len({name}) < 25 and {shape.replace('L', name, 1)}" for shape in GROWTH for name in NAMES]
+)
 """`L` is a list's name, `V` any value, `N` a number, `S` a text, `M` a dictionary; `n` runs through something."""
 WITHOUT_END: Final = 0.02
 """How often a list grows without a bound, which may run until its time is over."""
@@ -45,9 +69,9 @@ STEPS: Final = """C or n;C or n;(C, n);C;V;n;L;(n, L);len(L);[C, L];str(L);n if 
 repr(L);(C or 1) and n;str(n) + str(C);L + [n];[C] * 3;max(L + [n]);sum([1, 2])""".replace("\n", ";").split(";")
 RUNS: Final = """L;L;L;L[:];range(4);range(x % 9);b;b.items();list(b.values());b.values();b.keys();c;zip(L, L);enumerate(L)
 map(str, L);zip(L, b, c);[L, L];(L, c, b);map(len, g);enumerate(zip(L, c));L + L;[*L, *b];list(L);sorted(c);tuple(L)
-map(list, g);map(sum, g);zip(*g);[n for n in L];(n for n in L);map(sorted, g);map(max, g, g)""".replace("\n", ";").split(
-    ";"
-)
+map(list, g);map(sum, g);zip(*g);[n for n in L];(n for n in L);map(sorted, g);map(max, g, g)""".replace(
+    "\n", ";"
+).split(";")
 WHOLES: Final = """X;print(X);t = X;a = list(I);L += X;L *= 2;L[N:N] = X;L[:] = X;L[N:] = L;del L[N:N];x = len(L);L[0] = X
 x, *a = L;[x, *t] = [1, *L];a, t = t, a;g = [a, [X]];b[N] = X;del b[N];L[N], L[0] = X, X;del L[:];C;n = 1
 C;t = [X, X];assert X;x = x + 1;a = [n for n in range(9)];print(f'{L}', S);L = [*L[:9]];t = (X, X);b = {n: L for n in K}
@@ -96,7 +120,18 @@ t = itertools.islice(t, 3);print(1, file=t);isinstance(a, t);type(a);exec(c);L[:
 HELD: Final = """(n for n in t);(n for n in t);(C or n for n in t);t;L;(n for n in L);(next(t) for n in I);zip(t, L);map(str, t)
 (all(t) for n in I);(V in t for n in I);[n for n in t]""".replace("\n", ";").split(";")
 """`H`: mostly something that goes on with `t`, which is being read."""
-FUNCTIONS: Final = "list.extend list.extend list.append list.__add__ list.__iadd__ max lambda_m,n:C zip list.insert dict.update".split()
+FUNCTIONS: Final = [
+    "list.extend",
+    "list.extend",
+    "list.append",
+    "list.__add__",
+    "list.__iadd__",
+    "max",
+    "lambda_m,n:C",
+    "zip",
+    "list.insert",
+    "dict.update",
+]
 
 Draw = Callable[[], float]
 
@@ -105,7 +140,7 @@ class Writer:
     """Draws snippets from one seed."""
 
     def __init__(self, seed: str, *, hostile: float = 0.35) -> None:
-        self._draw: Draw = random.Random(seed).random  # noqa: S311 - the same ones again are the point
+        self._draw: Draw = random.Random(seed).random
         self._hostile = hostile
         self._of = {
             "V": self._value, "N": lambda _: self._one(NUMBERS), "S": lambda _: self._one(TEXTS),
@@ -149,13 +184,13 @@ class Writer:
         return "".join(part if number % 2 == 0 else self._of[part](depth - 1) for number, part in enumerate(parts))
 
 
-SMALLEST: Final = dict(zip("VNSLMCYIXKHF", "n x c a b a.pop() n a a b t max".split(), strict=True))
+SMALLEST: Final = dict(
+    zip("VNSLMCYIXKHF", ["n", "x", "c", "a", "b", "a.pop()", "n", "a", "a", "b", "t", "max"], strict=True)
+)
 
 
 def _parts(shape: str) -> list[str]:
     """Cuts a shape: text and letters take turns."""
-    import re
-
     return re.split(r"(?<![A-Za-z_'])([VNSLMCYIXKHF])(?![A-Za-z_'])", shape)
 
 

@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from runtime import confinement
 from runtime.programs import READY
 from verifiers.boxes.frames import HEADER as FRAME
-from verifiers.boxes.own_time import computed_by, is_over
+from verifiers.boxes.own_time import LAST_PATIENCE, PATIENCE, computed_by, is_over
 from verifiers.registry import DECIDE, preload
 from verifiers.workers import worker_process
 from verifiers.workers.messages import CLOCK, INDEX, PACKAGE, MessageKind, message_reader, pack
@@ -192,7 +192,7 @@ class WorkerZygote:
         if age < SLOW_SECONDS:
             return
         worker.cpu = max(0.0, computed_by(worker.pid) - before)
-        if is_over(worker.cpu, age, worker.seconds):
+        if is_over(worker.cpu, age, worker.seconds, patience=PATIENCE if worker.gives_way else LAST_PATIENCE):
             self._time_out(worker)
             return
         if worker.slow != item:
