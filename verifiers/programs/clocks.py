@@ -69,6 +69,10 @@ class SubmissionClock:
         self._spent += max(0.0, result.seconds - result.waited)
         self._passed += result.seconds
 
+    def settle(self) -> bool:
+        """Says whether the limit was passed, once all that ran is counted."""
+        return self.left <= 0
+
     def opened(self, place: object, cpu_seconds: Callable[[], float]) -> None:
         """Is told of a sandbox in which all else will run."""
 
@@ -122,8 +126,7 @@ class CandidateClock(SubmissionClock):
         self._closed += max(0.0, cpu_seconds() - before)
 
     def settle(self) -> bool:
-        """Says whether the limit was passed, once all that ran is counted. Raises NotMeasuredError where that cannot be
-        known."""
+        """Says so as well. Raises NotMeasuredError where that cannot be known."""
         if self._spent + self._quick <= self._own - LEAST_SECONDS or self._passed >= self._wall:
             return self.left <= 0
         if not self._measured:
