@@ -42,6 +42,12 @@ from appliance.records.jobs import Job
 from policies.policy import Policy
 from runtime.errors import RefusedError
 
+NEVER_EVALUATED = (
+    "the champion {} was put into service by an earlier version, and no evaluation of it is on record: it may be a model"
+    " as somebody brought it; the next night compares its candidate with it and decides"
+)
+LOOKED_AT = 1_000
+"""Evaluations in which an adopted champion is looked for."""
 ADOPTED_BEFORE = "what an earlier version had in force is in the audit log from now on, as it was found"
 EARLIER_POLICY = (
     "the policy in force is of an earlier version and stays in force: `assay policy migrate` shows it in this version, "
@@ -158,6 +164,8 @@ class Core:
             adopt(ledger, ADOPTED_BEFORE)
             champion = ledger.alias("champion")
             self.events.add("governance", f"{ADOPTED_BEFORE}: the champion is {champion[:12] if champion else 'none'}")
+            if champion is not None and not _was_evaluated(ledger, champion):
+                self.events.add("governance", NEVER_EVALUATED.format(champion[:12]))
         found = put_right(ledger)
         if found:
             for text in found:
@@ -170,3 +178,8 @@ class Core:
     def _job_ended(self, job: Job) -> None:
         self.validations.ended(job)
         self.governance.job_ended(job)
+
+
+def _was_evaluated(ledger: AuditedLedger, model: str) -> bool:
+    sides = ((one.candidate.weights, one.champion.weights) for one in ledger.evaluations(limit=LOOKED_AT))
+    return any(model in weights for weights in sides)

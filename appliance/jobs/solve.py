@@ -27,7 +27,7 @@ from appliance.jobs.bundle import write_bundle
 from appliance.jobs.job_files import JobFiles
 from appliance.jobs.layout import BundleError
 from appliance.jobs.lifecycle import WAITS, already_solved
-from appliance.jobs.solver_round import SolverRound, solvers_for, try_solvers
+from appliance.jobs.solver_round import SolverRound, solvers_for, try_solvers, with_hint
 from appliance.jobs.statement import statement
 from appliance.jobs.versions import answered_with
 from appliance.ledger.ledger import Ledger
@@ -41,7 +41,8 @@ from policies.policy import Policy
 from runtime.errors import InfrastructureError
 from runtime.sandbox import SessionPool
 from verifiers.contract.solver import SolverChecker
-from verifiers.contract.verdict import Outcome, Verdict
+from verifiers.contract.verdict import Outcome, SpecProblem, Verdict
+from verifiers.registry import kind_of
 
 SHOWN_ATTEMPTS = 12
 """Distinct failures that an unsolved job lists."""
@@ -70,6 +71,7 @@ def attempts(
 
 
 POLICY_MODEL = "policy model"
+UNUSABLE = "the spec is refused, nothing can be verified against it"
 
 
 @dataclass(frozen=True)
@@ -119,6 +121,8 @@ class JobSolver:
             files = JobFiles(self.data).read(job)
         except InfrastructureError as error:
             return self._end(job, JobState.FAILED, f"{error}: {error.hint}", tried=job.tried)
+        if unusable := self._unusable(job):
+            return self._end(job.model_copy(update={"weights": ""}), JobState.FAILED, f"{UNUSABLE}: {unusable}")
         before, tries = job.tried, 0
         if not job.solvers_done:
             first = try_solvers(
@@ -144,6 +148,12 @@ class JobSolver:
         given = [replace(each, files=files) for each in assignments] if files else assignments
         return self._attempted(job, given, before, tries, files, stop_reason=stop_reason, say=say)
 
+    def _unusable(self, job: Job) -> str:
+        """What is wrong with the spec, where only its verifier can tell; empty where nothing is, or cannot be told."""
+        probe = kind_of(job.spec).probe
+        found = self.checker.check_many([(job.spec, probe)])[0] if probe else None
+        return with_hint(found.message, found.hint) if isinstance(found, SpecProblem) else ""
+
     def _settled(self, job: Job, first: SolverRound, files: Mapping[str, bytes]) -> Job | None:
         """The job as the solvers' round ended it; None where it goes on. It says nothing about any weights then."""
         job = job.model_copy(update={"weights": ""})
@@ -158,7 +168,7 @@ class JobSolver:
             reason = f"verified: {proposal.by} found it, proposal {place} of {len(first.tries)}"
             return self._solved(job, answer, files, {"proposals": len(first.tries)}, reason)
         if first.unusable:
-            state, reason = JobState.FAILED, f"nothing can be verified against this check: {first.unusable}"
+            state, reason = JobState.FAILED, f"{UNUSABLE}: {first.unusable}"
         elif first.nothing_decided:
             state, reason = JobState.FAILED, f"nothing can be verified here: {first.broken}"
         elif first.hopeless:

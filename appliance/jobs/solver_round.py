@@ -111,7 +111,7 @@ def try_solvers(
             with contextlib.closing(solver.proposals(job.spec, job.question, tools, left)) as proposals:
                 _verify(proposals, solver.at_once, job, checker, found, over, say)
         except SandboxError as error:
-            found.broken = _with_hint(str(error), error.hint)
+            found.broken = with_hint(str(error), error.hint)
         if not tools.notes and not found.solved and clock() >= end:
             tools.notes.append("its time was over")
         found.notes += [f"{solver.name}: {note}" for note in tools.notes]
@@ -146,15 +146,15 @@ def _verify(
         say(f"verifying what {batch[-1].by} proposes", len(found.tries))
         problem = next((one for one in results if isinstance(one, SpecProblem)), None)
         if problem is not None:
-            found.unusable = _with_hint(problem.message, problem.hint)
+            found.unusable = with_hint(problem.message, problem.hint)
         broken = [one.verdict for one in tries if one.verdict.outcome is Outcome.INFRA_ERROR]
         if broken:
-            found.broken = _with_hint(broken[-1].reason, broken[-1].evidence.get("hint"))
+            found.broken = with_hint(broken[-1].reason, broken[-1].evidence.get("hint"))
         if found.solved or broken or problem is not None:
             return
 
 
-def _with_hint(message: str, hint: object) -> str:
+def with_hint(message: str, hint: object) -> str:
     return f"{message} ({hint})" if hint else message
 
 

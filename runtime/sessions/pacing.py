@@ -2,7 +2,8 @@
 
 What always holds: the limit is of the call's own time, in which it computed or rested, as the host's kernel tells it;
 a call that computes for its limit is ended whatever its clock says, and every call is ended at the end of its wall
-clock. Where the kernel does not say who waited, all wall clock counts.
+clock. What it says of a call holds for one within its limit as well. Where the kernel does not say who waited, all wall
+clock counts.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ def until_answered(answer: Future[CallOutcome], pace: Pace, of: Watched) -> Spen
                 return used
     if gives_way:
         of.give_way(False)
-    return used
+    return _measure(before, of)
 
 
 def _wait(answer: Future[CallOutcome], begun: float, pace: Pace, used: Spent, gave_way: bool) -> bool:

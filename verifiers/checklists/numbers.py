@@ -1,5 +1,5 @@
-"""Numbers in a text, exactly as a reader takes them: digits with separators, a sign, a factor and a share, and English
-number words.
+"""Numbers in a text, exactly as a reader takes them: digits with separators, a sign, a factor and a share, and number
+words of five languages.
 
 - A number is what its whole form says: `200k`, `200 bn`, `200 × 10³`, `–200`, `minus 200`, `200½` are other numbers
   than 200; `(200)` is -200 in a cell of a table, and in a sentence nothing that anybody can rely on.
@@ -23,8 +23,9 @@ from itertools import pairwise
 from typing import Literal
 
 from verifiers.checklists.factors import SHARE, Tail
+from verifiers.checklists.foreign_number_words import foreign
 from verifiers.checklists.language import COMMA, language_of
-from verifiers.checklists.number_words import spelled
+from verifiers.checklists.number_words import SpelledNumber, spelled
 
 Decimals = Literal["point", "comma", ""]
 """What stands before the decimals; `` where a text does not tell."""
@@ -290,7 +291,9 @@ def _is_power(unit: str, digits: str) -> bool:
 
 
 def _spelled(text: str) -> Iterator[WrittenNumber]:
-    for one in spelled(text, SHARE):
+    language = language_of(text)
+    words = [SpelledNumber(*one, False) for one in foreign(text, language)]
+    for one in [*spelled(text, SHARE), *words]:
         before = text[max(0, one.start - 40) : one.start]
         tail = Tail(text, one.end, before, 0)
         negative = MINUS.search(before) is not None

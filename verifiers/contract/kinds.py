@@ -147,6 +147,9 @@ class Kind:
     """Makes the `verifiers.boxes.conductor.Conductor` of those from `ConductorParts`."""
     check: Lazy[Callable[[Any], None]] | None = None
     """Raises SpecError for a spec that cannot decide anything; the verifier's own `check` where it is None."""
+    probe: str = ""
+    """A submission that never passes, put to the verifier before a job's first attempt: for kinds whose specs can be
+    found to be unusable only where submissions run."""
 
     # people
 

@@ -8,6 +8,7 @@ compute before its wall clock was over is not judged.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple, Self
 
 from runtime.errors import InfrastructureError
@@ -68,11 +69,73 @@ class SubmissionClock:
         self._spent += max(0.0, result.seconds - result.waited)
         self._passed += result.seconds
 
+    def settle(self) -> bool:
+        """Says whether the limit was passed, once all that ran is counted."""
+        return self.left <= 0
+
+    def opened(self, place: object, cpu_seconds: Callable[[], float]) -> None:
+        """Is told of a sandbox in which all else will run."""
+
+    def closing(self, place: object) -> None:
+        """Is told that it is closed next."""
+
     def over(self) -> str:
         """Why nothing is left."""
         if self._own - self._spent <= self._wall - self._passed:
             return f"{self._name} took more than {self._own:g} s"
         return f"{self._name} did not end within {self._wall:g} s on a busy machine"
+
+
+class NotMeasuredError(Exception):
+    """All tests together may have taken too long, by a clock that also counts what others took from them."""
+
+
+class CandidateClock(SubmissionClock):
+    """Of all calls of one submission. Calls in sessions among others, and very quick ones, are not measured one by one:
+    while their wall clock fits into the limit, so does what they computed. Where it does not fit, nothing is concluded
+    from it: all is asked once more in sandboxes whose processor time is read (`measured`), and that decides."""
+
+    def __init__(self, own: float, *, measured: bool = False) -> None:
+        super().__init__(own, PATIENCE * own)
+        self._measured = measured
+        self._quick = 0.0
+        """Wall clock of the calls that were not measured one by one."""
+        self._known = 0.0
+        """Processor time of those that were, in places that are read."""
+        self._read: dict[object, tuple[Callable[[], float], float]] = {}
+        self._closed = 0.0
+
+    def limit(self, seconds: float) -> Limit | None:
+        self.settle()
+        return super().limit(seconds)
+
+    def took(self, result: CallResult | ExecResult) -> None:
+        if result.computed is None:
+            self._quick += result.seconds
+            self._passed += result.seconds
+        else:
+            self._known += result.computed
+            super().took(result)
+
+    def opened(self, place: object, cpu_seconds: Callable[[], float]) -> None:
+        if self._measured:
+            self._read[place] = (cpu_seconds, cpu_seconds())
+
+    def closing(self, place: object) -> None:
+        cpu_seconds, before = self._read.pop(place, (lambda: 0.0, 0.0))
+        self._closed += max(0.0, cpu_seconds() - before)
+
+    def settle(self) -> bool:
+        """Says so as well. Raises NotMeasuredError where that cannot be known."""
+        if self._spent + self._quick <= self._own - LEAST_SECONDS or self._passed >= self._wall:
+            return self.left <= 0
+        if not self._measured:
+            raise NotMeasuredError
+        computed = self._closed + sum(max(0.0, now() - before) for now, before in self._read.values()) - self._known
+        self._spent += min(self._quick, max(0.0, computed))
+        self._known += max(0.0, computed)
+        self._quick = 0.0
+        return self.left <= 0
 
 
 def spec_clock(own: float) -> SubmissionClock:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from runtime.sandbox import CallStatus
 from verifiers.contract.text import clip
 from verifiers.contract.verdict import Ground
-from verifiers.programs.clocks import LEAST_SECONDS, Limit, SpecTimeError, SubmissionClock
+from verifiers.programs.clocks import LEAST_SECONDS, CandidateClock, Limit, SpecTimeError, SubmissionClock
 from verifiers.programs.findings import PASSED, TestFinding, broken_off, called, compared, once_more
 from verifiers.programs.generators import smaller
 from verifiers.programs.guests import LOAD_SECONDS, Guest, Opening
@@ -36,7 +36,7 @@ class Candidate:
         opening: Opening,
         judges: Judges,
         *,
-        clock: SubmissionClock,
+        clock: CandidateClock,
         spec_clock: SubmissionClock,
         seed: int = 0,
     ) -> None:
@@ -49,6 +49,10 @@ class Candidate:
             Guest(opening, source, wanted=wanted, driver=spec.driver, seed=seed, clock=clock) for _ in range(2)
         )
         """The other one is for the second calls of relations: what it returns cannot be what the first remembered."""
+
+    @property
+    def clock(self) -> CandidateClock:
+        return self._clock
 
     def close(self) -> None:
         self.guest.close()

@@ -63,6 +63,12 @@ class Opening(NamedTuple):
     own: bool
     """Whether a sandbox of its own is needed, because a session's limits are other ones."""
     priority: Priority
+    measured: bool = False
+    """Whether the processor time of all that runs there is read, for which it has sandboxes of its own."""
+
+    def reading(self) -> Opening:
+        """The same, where processor time is read."""
+        return self._replace(own=True, measured=True)
 
     def sandbox(self) -> Sandbox:
         """Raises SandboxError."""
@@ -71,6 +77,11 @@ class Opening(NamedTuple):
     def session(self) -> Session:
         """Raises SandboxError."""
         return self.sessions.open(tier=Tier.PROCESS, caller=CALLER, priority=self.priority)
+
+
+def processor_seconds(sandbox: Sandbox) -> float:
+    """What all that ran in it has computed, its kernel's part included."""
+    return sandbox.usage.cpu_seconds or 0.0
 
 
 def opening(sessions: SessionPool, spec: ProgramSpec, priority: Priority = Priority.TRAINING) -> Opening:
@@ -127,6 +138,7 @@ class Guest(ClosesOnExit):
     def close(self) -> None:
         place, self._place, self._sandbox = self._place, None, None
         if place is not None:
+            self.clock.closing(place)
             place.close()
 
     def load(self, limit: Limit) -> ProgramReply:
@@ -149,6 +161,7 @@ class Guest(ClosesOnExit):
     def _load(self, limit: Limit) -> ProgramReply:
         if self.own:
             self._place = self._sandbox = self.opening.sandbox()
+            self.clock.opened(self._sandbox, partial(processor_seconds, self._sandbox))
         else:
             self._place = self.opening.session()
         self._calls = 1

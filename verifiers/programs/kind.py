@@ -19,6 +19,7 @@ PROGRAM = Kind(
     conducted=always,
     conductor=Lazy("verifiers.programs.verifier:conductor"),
     check=Lazy("verifiers.programs.checking:check"),
+    probe="pass",
     explain=Lazy("verifiers.programs.explain:explain"),
     parts=Lazy("verifiers.programs.explain:parts"),
     examples=Lazy("verifiers.programs.examples:examples"),

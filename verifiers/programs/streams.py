@@ -8,6 +8,8 @@ started, is exchanged for a fresh one, once.
 
 from __future__ import annotations
 
+from functools import partial
+
 from runtime.errors import BadRequestError, RefusedError
 from runtime.sandbox import CallStatus, ExecResult, Sandbox
 from verifiers.contract.text import clip
@@ -15,7 +17,7 @@ from verifiers.contract.verdict import Ground
 from verifiers.programs.clocks import Limit, SubmissionClock, late
 from verifiers.programs.compare import printed
 from verifiers.programs.findings import GROUNDS, PASSED, TestFinding, once_more
-from verifiers.programs.guests import Opening, PlaceBrokenError, its_own_doing
+from verifiers.programs.guests import Opening, PlaceBrokenError, its_own_doing, processor_seconds
 from verifiers.programs.languages import FILE, tool_of
 from verifiers.programs.plan import PlannedTest
 from verifiers.programs.spec import ProgramSpec, Run
@@ -42,6 +44,7 @@ class StreamProgram:
     def close(self) -> None:
         box, self._box = self._box, None
         if box is not None:
+            self.clock.closing(box)
             box.close()
 
     @property
@@ -56,6 +59,7 @@ class StreamProgram:
 
     def _begin(self) -> TestFinding:
         self._box, self._ran = self._opening.sandbox(), False
+        self.clock.opened(self._box, partial(processor_seconds, self._box))
         self._box.write(self._path, self._source)
         if not self._tool.build:
             return PASSED

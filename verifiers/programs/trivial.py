@@ -1,8 +1,11 @@
 """Programs that do nothing of what is asked: tests that one of them passes are no tests.
 
 `refuse_idle` finds out without running any: what such a program gives is known here, and compared as a candidate's
-result is. Only a property is asked elsewhere, and a driver has to be run (`driven`). What gives back its argument is
-idle only where no test says what is right: to give it back may be what is asked.
+result is. Only a property is asked elsewhere, and a driver has to be run (`driven`).
+
+What gives back its argument is idle where no test says what is right, and where only examples beside relations or
+properties do: those tell nothing apart then. Examples alone, or a reference, may ask for it. Relations alone are also
+refused where two such programs with different results keep them (a list sorted, and the same reversed).
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ import builtins
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from verifiers.contract.errors import SpecError
 from verifiers.contract.text import clip
@@ -26,6 +29,21 @@ CONSTANTS = ("None", "0", "1", "True", "False", "''", "[]", "()", "{}", "-1", "n
 MOST_EXPECTED = 200
 """Expected values that are tried as the one result of everything."""
 EXACT = CompareRule()
+SIMPLE: dict[str, Callable[[Any], Value]] = {
+    "the sorted items": sorted,
+    "the items from the last to the first": lambda given: list(reversed(given)),
+    "the first item": lambda given: given[0],
+    "the last item": lambda given: given[-1],
+    "the length": len,
+    "the sum": sum,
+    "the least item": min,
+    "the greatest item": max,
+    "the size": abs,
+    "the negative": lambda given: -given,
+    "twice": lambda given: given + given,
+    "the text": str,
+}
+"""What is quickly done with one argument, whatever is asked."""
 SHARES = (0.5, 0.377, 0.613)
 """Places between two bounds: of a half a whole number may come."""
 HINT = "Add tests that it fails: with other results, hidden, or a reference with generated inputs; or compare closer."
@@ -58,7 +76,7 @@ def refuse_idle(spec: ProgramSpec, tests: Sequence[PlannedTest], ask: AsksProper
     else:
         told = [trial for trial in tests if trial.origin in ("example", "reference")]
         passes = (one.what for one in _functions(spec, told) if all(_passes(one, trial, spec, ask) for trial in tests))
-        passing = next(passes, "")
+        passing = next(passes, "") or _two_ways(spec, tests, told)
     if passing:
         raise SpecError(f"{passing} passes every test", hint=HINT)
 
@@ -75,8 +93,9 @@ def _functions(spec: ProgramSpec, told: Sequence[PlannedTest]) -> Iterator[IdleP
     yield from (IdleProgram(f"a function that returns {clip(literal(one), 60)}", _always(one)) for one in constants)
     for name in {"ValueError", *(trial.raises for trial in told if trial.raises)}:
         yield IdleProgram(f"a function that raises {name}", _always(_raised(name)))
-    if not results:
-        yield from (IdleProgram(f"a function that returns argument {n + 1}", _nth(n)) for n in range(len(spec.inputs)))
+    if not results or ((spec.relations or spec.properties) and not spec.reference):
+        most = max([len(spec.inputs), *(len(trial.arguments.positional) for trial in told)])
+        yield from (IdleProgram(f"a function that returns argument {n + 1}", _nth(n)) for n in range(most))
     table = {_key(one.arguments): _raised(one.raises) if one.raises else one.expected for one in told if one.visible}
     if table:
         yield IdleProgram("a table of the visible examples", lambda given: table.get(_key(given)))
@@ -94,6 +113,36 @@ def _passes(idle: IdleProgram, trial: PlannedTest, spec: ProgramSpec, ask: AsksP
         return False
     numbers = range(len(spec.properties) if trial.properties else 0)
     return all(ask is not None and ask(number, given, trial.arguments)[0] is None for number in numbers)
+
+
+def _two_ways(spec: ProgramSpec, tests: Sequence[PlannedTest], told: Sequence[PlannedTest]) -> str:
+    """Two programs that pass and differ, where relations are all there is; empty where there are none."""
+    if told or spec.properties or not spec.relations:
+        return ""
+    passing: list[tuple[str, list[Value | Raised]]] = []
+    for name, does in SIMPLE.items():
+        given = _of_first(does)
+        if not all(_passes(IdleProgram(name, given), trial, spec, None) for trial in tests):
+            continue
+        gives = [given(Arguments(trial.pair.first)) for trial in tests if trial.pair is not None]
+        for other, others in passing:
+            if any(isinstance(a, Raised) or isinstance(b, Raised) or not agree(a, b, EXACT)
+                   for a, b in zip(gives, others, strict=True)):  # fmt: skip
+                return (
+                    f"a function that returns {other} of its argument, and one that returns {name}, which is another,"
+                )
+        passing.append((name, gives))
+    return ""
+
+
+def _of_first(does: Callable[[Any], Value]) -> Callable[[Arguments], Value | Raised]:
+    def gives(given: Arguments) -> Value | Raised:
+        try:
+            return does(given.positional[0])
+        except (TypeError, ValueError, LookupError, ArithmeticError):
+            return Raised(frozenset(["Exception"]))
+
+    return gives
 
 
 def _always(outcome: Value | Raised) -> Callable[[Arguments], Value | Raised]:

@@ -18,12 +18,11 @@ from typing import Any
 from runtime.errors import BadRequestError, RefusedError, SandboxError
 from runtime.sandbox import Priority, SessionPool
 from verifiers.boxes.conductor import ConductorParts
-from verifiers.boxes.own_time import PATIENCE
 from verifiers.contract.errors import SpecError
 from verifiers.contract.text import clip
 from verifiers.contract.verdict import Ground, Outcome, Verdict
 from verifiers.programs import checking, signals
-from verifiers.programs.clocks import SpecTimeError, SubmissionClock, spec_clock
+from verifiers.programs.clocks import CandidateClock, NotMeasuredError, SpecTimeError, SubmissionClock, spec_clock
 from verifiers.programs.findings import TestFinding, evidence
 from verifiers.programs.functions import Candidate
 from verifiers.programs.guests import Opening, opening
@@ -94,7 +93,7 @@ class ProgramVerifier:
         else:
             for _ in range(ATTEMPTS):
                 try:
-                    verdict = self._judge(spec, submission, own, thorough)
+                    verdict = self._judged(spec, submission, own, thorough)
                     break
                 except SandboxError as error:
                     hint = f" {error.hint}" if error.hint else ""
@@ -128,7 +127,8 @@ class ProgramVerifier:
             except SpecTimeError as error:
                 raise SpecError(f"the spec's own code takes too long: {error}", hint=FASTER) from error
             for what, source in driven(spec).items():
-                findings = self._round(spec, self._makes(spec, source, place, own, about), tests, {}, thorough=False)
+                makes = self._makes(spec, source, place.reading(), own, about)
+                findings = self._round(spec, makes, tests, {}, thorough=False)
                 if _first_failed(findings) is None:
                     raise SpecError(f"{what} passes every test", hint=HINT)
             return proved
@@ -141,15 +141,21 @@ class ProgramVerifier:
         """How this source is put up, each time with a clock of its own."""
 
         def candidate() -> Candidate | StreamProgram:
-            clock = SubmissionClock(own, PATIENCE * own)
+            clock = CandidateClock(own, measured=place.measured)
             if not spec.function:
                 return StreamProgram(spec, source, place, clock=clock)
             return Candidate(spec, source, place, self._judges, clock=clock, spec_clock=spec_clock, seed=seed)
 
         return candidate
 
-    def _judge(self, spec: ProgramSpec, source: str, own: float, thorough: bool) -> Verdict:
+    def _judged(self, spec: ProgramSpec, source: str, own: float, thorough: bool) -> Verdict:
         place = self.opening(spec)
+        try:
+            return self._judge(spec, source, own, thorough, place)
+        except NotMeasuredError:
+            return self._judge(spec, source, own, thorough, place.reading())
+
+    def _judge(self, spec: ProgramSpec, source: str, own: float, thorough: bool, place: Opening) -> Verdict:
         tests = plan(spec, self._proved(spec, place, own))
         source = source.removeprefix("\ufeff")
         scan = signals.scan(source)
@@ -200,6 +206,8 @@ class ProgramVerifier:
                     visible = [other for other in tests[place + 1 :] if other.visible][:SHOWN_ANYHOW]
                     findings += [(other, one.test(other)) for other in visible if thorough and found.got]
                     break
+            if findings[-1][1].passed and one.clock.settle():
+                findings[-1] = (findings[-1][0], TestFinding(Ground.TIMEOUT, one.clock.over()))
         finally:
             seen.update(dict.fromkeys(one.signals))
             one.close()

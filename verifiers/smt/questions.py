@@ -6,7 +6,6 @@ All raise ClaimError and CommandError for what cannot be read, SolverBroke and O
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -23,7 +22,7 @@ from verifiers.smt.reader import SUBMISSION, Node, read
 from verifiers.smt.render import value_text
 from verifiers.smt.ruling import open_question, proved, query, refuted
 from verifiers.smt.script import Assertion, OptimizationGoal, SmtClaim
-from verifiers.smt.supplied import check_language, read_definitions, read_term, refuse_command
+from verifiers.smt.supplied import check_language, read_definitions, read_term, refuse_command, seeing
 from verifiers.smt.terms import BOOL, QUANTIFIERS, Term, walk
 from verifiers.smt.values import Value
 
@@ -42,8 +41,7 @@ def entails(problem: SmtProblem, submission: str, bench: Bench) -> Judgement:
         return entailment(problem.claim, problem, bench)
     found = read_definitions(submission, problem.holes(), problem.claim.names)
     check_language(spec, [each.body for each in found.values()])
-    sees = frozenset(spec.uses)
-    claim = problem.filled({name: replace(each, sees=sees) for name, each in found.items()})
+    claim = problem.filled(seeing(found, spec.uses, problem.holes()))
     return entailment(claim, problem, bench)
 
 
@@ -216,7 +214,7 @@ def _assigned(problem: SmtProblem, submission: str) -> tuple[SmtClaim, dict[str,
     """The claim with the submitted values in it, and these as text. Raises FormError where they are no values."""
     given = read_definitions(submission, problem.claim.declared, problem.claim.names)
     check_language(problem.spec, [each.body for each in given.values()])
-    found = {name: replace(each, sees=frozenset(problem.spec.uses)) for name, each in given.items()}
+    found = seeing(given, problem.spec.uses, problem.claim.declared)
     claim = problem.filled(found)
     values: dict[str, str] = {}
     for function in claim.declared:

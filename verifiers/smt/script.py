@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from verifiers.contract.text import escaped
 from verifiers.smt.elaborate import SORTS, Definition, Elaborator, Names
 from verifiers.smt.errors import ClaimError, CommandError
-from verifiers.smt.reader import CLAIM, Atom, Form, Node, form, read, symbol
+from verifiers.smt.reader import CLAIM, Atom, Form, Node, form, head, read, symbol
 from verifiers.smt.terms import BOOL, INT, REAL, Function, Sort, Term, Terms
 
 LOGIC = re.compile(r"ALL|(QF_)?(A|AX)?(UF)?(BV)?(LIA|LRA|LIRA|NIA|NRA|NIRA|IDL|RDL)?", re.ASCII)
@@ -70,10 +70,13 @@ def read_claim(
     """The claim, with these definitions in the place of declared symbols. Raises ClaimError.
 
     A fill has the arguments and sorts that the declaration says, or it is refused. Claims whose terms meet at one bench
-    share `terms`.
+    share `terms`. Fills that nothing declares are what the others use.
     """
     claim = SmtClaim(terms or Terms())
     fills = fills or {}
+    declared = {symbol(node.items[1], "a name") for node in nodes if isinstance(node, Form) and len(node.items) > 1
+                and head(node) in ("declare-const", "declare-fun")}  # fmt: skip
+    claim.names.definitions.update((name, each) for name, each in fills.items() if name not in declared)
     ended = False
     for node in nodes:
         items = form(node, "a command")

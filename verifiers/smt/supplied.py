@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from verifiers.contract.text import escaped
 from verifiers.smt.elaborate import Definition, Names
@@ -17,6 +19,9 @@ from verifiers.smt.terms import Function
 FORM = "not in the form asked for"
 STATUS = frozenset({"success", "sat", "unsat", "unknown"})
 """What solvers print before they print definitions."""
+AUXILIARY = re.compile(r"[^!]+!\d+")
+"""What Z3 calls the functions that it makes up for a model: `k!0`, `f!12`."""
+IRRATIONAL = "root-obj"
 SPECIAL = frozenset({"let", "forall", "exists", "as", "_"})
 
 
@@ -25,25 +30,66 @@ def read_definitions(text: str, wanted: Sequence[Function], names: Names) -> dic
 
     They come as `(define-fun x () Int 5)`, bare or in a bracket, as `((x 5) (y true))`, as a JSON object of terms, or
     as Z3 and cvc5 print them: after `sat`, with what the claim itself defines, which stays as it is, and objectives.
+    The functions that Z3 made up for them come first, each after those that it uses.
     """
     by_name = {function.name: function for function in wanted}
     nodes = _from_json(text) if text.lstrip().startswith("{") else read(text, SUBMISSION)
     found: dict[str, Definition] = {}
+    made_up: dict[str, Definition] = {}
     for node in _opened(nodes):
         if head(node) == "objectives":
             continue
         made = _one(node, by_name, names)
         if made.name in names.definitions:
             continue
-        if made.name not in by_name:
+        if made.name not in by_name and not _is_auxiliary(made, names):
             raise ClaimError(f"nothing was asked about {escaped(made.name)}", node.at)
-        if made.name in found:
+        if made.name in found or made.name in made_up:
             raise ClaimError(f"{escaped(made.name)} is given twice", node.at)
-        found[made.name] = made
+        if any(atom.text == IRRATIONAL for atom in atoms([made.body])) and IRRATIONAL not in names.functions:
+            raise ClaimError(
+                f"the value of {escaped(made.name)} is irrational ({IRRATIONAL}), and values here are rational numbers:"
+                " nothing is proved of it",
+                node.at,
+            )
+        (found if made.name in by_name else made_up)[made.name] = made
     missing = [name for name in by_name if name not in found]
     if missing:
         raise ClaimError(f"nothing is said of {escaped(', '.join(missing[:5]))}")
-    return found
+    return {made.name: made for made in _in_order(made_up)} | found
+
+
+def seeing(given: Mapping[str, Definition], uses: Iterable[str], wanted: Sequence[Function]) -> dict[str, Definition]:
+    """With what each may speak of: the symbols in `uses`, and what was made up before it."""
+    asked = {function.name for function in wanted}
+    before = set(uses)
+    seen: dict[str, Definition] = {}
+    for name, each in given.items():
+        seen[name] = replace(each, sees=frozenset(before))
+        if name not in asked:
+            before.add(name)
+    return seen
+
+
+def _is_auxiliary(made: Definition, names: Names) -> bool:
+    known = made.name in names.functions or made.name in names.sorts
+    return bool(made.parameters) and AUXILIARY.fullmatch(made.name) is not None and not known
+
+
+def _in_order(made_up: Mapping[str, Definition]) -> list[Definition]:
+    """Each after those that it uses. Raises ClaimError where one comes to itself."""
+    uses = {name: {atom.text for atom in atoms([each.body])} & set(made_up) for name, each in made_up.items()}
+    ordered: list[Definition] = []
+    while uses:
+        free = [name for name, others in uses.items() if not others]
+        if not free:
+            raise ClaimError(f"{escaped(next(iter(uses)))} is defined by itself")
+        for name in free:
+            del uses[name]
+            ordered.append(made_up[name])
+        for others in uses.values():
+            others.difference_update(free)
+    return ordered
 
 
 def read_term(text: str) -> Node:

@@ -26,7 +26,7 @@ from typing import Any
 
 from runtime.framing import FrameError
 from verifiers.boxes.frames import Frames, encode
-from verifiers.boxes.own_time import PATIENCE
+from verifiers.boxes.own_time import LAST_PATIENCE, PATIENCE
 from verifiers.contract.proposal import ProposalReply
 from verifiers.contract.verdict import Ground, SpecProblem, Verdict
 from verifiers.registry import DECIDE, package_of
@@ -69,6 +69,7 @@ class WorkerSlot:
     slow: bool = False
     """Busy with an item that takes long, or on its way out: it gets nothing more."""
     seconds: float = 0.0
+    patience: float = PATIENCE
     last_reply: float = 0.0
     killed: bool = False
     frames: Frames = field(default_factory=Frames)
@@ -76,7 +77,7 @@ class WorkerSlot:
     @property
     def deadline(self) -> float:
         """The moment at which it should long have replied."""
-        return self.last_reply + (END_SECONDS if self.killed else PATIENCE * self.seconds + GRACE_SECONDS)
+        return self.last_reply + (END_SECONDS if self.killed else self.patience * self.seconds + GRACE_SECONDS)
 
 
 class WorkerScheduler:
@@ -225,7 +226,7 @@ class WorkerScheduler:
     def _send(self, worker: WorkerSlot, items: list[WorkItem], *, seconds: float, gives_way: bool) -> None:
         if not worker.items:
             worker.last_reply = time.monotonic()
-        worker.seconds = seconds
+        worker.seconds, worker.patience = seconds, PATIENCE if gives_way else LAST_PATIENCE
         first = worker.given
         for item in items:
             worker.items[worker.given] = item

@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from runtime import confinement
 from runtime.programs import READY
 from verifiers.boxes.frames import HEADER as FRAME
-from verifiers.boxes.own_time import PATIENCE, computed_by, is_over
+from verifiers.boxes.own_time import LAST_PATIENCE, PATIENCE, computed_by, is_over
 from verifiers.registry import DECIDE, preload
 from verifiers.workers import worker_process
 from verifiers.workers.messages import CLOCK, INDEX, PACKAGE, MessageKind, message_reader, pack
@@ -193,7 +193,8 @@ class WorkerZygote:
             return
         worker.cpu = max(0.0, computed_by(worker.pid) - before)
         # Who computes little has perhaps given way to a full machine: only of one that is stopped it is known.
-        over = is_over(worker.cpu, age, worker.seconds, least=PATIENCE * worker.seconds)
+        patience = PATIENCE if worker.gives_way else LAST_PATIENCE
+        over = is_over(worker.cpu, age, worker.seconds, least=PATIENCE * worker.seconds, patience=patience)
         if over or (age >= worker.seconds and _is_stopped(worker.pid)):
             self._time_out(worker)
             return

@@ -57,6 +57,22 @@ def test_an_earlier_versions_folder_is_taken_as_it_is_once_and_says_so(earlier: 
     assert earlier.head.stat().st_size == audit.HEAD_BYTES
 
 
+def test_a_champion_that_was_evaluated_is_nothing_to_be_said_of(earlier: Used) -> None:
+    with earlier.core() as core:
+        assert not any("no evaluation of it is on record" in event.text for _, event in core.ledger.events())
+
+
+def test_the_start_says_that_an_earlier_version_left_a_champion_that_was_never_evaluated(earlier: Used) -> None:
+    with earlier.sql() as sql:
+        sql.execute("DELETE FROM evaluations")
+        sql.execute("DELETE FROM decisions")
+        sql.execute("DELETE FROM approvals")
+    with earlier.core() as core:
+        (said,) = [event.text for _, event in core.ledger.events() if "no evaluation of it is on record" in event.text]
+        assert earlier.champion[:12] in said
+        assert earlier.in_service(core) == {earlier.champion}
+
+
 @pytest.mark.parametrize(
     ("text", "named"),
     [

@@ -35,7 +35,9 @@ from verifiers.checker import Checker
 from verifiers.checklists.spec import ChecklistSpec, CountItem, FormatItem, JsonItem
 from verifiers.lean.spec import LeanSpec
 from verifiers.predicate.spec import PredicateSpec
+from verifiers.programs.generators import Integers, Lists
 from verifiers.programs.spec import Example, ProgramSpec
+from verifiers.programs.trivial import HINT
 from verifiers.registry.spec import Spec
 from verifiers.smt.spec import SmtSpec
 
@@ -284,6 +286,22 @@ def test_without_lean_a_theorem_has_failed_and_is_not_unsolved(
     assert ended.state is JobState.FAILED
     assert "no Lean on this machine" in ended.reason
     assert "LEAN_TOOLCHAIN" in ended.reason
+
+
+def test_a_spec_that_only_a_sandbox_shows_to_be_weak_ends_its_job_before_any_attempt(place: Place) -> None:
+    spec = ProgramSpec(
+        function="f",
+        inputs=(Lists(of=Integers(low=0, high=9)),),
+        generate=6,
+        properties=("def holds(result, x):\n    return len(result) == len(x)\n",),
+    )
+    ended = place.solver.solve(asked(Case("Sort it.", spec), place.data), [])
+    assert ended.state is JobState.FAILED
+    assert ended.reason == (
+        "the spec is refused, nothing can be verified against it: a function that returns argument 1 passes every test "
+        f"({HINT})"
+    )
+    assert (ended.tries_done, ended.tried) == (0, ())
 
 
 def test_a_file_that_is_not_the_one_that_was_given_ends_the_job_as_failed(place: Place) -> None:

@@ -93,6 +93,15 @@ def test_what_takes_long_gives_way_until_it_is_answered(monkeypatch: pytest.Monk
     assert probe.signals == ["gives way", "as usual"]
 
 
+def test_what_is_answered_within_its_limit_says_what_it_computed_and_waited() -> None:
+    used = BoxUsage(cpu_seconds=0.25, waits={1: 3.0})
+    probe = CallProbe(lambda: used)
+    waiting = threading.Timer(0.1, probe.answer.set_result, (DONE,))
+    waiting.start()
+    assert probe.wait(Pace(FOR_EVER, FOR_EVER, 1.0)) == Spent(0.25, 3.0)
+    assert probe.signals in ([], ["gives way", "as usual"])
+
+
 def test_who_gave_way_for_long_has_its_share_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pacing, "GIVES_WAY_SECONDS", 0.05)
     begun = time.monotonic()

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from verifiers.boxes.own_time import PATIENCE, computed_by, is_over
+from verifiers.boxes.own_time import LAST_PATIENCE, PATIENCE, computed_by, is_over
 
 
 @pytest.mark.parametrize(
@@ -59,3 +59,12 @@ def test_what_a_process_computes_is_counted_and_what_it_rests_is_not() -> None:
 
 def test_of_a_process_that_is_gone_nothing_is_known() -> None:
     assert computed_by(2**22 + 1) == 0.0
+
+
+@pytest.mark.parametrize("load", [1, 8, 23, 60])
+def test_a_hang_comes_to_the_end_of_its_own_time_on_its_last_attempt(load: int) -> None:
+    """Two processors, so many that compute beside it: by arithmetic, ten looks a second."""
+    share = min(1.0, 2 / (load + 1))
+    walls = (look / 10 for look in range(1, 10_000))
+    ended = next(wall for wall in walls if is_over(share * wall, wall, 5.0, patience=LAST_PATIENCE))
+    assert share * ended >= 5.0

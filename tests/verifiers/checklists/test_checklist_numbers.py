@@ -120,3 +120,44 @@ def test_a_number_of_a_source_is_a_fact() -> None:
     item = NumbersItem(name="n", from_sources=True)
     assert decide_item(item, Document("It was 1,234 tonnes, 3.5% more."), (source,)).holds
     assert not decide_item(item, Document("It was 1,235 tonnes."), (source,)).holds
+
+
+IN_WORDS = (
+    "Der Anteil lag bei fünf Prozent der Menschen.=5%|Es waren zweihundertfünf Menschen in der Stadt.=205"
+    "|Der Wert ist um drei Komma fünf Prozent gestiegen.=3.5%|Fast zwei Drittel der Leute sind in der Stadt.=2⁄3"
+    "|Eine Million Menschen sind in der Stadt.=1000000|La part est de cinq pour cent.=5%"
+    "|Il y a deux cent cinq hommes dans la ville.=205|Les quatre-vingt-dix-sept maisons de la ville sont là.=97"
+    "|Le prix est de deux virgule cinq pour cent.=2.5%|Les deux tiers des gens sont dans la ville.=2⁄3"
+    "|Neuf pour cent des gens sont dans la ville.=9%|La parte es del cinco por ciento.=5%"
+    "|Hay doscientos cinco libros en la casa de los niños.=205|Hay treinta y dos casas en la ciudad de los reyes.=32"
+    "|Creció un tres coma cinco por ciento en el año.=3.5%|La quota è del cinque per cento.=5%"
+    "|Ci sono duecentocinque case nella città.=205|Sono ventitré case nella città e nel paese.=23"
+    "|Un per cento della gente è nella città.=1%|Un milione di case della gente è nella città e non nel paese con il porto.=1000000"
+).split("|")
+
+
+@pytest.mark.parametrize("line", IN_WORDS)
+def test_number_words_of_other_languages_are_facts(line: str) -> None:
+    text, _, fact = line.partition("=")
+    assert holds(text, facts=(fact,), free_up_to=0)
+    assert not holds(text, facts=("77777",), free_up_to=0)
+
+
+NO_NUMBERS = (
+    "Ein Mann und eine Frau gehen in die Stadt.|Gib acht auf die Kinder in der Stadt!|Man muss das Mehl sieben und rühren."
+    "|Die Elf hat in der Stadt nicht gespielt.|Das ist der dritte Tag in der Stadt.|Die Stadt ist ein Tausendsassa der Kunst."
+    "|Un homme et une femme sont dans la ville.|Un livre neuf est dans la ville.|Le premier jour, les gens sont dans la ville."
+    "|Les gens de la ville sont dans son jardin.|Une voiture neuve est dans la rue.|Un hombre y una mujer en la ciudad de los reyes."
+    "|Unos libros y unas casas de la ciudad.|El primero de los libros es de la ciudad.|Un uomo e una donna sono nella città."
+    "|Tu sei nella città con il gatto.|Il primo libro è nella città.|Once upon a time there was a man in the city."
+    "|The cent and the mill are no sums here.|Sin embargo, los libros son de la ciudad."
+).split("|")
+
+
+@pytest.mark.parametrize("text", NO_NUMBERS)
+def test_words_that_only_look_like_numbers_are_none(text: str) -> None:
+    assert holds(text, facts=(), free_up_to=0)
+
+
+def test_a_factor_behind_digits_is_no_number_of_its_own() -> None:
+    assert holds("Il y a 5 millions de gens et 5 pour cent de la ville.", facts=("5000000", "5%"), free_up_to=0)

@@ -7,7 +7,7 @@ import pytest
 from runtime.errors import InfrastructureError
 from runtime.sandbox import CallStatus, ExecResult
 from verifiers.boxes.own_time import PATIENCE
-from verifiers.programs.clocks import Limit, SubmissionClock, late
+from verifiers.programs.clocks import CandidateClock, Limit, NotMeasuredError, SubmissionClock, late
 
 INFINITE = float("inf")
 
@@ -64,3 +64,60 @@ def test_who_was_kept_from_computing_is_not_judged() -> None:
     with pytest.raises(InfrastructureError, match="kept from computing for 20 s") as failure:
         late(ended(20.0, 0.09, 19.0), Limit.of(2.0))
     assert failure.value.hint
+
+
+def answered(seconds: float) -> ExecResult:
+    return ended(seconds, None, 0.0).model_copy(update={"status": CallStatus.OK})
+
+
+def test_quick_calls_that_fit_into_the_limit_by_any_clock_are_not_looked_at() -> None:
+    clock = CandidateClock(2.0)
+    for _ in range(9):
+        clock.took(answered(0.2))
+        assert clock.limit(1.0) == Limit.of(1.0)
+    assert not clock.settle()
+
+
+def test_quick_calls_that_do_not_fit_are_asked_again_where_they_are_measured() -> None:
+    clock = CandidateClock(2.0)
+    clock.took(answered(1.99))
+    with pytest.raises(NotMeasuredError):
+        clock.limit(1.0)
+    with pytest.raises(NotMeasuredError):
+        clock.settle()
+
+
+@pytest.mark.parametrize("slowdown", [1.0, 9.0])
+@pytest.mark.parametrize(("each", "calls", "passes"), [(0.1, 19, True), (0.1, 25, False), (0.001, 1_500, True)])
+def test_what_quick_calls_computed_decides_whatever_the_load_is(
+    slowdown: float, each: float, calls: int, passes: bool
+) -> None:
+    computed = [0.5]
+    clock = CandidateClock(2.0, measured=True)
+    clock.opened("a", lambda: computed[0])
+    over = False
+    for _ in range(calls):
+        over = over or clock.limit(1.0) is None
+        clock.took(answered(each * slowdown))
+        computed[0] += each
+    clock.closing("a")
+    assert (over or clock.settle()) is not passes
+
+
+def test_what_was_measured_by_itself_counts_once() -> None:
+    computed = [0.0]
+    clock = CandidateClock(2.0, measured=True)
+    clock.opened("a", lambda: computed[0])
+    clock.took(ended(5.0, 1.0, 4.0))
+    computed[0] = 1.2
+    clock.took(answered(1.5))
+    assert clock.limit(1.0) == Limit(0.8, 8.0)
+
+
+def test_wall_clock_ends_a_submission_that_rests() -> None:
+    clock = CandidateClock(2.0, measured=True)
+    clock.opened("a", lambda: 0.0)
+    for _ in range(25):
+        clock.took(answered(0.9))
+    assert clock.limit(1.0) is None
+    assert clock.over() == "all tests together did not end within 20 s on a busy machine"

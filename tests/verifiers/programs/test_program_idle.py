@@ -10,7 +10,7 @@ from program_kit import NUMBERS
 from verifiers.contract.errors import SpecError
 from verifiers.programs import checking
 from verifiers.programs.compare import CompareRule
-from verifiers.programs.generators import Floats, Integers
+from verifiers.programs.generators import Floats, Integers, Lists
 from verifiers.programs.spec import Example, MetamorphicRelation, ProgramSpec, Run
 from verifiers.programs.verifier import ProgramVerifier
 
@@ -90,7 +90,13 @@ def test_a_short_spec_that_tells_right_from_wrong_is_none(spec: ProgramSpec) -> 
     checking.check(spec)
 
 
+IDEMPOTENT = {"inputs": (NUMBERS,), "relations": (MetamorphicRelation(kind="idempotence"),)}
+FIXED = examples(("[]", "[]"), ("[1]", "[1]"))
 RIGHT = {
+    "the argument beside examples that it fits": (function(examples=FIXED, **IDEMPOTENT), "returns argument 1 passes"),
+    "the argument beside a property": (
+        holds("result == result", inputs=(NUMBERS,), examples=FIXED), "returns argument 1 passes",
+    ),
     "nan": (holds("not (result < x)", inputs=(Floats(),)), "returns nan passes"),
     "nothing": (holds("not result"), "returns None passes"),
     "the argument": (holds("len(result) == len(x)", inputs=(NUMBERS,)), "returns argument 1 passes"),
@@ -117,3 +123,21 @@ def test_what_a_sandbox_has_to_tell_is_refused_before_the_submission_runs(verifi
     spec, what = RIGHT[name]
     with pytest.raises(SpecError, match=what):
         verifier.verify(spec, "this is not even Python")
+
+
+@pytest.mark.parametrize(
+    ("spec", "right"),
+    [
+        (function(examples=(*FIXED, *examples(("[2, 1]", "[1, 2]"))), **IDEMPOTENT), "sorted(x)"),
+        (holds("sorted(x) == result", inputs=(NUMBERS,), examples=FIXED), "sorted(x)"),
+        (holds("result == x[0]", inputs=(Lists(of=Integers(), least=1),)), "x[0]"),
+        (function(inputs=(NUMBERS,), generate=9, reference="def f(x):\n    return x\n"), "x"),
+        (holds("0 <= result <= 9 and (result == x or not 0 <= x <= 9)", examples=examples(("5", "5"))),
+         "min(9, max(0, x))"),
+    ],
+)  # fmt: skip
+def test_a_sound_spec_is_none_though_simple_programs_fit_a_part_of_it(
+    verifier: ProgramVerifier, spec: ProgramSpec, right: str
+) -> None:
+    verdict = verifier.verify(spec, f"def f(x):\n    return {right}\n", thorough=False)
+    assert verdict.passed, verdict.reason

@@ -405,3 +405,65 @@ def test_only_the_one_word_says_that_a_closed_claim_holds(word: str) -> None:
 def test_the_same_submission_has_the_same_verdict_and_evidence() -> None:
     claim = SUM + "(declare-fun f (Int) Int)(assert (= (f x) (* y y)))(assert (! (> (f x) y) :named goal))"
     assert judge(claim) == judge(claim)
+
+
+TABLE = "(declare-fun f (Int) Int)(assert (= (f 1) 2))(assert (= (f 5) 3))"
+BY_K = "(define-fun f ((x!0 Int)) Int (f!1 (k!0 x!0)))"
+K = "(define-fun k!0 ((x!0 Int)) Int (ite (<= 5 x!0) 5 1))"
+F = "(define-fun f!1 ((x!0 Int)) Int (ite (= x!0 5) 3 2))"
+BY_HELPER = "(define-fun f ((x Int)) Int (k!0 x))"
+
+
+@pytest.mark.parametrize("text", [f"sat ({BY_K}{K}{F})", f"sat ({K}{F}{BY_K})", f"{F}{BY_K}{K}"])
+def test_functions_that_z3_made_up_for_its_model_are_read(text: str) -> None:
+    assert judge(TABLE, text, question="model").ground is Ground.PROVED
+
+
+@pytest.mark.parametrize(
+    ("helpers", "why"),
+    [
+        ("(define-fun k!0 ((x Int)) Int (f x))", "f is not known here"),
+        ("(define-fun k!0 ((x Int)) Int (k!0 x))", "is defined by itself"),
+        ("(define-fun k!0 ((x Int)) Int (k!1 x))(define-fun k!1 ((x Int)) Int (k!0 x))", "is defined by itself"),
+        ("", "k!0 is not known here"),
+        ("(define-fun k!0 ((x Int)) Int 2)(define-fun k!0 ((x Int)) Int 3)", "given twice"),
+        ("(define-fun k!0 ((x Int)) Bool (= x 1))", "sort Bool where Int is needed"),
+        ("(define-fun k!0 ((x Int) (y Int)) Int 2)", "takes 2 arguments and has 1"),
+        ("(define-fun k!0 ((x Bool)) Int 2)", "where Bool is needed"),
+        ("(define-fun k!0 () Int 2)", "nothing was asked about k!0"),
+        ("(define-fun helper ((x Int)) Int 2)", "nothing was asked about helper"),
+        ("(define-fun k!0x ((x Int)) Int 2)", "nothing was asked about k!0x"),
+        ("(define-fun-rec k!0 ((x Int)) Int (k!0 x))", ""),
+        ("(define-fun k!0 ((x Int)) Int (ite (= x 1) 2 4))", "is false of these values"),
+        ("(define-fun k!0 ((x Int)) Int (ite (exists ((y Int)) (= y x)) 2 3))", "is defined with a quantifier"),
+        ("(define-fun k!0 ((x Int)) Int (+ x y))", ""),
+        ("(define-fun k!0 ((x Int)) Int (root-obj (+ (^ x 2) (- 2)) 2))", "is irrational"),
+        ("(define-fun k!0 ((x Int)) Int 2)(assert true)", ""),
+        ("(define-fun k!0 ((x Int)) Int ((_ as-array k!1) x))", ""),
+    ],
+)
+def test_what_is_made_up_is_held_to_what_is_asked(helpers: str, why: str) -> None:
+    verdict = judge(TABLE, BY_HELPER + helpers, question="model")
+    assert verdict.outcome is Outcome.FAIL
+    assert why in verdict.reason
+
+
+def test_what_is_made_up_does_not_grow_without_a_bound() -> None:
+    chain = "".join(f"(define-fun k!{n} ((x Int)) Int (+ (k!{n + 1} x) (k!{n + 1} x)))" for n in range(40))
+    verdict = judge(TABLE, f"{BY_HELPER}{chain}(define-fun k!40 ((x Int)) Int x)", question="model")
+    assert "too large, with its definitions written out" in verdict.reason
+
+
+def test_an_irrational_value_is_told_that_nothing_is_proved_of_it() -> None:
+    verdict = judge(
+        "(declare-const x Real)(assert (= (* x x) 2.0))",
+        "sat ((define-fun x () Real (root-obj (+ (^ x 2) (- 2)) 2)))",
+        question="model",
+    )
+    assert verdict.ground is Ground.UNREADABLE
+    assert "the value of x is irrational (root-obj), and values here are rational numbers" in verdict.reason
+
+
+def test_made_up_functions_keep_to_what_a_spec_allows() -> None:
+    verdict = judge(TABLE, f"{BY_K}{K}{F}", question="model", forbidden=("ite",))
+    assert "ite may not be used here" in verdict.reason
