@@ -226,7 +226,7 @@ class ChatRenderer:
         for text in ("x", "".join(self._tokenizer.marks.values())[:_SPELLED]):
             function = {"name": "python", "arguments": {"code": self._guard(text)}}
             calls = [{"type": "function", "id": _call_id(0), "function": function}]
-            asked = {"role": "user", "content": self._guard(text)}
+            asked: dict[str, Any] = {"role": "user", "content": self._guard(text)}
             said = [asked, {"role": "assistant", "content": "", "tool_calls": calls}, self._result(text, calls)]
             counts.append(self._tokenizer.count_marks(self._render(said, TOOLS, open_turn=True)))
         if counts[0] != counts[1]:
