@@ -57,6 +57,8 @@ HARMONY = "gpt-oss"
 _ASKED = "1 + 1?"
 _THOUGHTS = ("", "I work it out.")
 """What stands before a turn that is written for a model; some formats begin each turn inside of its thoughts."""
+_SPELLED = 4000
+"""Characters of marks that a format is tried with when it is loaded."""
 _TELL = "You can call these tools. Each is described in JSON."
 _BROKEN = {
     "invalid_json": "the call is not JSON",
@@ -96,6 +98,7 @@ class ChatRenderer:
         asked = [{"role": "user", "content": _ASKED}]
         self._tells = self._render(asked, TOOLS, open_turn=True) != self._render(asked, (), open_turn=True)
         self.other_stops: Ids = stops[1:]
+        self._prove_guard()
 
     def prompt(self, messages: Sequence[ChatMessage], tools: Sequence[str] = TOOLS) -> Ids:
         if not messages or messages[-1].role not in ("user", "tool"):
@@ -216,6 +219,20 @@ class ChatRenderer:
         except Exception as error:  # the library's own, of many kinds
             raise RenderingError(f"a conversation cannot be written: {_first(error)}", hint=SAY_IT) from error
         return tuple(made)
+
+    def _prove_guard(self) -> None:
+        """Raises RenderingError where text that spells every mark becomes more marks than other text."""
+        counts = []
+        for text in ("x", "".join(self._tokenizer.marks.values())[:_SPELLED]):
+            function = {"name": "python", "arguments": {"code": self._guard(text)}}
+            calls = [{"type": "function", "id": _call_id(0), "function": function}]
+            asked: dict[str, Any] = {"role": "user", "content": self._guard(text)}
+            said = [asked, {"role": "assistant", "content": "", "tool_calls": calls}, self._result(text, calls)]
+            counts.append(self._tokenizer.count_marks(self._render(said, TOOLS, open_turn=True)))
+        if counts[0] != counts[1]:
+            raise RenderingError(
+                f"with the format {self.family!r} a text from outside could become a special token", hint=SAY_IT
+            )
 
     def _turn(self, message: dict[str, Any], tools: Sequence[str]) -> Ids:
         """A turn as the model should write it, up to and with the token that ends it."""

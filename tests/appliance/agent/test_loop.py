@@ -381,7 +381,7 @@ def test_all_messages_of_a_task_are_there_before_the_first_turn(renderer: Render
 
 
 class Forgetful(MarkerRenderer):
-    """A format that writes the conversation anew behind every second call, with a question at its head that says so."""
+    """A format that writes the conversation anew behind its second call."""
 
     def follow(self, before: tuple[int, ...], turn: tuple[int, ...], result: str, tools: object = ()) -> Any:
         return None if before.count(self.stop) % 4 == 3 else super().follow(before, turn, result)

@@ -9,6 +9,7 @@ from chat_models import MARKS, files_of, qwen3_template, tokenizer_of
 from hypothesis import given
 from hypothesis import strategies as st
 
+from appliance.rendering import chat
 from appliance.rendering.chat import FAMILIES, ChatRenderer
 from appliance.rendering.formats import FAMILY_NAMES, load_renderer
 from appliance.rendering.guarded import GuardedTokenizer, guard
@@ -151,6 +152,12 @@ def test_a_family_is_found_only_where_it_writes_what_the_model_s_own_template_do
         b"<|im_start|>user\\n<tool_response>", b"<|im_start|>tool\\n<tool_response>"
     )
     assert load_renderer({**files, "chat_template.jinja": other}).name.startswith("its own chat template")
+
+
+def test_a_format_in_which_text_would_become_a_special_token_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chat, "guard", str)
+    with pytest.raises(RenderingError, match="could become a special token"):
+        load_renderer(files_of("qwen3"))
 
 
 def test_a_format_that_does_not_fit_the_tokenizer_or_an_unknown_setting_is_refused() -> None:

@@ -1,4 +1,4 @@
-"""C13 on tokenizers of real models: turns extend what was there, and no spelling of any special token is one.
+"""Tokenizers of real models: turns extend what was there, and no spelling of any special token is one.
 
 They are fetched (see `real_tokenizers`). Where no registry is reached there is nothing to test: these tests are skipped
 and say so. The same properties are tested on tokenizers that are made here, of more families, in `test_chat_families`.
