@@ -363,12 +363,10 @@ def test_a_broken_checkpoint_is_passed_over_and_said(context: WorkContext, ledge
 def test_a_night_without_a_model_warm_starts_one(context: WorkContext, ledger: SqliteLedger) -> None:
     context.ledger = Cutting(ledger, "set_aliases", 1, after=False)  # type: ignore[assignment]
     with pytest.raises(Cut):
-        train_night(context, "n", model=None)
+        run_night(context, "n", model=None)
     context.ledger = ledger
-    train_night(context, "n", model=None)
-    cycle = ledger.cycle("n")
-    assert cycle is not None
-    champion = ledger.checkpoint(cycle.plan["start"])
+    run_night(context, "n", model=None)
+    champion = ledger.checkpoint(ledger.alias("champion") or "")
     assert champion is not None
     assert (champion.stage, champion.step) == ("warm_start", 4)
     assert ledger.rollout_counts("n")["validation"] == 2 * 4 + 3 * 4
