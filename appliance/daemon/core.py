@@ -43,8 +43,8 @@ from policies.policy import Policy
 from runtime.errors import RefusedError
 
 NEVER_EVALUATED = (
-    "the champion {} was put into service by an earlier version, and no evaluation of it is on record: it may be a model"
-    " as somebody brought it; the next night compares its candidate with it and decides"
+    "the champion {} was put into service by an earlier version, and no evaluation of it is on record: it may be a"
+    " model as somebody brought it; the next night compares its candidate with it and decides"
 )
 LOOKED_AT = 1_000
 """Evaluations in which an adopted champion is looked for."""
