@@ -238,7 +238,7 @@ class VllmEngine:
         request, known = row.request, row.known
         seed = continued_seed(request.seed, len(known))
         left = request.max_tokens - len(known)
-        asked = self.supervisor.request(known, stops_of(request), left, request.temperature, seed)
+        asked = self.supervisor.request(known, request.stops, left, request.temperature, seed)
         row.dispatch, row.version, row.sampled = asked["number"], self.version, 0
         self._by_dispatch[asked["number"]] = request.id
         self._submit.append(asked)
@@ -253,7 +253,7 @@ class VllmEngine:
         if not report["ended"]:
             return []
         self.supervisor.check_version(report, row.sampled)
-        stopped = bool(row.ids) and row.ids[-1] in stops_of(row.request)
+        stopped = bool(row.ids) and row.ids[-1] in row.request.stops
         if not (stopped or len(row.known) >= row.request.max_tokens):
             raise EngineFault(f"the engine ended a turn ({report['ended']}) that neither stopped nor filled its budget")
         return [self._end(row, stopped=stopped)]
@@ -292,11 +292,6 @@ class VllmEngine:
         vocabulary = self.supervisor.vocabulary
         if ids and not 0 <= min(ids) <= max(ids) < vocabulary:
             raise ValueError(f"a token is outside the vocabulary of {vocabulary}")
-
-
-def stops_of(request: GenerationRequest) -> tuple[int, ...]:
-    """Lists the tokens that end a turn."""
-    return (request.stop,)
 
 
 def continued_seed(seed: int, known: int) -> int:

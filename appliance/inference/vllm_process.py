@@ -22,12 +22,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import appliance
 from appliance.inference.engine import ModelError
 from appliance.inference.vllm_environment import INSTALL, VllmEnvironment
-from appliance.inference.vllm_server.wire import Frames, WireError, packed
+from appliance.inference.vllm_server.wire import JsonFrames, WireError, packed
 
-ROOT = Path(appliance.__file__).parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 START = "import sys; sys.path += {paths!r}; from {module} import main; main()"
 PASSED_ON = (
     "PATH",
@@ -72,11 +71,11 @@ class VllmProcess:
         module: str = "appliance.inference.vllm_server.serve",
         paths: tuple[Path, ...] = (ROOT,),
     ) -> None:
-        """`settings` are those of `vllm_server.core.Core`. Raises ModelError for what can never work, EngineFault."""
+        """`settings` are those of `vllm_server.core.VllmCore`. Raises ModelError for what never works, EngineFault."""
         self.patience = patience
         self.folder = Path(tempfile.mkdtemp(prefix="assay-vllm-"))
         """Holds its log and caches; mode 0700."""
-        self._frames = Frames()
+        self._frames = JsonFrames()
         ours, theirs = socket.socketpair()
         self._socket = ours
         program = START.format(paths=[str(path) for path in paths], module=module)

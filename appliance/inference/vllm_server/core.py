@@ -72,7 +72,7 @@ def missing_features() -> list[str]:
     return lacks + [f"EngineCoreClient.{name}" for name in NEEDED_OF_CORE if not hasattr(EngineCoreClient, name)]
 
 
-class Core:
+class VllmCore:
     """Is one engine with one model; `model` is a folder with a config.json, and weights come by `load`."""
 
     extension = EXTENSION

@@ -21,23 +21,23 @@ import traceback
 from contextlib import suppress
 from typing import Any
 
-from appliance.inference.vllm_server.core import Core, Diverged, UnfitError, in_one_line
-from appliance.inference.vllm_server.wire import Frames, WireError, packed
+from appliance.inference.vllm_server.core import Diverged, UnfitError, VllmCore, in_one_line
+from appliance.inference.vllm_server.wire import JsonFrames, WireError, packed
 
 PR_SET_PDEATHSIG = 1
 CLONE_NEWNET = 0x40000000
 SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
 
 
-class Server:
+class VllmServer:
     """Answers messages about one engine, and has it sample meanwhile."""
 
-    def __init__(self, connection: socket.socket, core: type[Core] = Core, network: str = "shared") -> None:
+    def __init__(self, connection: socket.socket, core: type[VllmCore] = VllmCore, network: str = "shared") -> None:
         self._connection = connection
         self._network = network
-        self._frames = Frames()
+        self._frames = JsonFrames()
         self._make = core
-        self._core: Core | None = None
+        self._core: VllmCore | None = None
         self._asked = False
         """A question for progress that is answered after the next step."""
 
@@ -87,13 +87,13 @@ class Server:
         self._connection.sendall(packed(message))
 
 
-def main(core: type[Core] = Core) -> None:
+def main(core: type[VllmCore] = VllmCore) -> None:
     """Serves until the end."""
     descriptor, parent = int(sys.argv[1]), int(sys.argv[2])
     if ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) != 0 or os.getppid() != parent:
         os._exit(5)
     connection = socket.socket(fileno=descriptor)
-    server = Server(connection, core, "own" if leave_network() else "shared")
+    server = VllmServer(connection, core, "own" if leave_network() else "shared")
     try:
         server.run()
     except WireError:

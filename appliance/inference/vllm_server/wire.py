@@ -29,7 +29,7 @@ def packed(message: dict[str, Any]) -> bytes:
     return _LENGTH.pack(len(body)) + body
 
 
-class Frames:
+class JsonFrames:
     """Collects what is read from a socket into messages."""
 
     def __init__(self) -> None:

@@ -40,7 +40,7 @@ def test_the_half_in_vllms_environment_imports_nothing_that_is_not_there() -> No
 def test_messages_come_whole_and_what_is_none_is_refused() -> None:
     one, two = socket.socketpair()
     with one, two:
-        frames = wire.Frames()
+        frames = wire.JsonFrames()
         sent = wire.packed({"ids": [1, 2], "value": -0.1}) + wire.packed({"next": True})
         one.sendall(sent[:3])
         frames.read(two)
@@ -49,7 +49,7 @@ def test_messages_come_whole_and_what_is_none_is_refused() -> None:
         frames.read(two)
         assert [frames.next(), frames.next(), frames.next()] == [{"ids": [1, 2], "value": -0.1}, {"next": True}, None]
     for wrong in (b"\xff\xff\xff\xff", b"\0\0\0\2[]", b"\0\0\0\1{"):
-        frames = wire.Frames()
+        frames = wire.JsonFrames()
         frames._buffer += wrong
         with pytest.raises(wire.WireError):
             frames.next()
