@@ -53,11 +53,11 @@ Aliases = TypeAdapter(dict[str, str | None])
 
 
 @dataclass(frozen=True)
-class PlainText:
+class MetricsText:
     text: str
 
 
-Answer = BaseModel | Sequence[BaseModel] | Mapping[str, str | None] | PlainText
+Answer = BaseModel | Sequence[BaseModel] | Mapping[str, str | None] | MetricsText
 
 
 class ApiRequest:
@@ -143,7 +143,7 @@ def reading(core: Core, next_cycle: Callable[[], str | None]) -> dict[str, Handl
         return found
 
     return {
-        "/metrics": lambda asked: PlainText(exposition(status.status_of(core, next_cycle()))),
+        "/metrics": lambda asked: MetricsText(exposition(status.status_of(core, next_cycle()))),
         "/v1/status": lambda asked: status.status_of(core, next_cycle()),
         "/v1/cycles": lambda asked: ledger.cycles(asked.limit(20)),
         "/v1/cycles/{id}": lambda asked: core.cycles.detail(asked.path["id"]),
@@ -263,7 +263,7 @@ def _too_large(most: int) -> Failure:
 def _answer(handler: Handler, asked: ApiRequest) -> Response:
     try:
         answer = handler(asked)
-        if isinstance(answer, PlainText):
+        if isinstance(answer, MetricsText):
             return Response(answer.text, media_type=CONTENT_TYPE)
         return _json(answer, 200)
     except Exception as error:

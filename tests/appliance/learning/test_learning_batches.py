@@ -66,8 +66,8 @@ def test_a_conversation_that_was_written_anew_begins_a_sample_of_its_own() -> No
 
 
 def test_a_sample_has_a_mark_and_a_log_probability_for_each_token() -> None:
-    with pytest.raises(LearningError, match=r"\(2, 2, 1\)"):
-        Sample("r", (1, 2), (False, True), (0.0,), 1.0)
+    with pytest.raises(LearningError, match=r"\(2, 2, 1, 2\)"):
+        Sample("r", (1, 2), (False, True), (0.0,), (0.0, 1.0))
 
 
 def test_a_kept_rollout_without_a_record_is_named() -> None:

@@ -67,7 +67,7 @@ def sampled(model: Any, temperature: float, count: int = 9) -> list[Sample]:
             ids=tuple(token for ids, _ in own for token in ids),
             mask=tuple(logprobs is not None for ids, logprobs in own for _ in ids),
             logprobs=tuple(value for ids, logprobs in own for value in (logprobs or [0.0] * len(ids))),
-            advantage=1.0,
+            advantages=tuple(float(logprobs is not None) for ids, logprobs in own for _ in ids),
         )
         for number, own in parts.items()
     ]
@@ -176,7 +176,9 @@ def test_tokens_times_vocabulary_are_never_held(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_pass_holds_the_tokens_that_it_may_and_a_longer_sample_has_its_own() -> None:
-    samples = [Sample(str(n), (7,) * n, (False,) + (True,) * (n - 1), (0.0,) * n, 1.0) for n in (9, 3, 30, 4, 5, 8)]
+    samples = [
+        Sample(str(n), (7,) * n, (False,) + (True,) * (n - 1), (0.0,) * n, (1.0,) * n) for n in (9, 3, 30, 4, 5, 8)
+    ]
     passes = token_batches(samples, 16)
     assert [[len(one.ids) for one in some] for some in passes] == [[3, 4, 5], [8], [9], [30]]
 

@@ -14,7 +14,7 @@ from learning_builders import judged
 from torch import Tensor
 
 from appliance.learning import planning
-from appliance.learning.batches import sample
+from appliance.learning.batches import sample_each
 from appliance.learning.planning import credited, find_plans, planning_tokens, semantic_entropy, strategic_grams
 from appliance.records.rollouts import Message, Role, Rollout, WeightSpan
 
@@ -71,11 +71,12 @@ def test_semantic_entropy_by_hand() -> None:
 
 def test_planning_tokens_are_the_policy_models_own_and_get_a_fifth_more() -> None:
     """The tool says the move as well, and the move that begins in one message and ends in the next is none."""
-    made = sample(rollout("a", (10, *MOVE, 11), (1, 2)), 1.0)
+    (made,) = sample_each(rollout("a", (10, *MOVE, 11), (1, 2)), 1.0)
     planned = planning_tokens(made, {MOVE})
     assert [one for one, plans in zip(made.ids, planned, strict=True) if plans] == [1, 2, 3]
     assert planned[3:6] == (True, True, True)
-    praised, blamed = credited(made, {MOVE}, 0.2), credited(sample(rollout("a", (10, *MOVE, 11)), -1.0), {MOVE}, 0.2)
+    (other,) = sample_each(rollout("a", (10, *MOVE, 11)), -1.0)
+    praised, blamed = credited(made, {MOVE}, 0.2), credited(other, {MOVE}, 0.2)
     assert praised.advantages[:7] == pytest.approx((0, 0, 1.0, 1.2, 1.2, 1.2, 1.0))
     assert blamed.advantages[:7] == pytest.approx((0, 0, -1.0, -0.8, -0.8, -0.8, -1.0))
     assert replace(praised, advantages=made.advantages) == made
@@ -85,7 +86,7 @@ def test_planning_tokens_are_the_policy_models_own_and_get_a_fifth_more() -> Non
 def test_credit_never_falls_and_is_given_to_trained_tokens_only(
     messages: list[list[int]], advantage: float, alpha: float
 ) -> None:
-    told = sample(rollout("a", *map(tuple, messages)), advantage)
+    (told,) = sample_each(rollout("a", *map(tuple, messages)), advantage)
     grams = strategic_grams([[tuple(message) for message in messages]] * 2, apart)
     raised = credited(told, grams, alpha)
     planned = planning_tokens(told, grams)
