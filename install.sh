@@ -26,7 +26,7 @@ MODE=install
 DRY=0
 PURGE=0
 WITH_CUDA=0
-WITH_VLLM="" # yes, no, or nothing: only if the tests are to run
+WITH_VLLM="" # yes, no, or nothing: only where there is one already
 GUEST_PACKAGES=1
 EXTRA=()
 SCRATCH=""
@@ -47,8 +47,8 @@ Installs what is missing and ends with `assay doctor`.
   --purge         with --uninstall: remove the data folder as well (models, ledger, artifacts)
   --prefix DIR    the folder of the environment (default: .venv beside this file)
   --with-cuda     take the ordinary build of torch although no NVIDIA GPU was found (several GB)
-  --with vllm     build the environment of the engine vllm as well, beside the other one: 2.5 GB, some minutes
-                  (--test does this without being asked; --without vllm leaves its tests out)
+  --with vllm     build the environment of the engine vllm as well, beside the other one: 2.5 GB, some minutes;
+                  --test --with vllm runs the tests of that engine, too. --without vllm leaves one that is there as it is
   --without-guest-packages
                   code in sandboxes gets the standard library only: no numpy, scipy, sympy
   --help          this text
@@ -609,7 +609,7 @@ vllm_pins() { sed -n "s/^$1 //p" "$VLLM_PINS"; }
 vllm_environment() {
     local kind=cpu digest started
     if [ "$WITH_VLLM" = no ]; then return 0; fi
-    if [ -z "$WITH_VLLM" ] && [ "$MODE" != test ] && [ ! -e "$VENV-vllm" ]; then return 0; fi
+    if [ -z "$WITH_VLLM" ] && [ ! -e "$VENV-vllm" ]; then return 0; fi
     if [ "$(torch_wanted)" = cuda ]; then kind=gpu; fi
     if [ -e "$VENV-vllm" ] && [ ! -e "$VENV-vllm/.assay/made" ]; then
         say "vllm: $VENV-vllm was made by someone else: it is used as it is"
@@ -622,13 +622,13 @@ vllm_environment() {
     fi
     plan "vllm: build $VENV-vllm with $(vllm_pins "$kind" | tr '\n' ' ')(an environment of its own; about 2.5 GB)" || return 0
     started="$(date +%s)"
-    if (build_vllm "$kind" && printf '%s\n' "$digest" >"$VENV-vllm/.assay/finished"); then
+    if (build_vllm "$kind") && printf '%s\n' "$digest" >"$VENV-vllm/.assay/finished"; then
         detail "$(du -sm "$VENV-vllm" | cut -f1) MiB, $(($(date +%s) - started)) s"
         return 0
     fi
     rm -rf "$VENV-vllm"
     [ "$WITH_VLLM" != yes ] || fail 5 "vLLM's environment could not be built" "read the message above; the product works without it"
-    say "vllm: its environment could not be built (see above), so its tests will be skipped: ./install.sh --with vllm"
+    say "vllm: its environment could not be built (see above); there is none now: ./install.sh --with vllm"
 }
 
 build_vllm() { # build_vllm KIND, in a shell of its own: VENV names another environment in it

@@ -111,7 +111,7 @@ def test_a_dry_run_names_what_would_follow_with_its_arguments(checkout: Path) ->
 
 @pytest.mark.parametrize(
     ("flags", "built"),
-    [(["--with", "vllm"], True), (["--test"], True), (["--test", "--without", "vllm"], False), ([], False)],
+    [(["--with", "vllm"], True), (["--test", "--with", "vllm"], True), (["--test"], False), ([], False)],
 )
 def test_a_dry_run_says_whether_the_environment_of_vllm_would_be_built(
     checkout: Path, flags: list[str], built: bool
