@@ -30,7 +30,7 @@ def plan(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Work out what of training a model fits into this machine: arithmetic, nothing is loaded.
+    """Work out what of training a model fits into this machine. It is arithmetic: nothing is loaded.
 
     Memory, context, passes and rollouts at once for full training and LoRA, as configured and otherwise, and hours of a
     night. 0: it fits as configured; 1: it does not; 2: there is no such model.

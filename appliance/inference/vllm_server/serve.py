@@ -27,6 +27,8 @@ from appliance.inference.vllm_server.wire import JsonFrames, WireError, packed
 PR_SET_PDEATHSIG = 1
 CLONE_NEWNET = 0x40000000
 SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
+AHEAD = 4
+"""Steps that are taken while nobody asks: who reads a turn keeps nobody waiting, and what comes next is not overtaken."""
 
 
 class VllmServer:
@@ -40,15 +42,20 @@ class VllmServer:
         self._core: VllmCore | None = None
         self._asked = False
         """A question for progress that is answered after the next step."""
+        self._ahead = 0
+        """Steps since the last answer."""
 
     def run(self) -> None:
         """Works until the other side hangs up. Raises WireError for what is no message."""
         while True:
-            busy = self._core is not None and self._core.step()
+            going = self._core is not None and (self._asked or self._ahead < AHEAD)
+            busy = going and self._core is not None and self._core.step()
+            self._ahead += busy
             if self._asked and (busy or self._core is None or not self._core.working or self._core.ended):
-                self._asked = False
+                self._asked, self._ahead = False, 0
                 self._send({"reports": self._core.reports() if self._core else []})
-            waits = not (self._core is not None and self._core.working)
+            working = self._core is not None and self._core.working
+            waits = not working or (self._ahead >= AHEAD and not self._asked)
             if select.select([self._connection], [], [], None if waits else 0)[0]:
                 self._frames.read(self._connection)
             while (message := self._frames.next()) is not None:

@@ -140,7 +140,7 @@ def test_c3_spans_say_which_weights_drew_which_token(engine: VllmEngine) -> None
     models = {f"v{number}": model(number) for number in range(6)}
     engine.push(models["v0"], "v0")
     random = Random(3)
-    pushes = {random.randrange(500 * number, 500 * number + 400): f"v{number}" for number in range(1, 6)}
+    pushes = {random.randrange(500 * number, 500 * number + 200): f"v{number}" for number in range(1, 6)}
     at = {tokens: lambda name=name: engine.push_in_flight(models[name], name) for tokens, name in pushes.items()}
     turns = played(engine, requests(200), at)
     assert {span.version for _, turn in turns for span in turn.weights} == set(models)
