@@ -28,7 +28,7 @@ PR_SET_PDEATHSIG = 1
 CLONE_NEWNET = 0x40000000
 SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
 AHEAD = 4
-"""Steps that are taken while nobody asks: who reads a turn keeps nobody waiting, and what comes next is not overtaken."""
+"""Steps that are taken while nobody asks: who reads a turn keeps nobody waiting, and nothing is overtaken by far."""
 
 
 class VllmServer:
